@@ -1,0 +1,1 @@
+"""Layers that stopped carrying a signal."""

@@ -1,0 +1,1 @@
+"""Gradients that are too small or too large to train with."""

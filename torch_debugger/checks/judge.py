@@ -1,0 +1,100 @@
+"""The judge: hands records to checks, keeps their findings, and finds the verdict."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Sequence
+
+from torch_debugger.checks.base import Check
+from torch_debugger.checks.catalog import catalog, find_check
+from torch_debugger.checks.state import RunState
+from torch_debugger.records import SEVERITIES, Finding, ProbeFault, Record
+
+
+class Judge:
+    """Judges one run as its records arrive; findings may be asked for at any time."""
+
+    def __init__(self, only: Sequence[str] = (), ignore: Sequence[str] = ()) -> None:
+        chosen = [find_check(name) for name in only] or list(catalog())
+        ignored = [find_check(name) for name in ignore]
+        self.checks: list[Check] = [check() for check in chosen if check not in ignored]
+        self.state = RunState()
+        self.faults: list[ProbeFault] = []
+        self._found: dict[tuple[str, str], Finding] = {}
+        self._readers: dict[type, list[Check]] = {}
+        for check in self.checks:
+            for kind in check.reads:
+                self._readers.setdefault(kind, []).append(check)
+
+    def see(self, record: Record) -> list[Finding]:
+        """Judge one record; what is new since the last call comes back."""
+        self.state.see(record)
+        if isinstance(record, ProbeFault):
+            self.faults.append(record)
+        new: list[Finding] = []
+        for check in tuple(self._readers.get(type(record), ())):
+            try:
+                new += self._keep(check.see(record, self.state))
+            except Exception as error:  # a check's own bug must not cost the user the other verdicts
+                self._retire(check, error)
+        return new
+
+    def finish(self) -> list[Finding]:
+        new: list[Finding] = []
+        for check in tuple(self.checks):
+            try:
+                new += self._keep(check.finish(self.state))
+            except Exception as error:  # as above
+                self._retire(check, error)
+        return new
+
+    def _retire(self, check: Check, error: Exception) -> None:
+        for readers in self._readers.values():
+            if check in readers:
+                readers.remove(check)
+        self.checks.remove(check)
+        fault = f"{type(error).__name__}: {error}"
+        self.faults.append(ProbeFault(f"check {check.name}", fault, self.state.step))
+
+    def _keep(self, findings: Iterable[Finding]) -> list[Finding]:
+        new = []
+        for finding in findings:
+            before = self._found.get(finding.key)
+            if before is None:
+                new.append(finding)
+            else:
+                finding = dataclasses.replace(finding, first_step=min(before.first_step, finding.first_step))
+            self._found[finding.key] = finding
+        return new
+
+    @property
+    def findings(self) -> list[Finding]:
+        """All findings, the verdict first, symptoms named as such."""
+        return rank(list(self._found.values()))
+
+
+def rank(findings: list[Finding]) -> list[Finding]:
+    """Causes before their symptoms, then by severity, confidence and first step."""
+    causes = {check.name: check.explains for check in catalog()}
+    ordered = sorted(findings, key=_weight)
+    # A note never explains an error away: a cause must be at least a warning.
+    named = [finding.name for finding in ordered if finding.severity != "note"]
+    marked = [dataclasses.replace(finding, symptom_of=_cause(finding, named, causes)) for finding in ordered]
+    return sorted(marked, key=lambda finding: finding.symptom_of is not None)
+
+
+def _cause(finding: Finding, named: list[str], causes: dict[str, tuple[str, ...]]) -> str | None:
+    for name in named:
+        if name != finding.name and finding.name in causes.get(name, ()):
+            return name
+    return None
+
+
+def _weight(finding: Finding) -> tuple[int, float, int]:
+    return -SEVERITIES.index(finding.severity), -finding.confidence, finding.first_step
+
+
+def verdict(findings: Sequence[Finding]) -> Finding | None:
+    """The one finding to act on first; notes alone are no verdict."""
+    first = findings[0] if findings else None
+    return first if first is not None and first.severity != "note" else None

@@ -1,0 +1,85 @@
+"""What the records seen so far add up to; shared by all checks, changed by the judge alone."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+from torch_debugger.records import (
+    EndFact,
+    LedgerFact,
+    LossSite,
+    ModelFact,
+    ModuleFact,
+    OptimizerFact,
+    Record,
+    RunFact,
+    Scalars,
+    SchedulerFact,
+)
+
+
+@dataclass
+class LossCurve:
+    """The losses of one run, oldest first, as (step, value); bounded by thinning."""
+
+    points: list[tuple[int, float]] = field(default_factory=list)
+    limit: int = 4096
+
+    def add(self, step: int, value: float) -> None:
+        self.points.append((step, value))
+        if len(self.points) > self.limit:
+            # Keep the first steps and the recent past whole; thin what lies between.
+            head, tail = self.points[:256], self.points[-1024:]
+            self.points = head + self.points[256:-1024:2] + tail
+
+    def finite(self) -> list[tuple[int, float]]:
+        return [point for point in self.points if math.isfinite(point[1])]
+
+
+@dataclass
+class RunState:
+    """The facts a check may ask for without reading them itself."""
+
+    run: RunFact | None = None
+    models: dict[str, ModelFact] = field(default_factory=dict)
+    optimizers: dict[str, OptimizerFact] = field(default_factory=dict)
+    schedulers: list[SchedulerFact] = field(default_factory=list)
+    ledgers: dict[str, LedgerFact] = field(default_factory=dict)
+    losses: LossCurve = field(default_factory=LossCurve)
+    sites: dict[str, LossSite] = field(default_factory=dict)
+    step: int = 0
+    end: EndFact | None = None
+
+    def see(self, record: Record) -> None:
+        match record:
+            case Scalars():
+                self._see_scalars(record)
+            case LedgerFact():
+                self.ledgers[record.root] = record
+            case ModelFact():
+                self.models[record.root] = record
+            case OptimizerFact():
+                self.optimizers[record.name] = record
+            case SchedulerFact():
+                self.schedulers.append(record)
+            case LossSite():
+                self.sites[record.name] = record
+            case RunFact():
+                self.run = record
+            case EndFact():
+                self.end = record
+            case _:
+                pass
+
+    def _see_scalars(self, record: Scalars) -> None:
+        self.step = max(self.step, record.step)
+        if "loss" in record.values:
+            self.losses.add(record.step, record.values["loss"])
+
+    def module(self, path: str) -> ModuleFact | None:
+        for model in self.models.values():
+            for module in model.modules:
+                if module.path == path:
+                    return module
+        return None

@@ -1,0 +1,57 @@
+"""An exception of the user's script, with everything its frames can tell."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from torch_debugger.records.place import Place
+from torch_debugger.records.training import LocalTensor
+
+
+@dataclass(frozen=True, slots=True)
+class CrashFrame:
+    """One frame of the traceback, outermost first."""
+
+    file: str
+    line: int
+    function: str
+    code: str
+    user: bool  # the user's own code: not torch, not the standard library, not site-packages
+    module: str | None  # the path of the nn.Module whose method this is
+    kind: str | None  # its class
+    tensors: tuple[LocalTensor, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LayerFact:
+    """The torch layer that was running when the script crashed."""
+
+    path: str | None  # net.fc1
+    kind: str  # Linear
+    settings: dict[str, int | float | str]  # in_features, out_features, kernel_size, ...
+    place: Place  # the line that constructs it
+    call: Place  # the user's line that called it
+    inputs: tuple[LocalTensor, ...]
+    parameters: tuple[LocalTensor, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FlowStep:
+    """A module that ran before the crash, with the shapes that went in and came out."""
+
+    path: str
+    kind: str
+    given: tuple[tuple[int, ...], ...]
+    made: tuple[tuple[int, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CrashFact:
+    kind: str  # RuntimeError
+    message: str
+    frames: tuple[CrashFrame, ...]
+    place: Place  # the innermost user frame
+    layer: LayerFact | None
+    traceback: str  # complete, without frames of ours
+    step: int
+    flow: tuple[FlowStep, ...] = field(default_factory=tuple)

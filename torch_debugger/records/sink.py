@@ -1,0 +1,14 @@
+"""The mouth of the river: whatever takes records."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from torch_debugger.records import Record
+
+
+class Sink(Protocol):
+    """A log writer, a judge, a list in a test. `add` is called from the training thread:
+    it must return quickly and must not raise."""
+
+    def add(self, record: Record) -> None: ...

@@ -1,0 +1,165 @@
+"""Facts of a training step: numbers, the loss and its graph, gradients carried over."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from torch_debugger.records.place import Place
+
+
+@dataclass(frozen=True, slots=True)
+class Scalars:
+    """Numbers of one step, by tag. Standard tags: loss, loss/<name>, lr/<group>, grad_norm,
+    weight_norm, time/step_s, time/data_wait_s, eval/<name>, user/<tag>. NaN and Inf are kept.
+    """
+
+    step: int
+    time: float  # seconds since the epoch
+    values: dict[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class LossSite:
+    """A line that calls backward(), met for the first time."""
+
+    name: str  # the variable: loss, loss_g
+    place: Place
+    step: int
+
+
+@dataclass(frozen=True, slots=True)
+class GraphNode:
+    """One node of the autograd graph between the loss and the model's parameters.
+
+    `inputs` holds one entry per operand: the index of the node that made it, or None where
+    the operand needs no gradient (a target, a constant). Nodes are in order from the loss.
+    """
+
+    op: str  # NllLoss, LogSoftmax, Sub (without "Backward0")
+    shape: tuple[int, ...]  # of the op's output
+    inputs: tuple[int | None, ...]
+    parameter: str | None = None  # the parameter an AccumulateGrad leaf stands for
+    saved: dict[str, float | str] = field(default_factory=dict)  # dim, reduction, shape:target
+
+
+@dataclass(frozen=True, slots=True)
+class LocalTensor:
+    """A tensor seen in a frame's local variables."""
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: str
+    device: str
+    requires_grad: bool
+
+
+@dataclass(frozen=True, slots=True)
+class LossGraph:
+    """What lies between a loss and the model, nearest the loss first."""
+
+    site: str  # LossSite.name
+    place: Place  # the backward() call
+    loss: float
+    nodes: tuple[GraphNode, ...]
+    locals: tuple[LocalTensor, ...]  # of the frame that called backward()
+    step: int
+    truncated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class CarriedGradient:
+    """What an optimizer's gradients were made of when it stepped (sampled steps only)."""
+
+    step: int
+    optimizer: str
+    place: Place  # the backward() call of this cycle
+    cleared: bool  # the gradients were none or zero before some backward since its last step
+    carried_norm: float  # their norm before the cycle's first backward
+    norm: float  # and when the optimizer used them
+    parameter: str  # the sampled parameter
+
+
+@dataclass(frozen=True, slots=True)
+class Rectifier:
+    """How alive the units of one ReLU-like activation were on one deep step."""
+
+    name: str  # the module path, or "relu after net.fc1"
+    source: str  # the layer that feeds it: net.fc1
+    units: int
+    dead_units: int  # zero for every sample of the batch
+    zeros: float  # share of zeros
+    batch: int
+    step: int
+    place: Place = field(default_factory=Place)
+
+
+@dataclass(frozen=True, slots=True)
+class PhaseFact:
+    """A root module called in another mode than before (train/eval, grad/no_grad)."""
+
+    root: str
+    training: bool
+    grad: bool
+    step: int
+
+
+@dataclass(frozen=True, slots=True)
+class LoaderFact:
+    """A DataLoader met for the first time."""
+
+    dataset: str
+    length: int | None  # batches
+    batch_size: int | None
+    workers: int
+    shuffle: bool | None
+    place: Place
+    step: int
+
+
+@dataclass(frozen=True, slots=True)
+class BatchFact:
+    """The numbers of one batch tensor on a deep step."""
+
+    name: str  # batch[0], batch["labels"]
+    shape: tuple[int, ...]
+    dtype: str
+    minimum: float
+    maximum: float
+    mean: float
+    std: float
+    notfinite: int
+    step: int
+
+
+@dataclass(frozen=True, slots=True)
+class NonFinite:
+    """The first NaN or Inf of the run, and what the step's evidence says of its origin."""
+
+    step: int
+    what: str  # loss | gradient | weight
+    value: str  # nan | inf | -inf
+    module: str | None  # the first module whose output (or gradient) was not finite
+    phase: str  # forward | loss | backward | input | weights | unknown
+    op: str | None  # the op that produced it from finite inputs: log, div
+    place: Place  # that op's user line; the backward() line when unknown
+    operands: tuple[str, ...]  # "input: min 0, max 3.2, zeros 12"
+    parameters: tuple[str, ...]  # parameters not finite at that time
+    replayed: bool
+    site: Place = field(default_factory=Place)  # the backward() call
+
+
+@dataclass(frozen=True, slots=True)
+class Rehearsal:
+    """The forward pass rehearsed on a pretended accelerator, in a process of its own."""
+
+    root: str
+    device: str  # cuda
+    outcome: str  # passed | mismatch | failed | timeout
+    place: Place  # the user's line that failed
+    module: str | None
+    error: str
+    devices: tuple[str, ...]  # the devices that met
+    tensors: tuple[LocalTensor, ...]  # tensors of that frame, with the devices they would have
+    cost_s: float
+    step: int
+    origin: Place = field(default_factory=Place)  # the line that made the odd tensor

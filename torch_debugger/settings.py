@@ -1,0 +1,52 @@
+"""Everything a run can be told, in one frozen object that travels to the child as JSON."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import re
+from dataclasses import dataclass
+
+from torch_debugger.errors import UsageError
+
+_SIZES = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KIB": 2**10, "MIB": 2**20, "GIB": 2**30}
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What the child process needs to know to watch a run."""
+
+    log_dir: str | None = None  # None: keep no log (in-process use without a folder)
+    budget: float = 0.02
+    log_limit_bytes: int = 200 * 10**6
+    max_steps: int | None = None
+    deep_always: bool = False  # every step deep: Debugger's flow report
+    rehearse: bool = True
+
+    def to_json(self) -> str:
+        return json.dumps(dataclasses.asdict(self))
+
+    @staticmethod
+    def from_json(text: str) -> Settings:
+        return Settings(**json.loads(text))
+
+
+def parse_budget(text: str) -> float:
+    """'2%' or '0.02' -> 0.02"""
+    cleaned = text.strip()
+    try:
+        value = float(cleaned.rstrip("%")) / (100.0 if cleaned.endswith("%") else 1.0)
+    except ValueError:
+        value = -1.0
+    if not 0.0 < value <= 10.0:
+        raise UsageError(f"--budget takes a share of the run's time such as 2% or 0.02, not {text!r}.")
+    return value
+
+
+def parse_size(text: str) -> int:
+    """'200MB' -> 200_000_000"""
+    match = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([A-Za-z]*)\s*", text)
+    unit = match.group(2).upper() if match else "?"
+    if match is None or unit not in _SIZES or float(match.group(1)) <= 0:
+        raise UsageError(f"--log-limit takes a size such as 200MB or 1GiB, not {text!r}.")
+    return int(float(match.group(1)) * _SIZES[unit])
