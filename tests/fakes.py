@@ -178,7 +178,7 @@ def finding(name: str = "missing-zero-grad", severity: str = "error", **others: 
     facts: dict[str, object] = {
         "check": "TD101",
         "confidence": 0.97,
-        "message": "Gradients are never cleared: since step 2 each update also uses the gradients of all steps before.",
+        "message": "Gradients are never cleared: since step 2 each update adds those of all steps before.",
         "why": "backward() adds to .grad, so without zero_grad() the update is a sum over the whole run.",
         "fix": "Call optimizer.zero_grad() before loss.backward().",
         "where": place(31),
