@@ -1,0 +1,50 @@
+# make demo    runs the demo                 make test     runs what CI runs
+# make lint    ruff and mypy                 make format   lets ruff rewrite
+# make docs    writes docs/checks.md         make bench    measures the cost of watching
+
+PYTHON ?= python3
+BIN := .venv/bin
+INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+
+# setuptools comes first and the build is not isolated: an isolated build would ignore the pins.
+PACKAGE := .venv/installed-package
+TESTING := .venv/installed-testing
+
+.PHONY: demo test lint format docs bench clean
+
+demo: $(PACKAGE)
+	$(BIN)/torch-debugger demo
+
+test: lint
+	$(BIN)/python -m pytest
+
+lint: $(TESTING)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: $(TESTING)
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+docs: $(PACKAGE)
+	$(BIN)/python tools/make_docs.py
+
+bench: $(PACKAGE)
+	$(BIN)/python benchmarks/step_cost.py
+
+clean:
+	rm -rf .venv build dist *.egg-info
+
+.venv/bin/python:
+	$(PYTHON) -m venv .venv
+
+$(PACKAGE): pyproject.toml constraints.txt | .venv/bin/python
+	$(INSTALL) setuptools
+	$(INSTALL) --no-build-isolation --editable .
+	touch $@
+
+$(TESTING): pyproject.toml constraints.txt | .venv/bin/python
+	$(INSTALL) setuptools
+	$(INSTALL) --no-build-isolation --editable '.[test]'
+	touch $@ $(PACKAGE)
