@@ -1,0 +1,1 @@
+"""How a run's result looks: terminal, Markdown, JSON; no torch, and no opinion on what is wrong."""

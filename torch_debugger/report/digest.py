@@ -1,0 +1,96 @@
+"""What a report needs beside the findings, gathered as the records go by."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+
+from torch_debugger.records import (
+    CostFact,
+    CrashFact,
+    EndFact,
+    Finding,
+    Notice,
+    ProbeFault,
+    Record,
+    RunFact,
+    Scalars,
+)
+from torch_debugger.report.exits import outcome_of_exit
+from torch_debugger.report.result import Losses, RunResult
+
+# Every script has these, also one that never trains anything.
+_SAYS_NOTHING_OF_TORCH = (RunFact, EndFact, CostFact, ProbeFault, Notice, Finding, CrashFact)
+
+
+class RunDigest:
+    """Sees every record of one run; `result` may be asked for at any time."""
+
+    def __init__(self, script: str = "") -> None:
+        self.script = script  # for a child that ended before its first record
+        self.run: RunFact | None = None
+        self.end: EndFact | None = None
+        self.cost: CostFact | None = None
+        self.faults: list[ProbeFault] = []
+        self.notices: list[Notice] = []
+        self.losses: Losses | None = None
+        self.step = 0
+        self.torch_seen = False
+
+    def see(self, record: Record) -> None:
+        self.torch_seen = self.torch_seen or not isinstance(record, _SAYS_NOTHING_OF_TORCH)
+        match record:
+            case Scalars():
+                self._see_scalars(record)
+            case CostFact():
+                self.cost = record
+                self.step = max(self.step, record.step)
+            case ProbeFault():
+                self.faults.append(record)
+            case Notice():
+                self.notices.append(record)
+            case RunFact():
+                self.run = record
+            case EndFact():
+                self.end = record
+            case _:
+                pass
+
+    def result(
+        self,
+        findings: Sequence[Finding],
+        *,
+        outcome: str | None = None,
+        exit_code: int | None = None,
+        log: str | None = None,
+        faults: Iterable[ProbeFault] = (),
+        checks: int = 0,
+    ) -> RunResult:
+        """The run as it stands. `findings` are ranked, as the judge gives them."""
+        return RunResult(
+            script=self.run.script if self.run else self.script,
+            run=self.run,
+            outcome=outcome or (self.end.outcome if self.end else outcome_of_exit(exit_code)),
+            steps=self.end.steps if self.end else self.step,
+            counted=self.end.counted if self.end else "steps",
+            findings=tuple(findings),
+            verdict=findings[0] if findings and findings[0].severity != "note" else None,
+            cost=self.cost,
+            faults=tuple(dict.fromkeys([*self.faults, *faults])),  # the judge passes on the probes' faults
+            notices=tuple(dict.fromkeys(self.notices)),
+            losses=self.losses,
+            exit_code=exit_code,
+            torch_seen=self.torch_seen,
+            log=log,
+            checks=checks,
+        )
+
+    def _see_scalars(self, record: Scalars) -> None:
+        self.step = max(self.step, record.step)
+        if "loss" not in record.values:
+            return
+        point = (record.step, record.values["loss"])
+        first, lowest = (self.losses.first, self.losses.lowest) if self.losses else (point, None)
+        if math.isfinite(point[1]) and (lowest is None or point[1] < lowest[1]):
+            lowest = point
+        self.losses = Losses(first, point, lowest)

@@ -1,0 +1,99 @@
+"""The machine-readable result, format 1; also NaN and infinity are valid JSON (as text)."""
+
+from __future__ import annotations
+
+import math
+import os
+from typing import Any
+
+from torch_debugger.records import Finding
+from torch_debugger.report.result import RunResult
+from torch_debugger.report.source import shown_path
+
+FORMAT = 1
+
+
+def to_json(result: RunResult) -> dict[str, Any]:
+    return {
+        "format": FORMAT,
+        "script": result.script,
+        "run": _run_name(result),
+        "outcome": result.outcome,
+        "exit_code": result.exit_code,
+        "steps": result.steps,
+        "counted": result.counted,
+        "torch_seen": result.torch_seen,
+        "loss": _losses(result),
+        "verdict": 0 if result.verdict else None,
+        "findings": [_finding(result, index) for index in range(len(result.findings))],
+        "cost": _cost(result),
+        "notices": [notice.text for notice in result.notices],
+        "log": result.log,
+    }
+
+
+def _run_name(result: RunResult) -> str | None:
+    if result.log:
+        return os.path.basename(os.path.normpath(result.log))
+    return f"{os.path.basename(result.script)}-{result.run.started:.0f}" if result.run else None
+
+
+def _finding(result: RunResult, index: int) -> dict[str, Any]:
+    finding = result.findings[index]
+    return {
+        "check": finding.check,
+        "name": finding.name,
+        "severity": finding.severity,
+        "status": finding.status,
+        "confidence": _number(finding.confidence),
+        "message": finding.message,
+        "why": finding.why,
+        "fix": finding.fix,
+        "where": _where(finding, result),
+        "first_step": finding.first_step,
+        "last_step": finding.last_step,
+        "evidence": {key: _number(value) for key, value in finding.evidence.items()},
+        "edit": _edit(finding, result),
+        "symptom_of": result.cause_index(index),
+    }
+
+
+def _where(finding: Finding, result: RunResult) -> dict[str, Any]:
+    place = finding.where
+    file = shown_path(place.file, result.folder) if place.file else None
+    return {"module": place.module, "file": file, "line": place.line}
+
+
+def _edit(finding: Finding, result: RunResult) -> dict[str, Any] | None:
+    edit = finding.edit
+    if edit is None:
+        return None
+    file = shown_path(edit.file, result.folder)
+    return {"file": file, "line": edit.line, "before": edit.before, "after": edit.after}
+
+
+def _losses(result: RunResult) -> dict[str, Any] | None:
+    if result.losses is None:
+        return None
+    points = {"first": result.losses.first, "last": result.losses.last, "lowest": result.losses.lowest}
+    return {
+        name: {"step": point[0], "value": _number(point[1])} if point else None
+        for name, point in points.items()
+    }
+
+
+def _cost(result: RunResult) -> dict[str, Any]:
+    cost = result.cost
+    return {
+        "ratio": _number(cost.ratio) if cost else None,
+        "budget": 1.0 + cost.budget if cost else None,
+        "spent_s": _number(cost.spent_s) if cost else None,
+        "elapsed_s": _number(cost.elapsed_s) if cost else None,
+        "deep_steps": cost.deep_steps if cost else 0,
+        "probes_removed": [f"{fault.probe}: {fault.error}" for fault in result.faults],
+    }
+
+
+def _number(value: float | str) -> float | str:
+    """JSON has no NaN and no infinity; they go as 'nan', 'inf' and '-inf'."""
+    return str(value) if isinstance(value, float) and not math.isfinite(value) else value

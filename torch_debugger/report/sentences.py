@@ -1,0 +1,132 @@
+"""The sentences all reports share, so that terminal and Markdown say the same words."""
+
+from __future__ import annotations
+
+import math
+import os
+import signal
+
+from torch_debugger.records import CostFact, Edit, Finding, ProbeFault
+from torch_debugger.report.exits import ending_signal
+from torch_debugger.report.printable import one_line
+from torch_debugger.report.result import RunResult
+from torch_debugger.report.source import shown_path
+
+_SURE = 0.9  # from here on a finding is stated plainly; below, it says how sure it is
+
+
+def number(value: float | str) -> str:
+    """3.1, 120, 1,204,000, 1.2e-07, nan; text stays text."""
+    if isinstance(value, str):
+        return one_line(value)
+    if math.isfinite(value) and value == int(value) and abs(value) < 1e12:
+        return f"{int(value):,}"
+    return f"{value:.4g}"
+
+
+def where(finding: Finding, result: RunResult) -> str:
+    """train.py:31 in net.fc1, since step 2"""
+    place = finding.where
+    parts = (
+        [shown_path(place.file, result.folder) + (f":{place.line}" if place.line else "")] if place.file else []
+    )
+    parts += [f"in {place.module}" if place.file else place.module] if place.module else []
+    spot, moment = " ".join(parts), _moment(finding, result)
+    return one_line(", ".join(part for part in (spot, moment) if part))
+
+
+def _moment(finding: Finding, result: RunResult) -> str:
+    if result.outcome == "crashed" and finding.first_step == finding.last_step >= max(result.steps, 1):
+        return f"at step {finding.first_step}"
+    return f"since step {finding.first_step}" if finding.first_step > 0 else ""
+
+
+def edit_place(edit: Edit, result: RunResult) -> str:
+    return one_line(f"{shown_path(edit.file, result.folder)}:{edit.line}")
+
+
+def symptom(finding: Finding) -> str:
+    """loss-not-finite in net.fc2, since step 14"""
+    spot = f" in {finding.where.module}" if finding.where.module else ""
+    moment = f", since step {finding.first_step}" if finding.first_step > 0 else ""
+    return one_line(f"{finding.name}{spot}{moment}")
+
+
+def certainty(finding: Finding) -> str:
+    """Empty for a stable check that is sure."""
+    doubts = [f"{100 * finding.confidence:.0f} % sure"] if finding.confidence < _SURE else []
+    doubts += ["preview"] if finding.status == "preview" else []
+    return ", ".join(doubts)
+
+
+def run_sentence(result: RunResult) -> str:
+    """train.py finished after 120 optimizer steps, loss 2.303 -> 0.041."""
+    script = os.path.basename(result.script) or "the script"
+    if not result.torch_seen and result.outcome == "finished":
+        return one_line(f"{script} {_ending(result)} without using torch: there was nothing to watch.")
+    return one_line(f"{script} {_ending(result)}{_progress(result)}.")
+
+
+def opening(result: RunResult) -> str:
+    """What a report says first when there is no verdict."""
+    if not result.torch_seen and result.outcome == "finished":
+        return run_sentence(result)
+    if result.outcome in ("crashed", "hung"):
+        return f"{run_sentence(result)} {_unexplained(result)}"
+    watched = f" ({result.checks} checks)" if result.checks else ""
+    return f"Nothing wrong found: {run_sentence(result).removesuffix('.')}{watched}."
+
+
+def closing(result: RunResult) -> list[tuple[str, str]]:
+    """What a report says last: (label, text) pairs."""
+    lines = [("run", run_sentence(result))] if result.verdict else []
+    lines += [("unseen", _unseen(fault)) for fault in result.faults]
+    lines += [("notice", one_line(notice.text)) for notice in result.notices]
+    lines += [("cost", cost_sentence(result.cost))] if result.cost else []
+    lines += [("log", one_line(result.log))] if result.log else []
+    lines += [("more", f"torch-debugger explain {one_line(result.verdict.name)}")] if result.verdict else []
+    return lines
+
+
+def cost_sentence(cost: CostFact) -> str:
+    """0.8 % of 34.1 s (budget 2 %), 12 deep steps"""
+    plain_s = cost.elapsed_s - cost.spent_s
+    deep = f"{cost.deep_steps:,} deep step{'' if cost.deep_steps == 1 else 's'}"
+    return f"{100 * (cost.ratio - 1):.1f} % of {plain_s:.1f} s (budget {100 * cost.budget:g} %), {deep}"
+
+
+def _unseen(fault: ProbeFault) -> str:
+    missing = f"{fault.probe}, from step {fault.step} on: it failed and was taken off"
+    return one_line(f"{missing}; the training was not touched ({fault.error}).")
+
+
+def _unexplained(result: RunResult) -> str:
+    if ending_signal(result.exit_code) == signal.SIGKILL:
+        return (
+            "SIGKILL leaves no message: most often the machine ran out of memory or a job scheduler "
+            "reached its limit. The system log (dmesg) names the cause."
+        )
+    return "No check recognised the cause; what the script itself printed is above."
+
+
+def _ending(result: RunResult) -> str:
+    caught = ending_signal(result.exit_code)
+    if caught is not None:
+        verb = "was stopped by" if result.outcome == "stopped" else "was ended by"
+        return f"{verb} signal {caught.value} ({caught.name})"
+    status = f" with exit code {result.exit_code}" if result.exit_code else ""
+    verbs = {"hung": "stopped making progress", "stopped": "was stopped"}
+    return verbs.get(result.outcome, result.outcome) + status
+
+
+def _progress(result: RunResult) -> str:
+    if result.steps == 0:
+        return "; no training step was seen" if result.outcome == "finished" else " before its first step"
+    counted = result.counted.removesuffix("s") if result.steps == 1 else result.counted
+    return f" after {result.steps:,} {counted}{_loss_change(result)}"
+
+
+def _loss_change(result: RunResult) -> str:
+    if result.losses is None:
+        return ""
+    return f", loss {number(result.losses.first[1])} -> {number(result.losses.last[1])}"
