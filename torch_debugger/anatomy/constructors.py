@@ -1,0 +1,181 @@
+"""The user's line that constructs each module of a model, found in the source, not by running it."""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import re
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from types import FrameType
+
+from torch import nn
+
+from torch_debugger.anatomy.containers import Built, assigned, call_name, dotted, elements
+from torch_debugger.anatomy.registrations import registrations
+from torch_debugger.anatomy.sources import class_source, is_user_file, place_at, tree_of
+from torch_debugger.records import Place
+
+_CONTAINERS = (nn.Sequential, nn.ModuleList, nn.ModuleDict)
+_MODULE_LIMIT = 20_000
+
+
+def constructor_places(root: nn.Module, root_name: str, files: Iterable[str] = ()) -> dict[str, Place]:
+    """Module path -> the line that constructs it, for every module whose line can be told.
+
+    `files` are searched for the assignment to `root_name`; by default those of the calling frames
+    and the script itself. A layer inside a torch module (an encoder layer's linear1) gets the line
+    of that module.
+    """
+    searched = list(files) or _nearby_files(sys._getframe(1))
+    built: dict[str, Built] = {}
+    if (made := _root_built(root, root_name, searched)) is not None:
+        built[root_name] = made
+    for owner_path, owner in _owners(root, root_name):
+        for name, made in _children_built(owner, built.get(owner_path)):
+            built.setdefault(f"{owner_path}.{name}", made)
+    return {path: place_at(made.file, made.node.lineno, path) for path, made in built.items()}
+
+
+def _nearby_files(frame: FrameType | None) -> list[str]:
+    files: dict[str, None] = {}
+    while frame is not None:
+        files[frame.f_code.co_filename] = None
+        frame = frame.f_back
+    script = getattr(sys.modules.get("__main__"), "__file__", None)
+    if isinstance(script, str):
+        files[script] = None
+    return [file for file in files if is_user_file(file)]
+
+
+def _owners(root: nn.Module, root_name: str) -> Iterator[tuple[str, nn.Module]]:
+    """Every module once, owners before what they own."""
+    waiting, seen = [(root_name, root)], {id(root)}
+    for path, owner in waiting:
+        yield path, owner
+        for name, module in _children(owner):
+            if id(module) not in seen and len(seen) < _MODULE_LIMIT:
+                seen.add(id(module))
+                waiting.append((f"{path}.{name}", module))
+
+
+def _children(owner: nn.Module) -> list[tuple[str, nn.Module]]:
+    return [(name, child) for name, child in vars(owner).get("_modules", {}).items() if child is not None]
+
+
+def _children_built(owner: nn.Module, owner_built: Built | None) -> Iterator[tuple[str, Built]]:
+    sources = [source for cls in type(owner).__mro__ if (source := class_source(cls)) is not None]
+    registered = [entry for file, statement in sources for entry in registrations(file, statement)]
+    contained = _contained(owner, owner_built, sources) if isinstance(owner, _CONTAINERS) else []
+    for name, module in _children(owner):
+        found = _best([made for made in registered if _names(made.key, name)], module)
+        found = found or _element(contained, owner, name, module)
+        if found is None and not sources:
+            found = owner_built  # a layer that torch makes inside its own module
+        if found is not None:
+            yield name, found
+
+
+def _contained(owner: nn.Module, built: Built | None, sources: list[tuple[str, ast.ClassDef]]) -> list[Built]:
+    """What fills a container: its own expression, or super().__init__(...) in a class derived from one."""
+    if not sources:
+        return elements(built) if built else []
+    found: list[Built] = []
+    for file, statement in sources:
+        for method in statement.body:
+            for node in ast.walk(method) if isinstance(method, ast.FunctionDef) else ():
+                if isinstance(node, ast.Call) and ast.unparse(node.func).endswith(").__init__"):
+                    found += elements(Built(file, node, method, None, "self"))
+    return found
+
+
+def _names(key: ast.expr | None, name: str) -> bool:
+    """Whether a key expression can be this name; an f-string counts by its fixed parts."""
+    if isinstance(key, ast.Constant):
+        return str(key.value) == name
+    if not isinstance(key, ast.JoinedStr):
+        return False
+    parts = [re.escape(str(part.value)) if isinstance(part, ast.Constant) else ".*" for part in key.values]
+    return re.fullmatch("".join(parts), name) is not None
+
+
+def _element(found: list[Built], owner: nn.Module, name: str, module: nn.Module) -> Built | None:
+    keyed = [item for item in found if _names(item.key, name)]
+    if keyed or not found:
+        return _best(keyed, module)
+    siblings = list(vars(owner).get("_modules", {}))
+    if len(found) == len(siblings) and not any(item.repeated for item in found):
+        return _best([found[siblings.index(name)]], module)
+    calls = [dataclasses.replace(item, node=_making(item, module)) for item in found]
+    fitting = [item for item in calls if call_name(item.node) == type(module).__name__ and _fits(item, module)]
+    if len({item.node.lineno for item in fitting}) == 1:
+        return fitting[0]
+    return found[0] if len(found) == 1 else None
+
+
+def _best(found: Sequence[Built], module: nn.Module) -> Built | None:
+    """The expression that makes a module of this class with these settings; else the only one."""
+    calls = [dataclasses.replace(item, node=_making(item, module)) for item in found]
+    made = [item for item in calls if call_name(item.node) == type(module).__name__]
+    fitting = [item for item in made if _fits(item, module)]
+    return next(iter(fitting or made or calls), None)
+
+
+def _making(built: Built, module: nn.Module) -> ast.expr:
+    """Inside `weight_norm(nn.Linear(4, 4)).to(device)`, the call of the module's class."""
+    kind, node = type(module).__name__, built.node
+    if isinstance(node, ast.Name) and (values := assigned(built.scope, node.id)):
+        node = values[-1]
+    calls = [part for part in ast.walk(node) if isinstance(part, ast.Call) and call_name(part) == kind]
+    return calls[0] if calls else node
+
+
+def _fits(built: Built, module: nn.Module) -> bool:
+    """Whether the whole numbers written in the call are settings of this very module."""
+    if not isinstance(built.node, ast.Call):
+        return False
+    known: set[int] = set()
+    for value in vars(module).values():
+        known.update(item for item in (value if isinstance(value, tuple) else (value,)) if type(item) is int)
+    written = [node.value for node in built.node.args if isinstance(node, ast.Constant)]
+    return all(value in known for value in written if type(value) is int)
+
+
+def _root_built(root: nn.Module, root_name: str, files: Iterable[str]) -> Built | None:
+    name = root_name.rpartition(".")[2]
+    for file in files:
+        tree = tree_of(file)
+        candidates = list(_named(file, tree, name)) if tree else []
+        if (found := _best(candidates, root)) is not None:
+            return found
+    return _only_construction(root, files)
+
+
+def _named(file: str, tree: ast.Module, name: str) -> Iterator[Built]:
+    for scope in ast.walk(tree):
+        if isinstance(scope, ast.Module | ast.FunctionDef):
+            for node in _statements(scope):
+                for target in node.targets:
+                    if dotted(target) in (name, f"self.{name}"):
+                        yield Built(file, node.value, scope, None, dotted(target))
+
+
+def _statements(scope: ast.AST) -> Iterator[ast.Assign]:
+    """The assignments of a scope, not those of functions and classes inside it."""
+    for node in ast.iter_child_nodes(scope):
+        if isinstance(node, ast.Assign):
+            yield node
+        elif isinstance(node, ast.stmt) and not isinstance(node, ast.FunctionDef | ast.ClassDef):
+            yield from _statements(node)
+
+
+def _only_construction(root: nn.Module, files: Iterable[str]) -> Built | None:
+    """The one call of the root's class, where the name it goes by here is an argument's."""
+    found: list[Built] = []
+    for file in files:
+        tree = tree_of(file)
+        for scope in ast.walk(tree) if tree else ():
+            if isinstance(scope, ast.Module | ast.FunctionDef):
+                values = (Built(file, node.value, scope, None, None) for node in _statements(scope))
+                found += [made for made in values if call_name(_making(made, root)) == type(root).__name__]
+    return _best(found, root) if len(found) == 1 else None

@@ -1,0 +1,95 @@
+"""The user's source text: which files are theirs, and their syntax trees, parsed once."""
+
+from __future__ import annotations
+
+import ast
+import functools
+import linecache
+import os
+import sys
+import sysconfig
+from types import FunctionType
+
+import torch
+
+from torch_debugger.records import Place
+
+# Source made by a machine and put into linecache: torch.fx graphs, attrs, the import system.
+_GENERATED = ("<frozen ", "<eval_with_key>", "<attrs generated", "<torch_package")
+
+
+def is_user_file(path: str) -> bool:
+    """Whether a frame of this file is the user's own code."""
+    if path.startswith("<"):
+        return not path.startswith(_GENERATED) and bool(linecache.getlines(path))
+    return _is_user_path(path)
+
+
+@functools.lru_cache(maxsize=4096)
+def _is_user_path(path: str) -> bool:
+    full = os.path.abspath(path)
+    if full.startswith(os.path.join(package_folder(), "demo", "versions")):
+        return True  # the demo's scripts ship with us, but play the user's part
+    installed = f"{os.sep}site-packages{os.sep}" in full or f"{os.sep}dist-packages{os.sep}" in full
+    return not installed and not full.startswith(_foreign_folders())
+
+
+@functools.cache
+def package_folder() -> str:
+    return os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+
+
+@functools.cache
+def _foreign_folders() -> tuple[str, ...]:
+    folders = {os.path.dirname(torch.__file__), os.path.dirname(os.__file__)}
+    folders |= {sysconfig.get_path("stdlib"), sysconfig.get_path("platstdlib")}
+    return (package_folder(), *(os.path.abspath(folder) + os.sep for folder in folders))
+
+
+def line_at(file: str, line: int) -> str:
+    """One line of a file, stripped; empty where the source is gone."""
+    return linecache.getline(file, line).strip()
+
+
+def place_at(file: str, line: int, module: str | None = None) -> Place:
+    return Place(file, line, module, line_at(file, line) or None)
+
+
+def tree_of(file: str) -> ast.Module | None:
+    """The syntax tree of a file, or None where there is no source that parses."""
+    return _parse("".join(linecache.getlines(file)))
+
+
+@functools.lru_cache(maxsize=256)
+def _parse(source: str) -> ast.Module | None:
+    try:
+        return ast.parse(source) if source else None
+    except (SyntaxError, ValueError, RecursionError):
+        return None
+
+
+def class_source(cls: type) -> tuple[str, ast.ClassDef] | None:
+    """The file and class statement of a user's class; None for classes of torch and of libraries."""
+    if cls.__module__.partition(".")[0] in ("torch", "builtins"):
+        return None
+    for file, line in _class_hints(cls):
+        tree = tree_of(file) if is_user_file(file) else None
+        matches = [node for node in _classes(tree) if node.name == cls.__name__] if tree else []
+        holding = [node for node in matches if line and node.lineno <= line <= (node.end_lineno or 0)]
+        if holding or matches:
+            return file, (holding or matches)[-1]
+    return None
+
+
+def _class_hints(cls: type) -> list[tuple[str, int]]:
+    """Files that may hold the class, with a line inside it: its functions know, even in notebooks."""
+    codes = [item.__code__ for item in vars(cls).values() if isinstance(item, FunctionType)]
+    own = [code for code in codes if is_user_file(code.co_filename)]
+    hints = [(code.co_filename, code.co_firstlineno) for code in own]
+    file = getattr(sys.modules.get(cls.__module__), "__file__", None)
+    return [*hints, (file, 0)] if isinstance(file, str) else hints
+
+
+@functools.lru_cache(maxsize=256)
+def _classes(tree: ast.Module) -> tuple[ast.ClassDef, ...]:
+    return tuple(node for node in ast.walk(tree) if isinstance(node, ast.ClassDef))
