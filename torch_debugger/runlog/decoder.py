@@ -1,0 +1,81 @@
+"""Events back to records; what this version does not know is left out."""
+
+from __future__ import annotations
+
+import json
+import struct
+from typing import Any
+
+import numpy as np
+
+from torch_debugger.records import Record, Scalars, Table, TensorRows
+from torch_debugger.records.codec import from_plain
+from torch_debugger.runlog import events as numbered
+from torch_debugger.runlog.wire import fields, message, signed
+
+# What an event raises that is sound but not of our making.
+_FOREIGN = (ValueError, TypeError, KeyError, AttributeError, struct.error, RecursionError)
+
+
+class Decoder:
+    """Reads the events of one file; keeps the headings of its tables."""
+
+    def __init__(self) -> None:
+        self._tables: dict[str, Table] = {}
+
+    def decode(self, payload: bytes) -> list[Record]:
+        try:
+            event = message(payload)
+            if numbered.EVENT_SUMMARY not in event:
+                return []
+            return self._records(event)
+        except _FOREIGN:
+            return []
+
+    def _records(self, event: dict[int, Any]) -> list[Record]:
+        step = signed(event.get(numbered.EVENT_STEP, 0))
+        scalars: dict[str, float] = {}
+        others: list[Record] = []
+        for _, value in fields(event[numbered.EVENT_SUMMARY]):
+            parts = message(value)
+            tag = parts[numbered.VALUE_TAG].decode()
+            if numbered.VALUE_SIMPLE in parts:
+                scalars[tag] = struct.unpack("<f", parts[numbered.VALUE_SIMPLE])[0]
+            else:
+                others += self._from_tensor(step, tag, parts)
+        if scalars or not event[numbered.EVENT_SUMMARY]:
+            time = struct.unpack("<d", event.get(numbered.EVENT_TIME, bytes(8)))[0]
+            return [Scalars(step, time, scalars), *others]
+        return others
+
+    def _from_tensor(self, step: int, tag: str, parts: dict[int, Any]) -> list[Record]:
+        if tag.startswith(numbered.ROWS_TAG):
+            return [self._rows(step, tag, parts)]
+        if tag.startswith(numbered.RECORD_TAG):
+            tensor = message(parts[numbered.VALUE_TENSOR])
+            plain = json.loads(tensor[numbered.TENSOR_STRINGS])
+            record = from_plain(tag.removeprefix(numbered.RECORD_TAG), plain)
+            return [] if record is None else [record]
+        return []
+
+    def _rows(self, step: int, tag: str, parts: dict[int, Any]) -> TensorRows:
+        if numbered.VALUE_METADATA in parts:
+            self._tables[tag] = _table(parts[numbered.VALUE_METADATA])
+        tensor = message(parts[numbered.VALUE_TENSOR])
+        content = np.frombuffer(tensor[numbered.TENSOR_CONTENT], "<f4").astype(np.float32, copy=False)
+        return TensorRows(step, self._tables[tag], content.reshape(_shape(tensor[numbered.TENSOR_SHAPE])))
+
+
+def _table(metadata: bytes) -> Table:
+    whose = message(metadata)
+    plugin = message(whose[numbered.METADATA_PLUGIN])
+    plain = json.loads(plugin[numbered.PLUGIN_CONTENT])
+    return Table(plain["kind"], plain["root"], tuple(plain["names"]), tuple(plain["columns"]))
+
+
+def _shape(shape: bytes) -> tuple[int, ...]:
+    sizes: list[int] = []
+    for _, dimension in fields(shape):
+        parts = message(dimension)
+        sizes.append(parts.get(numbered.DIMENSION_SIZE, 0))
+    return tuple(sizes)

@@ -1,0 +1,95 @@
+"""Records to the bytes of an event file, in the order in which they come."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from torch_debugger.records import Notice, Record, Scalars, Table, TensorRows
+from torch_debugger.records.codec import to_plain
+from torch_debugger.runlog.events import (
+    RECORD_TAG,
+    ROWS_TAG,
+    float_tensor,
+    plugin_metadata,
+    string_tensor,
+    tensor_event,
+    version_event,
+)
+from torch_debugger.runlog.frames import FRAME_BYTES, frame
+from torch_debugger.runlog.scalars import scalar_events
+from torch_debugger.runlog.thinning import Thinning
+
+_UNFIT = (TypeError, ValueError, OverflowError)  # what a record with values of a wrong kind raises
+
+
+class Encoder:
+    """What one file has been given so far: its tables, its tags, its size."""
+
+    def __init__(self, limit_bytes: int, on_fault: Callable[[str], None]) -> None:
+        self._on_fault = on_fault
+        self._thinning = Thinning(limit_bytes)
+        self._tables: dict[Table, int] = {}
+        self._kinds: set[str] = set()
+        self._used_bytes = 0
+
+    def start(self) -> bytes:
+        """What every event file begins with."""
+        return frame([version_event(time.time())])
+
+    def encode(self, records: Sequence[Record]) -> bytes:
+        scalars = self._scalar_events([record for record in records if isinstance(record, Scalars)])
+        payloads: list[bytes] = []
+        for record in records:
+            for payload in next(scalars) if isinstance(record, Scalars) else self._tensor_events(record):
+                self._used_bytes += len(payload) + FRAME_BYTES
+                payloads.append(payload)
+        return frame(payloads)
+
+    def _scalar_events(self, records: list[Scalars]) -> Iterator[list[bytes]]:
+        try:
+            return iter([[payload] for payload in scalar_events(records)])
+        except _UNFIT:
+            return iter([self._unless_unfit(lambda one: scalar_events([one]), record) for record in records])
+
+    def _tensor_events(self, record: Record) -> list[bytes]:
+        make = self._rows_events if isinstance(record, TensorRows) else self._record_events
+        return self._unless_unfit(make, record)
+
+    def _unless_unfit(self, make: Callable[[Any], list[bytes]], record: Record) -> list[bytes]:
+        try:
+            return make(record)
+        except _UNFIT as error:
+            kind = type(record).__name__
+            self._on_fault(f"A record of kind {kind} was left out of the log: {error}.")
+            return []
+
+    def _rows_events(self, rows: TensorRows) -> list[bytes]:
+        number = self._tables.get(rows.table, len(self._tables))
+        said = self._thinning.update(self._used_bytes)
+        notice = self._record_events(Notice(said, rows.step)) if said else []
+        if not self._thinning.keep(number):
+            return notice
+        values = np.ascontiguousarray(rows.values, dtype="<f4")
+        tensor = float_tensor(values.shape, values.tobytes())
+        heading = b"" if rows.table in self._tables else plugin_metadata(_json(dataclasses.asdict(rows.table)))
+        event = tensor_event(time.time(), rows.step, f"{ROWS_TAG}{number}", tensor, heading)
+        self._tables[rows.table] = number
+        return [*notice, event]
+
+    def _record_events(self, record: Record) -> list[bytes]:
+        kind = type(record).__name__
+        tensor = string_tensor(_json(to_plain(record)))
+        metadata = b"" if kind in self._kinds else plugin_metadata()
+        event = tensor_event(time.time(), getattr(record, "step", 0), RECORD_TAG + kind, tensor, metadata)
+        self._kinds.add(kind)
+        return [event]
+
+
+def _json(plain: Any) -> bytes:
+    return json.dumps(plain, separators=(",", ":")).encode()

@@ -1,0 +1,85 @@
+"""Reads run logs, whole or while they grow; other event files in the folder give their scalars."""
+
+from __future__ import annotations
+
+import io
+import os
+from collections.abc import Iterator
+
+from torch_debugger.records import Record
+from torch_debugger.runlog.decoder import Decoder
+from torch_debugger.runlog.frames import unframe
+
+_CHUNK_BYTES = 1 << 20
+
+
+def read_log(folder: str | os.PathLike[str]) -> Iterator[Record]:
+    """Every record of a folder, file by file in the order of their names. A file that is torn or damaged
+    is read up to there."""
+    for path in _event_files(folder):
+        file = _open(path)
+        if file is not None:
+            with file:
+                yield from _GrowingFile(file).read()
+
+
+class LogFollower:
+    """Reads a log while it is written. Files stay open: one deleted in mid-run is still read to its end."""
+
+    def __init__(self, folder: str | os.PathLike[str]) -> None:
+        self._folder = folder
+        self._files: dict[str, _GrowingFile] = {}
+
+    def poll(self) -> list[Record]:
+        """The records that came since the last call; a record half written waits for the next one."""
+        for path in _event_files(self._folder):
+            if path not in self._files and (file := _open(path)) is not None:
+                self._files[path] = _GrowingFile(file)
+        return [record for path in sorted(self._files) for record in self._files[path].read()]
+
+    def close(self) -> None:
+        for growing in self._files.values():
+            growing.file.close()
+        self._files.clear()
+
+
+class _GrowingFile:
+    """One event file, and how far it has been read."""
+
+    def __init__(self, file: io.FileIO) -> None:
+        self.file = file
+        self._offset = 0
+        self._decoder = Decoder()
+
+    def read(self) -> Iterator[Record]:
+        size = _CHUNK_BYTES
+        while data := self._bytes_at_offset(size):
+            frames = unframe(data)
+            self._offset += frames.consumed
+            for payload in frames.payloads:
+                yield from self._decoder.decode(payload)
+            if frames.damaged or (len(data) < size and not frames.consumed):
+                return
+            size = _CHUNK_BYTES if frames.consumed else 2 * size  # a frame larger than what was read
+
+    def _bytes_at_offset(self, size: int) -> bytes:
+        try:
+            self.file.seek(self._offset)
+            return self.file.read(size) or b""
+        except OSError:
+            return b""
+
+
+def _open(path: str) -> io.FileIO | None:
+    try:
+        return io.FileIO(path)
+    except OSError:
+        return None
+
+
+def _event_files(folder: str | os.PathLike[str]) -> list[str]:
+    try:
+        names = sorted(name for name in os.listdir(folder) if "tfevents" in name)
+    except OSError:
+        return []
+    return [os.path.join(folder, name) for name in names]
