@@ -1,0 +1,33 @@
+"""A check's docstring taken apart: the one text behind `explain`, the docs and the viewer."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from dataclasses import dataclass
+
+from torch_debugger.checks.base import Check
+from torch_debugger.checks.catalog import catalog
+
+HEADINGS = ("Symptom", "Evidence", "Fix", "Known limits")
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    summary: str
+    sections: dict[str, str]  # by heading; paragraphs are parted by an empty line
+    explained_by: tuple[str, ...]  # names of checks whose findings cause this one's
+
+
+def page(check: type[Check]) -> Page:
+    opening, *rest = re.split(
+        rf"^({'|'.join(HEADINGS)}):\n", inspect.cleandoc(check.__doc__ or ""), flags=re.MULTILINE
+    )
+    sections = {heading: inspect.cleandoc(body) for heading, body in zip(rest[::2], rest[1::2], strict=True)}
+    causes = tuple(other.name for other in catalog() if check.name in other.explains)
+    return Page(_flowing(opening), {heading: _flowing(body) for heading, body in sections.items()}, causes)
+
+
+def _flowing(text: str) -> str:
+    """Paragraphs as single lines, so that each reader may wrap them to its own width."""
+    return "\n\n".join(" ".join(paragraph.split()) for paragraph in re.split(r"\n\s*\n", text.strip()))
