@@ -1,0 +1,111 @@
+"""Something run in a fork of this process: what it does, breaks or kills is lost with the fork."""
+
+from __future__ import annotations
+
+import gc
+import logging
+import os
+import select
+import signal
+import time
+import warnings
+from collections.abc import Callable
+
+import torch
+
+
+class ForkedTask:
+    """A function that returns a short text, run in a child that ends itself after `timeout_s`."""
+
+    def __init__(self, task: Callable[[], str], timeout_s: float) -> None:
+        started = time.perf_counter()
+        self._text = b""
+        self.ended: str | None = None  # None while it runs, then: done | timeout | died
+        self._reading, writing = os.pipe()
+        self.pid = _fork()
+        if self.pid == 0:
+            _be_the_child(task, writing, timeout_s)
+        os.close(writing)
+        os.set_blocking(self._reading, False)
+        self.cost_s = time.perf_counter() - started  # what the parent paid so far
+
+    def poll(self) -> bytes | None:
+        """The child's text once it has ended (empty if it died), else None. Never waits."""
+        started = time.perf_counter()
+        if self.ended is None:
+            self._read()
+            self._reap()
+        self.cost_s += time.perf_counter() - started
+        return None if self.ended is None else self._text
+
+    def wait(self) -> bytes:
+        while (text := self.poll()) is None:
+            select.select([self._reading], [], [], 0.05)
+        return text
+
+    def kill(self) -> None:
+        """End the child now and reap it; does nothing once it has ended."""
+        if self.ended is None:
+            os.kill(self.pid, signal.SIGKILL)
+            self._finish(os.waitpid(self.pid, 0)[1])
+
+    def _read(self) -> None:
+        try:
+            while chunk := os.read(self._reading, 65536):
+                self._text += chunk
+        except BlockingIOError:
+            return
+
+    def _reap(self) -> None:
+        try:
+            pid, status = os.waitpid(self.pid, os.WNOHANG)
+        except ChildProcessError:  # the script itself waits for its children, and met ours
+            pid, status = self.pid, 0
+        if pid:
+            self._finish(status)
+
+    def _finish(self, status: int) -> None:
+        self._read()
+        os.close(self._reading)
+        timed_out = os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGALRM
+        self.ended = "timeout" if timed_out else "done" if self._text else "died"
+
+
+def _fork() -> int:
+    with warnings.catch_warnings():
+        # Python 3.12 warns of forks beside threads; the child uses one thread, and has a timeout.
+        warnings.simplefilter("ignore", DeprecationWarning)
+        return os.fork()
+
+
+def _be_the_child(task: Callable[[], str], writing: int, timeout_s: float) -> None:
+    status = 1
+    try:
+        _set_alarm(timeout_s)
+        _touch_nothing_outside()
+        torch.set_num_threads(1)  # threads of the parent's pools do not exist here: waiting for them hangs
+        os.write(writing, task().encode())
+        status = 0
+    finally:
+        os._exit(status)  # no atexit, no flush: the buffers hold the user's text, which the parent prints
+
+
+def _set_alarm(timeout_s: float) -> None:
+    for number in (signal.SIGALRM, signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGCHLD):
+        signal.signal(number, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_SETMASK, ())
+    signal.setitimer(signal.ITIMER_REAL, timeout_s)
+
+
+def _touch_nothing_outside() -> None:
+    """What the user's code writes in here must reach no file, no terminal and no logger."""
+    import resource  # not on Windows, where this file must still load
+
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    for number in (0, 1, 2):
+        os.dup2(nowhere, number)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (64, 64))  # some: tempfile tries its folder with 4 bytes
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    logging.disable(logging.CRITICAL)
+    gc.disable()  # a finalizer of the user's object must not run twice
+    os.nice(10)

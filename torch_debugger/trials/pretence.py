@@ -1,0 +1,176 @@
+"""A torch in which the model lives on an accelerator that this machine does not have.
+
+Fake tensors (shapes and devices, no values) on torch's `lazy` device stand for the accelerator's:
+every torch build can guard that device, while a fake `cuda` tensor fails at the first copy_ on a
+CPU-only build and aborts the process in autograd. What the model's code sees says `cuda`.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator
+from types import FrameType
+from typing import Any
+
+import torch
+from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
+from torch.overrides import TorchFunctionMode
+from torch.utils._pytree import tree_flatten, tree_map
+
+from torch_debugger.anatomy.sources import is_user_file
+
+STAND_IN = "lazy"
+_OPEN_CLASS: Any = FakeTensor  # typed as closed, but `device` is a property like any other
+_TRUE_DEVICE: Any = _OPEN_CLASS.device
+_TORCH_FOLDER = os.path.dirname(torch.__file__) + os.sep
+_MISMATCH = ("at least two devices", "two different devices")
+
+
+class DeviceMismatch(BaseException):
+    """An operation of the model met tensors of two devices. No handler of the user's may catch it."""
+
+    def __init__(self, odd: torch.Tensor | None, made_at: FrameLine | None, frame: FrameType | None) -> None:
+        super().__init__("tensors of two devices met")
+        self.odd = odd
+        self.made_at = made_at
+        self.frame = frame
+
+
+FrameLine = tuple[str, int]  # file, line
+
+
+class Pretence(TorchFunctionMode):
+    """Inside it every tensor that existed before counts as moved to the accelerator, except those in
+    `left_behind`, and every tensor made without a device is on the CPU and remembers its line.
+
+    A device named explicitly counts as the accelerator even where it says cpu: on this machine that
+    is what `"cuda" if torch.cuda.is_available() else "cpu"` has become.
+    """
+
+    def __init__(self, device: str, left_behind: dict[int, FrameLine]) -> None:
+        super().__init__()
+        self._seen_device = torch.device(device, 0)
+        self._fakes: Any = FakeTensorMode(allow_non_fake_inputs=True)
+        self._stand_ins: dict[int, tuple[torch.Tensor, torch.Tensor]] = {}
+        self._made: dict[int, tuple[torch.Tensor | None, FrameLine]] = {
+            key: (None, line) for key, line in left_behind.items()
+        }
+
+    def __enter__(self) -> Any:
+        # FakeTensor answers `device` without asking any mode, so its own answer is dressed up too.
+        _OPEN_CLASS.device = property(self._device_as_seen)
+        self._fakes.__enter__()
+        return super().__enter__()  # type: ignore[no-untyped-call]
+
+    def __exit__(self, *error: Any) -> None:
+        super().__exit__(*error)  # type: ignore[no-untyped-call]
+        self._fakes.__exit__(*error)
+        _OPEN_CLASS.device = _TRUE_DEVICE
+
+    def _device_as_seen(self, tensor: FakeTensor) -> torch.device:
+        device: torch.device = _TRUE_DEVICE.fget(tensor)
+        asked_by_torch = sys._getframe(1).f_code.co_filename.startswith(_TORCH_FOLDER)
+        return self._seen_device if device.type == STAND_IN and not asked_by_torch else device
+
+    def __torch_function__(
+        self, function: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        kwargs = kwargs or {}
+        if function is torch.device:  # the type itself: torch.device("cuda") is the user's own value
+            return function(*args, **kwargs)
+        if getattr(function, "__name__", "") == "__get__":
+            return self._property(function, args)
+        given = [item for item in tree_flatten((args, kwargs))[0] if isinstance(item, torch.Tensor)]
+        try:
+            result = self._call(function, args, kwargs)
+        except RuntimeError as error:
+            if any(words in str(error) for words in _MISMATCH):
+                raise self._mismatch(given) from error
+            raise
+        self._remember(result, given)
+        return result
+
+    def _call(self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        args, kwargs = tree_map(self._pretend, (args, kwargs))
+        name = getattr(function, "__name__", "")
+        if name == "cuda":
+            return args[0].to(STAND_IN)
+        if name == "to":  # the device may come first, as text
+            args = tuple(_as_stand_in(item) for item in args)
+        if kwargs.get("device") is not None:
+            kwargs["device"] = torch.device(STAND_IN)
+        if name == "__getitem__":
+            self._check_index(args)
+        return function(*args, **kwargs)
+
+    def _pretend(self, item: Any) -> Any:
+        """An argument as it would be on a machine with the accelerator."""
+        if isinstance(item, torch.device):
+            return torch.device(STAND_IN)
+        if not isinstance(item, torch.Tensor) or isinstance(item, FakeTensor) or id(item) in self._made:
+            return item
+        if id(item) not in self._stand_ins:
+            self._stand_ins[id(item)] = (item, torch.empty_like(item, device=STAND_IN, requires_grad=False))
+        return self._stand_ins[id(item)][1]
+
+    def _property(self, function: Any, args: tuple[Any, ...]) -> Any:
+        name = getattr(getattr(function, "__self__", None), "__name__", "")
+        if name == "device":
+            return self._seen_device if self.accelerated(args[0]) else torch.device("cpu")
+        if name in ("is_cuda", "is_cpu"):
+            return self.accelerated(args[0]) == (name == "is_cuda" and self._seen_device.type == "cuda")
+        return function(*args)
+
+    def accelerated(self, tensor: torch.Tensor) -> bool:
+        """Whether this tensor would be on the accelerator."""
+        if isinstance(tensor, FakeTensor):
+            return bool(tensor.fake_device.type == STAND_IN)
+        return id(tensor) not in self._made
+
+    def _check_index(self, args: tuple[Any, ...]) -> None:
+        """Fake tensors allow a CPU tensor indexed from the accelerator; real ones do not."""
+        indices = [item for item in tree_flatten(args[1])[0] if isinstance(item, torch.Tensor)]
+        if not self.accelerated(args[0]) and any(self.accelerated(item) for item in indices):
+            raise self._mismatch([args[0]])
+
+    def _remember(self, result: Any, given: list[torch.Tensor]) -> None:
+        """Where each CPU tensor comes from: this line, or the line that made what it was made of."""
+        for tensor in tree_flatten(result)[0]:
+            if not isinstance(tensor, torch.Tensor) or id(tensor) in self._made:
+                continue
+            if given:
+                source = next((self._made[id(item)] for item in given if id(item) in self._made), None)
+                line = source[1] if source else None
+            else:
+                line = _user_line()
+            if line is not None and not (isinstance(tensor, FakeTensor) and self.accelerated(tensor)):
+                self._made[id(tensor)] = (tensor, line)
+
+    def _mismatch(self, given: list[torch.Tensor]) -> DeviceMismatch:
+        # A CPU tensor without dimensions may meet any device.
+        left = (item for item in given if not self.accelerated(item) and item.dim() > 0)
+        odd = next(left, None)
+        made = self._made.get(id(odd))
+        return DeviceMismatch(odd, made[1] if made else None, user_frame())
+
+
+def _as_stand_in(item: Any) -> Any:
+    is_text_device = isinstance(item, str) and not item.startswith("torch.")
+    return torch.device(STAND_IN) if is_text_device else item
+
+
+def user_frame() -> FrameType | None:
+    return next((frame for frame in _frames() if is_user_file(frame.f_code.co_filename)), None)
+
+
+def _frames() -> Iterator[FrameType]:
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        yield frame
+        frame = frame.f_back
+
+
+def _user_line() -> FrameLine | None:
+    frame = user_frame()
+    return (frame.f_code.co_filename, frame.f_lineno) if frame else None
