@@ -7,7 +7,7 @@ import re
 from torch_debugger.records import Edit, Finding
 from torch_debugger.report import sentences
 from torch_debugger.report.diff import diff_lines
-from torch_debugger.report.printable import one_line
+from torch_debugger.report.printable import one_line, printable
 from torch_debugger.report.result import Chapter, RunResult
 from torch_debugger.report.source import excerpt
 
@@ -22,7 +22,13 @@ def render_markdown(result: RunResult) -> str:
 
 def escape(text: str) -> str:
     """One line in which nothing is Markdown or HTML any more."""
-    return re.sub(r"([\\`*_{}\[\]<>#|~&])", r"\\\1", one_line(text))
+    return re.sub(r"([\\`*_{}\[\]<>#|~&])", r"\\\1", printable(text.replace("\n", " ")))
+
+
+def prose(text: str) -> str:
+    """Escaped, except that `code` stays code."""
+    parts = re.split(r"(`[^`]+`)", one_line(text))
+    return "".join(part if index % 2 else escape(part) for index, part in enumerate(parts))
 
 
 def _chapter(chapter: Chapter, result: RunResult) -> list[str]:
@@ -30,12 +36,12 @@ def _chapter(chapter: Chapter, result: RunResult) -> list[str]:
     aside = ", ".join(part for part in (finding.check, sentences.certainty(finding)) if part)
     return [
         f"## {finding.severity}: {escape(finding.name)} ({aside})",
-        f"**{escape(finding.message)}**",
+        f"**{prose(finding.message)}**",
         escape(sentences.where(finding, result)),
         _code(finding, result),
         _evidence(finding),
-        f"Why: {escape(finding.why)}",
-        f"Fix: {escape(finding.fix)}",
+        f"Why: {prose(finding.why)}",
+        f"Fix: {prose(finding.fix)}",
         _diff(finding.edit, result) if finding.edit else "",
         "\n".join(f"- explains: {escape(sentences.symptom(each))}" for each in chapter.symptoms),
     ]

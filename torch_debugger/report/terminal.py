@@ -40,12 +40,12 @@ def render_terminal(result: RunResult, console: Console) -> None:
 def _verdict(chapter: Chapter, result: RunResult, indent: int) -> RenderableType:
     finding = chapter.cause
     sections = [
-        Padding(Text(one_line(finding.message), style="bold"), (0, 2)),
+        Padding(_prose(finding.message, "bold"), (0, 2)),
         _labelled("where", Text(sentences.where(finding, result))),
         _code(excerpt(finding.where, result.folder), indent),
         _labelled("evidence", _evidence(finding)) if finding.evidence else None,
-        _labelled("why", Text(one_line(finding.why))),
-        _labelled("fix", Text(one_line(finding.fix))),
+        _labelled("why", _prose(finding.why)),
+        _labelled("fix", _prose(finding.fix)),
         _diff(finding.edit, result, indent) if finding.edit else None,
         _labelled("explains", Group(*(Text(sentences.symptom(each)) for each in chapter.symptoms)))
         if chapter.symptoms
@@ -73,6 +73,12 @@ def _labelled(label: str, body: RenderableType) -> RenderableType:
     grid.add_column(ratio=1)
     grid.add_row(Text(label, style="dim"), body)
     return Padding(grid, (0, 2))
+
+
+def _prose(sentence: str, style: str = "") -> Text:
+    text = Text(one_line(sentence), style=style)
+    text.highlight_regex(r"`[^`]+`", "cyan")
+    return text
 
 
 def _code(lines: list[SourceLine], indent: int) -> RenderableType | None:
@@ -120,7 +126,7 @@ def _short(chapter: Chapter, result: RunResult) -> RenderableType:
     heading = Text(f"{finding.severity}: {one_line(finding.name)}", style=_STYLES[finding.severity])
     asides = (sentences.where(finding, result), sentences.certainty(finding))
     heading.append("".join(f"  {aside}" for aside in asides if aside), style="not bold dim")
-    body = [Text(one_line(finding.message))]
-    body += [Text(f"Fix: {one_line(finding.fix)}")] if finding.severity != "note" else []
+    body = [_prose(finding.message)]
+    body += [_prose(f"Fix: {finding.fix}")] if finding.severity != "note" else []
     body += [Text(f"Explains: {sentences.symptom(each)}", style="dim") for each in chapter.symptoms]
     return Group(heading, *(Padding(line, (0, 2)) for line in body))
