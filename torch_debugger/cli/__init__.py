@@ -1,0 +1,59 @@
+"""The command line: `torch-debugger VERB ...`, one module a verb, loaded when it is asked for."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import sys
+from collections.abc import Sequence
+from typing import Protocol
+
+from torch_debugger._version import __version__
+from torch_debugger.errors import DebuggerError, UsageError
+
+VERBS = ("run",)
+
+
+class Verb(Protocol):
+    """What a verb's module holds."""
+
+    NAME: str
+    HELP: str
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None: ...
+    def run(self, arguments: argparse.Namespace) -> int: ...
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs one command; the number is the exit code."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    # The other verbs are needed only to list them in the help.
+    names = (words[0],) if words and words[0] in VERBS else VERBS
+    arguments = _parser([_load(name) for name in names]).parse_args(words)
+    try:
+        return int(arguments.verb.run(arguments))
+    except DebuggerError as error:
+        sys.stderr.write(f"torch-debugger: {error}\n")
+        return 2 if isinstance(error, UsageError) else 1
+    except KeyboardInterrupt:
+        return 130
+
+
+def _load(name: str) -> Verb:
+    module: Verb = importlib.import_module(f"{__name__}.{name}")
+    return module
+
+
+def _parser(verbs: Sequence[Verb]) -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="torch-debugger",
+        description="Finds out why a PyTorch training run goes wrong.",
+        allow_abbrev=False,
+    )
+    parser.add_argument("--version", action="version", version=f"torch-debugger {__version__}")
+    commands = parser.add_subparsers(metavar="VERB", required=True)
+    for verb in verbs:
+        command = commands.add_parser(verb.NAME, help=verb.HELP, description=verb.HELP, allow_abbrev=False)
+        command.set_defaults(verb=verb)
+        verb.add_arguments(command)
+    return parser

@@ -1,0 +1,86 @@
+"""The parent's side of the watched process: how it is started, and which signals go where."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from types import FrameType
+
+from torch_debugger.cli.launch import Orders
+from torch_debugger.cli.main_module import Program
+from torch_debugger.cli.tracebacks import FIRST_FILE
+
+# The terminal sends these to both of us: the child acts on them, the parent stays for the report.
+_LEFT_TO_CHILD = ("SIGINT", "SIGQUIT")
+# Job schedulers, `timeout` and users send these to the one process they know.
+_FORWARDED = ("SIGTERM", "SIGHUP", "SIGUSR1", "SIGUSR2")
+
+Handler = Callable[[int, FrameType | None], None]
+
+
+def interrupts_left_to_child() -> AbstractContextManager[None]:
+    """Ctrl-C is for the script, and pressed twice it does not cost the report either."""
+    return _handled(_LEFT_TO_CHILD, lambda number, frame: None)
+
+
+@contextmanager
+def _handled(names: Sequence[str], handler: Handler) -> Iterator[None]:
+    # A handler, not SIG_IGN, which the child would inherit. What is ignored already (nohup) stays so.
+    numbers = [getattr(signal, name) for name in names]
+    heard = [number for number in numbers if signal.getsignal(number) is not signal.SIG_IGN]
+    previous = {number: signal.signal(number, handler) for number in heard}
+    try:
+        yield
+    finally:
+        for number, before in previous.items():
+            signal.signal(number, before)
+
+
+class ChildProcess:
+    """The script, running in a process of its own on the same terminal."""
+
+    def __init__(self, program: Program, orders: Orders) -> None:
+        self._early_signals: list[int] = []
+        self._process: subprocess.Popen[bytes] | None = None
+        for fd in (orders.board_fd, orders.requests_fd):
+            os.set_inheritable(fd, True)
+        self._command = _command(program, orders)
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """Starts the process; until the end of the block its signals are in our care."""
+        with _handled(_FORWARDED, self._forward):
+            # close_fds=False: files the shell opened for the script (`script.py <(sort x)`) are its own.
+            self._process = subprocess.Popen(self._command, close_fds=False)
+            for number in self._early_signals:
+                self._process.send_signal(number)
+            yield
+
+    def wait(self, timeout_s: float) -> int | None:
+        """The exit status (-n for signal n), or None when the process still runs after `timeout_s`."""
+        try:
+            return self._started().wait(timeout_s)
+        except subprocess.TimeoutExpired:
+            return None
+
+    def wait_for_end(self) -> int:
+        return self._started().wait()
+
+    def _started(self) -> subprocess.Popen[bytes]:
+        assert self._process is not None, "waited for a child before it was started"
+        return self._process
+
+    def _forward(self, number: int, frame: FrameType | None) -> None:
+        if self._process is None:
+            self._early_signals.append(number)
+        else:
+            self._process.send_signal(number)
+
+
+def _command(program: Program, orders: Orders) -> Sequence[str]:
+    flags = subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined]  # as multiprocessing does
+    return [sys.executable, *flags, FIRST_FILE, orders.to_json(), program.target, *program.arguments]

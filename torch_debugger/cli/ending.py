@@ -1,0 +1,83 @@
+"""The end of a run: its report on stderr and in files, and the exit code."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from torch_debugger.cli.status import fresh_line, write
+from torch_debugger.errors import UsageError
+from torch_debugger.records import SEVERITIES, Finding
+from torch_debugger.report.json_form import to_json
+from torch_debugger.report.markdown import render_markdown
+from torch_debugger.report.result import RunResult
+
+
+def print_report(result: RunResult, *, quiet: bool) -> None:
+    """On stderr; quiet means: only a verdict is worth a word."""
+    if quiet and result.verdict is None:
+        return
+    from rich.console import Console
+
+    from torch_debugger.report.terminal import render_terminal
+
+    if sys.stderr.isatty():
+        write(sys.stderr.fileno(), fresh_line(sys.stderr.fileno()))
+    render_terminal(result, Console(stderr=True))
+
+
+def write_reports(result: RunResult, *, json_file: str | None, log_dir: str | None) -> None:
+    """The result as JSON where it was asked for, and beside the log where one is kept."""
+    text = json.dumps(to_json(result), indent=2, allow_nan=False) + "\n"
+    if json_file is not None:
+        write_whole(Path(json_file), text)
+    if log_dir is not None and os.path.isdir(log_dir):
+        write_whole(Path(log_dir, "result.json"), text)
+        write_whole(Path(log_dir, "report.md"), render_markdown(result))
+
+
+def write_whole(target: Path, text: str) -> None:
+    """All of the text or nothing: whoever waits for the file never reads half of it."""
+    if target.exists() and not target.is_file():  # /dev/stdout, a named pipe
+        target.write_text(text, encoding="utf-8")
+        return
+    fd, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    try:
+        with open(fd, "w", encoding="utf-8") as file:
+            file.write(text)
+        os.chmod(name, 0o666 & ~_umask())
+        os.replace(name, target)
+    except BaseException:
+        os.unlink(name)
+        raise
+
+
+def require_writable(json_file: str) -> None:
+    """Complains before the run, not after hours of it."""
+    target = Path(json_file)
+    if target.is_dir():
+        raise UsageError(f"--json needs a file to write, and {json_file} is a folder.")
+    try:
+        fd, name = tempfile.mkstemp(dir=target.parent)
+    except OSError as error:
+        raise UsageError(f"--json {json_file} cannot be written: {error.strerror}.") from error
+    os.close(fd)
+    os.unlink(name)
+
+
+def exit_code(script_code: int, findings: Sequence[Finding], fail_on: str | None) -> int:
+    """The script's own, or 3 when it succeeded with a finding that --fail-on does not accept."""
+    if script_code != 0 or fail_on is None:
+        return script_code
+    refused = SEVERITIES[SEVERITIES.index(fail_on) :]
+    return 3 if any(finding.severity in refused for finding in findings) else 0
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

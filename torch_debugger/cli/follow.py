@@ -1,0 +1,84 @@
+"""The parent's loop: read what the child has logged, judge it, say how it goes."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable
+
+from torch_debugger.checks.judge import Judge
+from torch_debugger.cli.status import Display, Progress
+from torch_debugger.records import Finding
+from torch_debugger.report.digest import RunDigest
+from torch_debugger.runlog.board import Board
+from torch_debugger.runlog.reader import LogFollower
+from torch_debugger.runlog.requests import RequestSender
+
+_TICK_S = 0.15
+_RATE_WINDOW_S = 20.0
+
+
+class Follower:
+    """Follows one child until it has ended."""
+
+    def __init__(
+        self,
+        log: LogFollower,
+        board: Board,
+        requests: RequestSender,
+        judge: Judge,
+        digest: RunDigest,
+        display: Display,
+    ) -> None:
+        self._log = log
+        self._board = board
+        self._requests = requests
+        self._judge = judge
+        self._digest = digest
+        self._display = display
+        self._pace = Pace()
+        self._unsaid: list[Finding] = []
+
+    def follow(self, wait: Callable[[float], int | None]) -> int:
+        """`wait(timeout_s)` gives the child's exit status once there is one."""
+        while (status := wait(_TICK_S)) is None:
+            self._read()
+            self._speak(time.monotonic())
+        self._read()
+        return status
+
+    def _read(self) -> None:
+        for record in self._log.poll():
+            self._digest.see(record)
+            for finding in self._judge.see(record):
+                self._unsaid.append(finding)
+                if finding.request is not None:
+                    self._requests.send(finding.request)
+
+    def _speak(self, now_s: float) -> None:
+        step = self._board.step
+        rate = self._pace.rate(step, now_s)
+        if self._board.at_prompt:
+            return
+        for finding in self._unsaid:
+            if finding.severity != "note":  # notes can wait for the report
+                self._display.announce(finding)
+        self._unsaid.clear()
+        self._display.update(Progress(step, self._board.loss, rate, self._judge.findings), now_s)
+
+
+class Pace:
+    """Steps a second over the last moments."""
+
+    def __init__(self) -> None:
+        self._seen: deque[tuple[float, int]] = deque()
+
+    def rate(self, step: int, now_s: float) -> float | None:
+        self._seen.append((now_s, step))
+        while now_s - self._seen[0][0] > _RATE_WINDOW_S:
+            self._seen.popleft()
+        # Count from where the first step was done: what came before is setting up.
+        started = next(((then_s, steps) for then_s, steps in self._seen if steps), None)
+        if started is None or now_s <= started[0]:
+            return None
+        return (step - started[1]) / (now_s - started[0])

@@ -1,0 +1,94 @@
+"""`--in-process`: the same pieces in one process, for debuggers, IDEs, notebooks and tests."""
+
+from __future__ import annotations
+
+import builtins
+import sys
+import types
+from collections.abc import Callable, Sequence
+
+from torch_debugger.checks.judge import Judge
+from torch_debugger.cli.main_module import Program, run_as_main
+from torch_debugger.cli.tracebacks import hide_our_frames
+from torch_debugger.cli.watch import Watch
+from torch_debugger.records import Finding, Record
+from torch_debugger.report.digest import RunDigest
+from torch_debugger.report.result import RunResult
+from torch_debugger.runlog.requests import RequestSender, make_request_pipe
+from torch_debugger.settings import Settings
+
+
+class _Bench:
+    """A sink that judges at once."""
+
+    def __init__(
+        self, judge: Judge, digest: RunDigest, requests: RequestSender, announce: Callable[[Finding], None]
+    ) -> None:
+        self._judge = judge
+        self._digest = digest
+        self._requests = requests
+        self._announce = announce
+
+    def add(self, record: Record) -> None:
+        self._digest.see(record)
+        for finding in self._judge.see(record):
+            self._announce(finding)
+            if finding.request is not None:
+                self._requests.send(finding.request)
+
+
+def run_in_process(
+    script: str,
+    arguments: Sequence[str],
+    settings: Settings,
+    *,
+    module: bool = False,
+    only: Sequence[str] = (),
+    ignore: Sequence[str] = (),
+    announce: Callable[[Finding], None] = lambda finding: None,
+) -> tuple[RunResult, int]:
+    """Runs the script as this process's `__main__`, which it stays, and gives the result and the exit code."""
+    program = Program(script, tuple(arguments), module)
+    judge, digest = Judge(only, ignore), RunDigest(script)
+    reader, sender = make_request_pipe()
+    watch = Watch(program, settings, sinks=[_Bench(judge, digest, sender, announce)], requests=reader)
+    watch.start()
+    code = _run(program, watch)
+    watch.end()
+    for end in (reader, sender):
+        end.close()
+    judge.finish()
+    return digest.result(
+        judge.findings, exit_code=code, log=settings.log_dir, faults=judge.faults, checks=len(judge.checks)
+    ), code
+
+
+def _run(program: Program, watch: Watch) -> int:
+    fresh = types.ModuleType("__main__")
+    vars(fresh).update(__builtins__=builtins, __annotations__={})
+    sys.modules["__main__"] = fresh
+    try:
+        run_as_main(program)
+    except BaseException as error:
+        watch.saw(error)
+        return _show(error)
+    return 0
+
+
+def _show(error: BaseException) -> int:
+    """Says what the interpreter would have said, and the exit code it would have ended with."""
+    if isinstance(error, SystemExit):
+        return _exit_code(error)
+    hide_our_frames(error)
+    sys.last_type, sys.last_value, sys.last_traceback = type(error), error, error.__traceback__
+    sys.excepthook(type(error), error, error.__traceback__)
+    return 130 if isinstance(error, KeyboardInterrupt) else 1
+
+
+def _exit_code(error: SystemExit) -> int:
+    if error.code is None:
+        return 0
+    if isinstance(error.code, int):
+        return error.code & 0xFF
+    sys.stderr.write(f"{error.code}\n")
+    return 1

@@ -1,0 +1,59 @@
+"""The log of a process that must not import numpy before its script does.
+
+Importing numpy starts its thread pools, so a script that sets OMP_NUM_THREADS on its first line
+would come too late. The few records made before are kept until numpy is there.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from typing import TYPE_CHECKING
+
+from torch_debugger.cli.say import say
+from torch_debugger.records import Record
+
+if TYPE_CHECKING:
+    from torch_debugger.runlog.writer import LogWriter
+
+
+class LateLog:
+    """A sink that opens the log writer when it may."""
+
+    def __init__(self, folder: str, limit_bytes: int) -> None:
+        self._folder = folder
+        self._limit_bytes = limit_bytes
+        self._waiting: list[Record] = []
+        self._writer: LogWriter | None = None
+        self._opening = threading.Lock()
+        self._pid = os.getpid()
+
+    def add(self, record: Record) -> None:
+        if self._writer is not None:
+            self._writer.add(record)
+        elif os.getpid() == self._pid:
+            self._waiting.append(record)
+            if "numpy" in sys.modules:
+                self._open()
+
+    def flush(self) -> None:
+        self._open()
+        if self._writer is not None:
+            self._writer.flush()
+
+    def close(self) -> None:
+        self._open()
+        if self._writer is not None:
+            self._writer.close()
+
+    def _open(self) -> None:
+        with self._opening:
+            if self._writer is None:
+                from torch_debugger.runlog.writer import LogWriter
+
+                writer = LogWriter(self._folder, limit_bytes=self._limit_bytes, on_fault=say)
+                for record in self._waiting:
+                    writer.add(record)
+                self._waiting.clear()
+                self._writer = writer

@@ -1,0 +1,69 @@
+"""What runs in the watched process before the user's script, around it, and after it."""
+
+from __future__ import annotations
+
+import atexit
+import dataclasses
+import json
+import os
+import sys
+from dataclasses import dataclass
+
+from torch_debugger.cli.main_module import Program, run_as_main
+from torch_debugger.cli.prompt import watch_prompts
+from torch_debugger.cli.tracebacks import hide_our_frames_at_exit
+from torch_debugger.cli.watch import Watch
+from torch_debugger.runlog.board import Board
+from torch_debugger.runlog.requests import RequestReader
+from torch_debugger.settings import Settings
+
+
+@dataclass(frozen=True)
+class Orders:
+    """What the parent tells its child, as one word of the command line: no environment variable
+    of ours is left for the script's own children to find."""
+
+    settings: Settings
+    module: bool
+    board_fd: int
+    requests_fd: int
+
+    def to_json(self) -> str:
+        return json.dumps(dataclasses.asdict(self))
+
+    @staticmethod
+    def from_json(text: str) -> Orders:
+        plain = json.loads(text)
+        return Orders(**{**plain, "settings": Settings(**plain["settings"])})
+
+
+def main() -> None:
+    orders = Orders.from_json(sys.argv[1])
+    program = Program(sys.argv[2], tuple(sys.argv[3:]), orders.module)
+    _forget_us(program)
+    watch = _start_watch(orders, program)
+    try:
+        run_as_main(program)
+    except BaseException as error:
+        watch.saw(error)
+        if not isinstance(error, SystemExit):
+            hide_our_frames_at_exit()
+        raise  # the interpreter knows best how an exception, an exit code or Ctrl-C ends a process
+
+
+def _start_watch(orders: Orders, program: Program) -> Watch:
+    for fd in (orders.board_fd, orders.requests_fd):
+        os.set_inheritable(fd, False)
+    board = Board(orders.board_fd)
+    watch = Watch(program, orders.settings, board=board, requests=RequestReader(orders.requests_fd))
+    watch.start()
+    # Registered before any handler of the script's, these run after them all: a script may train in its own.
+    atexit.register(watch_prompts(board))
+    atexit.register(watch.end)
+    return watch
+
+
+def _forget_us(program: Program) -> None:
+    """sys.orig_argv as plain python has it: scripts start themselves again from there."""
+    ours = sys.orig_argv.index(sys.argv[0])
+    sys.orig_argv[ours:] = program.words

@@ -1,0 +1,125 @@
+"""The options of `torch-debugger run`, and what they mean."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from torch_debugger.cli.main_module import Program
+from torch_debugger.errors import UsageError
+from torch_debugger.settings import Settings, parse_budget, parse_size
+
+
+def add_run_options(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    parser.usage = "torch-debugger run [options] (script.py | -m package.module) [arguments of the script ...]"
+    log = parser.add_mutually_exclusive_group()
+    log.add_argument("--log-dir", metavar="FOLDER", help="where the log goes (default: runs/SCRIPT-TIME)")
+    log.add_argument("--no-log", action="store_true", help="keep no log when the run has ended")
+    add("--log-limit", metavar="SIZE", default="200MB", help="how large the log may grow (default: 200MB)")
+    add("--json", metavar="FILE", help="write the result there as JSON")
+    add(
+        "--budget",
+        metavar="SHARE",
+        default="2%",
+        help="how much of the run's time watching may take (default: 2%%)",
+    )
+    add("--max-steps", metavar="N", help="end the script after N training steps")
+    add(
+        "--fail-on",
+        choices=("error", "warning"),
+        help="exit with 3 when such a finding, or a worse one, is made",
+    )
+    add("--only", metavar="CHECK", action="append", default=[], help="judge by these checks only")
+    add("--ignore", metavar="CHECK", action="append", default=[], help="judge by all checks but these")
+    add("--quiet", action="store_true", help="say nothing but the verdict, if there is one")
+    add("--live", action="store_true", help="keep a status row at the bottom of the terminal")
+    add("--in-process", action="store_true", help="run the script in this process, for debuggers and IDEs")
+    add("-m", dest="module", action="store_true", help="the next word is a module, as in python -m")
+    add("program", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """The command line of one run, checked."""
+
+    program: Program
+    log_dir: str | None
+    keep_log: bool
+    log_limit_bytes: int
+    json_file: str | None
+    budget: float
+    max_steps: int | None
+    fail_on: str | None
+    only: tuple[str, ...]
+    ignore: tuple[str, ...]
+    quiet: bool
+    live: bool
+    in_process: bool
+
+    @staticmethod
+    def read(arguments: argparse.Namespace) -> RunOptions:
+        return RunOptions(
+            program=_read_program(arguments.program, arguments.module),
+            log_dir=arguments.log_dir,
+            keep_log=not arguments.no_log,
+            log_limit_bytes=parse_size(arguments.log_limit),
+            json_file=arguments.json and os.path.abspath(arguments.json),  # the script may change folders
+            budget=parse_budget(arguments.budget),
+            max_steps=_read_steps(arguments.max_steps),
+            fail_on=arguments.fail_on,
+            only=_read_names(arguments.only),
+            ignore=_read_names(arguments.ignore),
+            quiet=arguments.quiet,
+            live=arguments.live,
+            in_process=arguments.in_process or os.name == "nt",
+        )
+
+    def settings(self, folder: str | None) -> Settings:
+        """What the watched process is told."""
+        return Settings(
+            log_dir=folder,
+            budget=self.budget,
+            log_limit_bytes=self.log_limit_bytes,
+            max_steps=self.max_steps,
+        )
+
+
+def _read_program(words: Sequence[str], module: bool) -> Program:
+    given = list(words[1:] if words[:1] == ["--"] else words)
+    if not given:
+        wanted = (
+            "module: torch-debugger run -m package.module" if module else "script: torch-debugger run train.py"
+        )
+        raise UsageError(f"No {wanted.split(':')[0]} was given. Use it like this:{wanted.split(':', 1)[1]}")
+    if not module:
+        _require_script(given[0])
+    return Program(given[0], tuple(given[1:]), module)
+
+
+def _require_script(path: str) -> None:
+    if os.path.isdir(path):
+        raise UsageError(
+            f"{path} is a folder. Name the script in it, such as {os.path.join(path, 'train.py')}."
+        )
+    if not os.path.exists(path):
+        raise UsageError(f"There is no script {path} (looked in {os.getcwd()}).")
+    try:
+        open(path, "rb").close()
+    except OSError as error:
+        raise UsageError(f"The script {path} cannot be read: {error.strerror}.") from error
+
+
+def _read_steps(text: str | None) -> int | None:
+    if text is None:
+        return None
+    if not text.isascii() or not text.isdigit() or int(text) < 1:
+        raise UsageError(f"--max-steps takes a whole number from 1 on, not {text!r}.")
+    return int(text)
+
+
+def _read_names(lists: Sequence[str]) -> tuple[str, ...]:
+    """--only a,b --only c -> a, b, c"""
+    return tuple(name.strip() for words in lists for name in words.split(",") if name.strip())

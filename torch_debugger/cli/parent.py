@@ -1,0 +1,72 @@
+"""The parent's part of a run: start the child, follow it to its end, and never import torch."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from torch_debugger.checks.judge import Judge
+from torch_debugger.cli.child_process import ChildProcess
+from torch_debugger.cli.follow import Follower
+from torch_debugger.cli.launch import Orders
+from torch_debugger.cli.live import LiveRow
+from torch_debugger.cli.options import RunOptions
+from torch_debugger.cli.say import say
+from torch_debugger.cli.status import Display, PlainStatus, Silence
+from torch_debugger.report.digest import RunDigest
+from torch_debugger.report.exits import outcome_of_exit
+from torch_debugger.report.result import RunResult
+from torch_debugger.runlog.board import Board
+from torch_debugger.runlog.reader import LogFollower
+from torch_debugger.runlog.requests import make_request_pipe
+
+_STDERR = 2
+
+
+def run_in_child(options: RunOptions, judge: Judge, folder: str) -> tuple[RunResult, int]:
+    """The result and the script's exit code, 128 + n when signal n ended it."""
+    board, digest = Board.create(), RunDigest(options.program.target)
+    reader, sender = make_request_pipe()
+    orders = Orders(options.settings(folder), options.program.module, board.fd, reader.fd)
+    child = ChildProcess(options.program, orders)
+    with _open_display(options) as display, child.running():
+        reader.close()  # the child has its own; without it a write would notice
+        status = _follow(Follower(LogFollower(folder), board, sender, judge, digest, display), child)
+    judge.finish()
+    code = 128 - status if status < 0 else status
+    result = digest.result(
+        judge.findings,
+        outcome=outcome_of_exit(code) if status < 0 else None,
+        exit_code=code,
+        log=os.path.relpath(folder) if options.keep_log else None,
+        faults=judge.faults,
+        checks=len(judge.checks),
+    )
+    return result, code
+
+
+def _follow(follower: Follower, child: ChildProcess) -> int:
+    try:
+        return follower.follow(child.wait)
+    except Exception as error:  # our fault is no reason to lose the script's exit status
+        say(f"stopped watching by a fault of its own ({type(error).__name__}: {error}); your script goes on.")
+        return child.wait_for_end()
+
+
+@contextmanager
+def _open_display(options: RunOptions) -> Iterator[Display]:
+    display = _choose_display(options)
+    try:
+        yield display
+    finally:
+        display.close()
+
+
+def _choose_display(options: RunOptions) -> Display:
+    if options.quiet:
+        return Silence()
+    if options.live and os.isatty(_STDERR):
+        return LiveRow(_STDERR)
+    return PlainStatus(_STDERR, time.monotonic())

@@ -1,0 +1,72 @@
+"""`torch-debugger run`: your script, unchanged, watched, judged and reported on."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+from torch_debugger.cli.options import RunOptions, add_run_options
+from torch_debugger.cli.say import say
+
+if TYPE_CHECKING:
+    from torch_debugger.checks.judge import Judge
+    from torch_debugger.report.result import RunResult
+
+NAME = "run"
+HELP = "Run a training script unchanged, and say what is wrong with it."
+
+_STDERR = 2
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_run_options(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    from torch_debugger.checks.judge import Judge
+    from torch_debugger.cli.ending import require_writable
+    from torch_debugger.cli.log_folder import open_log_folder
+
+    options = RunOptions.read(arguments)
+    judge = Judge(options.only, options.ignore)  # complains about names it does not know
+    if options.json_file is not None:
+        require_writable(options.json_file)
+    with open_log_folder(options.log_dir, options.program.target, keep=options.keep_log) as folder:
+        if options.in_process:
+            return _conclude(options, folder, *_run_here(options, folder))
+        return _run_apart(options, judge, folder)
+
+
+def _run_apart(options: RunOptions, judge: Judge, folder: str) -> int:
+    from torch_debugger.cli.child_process import interrupts_left_to_child
+    from torch_debugger.cli.parent import run_in_child
+
+    with interrupts_left_to_child():
+        return _conclude(options, folder, *run_in_child(options, judge, folder))
+
+
+def _run_here(options: RunOptions, folder: str) -> tuple[RunResult, int]:
+    from torch_debugger.cli.in_process import run_in_process
+    from torch_debugger.cli.status import PlainStatus, Silence
+
+    display = Silence() if options.quiet else PlainStatus(_STDERR, 0.0)
+    return run_in_process(
+        options.program.target,
+        options.program.arguments,
+        options.settings(folder if options.keep_log else None),
+        module=options.program.module,
+        only=options.only,
+        ignore=options.ignore,
+        announce=display.announce,
+    )
+
+
+def _conclude(options: RunOptions, folder: str, result: RunResult, script_code: int) -> int:
+    from torch_debugger.cli.ending import exit_code, print_report, write_reports
+
+    try:
+        write_reports(result, json_file=options.json_file, log_dir=folder if options.keep_log else None)
+        print_report(result, quiet=options.quiet)
+    except Exception as error:  # the script's exit code matters more than our report of it
+        say(f"the report could not be completed ({type(error).__name__}: {error}).")
+    return exit_code(script_code, result.findings, options.fail_on)

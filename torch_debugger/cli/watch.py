@@ -1,0 +1,88 @@
+"""One session around one program. Whatever goes wrong in here stays in here: the script runs on."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from torch_debugger.cli.late_log import LateLog
+from torch_debugger.cli.main_module import Program
+from torch_debugger.cli.say import say
+from torch_debugger.records.sink import Sink
+from torch_debugger.runlog.board import Board
+from torch_debugger.runlog.requests import RequestReader
+from torch_debugger.settings import Settings
+
+if TYPE_CHECKING:
+    from torch_debugger.session import Session
+
+
+class Watch:
+    """Starts the session before the program, hears how the program ended, and ends the session."""
+
+    def __init__(
+        self,
+        program: Program,
+        settings: Settings,
+        *,
+        sinks: Sequence[Sink] = (),
+        board: Board | None = None,
+        requests: RequestReader | None = None,
+    ) -> None:
+        self._program = program
+        self._settings = settings
+        self._log = LateLog(settings.log_dir, settings.log_limit_bytes) if settings.log_dir else None
+        self._sinks = [*sinks, *([self._log] if self._log else [])]
+        self._board = board
+        self._requests = requests
+        self._session: Session | None = None
+        self._pid = os.getpid()
+        self.outcome = "finished"
+
+    def start(self) -> None:
+        self._attempt(self._start)
+
+    def saw(self, error: BaseException) -> None:
+        """The program ended with this exception."""
+        self.outcome = _outcome(error)
+        if self.outcome == "crashed":
+            self._attempt(lambda: self._crash(error))
+
+    def end(self) -> None:
+        self._attempt(self._end)
+
+    def _start(self) -> None:
+        from torch_debugger.session import Session
+
+        script, arguments = self._program.target, self._program.arguments
+        self._session = Session(
+            self._settings, script, arguments, self._sinks, board=self._board, requests=self._requests
+        )
+        self._session.start()
+
+    def _crash(self, error: BaseException) -> None:
+        if self._session is not None:
+            self._session.crash(error)
+        if self._log is not None:
+            self._log.flush()  # an excepthook of the script's may end the process at once
+
+    def _end(self) -> None:
+        if self._session is not None:
+            self._session.end(self.outcome)
+        if self._log is not None:
+            self._log.close()
+
+    def _attempt(self, deed: Callable[[], None]) -> None:
+        if os.getpid() != self._pid:
+            return  # a fork of the script's that ends like its parent
+        try:
+            deed()
+        except Exception as error:
+            say(f"a fault of its own ({type(error).__name__}: {error}); your script is not touched by it.")
+
+
+def _outcome(error: BaseException) -> str:
+    if isinstance(error, SystemExit):
+        return "finished" if error.code in (None, 0) else "stopped"
+    return "stopped" if isinstance(error, KeyboardInterrupt) else "crashed"

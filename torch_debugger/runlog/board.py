@@ -1,0 +1,74 @@
+"""A few live numbers that the watched process writes and its parent reads, through shared memory.
+
+Assigning costs a store and no system call, so the training thread can do it every step.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import tempfile
+
+_SIZE_BYTES = 4 * 8
+
+
+class Board:
+    """Shared by whoever maps the same file. Each number is one aligned word: no reader sees half of one."""
+
+    __slots__ = ("_numbers", "_reals", "fd")
+
+    def __init__(self, fd: int) -> None:
+        self.fd = fd
+        shared = memoryview(mmap.mmap(fd, _SIZE_BYTES))
+        self._numbers = shared.cast("q")
+        self._reals = shared.cast("d")
+
+    @staticmethod
+    def create() -> Board:
+        """A new board over a file without a name; its `fd` is for the child."""
+        fd = _nameless_file()
+        os.ftruncate(fd, _SIZE_BYTES)
+        board = Board(fd)
+        board.loss = float("nan")
+        return board
+
+    @property
+    def step(self) -> int:
+        return self._numbers[0]
+
+    @step.setter
+    def step(self, value: int) -> None:
+        self._numbers[0] = value
+
+    @property
+    def loss(self) -> float:
+        return self._reals[1]
+
+    @loss.setter
+    def loss(self, value: float) -> None:
+        self._reals[1] = value
+
+    @property
+    def at_prompt(self) -> int:
+        """How many calls of input() are waiting for the user."""
+        return self._numbers[2]
+
+    @at_prompt.setter
+    def at_prompt(self, value: int) -> None:
+        self._numbers[2] = value
+
+    @property
+    def torch_seen(self) -> int:
+        """1 once the script has imported torch."""
+        return self._numbers[3]
+
+    @torch_seen.setter
+    def torch_seen(self, value: int) -> None:
+        self._numbers[3] = value
+
+
+def _nameless_file() -> int:
+    if hasattr(os, "memfd_create"):
+        return os.memfd_create("torch-debugger-board")
+    with tempfile.TemporaryFile() as file:
+        return os.dup(file.fileno())
