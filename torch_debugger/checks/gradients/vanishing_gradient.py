@@ -1,0 +1,194 @@
+"""TD401: gradients that fade away on their way to the first layers."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from torch_debugger.checks.base import Check
+from torch_debugger.checks.curves import fallen_share
+from torch_debugger.checks.state import RunState
+from torch_debugger.records import Finding, ModelFact, Place, Record, Table, TensorRows
+
+_ADAPTIVE = ("adam", "rmsprop", "adagrad", "adadelta", "lion", "adafactor", "rprop")
+_SATURATING = ("Sigmoid", "Tanh", "Hardsigmoid", "Hardtanh", "Softsign", "LogSigmoid")
+
+
+@dataclass
+class _Profile:
+    """The gradient's size per weight matrix, first layer first, at one step."""
+
+    step: int
+    names: tuple[str, ...]
+    rms: tuple[float, ...]
+
+    @property
+    def decay(self) -> float:
+        """How many times smaller the first layer's gradient is than the last one's."""
+        return self.rms[-1] / self.rms[0] if self.rms[0] > 0 else math.inf
+
+
+@dataclass
+class _Model:
+    table: Table | None = None
+    matrices: tuple[int, ...] = ()  # rows of the table
+    profiles: list[_Profile] = field(default_factory=list)
+    reported: bool = False
+
+
+class VanishingGradient(Check):
+    """The gradient fades by orders of magnitude between the last layer and the first.
+
+    Symptom:
+        The loss stays near its start: the last layers learn a little, the first ones not at all.
+    Evidence:
+        The root mean square of the gradient, per weight matrix in the order of definition, falls almost
+        steadily from the last layer to the first, by a factor of ten thousand or more, on several steps,
+        while the loss has not halved.
+    Fix:
+        Replace saturating activations (sigmoid, tanh) in the hidden layers by ReLU or GELU, add
+        normalisation or residual connections, and initialise for the activation in use.
+    Known limits:
+        Adam and its kin rescale small gradients, so with them only gradients near their epsilon count.
+        The order of definition stands for the order of the layers. A gradient that is zero everywhere
+        is not reported here, and without a loss there is no judgement.
+    """
+
+    id = "TD401"
+    name = "vanishing-gradient"
+    title = "the gradient fades before it reaches the first layers"
+    reads = (TensorRows,)
+
+    # Holds for stacks without residual connections; healthy ones stay within a factor of a hundred.
+    decay_error = 1e4
+    weight_matrices = 4
+    # Of all neighbours, this share must shrink towards the input: a steady fade, not one odd layer.
+    steady_share = 0.75
+    rows_needed = 3
+    steps_apart = 20
+    # Adaptive optimizers divide by the gradient's own size down to their eps.
+    adaptive_rms = 1e-8
+    # A loss that halved is no victim.
+    healthy_fall = 0.5
+    # Neighbouring steps say the same: one look in five is enough, and cheap.
+    steps_between = 5
+
+    def __init__(self) -> None:
+        self._models: dict[str, _Model] = {}
+
+    def see(self, record: Record, state: RunState) -> Iterable[Finding]:
+        assert isinstance(record, TensorRows)
+        if record.table.kind != "parameter":
+            return
+        model = self._models.setdefault(record.table.root, _Model())  # one table per optimizer
+        if model.reported or not self._is_due(model, record.step):
+            return
+        self._look(model, record, state)
+        first = model.profiles[0].step if model.profiles else record.step
+        if len(model.profiles) >= self.rows_needed and record.step - first >= self.steps_apart:
+            yield from self._judge(model, state)
+
+    def _is_due(self, model: _Model, step: int) -> bool:
+        return not model.profiles or step - model.profiles[-1].step >= self.steps_between
+
+    def _look(self, model: _Model, rows: TensorRows, state: RunState) -> None:
+        """Keep a profile that fades; one that does not ends the streak."""
+        if model.table is not rows.table:
+            model.table, model.matrices = rows.table, _weight_matrices(rows.table, state)
+        profile = _profile(rows, model.matrices)
+        if self._fades(profile, state):
+            model.profiles.append(profile)
+            del model.profiles[1 : -self.rows_needed]
+        else:
+            model.profiles.clear()
+
+    def _fades(self, profile: _Profile, state: RunState) -> bool:
+        rms = profile.rms
+        if len(rms) < self.weight_matrices or rms[-1] <= 0 or profile.decay < self.decay_error:
+            return False
+        steady = sum(before < after for before, after in itertools.pairwise(rms))
+        if steady < self.steady_share * (len(rms) - 1):
+            return False
+        return not _is_adaptive(state) or rms[0] < self.adaptive_rms
+
+    def _judge(self, model: _Model, state: RunState) -> Iterable[Finding]:
+        fallen = fallen_share(state.losses.finite())
+        if fallen is None or fallen >= self.healthy_fall:
+            return
+        model.reported = True
+        first, last = model.profiles[0], model.profiles[-1]
+        early, late = last.names[0], last.names[-1]
+        yield self.finding(
+            severity="error",
+            confidence=0.92 if fallen < 0.1 else 0.8,
+            message=(
+                f"The gradient of `{early}` is {last.decay:.2g} times smaller than that of `{late}` "
+                f"({last.rms[0]:.2g} against {last.rms[-1]:.2g} per weight) since step {first.step}: "
+                "the first layers do not learn."
+            ),
+            why=(
+                f"It shrinks from layer to layer over {len(last.rms)} weight matrices, so an update that suits "
+                f"the last layer is nothing to the first. The loss has fallen by {max(0.0, fallen):.0%} so far."
+            ),
+            fix=_fix(state.models.get(early.split(".", 1)[0])),
+            where=_where(early, state),
+            first_step=first.step,
+            last_step=last.step,
+            evidence={
+                "first_rms": last.rms[0],
+                "last_rms": last.rms[-1],
+                "ratio": last.decay,
+                "weight_matrices": float(len(last.rms)),
+                "loss_fallen": fallen,
+            },
+        )
+
+
+def _weight_matrices(table: Table, state: RunState) -> tuple[int, ...]:
+    """Rows of matrices and kernels; vectors, norms and embeddings have gradients of another scale."""
+    models = state.models.values()
+    shapes = {one.path: one.shape for model in models for one in model.parameters}
+    kinds = {one.path: one.kind for model in models for one in model.modules}
+    return tuple(
+        index
+        for index, name in enumerate(table.names)
+        if len(shapes.get(name, ())) >= 2 and not kinds.get(name.rpartition(".")[0], "").startswith("Embedding")
+    )
+
+
+def _profile(rows: TensorRows, matrices: tuple[int, ...]) -> _Profile:
+    columns = rows.table.columns
+    norm, elements = columns.index("grad_norm"), columns.index("elements")
+    known: list[tuple[str, float]] = []
+    for index in matrices:
+        value, count = float(rows.values[index, norm]), float(rows.values[index, elements])
+        if math.isfinite(value) and count > 0:
+            known.append((rows.table.names[index], value / math.sqrt(count)))
+    return _Profile(rows.step, tuple(name for name, _ in known), tuple(rms for _, rms in known))
+
+
+def _is_adaptive(state: RunState) -> bool:
+    kinds = [one.kind.lower() for one in state.optimizers.values()]
+    return any(word in kind for kind in kinds for word in _ADAPTIVE)
+
+
+def _where(parameter: str, state: RunState) -> Place:
+    path = parameter.rpartition(".")[0]
+    module = state.module(path)
+    place = module.place if module else Place()
+    return Place(place.file, place.line, path, place.code)
+
+
+def _fix(model: ModelFact | None) -> str:
+    kinds = [module.kind for module in model.modules] if model else []
+    saturating = [kind for kind in dict.fromkeys(kinds) if kind in _SATURATING]
+    advice = (
+        f"Replace {' and '.join(saturating)} between the hidden layers by ReLU or GELU"
+        if saturating
+        else "Use ReLU or GELU between the hidden layers (a sigmoid or tanh shrinks every gradient)"
+    )
+    if not any("Norm" in kind for kind in kinds):
+        advice += ", and put a normalisation layer (`nn.LayerNorm`, `nn.BatchNorm1d`) after each of them"
+    return advice + ". In deep stacks add residual connections: `x = x + block(x)`."

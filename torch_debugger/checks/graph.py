@@ -1,0 +1,45 @@
+"""Finding the way through the recorded part of an autograd graph."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from torch_debugger.checks.state import RunState
+from torch_debugger.records import GraphNode, LossGraph, ModelFact
+
+# Ops that hand every value on unchanged: only the shape, the layout or the dtype differs.
+SHAPE_ONLY = frozenset({
+    "Alias", "Clone", "Flatten", "Movedim", "Permute", "Reshape", "ReshapeAlias", "Select", "Slice", "Squeeze",
+    "SwapDims", "T", "ToCopy", "Transpose", "Unflatten", "UnsafeView", "Unsqueeze", "View",
+})  # fmt: skip
+
+
+def op_of(node: GraphNode) -> str:
+    """Autograd numbers the variants of an op (SumBackward0, SumBackward1); they are one op here."""
+    return node.op.split("Backward", 1)[0]
+
+
+def operands(graph: LossGraph, node: GraphNode) -> Iterator[GraphNode]:
+    """The nodes that made this node's operands; operands without a gradient have none."""
+    for index in node.inputs:
+        if index is not None and index < len(graph.nodes):
+            yield graph.nodes[index]
+
+
+def origin(graph: LossGraph, node: GraphNode) -> GraphNode:
+    """The node whose values this one carries, shape-only ops skipped."""
+    for _ in graph.nodes:  # a bound: a torn log may hold a loop
+        following = next(operands(graph, node), None)
+        if following is None or op_of(node) not in SHAPE_ONLY:
+            break
+        node = following
+    return node
+
+
+def model_behind(graph: LossGraph, state: RunState) -> ModelFact | None:
+    """The model whose parameters the graph ends in; the only model where the graph was cut short."""
+    for node in graph.nodes:
+        root = (node.parameter or "").split(".", 1)[0]
+        if root in state.models:
+            return state.models[root]
+    return next(iter(state.models.values())) if len(state.models) == 1 else None

@@ -1,0 +1,52 @@
+"""The line that makes an optimizer, as text: what it was given, and how the line should read."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from torch_debugger.records import Edit, OptimizerFact
+
+_PARAMETERS = re.compile(r"([A-Za-z_][\w.]*)\.parameters\(\)")
+_RATE = re.compile(r"\blr\s*=\s*([0-9][0-9_.]*(?:[eE][+-]?[0-9]+)?)")
+
+
+def whole_model(call: str, root: str, names: Iterable[str]) -> tuple[str, str] | None:
+    """The one `x.parameters()` of the call as (x, the text for the whole model inside x).
+
+    Both are equal where x already is the whole model. The user's text may name the model
+    differently here (self.net) than where it was first called (net): what follows the root decides.
+    """
+    given = _PARAMETERS.findall(call)
+    if len(given) != 1:
+        return None
+    parts = given[0].split(".")
+    known = tuple(names)
+    for length in range(1, len(parts)):
+        inner = ".".join([root, *parts[length:]]) + "."
+        if any(name.startswith(inner) for name in known):
+            return given[0], ".".join(parts[:length])
+    return given[0], given[0]
+
+
+def give_whole_model(optimizer: OptimizerFact, root: str, names: Iterable[str]) -> Edit | None:
+    found = whole_model(optimizer.place.code or "", root, names)
+    if found is None or found[0] == found[1]:
+        return None
+    return _edit(optimizer, f"{found[0]}.parameters()", f"{found[1]}.parameters()")
+
+
+def change_rate(optimizer: OptimizerFact, factor: float) -> Edit | None:
+    """The line with its literal `lr=` multiplied by a factor."""
+    written = _RATE.search(optimizer.place.code or "")
+    if written is None:
+        return None
+    rate = float(written.group(1)) * factor
+    return _edit(optimizer, written.group(0), f"lr={rate:.3g}")
+
+
+def _edit(optimizer: OptimizerFact, before: str, after: str) -> Edit | None:
+    place = optimizer.place
+    if place.file is None or place.line is None or not place.code:
+        return None
+    return Edit(place.file, place.line, place.code, place.code.replace(before, after, 1))

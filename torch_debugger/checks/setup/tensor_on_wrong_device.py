@@ -1,0 +1,131 @@
+"""TD104: forward makes or keeps a tensor on the CPU that must meet the accelerator's."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+
+from torch_debugger.checks.base import Check
+from torch_debugger.checks.factory_line import as_buffer, assigned, maker, names_in, with_device
+from torch_debugger.checks.state import RunState
+from torch_debugger.records import Edit, Finding, LocalTensor, Place, Record, Rehearsal
+
+
+class TensorOnWrongDevice(Check):
+    """A tensor stays on the CPU while the model is on the accelerator.
+
+    Symptom:
+        The script runs on the CPU, and stops on a GPU with "Expected all tensors to be on the same
+        device".
+    Evidence:
+        The forward pass was rehearsed once, in a process of its own, with the model and the batch on
+        a pretended accelerator; nothing was computed. One line mixed two devices there. The numbers
+        are the shape of the tensor that stayed on the CPU and what the rehearsal cost the training.
+    Fix:
+        Make the tensor where the others are: `torch.randn(n, device=x.device)`, `torch.randn_like(x)`.
+        A tensor that belongs to the module goes into `self.register_buffer(...)`, which `.to(device)`
+        moves along.
+    Known limits:
+        Only scripts that choose or name an accelerator are judged. Only the forward pass is rehearsed: a
+        batch or a target that the loop forgets to move is not seen. A forward pass that depends on
+        values (`.item()`, boolean masks) ends the rehearsal without a finding, and so does a tensor
+        that another branch of the script may move.
+    """
+
+    id = "TD104"
+    name = "tensor-on-wrong-device"
+    title = "a tensor stays on the CPU while the model is on the accelerator"
+    reads = (Rehearsal,)
+
+    # Shapes and devices are exact in the rehearsal; what may differ on the real machine is the path taken.
+    confidence = 0.95
+
+    def see(self, record: Record, state: RunState) -> Iterable[Finding]:
+        assert isinstance(record, Rehearsal)
+        named = state.run is not None and state.run.names_accelerator
+        return [self._judge(record)] if record.outcome == "mismatch" and named else ()
+
+    def _judge(self, record: Rehearsal) -> Finding:
+        origin = record.origin or record.place
+        odd = _odd_name(record)
+        edit, fix = _remedy(record, odd)
+        return self.finding(
+            severity="error",
+            confidence=self.confidence,
+            message=_message(record, odd),
+            why=(
+                f"The model and the batch are on {record.device} there, and an operation takes tensors of one "
+                "device only. On the CPU everything is in one place, so the run here does not show it."
+            ),
+            fix=fix,
+            where=Place(origin.file, origin.line, record.module, origin.code),
+            first_step=record.step,
+            last_step=record.step,
+            evidence=_evidence(record, odd),
+            edit=edit,
+        )
+
+
+def _message(record: Rehearsal, odd: str | None) -> str:
+    inside = f" in `{record.module}`" if record.module else ""
+    what = f"`{odd}`" if odd else "a tensor"
+    made = maker(record.origin.code)
+    by = f" by `{made}`" if made else ""
+    if record.origin and record.origin.line != record.place.line:
+        by += f" at {_line(record.origin)}"
+    return (
+        f"{_line(record.place)}{inside} mixes {record.device} and cpu: {what} is made on the CPU{by}. "
+        f"On a GPU this line raises an error."
+    )
+
+
+def _line(place: Place) -> str:
+    return f"{os.path.basename(place.file or '?')}:{place.line}"
+
+
+def _evidence(record: Rehearsal, odd: str | None) -> dict[str, float | str]:
+    named = [tensor for tensor in record.tensors if tensor.name == odd]
+    return {
+        "devices": " and ".join(record.devices),
+        **({"shape": str(named[0].shape)} if named else {}),
+        "rehearsal_cost_s": record.cost_s,
+    }
+
+
+def _odd_name(record: Rehearsal) -> str | None:
+    """The name of the tensor that stayed behind: what its line assigns, or the frame's only CPU tensor."""
+    left = [tensor.name for tensor in record.tensors if _stays(tensor)]
+    made = assigned(record.origin.code)
+    if made in left or not left:
+        return made
+    return left[0] if len(left) == 1 else None
+
+
+def _stays(tensor: LocalTensor) -> bool:
+    return tensor.device == "cpu" and bool(tensor.shape)  # without dimensions it may meet any device
+
+
+def _remedy(record: Rehearsal, odd: str | None) -> tuple[Edit | None, str]:
+    """The edit, where the line is simple enough to write it, and the same in words."""
+    code = record.origin.code or ""
+    after = as_buffer(code) if "." in (odd or "") else with_device(code, _reference(record))
+    where = _line(record.origin or record.place)
+    if after is None or record.origin.file is None or record.origin.line is None:
+        return None, f"Give the tensor made at {where} a device: `device=` that of the tensors it meets."
+    edit = Edit(record.origin.file, record.origin.line, code, after)
+    if "." in (odd or ""):
+        return edit, f"At {where} write `{after}`: a buffer moves with the model."
+    return edit, f"At {where} write `{after}`."
+
+
+def _reference(record: Rehearsal) -> str | None:
+    """A tensor of the same frame that is on the accelerator; one that the line itself uses comes first."""
+    if record.origin.file != record.place.file:
+        return None
+    names = [tensor.name for tensor in record.tensors if not _stays(tensor) and "." not in tensor.name]
+    used = names_in(record.origin.code)
+    same_frame = record.origin.line == record.place.line or _odd_name(record) in {
+        t.name for t in record.tensors
+    }
+    ordered = sorted(names, key=lambda name: name not in used)
+    return ordered[0] if ordered and same_frame else None

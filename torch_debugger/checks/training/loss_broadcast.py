@@ -1,0 +1,168 @@
+"""TD502: prediction and target broadcast against each other inside the loss."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+
+from torch_debugger.checks.base import Check
+from torch_debugger.checks.graph import SHAPE_ONLY, op_of, operands
+from torch_debugger.checks.state import RunState
+from torch_debugger.records import Finding, GraphNode, LocalTensor, LossGraph, Record
+
+# Losses that broadcast their operands first; nobody feeds them pairs on purpose.
+_LOSSES = frozenset({"MseLoss", "SmoothL1Loss", "HuberLoss", "L1Loss", "KlDiv", "BinaryCrossEntropy",
+                     "BinaryCrossEntropyWithLogits", "SoftMarginLoss"})  # fmt: skip
+_BETWEEN = frozenset({"Sub", "Rsub", "Add", "Mul", "Div", "Maximum", "Minimum", "Where"})
+_UNARY = frozenset({"Abs", "Clamp", "Exp", "Log", "Log1P", "Mean", "Neg", "Pow", "Sigmoid", "Softplus", "Sqrt",
+                    "Sum", "Tanh"})  # fmt: skip
+# What a loss is made of: the walk from the loss stops where the model's own layers begin.
+_LOSS_OPS = _LOSSES | _BETWEEN | _UNARY | SHAPE_ONLY | {"Expand"}
+# Shapes made on purpose for a comparison of all with all.
+_DELIBERATE = frozenset({"Unsqueeze", "T", "Transpose", "Permute"})
+_TARGET_NAMES = ("target", "targets", "y", "label", "labels", "yb", "y_true", "batch_y")
+
+
+class LossBroadcast(Check):
+    """The loss compares every prediction with every target, because their shapes differ.
+
+    Symptom:
+        The loss falls to the spread of the targets and stays there; the model learns to answer the
+        mean, whatever the input.
+    Evidence:
+        The autograd graph of the loss: an operation whose result is (N, N) although the prediction
+        is (N, 1) and the other operand, the target, needs no gradient.
+    Fix:
+        Give both the same shape: `prediction.squeeze(1)` or `target.unsqueeze(1)`.
+    Known limits:
+        Losses over pairs, where both operands carry gradients or one was given its extra dimension on
+        purpose with unsqueeze, are not reported. With a batch of one there is nothing to see.
+    """
+
+    id = "TD502"
+    name = "loss-broadcast"
+    title = "prediction and target have shapes that broadcast to all pairs"
+    reads = (LossGraph,)
+
+    # A batch of one broadcasts to itself.
+    smallest_batch = 2
+
+    def __init__(self) -> None:
+        self._reported: dict[str, LossGraph] = {}
+
+    def see(self, record: Record, state: RunState) -> Iterable[Finding]:
+        assert isinstance(record, LossGraph)
+        if record.site in self._reported:
+            return
+        found = self._broadcast(record)
+        if found is not None:
+            self._reported[record.site] = record
+            yield self._judge(record, *found)
+
+    def finish(self, state: RunState) -> Iterable[Finding]:
+        for graph in self._reported.values():
+            found = self._broadcast(graph)
+            if found is not None:
+                yield self._judge(graph, *found, last_step=state.step)
+
+    def _broadcast(self, graph: LossGraph) -> tuple[GraphNode, GraphNode] | None:
+        """The op that blew up and the prediction that went into it."""
+        for consumer, node in _loss_nodes(graph):
+            prediction = next(operands(graph, node), None)
+            if prediction is None or not self._is_all_pairs(prediction.shape, node.shape):
+                continue
+            if _is_accident(consumer, node, prediction) and not _is_parameter(graph, prediction):
+                return node, prediction
+        return None
+
+    def _is_all_pairs(self, given: Sequence[int], made: Sequence[int]) -> bool:
+        """(N, 1, ...) or (N, ...) became (N, N, ...)."""
+        if len(made) < 2 or made[0] != made[1] or made[0] < self.smallest_batch:
+            return False
+        count, rest = made[0], tuple(made[2:])
+        return tuple(given) in ((count, 1, *rest), (count, *rest))
+
+    def _judge(self, graph: LossGraph, node: GraphNode, prediction: GraphNode, last_step: int = 0) -> Finding:
+        given, wanted = tuple(prediction.shape), _target_shape(prediction, node)
+        pred = _named(graph.locals, given, True)
+        target = _named(graph.locals, wanted, False)
+        line = f" at {graph.place.file}:{graph.place.line}" if graph.place.file else ""
+        shapes = f"{_described(pred, 'the prediction', given)} and {_described(target, 'the target', wanted)}"
+        made = " x ".join(str(size) for size in node.shape)
+        return self.finding(
+            severity="error",
+            confidence=0.97 if pred and target else 0.88,
+            message=(
+                f"The loss behind backward(){line} compares every prediction with every target: "
+                f"{shapes} broadcast to {made} values."
+            ),
+            why=(
+                f"{math.prod(node.shape):,} differences are taken instead of {math.prod(given):,}, so the "
+                "answer that suits them best is the mean of all targets, whatever the input."
+            ),
+            fix=_fix(pred, target, len(given) >= len(node.shape)),
+            where=graph.place,
+            first_step=graph.step,
+            last_step=max(graph.step, last_step),
+            evidence={
+                "op": op_of(node),
+                "prediction_shape": str(given),
+                "target_shape": str(wanted),
+                "broadcast_shape": str(tuple(node.shape)),
+                "loss": graph.loss,
+            },
+        )
+
+
+def _loss_nodes(graph: LossGraph) -> Iterator[tuple[GraphNode | None, GraphNode]]:
+    """(consumer, node) from the loss down to the model's output."""
+    waiting: list[tuple[int | None, int]] = [(None, 0)] if graph.nodes else []
+    seen: set[int] = set()
+    while waiting:
+        above, index = waiting.pop()
+        if index in seen or index >= len(graph.nodes) or op_of(graph.nodes[index]) not in _LOSS_OPS:
+            continue
+        seen.add(index)
+        yield (None if above is None else graph.nodes[above]), graph.nodes[index]
+        waiting += [(index, below) for below in graph.nodes[index].inputs if below is not None]
+
+
+def _is_accident(consumer: GraphNode | None, node: GraphNode, prediction: GraphNode) -> bool:
+    if op_of(node) == "Expand":
+        # Losses expand both operands themselves; an expand in the user's own code is meant.
+        return consumer is not None and op_of(consumer) in _LOSSES | {"Sub"} and None in consumer.inputs
+    alone = None in node.inputs and sum(index is not None for index in node.inputs) == 1
+    return op_of(node) in _BETWEEN and alone and op_of(prediction) not in _DELIBERATE
+
+
+def _is_parameter(graph: LossGraph, node: GraphNode) -> bool:
+    """A learned vector meeting a batch of the same size by chance is no prediction."""
+    while op_of(node) in _UNARY | SHAPE_ONLY:
+        following = next(operands(graph, node), None)
+        if following is None:
+            break
+        node = following
+    return node.parameter is not None
+
+
+def _target_shape(prediction: GraphNode, node: GraphNode) -> tuple[int, ...]:
+    """The shape of the other operand, which broadcast against the prediction's."""
+    count, rest = node.shape[0], tuple(node.shape[2:])
+    return (count, *rest) if len(prediction.shape) == len(node.shape) else (count, 1, *rest)
+
+
+def _named(tensors: Sequence[LocalTensor], shape: tuple[int, ...], gradient: bool) -> LocalTensor | None:
+    fitting = [one for one in tensors if tuple(one.shape) == shape and one.requires_grad is gradient]
+    usual = [one for one in fitting if one.name in _TARGET_NAMES]
+    # Locals are in order of their first assignment, and targets come after inputs.
+    return (usual or fitting)[-1] if fitting else None
+
+
+def _described(tensor: LocalTensor | None, role: str, shape: tuple[int, ...]) -> str:
+    return f"`{tensor.name}` {shape}" if tensor else f"{role} {shape}"
+
+
+def _fix(pred: LocalTensor | None, target: LocalTensor | None, pred_has_more: bool) -> str:
+    pred_name, target_name = pred.name if pred else "prediction", target.name if target else "target"
+    longer, shorter = (pred_name, target_name) if pred_has_more else (target_name, pred_name)
+    return f"Use `{longer}.squeeze(1)` in the loss, or `{shorter}.unsqueeze(1)`, so that both have one shape."

@@ -1,0 +1,191 @@
+"""TD503: steps so large that the loss climbs instead of falling."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Iterable
+
+from torch_debugger.checks.base import Check
+from torch_debugger.checks.curves import recent_level, start_level
+from torch_debugger.checks.optimizer_call import change_rate
+from torch_debugger.checks.state import RunState
+from torch_debugger.records import Finding, OptimizerFact, Place, Record, Scalars, TensorRows
+
+
+class LrTooHigh(Check):
+    """The learning rate is so large that the loss rises or cannot settle.
+
+    Symptom:
+        The loss jumps within the first steps, then grows to Inf or NaN, or ends up flat at or above the
+        value it started with.
+    Evidence:
+        The loss against its start, and the size of an update relative to the weights it changes: a
+        thousandth is usual, a third or more replaces what was learned.
+    Fix:
+        Divide the learning rate by 10, by 100 where the loss exploded within a few steps. A warm-up
+        helps where only the first steps are too large.
+    Known limits:
+        Judged only for a script with one loss that stays above zero: GAN and reinforcement losses rise
+        for other reasons. A spike the run recovers from is not reported.
+    """
+
+    id = "TD503"
+    name = "lr-too-high"
+    title = "the learning rate is too high"
+    reads = (Scalars, TensorRows)
+    explains = ("loss-not-finite", "dead-relu", "vanishing-gradient")
+
+    # Relative to the start of the run, for losses above zero; noise of a healthy run stays below.
+    risen = 4.0
+    # Without any update ratio, only growth that noise cannot explain.
+    risen_alone = 100.0
+    # Median over weights of |update| / |weight| on one step. Adam at 1e-2 begins near 0.1.
+    large_update = 0.3
+    # More than this is the first update of a weight that started at zero.
+    from_zero = 1e6
+    # The same, held for most of the run: the weights are replaced every few steps.
+    sustained_update = 0.1
+    sustained_looks = 20
+    # Back at or above where it started: 0.85 allows for noise.
+    not_learned = 0.85
+    # A run must have had the time to recover from its first steps: online, and when it ends.
+    losses_needed = 200
+    losses_needed_at_end = 20
+
+    def __init__(self) -> None:
+        self._count = 0
+        self._peak = -math.inf
+        self._lowest = math.inf
+        self._ratios: list[float] = []  # median update ratio of the first looks
+        self._largest_ratio = 0.0
+        self._reported = False
+
+    def see(self, record: Record, state: RunState) -> Iterable[Finding]:
+        if self._reported:
+            return
+        if isinstance(record, TensorRows):
+            self._see_rows(record)
+        elif isinstance(record, Scalars) and "loss" in record.values:
+            yield from self._see_loss(record.values["loss"], state)
+
+    def _see_rows(self, rows: TensorRows) -> None:
+        if rows.table.kind != "update" or len(self._ratios) >= 10 * self.sustained_looks:
+            return
+        column = rows.table.columns.index("ratio")
+        # A bias starts at or near zero: its first updates are large beside it in any run.
+        weights = [index for index, name in enumerate(rows.table.names) if not name.endswith("bias")]
+        ratios = [float(rows.values[index, column]) for index in weights]
+        known = [ratio for ratio in ratios if ratio <= self.from_zero]  # NaN is left out too
+        if known:
+            self._ratios.append(statistics.median(known))
+            self._largest_ratio = max(self._largest_ratio, self._ratios[-1])
+
+    def _see_loss(self, loss: float, state: RunState) -> Iterable[Finding]:
+        if math.isfinite(loss):
+            self._count += 1
+            self._peak = max(self._peak, loss)
+            self._lowest = min(self._lowest, loss)
+            if self._count == self.losses_needed:
+                yield from self._judge(state, self._stalled(state))
+        elif self._count:
+            yield from self._judge(state, self._exploded(state))
+
+    def finish(self, state: RunState) -> Iterable[Finding]:
+        if not self._reported and self._count:
+            yield from self._judge(state, self._exploded(state) or self._stalled(state))
+
+    def _can_tell(self, state: RunState) -> bool:
+        return len(state.sites) <= 1 and self._count >= 3 and self._lowest > 0
+
+    def _exploded(self, state: RunState) -> str | None:
+        """The last losses tower over the start and there is no way back."""
+        if not self._can_tell(state):
+            return None
+        points = state.losses.finite()
+        growth = max(value for _, value in points[-3:]) / start_level(points)
+        lost = not math.isfinite(state.losses.points[-1][1])
+        if growth < (self.risen if lost and self._largest_ratio > self.large_update else self.risen_alone):
+            return None
+        after = f", then to {state.losses.points[-1][1]}" if lost else ""
+        return f"rose from {start_level(points):.3g} to {self._peak:.3g}{after}"
+
+    def _stalled(self, state: RunState) -> str | None:
+        """After large updates the loss is not below its start."""
+        if not self._can_tell(state) or self._count < self.losses_needed_at_end:
+            return None
+        points = state.losses.finite()
+        start, now = start_level(points), recent_level(points, 20)
+        if now < self.not_learned * start:
+            return None
+        if self._peak >= self.risen * start and self._has_large_updates(start):
+            return f"rose from {start:.3g} to {self._peak:.3g} and is at {now:.3g} now"
+        if self._is_thrashing():
+            return f"went from {start:.3g} to {now:.3g} only"
+        return None
+
+    def _has_large_updates(self, start: float) -> bool:
+        if self._ratios:
+            return self._largest_ratio >= self.large_update
+        return self._peak >= self.risen_alone * start
+
+    def _is_thrashing(self) -> bool:
+        looks = self._ratios[: 2 * self.sustained_looks]
+        large = sum(ratio > self.sustained_update for ratio in looks)
+        return len(looks) >= self.sustained_looks and large >= 0.75 * len(looks)
+
+    def _judge(self, state: RunState, story: str | None) -> Iterable[Finding]:
+        if story is None:
+            return
+        self._reported = True
+        points = state.losses.finite()
+        start = start_level(points)
+        optimizer = next(iter(state.optimizers.values()), None)
+        factor = 0.01 if self._peak > 1e4 * start else 0.1
+        ratio = f"; one update changed the weights by up to {self._largest_ratio:.0%}" if self._ratios else ""
+        yield self.finding(
+            severity="error",
+            confidence=0.93 if self._ratios else 0.75,
+            message=f"The loss {story}{_rate_text(optimizer)}{ratio}.",
+            why=(
+                "A step is only good near the point where its gradient was taken. Steps as large as the "
+                "weights themselves jump past every minimum, and each jump makes the next gradient larger."
+            ),
+            fix=_fix(optimizer, factor, state),
+            where=optimizer.place if optimizer else Place(),
+            first_step=_first_rise(points, self.risen * start),
+            last_step=state.step,
+            evidence={
+                "start_loss": start,
+                "peak_loss": self._peak,
+                "last_loss": points[-1][1],
+                "largest_update_ratio": self._largest_ratio,
+                "lr": _rate(optimizer) or math.nan,
+            },
+            edit=change_rate(optimizer, factor) if optimizer else None,
+        )
+
+
+def _first_rise(points: list[tuple[int, float]], level: float) -> int:
+    return next((step for step, value in points if value >= level), points[0][0])
+
+
+def _rate(optimizer: OptimizerFact | None) -> float | None:
+    rates = [group["lr"] for group in optimizer.groups if "lr" in group] if optimizer else []
+    return max(rates) if rates else None
+
+
+def _rate_text(optimizer: OptimizerFact | None) -> str:
+    rate = _rate(optimizer)
+    return f" with {optimizer.kind} at a learning rate of {rate:g}" if optimizer and rate is not None else ""
+
+
+def _fix(optimizer: OptimizerFact | None, factor: float, state: RunState) -> str:
+    rate = _rate(optimizer)
+    if optimizer is None or rate is None:
+        return f"Divide the learning rate by {1 / factor:g}."
+    line = f" at {optimizer.place.file}:{optimizer.place.line}" if optimizer.place.file else ""
+    advice = f"Lower the learning rate of `{optimizer.name}`{line} from {rate:g} to {rate * factor:.3g}."
+    if state.schedulers:
+        advice += f" {state.schedulers[0].kind} changes it too: check the highest rate it sets."
+    return advice
