@@ -30,6 +30,15 @@ def name_root(module: nn.Module, frame: FrameType | None) -> str:
     return type(module).__name__.lower()
 
 
+def name_of(value: object, frame: FrameType | None) -> str | None:
+    """The variable or attribute that holds any object (an optimizer), if one does."""
+    for search in (_variable, _attribute):
+        for names in _scopes(frame):
+            if (found := search(value, names)) is not None:
+                return found
+    return None
+
+
 def _scopes(frame: FrameType | None) -> Iterator[Names]:
     """The locals of the user's frames from the inside out, then their globals."""
     users: list[FrameType] = []
@@ -53,11 +62,11 @@ def _first(names: Names, fits: Callable[[Any], bool]) -> str | None:
     return min(fitting, key=lambda name: name.startswith("_"), default=None)
 
 
-def _variable(module: nn.Module, names: Names) -> str | None:
+def _variable(module: object, names: Names) -> str | None:
     return _first(names, lambda value: value is module)
 
 
-def _wrapper(module: nn.Module, names: Names) -> str | None:
+def _wrapper(module: object, names: Names) -> str | None:
     return _first(names, lambda value: any(part is module for part in _wrapped(value)))
 
 
@@ -68,7 +77,7 @@ def _wrapped(value: Any) -> list[Any]:
     return [children.get(name) for name in _WRAPPED]
 
 
-def _attribute(module: nn.Module, names: Names) -> str | None:
+def _attribute(module: object, names: Names) -> str | None:
     """self.policy before agent.policy; both are named `policy`."""
     for _, value in sorted(names, key=lambda item: item[0] != "self"):
         held = _own(value)

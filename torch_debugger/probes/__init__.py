@@ -1,0 +1,1 @@
+"""Hooks on live objects: what the training does is seen here and leaves as records."""

@@ -1,6 +1,6 @@
 """What the house talks about: frozen, printable facts without tensors or callables."""
 
-from torch_debugger.records.crash import CrashFact, CrashFrame, FlowStep, LayerFact
+from torch_debugger.records.crash import CrashFact, CrashFrame, FlowFact, FlowStep, LayerFact
 from torch_debugger.records.finding import SEVERITIES, Edit, Finding, Request
 from torch_debugger.records.model import (
     LedgerFact,
@@ -14,7 +14,7 @@ from torch_debugger.records.model import (
 )
 from torch_debugger.records.place import Place
 from torch_debugger.records.rows import Table, TensorRows
-from torch_debugger.records.run import CostFact, EndFact, Notice, ProbeFault, RunFact
+from torch_debugger.records.run import CostFact, EndFact, MemoryFact, Notice, ProbeFault, RunFact
 from torch_debugger.records.training import (
     BatchFact,
     CarriedGradient,
@@ -24,6 +24,7 @@ from torch_debugger.records.training import (
     LossGraph,
     LossSite,
     NonFinite,
+    Origin,
     PhaseFact,
     Rectifier,
     Rehearsal,
@@ -36,6 +37,7 @@ Record = (
     | CostFact
     | ProbeFault
     | Notice
+    | MemoryFact
     | ModelFact
     | StrayModuleFact
     | OptimizerFact
@@ -53,13 +55,14 @@ Record = (
     | Rehearsal
     | TensorRows
     | CrashFact
+    | FlowFact
     | Finding
 )
 
 __all__ = [
     "SEVERITIES", "BatchFact", "CarriedGradient", "CostFact", "CrashFact", "CrashFrame", "Edit", "EndFact",
-    "Finding", "FlowStep", "GraphNode", "LayerFact", "LedgerFact", "LedgerRow", "LoaderFact", "LocalTensor",
-    "LossGraph", "LossSite", "ModelFact", "ModuleFact", "NonFinite", "Notice", "OptimizerFact",
+    "Finding", "FlowFact", "FlowStep", "GraphNode", "LayerFact", "LedgerFact", "LedgerRow", "LoaderFact", "LocalTensor",
+    "LossGraph", "LossSite", "MemoryFact", "ModelFact", "ModuleFact", "NonFinite", "Notice", "OptimizerFact", "Origin",
     "ParameterFact", "PhaseFact", "Place", "ProbeFault", "Record", "Rectifier", "Rehearsal", "Request",
     "RunFact", "Scalars", "SchedulerFact", "StrayModuleFact", "Table", "TensorRows",
 ]  # fmt: skip

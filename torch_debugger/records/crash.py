@@ -37,12 +37,25 @@ class LayerFact:
 
 @dataclass(frozen=True, slots=True)
 class FlowStep:
-    """A module that ran before the crash, with the shapes that went in and came out."""
+    """A module that ran, with the shapes that went in and came out."""
 
     path: str
     kind: str
     given: tuple[tuple[int, ...], ...]
     made: tuple[tuple[int, ...], ...]
+    time_s: float = 0.0
+    depth: int = 0  # nesting: 0 is the root
+    made_bytes: int = 0
+    parameters: int = 0  # elements, children included
+
+
+@dataclass(frozen=True, slots=True)
+class FlowFact:
+    """Everything one forward pass ran, innermost modules first to finish."""
+
+    root: str
+    steps: tuple[FlowStep, ...]
+    step: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -63,3 +63,14 @@ class Notice:
 
     text: str
     step: int
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryFact:
+    """Memory of the process and of its accelerator, in bytes."""
+
+    resident_bytes: int
+    peak_bytes: int
+    device_bytes: int  # 0 without an accelerator
+    device_peak_bytes: int
+    step: int

@@ -132,6 +132,17 @@ class BatchFact:
 
 
 @dataclass(frozen=True, slots=True)
+class Origin:
+    """Where something not finite was made."""
+
+    phase: str  # forward | loss | backward | input
+    module: str | None
+    op: str | None
+    place: Place
+    operands: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class NonFinite:
     """The first NaN or Inf of the run, and what the step's evidence says of its origin."""
 

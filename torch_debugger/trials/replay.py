@@ -15,9 +15,9 @@ import torch
 from torch import nn
 from torch.overrides import TorchFunctionMode
 
+from torch_debugger.anatomy.frames import frames
 from torch_debugger.anatomy.rerun import leaving_no_trace
 from torch_debugger.anatomy.sources import is_user_file, place_at
-from torch_debugger.probes.stack import frames
 from torch_debugger.records import Origin, Place
 from torch_debugger.stats.words import describe_operand
 
@@ -47,7 +47,7 @@ def find_origin(
         if rng_state is not None:
             torch.set_rng_state(rng_state)
         with mode:
-            module._call_impl(*arguments, **keywords)
+            module._call_impl(*arguments, **keywords)  # type: ignore[no-untyped-call]
     return mode.origin()
 
 
@@ -97,7 +97,9 @@ class _Hunter(TorchFunctionMode):
 
     def _describe(self, phase: str, op: str, operands: list[torch.Tensor]) -> Origin:
         place, module = self._where()
-        words = tuple(describe_operand(f"operand {index + 1}", value) for index, value in enumerate(operands[:3]))
+        words = tuple(
+            describe_operand(f"operand {index + 1}", value) for index, value in enumerate(operands[:3])
+        )
         return Origin(phase, module, op, place, words)
 
     def _where(self) -> tuple[Place, str | None]:

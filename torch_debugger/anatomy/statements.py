@@ -1,0 +1,72 @@
+"""Single statements of the user's source: the one at a line, the one that fills an attribute."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from torch_debugger.anatomy.sources import class_source, place_at, tree_of
+from torch_debugger.records import Place
+
+
+def statement_at(place: Place) -> str:
+    """The text of the innermost statement that covers a line, on one line; empty if unknown."""
+    tree = tree_of(place.file) if place.file else None
+    if tree is None or place.line is None:
+        return place.code or ""
+    covering = [
+        node
+        for node in ast.walk(tree)
+        if isinstance(node, (ast.Assign, ast.AnnAssign, ast.Expr, ast.Return))
+        and node.lineno <= place.line <= (node.end_lineno or node.lineno)
+    ]
+    if not covering:
+        return place.code or ""
+    return ast.unparse(max(covering, key=lambda node: node.lineno))
+
+
+def attribute_place(owner: type, attribute: str) -> Place | None:
+    """The line of the owner's class that fills self.<attribute>."""
+    for cls in owner.__mro__:
+        source = class_source(cls)
+        if source is None:
+            continue
+        lines = [node.lineno for node in _fillings(source[1], attribute)]
+        if lines:
+            return place_at(source[0], min(lines))
+    return None
+
+
+def _fillings(scope: ast.AST, attribute: str) -> Iterator[ast.stmt]:
+    for node in ast.walk(scope):
+        targets: list[ast.expr] = []
+        if isinstance(node, ast.Assign):
+            targets = node.targets
+        elif isinstance(node, ast.AnnAssign) and node.value is not None:
+            targets = [node.target]
+        if isinstance(node, ast.stmt) and any(_is_attribute(target, attribute) for target in targets):
+            yield node
+
+
+def _is_attribute(node: ast.AST, attribute: str) -> bool:
+    return isinstance(node, ast.Attribute) and node.attr == attribute
+
+
+def last_call_before(place: Place, names: tuple[str, ...]) -> Place | None:
+    """The last call of one of these functions at or above a line: torch.log, x.log, F.log"""
+    tree = tree_of(place.file) if place.file else None
+    if tree is None or place.file is None or place.line is None:
+        return None
+    lines = [
+        node.lineno
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call) and _called(node) in names and node.lineno <= place.line
+    ]
+    return place_at(place.file, max(lines)) if lines else None
+
+
+def _called(call: ast.Call) -> str:
+    function = call.func
+    if isinstance(function, ast.Attribute):
+        return function.attr
+    return function.id if isinstance(function, ast.Name) else ""

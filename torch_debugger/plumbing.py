@@ -1,0 +1,144 @@
+"""The pipes inside a process that has torch: which probes there are and who hears whom.
+
+There is one set of probes per process, shared by all who watch.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from torch_debugger.probes.backward import Backward
+from torch_debugger.probes.crashes import capture_crash
+from torch_debugger.probes.evaluation import Evaluation
+from torch_debugger.probes.forward import Forward
+from torch_debugger.probes.ledger import Ledger
+from torch_debugger.probes.loaders import Loaders
+from torch_debugger.probes.nonfinite import NonFiniteHunt
+from torch_debugger.probes.optimizers import Optimizers
+from torch_debugger.probes.roots import Root, Roots
+from torch_debugger.probes.scaler import Scaler
+from torch_debugger.probes.strays import Strays
+from torch_debugger.probes.user_scalars import UserScalars
+from torch_debugger.probes.watch import Watch
+from torch_debugger.records import Origin, RunFact
+from torch_debugger.records.sink import Sink
+from torch_debugger.settings import Settings
+from torch_debugger.trials.rehearsal import RehearsalProcess
+from torch_debugger.trials.replay import find_origin
+
+_current: Plumbing | None = None
+_fork_seen = False
+
+
+class Plumbing:
+    """All probes of this process, and the trials they may start."""
+
+    REHEARSALS = 3  # roots rehearsed in one run
+    LAST_WAIT_S = 10.0  # for a rehearsal still under way when the script ends
+
+    def __init__(self, settings: Settings, run: RunFact | None) -> None:
+        self.watchers = 0
+        self.watch = Watch(
+            budget=settings.budget, always_deep=settings.deep_always, max_steps=settings.max_steps
+        )
+        watch = self.watch
+        self.strays = Strays(watch)
+        self.roots = Roots(watch)
+        self.forward = Forward(watch, self.roots, self.strays)
+        self.hunt = NonFiniteHunt(watch, self.roots, self._replay)
+        self.optimizers = Optimizers(watch, self.roots, self.strays, self.hunt)
+        self.backward = Backward(watch, self.roots, self.optimizers, self.hunt)
+        self.ledger = Ledger(watch, self.roots, self.optimizers, self.forward)
+        self._rehearsals: list[RehearsalProcess] = []
+        self._rehearsed = 0
+        if run is not None:
+            watch.remember(run)
+        if settings.rehearse and run is not None and run.names_accelerator and run.device == "cpu":
+            self.roots.on_call.append(self._rehearse)
+            watch.on_step.append(self._poll_rehearsals)
+
+    def start(self) -> None:
+        # Their end_step runs in this order: numbers of the step first, the inputs let go last.
+        others = [Loaders(self.watch), Evaluation(self.watch), UserScalars(self.watch), Scaler(self.watch)]
+        self.watch.install([*others, self.backward, self.optimizers, self.forward, self.ledger, self.roots])
+
+    def crash(self, error: BaseException) -> None:
+        self.watch.emit(capture_crash(error, self.watch.step, self.roots.names()))
+
+    def disconnect(self, sinks: Sequence[Sink], outcome: str) -> None:
+        """One watcher goes; the last one takes the probes off."""
+        global _current
+        self.watchers -= 1
+        if self.watchers == 0:
+            self._await_rehearsals()
+            self.watch.finish(outcome)
+            if _current is self:
+                _current = None
+        else:
+            self.watch.say_end(sinks, outcome)
+        for sink in sinks:
+            self.watch.leave(sink)
+
+    def _replay(self, root: Root, slopes: bool) -> Origin | None:
+        module = root.module()
+        if module is None or root.call is None:
+            return None
+        return find_origin(module, root.paths, root.call, root.rng_state, slopes=slopes)
+
+    def _rehearse(self, root: Root, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> None:
+        module = root.module()
+        if root.rehearsed or module is None or self._rehearsed >= self.REHEARSALS:
+            return
+        root.rehearsed = True
+        self._rehearsed += 1
+        step = self.watch.step
+        self._rehearsals.append(RehearsalProcess.start(module, root.name, arguments, keywords, step=step))
+
+    def _poll_rehearsals(self, step: int = 0, scalars: dict[str, float] | None = None) -> None:
+        for process in tuple(self._rehearsals):
+            result = process.poll()
+            if result is not None:
+                self._rehearsals.remove(process)
+                self.watch.emit(result)
+
+    def _await_rehearsals(self) -> None:
+        deadline = time.monotonic() + self.LAST_WAIT_S
+        while self._rehearsals and time.monotonic() < deadline:
+            self.watch.guard.call("rehearsal", self._poll_rehearsals)
+            time.sleep(0.02)
+        for process in self._rehearsals:
+            process.close()
+
+
+def connect(settings: Settings, sinks: Sequence[Sink], run: RunFact | None) -> Plumbing:
+    """Join the probes of this process, or put them on if nobody watches yet."""
+    global _current
+    if _current is None:
+        _current = Plumbing(settings, run)
+        for sink in sinks:
+            _current.watch.join(sink, told=run)
+        _current.start()
+    else:
+        for sink in sinks:
+            _current.watch.join(sink, told=run)
+    _current.watchers += 1
+    _listen_for_forks()
+    return _current
+
+
+def _listen_for_forks() -> None:
+    global _fork_seen
+    if not _fork_seen:
+        _fork_seen = True
+        os.register_at_fork(after_in_child=_forget)
+
+
+def _forget() -> None:
+    """In a forked child: what the parent watched is none of its business."""
+    global _current
+    if _current is not None:
+        _current.watch.forget()
+        _current = None

@@ -1,0 +1,166 @@
+"""Where the loss is seen: `torch.autograd.backward`, which every `loss.backward()` goes through."""
+
+from __future__ import annotations
+
+import ast
+import functools
+import math
+from types import FrameType
+from typing import Any
+
+import torch
+
+from torch_debugger.anatomy.frames import place_of, user_frame
+from torch_debugger.probes.lossgraph import local_tensors, read_nodes, read_rectifiers
+from torch_debugger.probes.nonfinite import NonFiniteHunt
+from torch_debugger.probes.optimizers import Optimizers
+from torch_debugger.probes.patches import Patches
+from torch_debugger.probes.roots import Roots
+from torch_debugger.probes.sampling import DEEP
+from torch_debugger.probes.watch import Probe, Watch
+from torch_debugger.records import LossGraph, LossSite, Place
+
+
+class Backward(Probe):
+    name = "backward"
+    GRAPHS = 3  # told per site; after that only when the graph looks different
+
+    def __init__(self, watch: Watch, roots: Roots, optimizers: Optimizers, hunt: NonFiniteHunt) -> None:
+        super().__init__(watch)
+        self.roots = roots
+        self.optimizers = optimizers
+        self.hunt = hunt
+        self._sites: dict[tuple[str, int], LossSite] = {}
+        self._sums: dict[str, tuple[float, int]] = {}  # site -> sum of its losses in this step, count
+        self._graphs_told: dict[str, int] = {}
+        self._graph_seen: dict[str, int] = {}
+        self._typical_loss: float | None = None
+        self._saved_hooks = False  # saved-tensor hooks (checkpointing, offloading) have been in use
+
+    def install(self, patches: Patches) -> None:
+        patches.replace(torch.autograd, "backward", self._around_backward)
+        patches.replace(torch.autograd.graph.saved_tensors_hooks, "__enter__", self._around_saved_hooks)
+
+    def _around_backward(self, original: Any) -> Any:
+        @functools.wraps(original)
+        def backward(tensors: Any, *arguments: Any, **keywords: Any) -> Any:
+            self.watch.probe("backward", self._before, tensors)
+            original(tensors, *arguments, **keywords)
+            if self.watch.active and self.watch.probe("backward", self.watch.clock.backward_done):
+                self.watch.end_step()
+
+        return backward
+
+    def _around_saved_hooks(self, original: Any) -> Any:
+        @functools.wraps(original)
+        def enter(hooks: Any) -> Any:
+            self._saved_hooks = True
+            return original(hooks)
+
+        return enter
+
+    def _before(self, tensors: Any) -> None:
+        loss = tensors[0] if isinstance(tensors, (tuple, list)) and len(tensors) == 1 else tensors
+        if not isinstance(loss, torch.Tensor) or loss.numel() != 1:
+            return
+        self.watch.governor.begin()
+        frame = user_frame(2)
+        site = self._site(frame)
+        self.roots.name_compiled(frame) if frame is not None else None
+        if self.watch.depth:
+            self.optimizers.look_before_backward(site.place)
+        self._take_value(loss, site, frame)
+        if self.watch.depth == DEEP and loss.grad_fn is not None:
+            self.watch.probe("loss graph", self._read_graph, loss, site, frame)
+
+    def _site(self, frame: FrameType | None) -> LossSite:
+        key = (frame.f_code.co_filename, frame.f_lineno) if frame is not None else ("", 0)
+        if key not in self._sites:
+            place = place_of(frame)
+            site = LossSite(self._free_name(loss_name(place)), place, self.watch.step)
+            self._sites[key] = site
+            self.watch.emit(site)
+        return self._sites[key]
+
+    def _free_name(self, name: str) -> str:
+        taken = {site.name for site in self._sites.values()}
+        return name if name not in taken else f"{name}_{len(taken) + 1}"
+
+    def _take_value(self, loss: torch.Tensor, site: LossSite, frame: FrameType | None) -> None:
+        if loss.is_cuda:
+            step = self.watch.step
+            self.watch.transfer.send(
+                loss.detach().float().reshape(1), lambda found: self._late_value(float(found[0]), site, step)
+            )
+            return
+        value = loss.item()
+        self._add_value(value, site)
+        if not math.isfinite(value):
+            self.hunt.loss_is_not_finite(value, loss, site.place, self._saved_hooks)
+
+    def _late_value(self, value: float, site: LossSite, step: int) -> None:
+        """A loss from the device, some steps late."""
+        self.watch.say(step, {"loss": value} if len(self._sites) == 1 else {f"loss/{site.name}": value})
+        if not math.isfinite(value):
+            self.hunt.loss_was_not_finite(value, site.place, step)
+
+    def _add_value(self, value: float, site: LossSite) -> None:
+        total, count = self._sums.get(site.name, (0.0, 0))
+        self._sums[site.name] = (total + value, count + 1)
+
+    def end_step(self) -> None:
+        scalars = self.watch.scalars
+        for name, (total, count) in self._sums.items():
+            value = total / count  # the mean over accumulated batches
+            if len(self._sites) > 1:
+                scalars[f"loss/{name}"] = value
+            scalars["loss"] = value  # of several, the last one of the step
+        self._sums = {}
+        if "loss" in scalars:
+            self._notice_spike(scalars["loss"])
+
+    def _notice_spike(self, loss: float) -> None:
+        typical = self._typical_loss
+        if typical is not None and (not math.isfinite(loss) or abs(loss) > 5.0 * abs(typical) + 1e-6):
+            self.watch.governor.request(2)
+        if math.isfinite(loss):
+            self._typical_loss = loss if typical is None else 0.9 * typical + 0.1 * loss
+
+    def _read_graph(self, loss: torch.Tensor, site: LossSite, frame: FrameType | None) -> None:
+        names = self.roots.path_of_parameter() | self.optimizers.stray_names()
+        if not self._saved_hooks:
+            for rectifier in read_rectifiers(loss.grad_fn, names, self.watch.step):
+                self.watch.emit(rectifier)
+        nodes, truncated = read_nodes(loss.grad_fn, names)
+        signature = hash(tuple((node.op, node.shape) for node in nodes))
+        told = self._graphs_told.get(site.name, 0)
+        if told >= self.GRAPHS and self._graph_seen.get(site.name) == signature:
+            return
+        if told >= 4 * self.GRAPHS:
+            return  # a graph that never repeats is told often enough
+        self._graphs_told[site.name] = told + 1
+        self._graph_seen[site.name] = signature
+        value = math.nan if loss.is_cuda else loss.item()
+        self.watch.emit(
+            LossGraph(site.name, site.place, value, nodes, local_tensors(frame), self.watch.step, truncated)
+        )
+
+
+def loss_name(place: Place) -> str:
+    """The variable in `loss_d.backward()`; "loss" where it can't be told."""
+    try:
+        tree = ast.parse(place.code or "")
+    except SyntaxError:
+        return "loss"
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and node.attr == "backward":
+            value = node.value
+            while isinstance(value, (ast.Call, ast.BinOp)):
+                value = (
+                    (value.args[0] if value.args else value.func) if isinstance(value, ast.Call) else value.left
+                )
+            if isinstance(value, ast.Name):
+                return value.id
+            if isinstance(value, ast.Attribute):
+                return value.attr
+    return "loss"

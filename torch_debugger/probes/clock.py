@@ -1,0 +1,74 @@
+"""When a step ends: learned from the order in which the script's optimizers step.
+
+A step closes when the optimizer that ends the repeating cycle has stepped; the next forward
+belongs to the next step. GAN scripts with two optimizers, or five critic steps for one
+generator step, therefore count iterations, not optimizer calls.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+
+
+class StepClock:
+    PATIENCE = 16  # optimizer steps to wait for an optimizer that was made but has not stepped
+    BACKWARDS = 64  # backward passes without any optimizer step before those are counted instead
+
+    def __init__(self) -> None:
+        self.step = 0  # the step under way
+        self.counted = "optimizer steps"
+        self.skipped = 0  # steps a GradScaler left out
+        self._waiting: set[Hashable] = set()
+        self._seen: set[Hashable] = set()
+        self._closer: Hashable | None = None
+        self._since_close = 0
+        self._longest_gap = 0
+        self._backwards = 0
+
+    def made(self, optimizer: Hashable) -> None:
+        self._waiting.add(optimizer)
+
+    def gone(self, optimizer: Hashable) -> None:
+        self._waiting.discard(optimizer)
+        self._seen.discard(optimizer)
+        if self._closer == optimizer:
+            self._closer = None
+
+    def stepped(self, optimizer: Hashable) -> bool:
+        """An optimizer has stepped; True when that ends the step."""
+        self._backwards = -1
+        self.counted = "optimizer steps"
+        closes = self._closes(optimizer)
+        if closes:
+            self._longest_gap = max(self._longest_gap, self._since_close)
+            self._since_close = 0
+        else:
+            self._since_close += 1
+        return closes
+
+    def _closes(self, optimizer: Hashable) -> bool:
+        first_time = optimizer not in self._seen
+        self._seen.add(optimizer)
+        self._waiting.discard(optimizer)
+        if first_time:
+            self._closer = None if self._waiting else optimizer
+        elif self._closer != optimizer and self._since_close >= max(self.PATIENCE, 4 * self._longest_gap):
+            # The optimizers waited for do not step: a later stage of the script, or never.
+            self._waiting.clear()
+            self._closer = optimizer
+        return self._closer == optimizer
+
+    def backward_done(self) -> bool:
+        """A backward pass has ended; True when backward passes are what is counted."""
+        if self._backwards < 0:
+            return False
+        self._backwards += 1
+        if (self._waiting or self._seen) and self._backwards < self.BACKWARDS:
+            return False
+        self.counted = "backward passes"
+        return True
+
+    def scaler_skipped(self) -> bool:
+        """A GradScaler updated without letting the optimizer step."""
+        self.skipped += 1
+        return True

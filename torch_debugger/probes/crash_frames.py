@@ -1,0 +1,158 @@
+"""A traceback taken apart: its frames without ours, and the tensors each of them holds."""
+
+from __future__ import annotations
+
+import ast
+import itertools
+import linecache
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from types import FrameType, TracebackType
+from typing import Any
+
+import torch
+from torch import nn
+
+from torch_debugger.anatomy.sources import is_user_file, package_folder, tree_of
+from torch_debugger.records import LocalTensor
+
+_FRAMES_KEPT = 80  # of a deep recursion: half from each end
+_TENSORS, _ITEMS, _NAMES = 40, 8, 2000
+_CODE_LENGTH = 600
+_LAUNCHERS = ("<frozen runpy>", "<frozen importlib", "runpy.py")
+
+
+@dataclass(frozen=True)
+class Seen:
+    """One frame of the traceback, still alive."""
+
+    frame: FrameType
+    line: int
+
+    @property
+    def file(self) -> str:
+        return self.frame.f_code.co_filename
+
+    @property
+    def function(self) -> str:
+        return self.frame.f_code.co_name
+
+    @property
+    def user(self) -> bool:
+        return is_user_file(self.file)
+
+    def first_argument(self) -> Any:
+        """What the frame was called on: `self`, under whatever name it goes."""
+        code = self.frame.f_code
+        return self.frame.f_locals.get(code.co_varnames[0]) if code.co_argcount else None
+
+    def module(self) -> nn.Module | None:
+        held = self.first_argument()
+        # type() and not isinstance: a proxy of the user's may run code when asked for its class
+        return held if issubclass(type(held), nn.Module) else None
+
+
+def is_ours(file: str) -> bool:
+    return file.startswith(package_folder()) and not is_user_file(file)
+
+
+def walk_traceback(traceback: TracebackType | None) -> list[Seen]:
+    """The frames from the outside in, without those of our package and of what launched the script."""
+    found: list[Seen] = []
+    launched = False
+    while traceback is not None:
+        seen = Seen(traceback.tb_frame, traceback.tb_lineno)
+        launched = launched or is_ours(seen.file)
+        if not is_ours(seen.file) and (found or not launched or not is_launcher(seen.file)):
+            found.append(seen)
+        traceback = traceback.tb_next
+    half = _FRAMES_KEPT // 2
+    return found if len(found) <= _FRAMES_KEPT else found[:half] + found[-half:]
+
+
+def is_launcher(file: str) -> bool:
+    return any(name in file for name in _LAUNCHERS)
+
+
+def statement_at(file: str, line: int) -> str:
+    """The user's statement a line belongs to, on one line, so that a check can read its expression."""
+    tree = tree_of(file) if is_user_file(file) else None  # torch's own files are long: their line will do
+    for node in ast.walk(tree) if tree else ():
+        spans = isinstance(node, ast.stmt) and node.lineno <= line <= (node.end_lineno or 0)
+        if spans and isinstance(node, ast.stmt) and not hasattr(node, "body"):
+            lines = linecache.getlines(file)[node.lineno - 1 : node.end_lineno]
+            return " ".join(_without_comment(text) for text in lines).strip()[:_CODE_LENGTH]
+    return linecache.getline(file, line).strip()[:_CODE_LENGTH]
+
+
+def _without_comment(text: str) -> str:
+    return re.sub(r"\s#[^'\"]*$", "", text.rstrip()).strip()
+
+
+def tensors_in(seen: Seen) -> tuple[LocalTensor, ...]:
+    """The tensors a frame can name: locals, entries of small containers, attributes its line mentions."""
+    found = itertools.chain(_locals(seen.frame.f_locals), _mentioned(seen))
+    described: dict[str, LocalTensor] = {}
+    for name, tensor in found:
+        if name not in described and (fact := describe(name, tensor)) is not None:
+            described[name] = fact
+        if len(described) >= _TENSORS:
+            break
+    return tuple(described.values())
+
+
+def _locals(names: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    held = list(itertools.islice(names.items(), _NAMES))
+    yield from ((name, value) for name, value in held if is_tensor(value))
+    for name, value in held:
+        yield from ((f"{name}[{key!r}]", item) for key, item in _entries(value) if is_tensor(item))
+
+
+def _entries(value: Any) -> list[tuple[Any, Any]]:
+    if type(value) in (list, tuple):
+        return list(enumerate(value[:_ITEMS]))
+    if type(value) is dict:
+        return [(key, item) for key, item in itertools.islice(value.items(), _ITEMS) if type(key) in (str, int)]
+    return []
+
+
+def _mentioned(seen: Seen) -> Iterator[tuple[str, Any]]:
+    """Tensors the crashing line reaches through attributes or globals: self.weight, TABLE."""
+    if not seen.user:
+        return
+    for chain in re.findall(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*", statement_at(seen.file, seen.line)):
+        head, *rest = chain.split(".")
+        value = seen.frame.f_locals.get(head, seen.frame.f_globals.get(head))
+        for depth, name in enumerate(["", *rest]):
+            value = _attribute(value, name) if name else value
+            if is_tensor(value):
+                yield ".".join([head, *rest[:depth]]), value
+                break
+
+
+def _attribute(value: Any, name: str) -> Any:
+    """An attribute that is kept in a dictionary; properties and __getattr__ are not asked."""
+    try:
+        held = object.__getattribute__(value, "__dict__")
+    except AttributeError:
+        return None
+    for place in (held, held.get("_parameters"), held.get("_buffers"), held.get("_modules")):
+        if isinstance(place, dict) and name in place:
+            return place[name]
+    return None
+
+
+def is_tensor(value: Any) -> bool:
+    return issubclass(type(value), torch.Tensor)
+
+
+def describe(name: str, tensor: torch.Tensor) -> LocalTensor | None:
+    """Shape, dtype and device; None for a tensor that cannot even say those."""
+    try:
+        with torch._C.DisableTorchFunctionSubclass():
+            shape = tuple(int(size) for size in tensor.shape)
+            dtype = str(tensor.dtype).removeprefix("torch.")
+            return LocalTensor(name, shape, dtype, str(tensor.device), bool(tensor.requires_grad))
+    except Exception:  # a nested or symbolic tensor, or a broken subclass of the user's
+        return None

@@ -1,0 +1,123 @@
+"""A crash, captured once it has happened: no hook is needed, the traceback's frames hold it all."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeVar
+
+from torch_debugger.anatomy.sources import place_at
+from torch_debugger.probes.crash_frames import (
+    Seen,
+    is_launcher,
+    is_ours,
+    statement_at,
+    tensors_in,
+    walk_traceback,
+)
+from torch_debugger.probes.crash_layer import find_layer, module_paths
+from torch_debugger.probes.shape_flow import replay_shapes
+from torch_debugger.records import CrashFact, CrashFrame, Place
+
+_MESSAGE_LENGTH = 20_000
+_CHAIN_LENGTH = 50
+
+Made = TypeVar("Made")
+
+
+def capture_crash(error: BaseException, step: int, roots: Mapping[int, str] | None = None) -> CrashFact:
+    """What the exception's frames tell. Never raises: a part that cannot be had stays empty.
+
+    `roots` gives the user's names of root modules by id(). Probes must be off: the shape flow
+    comes from running the forward once more.
+    """
+    cause = _or(error, lambda: _first_leaf(error))
+    frames: list[Seen] = _or([], lambda: walk_traceback(cause.__traceback__))
+    paths: dict[int, str] = _or({}, lambda: module_paths(frames, roots or {}))
+    return CrashFact(
+        kind=type(cause).__name__,
+        message=_text(cause),
+        frames=tuple(_frame_or_bare(seen, paths) for seen in frames),
+        place=_or(Place(), lambda: _user_place(frames, paths)),
+        layer=_or(None, lambda: find_layer(frames, paths)),
+        traceback=_or(f"{type(cause).__name__}: {_text(cause)}\n", lambda: _traceback_text(error)),
+        step=step,
+        flow=tuple(_or([], lambda: replay_shapes(cause, frames, paths))),
+    )
+
+
+def _or(otherwise: Made, make: Callable[[], Made]) -> Made:
+    """What can be made, else the stand-in: half an explanation of a crash beats a second crash."""
+    try:
+        return make()
+    except Exception:
+        return otherwise
+
+
+def _text(error: BaseException) -> str:
+    try:
+        return str(error)[:_MESSAGE_LENGTH]
+    except BaseException:  # the user's own __str__ may raise anything at all
+        return "<the exception's text could not be made: its __str__ fails>"
+
+
+def _first_leaf(error: BaseException) -> BaseException:
+    """The first plain exception inside (nested) exception groups."""
+    for _ in range(_CHAIN_LENGTH):
+        inner = getattr(error, "exceptions", None)
+        if type(inner) is not tuple or not inner or not isinstance(inner[0], BaseException):
+            return error
+        error = inner[0]
+    return error
+
+
+def _frame(seen: Seen, paths: Mapping[int, str]) -> CrashFrame:
+    module = seen.module()
+    return CrashFrame(
+        file=seen.file,
+        line=seen.line,
+        function=seen.function,
+        code=statement_at(seen.file, seen.line),
+        user=seen.user,
+        module=paths.get(id(module)) if module is not None else None,
+        kind=type(module).__name__ if module is not None else None,
+        tensors=tensors_in(seen),
+    )
+
+
+def _frame_or_bare(seen: Seen, paths: Mapping[int, str]) -> CrashFrame:
+    bare = CrashFrame(seen.file, seen.line, seen.function, "", False, None, None, ())
+    return _or(bare, lambda: _frame(seen, paths))
+
+
+def _user_place(frames: Sequence[Seen], paths: Mapping[int, str]) -> Place:
+    """The innermost line of the user's; of anyone's, where the user has none."""
+    users = [seen for seen in frames if seen.user] or list(frames)
+    if not users:
+        return Place()
+    module = users[-1].module()
+    return place_at(users[-1].file, users[-1].line, paths.get(id(module)) if module is not None else None)
+
+
+def _traceback_text(error: BaseException) -> str:
+    told = traceback.TracebackException(type(error), error, error.__traceback__, compact=True)
+    waiting, seen = [told], set()
+    while waiting:
+        part = waiting.pop()
+        if id(part) not in seen:
+            seen.add(id(part))
+            _drop_our_frames(part.stack)
+            inner = [part.__cause__, part.__context__, *(getattr(part, "exceptions", None) or ())]
+            waiting += [item for item in inner if item is not None]
+    return "".join(told.format())
+
+
+def _drop_our_frames(stack: traceback.StackSummary) -> None:
+    """In place: our frames anywhere, and before the first other frame those that launched the script."""
+    kept: list[traceback.FrameSummary] = []
+    launched = False
+    for summary in stack:
+        launched = launched or is_ours(summary.filename)
+        if not is_ours(summary.filename) and (kept or not launched or not is_launcher(summary.filename)):
+            kept.append(summary)
+    stack[:] = kept

@@ -1,0 +1,51 @@
+"""Validation: losses computed without gradients, and numbers the script itself logs."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import torch
+from torch.nn.modules.loss import _Loss
+
+from torch_debugger.probes.patches import Patches
+from torch_debugger.probes.watch import Probe, Watch
+
+
+class Evaluation(Probe):
+    """Loss modules called where no gradient is wanted: their mean since the last training step."""
+
+    name = "evaluation"
+
+    def __init__(self, watch: Watch) -> None:
+        super().__init__(watch)
+        self._sums: dict[str, tuple[torch.Tensor, int]] = {}
+
+    def install(self, patches: Patches) -> None:
+        patches.replace(_Loss, "__call__", self._around_call)
+
+    def _around_call(self, original: Any) -> Any:
+        @functools.wraps(original)
+        def __call__(criterion: Any, *arguments: Any, **keywords: Any) -> Any:  # noqa: N807
+            value = original(criterion, *arguments, **keywords)
+            if not torch.compiler.is_compiling() and not torch.is_grad_enabled():
+                self.watch.probe("evaluation", self._add, type(criterion).__name__, value)
+            return value
+
+        return __call__
+
+    def _add(self, name: str, value: Any) -> None:
+        if not isinstance(value, torch.Tensor) or value.numel() != 1:
+            return
+        number = value.detach().float().reshape(1)
+        total, count = self._sums.get(name, (torch.zeros_like(number), 0))
+        self._sums[name] = (total + number, count + 1)
+
+    def end_step(self) -> None:
+        sums, self._sums = self._sums, {}
+        for name, (total, count) in sums.items():
+            self._send(f"eval/{name}", total / count)
+
+    def _send(self, tag: str, mean: torch.Tensor) -> None:
+        step = self.watch.step
+        self.watch.transfer.send(mean, lambda found: self.watch.say(step, {tag: float(found[0])}))

@@ -1,0 +1,53 @@
+"""Every probe runs through here: timed, and taken off when it fails.
+
+No exception of ours reaches the training. A probe that raises is removed for the rest of the
+run, and a ProbeFault says so once.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+CALL_S = 4e-7  # what a guarded call costs beyond the time it measures itself (measured: 0.3-0.5 us)
+
+
+class Guard:
+    def __init__(self, on_fault: Callable[[str, BaseException], None]) -> None:
+        self.removed: set[str] = set()
+        self.spent_s = 0.0  # since the step began
+        self._on_fault = on_fault
+        self._running = False  # a probe inside a probe is timed once
+
+    def call(self, probe: str, function: Callable[..., Any], *arguments: Any) -> Any:
+        if probe in self.removed:
+            return None
+        if self._running:
+            return self._contained(probe, function, arguments)
+        self._running = True
+        start = time.perf_counter()
+        try:
+            return function(*arguments)
+        except Exception as error:  # the promise: a failing probe never reaches the user's training
+            self.remove(probe, error)
+            return None
+        finally:
+            self._running = False
+            self.spent_s += time.perf_counter() - start + CALL_S
+
+    def _contained(self, probe: str, function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
+        try:
+            return function(*arguments)
+        except Exception as error:  # as above
+            self.remove(probe, error)
+            return None
+
+    def remove(self, probe: str, error: BaseException) -> None:
+        if probe not in self.removed:
+            self.removed.add(probe)
+            self._on_fault(probe, error)
+
+    def take_spent(self) -> float:
+        spent, self.spent_s = self.spent_s, 0.0
+        return spent

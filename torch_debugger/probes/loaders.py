@@ -1,0 +1,116 @@
+"""DataLoaders: who they are, how long the training waits for them, what a batch looks like."""
+
+from __future__ import annotations
+
+import functools
+import time
+from typing import Any
+
+import torch
+from torch.utils.data import DataLoader, RandomSampler, SequentialSampler
+from torch.utils.data.dataloader import _BaseDataLoaderIter
+
+from torch_debugger.anatomy.frames import place_of, user_frame
+from torch_debugger.probes.patches import Patches
+from torch_debugger.probes.sampling import DEEP
+from torch_debugger.probes.watch import Probe, Watch
+from torch_debugger.records import BatchFact, LoaderFact
+
+
+class Loaders(Probe):
+    name = "loaders"
+    LIMIT = 16  # loaders told; a script that makes one an epoch must not fill the log
+
+    def __init__(self, watch: Watch) -> None:
+        super().__init__(watch)
+        self._told: set[int] = set()
+        self._waited_s = 0.0
+        self._looked_at = 0  # the step whose batch was measured
+
+    def install(self, patches: Patches) -> None:
+        patches.replace(DataLoader, "__iter__", self._around_iter)
+        patches.replace(_BaseDataLoaderIter, "__next__", self._around_next)
+
+    def end_step(self) -> None:
+        if self._waited_s:
+            self.watch.scalars["time/data_wait_s"] = self._waited_s
+            self._waited_s = 0.0
+
+    def _around_iter(self, original: Any) -> Any:
+        @functools.wraps(original)
+        def __iter__(loader: Any) -> Any:  # noqa: N807
+            self.watch.probe("loaders", self._meet, loader)
+            return original(loader)
+
+        return __iter__
+
+    def _around_next(self, original: Any) -> Any:
+        @functools.wraps(original)
+        def __next__(iterator: Any) -> Any:  # noqa: N807
+            start = time.perf_counter()
+            batch = original(iterator)
+            self._waited_s += time.perf_counter() - start
+            if self.watch.depth == DEEP:
+                self.watch.probe("loaders", self._measure, batch)
+            return batch
+
+        return __next__
+
+    def _meet(self, loader: Any) -> None:
+        if id(loader) in self._told or len(self._told) >= self.LIMIT:
+            return
+        self._told.add(id(loader))
+        sampler = getattr(loader, "sampler", None)
+        shuffle = True if isinstance(sampler, RandomSampler) else None
+        shuffle = False if isinstance(sampler, SequentialSampler) else shuffle
+        self.watch.emit(
+            LoaderFact(
+                dataset=type(loader.dataset).__name__,
+                length=_length(loader),
+                batch_size=loader.batch_size,
+                workers=loader.num_workers,
+                shuffle=shuffle,
+                place=place_of(user_frame(2)),
+                step=self.watch.step,
+            )
+        )
+
+    def _measure(self, batch: Any) -> None:
+        if self._looked_at == self.watch.step:
+            return
+        self._looked_at = self.watch.step
+        for name, tensor in batch_tensors(batch):
+            if not tensor.is_cuda and tensor.numel():
+                self.watch.emit(describe_batch(name, tensor, self.watch.step))
+
+
+def _length(loader: Any) -> int | None:
+    try:
+        return len(loader)
+    except TypeError:  # a dataset without a length
+        return None
+
+
+def batch_tensors(batch: Any, limit: int = 8) -> list[tuple[str, torch.Tensor]]:
+    if isinstance(batch, torch.Tensor):
+        return [("batch", batch)]
+    if isinstance(batch, dict):
+        items = [(f"batch[{key!r}]", value) for key, value in batch.items()]
+    elif isinstance(batch, (tuple, list)):
+        items = [(f"batch[{index}]", value) for index, value in enumerate(batch)]
+    else:
+        return []
+    return [(name, value) for name, value in items if isinstance(value, torch.Tensor)][:limit]
+
+
+@torch.no_grad()
+def describe_batch(name: str, tensor: torch.Tensor, step: int) -> BatchFact:
+    numbers = tensor.detach().reshape(-1)[: 2**20].to(torch.float32)
+    finite = torch.isfinite(numbers)
+    wrong = int(numbers.numel() - finite.sum())
+    kept = numbers[finite] if wrong else numbers
+    low, high = (kept.min().item(), kept.max().item()) if kept.numel() else (0.0, 0.0)
+    mean = kept.mean().item() if kept.numel() else 0.0
+    std = kept.std(correction=0).item() if kept.numel() else 0.0
+    dtype = str(tensor.dtype).removeprefix("torch.")
+    return BatchFact(name, tuple(tensor.shape), dtype, low, high, mean, std, wrong, step)

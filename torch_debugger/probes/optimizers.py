@@ -1,0 +1,269 @@
+"""The optimizers: what they hold, what their gradients are made of, what a step changes."""
+
+from __future__ import annotations
+
+import inspect
+import math
+import weakref
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy
+import torch
+from torch.optim import Optimizer
+from torch.optim.lr_scheduler import LRScheduler
+from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
+from torch.utils.hooks import RemovableHandle
+
+from torch_debugger.anatomy.frames import place_of, user_frame
+from torch_debugger.anatomy.naming import name_of
+from torch_debugger.anatomy.statements import statement_at
+from torch_debugger.probes.carried import CarryTracker
+from torch_debugger.probes.nonfinite import NonFiniteHunt
+from torch_debugger.probes.patches import Patches
+from torch_debugger.probes.roots import Roots
+from torch_debugger.probes.sampling import DEEP
+from torch_debugger.probes.strays import Strays
+from torch_debugger.probes.watch import Probe, Watch
+from torch_debugger.records import OptimizerFact, Place, SchedulerFact, Table, TensorRows
+from torch_debugger.stats.summary import norms, sampled
+
+PARAMETER_COLUMNS = ("grad_norm", "weight_norm", "elements")
+_NUMBERS = ("lr", "momentum", "weight_decay", "eps", "alpha", "rho", "max_iter")
+
+
+@dataclass
+class Held:
+    """What is known of one optimizer."""
+
+    name: str
+    optimizer: weakref.ref[Optimizer]
+    place: Place
+    source: str
+    steps: int = 0
+    carry: CarryTracker = field(default_factory=CarryTracker)
+    before: dict[int, torch.Tensor] = field(default_factory=dict)  # samples of weights, on deep steps
+    told: tuple[Any, ...] = ()  # what the last OptimizerFact said
+    keys: list[int] = field(default_factory=list)  # ids of the parameters in `table`
+    table: Table | None = None
+    elements: Any = None
+    changed: dict[int, bool] = field(default_factory=dict)  # parameter id -> by the last deep step
+
+
+class Optimizers(Probe):
+    name = "optimizers"
+
+    def __init__(self, watch: Watch, roots: Roots, strays: Strays, hunt: NonFiniteHunt) -> None:
+        super().__init__(watch)
+        self.roots = roots
+        self.strays = strays
+        self.hunt = hunt
+        self.held: dict[int, Held] = {}
+        self.before_update: list[Callable[[Held, Optimizer], None]] = []  # told on deep steps
+        self._handles: list[RemovableHandle] = []
+        self._backward = Place()
+
+    def install(self, patches: Patches) -> None:
+        patches.replace(Optimizer, "__init__", self._around_init)
+        patches.replace(LRScheduler, "__init__", self._around_scheduler)
+        self._handles = [
+            register_optimizer_step_pre_hook(self._before_step),
+            register_optimizer_step_post_hook(self._after_step),
+        ]
+
+    def remove(self) -> None:
+        for handle in self._handles:
+            handle.remove()
+        self._handles = []
+        self.held.clear()
+
+    def live(self) -> list[tuple[Held, Optimizer]]:
+        pairs = ((held, held.optimizer()) for held in self.held.values())
+        return [(held, optimizer) for held, optimizer in pairs if optimizer is not None]
+
+    def parameter_ids(self) -> set[int]:
+        return {
+            id(p) for _, optimizer in self.live() for group in optimizer.param_groups for p in group["params"]
+        }
+
+    def stray_names(self) -> dict[int, str]:
+        return self.strays.parameters
+
+    # Made
+
+    def _around_init(self, original: Any) -> Any:
+        def __init__(optimizer: Optimizer, *arguments: Any, **keywords: Any) -> None:  # noqa: N807
+            original(optimizer, *arguments, **keywords)
+            self.watch.probe("optimizers", self._meet, optimizer)
+
+        __init__.__wrapped__ = original  # type: ignore[attr-defined]
+        __init__.__signature__ = inspect.signature(original)  # type: ignore[attr-defined]
+        return __init__
+
+    def _meet(self, optimizer: Optimizer) -> Held:
+        known = self.held.get(id(optimizer))
+        if known is not None and known.optimizer() is optimizer:
+            return known
+        frame = user_frame(2)
+        place = place_of(frame)
+        name = name_of(optimizer, frame) if frame is not None else None
+        held = Held(name or "", weakref.ref(optimizer), place, statement_at(place))
+        self.held[id(optimizer)] = held
+        self.watch.clock.made(id(optimizer))
+        weakref.finalize(optimizer, self._gone, id(optimizer))
+        self.strays.held = self.parameter_ids()
+        return held
+
+    def _gone(self, key: int) -> None:
+        self.held.pop(key, None)
+        self.watch.clock.gone(key)
+
+    def _around_scheduler(self, original: Any) -> Any:
+        def __init__(scheduler: Any, optimizer: Any, *arguments: Any, **keywords: Any) -> None:  # noqa: N807
+            self.watch.probe("schedulers", self._meet_scheduler, scheduler, optimizer)
+            original(scheduler, optimizer, *arguments, **keywords)
+
+        __init__.__wrapped__ = original  # type: ignore[attr-defined]
+        __init__.__signature__ = inspect.signature(original)  # type: ignore[attr-defined]
+        return __init__
+
+    def _meet_scheduler(self, scheduler: Any, optimizer: Any) -> None:
+        held = self.held.get(id(optimizer))
+        name = held.name if held is not None else ""
+        self.watch.emit(SchedulerFact(type(scheduler).__name__, name, place_of(user_frame(2)), self.watch.step))
+
+    # Stepping
+
+    def _before_step(self, optimizer: Optimizer, arguments: Any, keywords: Any) -> None:
+        if self.watch.depth:
+            self.watch.probe("optimizers", self._look, optimizer)
+
+    def _after_step(self, optimizer: Optimizer, arguments: Any, keywords: Any) -> None:
+        if not self.watch.active:
+            return
+        if self.watch.probe("optimizers", self._stepped, optimizer) is not False:
+            self.watch.end_step()
+
+    def _stepped(self, optimizer: Optimizer) -> bool:
+        held = self._meet(optimizer)
+        held.steps += 1
+        self._take_rates(held, optimizer)
+        if held.before:
+            self._measure_update(held, optimizer)
+        held.carry.restart()
+        return self.watch.clock.stepped(id(optimizer))
+
+    def _take_rates(self, held: Held, optimizer: Optimizer) -> None:
+        prefix = "lr" if len(self.held) == 1 else f"lr/{held.name or 'optimizer'}"
+        for number, group in enumerate(optimizer.param_groups):
+            rate = group.get("lr")
+            if isinstance(rate, (int, float)):
+                self.watch.scalars[f"{prefix}/{number}"] = float(rate)
+
+    def look_before_backward(self, place: Place) -> None:
+        """Are gradients left over from before the last step? Asked at every backward of a watched step."""
+        self._backward = place
+        for held, _ in self.live():
+            if held.steps:
+                held.carry.before_backward()
+
+    @torch.no_grad()
+    def _look(self, optimizer: Optimizer) -> None:
+        held = self._meet(optimizer)
+        parameters = [p for group in optimizer.param_groups for p in group["params"]]
+        ready = [p for p in parameters if p.grad is not None and p.grad.layout is torch.strided]
+        if not ready:
+            return
+        self._tell(held, optimizer, parameters)
+        gradients = [p.grad for p in ready]
+        both = norms(gradients + [p.detach() for p in ready])
+        table, elements = self._name(held, ready)
+        step = self.watch.step
+        self.watch.transfer.send(both, lambda found: self._deliver(found, held, table, elements, step))
+        held.carry.at_step(step, held.name, self._backward, self.watch.transfer, self.watch.emit)
+        held.carry.choose(ready, table.names)
+        if self.watch.depth == DEEP:
+            held.before = {id(p): sampled(p).clone() for p in ready}
+            for listen in self.before_update:
+                listen(held, optimizer)
+
+    def _name(self, held: Held, ready: list[torch.Tensor]) -> tuple[Table, Any]:
+        """Names are looked up again only when other parameters have gradients than before."""
+        keys = [id(p) for p in ready]
+        if held.table is None or held.keys != keys:
+            names = self._names(ready)
+            held.keys, held.table = keys, Table("parameter", held.name, names, PARAMETER_COLUMNS)
+            held.elements = numpy.array([p.numel() for p in ready], dtype=numpy.float32)
+        return held.table, held.elements
+
+    def _deliver(self, found: Any, held: Held, table: Table, elements: Any, step: int) -> None:
+        count = len(table.names)
+        gradient, weight = found[:count], found[count:]
+        total = float(numpy.linalg.norm(gradient))
+        scalars = {"grad_norm": total, "weight_norm": float(numpy.linalg.norm(weight))}
+        if len(self.held) > 1:
+            scalars = {f"{tag}/{held.name or 'optimizer'}": value for tag, value in scalars.items()}
+        self.watch.say(step, scalars)
+        self.watch.emit(TensorRows(step, table, numpy.stack((gradient, weight, elements), axis=1)))
+        if not math.isfinite(total):
+            pairs = zip(table.names, gradient, strict=True)
+            wrong = tuple(name for name, norm in pairs if not math.isfinite(norm))
+            self.hunt.gradient_is_not_finite(wrong, self._backward, step)
+
+    @torch.no_grad()
+    def _measure_update(self, held: Held, optimizer: Optimizer) -> None:
+        before, held.before = held.before, {}
+        held_parameters = {id(p): p for group in optimizer.param_groups for p in group["params"]}
+        kept = [(held_parameters[key], sample) for key, sample in before.items() if key in held_parameters]
+        changes = norms([sampled(p) - sample for p, sample in kept])
+        sizes = norms([sample for _, sample in kept])
+        names, step = self._names([p for p, _ in kept]), self.watch.step
+        keys = [id(p) for p, _ in kept]
+
+        def deliver(found: Any) -> None:
+            change, size = found[: len(keys)], found[len(keys) :]
+            held.changed = {key: bool(value != 0) for key, value in zip(keys, change, strict=True)}
+            ratio = change / numpy.maximum(size, 1e-12)
+            table = Table("update", held.name, names, ("ratio", "change"))
+            self.watch.emit(TensorRows(step, table, numpy.stack((ratio, change), axis=1).astype(numpy.float32)))
+
+        self.watch.transfer.send(torch.cat((changes, sizes)), deliver)
+
+    def _names(self, parameters: list[torch.Tensor]) -> tuple[str, ...]:
+        known = self.strays.parameters | self.roots.path_of_parameter()
+        return tuple(known.get(id(p), f"unnamed[{number}]") for number, p in enumerate(parameters))
+
+    def _tell(self, held: Held, optimizer: Optimizer, parameters: list[torch.Tensor]) -> None:
+        if not held.name:
+            frame = user_frame(2)
+            found = name_of(optimizer, frame) if frame is not None else None
+            held.name = self._free_name(found or "optimizer")
+        groups = tuple(_group_numbers(group) for group in optimizer.param_groups)
+        fixed = tuple({k: v for k, v in group.items() if k != "lr"} for group in groups)
+        told = (len(parameters), str(fixed))
+        if held.told != told:  # the learning rate has curves of its own; a schedule tells nothing new
+            held.told = told
+            self.strays.held = self.parameter_ids()
+            self.watch.emit(
+                OptimizerFact(
+                    held.name, type(optimizer).__name__, held.place, groups, self._names(parameters),
+                    self.watch.step, held.source,
+                )
+            )  # fmt: skip
+
+    def _free_name(self, name: str) -> str:
+        taken = {held.name for held in self.held.values()}
+        number = 2
+        candidate = name
+        while candidate in taken:
+            candidate, number = f"{name}_{number}", number + 1
+        return candidate
+
+
+def _group_numbers(group: dict[str, Any]) -> dict[str, float]:
+    numbers = {key: float(group[key]) for key in _NUMBERS if isinstance(group.get(key), (int, float))}
+    betas = group.get("betas")
+    if isinstance(betas, (tuple, list)) and all(isinstance(beta, (int, float)) for beta in betas):
+        numbers |= {f"beta{index + 1}": float(beta) for index, beta in enumerate(betas)}
+    return numbers

@@ -1,0 +1,185 @@
+"""The models: every module the script calls from outside, under the user's own name.
+
+A root is met on a deep step, where global hooks see its first call. From then on a gate of
+ours stands in its `_compiled_call_impl` slot, which torch consults on every call and leaves
+out of pickles and copies: about 1 us a call of the root, nothing on its children. The gate
+keeps the step's inputs by reference and tells train from eval.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from types import FrameType
+from typing import Any
+
+import torch
+from torch import nn
+
+from torch_debugger.anatomy.naming import name_root
+from torch_debugger.anatomy.places import class_place, constructor_places, forward_place
+from torch_debugger.probes.patches import Patches
+from torch_debugger.probes.watch import Probe, Watch
+from torch_debugger.records import ModelFact, ModuleFact, ParameterFact, PhaseFact, Place
+
+_NO_ROOTS = (nn.modules.loss._Loss,)
+
+
+@dataclass
+class Root:
+    """A model under its user's name, and what was last put into it."""
+
+    name: str
+    module: weakref.ref[nn.Module]
+    paths: dict[int, str] = field(default_factory=dict)  # id of a submodule -> its path
+    call: tuple[tuple[Any, ...], dict[str, Any]] | None = None  # the step's training inputs, by reference
+    rng_state: torch.Tensor | None = None  # torch's, before that call
+    phases: set[tuple[bool, bool]] = field(default_factory=set)
+    trained: bool = False  # called with gradients on in this step
+    rehearsed: bool = False
+
+
+class Roots(Probe):
+    name = "models"
+    LIMIT = 64  # scripts that make modules on the fly must not fill the memory
+
+    def __init__(self, watch: Watch) -> None:
+        super().__init__(watch)
+        self.roots: dict[int, Root] = {}
+        self.on_call: list[Callable[[Root, tuple[Any, ...], dict[str, Any]], None]] = []
+        self._compiled: list[weakref.ref[nn.Module]] = []  # their calls must not be hooked; named at backward
+
+    def install(self, patches: Patches) -> None:
+        """Nothing to do: roots are met by the forward probe."""
+
+    def meet(self, module: nn.Module, frame: FrameType) -> Root | None:
+        """A module was called from outside any other; the frame is its caller's."""
+        known = self.roots.get(id(module))
+        if known is not None and known.module() is module:
+            return known
+        if isinstance(module, _NO_ROOTS) or len(self.roots) >= self.LIMIT:
+            return None
+        root = Root(self._free_name(name_root(module, frame)), weakref.ref(module))
+        root.paths = module_paths(module, root.name)
+        self.roots[id(module)] = root
+        if _has_something_to_tell(module):
+            self.watch.emit(describe_model(module, root.name, self.watch.step))
+            self._put_gate(module, root)
+        return root
+
+    def meet_compiled(self, module: nn.Module) -> None:
+        self._compiled.append(weakref.ref(module))
+
+    def name_compiled(self, frame: FrameType) -> None:
+        """Compiled models are met at backward, from the frame that calls it."""
+        waiting, self._compiled = self._compiled, []
+        for reference in waiting:
+            module = reference()
+            if module is not None and self.of(module) is None:
+                root = Root(self._free_name(name_root(module, frame)), reference)
+                root.paths = module_paths(module, root.name)
+                self.roots[id(module)] = root
+                self.watch.emit(describe_model(module, root.name, self.watch.step))
+
+    def of(self, module: nn.Module) -> Root | None:
+        root = self.roots.get(id(module))
+        return root if root is not None and root.module() is module else None
+
+    def alive(self) -> list[tuple[Root, nn.Module]]:
+        pairs = ((root, root.module()) for root in self.roots.values())
+        return [(root, module) for root, module in pairs if module is not None]
+
+    def names(self) -> dict[int, str]:
+        return {id(module): root.name for root, module in self.alive()}
+
+    def path_of_parameter(self) -> dict[int, str]:
+        """id of a parameter -> net.fc1.weight, over all roots; the first name of a shared one."""
+        found: dict[int, str] = {}
+        for root, module in self.alive():
+            for name, parameter in module.named_parameters():
+                found.setdefault(id(parameter), f"{root.name}.{name}")
+        return found
+
+    def end_step(self) -> None:
+        for root in self.roots.values():
+            root.call = root.rng_state = None  # a batch must not outlive its step because of us
+            root.trained = False
+
+    def remove(self) -> None:
+        for _, module in self.alive():
+            if getattr(vars(module).get("_compiled_call_impl"), "_torch_debugger_gate", False):
+                del module._compiled_call_impl
+        self.roots.clear()
+
+    def _free_name(self, name: str) -> str:
+        taken = {root.name for root, _ in self.alive()}
+        names = [name, *(f"{name}_{number}" for number in range(2, self.LIMIT + 2))]
+        return next(candidate for candidate in names if candidate not in taken)
+
+    def _put_gate(self, module: nn.Module, root: Root) -> None:
+        if getattr(module, "_compiled_call_impl", None) is not None:
+            return  # the user compiled this module in place
+        watch, enter, reference = self.watch, self.enter, root.module
+
+        def gate(*arguments: Any, **keywords: Any) -> Any:
+            watch.probe("models", enter, root, arguments, keywords)
+            return reference()._call_impl(*arguments, **keywords)  # type: ignore[union-attr]
+
+        gate._torch_debugger_gate = True  # type: ignore[attr-defined]
+        object.__setattr__(module, "_compiled_call_impl", gate)
+
+    def enter(self, root: Root, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> None:
+        module = root.module()
+        if module is None:
+            return
+        phase = (module.training, torch.is_grad_enabled())
+        if phase not in root.phases:
+            root.phases.add(phase)
+            self.watch.emit(PhaseFact(root.name, *phase, self.watch.step))
+        if phase[1]:
+            self.watch.governor.begin()
+            root.call, root.trained = (arguments, keywords), True
+            root.rng_state = torch.get_rng_state()
+            for listen in self.on_call:
+                listen(root, arguments, keywords)
+
+
+def module_paths(module: nn.Module, root: str) -> dict[int, str]:
+    return {id(child): f"{root}.{path}" if path else root for path, child in module.named_modules()}
+
+
+def _has_something_to_tell(module: nn.Module) -> bool:
+    return next(module.children(), None) is not None or next(module.parameters(), None) is not None
+
+
+def describe_model(module: nn.Module, name: str, step: int) -> ModelFact:
+    places = constructor_places(module, name)
+    modules = []
+    for path, child in module.named_modules():
+        full = f"{name}.{path}" if path else name
+        own = sum(parameter.numel() for parameter in child.parameters(recurse=False) if not _lazy(parameter))
+        modules.append(ModuleFact(full, type(child).__name__, places.get(full) or Place(module=full), own))
+    parameters = tuple(
+        ParameterFact(
+            f"{name}.{path}",
+            () if _lazy(parameter) else tuple(parameter.shape),
+            str(parameter.dtype).removeprefix("torch."),
+            str(parameter.device),
+            parameter.requires_grad,
+        )
+        for path, parameter in module.named_parameters()
+    )
+    return ModelFact(
+        name,
+        type(module).__name__,
+        class_place(type(module)),
+        tuple(modules),
+        parameters,
+        step,
+        forward_place(module),
+    )
+
+
+def _lazy(parameter: torch.Tensor) -> bool:
+    return nn.parameter.is_lazy(parameter)

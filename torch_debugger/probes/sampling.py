@@ -1,0 +1,96 @@
+"""When to look, and how closely: the governor that keeps the cost inside the budget.
+
+Three accounts. `base` is what watching costs on every step and cannot be saved. Light looks
+(norms of gradients and weights) may use 60 % of what the budget leaves, deep steps (module
+hooks on) 40 %. Both start with a small allowance, so that the first steps, where most faults
+show, are seen closely even in a short run.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+NONE, LIGHT, DEEP = 0, 1, 2
+
+
+class Governor:
+    ALLOWANCE_S = 0.15  # spent at the start whatever the budget; a deep step of a small net is 1 to 3 ms
+    FIRST_DEEP = 3  # steps that are always deep
+    LIGHT_SHARE = 0.6
+    REQUEST_OVERDRAFT = 2.0  # a request may use up to this many times the deep account
+
+    def __init__(
+        self, budget: float, *, always_deep: bool = False, clock: Callable[[], float] = time.perf_counter
+    ) -> None:
+        self.budget = budget
+        self.always_deep = always_deep
+        self.base_s = self.light_s = self.deep_s = 0.0
+        self.light_steps = self.deep_steps = 0
+        self._clock = clock
+        self._started: float | None = None
+        self._base_cost_s = self._light_cost_s = self._deep_cost_s = 0.0  # of one step, moving averages
+        self._last_deep = 0
+        self._requested = 0
+
+    def begin(self) -> None:
+        """The training itself begins; what came before buys no looks."""
+        if self._started is None:
+            self._started = self._clock()
+
+    @property
+    def elapsed_s(self) -> float:
+        return 0.0 if self._started is None else self._clock() - self._started
+
+    @property
+    def spent_s(self) -> float:
+        return self.base_s + self.light_s + self.deep_s
+
+    def request(self, steps: int) -> None:
+        """Some finding, or a loss spike, wants closer looks."""
+        self._requested = max(self._requested, steps)
+
+    def charge(self, depth: int, spent_s: float) -> None:
+        """A step of this depth is over and watching it has cost this much."""
+        if depth == NONE:
+            self._base_cost_s = _average(self._base_cost_s, spent_s)
+        base_s = min(spent_s, self._base_cost_s)
+        self.base_s += base_s
+        look_s = spent_s - base_s
+        if depth == DEEP:
+            self.deep_s += look_s
+            self.deep_steps += 1
+            self._deep_cost_s = _average(self._deep_cost_s, look_s)
+        elif depth == LIGHT:
+            self.light_s += look_s
+            self.light_steps += 1
+            self._light_cost_s = _average(self._light_cost_s, look_s)
+
+    def charge_base(self, seconds: float) -> None:
+        """Cost that belongs to no step: the log's writer thread."""
+        self.base_s += seconds
+
+    def choose(self, step: int) -> int:
+        """The depth of the step that begins."""
+        if self.always_deep or step <= self.FIRST_DEEP or self._deep_now(step):
+            self._last_deep = step
+            self._requested = max(0, self._requested - 1)
+            return DEEP
+        free_s = self._free_s() * self.LIGHT_SHARE
+        return LIGHT if self.light_s + self._light_cost_s <= free_s else NONE
+
+    def _deep_now(self, step: int) -> bool:
+        free_s = self._free_s() * (1.0 - self.LIGHT_SHARE)
+        needed_s = self.deep_s + self._deep_cost_s
+        if self._requested:
+            return needed_s <= free_s * self.REQUEST_OVERDRAFT
+        # Often at the start, then about twenty times per doubling of the run's length.
+        interval = min(200, max(5, step // 20))
+        return step - self._last_deep >= interval and needed_s <= free_s
+
+    def _free_s(self) -> float:
+        return max(0.0, self.ALLOWANCE_S + self.budget * self.elapsed_s - self.base_s)
+
+
+def _average(before: float, now: float) -> float:
+    return now if before == 0.0 else 0.8 * before + 0.2 * now

@@ -1,0 +1,86 @@
+"""Modules that forward calls although nobody registered them: children of a plain list."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from torch import nn
+
+from torch_debugger.anatomy.statements import attribute_place
+from torch_debugger.probes.roots import Root
+from torch_debugger.probes.watch import Watch
+from torch_debugger.records import Place, StrayModuleFact
+
+
+class Strays:
+    """Finds the attribute that hides a module, and reports each such attribute once."""
+
+    def __init__(self, watch: Watch) -> None:
+        self.watch = watch
+        self.parameters: dict[int, str] = {}  # id of a stray parameter -> its would-be path
+        self.held: set[int] = set()  # ids of parameters some optimizer holds; kept by the optimizer probe
+        self._told: dict[tuple[int, str], int] = {}
+
+    def meet(self, module: nn.Module, root: Root, callers: list[nn.Module]) -> str:
+        """The would-be path of an unregistered module: net.layers[0]"""
+        for owner in reversed(callers):
+            found = _hiding_place(owner, module)
+            if found is not None:
+                attribute, container, key = found
+                owner_path = root.paths.get(id(owner), root.name)
+                path = f"{owner_path}.{attribute}{key}"
+                self._remember(module, path)
+                self._tell(owner, owner_path, attribute, container)
+                return path
+        return f"{root.name}.<{type(module).__name__}>"
+
+    def _remember(self, module: nn.Module, path: str) -> None:
+        for name, parameter in module.named_parameters():
+            self.parameters[id(parameter)] = f"{path}.{name}"
+
+    def _tell(self, owner: nn.Module, owner_path: str, attribute: str, container: str) -> None:
+        modules = list(_modules_in(vars(owner)[attribute]))
+        parameters = [p for child in modules for p in child.parameters() if p.requires_grad]
+        held = sum(1 for parameter in parameters if id(parameter) in self.held)
+        key = (id(owner), attribute)
+        if self._told.get(key) == held:
+            return
+        self._told[key] = held
+        self.watch.emit(
+            StrayModuleFact(
+                owner=owner_path,
+                attribute=attribute,
+                container=container,
+                kinds=tuple(type(child).__name__ for child in modules[:8]),
+                parameters=sum(parameter.numel() for parameter in parameters),
+                in_optimizer=held,
+                place=attribute_place(type(owner), attribute) or Place(module=owner_path),
+                step=self.watch.step,
+            )
+        )
+
+
+def _hiding_place(owner: nn.Module, module: nn.Module) -> tuple[str, str, str] | None:
+    for attribute, value in vars(owner).items():
+        if attribute.startswith("_"):
+            continue
+        if isinstance(value, dict):
+            for key, item in value.items():
+                if item is module:
+                    return attribute, "dict", f"[{key!r}]"
+        elif isinstance(value, (list, tuple)):
+            for index, item in enumerate(value):
+                if item is module or (isinstance(item, (list, tuple)) and any(part is module for part in item)):
+                    return attribute, type(value).__name__, f"[{index}]"
+    return None
+
+
+def _modules_in(value: Any) -> list[nn.Module]:
+    items = value.values() if isinstance(value, dict) else value
+    found: list[nn.Module] = []
+    for item in items:
+        if isinstance(item, nn.Module):
+            found.append(item)
+        elif isinstance(item, (list, tuple)):
+            found += [part for part in item if isinstance(part, nn.Module)]
+    return found

@@ -1,0 +1,70 @@
+"""Numbers the script logs through SummaryWriter, tensorboardX or wandb: kept as user/<tag>."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+from torch_debugger.imports import when_imported
+from torch_debugger.probes.patches import Patches
+from torch_debugger.probes.watch import Probe, Watch
+
+_WRITERS = ("torch.utils.tensorboard.writer", "tensorboardX.writer")
+
+
+class UserScalars(Probe):
+    name = "logged scalars"
+
+    def __init__(self, watch: Watch) -> None:
+        super().__init__(watch)
+        self._stop: list[Any] = []
+
+    def install(self, patches: Patches) -> None:
+        for name in _WRITERS:
+            self._stop.append(when_imported(name, functools.partial(self._meet_writer, patches)))
+        self._stop.append(when_imported("wandb", functools.partial(self._meet_wandb, patches)))
+
+    def remove(self) -> None:
+        for stop in self._stop:
+            stop()
+
+    def _meet_writer(self, patches: Patches, module: Any) -> None:
+        if self.watch.active:
+            patches.replace(module.SummaryWriter, "add_scalar", self._around_add_scalar)
+
+    def _meet_wandb(self, patches: Patches, module: Any) -> None:
+        if self.watch.active:
+            patches.replace(module, "log", self._around_log)
+
+    def _around_add_scalar(self, original: Any) -> Any:
+        @functools.wraps(original)
+        def add_scalar(writer: Any, tag: Any, scalar_value: Any, *arguments: Any, **keywords: Any) -> Any:
+            self.watch.probe(self.name, self._take, {tag: scalar_value})
+            return original(writer, tag, scalar_value, *arguments, **keywords)
+
+        return add_scalar
+
+    def _around_log(self, original: Any) -> Any:
+        @functools.wraps(original)
+        def log(data: Any, *arguments: Any, **keywords: Any) -> Any:
+            if isinstance(data, dict):
+                self.watch.probe(self.name, self._take, data)
+            return original(data, *arguments, **keywords)
+
+        return log
+
+    def _take(self, values: dict[Any, Any]) -> None:
+        for tag, value in values.items():
+            number = _number(value)
+            if number is not None:
+                self.watch.scalars[f"user/{tag}"] = number
+
+
+def _number(value: Any) -> float | None:
+    """Plain numbers and one-element CPU tensors or arrays; never a sync with a device."""
+    if isinstance(value, (int, float)):
+        return float(value)
+    if getattr(value, "is_cuda", False) or not hasattr(value, "item"):
+        return None
+    size = value.numel() if hasattr(value, "numel") else getattr(value, "size", 0)
+    return float(value.item()) if size == 1 else None

@@ -1,0 +1,223 @@
+"""The hub of all probes: one per process, whoever is watching.
+
+Probes report here; records leave to the sinks. Several watchers (a `Debugger` inside a script
+that runs under `torch-debugger run`) share the hooks and each get every record; one who joins
+late is first told what still holds (the model, the optimizers).
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from torch_debugger.probes.clock import StepClock
+from torch_debugger.probes.guard import Guard
+from torch_debugger.probes.patches import Patches
+from torch_debugger.probes.sampling import DEEP, Governor
+from torch_debugger.records import (
+    CostFact,
+    EndFact,
+    LoaderFact,
+    LossSite,
+    ModelFact,
+    Notice,
+    OptimizerFact,
+    ProbeFault,
+    Record,
+    RunFact,
+    Scalars,
+    SchedulerFact,
+)
+from torch_debugger.records.sink import Sink
+from torch_debugger.stats.transfer import Transfer
+
+_STANDING = (RunFact, ModelFact, OptimizerFact, SchedulerFact, LossSite, LoaderFact)
+
+
+class Probe:
+    """A pair of ears on one part of the training. Subclasses override what they need."""
+
+    name = "probe"
+
+    def __init__(self, watch: Watch) -> None:
+        self.watch = watch
+
+    def install(self, patches: Patches) -> None:
+        """Put hooks on; every replaced attribute goes through `patches`."""
+
+    def begin_step(self, depth: int) -> None:
+        """A step begins."""
+
+    def end_step(self) -> None:
+        """A step ends; its numbers are due."""
+
+    def remove(self) -> None:
+        """Take off what `patches` does not."""
+
+
+class Watch:
+    COST_EVERY_S = 1.0
+
+    def __init__(
+        self, *, budget: float = 0.02, always_deep: bool = False, max_steps: int | None = None
+    ) -> None:
+        self.clock = StepClock()
+        self.governor = Governor(budget, always_deep=always_deep)
+        self.guard = Guard(self._fault)
+        self.transfer = Transfer()
+        self.max_steps = max_steps
+        self.depth = DEEP
+        self.active = False
+        self.stopping = False
+        self.scalars: dict[str, float] = {}  # of the step under way
+        self.extra_cost_s: Callable[[], float] = lambda: 0.0  # of threads of ours
+        self.on_step: list[Callable[[int, dict[str, float]], None]] = []  # (step, its scalars)
+        self.probes: list[Probe] = []
+        self._sinks: list[Sink] = []
+        self._standing: list[Record] = []
+        self._patches = Patches()
+        self._pid = os.getpid()
+        self._step_began = time.perf_counter()
+        self._cost_said = 0.0
+        self._extra_charged_s = 0.0
+
+    # Watchers come and go
+
+    def remember(self, record: Record) -> None:
+        """A standing fact that is told to watchers who join later."""
+        self._standing.append(record)
+
+    def join(self, sink: Sink, told: Record | None = None) -> None:
+        for record in self._standing:
+            if record is not told and not (isinstance(record, RunFact) and told is not None):
+                sink.add(record)
+        self._sinks = [*self._sinks, sink]
+
+    def leave(self, sink: Sink) -> None:
+        self._sinks = [other for other in self._sinks if other is not sink]
+
+    def emit(self, record: Record) -> None:
+        if isinstance(record, _STANDING):
+            self._standing.append(record)
+        for sink in self._sinks:
+            sink.add(record)
+
+    @property
+    def step(self) -> int:
+        """The step under way, counted from 1."""
+        return self.clock.step + 1
+
+    # Life and death
+
+    def install(self, probes: Sequence[Probe]) -> None:
+        self.active = True
+        self.probes = list(probes)
+        for probe in probes:
+            self.guard.call(probe.name, probe.install, self._patches)
+        self._begin_step()
+
+    def uninstall(self) -> None:
+        """Everything off; the process is as it was."""
+        if not self.active:
+            return
+        self.active = False
+        for probe in self.probes:
+            self.guard.call(probe.name, probe.remove)
+        self._patches.restore()
+
+    def forget(self) -> None:
+        """In a forked child (a loader's worker): never report, never write."""
+        self.active = False
+        self._sinks = []
+
+    def finish(self, outcome: str) -> None:
+        self.guard.call("last numbers", self._say_rest)
+        self.uninstall()
+        self._say_cost()
+        self.say_end(self._sinks, outcome)
+
+    def say_end(self, sinks: Sequence[Sink], outcome: str) -> None:
+        end = EndFact("stopped" if self.stopping else outcome, self.clock.step, self.clock.counted)
+        for sink in sinks:
+            sink.add(end)
+
+    def _say_rest(self) -> None:
+        """What came in after the last step: a final validation, numbers still on the device."""
+        self.scalars = {}
+        for probe in self.probes:
+            self.guard.call(probe.name, probe.end_step)
+        self.transfer.drain()
+        if self.scalars:
+            self.emit(Scalars(self.step, time.time(), self.scalars))
+
+    # Steps
+
+    def probe(self, name: str, function: Callable[..., Any], *arguments: Any) -> Any:
+        """Run a probe's code: only while active, timed, contained."""
+        if not self.active:
+            return None
+        return self.guard.call(name, function, *arguments)
+
+    def end_step(self) -> None:
+        """Called by whichever probe sees the step close. May raise SystemExit for --max-steps."""
+        self.guard.call("step", self._end_step)
+        if self.max_steps is not None and self.clock.step >= self.max_steps and not self.stopping:
+            self.stopping = True
+            raise SystemExit(0)
+
+    def _end_step(self) -> None:
+        for probe in self.probes:
+            self.guard.call(probe.name, probe.end_step)
+        self.transfer.poll()
+        now = time.perf_counter()
+        self.scalars["time/step_s"] = now - self._step_began
+        self.emit(Scalars(self.step, time.time(), self.scalars))
+        for tell in self.on_step:
+            self.guard.call("step listener", tell, self.step, self.scalars)
+        self.clock.step += 1
+        self._charge()
+        self._begin_step()
+
+    def _charge(self) -> None:
+        self.governor.charge(self.depth, self.guard.take_spent())
+        if time.perf_counter() - self._cost_said > self.COST_EVERY_S:
+            extra_s = self.extra_cost_s()
+            self.governor.charge_base(extra_s - self._extra_charged_s)
+            self._extra_charged_s = extra_s
+            self._say_cost()
+
+    def _begin_step(self) -> None:
+        self.scalars = {}
+        self._step_began = time.perf_counter()
+        self.depth = self.governor.choose(self.step)
+        for probe in self.probes:
+            self.guard.call(probe.name, probe.begin_step, self.depth)
+
+    def _say_cost(self) -> None:
+        governor = self.governor
+        self._cost_said = time.perf_counter()
+        self.emit(
+            CostFact(
+                step=self.clock.step,
+                spent_s=governor.spent_s,
+                elapsed_s=governor.elapsed_s,
+                budget=governor.budget,
+                light_steps=governor.light_steps,
+                deep_steps=governor.deep_steps,
+            )
+        )
+
+    def _fault(self, probe: str, error: BaseException) -> None:
+        self.emit(ProbeFault(probe, f"{type(error).__name__}: {error}", self.step))
+
+    def say(self, step: int, scalars: dict[str, float]) -> None:
+        """Numbers of a step: with the others of the step under way, or on their own when late."""
+        if step == self.step:
+            self.scalars |= scalars
+        else:
+            self.emit(Scalars(step, time.time(), scalars))
+
+    def notice(self, text: str) -> None:
+        self.emit(Notice(text, self.step))

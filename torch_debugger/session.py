@@ -1,0 +1,125 @@
+"""Lays the pipes: makers to sinks, the judge's requests back to the makers.
+
+Nothing here imports torch before the watched program has: the probes are put on in the moment
+the program's own `import torch` is done.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+import time
+from collections.abc import Callable, Sequence
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+from torch_debugger._version import __version__
+from torch_debugger.imports import when_imported
+from torch_debugger.records import EndFact, Request, RunFact
+from torch_debugger.records.sink import Sink
+from torch_debugger.runlog.board import Board
+from torch_debugger.runlog.requests import RequestReader
+from torch_debugger.settings import Settings
+from torch_debugger.trials.accelerators import names_accelerator
+
+if TYPE_CHECKING:
+    from torch_debugger.plumbing import Plumbing
+
+
+class Session:
+    """One watched program: from before its first line until after its last."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        script: str,
+        arguments: Sequence[str],
+        sinks: Sequence[Sink],
+        board: Board | None = None,
+        requests: RequestReader | None = None,
+    ) -> None:
+        self.settings = settings
+        self.plumbing: Plumbing | None = None
+        self._script = script
+        self._arguments = tuple(arguments)
+        self._sinks = list(sinks)
+        self._board = board
+        self._requests = requests
+        self._stop_waiting: Callable[[], None] | None = None
+        self._ended = False
+        self._asked = 0.0
+
+    def start(self) -> None:
+        """Watch now if torch is imported, else as soon as the program imports it."""
+        self._stop_waiting = when_imported("torch", self._begin)
+
+    def _begin(self, torch: ModuleType) -> None:
+        from torch_debugger.plumbing import connect
+
+        run = self._describe(str(torch.__version__), _device(torch))
+        for sink in self._sinks:
+            sink.add(run)
+        self.plumbing = connect(self.settings, self._sinks, run)
+        self.plumbing.watch.on_step.append(self._after_step)
+        if self._board is not None:
+            self._board.torch_seen = 1
+
+    def crash(self, error: BaseException) -> None:
+        if self.plumbing is not None:
+            self.plumbing.crash(error)
+
+    def end(self, outcome: str) -> None:
+        """Everything off, the last facts out. Doing it twice does it once."""
+        if self._ended:
+            return
+        self._ended = True
+        if self._stop_waiting is not None:
+            self._stop_waiting()
+        if self.plumbing is not None:
+            self.plumbing.disconnect(self._sinks, outcome)
+            return
+        for sink in self._sinks:
+            sink.add(self._describe("", ""))
+            sink.add(EndFact(outcome, 0, ""))
+
+    def _after_step(self, step: int, scalars: dict[str, float]) -> None:
+        if self._board is not None:
+            self._board.step = step
+            self._board.loss = scalars.get("loss", self._board.loss)
+        if self._requests is not None and self.plumbing is not None:
+            now = time.perf_counter()
+            if now - self._asked > 0.2:  # a system call: not every step
+                self._asked = now
+                for request in self._requests.poll():
+                    self._look_closer(request)
+
+    def _look_closer(self, request: Request) -> None:
+        assert self.plumbing is not None
+        self.plumbing.watch.governor.request(request.steps)
+
+    def _describe(self, torch: str, device: str) -> RunFact:
+        folder = os.getcwd()
+        return RunFact(
+            script=self._script,
+            arguments=self._arguments,
+            folder=folder,
+            pid=os.getpid(),
+            started=time.time(),
+            python=platform.python_version(),
+            torch=torch,
+            device=device,
+            debugger=__version__,
+            budget=self.settings.budget,
+            names_accelerator=names_accelerator(self._file(), self._arguments, folder),
+        )
+
+    def _file(self) -> str:
+        """The script's path; for `-m package.module`, what the interpreter runs as __main__."""
+        main = getattr(sys.modules.get("__main__"), "__file__", None)
+        return self._script if os.path.exists(self._script) else str(main or self._script)
+
+
+def _device(torch: ModuleType) -> str:
+    """The accelerator torch would use, without waking it."""
+    return "cuda" if torch.backends.cuda.is_built() and torch.cuda.device_count() else "cpu"
