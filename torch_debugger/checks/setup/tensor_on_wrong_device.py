@@ -119,13 +119,10 @@ def _remedy(record: Rehearsal, odd: str | None) -> tuple[Edit | None, str]:
 
 
 def _reference(record: Rehearsal) -> str | None:
-    """A tensor of the same frame that is on the accelerator; one that the line itself uses comes first."""
-    if record.origin.file != record.place.file:
+    """A tensor that is on the accelerator and known where the odd one is made; one in that line comes first."""
+    here = record.origin.line == record.place.line or _odd_name(record) in {t.name for t in record.tensors}
+    if record.origin.file != record.place.file or not here:
         return None
-    names = [tensor.name for tensor in record.tensors if not _stays(tensor) and "." not in tensor.name]
+    names = [tensor.name for tensor in record.tensors if tensor.device != "cpu" and "." not in tensor.name]
     used = names_in(record.origin.code)
-    same_frame = record.origin.line == record.place.line or _odd_name(record) in {
-        t.name for t in record.tensors
-    }
-    ordered = sorted(names, key=lambda name: name not in used)
-    return ordered[0] if ordered and same_frame else None
+    return min(names, key=lambda name: name not in used, default=None)
