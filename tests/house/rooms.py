@@ -1,0 +1,66 @@
+"""The map of the house as data, and the imports its files really make."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+REPOSITORY = Path(__file__).parents[2]
+PACKAGE = REPOSITORY / "torch_debugger"
+
+# Who may import whom; a room may always import itself. What is not named here may not be imported.
+FOUNDATIONS = {"errors", "settings", "imports", "_version"}
+MAKERS = {"probes", "trials"}
+MAY_IMPORT: dict[str, set[str]] = {
+    "_version": set(),
+    "errors": set(),
+    "settings": {"errors"},
+    "imports": set(),
+    "records": set(),
+    "runlog": {"records"} | FOUNDATIONS,
+    "stats": {"records"} | FOUNDATIONS,
+    "anatomy": {"records", "stats"} | FOUNDATIONS,
+    "probes": {"records", "stats", "anatomy"} | FOUNDATIONS,
+    "trials": {"records", "stats", "anatomy"} | FOUNDATIONS,
+    "checks": {"records"} | FOUNDATIONS,
+    "report": {"records"} | FOUNDATIONS,
+    "plumbing": {"records", "runlog", "stats", "anatomy"} | MAKERS | FOUNDATIONS,
+    "session": {"records", "runlog", "stats", "anatomy", "plumbing"} | MAKERS | FOUNDATIONS,
+}
+# The doors of the house may open any room; no room may open a door.
+DOORS = {"__init__", "__main__", "cli", "debugger", "demo", "integrations"}
+NO_TORCH = {"_version", "errors", "settings", "imports", "records", "runlog", "checks", "report"}
+
+
+def package_files() -> list[Path]:
+    return sorted(PACKAGE.rglob("*.py"))
+
+
+def room_of(path: Path) -> str:
+    first = path.relative_to(PACKAGE).parts[0]
+    return first.removesuffix(".py")
+
+
+def imports(path: Path) -> Iterator[str]:
+    """Every dotted name a file imports, wherever in the file."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path} imports relatively; write the whole name"
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def imported_rooms(path: Path) -> set[str]:
+    """The rooms of ours a file imports; '__init__' stands for the front door itself."""
+    found = set()
+    for name in imports(path):
+        parts = name.split(".")
+        if parts[0] == "torch_debugger":
+            found.add(parts[1] if len(parts) > 1 and _is_room(parts[1]) else "__init__")
+    return found
+
+
+def _is_room(name: str) -> bool:
+    return (PACKAGE / name).is_dir() or (PACKAGE / f"{name}.py").is_file()
