@@ -37,7 +37,7 @@ def compare(name: str, text: str) -> None:
 def terminal_text(result: RunResult, width: int) -> str:
     stream = io.StringIO()
     render_terminal(result, Console(file=stream, width=width))
-    return "\n".join(line.rstrip() for line in stream.getvalue().split("\n"))
+    return stream.getvalue()
 
 
 def test_names_are_all_results(results: dict[str, RunResult]) -> None:

@@ -67,6 +67,18 @@ def test_no_user_text_can_steer_the_terminal(name: str, message: str, file: str,
     assert steering <= {"\n", "\u200d"}
 
 
+def test_no_line_ends_in_blanks(tmp_path: Path) -> None:
+    for result in all_results(tmp_path).values():
+        lines = shown(result).split("\n")
+        assert lines == [line.rstrip() for line in lines]
+
+
+def test_paths_inside_the_folder_of_the_run_are_short() -> None:
+    finding = fakes.finding(message=f"{ANYWHERE}/train.py:3 and {ANYWHERE}/a/b.py and /home/other.py differ.")
+    text = shown(result_of(ANYWHERE, [finding]))
+    assert "  train.py:3 and a/b.py and /home/other.py differ.\n" in text
+
+
 def test_markup_in_a_name_is_shown_as_it_is() -> None:
     finding = fakes.finding(where=fakes.place(3, module="net[red]", file="a[/b].py"), evidence={"[b]": "[/i]"})
     text = shown(result_of(ANYWHERE, [finding]))
@@ -109,7 +121,7 @@ def test_how_a_run_ended(exit_code: int, steps: int, sentence: str) -> None:
 def test_a_run_that_never_trained_and_crashed_is_not_called_healthy() -> None:
     text = shown(result_of(ANYWHERE, [], fakes.end("crashed", 0), exit_code=1, log=None))
     assert text == (
-        "train.py crashed with exit code 1 before its first step. No check recognised the cause; what the \n"
+        "train.py crashed with exit code 1 before its first step. No check recognised the cause; what the\n"
         "script itself printed is above.\n"
     )
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from torch_debugger.records import Finding
 from torch_debugger.report.result import RunResult
-from torch_debugger.report.source import shown_path
+from torch_debugger.report.source import short_paths, shown_path
 
 FORMAT = 1
 
@@ -46,9 +46,9 @@ def _finding(result: RunResult, index: int) -> dict[str, Any]:
         "severity": finding.severity,
         "status": finding.status,
         "confidence": _number(finding.confidence),
-        "message": finding.message,
-        "why": finding.why,
-        "fix": finding.fix,
+        "message": short_paths(finding.message, result.folder),
+        "why": short_paths(finding.why, result.folder),
+        "fix": short_paths(finding.fix, result.folder),
         "where": _where(finding, result),
         "first_step": finding.first_step,
         "last_step": finding.last_step,

@@ -7,7 +7,7 @@ import re
 from torch_debugger.records import Edit, Finding
 from torch_debugger.report import sentences
 from torch_debugger.report.diff import diff_lines
-from torch_debugger.report.printable import one_line, printable
+from torch_debugger.report.printable import printable
 from torch_debugger.report.result import Chapter, RunResult
 from torch_debugger.report.source import excerpt
 
@@ -27,7 +27,7 @@ def escape(text: str) -> str:
 
 def prose(text: str) -> str:
     """Escaped, except that `code` stays code."""
-    parts = re.split(r"(`[^`]+`)", one_line(text))
+    parts = re.split(r"(`[^`]+`)", text)
     return "".join(part if index % 2 else escape(part) for index, part in enumerate(parts))
 
 
@@ -36,12 +36,12 @@ def _chapter(chapter: Chapter, result: RunResult) -> list[str]:
     aside = ", ".join(part for part in (finding.check, sentences.certainty(finding)) if part)
     return [
         f"## {finding.severity}: {escape(finding.name)} ({aside})",
-        f"**{prose(finding.message)}**",
+        f"**{prose(sentences.told(finding.message, result))}**",
         escape(sentences.where(finding, result)),
         _code(finding, result),
         _evidence(finding),
-        f"Why: {prose(finding.why)}",
-        f"Fix: {prose(finding.fix)}",
+        f"Why: {prose(sentences.told(finding.why, result))}",
+        f"Fix: {prose(sentences.told(finding.fix, result))}",
         _diff(finding.edit, result) if finding.edit else "",
         "\n".join(f"- explains: {escape(sentences.symptom(each))}" for each in chapter.symptoms),
     ]

@@ -10,7 +10,7 @@ from torch_debugger.records import CostFact, Edit, Finding, ProbeFault
 from torch_debugger.report.exits import ending_signal
 from torch_debugger.report.printable import one_line
 from torch_debugger.report.result import RunResult
-from torch_debugger.report.source import shown_path
+from torch_debugger.report.source import short_paths, shown_path
 
 _SURE = 0.9  # from here on a finding is stated plainly; below, it says how sure it is
 
@@ -22,6 +22,11 @@ def number(value: float | str) -> str:
     if math.isfinite(value) and value == int(value) and abs(value) < 1e12:
         return f"{int(value):,}"
     return f"{value:.4g}"
+
+
+def told(sentence: str, result: RunResult) -> str:
+    """A check's sentence on one line, with paths as the user would type them."""
+    return one_line(short_paths(sentence, result.folder))
 
 
 def where(finding: Finding, result: RunResult) -> str:

@@ -42,6 +42,12 @@ def shown_path(file: str, folder: str | None) -> str:
     return file
 
 
+def short_paths(sentence: str, folder: str | None) -> str:
+    """The sentence with all paths inside the folder of the run made relative to it."""
+    inside = (folder or "").rstrip(os.sep)
+    return sentence.replace(inside + os.sep, "") if inside else sentence
+
+
 def _resolve(file: str | None, folder: str | None) -> str:
     return os.path.join(folder or "", file or "")
 

@@ -14,6 +14,7 @@ from torch_debugger.report.diff import diff_lines
 from torch_debugger.report.printable import one_line
 from torch_debugger.report.result import Chapter, RunResult
 from torch_debugger.report.source import SourceLine, excerpt
+from torch_debugger.report.trimmed import Trimmed
 
 _WIDEST = 100  # columns; longer lines of prose are hard to read
 _ROOMY = 80  # from here on, code stands under the text of its section, else further left
@@ -34,18 +35,18 @@ def render_terminal(result: RunResult, console: Console) -> None:
     blocks += _others(chapters, result)
     closing = [_labelled(label, Text(text, style="dim")) for label, text in sentences.closing(result)]
     blocks += [Group(*closing)] if closing else []
-    console.print(_apart(blocks), width=width)
+    console.print(Trimmed(_apart(blocks), width), end="")
 
 
 def _verdict(chapter: Chapter, result: RunResult, indent: int) -> RenderableType:
     finding = chapter.cause
     sections = [
-        Padding(_prose(finding.message, "bold"), (0, 2)),
+        Padding(_prose(sentences.told(finding.message, result), "bold"), (0, 2)),
         _labelled("where", Text(sentences.where(finding, result))),
         _code(excerpt(finding.where, result.folder), indent),
         _labelled("evidence", _evidence(finding)) if finding.evidence else None,
-        _labelled("why", _prose(finding.why)),
-        _labelled("fix", _prose(finding.fix)),
+        _labelled("why", _prose(sentences.told(finding.why, result))),
+        _labelled("fix", _prose(sentences.told(finding.fix, result))),
         _diff(finding.edit, result, indent) if finding.edit else None,
         _labelled("explains", Group(*(Text(sentences.symptom(each)) for each in chapter.symptoms)))
         if chapter.symptoms
@@ -76,7 +77,7 @@ def _labelled(label: str, body: RenderableType) -> RenderableType:
 
 
 def _prose(sentence: str, style: str = "") -> Text:
-    text = Text(one_line(sentence), style=style)
+    text = Text(sentence, style=style)
     text.highlight_regex(r"`[^`]+`", "cyan")
     return text
 
@@ -126,7 +127,7 @@ def _short(chapter: Chapter, result: RunResult) -> RenderableType:
     heading = Text(f"{finding.severity}: {one_line(finding.name)}", style=_STYLES[finding.severity])
     asides = (sentences.where(finding, result), sentences.certainty(finding))
     heading.append("".join(f"  {aside}" for aside in asides if aside), style="not bold dim")
-    body = [_prose(finding.message)]
-    body += [_prose(f"Fix: {finding.fix}")] if finding.severity != "note" else []
+    body = [_prose(sentences.told(finding.message, result))]
+    body += [_prose(f"Fix: {sentences.told(finding.fix, result)}")] if finding.severity != "note" else []
     body += [Text(f"Explains: {sentences.symptom(each)}", style="dim") for each in chapter.symptoms]
     return Group(heading, *(Padding(line, (0, 2)) for line in body))
