@@ -65,8 +65,13 @@ class Plumbing:
         others = [Loaders(self.watch), Evaluation(self.watch), UserScalars(self.watch), Scaler(self.watch)]
         self.watch.install([*others, self.backward, self.optimizers, self.forward, self.ledger, self.roots])
 
-    def crash(self, error: BaseException) -> None:
-        self.watch.emit(capture_crash(error, self.watch.step, self.roots.names()))
+    def crash(self, error: BaseException, only: Sequence[Sink] = ()) -> None:
+        """Explain an exception to these watchers, or to all."""
+        fact = capture_crash(error, self.watch.step, self.roots.names())
+        if not only:
+            self.watch.emit(fact)
+        for sink in only:
+            sink.add(fact)
 
     def disconnect(self, sinks: Sequence[Sink], outcome: str) -> None:
         """One watcher goes; the last one takes the probes off."""

@@ -1,0 +1,1 @@
+"""Doors to the places where people work: interpreters, notebooks, frameworks."""
