@@ -49,7 +49,7 @@ class ParametersNotInOptimizer(Check):
     def see(self, record: Record, state: RunState) -> Iterable[Finding]:
         if isinstance(record, PhaseFact):
             if record.grad:
-                self._training[record.root] = record.training
+                self._training[record.root] = self._training.get(record.root, False) or record.training
         elif isinstance(record, LedgerFact) and record.optimizers:
             yield from self._see_ledger(record, state)
 
@@ -136,19 +136,19 @@ def _only_early(ledger: LedgerFact, names: set[str]) -> bool:
 def _groups(ledger: LedgerFact, names: set[str]) -> list[tuple[str, int]]:
     """The largest modules that are missing as a whole, with their numbers of parameters."""
     groups: dict[str, int] = {}
-    trainable = [row.name for row in ledger.rows if row.trainable]
-    for name in trainable:
+    concerned = [row.name for row in ledger.rows if row.trainable or row.in_optimizer]
+    for name in concerned:
         if name in names:
-            path = _largest_missing(name, trainable, names)
+            path = _largest_missing(name, concerned, names)
             groups[path] = groups.get(path, 0) + 1
     return list(groups.items())
 
 
-def _largest_missing(name: str, trainable: Sequence[str], names: set[str]) -> str:
+def _largest_missing(name: str, concerned: Sequence[str], names: set[str]) -> str:
     parts = name.split(".")
     for length in range(1, len(parts)):
         path = ".".join(parts[:length])
-        if all(other in names for other in trainable if other.startswith(path + ".")):
+        if all(other in names for other in concerned if other.startswith(path + ".")):
             return path
     return name
 

@@ -105,7 +105,9 @@ class LrTooHigh(Check):
         points = state.losses.finite()
         growth = max(value for _, value in points[-3:]) / start_level(points)
         lost = not math.isfinite(state.losses.points[-1][1])
-        if growth < (self.risen if lost and self._largest_ratio > self.large_update else self.risen_alone):
+        if not self._has_large_updates(self.sustained_update if lost else self.large_update):
+            return None
+        if growth < (self.risen if lost and self._ratios else self.risen_alone):
             return None
         after = f", then to {state.losses.points[-1][1]}" if lost else ""
         return f"rose from {start_level(points):.3g} to {self._peak:.3g}{after}"
@@ -118,16 +120,16 @@ class LrTooHigh(Check):
         start, now = start_level(points), recent_level(points, 20)
         if now < self.not_learned * start:
             return None
-        if self._peak >= self.risen * start and self._has_large_updates(start):
+        risen = self.risen if self._ratios else self.risen_alone
+        if self._peak >= risen * start and self._has_large_updates(self.large_update):
             return f"rose from {start:.3g} to {self._peak:.3g} and is at {now:.3g} now"
         if self._is_thrashing():
             return f"went from {start:.3g} to {now:.3g} only"
         return None
 
-    def _has_large_updates(self, start: float) -> bool:
-        if self._ratios:
-            return self._largest_ratio >= self.large_update
-        return self._peak >= self.risen_alone * start
+    def _has_large_updates(self, level: float) -> bool:
+        """Also where no update was measured: then the loss alone must be proof enough."""
+        return not self._ratios or self._largest_ratio >= level
 
     def _is_thrashing(self) -> bool:
         looks = self._ratios[: 2 * self.sustained_looks]
@@ -142,7 +144,11 @@ class LrTooHigh(Check):
         start = start_level(points)
         optimizer = next(iter(state.optimizers.values()), None)
         factor = 0.01 if self._peak > 1e4 * start else 0.1
-        ratio = f"; one update changed the weights by up to {self._largest_ratio:.0%}" if self._ratios else ""
+        ratio = (
+            f"; updates were up to {self._largest_ratio:.3g} times the size of the weights"
+            if self._ratios
+            else ""
+        )
         yield self.finding(
             severity="error",
             confidence=0.93 if self._ratios else 0.75,

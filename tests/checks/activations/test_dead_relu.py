@@ -1,0 +1,80 @@
+from __future__ import annotations
+
+import pytest
+
+from tests.fakes import judged, losses, model, optimizer
+from torch_debugger.records import Finding, Record, Rectifier
+
+FLAT = losses([2.3] * 40)
+FALLING = losses([2.3 * 0.9**step for step in range(40)])
+NET = model({"net": "Net", "net.fc1": "Linear"})
+
+
+def relu(step: int, dead: int, batch: int = 64, units: int = 32, **others: object) -> Rectifier:
+    zeros = max(dead / units, 0.5)
+    facts: dict[str, object] = {"name": "relu after net.fc1", "source": "net.fc1", **others}
+    return Rectifier(units=units, dead_units=dead, zeros=zeros, batch=batch, step=step, **facts)  # type: ignore[arg-type]
+
+
+def check(*records: Record, only: str = "dead-relu") -> list[Finding]:
+    return judged([NET, *records], only)
+
+
+def test_dead_from_the_first_look_blames_the_start_values() -> None:
+    (finding,) = check(*FLAT, *[relu(step, 32) for step in (1, 2, 3, 12)])
+    assert finding.severity == "error"
+    assert finding.message == (
+        "32 of 32 units of relu after net.fc1 are dead from the first look, step 1, on: zero for every sample "
+        "of the batch (64 samples)."
+    )
+    assert "check the start values of `net.fc1`" in finding.fix
+    assert (finding.where.module, finding.where.line) == ("net.fc1", 11)
+
+
+def test_dead_later_blames_the_learning_rate_with_numbers() -> None:
+    alive = [relu(step, 1) for step in (1, 2, 3)]
+    (finding,) = check(optimizer("SGD", 0.5), *FLAT, *alive, *[relu(step, 31) for step in (8, 13, 18, 23)])
+    assert finding.first_step == 8
+    assert "lower the learning rate from 0.5 to 0.05" in finding.fix
+    assert "dead since step 8" in finding.message
+
+
+def test_half_dead_is_a_warning_and_a_note_while_the_loss_falls() -> None:
+    records = [relu(step, 20) for step in (1, 2, 3, 12)]
+    (stuck,) = check(*FLAT, *records)
+    (learning,) = check(*FALLING, *records)
+    assert (stuck.severity, learning.severity) == ("warning", "note")
+
+
+def test_dead_as_a_whole_while_the_loss_falls_is_a_warning() -> None:
+    (finding,) = check(*FALLING, *[relu(step, 32) for step in (1, 2, 3, 12)])
+    assert finding.severity == "warning"
+
+
+@pytest.mark.parametrize(
+    "healthy",
+    [
+        [relu(step, 15) for step in (1, 2, 3, 12)],
+        [relu(1, 32), relu(2, 32)],
+        [relu(1, 32), relu(2, 32), relu(3, 2), relu(12, 32)],
+        [relu(step, 6, units=7) for step in (1, 2, 3, 12)],
+        [relu(step, 20, batch=1) for step in (1, 2, 3, 12)],
+    ],
+    ids=["less than half", "two looks", "came back", "narrow layer", "batch of one"],
+)
+def test_sparse_but_alive_layers_are_silent(healthy: list[Record]) -> None:
+    assert not check(*FLAT, *healthy)
+
+
+def test_a_layer_dead_as_a_whole_shows_in_any_batch() -> None:
+    assert check(*FLAT, *[relu(step, 32, batch=1) for step in (1, 2, 3, 12)])
+
+
+def test_three_looks_close_together_wait_for_the_end_of_the_run() -> None:
+    assert check(*FLAT, *[relu(step, 32) for step in (1, 2, 3)])
+
+
+def test_a_relu_that_runs_twice_a_step_is_dead_only_if_both_are() -> None:
+    both = [relu(step, dead) for step in (1, 2, 3, 12, 20) for dead in (32, 0)]
+    assert not check(*FLAT, *both)
+    assert not check(*FLAT, relu(1, 32), relu(1, 32), relu(1, 32))

@@ -1,0 +1,132 @@
+from __future__ import annotations
+
+from tests.fakes import judged, ledger, ledger_row, optimizer
+from torch_debugger.records import Edit, Finding, LedgerFact, LedgerRow, PhaseFact, Record
+
+
+def missing(name: str, **others: object) -> LedgerRow:
+    return ledger_row(name, **{"in_optimizer": False, "changed": None, **others})
+
+
+ENCODER = (ledger_row("net.encoder.0.weight"), ledger_row("net.encoder.0.bias", 8))
+DECODER = tuple(missing(f"net.decoder.{name}") for name in ("0.weight", "0.bias", "2.weight", "2.bias"))
+
+
+def encoder_only() -> Record:
+    return optimizer(
+        parameters=("net.encoder.0.weight", "net.encoder.0.bias"),
+        source="torch.optim.Adam(net.encoder.parameters(), lr=1e-3)",
+    )
+
+
+def ledgers(*rows: LedgerRow, root: str = "net", steps: tuple[int, ...] = (1, 2)) -> list[LedgerFact]:
+    return [ledger(*rows, root=root, step=step) for step in steps]
+
+
+def check(*records: Record) -> list[Finding]:
+    return judged(records, "parameters-not-in-optimizer")
+
+
+def test_a_module_left_out_is_named_as_a_whole() -> None:
+    (finding,) = check(encoder_only(), *ledgers(*ENCODER, *DECODER))
+    assert finding.severity == "error"
+    assert finding.message == (
+        "All 4 parameters of `net.decoder` get a gradient on every step but are in no optimizer: 256 of 328 "
+        "trainable values of `net` keep the values they started with."
+    )
+    assert finding.fix == (
+        "Pass `net.parameters()` to `optimizer` at train.py:28, so that it holds `net.decoder` too."
+    )
+    assert finding.where.module == "net.decoder" and finding.where.line == 28
+    assert finding.edit == Edit(
+        "train.py",
+        28,
+        "optimizer = torch.optim.Adam(net.encoder.parameters(), lr=1e-3)",
+        "optimizer = torch.optim.Adam(net.parameters(), lr=1e-3)",
+    )
+
+
+def test_the_users_text_for_the_model_may_differ_from_its_name() -> None:
+    made = optimizer(
+        parameters=("net.encoder.0.weight",), source="optim.SGD(self.net.encoder.parameters(), lr=0.1)"
+    )
+    (finding,) = check(made, *ledgers(*ENCODER, *DECODER))
+    assert finding.edit is not None and "(self.net.parameters(), lr=0.1)" in finding.edit.after
+
+
+def test_a_layer_replaced_after_the_optimizer_was_made() -> None:
+    frozen = (ledger_row("net.features.0.weight", trainable=False, gradient="none", changed=False),)
+    made = optimizer(
+        parameters=("net.features.0.weight", "unnamed[1]"), source="Adam(net.parameters(), lr=0.01)"
+    )
+    (finding,) = check(made, *ledgers(*frozen, missing("net.fc.weight"), missing("net.fc.bias", elements=4)))
+    assert finding.fix == (
+        "Make `optimizer` at train.py:28 after the line that adds or replaces `net.fc`, not before it."
+    )
+    assert finding.edit is None
+
+
+def test_a_single_parameter_is_named_itself() -> None:
+    (finding,) = check(encoder_only(), *ledgers(*ENCODER, missing("net.scale", elements=1)))
+    assert finding.message.startswith("`net.scale` get")
+
+
+def test_one_ledger_is_not_enough() -> None:
+    assert not check(encoder_only(), *ledgers(*ENCODER, *DECODER, steps=(1,)))
+    assert not check(encoder_only(), *ledgers(*ENCODER, *DECODER, steps=(1, 1)))
+
+
+def test_an_optimizer_that_comes_later_ends_the_suspicion() -> None:
+    held = tuple(ledger_row(row.name) for row in DECODER)
+    assert not check(
+        encoder_only(), *ledgers(*ENCODER, *DECODER, steps=(1,)), *ledgers(*ENCODER, *held, steps=(2, 3))
+    )
+
+
+def test_parameters_known_to_any_optimizer_are_held() -> None:
+    other = optimizer(name="slow", parameters=[row.name for row in DECODER])
+    assert not check(encoder_only(), other, *ledgers(*ENCODER, *DECODER))
+
+
+def test_an_unfrozen_backbone_is_a_warning_at_the_end_with_both_ways_out() -> None:
+    rows = (missing("net.body.weight"), missing("net.body.bias"), ledger_row("net.head.weight"))
+    made = optimizer(parameters=("net.head.weight",), source="Adam(net.head.parameters(), lr=1e-3)")
+    (finding,) = check(made, *ledgers(*rows))
+    assert (finding.severity, finding.confidence) == ("warning", 0.6)
+    assert finding.fix.endswith("If `net.body` should stay fixed, freeze it: `net.body.requires_grad_(False)`.")
+
+
+def test_frozen_unused_and_hand_updated_parameters_are_silent() -> None:
+    rows = (
+        ledger_row("net.a.weight"),
+        missing("net.b.weight", trainable=False),
+        missing("net.c.weight", gradient="none"),
+        missing("net.d.weight", used=False),
+        missing("net.e.weight", changed=True),
+        missing("net.f.weight", gradient="zero"),
+        missing("net.g.weight", registered=False),
+    )
+    assert not check(encoder_only(), *ledgers(*rows))
+
+
+DECODER_ROOT = tuple(missing(f"decoder.{name}") for name in ("up.weight", "up.bias"))
+ENCODER_MADE = optimizer(parameters=("encoder.mix.weight",), source="Adam(encoder.parameters())")
+
+
+def test_a_second_model_in_training_mode_is_part_of_the_training() -> None:
+    phase = PhaseFact("decoder", training=True, grad=True, step=1)
+    (finding,) = check(ENCODER_MADE, phase, *ledgers(*DECODER_ROOT, root="decoder"))
+    assert finding.severity == "error"
+    assert finding.fix == (
+        "Give `optimizer` at train.py:28 these parameters too: `list(...) + list(decoder.parameters())`."
+    )
+
+
+def test_a_second_model_in_eval_mode_is_a_fixed_judge() -> None:
+    phase = PhaseFact("decoder", training=False, grad=True, step=1)
+    assert not check(ENCODER_MADE, phase, *ledgers(*DECODER_ROOT, root="decoder"))
+
+
+def test_an_optimizer_of_inputs_trains_no_model() -> None:
+    phase = PhaseFact("net", training=True, grad=True, step=1)
+    assert not check(optimizer(parameters=("unnamed[0]",)), phase, *ledgers(missing("net.0.weight")))

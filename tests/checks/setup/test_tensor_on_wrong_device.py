@@ -1,0 +1,97 @@
+"""TD104 judged on rehearsals: the sentence, the place, the edit, and when it keeps silent."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests import fakes
+from torch_debugger.checks.judge import Judge
+from torch_debugger.records import Edit, Finding, LocalTensor, Place, Rehearsal
+
+MEAN = LocalTensor("mean", (8, 4), "float32", "cuda:0", False)
+NOISE = LocalTensor("noise", (8, 4), "float32", "cpu", False)
+
+
+def rehearsal(
+    origin: str = "noise = torch.randn(mean.shape)",
+    line: int = 40,
+    tensors: tuple[LocalTensor, ...] = (NOISE, MEAN),
+    outcome: str = "mismatch",
+    file: str = "vae.py",
+) -> Rehearsal:
+    place = Place("vae.py", 41, "model", "return mean + noise * std")
+    made = Place(file, line, "model", origin)
+    devices = ("cuda:0", "cpu")
+    return Rehearsal("model", "cuda", outcome, place, "model", "", devices, tensors, 0.004, 1, made)
+
+
+def judge(record: Rehearsal, names_accelerator: bool = True) -> list[Finding]:
+    judged = Judge(only=["tensor-on-wrong-device"])
+    judged.see(fakes.run(names_accelerator=names_accelerator))
+    return judged.see(record)
+
+
+def test_says_which_line_mixes_devices_and_which_call_made_the_odd_tensor() -> None:
+    (finding,) = judge(rehearsal())
+    assert finding.message == (
+        "vae.py:41 in `model` mixes cuda and cpu: `noise` is made on the CPU by `torch.randn(...)` "
+        "at vae.py:40. On a GPU this line raises an error."
+    )
+    assert finding.severity == "error" and finding.confidence == 0.95
+    assert finding.where == Place("vae.py", 40, "model", "noise = torch.randn(mean.shape)")
+    assert finding.evidence == {"devices": "cuda:0 and cpu", "shape": "(8, 4)", "rehearsal_cost_s": 0.004}
+
+
+def test_gives_the_line_with_the_device_of_a_tensor_it_already_uses() -> None:
+    late = LocalTensor("batch", (8,), "float32", "cuda:0", False)
+    (finding,) = judge(rehearsal(tensors=(NOISE, late, MEAN)))
+    after = "noise = torch.randn(mean.shape, device=mean.device)"
+    assert finding.edit == Edit("vae.py", 40, "noise = torch.randn(mean.shape)", after)
+    assert finding.fix == f"At vae.py:40 write `{after}`."
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("noise = torch.zeros(8, 4).sqrt()", "noise = torch.zeros(8, 4, device=mean.device).sqrt()"),
+        ("noise = self.embed(torch.arange(8))", "noise = self.embed(torch.arange(8, device=mean.device))"),
+        ('noise = torch.tensor(["é", 1])[1:]', 'noise = torch.tensor(["é", 1], device=mean.device)[1:]'),
+        ("noise = randn(8)", "noise = randn(8, device=mean.device)"),
+    ],
+)
+def test_puts_the_device_into_the_call_that_makes_the_tensor(before: str, after: str) -> None:
+    (finding,) = judge(rehearsal(before))
+    assert finding.edit is not None and finding.edit.after == after
+
+
+def test_makes_a_buffer_of_a_tensor_that_the_module_keeps() -> None:
+    scale = LocalTensor("self.scale", (4,), "float32", "cpu", False)
+    (finding,) = judge(rehearsal("self.scale = torch.ones(4)", 12, (scale, MEAN)))
+    after = 'self.register_buffer("scale", torch.ones(4), persistent=False)'
+    assert finding.edit == Edit("vae.py", 12, "self.scale = torch.ones(4)", after)
+    assert finding.fix == f"At vae.py:12 write `{after}`: a buffer moves with the model."
+    assert "`self.scale` is made on the CPU" in finding.message
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        rehearsal("noise = torch.randn(8) + torch.zeros(8)"),  # which call would it be
+        rehearsal("mean.shape,"),  # a part of a statement
+        rehearsal("return torch.randn(shape)", 7, (MEAN,)),  # another function: `mean` is not known there
+        rehearsal(file="noise.py"),
+    ],
+)
+def test_writes_no_edit_where_the_line_is_not_simple(record: Rehearsal) -> None:
+    (finding,) = judge(record)
+    assert finding.edit is None
+    assert finding.fix.startswith("Give the tensor made at ")
+
+
+def test_is_silent_when_the_script_names_no_accelerator() -> None:
+    assert judge(rehearsal(), names_accelerator=False) == []
+
+
+@pytest.mark.parametrize("outcome", ["passed", "failed", "timeout"])
+def test_is_silent_when_no_mismatch_was_proven(outcome: str) -> None:
+    assert judge(rehearsal(outcome=outcome)) == []
