@@ -35,6 +35,7 @@ class _Model:
     table: Table | None = None
     matrices: tuple[int, ...] = ()  # rows of the table
     profiles: list[_Profile] = field(default_factory=list)
+    next_look: int = 0
     reported: bool = False
 
 
@@ -83,15 +84,13 @@ class VanishingGradient(Check):
         if record.table.kind != "parameter":
             return
         model = self._models.setdefault(record.table.root, _Model())  # one table per optimizer
-        if model.reported or not self._is_due(model, record.step):
+        if model.reported or record.step < model.next_look:
             return
+        model.next_look = record.step + self.steps_between
         self._look(model, record, state)
         first = model.profiles[0].step if model.profiles else record.step
         if len(model.profiles) >= self.rows_needed and record.step - first >= self.steps_apart:
             yield from self._judge(model, state)
-
-    def _is_due(self, model: _Model, step: int) -> bool:
-        return not model.profiles or step - model.profiles[-1].step >= self.steps_between
 
     def _look(self, model: _Model, rows: TensorRows, state: RunState) -> None:
         """Keep a profile that fades; one that does not ends the streak."""
