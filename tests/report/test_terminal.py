@@ -107,7 +107,7 @@ def test_nothing_is_alarming_about_a_healthy_run() -> None:
         (0, 5, "train.py finished after 5 steps."),
         (3, 5, "train.py crashed with exit code 3 after 5 steps."),
         (-11, 5, "train.py was ended by signal 11 (SIGSEGV) after 5 steps."),
-        (134, 0, "train.py was ended by signal 6 (SIGABRT) before its first step."),
+        (134, 0, "train.py was ended by signal 6 (SIGABRT) before its first step was done."),
         (-2, 5, "train.py was stopped by signal 2 (SIGINT) after 5 steps."),
         (-15, 1, "train.py was stopped by signal 15 (SIGTERM) after 1 step."),
         (0, 0, "train.py finished; no training step was seen."),
@@ -121,7 +121,7 @@ def test_how_a_run_ended(exit_code: int, steps: int, sentence: str) -> None:
 def test_a_run_that_never_trained_and_crashed_is_not_called_healthy() -> None:
     text = shown(result_of(ANYWHERE, [], fakes.end("crashed", 0), exit_code=1, log=None))
     assert text == (
-        "train.py crashed with exit code 1 before its first step. No check recognised the cause; what the\n"
+        "train.py crashed with exit code 1 before its first step was done. No check recognised the cause; what the\n"
         "script itself printed is above.\n"
     )
 
