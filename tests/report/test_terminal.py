@@ -121,8 +121,8 @@ def test_how_a_run_ended(exit_code: int, steps: int, sentence: str) -> None:
 def test_a_run_that_never_trained_and_crashed_is_not_called_healthy() -> None:
     text = shown(result_of(ANYWHERE, [], fakes.end("crashed", 0), exit_code=1, log=None))
     assert text == (
-        "train.py crashed with exit code 1 before its first step was done. No check recognised the cause; what the\n"
-        "script itself printed is above.\n"
+        "train.py crashed with exit code 1 before its first step was done. No check recognised the cause;\n"
+        "what the script itself printed is above.\n"
     )
 
 
