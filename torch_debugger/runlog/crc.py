@@ -2,12 +2,13 @@
 
 The checksum is linear over bits: a byte adds a number that depends only on the byte and on its distance
 from the end, and the numbers are joined by xor. So a table per position within a block replaces the loop
-over bytes, and the checksums of two neighbouring parts join into one.
+over bytes; the blocks' checksums are bytes again, whose distance from the end is known as well, and so on up.
 """
 
 from __future__ import annotations
 
 import functools
+import itertools
 from collections import defaultdict
 from collections.abc import Sequence
 
@@ -16,9 +17,9 @@ from numpy.typing import NDArray
 
 _POLYNOMIAL = 0x82F63B78  # Castagnoli, bits reversed
 _ALL_ONES = 0xFFFFFFFF
-_BLOCK = 64  # bytes that share one set of position tables (64 KB)
-_BLOCKS_AT_ONCE = 4096  # bounds the memory for table indices
-_WORTH_NUMPY = 400  # bytes; below this the plain loop is faster
+_BLOCK = 128  # bytes that share one set of tables (128 KB)
+_BLOCKS_AT_ONCE = 2048  # bounds the memory for table indices
+_WORTH_NUMPY = 250  # bytes; below this the plain loop is faster
 
 Checksums = NDArray[np.uint32]
 
@@ -62,40 +63,35 @@ def _one_by_one(data: bytes) -> int:
 
 
 def _of_rows(rows: NDArray[np.uint8]) -> Checksums:
-    count, length = rows.shape
-    lead = -length % _BLOCK  # zeros in front change nothing as long as the register is zero
-    padded = np.zeros((count, lead + length), np.uint8)
-    padded[:, lead:] = rows
-    padded[:, lead : lead + 4] ^= 0xFF  # the same as a register that starts with all ones
-    parts = _of_blocks(padded.reshape(-1, _BLOCK)).reshape(count, -1)
-    return _join(parts)
-
-
-def _of_blocks(blocks: NDArray[np.uint8]) -> Checksums:
-    table = _position_tables().ravel()
-    first_entries = np.arange(_BLOCK, dtype=np.intp) * 256
-    answer = np.empty(len(blocks), np.uint32)
-    for start in range(0, len(blocks), _BLOCKS_AT_ONCE):
-        some = slice(start, start + _BLOCKS_AT_ONCE)
-        answer[some] = np.bitwise_xor.reduce(table.take(blocks[some] + first_entries), axis=1)
-    return answer
-
-
-def _join(parts: Checksums) -> Checksums:
-    """Neighbours pairwise into one, until each row has a single checksum."""
-    span = _BLOCK
-    while parts.shape[1] > 1:
-        if parts.shape[1] % 2:
-            parts = np.concatenate([np.zeros((len(parts), 1), np.uint32), parts], axis=1)
-        parts = _pass_zeros(parts[:, 0::2], _zeros_tables(span)) ^ parts[:, 1::2]
-        span *= 2
+    count = len(rows)
+    left = rows.copy()
+    left[:, :4] ^= 0xFF  # the same as a register that starts with all ones
+    for level in itertools.count():
+        parts = _join_blocks(_fill_blocks(left), _tables(level)).reshape(count, -1)
+        if parts.shape[1] == 1:
+            break
+        left = parts.astype("<u4").view(np.uint8)
     return parts[:, 0]
 
 
-def _pass_zeros(checksums: Checksums, tables: Checksums) -> Checksums:
-    low, second = tables[0][checksums & 0xFF], tables[1][checksums >> 8 & 0xFF]
-    third, high = tables[2][checksums >> 16 & 0xFF], tables[3][checksums >> 24]
-    answer: Checksums = low ^ second ^ third ^ high
+def _fill_blocks(rows: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    count, length = rows.shape
+    if length <= _BLOCK:
+        return rows
+    lead = -length % _BLOCK  # zeros in front change nothing
+    padded = np.zeros((count, lead + length), np.uint8)
+    padded[:, lead:] = rows
+    return padded.reshape(-1, _BLOCK)
+
+
+def _join_blocks(blocks: NDArray[np.uint8], tables: Checksums) -> Checksums:
+    width = blocks.shape[1]
+    entries = tables[-width:].ravel()
+    first_entries = np.arange(width, dtype=np.intp) * 256
+    answer = np.empty(len(blocks), np.uint32)
+    for start in range(0, len(blocks), _BLOCKS_AT_ONCE):
+        some = slice(start, start + _BLOCKS_AT_ONCE)
+        answer[some] = np.bitwise_xor.reduce(entries.take(blocks[some] + first_entries), axis=1)
     return answer
 
 
@@ -119,20 +115,39 @@ def _pass_one_zero(checksums: Checksums) -> Checksums:
 
 
 @functools.cache
-def _position_tables() -> Checksums:
-    tables = [_byte_table()]
-    for _ in range(_BLOCK - 1):
-        tables.append(_pass_one_zero(tables[-1]))
-    return np.stack(tables[::-1])
+def _tables(level: int) -> Checksums:
+    """For each position in a block, what the byte there adds. The bytes of level 0 are data; those of a
+    higher level are the checksums of the blocks below, four bytes each."""
+    if level == 0:
+        tables = [_byte_table()]
+        while len(tables) < _BLOCK:
+            tables.append(_pass_one_zero(tables[-1]))
+        return np.stack(tables[::-1])
+    below = _pass_block(level - 1)
+    units = [_registers()]
+    while len(units) < _BLOCK // 4:
+        units.append(_pass(units[-1], below))
+    return np.concatenate(units[::-1])
 
 
 @functools.cache
-def _zeros_tables(count: int) -> Checksums:
-    """What `count` zero bytes make of a register, for each of its four bytes; _BLOCK times a power of two."""
-    if count > _BLOCK:
-        half = _zeros_tables(count // 2)
-        return _pass_zeros(half, half)
-    registers = np.arange(256, dtype=np.uint32) << np.array([[0], [8], [16], [24]], np.uint32)
-    for _ in range(count):
-        registers = _pass_one_zero(registers)
+def _pass_block(level: int) -> Checksums:
+    """What as many zero bytes as a block of that level spans make of a register, by its four bytes."""
+    step = _pass_one_zero if level == 0 else functools.partial(_pass, tables=_pass_block(level - 1))
+    registers = _registers()
+    for _ in range(_BLOCK if level == 0 else _BLOCK // 4):
+        registers = step(registers)
     return registers
+
+
+def _registers() -> Checksums:
+    shifts = np.array([[0], [8], [16], [24]], np.uint32)
+    registers: Checksums = np.arange(256, dtype=np.uint32) << shifts
+    return registers
+
+
+def _pass(checksums: Checksums, tables: Checksums) -> Checksums:
+    low, second = tables[0][checksums & 0xFF], tables[1][checksums >> 8 & 0xFF]
+    third, high = tables[2][checksums >> 16 & 0xFF], tables[3][checksums >> 24]
+    answer: Checksums = low ^ second ^ third ^ high
+    return answer

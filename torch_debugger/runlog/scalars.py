@@ -65,7 +65,7 @@ def _values(records: list[Scalars], columns: int) -> NDArray[np.float64]:
     """By record and tag. What float32 cannot hold becomes its largest number, not Inf: a number that
     was finite must not read as an overflow of the training."""
     numbers = itertools.chain.from_iterable(record.values.values() for record in records)
-    values = np.fromiter(numbers, np.float64, len(records) * columns).reshape(-1, columns)
+    values = np.fromiter(numbers, np.float64, len(records) * columns).reshape(len(records), columns)
     return np.where(np.isinf(values), values, np.clip(values, -_LARGEST, _LARGEST))
 
 

@@ -22,6 +22,7 @@ _MOST_WAITING = 100_000  # records; beyond this the disk does not keep up and re
 _MOST_ROW_BYTES = 64_000_000  # the same for the values of tensor rows
 _FLUSH_WAIT_S = 2.0
 _CLOSE_WAIT_S = 10.0
+_GAP = "The disk was too slow for the log: {} records are missing here."
 
 _Receipt = queue.SimpleQueue[None]  # an item of the queue that says: everything before me is written
 
@@ -133,15 +134,18 @@ class LogWriter:
     def _write_while_records_come(self) -> None:
         while self._queue and not self._closing:
             self._write_waiting()
-            with suppress(queue.Empty):
-                self._bell.get(timeout=_PAUSE_S)
+            if len(self._queue) < _MUCH:
+                with suppress(queue.Empty):
+                    self._bell.get(timeout=_PAUSE_S)
 
     def _write_waiting(self) -> None:
-        waiting, self._row_bytes = len(self._queue), 0
+        left_out, waiting = self._left_out, len(self._queue)
+        self._row_bytes = 0
         for start in range(0, waiting, _AT_ONCE):
             self._write(self._take(min(_AT_ONCE, waiting - start)))
-        if self._left_out:
-            self._write([self._gap()])
+        if left_out:
+            self._left_out -= left_out
+            self._write([Notice(_GAP.format(left_out), self._last_step)])
         if is_deleted(self._file):
             # We write on all the same: whoever has the file open still reads it to its end.
             self._say(f"The run log in {self._folder} was deleted during the run; none of it will be left.")
@@ -158,12 +162,6 @@ class LogWriter:
         finally:
             for item in items:
                 _acknowledge(item)
-
-    def _gap(self) -> Notice:
-        left_out, self._left_out = self._left_out, 0
-        return Notice(
-            f"The disk was too slow for the log: {left_out} records are missing here.", self._last_step
-        )
 
 
 def _acknowledge(item: Record | _Receipt) -> None:

@@ -1,0 +1,140 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import get_args
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.runlog.logs import LAYERS, event_file, face, faces, read, rows, scalars, small_run, write
+from torch_debugger.records import Record, Scalars, Table, TensorRows
+from torch_debugger.runlog.decoder import Decoder
+from torch_debugger.runlog.encoder import Encoder
+from torch_debugger.runlog.frames import unframe
+
+JSON_KINDS = [kind for kind in get_args(Record) if kind not in (Scalars, TensorRows)]
+
+any_float = st.floats(width=32)
+any_scalars = st.builds(
+    Scalars,
+    step=st.integers(-(2**63), 2**63 - 1),
+    time=st.floats(allow_nan=False),
+    values=st.dictionaries(st.text(max_size=12), any_float, max_size=5),
+)
+small_tables = st.builds(
+    Table,
+    kind=st.text(max_size=5),
+    root=st.text(max_size=5),
+    names=st.lists(st.text(max_size=5), max_size=4).map(tuple),
+    columns=st.lists(st.text(max_size=5), max_size=4).map(tuple),
+)
+
+
+@st.composite
+def any_rows(draw: st.DrawFn) -> TensorRows:
+    table = draw(small_tables)
+    numbers = draw(st.lists(any_float, min_size=16, max_size=16))
+    size = len(table.names) * len(table.columns)
+    values = np.array(numbers[:size], np.float32).reshape(len(table.names), len(table.columns))
+    return TensorRows(draw(st.integers(0, 2**40)), table, values)
+
+
+def through_bytes(records: list[Record]) -> list[Record]:
+    faults: list[str] = []
+    encoder = Encoder(10**9, faults.append)
+    frames = unframe(encoder.start() + encoder.encode(records))
+    decoder = Decoder()
+    assert faults == []
+    assert not frames.damaged
+    return [record for payload in frames.payloads for record in decoder.decode(payload)]
+
+
+@given(st.lists(st.one_of(any_scalars, any_rows()), max_size=12))
+@settings(max_examples=200, deadline=None)
+def test_scalars_and_rows_come_back_in_order(records: list[Record]) -> None:
+    assert faces(through_bytes(records)) == faces(records)
+
+
+@pytest.mark.parametrize("kind", JSON_KINDS, ids=lambda kind: kind.__name__)
+@given(data=st.data())
+@settings(max_examples=10, deadline=None)
+def test_every_other_record_comes_back(kind: type, data: st.DataObject) -> None:
+    record = data.draw(st.builds(kind))
+
+    (back,) = through_bytes([record])
+
+    assert type(back) is kind
+    assert face(back) == face(record)
+
+
+def test_a_log_gives_back_what_was_added(tmp_path: Path) -> None:
+    assert write(tmp_path, small_run()) == []
+
+    assert faces(read(tmp_path)) == faces(small_run())
+
+
+def test_order_is_kept_across_forms_and_batches(tmp_path: Path) -> None:
+    records = [record for step in range(1500) for record in (scalars(step, "loss"), scalars(step, "a", "b"))]
+    records[700:700] = [rows(700), *small_run()]
+
+    write(tmp_path, records)
+
+    assert faces(read(tmp_path)) == faces(records)
+
+
+def test_a_number_too_large_for_float32_stays_finite(tmp_path: Path) -> None:
+    write(tmp_path, [Scalars(1, 0.0, {"loss": 1e300, "low": -1e300, "inf": float("inf")})])
+
+    (back,) = read(tmp_path)
+
+    largest = float(np.finfo(np.float32).max)
+    assert isinstance(back, Scalars)
+    assert back.values == {"loss": largest, "low": -largest, "inf": float("inf")}
+
+
+def test_rows_cost_little_more_than_their_floats() -> None:
+    table = Table("activation", "net", tuple(f"net.block{i}.fc.weight" for i in range(64)), tuple("abcdefgh"))
+    encoder = Encoder(10**9, lambda fault: None)
+    records = [TensorRows(step, table, np.zeros((64, 8), np.float32)) for step in range(100)]
+
+    assert len(encoder.encode(records)) / (100 * 64 * 8) <= 4.5
+
+
+def test_the_name_is_one_that_tensorboard_looks_for(tmp_path: Path) -> None:
+    write(tmp_path / "made" / "on the way", [scalars(1, "loss")])
+
+    name = event_file(tmp_path / "made" / "on the way").name
+    assert name.startswith("events.out.tfevents.")
+    assert ".torch_debugger" in name
+
+
+def test_a_record_of_a_newer_version_is_passed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(tmp_path, small_run())
+    monkeypatch.delattr("torch_debugger.records.Notice")
+
+    kinds = [type(record).__name__ for record in read(tmp_path)]
+
+    assert "Notice" not in kinds
+    assert len(kinds) == len(small_run()) - 2
+
+
+def test_wrong_values_cost_their_own_record_only(tmp_path: Path) -> None:
+    bad = Scalars(2, 0.0, {"loss": "high"})  # type: ignore[dict-item]
+
+    faults = write(tmp_path, [scalars(1, "loss"), bad, scalars(3, "loss")])
+
+    assert faces(read(tmp_path)) == faces([scalars(1, "loss"), scalars(3, "loss")])
+    (fault,) = faults
+    assert fault.startswith("A record of kind Scalars was left out of the log: ")
+
+
+def test_rows_read_back_know_their_names(tmp_path: Path) -> None:
+    write(tmp_path, [rows(1), rows(2)])
+
+    last = read(tmp_path)[-1]
+
+    assert isinstance(last, TensorRows)
+    assert last.table == LAYERS
+    assert list(last.by_name("max")) == list(LAYERS.names)
