@@ -11,6 +11,7 @@ from rich.text import Text
 from torch_debugger.checks.base import Check
 from torch_debugger.checks.catalog import family, find_check
 from torch_debugger.checks.pages import page
+from torch_debugger.report.trimmed import Trimmed
 
 NAME = "explain"
 HELP = "explain one check: symptom, evidence, fix, known limits"
@@ -25,7 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     console = Console()
     check = find_check(arguments.check)
-    console.print(_rendered(check), width=min(console.width, _WIDEST))
+    console.print(Trimmed(_rendered(check), min(console.width, _WIDEST)), end="")
     return 0
 
 

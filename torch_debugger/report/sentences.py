@@ -126,7 +126,9 @@ def _ending(result: RunResult) -> str:
 
 def _progress(result: RunResult) -> str:
     if result.steps == 0:
-        return "; no training step was seen" if result.outcome == "finished" else " before its first step was done"
+        return (
+            "; no training step was seen" if result.outcome == "finished" else " before its first step was done"
+        )
     counted = result.counted.removesuffix("s") if result.steps == 1 else result.counted
     return f" after {result.steps:,} {counted}{_loss_change(result)}"
 
