@@ -50,9 +50,8 @@ def _print_table(chosen: list[type[Check]], console: Console) -> None:
     for name in FAMILIES:
         members = [check for check in chosen if family(check) == name]
         if members:
-            console.print(
-                Group(Text(name, style="bold"), _members(members), Text()), width=min(console.width, _WIDEST)
-            )
+            block = Group(Text(name, style="bold"), _members(members), Text())
+            console.print(Trimmed(block, min(console.width, _WIDEST)), end="")
     one = "check" if len(chosen) == 1 else "checks"
     console.print(Text(f"{len(chosen)} {one}; torch-debugger explain NAME tells more about one.", style="dim"))
 
