@@ -20,12 +20,11 @@ class Page:
 
 
 def page(check: type[Check]) -> Page:
-    opening, *rest = re.split(
-        rf"^({'|'.join(HEADINGS)}):\n", inspect.cleandoc(check.__doc__ or ""), flags=re.MULTILINE
-    )
-    sections = {heading: inspect.cleandoc(body) for heading, body in zip(rest[::2], rest[1::2], strict=True)}
+    text = inspect.cleandoc(check.__doc__ or "")
+    summary, *rest = re.split(rf"^({'|'.join(HEADINGS)}):\s", text, flags=re.MULTILINE)
+    sections = {heading: _flowing(body) for heading, body in zip(rest[::2], rest[1::2], strict=True)}
     causes = tuple(other.name for other in catalog() if check.name in other.explains)
-    return Page(_flowing(opening), {heading: _flowing(body) for heading, body in sections.items()}, causes)
+    return Page(_flowing(summary), sections, causes)
 
 
 def _flowing(text: str) -> str:
