@@ -76,13 +76,13 @@ def is_launcher(file: str) -> bool:
 
 
 def statement_at(file: str, line: int) -> str:
-    """The user's statement a line belongs to, on one line, so that a check can read its expression."""
+    """The user's whole statement a line belongs to, so that a check can read its expression."""
     tree = tree_of(file) if is_user_file(file) else None  # torch's own files are long: their line will do
     for node in ast.walk(tree) if tree else ():
         spans = isinstance(node, ast.stmt) and node.lineno <= line <= (node.end_lineno or 0)
         if spans and isinstance(node, ast.stmt) and not hasattr(node, "body"):
             lines = linecache.getlines(file)[node.lineno - 1 : node.end_lineno]
-            return " ".join(_without_comment(text) for text in lines).strip()[:_CODE_LENGTH]
+            return "\n".join(_without_comment(text) for text in lines).strip()[:_CODE_LENGTH]
     return linecache.getline(file, line).strip()[:_CODE_LENGTH]
 
 

@@ -1,0 +1,96 @@
+"""A layer and its input in different dtypes."""
+
+from __future__ import annotations
+
+from torch_debugger.checks.explainers.blame import Blame, layer_evidence, layer_name, place_text
+from torch_debugger.checks.explainers.calls import calls_of, rewritten
+from torch_debugger.checks.explainers.casts import cast_to, is_floating, numpy_hint
+from torch_debugger.checks.explainers.inputs import Change, callee, change_argument
+from torch_debugger.records import CrashFact, LayerFact, LocalTensor, Place
+
+_WHY = "A layer computes in the dtype of its weights and does not convert its input by itself"
+
+
+def explain_layer_dtypes(crash: CrashFact) -> Blame | None:
+    layer = crash.layer
+    if layer is None or crash.kind not in ("RuntimeError", "ValueError"):
+        return None
+    weights = next((weight.dtype for weight in layer.parameters if is_floating(weight.dtype)), None)
+    if weights is None or not layer.inputs:
+        return None
+    if layer.kind in ("Embedding", "EmbeddingBag"):
+        return _indices(layer) if layer.inputs[0].dtype not in ("int64", "int32") else None
+    odd = next((tensor for tensor in layer.inputs if tensor.dtype not in (weights, "bool")), None)
+    if odd is None:
+        return None
+    # Layers before this one took the default dtype: then it is this layer that was converted.
+    if crash.flow and odd.dtype == "float32":
+        return _odd_layer(layer, odd, weights)
+    return _odd_input(crash, layer, odd, weights)
+
+
+def _odd_input(crash: CrashFact, layer: LayerFact, odd: LocalTensor, weights: str) -> Blame:
+    change = _convert(crash, layer, odd, cast_to(weights))
+    return Blame(
+        message=f"{layer_name(layer)} has {weights} weights but its input, "
+        f"from {place_text(change.where)}, is {odd.dtype}.",
+        why=f"{_WHY}{numpy_hint(odd.dtype)}.",
+        fix=f"Convert the input: {change.text}.",
+        where=change.where,
+        evidence=layer_evidence(layer, weights=weights, input=odd.dtype),
+        confidence=0.97,
+        edit=change.edit,
+    )
+
+
+def _convert(crash: CrashFact, layer: LayerFact, odd: LocalTensor, cast: str) -> Change:
+    """At the call of the whole model if the tensor came in there as it is, else at the layer's own."""
+    position = layer.inputs.index(odd)
+    several = [tensor.name for tensor in layer.inputs if tensor.dtype == odd.dtype]
+    for frame, inner in zip(crash.frames, crash.frames[1:], strict=False):
+        given = {tensor.name: tensor.dtype for tensor in inner.tensors}
+        if (
+            frame.user
+            and inner.module is not None
+            and not inner.user
+            and position == 0
+            and (len(several) == 1 or inner.module != layer.path)
+        ):
+            if given.get("args[0]") != odd.dtype:
+                break
+            place = Place(frame.file, frame.line, layer.path, frame.code)
+            return change_argument(place, inner.module.rpartition(".")[2], f"{{}}{cast}")
+    if len(several) > 1:
+        names = " and ".join([", ".join(several[:-1]), several[-1]])
+        return Change(f"append `{cast}` to {names} at {place_text(layer.call)}", None, layer.call)
+    return change_argument(layer.call, callee(layer), f"{{}}{cast}", position)
+
+
+def _odd_layer(layer: LayerFact, odd: LocalTensor, weights: str) -> Blame:
+    call, place = calls_of(layer.place.code or "", layer.kind), layer.place if layer.place.file else layer.call
+    edit = rewritten(layer.place, f"{call[0]}{cast_to(weights)}", call[0]) if call else None
+    return Blame(
+        message=f"{layer_name(layer)} has {weights} weights, while the layers before it compute in "
+        f"{odd.dtype}.",
+        why=f"{_WHY}.",
+        fix=f"Keep {layer_name(layer)} in {odd.dtype}: leave out the conversion to {weights} at "
+        f"{place_text(place)}, or convert it back with `{cast_to(odd.dtype)}`.",
+        where=place,
+        evidence=layer_evidence(layer, weights=weights, input=odd.dtype),
+        confidence=0.9,
+        edit=edit,
+    )
+
+
+def _indices(layer: LayerFact) -> Blame:
+    dtype, change = layer.inputs[0].dtype, change_argument(layer.call, callee(layer), "{}.long()")
+    return Blame(
+        message=f"{layer_name(layer)} looks rows up by whole numbers but got {dtype} indices at "
+        f"{place_text(layer.call)}.",
+        why="Indices into an embedding must be int64 or int32.",
+        fix=f"Convert the indices: {change.text}.",
+        where=layer.call,
+        evidence=layer_evidence(layer, input=dtype, expected="int64"),
+        confidence=0.97,
+        edit=change.edit,
+    )

@@ -1,0 +1,68 @@
+"""A loss whose target has the wrong dtype."""
+
+from __future__ import annotations
+
+from torch_debugger.checks.explainers.blame import Blame, line_text, shape_text
+from torch_debugger.checks.explainers.casts import cast_to, is_floating, is_whole
+from torch_debugger.checks.explainers.losses import CLASS_LOSSES, LossCall, loss_call
+from torch_debugger.records import CrashFact
+
+_STRICT = ("binary_cross_entropy", "binary_cross_entropy_with_logits")
+
+
+def explain_loss_dtypes(crash: CrashFact) -> Blame | None:
+    call = loss_call(crash) if crash.kind == "RuntimeError" else None
+    if call is None:
+        return None
+    if call.function in CLASS_LOSSES:
+        return _class_numbers(crash, call) or _one_hot(crash, call)
+    if (
+        call.function in _STRICT
+        and call.input.shape == call.target.shape
+        and call.input.dtype != call.target.dtype
+    ):
+        what = f"but the target is {call.target.dtype} and the input {call.input.dtype}"
+        why = "This loss computes with the target's numbers, so it needs the dtype of the input."
+        return _blame(crash, call, what, why, call.input.dtype)
+    return None
+
+
+def _class_numbers(crash: CrashFact, call: LossCall) -> Blame | None:
+    scores, target = call.input.shape, call.target
+    fits = target.shape == (scores[:1] + scores[2:] if len(scores) > 1 else ())
+    if not fits or target.dtype in ("int64", "uint8"):
+        return None
+    what = f"but the targets {shape_text(target.shape)} are {target.dtype}; class numbers must be int64"
+    return _blame(crash, call, what, "Targets in this form are class numbers, which index the scores.", "int64")
+
+
+def _one_hot(crash: CrashFact, call: LossCall) -> Blame | None:
+    if (
+        call.input.shape != call.target.shape
+        or not is_whole(call.target.dtype)
+        or not is_floating(call.input.dtype)
+    ):
+        return None
+    what = (
+        f"but the targets {shape_text(call.target.shape)} have the form of class probabilities and are "
+        f"{call.target.dtype}"
+    )
+    why = "Targets with the shape of the scores are taken for probabilities, such as one-hot rows, and must be floating."
+    return _blame(crash, call, what, why, call.input.dtype)
+
+
+def _blame(crash: CrashFact, call: LossCall, what: str, why: str, wanted: str) -> Blame:
+    fix, edit = call.change(crash, 1, f"{{}}{cast_to(wanted)}")
+    return Blame(
+        message=f"{call.text(crash)} was called, {what}.",
+        why=why,
+        fix=f"Convert the target: {fix}.",
+        where=crash.place,
+        evidence={
+            call.input_name: call.input.dtype,
+            call.target_name: call.target.dtype,
+            "line": line_text(crash.place),
+        },
+        confidence=0.97,
+        edit=edit,
+    )

@@ -1,0 +1,87 @@
+"""Functions and operators of the user's line that were given a tensor of the wrong dtype."""
+
+from __future__ import annotations
+
+import ast
+
+from torch_debugger.checks.explainers.blame import Blame, line_text, place_text
+from torch_debugger.checks.explainers.calls import rewritten, with_operand
+from torch_debugger.checks.explainers.casts import cast_to, is_floating, numpy_hint
+from torch_debugger.checks.explainers.expressions import Line, called, explain_nodes, two_tensors
+from torch_debugger.checks.explainers.product_shapes import product_of
+from torch_debugger.records import CrashFact, LocalTensor
+
+_INDEX, _MASK, _FLOATING = "whole numbers as indices", "a mask of dtype bool", "floating-point numbers"
+_WANTED = {_INDEX: "int64", _MASK: "bool", _FLOATING: "float32"}
+# function -> (which operand, what it must be)
+_STRICT = {
+    "gather": (2, _INDEX), "index_select": (2, _INDEX), "scatter": (2, _INDEX), "scatter_add": (2, _INDEX),
+    "take_along_dim": (1, _INDEX), "one_hot": (0, _INDEX), "embedding": (0, _INDEX),
+    "masked_fill": (1, _MASK), "masked_fill_": (1, _MASK), "masked_select": (1, _MASK), "where": (0, _MASK),
+    "mean": (0, _FLOATING), "std": (0, _FLOATING), "var": (0, _FLOATING), "softmax": (0, _FLOATING),
+    "log_softmax": (0, _FLOATING),
+}  # fmt: skip
+
+
+def explain_operand_dtypes(crash: CrashFact) -> Blame | None:
+    return explain_nodes(
+        crash,
+        lambda line, node: (
+            _product(crash, line, node) or _strict(crash, line, node) or _index(crash, line, node)
+        ),
+        kinds=("RuntimeError", "IndexError"),
+    )
+
+
+def _product(crash: CrashFact, line: Line, node: ast.expr) -> Blame | None:
+    operands = product_of(node)[1]
+    if not operands and called(node)[0] == "linear":
+        operands = called(node)[1][:2]
+    tensors = two_tensors(line, operands)
+    if tensors is None or tensors[0].dtype == tensors[1].dtype:
+        return None
+    # float32 is torch's own default: whatever differs from it is the odd one.
+    odd, other = tensors if tensors[1].dtype == "float32" else tensors[::-1]
+    message = f"multiplies {tensors[0].dtype} by {tensors[1].dtype}: `{odd.name}` is {odd.dtype}"
+    why = f"A matrix product needs one dtype on both sides{numpy_hint(odd.dtype)}."
+    return _blame(crash, line.source(node), odd, other.dtype, message, why)
+
+
+def _strict(crash: CrashFact, line: Line, node: ast.expr) -> Blame | None:
+    name, operands = called(node)
+    position, wanted = _STRICT.get(name, (0, ""))
+    tensor = line.tensor(operands[position]) if wanted and len(operands) > position else None
+    if tensor is None or _accepts(wanted, tensor.dtype):
+        return None
+    message = f"wants {wanted}, but `{tensor.name}` is {tensor.dtype}"
+    return _blame(crash, line.source(node), tensor, _WANTED[wanted], message, f"{name} takes {wanted} here.")
+
+
+def _accepts(wanted: str, dtype: str) -> bool:
+    if wanted == _INDEX:
+        return dtype in ("int64", "int32")
+    return dtype == "bool" if wanted == _MASK else is_floating(dtype) or dtype.startswith("complex")
+
+
+def _index(crash: CrashFact, line: Line, node: ast.expr) -> Blame | None:
+    if not isinstance(node, ast.Subscript) or line.tensor(node.value) is None:
+        return None
+    tensor = line.tensor(node.slice)
+    if tensor is None or not is_floating(tensor.dtype):
+        return None
+    message = f"wants {_INDEX}, but `{tensor.name}` is {tensor.dtype}"
+    why = "A tensor inside square brackets picks elements by their numbers (int64) or by a mask (bool)."
+    return _blame(crash, line.source(node), tensor, "int64", message, why)
+
+
+def _blame(crash: CrashFact, expression: str, odd: LocalTensor, wanted: str, message: str, why: str) -> Blame:
+    changed = f"{odd.name}{cast_to(wanted)}"
+    return Blame(
+        message=f"`{expression}` at {place_text(crash.place)} {message}.",
+        why=why,
+        fix=f"Convert it: write `{changed}` instead of `{odd.name}`.",
+        where=crash.place,
+        evidence={odd.name: odd.dtype, "expected": wanted, "line": line_text(crash.place)},
+        confidence=0.95,
+        edit=rewritten(crash.place, expression, with_operand(expression, odd.name, changed)),
+    )
