@@ -31,6 +31,7 @@ docs: $(PACKAGE)
 	$(BIN)/python tools/make_docs.py
 
 bench: $(PACKAGE)
+	$(BIN)/python benchmarks/import_time.py
 	$(BIN)/python benchmarks/step_cost.py
 
 clean:

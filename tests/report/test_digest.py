@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import signal
+from pathlib import Path
 
 import pytest
 
@@ -102,3 +103,19 @@ def test_the_verdict_is_the_judges(severity: str) -> None:
 def test_a_child_that_never_spoke_still_has_a_name() -> None:
     result = digested().result([], exit_code=-11)
     assert (result.script, result.outcome, result.run) == ("train.py", "crashed", None)
+
+
+def test_without_a_first_record_paths_are_those_of_this_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert digested().result([]).folder == str(tmp_path)
+    assert digested(fakes.run(folder="/elsewhere")).result([]).folder == "/elsewhere"
+
+
+def test_a_deleted_working_folder_is_no_reason_to_fail(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    assert digested().result([]).folder is None

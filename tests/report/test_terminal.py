@@ -160,3 +160,16 @@ def test_a_crash_is_at_a_step_not_since_it() -> None:
 )
 def test_numbers(value: float | str, text: str) -> None:
     assert sentences.number(value) == text
+
+
+@pytest.mark.parametrize(
+    ("spent_s", "elapsed_s", "text"),
+    [
+        (0.27, 34.37, "0.8 % of 34.1 s (budget 2 %), 12 deep steps"),
+        (0.16, 0.30, "0.16 s on top of 0.14 s (too short a run for a budget of 2 %), 12 deep steps"),
+        (1.0, 11.0, "10.0 % of 10.0 s (budget 2 %), 12 deep steps"),
+        (0.0, 0.0, "0.0 % of 0.0 s (budget 2 %), 12 deep steps"),
+    ],
+)
+def test_cost(spent_s: float, elapsed_s: float, text: str) -> None:
+    assert sentences.cost_sentence(fakes.cost(spent_s, elapsed_s)) == text

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Iterable, Sequence
 
 from torch_debugger.records import (
@@ -27,7 +28,8 @@ class RunDigest:
     """Sees every record of one run; `result` may be asked for at any time."""
 
     def __init__(self, script: str = "") -> None:
-        self.script = script  # for a child that ended before its first record
+        self.script = script  # for a child that ended before its first record, and for use without one
+        self.folder = _here()
         self.run: RunFact | None = None
         self.end: EndFact | None = None
         self.cost: CostFact | None = None
@@ -70,6 +72,7 @@ class RunDigest:
         return RunResult(
             script=self.run.script if self.run else self.script,
             run=self.run,
+            folder=self.run.folder if self.run else self.folder,
             outcome=outcome or (self.end.outcome if self.end else outcome_of_exit(exit_code)),
             steps=self.end.steps if self.end else self.step,
             counted=self.end.counted if self.end else "steps",
@@ -94,3 +97,10 @@ class RunDigest:
         if math.isfinite(point[1]) and (lowest is None or point[1] < lowest[1]):
             lowest = point
         self.losses = Losses(first, point, lowest)
+
+
+def _here() -> str | None:
+    try:
+        return os.getcwd()
+    except OSError:  # a working folder may be deleted under us
+        return None

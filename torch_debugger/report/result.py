@@ -28,6 +28,7 @@ class Chapter:
 class RunResult:
     script: str
     run: RunFact | None  # None: the child ended before its first record
+    folder: str | None  # where the script ran: paths inside are shown without it
     outcome: str  # finished | crashed | hung | stopped
     steps: int
     counted: str  # what a step is here: "optimizer steps"
@@ -41,11 +42,6 @@ class RunResult:
     torch_seen: bool
     log: str | None
     checks: int  # how many checks judged the run; 0: not known
-
-    @property
-    def folder(self) -> str | None:
-        """The folder the script ran in."""
-        return self.run.folder if self.run else None
 
     @property
     def chapters(self) -> tuple[Chapter, ...]:

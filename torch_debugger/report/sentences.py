@@ -13,6 +13,7 @@ from torch_debugger.report.result import RunResult
 from torch_debugger.report.source import short_paths, shown_path
 
 _SURE = 0.9  # from here on a finding is stated plainly; below, it says how sure it is
+_UNAVOIDABLE_S = 0.5  # putting probes on and the first deep steps cost this much at most, whatever the budget
 
 
 def number(value: float | str) -> str:
@@ -95,9 +96,13 @@ def closing(result: RunResult) -> list[tuple[str, str]]:
 
 def cost_sentence(cost: CostFact) -> str:
     """0.8 % of 34.1 s (budget 2 %), 12 deep steps"""
-    plain_s = cost.elapsed_s - cost.spent_s
+    plain_s, budget = cost.elapsed_s - cost.spent_s, f"{100 * cost.budget:g} %"
     deep = f"{cost.deep_steps:,} deep step{'' if cost.deep_steps == 1 else 's'}"
-    return f"{100 * (cost.ratio - 1):.1f} % of {plain_s:.1f} s (budget {100 * cost.budget:g} %), {deep}"
+    if cost.ratio - 1 > cost.budget and cost.spent_s < _UNAVOIDABLE_S:
+        return (
+            f"{cost.spent_s:.2f} s on top of {plain_s:.2f} s (too short a run for a budget of {budget}), {deep}"
+        )
+    return f"{100 * (cost.ratio - 1):.1f} % of {plain_s:.1f} s (budget {budget}), {deep}"
 
 
 def _unseen(fault: ProbeFault) -> str:
