@@ -11,6 +11,7 @@ import numpy as np
 from torch_debugger.records import Record, Scalars, Table, TensorRows
 from torch_debugger.records.codec import from_plain
 from torch_debugger.runlog import events as numbered
+from torch_debugger.runlog.layouts import Layouts
 from torch_debugger.runlog.wire import fields, message, signed
 
 # What an event raises that is sound but not of our making.
@@ -22,15 +23,20 @@ class Decoder:
 
     def __init__(self) -> None:
         self._tables: dict[str, Table] = {}
+        self._layouts = Layouts()
 
     def decode(self, payload: bytes) -> list[Record]:
+        known = self._layouts.read(payload)
+        if known is not None:
+            return [known]
         try:
             event = message(payload)
-            if numbered.EVENT_SUMMARY not in event:
-                return []
-            return self._records(event)
+            records = self._records(event) if numbered.EVENT_SUMMARY in event else []
         except _FOREIGN:
             return []
+        if len(records) == 1 and isinstance(records[0], Scalars):
+            self._layouts.learn(payload, records[0])
+        return records
 
     def _records(self, event: dict[int, Any]) -> list[Record]:
         step = signed(event.get(numbered.EVENT_STEP, 0))

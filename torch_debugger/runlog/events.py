@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 
-from torch_debugger.runlog.wire import FIXED64, bytes_field, key, number_field
+from torch_debugger.runlog.wire import FIXED32, FIXED64, bytes_field, key, number_field
 
 PLUGIN = "torch_debugger"
 ROWS_TAG = f"{PLUGIN}/rows/"
@@ -29,6 +29,12 @@ def version_event(time: float) -> bytes:
 
 def event_time(time: float) -> bytes:
     return key(EVENT_TIME, FIXED64) + struct.pack("<d", time)
+
+
+def scalar_value(tag: str) -> bytes:
+    """One tag of a summary; its last four bytes are the value, here zero."""
+    name = bytes_field(VALUE_TAG, tag.encode("utf-8", "replace"))
+    return bytes_field(SUMMARY_VALUE, name, key(VALUE_SIMPLE, FIXED32), bytes(4))
 
 
 def tensor_event(time: float, step: int, tag: str, tensor: bytes, metadata: bytes = b"") -> bytes:

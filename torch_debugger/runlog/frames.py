@@ -31,11 +31,11 @@ def frame(payloads: Sequence[bytes]) -> bytes:
 
 def unframe(data: bytes) -> Frames:
     """The payloads of the sound frames at the start of `data`; nothing behind the first unsound one."""
-    payloads, ends, torn = _split(data)
+    payloads, ends, bad_head = _split(data)
     for index, checksum in enumerate(crc32c_of_each(payloads)):
         if data[ends[index] - _TAIL_BYTES : ends[index]] != _pack_tail(mask(checksum)):
             return Frames(payloads[:index], ends[index - 1] if index else 0, damaged=True)
-    return Frames(payloads, ends[-1] if ends else 0, damaged=torn)
+    return Frames(payloads, ends[-1] if ends else 0, damaged=bad_head)
 
 
 def _split(data: bytes) -> tuple[list[bytes], list[int], bool]:

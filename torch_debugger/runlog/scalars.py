@@ -16,15 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from torch_debugger.records import Scalars
-from torch_debugger.runlog.events import (
-    EVENT_STEP,
-    EVENT_SUMMARY,
-    SUMMARY_VALUE,
-    VALUE_SIMPLE,
-    VALUE_TAG,
-    event_time,
-)
-from torch_debugger.runlog.wire import BYTES, FIXED32, VARINT, bytes_field, key, varint
+from torch_debugger.runlog.events import EVENT_STEP, EVENT_SUMMARY, event_time, scalar_value
+from torch_debugger.runlog.wire import BYTES, VARINT, key, varint
 
 _LARGEST = float(np.finfo(np.float32).max)
 
@@ -80,7 +73,7 @@ def _varints(numbers: NDArray[np.uint64], width: int) -> NDArray[np.uint8]:
 def _template(tags: tuple[str, ...], step_width: int) -> _Template:
     event = event_time(0.0) + key(EVENT_STEP, VARINT)
     offsets = [len(event) - 9, len(event)]
-    values = [_value(tag) for tag in tags]
+    values = [scalar_value(tag) for tag in tags]
     event += bytes(step_width) + key(EVENT_SUMMARY, BYTES) + varint(sum(map(len, values)))
     for value in values:
         event += value
@@ -89,8 +82,3 @@ def _template(tags: tuple[str, ...], step_width: int) -> _Template:
     formats = ["<f8", f"({step_width},)u1", *["<f4"] * len(tags)]
     places = np.dtype({"names": names, "formats": formats, "offsets": offsets, "itemsize": len(event)})
     return _Template(np.frombuffer(event, np.uint8), places)
-
-
-def _value(tag: str) -> bytes:
-    name = bytes_field(VALUE_TAG, tag.encode("utf-8", "replace"))
-    return bytes_field(SUMMARY_VALUE, name, key(VALUE_SIMPLE, FIXED32), bytes(4))

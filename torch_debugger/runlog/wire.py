@@ -43,14 +43,14 @@ def fields(data: bytes) -> Iterator[tuple[int, Any]]:
     the message is not one."""
     position, end = 0, len(data)
     while position < end:
-        head, position = _read_varint(data, position)
+        head, position = read_varint(data, position)
         kind = head & 7
         if kind == VARINT:
-            value, position = _read_varint(data, position)
+            value, position = read_varint(data, position)
             yield head >> 3, value
             continue
         if kind == BYTES:
-            size, position = _read_varint(data, position)
+            size, position = read_varint(data, position)
         elif kind in _FIXED_SIZES:
             size = _FIXED_SIZES[kind]
         else:
@@ -66,7 +66,7 @@ def signed(value: int) -> int:
     return value - (1 << 64) if value >> 63 else value
 
 
-def _read_varint(data: bytes, position: int) -> tuple[int, int]:
+def read_varint(data: bytes, position: int) -> tuple[int, int]:
     value = shift = 0
     while position < len(data) and shift < 70:
         byte = data[position]
