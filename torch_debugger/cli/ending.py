@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
-import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,6 +16,8 @@ from torch_debugger.report.json_form import to_json
 from torch_debugger.report.markdown import render_markdown
 from torch_debugger.report.result import RunResult
 
+_STDERR = 2
+
 
 def print_report(result: RunResult, *, quiet: bool) -> None:
     """On stderr; quiet means: only a verdict is worth a word."""
@@ -25,9 +27,14 @@ def print_report(result: RunResult, *, quiet: bool) -> None:
 
     from torch_debugger.report.terminal import render_terminal
 
-    if sys.stderr.isatty():
-        write(sys.stderr.fileno(), fresh_line(sys.stderr.fileno()))
-    render_terminal(result, Console(stderr=True))
+    write(_STDERR, fresh_line(_STDERR))
+    render_terminal(_verdict_alone(result) if quiet else result, Console(stderr=True))
+
+
+def _verdict_alone(result: RunResult) -> RunResult:
+    first = result.chapters[0]
+    findings = (first.cause, *first.symptoms)
+    return dataclasses.replace(result, findings=findings, cost=None, faults=(), notices=(), log=None)
 
 
 def write_reports(result: RunResult, *, json_file: str | None, log_dir: str | None) -> None:

@@ -34,7 +34,7 @@ class LateLog:
             self._writer.add(record)
         elif os.getpid() == self._pid:
             self._waiting.append(record)
-            if "numpy" in sys.modules:
+            if "numpy" in sys.modules or "torch" in sys.modules:
                 self._open()
 
     def flush(self) -> None:

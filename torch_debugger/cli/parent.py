@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 
 from torch_debugger.checks.judge import Judge
 from torch_debugger.cli.child_process import ChildProcess
@@ -31,9 +31,10 @@ def run_in_child(options: RunOptions, judge: Judge, folder: str) -> tuple[RunRes
     reader, sender = make_request_pipe()
     orders = Orders(options.settings(folder), options.program.module, board.fd, reader.fd)
     child = ChildProcess(options.program, orders)
-    with _open_display(options) as display, child.running():
-        reader.close()  # the child has its own; without it a write would notice
-        status = _follow(Follower(LogFollower(folder), board, sender, judge, digest, display), child)
+    with closing(LogFollower(folder)) as log, closing(sender), _open_display(options) as display:
+        with child.running():
+            reader.close()  # the child has its own
+            status = _follow(Follower(log, board, sender, judge, digest, display), child)
     judge.finish()
     code = 128 - status if status < 0 else status
     result = digest.result(

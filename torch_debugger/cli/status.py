@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from torch_debugger.records import Finding
+from torch_debugger.report.printable import one_line
+from torch_debugger.report.source import short_paths, shown_path
 
 
 @dataclass(frozen=True)
@@ -41,11 +43,12 @@ def _count(findings: Sequence[Finding], severity: str) -> str:
 
 def announcement(finding: Finding) -> str:
     """error missing-zero-grad at train.py:31 (net.fc1): ..."""
-    place = finding.where
-    file = os.path.relpath(place.file) if place.file and os.path.isabs(place.file) else place.file
+    place, folder = finding.where, os.getcwd()
+    file = shown_path(place.file, folder) if place.file else None
     line = f"{file}:{place.line}" if file and place.line else file
     where = f"{line} ({place.module})" if line and place.module else line or place.module
-    return f"{finding.severity} {finding.name}{f' at {where}' if where else ''}: {finding.message}"
+    message = short_paths(finding.message, folder)
+    return one_line(f"{finding.severity} {finding.name}{f' at {where}' if where else ''}: {message}")
 
 
 class Display(Protocol):

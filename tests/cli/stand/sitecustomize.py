@@ -1,0 +1,62 @@
+"""On PYTHONPATH of every process these tests start: a session that needs no torch, and a module
+`training` with which a script plays a training run."""
+
+import os
+import sys
+import time
+import types
+
+session = types.ModuleType("torch_debugger.session")
+training = types.ModuleType("training")
+
+
+class Session:
+    def __init__(self, settings, script, arguments, sinks, board=None, requests=None):
+        self.settings, self.sinks, self.board, self.requests = settings, sinks, board, requests
+        self.steps = 0
+        training.session = self
+
+    def start(self):
+        return
+
+    def crash(self, error):
+        from torch_debugger.records import CrashFact, Place
+
+        kind = type(error).__name__
+        self.add(CrashFact(kind, str(error), (), Place("train.py", 1), None, "", self.steps))
+
+    def end(self, outcome):
+        from torch_debugger.records import EndFact
+
+        self.add(EndFact(outcome, self.steps, "steps"))
+
+    def add(self, record):
+        for sink in self.sinks:
+            sink.add(record)
+
+
+def step(loss=0.5):
+    import numpy  # noqa: F401  torch would have imported it
+
+    from torch_debugger.records import Scalars
+
+    session = training.session
+    session.steps += 1
+    if session.board is not None:
+        session.board.loss = loss
+        session.board.step = session.steps
+    session.add(Scalars(session.steps, time.time(), {"loss": loss}))
+
+
+def flush():
+    """A second of training later the writer would have done it by itself."""
+    for sink in training.session.sinks:
+        sink.flush()
+
+
+if os.environ.get("BREAK_THE_SESSION"):
+    Session.start = Session.end = lambda *_: 1 / 0
+session.Session = Session
+training.step, training.flush = step, flush
+sys.modules["torch_debugger.session"] = session
+sys.modules["training"] = training

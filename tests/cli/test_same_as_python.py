@@ -1,0 +1,147 @@
+"""Whatever a script does, it ends as `python script.py` would: same output, same errors, same exit code."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from tests.cli.conftest import Write, run_plain, run_watched
+
+KNOWS_ITSELF = """
+    '''A docstring.'''
+    import inspect, os, signal, sys, threading
+    for name in ("torch", "numpy"):
+        assert name not in sys.modules, name
+    main = sys.modules["__main__"]
+    assert vars(main) is globals()
+    print(sorted(name for name in globals() if name.startswith("__")))
+    print(__name__, __doc__, __file__, __package__, __spec__, type(__loader__), __builtins__)
+    print(__annotations__, globals().get("__cached__"))
+    print(sys.argv, sys.path, os.getcwd(), [word for word in sys.orig_argv if word != "-B"])
+    print(sorted(os.environ.items()), sys.flags, sys.warnoptions, sys.gettrace(), sys.getprofile())
+    print([thread.name for thread in threading.enumerate()], sys.excepthook is sys.__excepthook__, sys.stdout.line_buffering)
+    print([signal.getsignal(n) for n in (signal.SIGINT, signal.SIGTERM, signal.SIGPIPE, signal.SIGHUP)])
+    def documented(): return 1
+    print(inspect.getsource(documented), inspect.signature(input), input.__name__, input.__module__)
+    if __name__ == "__main__":
+        print("main")
+"""
+
+TRAINS_WITH_HELPERS = """
+    import atexit, multiprocessing, pickle, sys
+    class Item:
+        def __init__(self, value): self.value = value
+    def double(item): return Item(2 * item.value)
+    items = [Item(1), Item(2)]
+    atexit.register(lambda: print("at exit", [item.value for item in items], sys.modules["__main__"].items is items,
+                                  pickle.loads(pickle.dumps(items))[1].value))
+    if __name__ == "__main__":
+        assert pickle.loads(pickle.dumps(Item(3))).value == 3
+        with multiprocessing.get_context("spawn").Pool(1) as pool:
+            print([item.value for item in pool.map(double, items)])
+"""
+
+FORKS = """
+    import os, sys
+    pid = os.fork()
+    if pid == 0:
+        print("in the fork"); sys.exit(4)
+    print("its status", os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+"""
+
+ENDS = {
+    "nothing": "",
+    "exit-0": "import sys; sys.exit(0)",
+    "exit-none": "raise SystemExit",
+    "exit-7": "import sys; sys.exit(7)",
+    "exit-300": "import sys; sys.exit(300)",
+    "exit-text": "import sys; sys.exit('the data is missing')",
+    "exit-object": "import sys; sys.exit([1, 2])",
+    "os-exit": "import os; print('out', flush=True); os._exit(5)",
+    "exception": "def f(x):\n    return 1 / x\nf(0)",
+    "chained": "try:\n    {}['a']\nexcept KeyError as e:\n    raise ValueError('no a') from e",
+    "context": "try:\n    input('? ')\nexcept EOFError:\n    raise ValueError('no input')",
+    "end-of-input": "print('x'); input('name: ')",
+    "input-with-keyword": "try:\n    input(prompt='x')\nexcept TypeError:\n    print('refused')",
+    "assertion": "assert 1 == 2, 'no'",
+    "base-exception": "class Odd(BaseException): pass\nraise Odd('odd')",
+    "syntax-error": "x = 1\nif x\n    print(x)\n",
+    "indentation-error": "def f():\nreturn 1\n",
+    "import-error": "import no_such_module",
+    "future": "from __future__ import annotations\ndef f(x: no_such_name): pass\nprint(f.__annotations__)",
+    "no-future": "def f(x: int): pass\nprint(f.__annotations__)",
+    "excepthook": "import sys\nsys.excepthook = lambda *e: print('hook', e[0], e[2].tb_lineno, e[2].tb_next)\n1 / 0",
+    "excepthook-exits": "import os, sys\nsys.excepthook = lambda *e: os._exit(9)\n1 / 0",
+    "last-error": "import atexit, sys\natexit.register(lambda: print(sys.last_value, sys.last_traceback.tb_lineno))\n1/0",
+    "atexit-order": "import atexit\natexit.register(print, 'second')\natexit.register(print, 'first')",
+    "atexit-raises": "import atexit\natexit.register(lambda: 1 / 0)",
+    "late-thread": "import threading, time\nthreading.Thread(target=lambda: (time.sleep(.1), print('late'))).start()",
+    "thread-raises": "import threading\nt = threading.Thread(target=lambda: 1 / 0, name='t')\nt.start()\nt.join()",
+    "warning": "import warnings\nwarnings.warn('old', DeprecationWarning)",
+    "interrupt-caught": "try:\n    raise KeyboardInterrupt\nexcept KeyboardInterrupt:\n    print('caught')",
+    "encoding": "# -*- coding: utf-8 -*-\nprint('ä')",
+    "knows-itself": KNOWS_ITSELF,
+    "helpers": TRAINS_WITH_HELPERS,
+    "forks": FORKS,
+}
+
+
+@pytest.mark.parametrize("source", ENDS.values(), ids=ENDS.keys())
+def test_a_script_ends_as_under_python(source: str, write: Write) -> None:
+    write(source)
+    _assert_same("train.py", "--lr", "0.1", "-m", "--json")
+
+
+def _assert_same(*words: str) -> None:
+    plain = run_plain(*words)
+    watched = run_watched("--no-log", "--quiet", *words)
+    assert _without_addresses(watched.stdout) == _without_addresses(plain.stdout)
+    assert _without_addresses(watched.stderr) == _without_addresses(plain.stderr)
+    assert watched.returncode == plain.returncode
+
+
+def _without_addresses(text: str) -> str:
+    return re.sub(r"0x[0-9a-f]+", "0x", text)
+
+
+@pytest.mark.skipif("sys.version_info < (3, 11)", reason="exception groups came with Python 3.11")
+def test_an_exception_group_is_shown_without_our_frames(write: Write) -> None:
+    write(
+        "def f():\n    input()\ntry:\n    f()\nexcept EOFError as e:\n    raise ExceptionGroup('both', [e, ValueError()])"
+    )
+    _assert_same("train.py")
+
+
+@pytest.mark.parametrize("path", ["./train.py", "sub/../train.py", "link.py"])
+def test_the_path_is_kept_as_it_was_given(path: str, write: Write) -> None:
+    script = write(KNOWS_ITSELF)
+    write("", "sub/empty.py")
+    script.with_name("link.py").symlink_to(write(KNOWS_ITSELF, "elsewhere/real.py"))
+    _assert_same(path)
+
+
+def test_relative_files_and_neighbours_are_found(write: Write) -> None:
+    write("from model import name\nprint(name, open('data.txt').read())", "project/train.py")
+    write("name = 'net'", "project/model.py")
+    write("numbers", "data.txt")
+    watched = run_watched("--no-log", "--quiet", "project/train.py")
+    assert watched.stdout == run_plain("project/train.py").stdout == "net numbers\n"
+
+
+@pytest.mark.parametrize("words", [["package"], ["package.module", "-x", "1"], ["no.such"], ["package.broken"]])
+def test_a_module_runs_as_under_python_m(words: list[str], write: Write) -> None:
+    write("print('init')", "package/__init__.py")
+    write(KNOWS_ITSELF, "package/__main__.py")
+    write(KNOWS_ITSELF + "    from . import sibling\n", "package/module.py")
+    write("print(__name__)", "package/sibling.py")
+    write("1 / 0", "package/broken.py")
+    _assert_same("-m", *words)
+
+
+def test_the_interpreter_s_own_flags_reach_the_script(write: Write) -> None:
+    write("import sys; print(sys.flags.optimize, sys.flags.utf8_mode, sys.warnoptions); assert False")
+    flags = ["-O", "-X", "utf8", "-W", "error"]
+    plain = run_plain(*flags, "train.py")
+    watched = run_plain(*flags, "-m", "torch_debugger", "run", "--no-log", "--quiet", "train.py")
+    assert (watched.stdout, watched.stderr) == (plain.stdout, plain.stderr)
