@@ -61,8 +61,8 @@ Record = (
 
 __all__ = [
     "SEVERITIES", "BatchFact", "CarriedGradient", "CostFact", "CrashFact", "CrashFrame", "Edit", "EndFact",
-    "Finding", "FlowFact", "FlowStep", "GraphNode", "LayerFact", "LedgerFact", "LedgerRow", "LoaderFact", "LocalTensor",
-    "LossGraph", "LossSite", "MemoryFact", "ModelFact", "ModuleFact", "NonFinite", "Notice", "OptimizerFact", "Origin",
-    "ParameterFact", "PhaseFact", "Place", "ProbeFault", "Record", "Rectifier", "Rehearsal", "Request",
-    "RunFact", "Scalars", "SchedulerFact", "StrayModuleFact", "Table", "TensorRows",
+    "Finding", "FlowFact", "FlowStep", "GraphNode", "LayerFact", "LedgerFact", "LedgerRow", "LoaderFact",
+    "LocalTensor", "LossGraph", "LossSite", "MemoryFact", "ModelFact", "ModuleFact", "NonFinite", "Notice",
+    "OptimizerFact", "Origin", "ParameterFact", "PhaseFact", "Place", "ProbeFault", "Record", "Rectifier",
+    "Rehearsal", "Request", "RunFact", "Scalars", "SchedulerFact", "StrayModuleFact", "Table", "TensorRows",
 ]  # fmt: skip
