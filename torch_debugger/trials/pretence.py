@@ -23,6 +23,7 @@ from torch_debugger.anatomy.sources import is_user_file
 STAND_IN = "lazy"
 _OPEN_CLASS: Any = FakeTensor  # typed as closed, but `device` is a property like any other
 _TRUE_DEVICE: Any = _OPEN_CLASS.device
+_TRULY_AVAILABLE = torch.cuda.is_available
 _TORCH_FOLDER = os.path.dirname(torch.__file__) + os.sep
 _MISMATCH = ("at least two devices", "two different devices")
 
@@ -58,20 +59,21 @@ class Pretence(TorchFunctionMode):
         }
 
     def __enter__(self) -> Any:
-        # FakeTensor answers `device` without asking any mode, so its own answer is dressed up too.
+        # These two answer without asking any mode, so what they say is dressed up here.
         _OPEN_CLASS.device = property(self._device_as_seen)
+        torch.cuda.is_available = _available_as_seen
         self._fakes.__enter__()
         return super().__enter__()  # type: ignore[no-untyped-call]
 
     def __exit__(self, *error: Any) -> None:
         super().__exit__(*error)  # type: ignore[no-untyped-call]
         self._fakes.__exit__(*error)
+        torch.cuda.is_available = _TRULY_AVAILABLE
         _OPEN_CLASS.device = _TRUE_DEVICE
 
     def _device_as_seen(self, tensor: FakeTensor) -> torch.device:
         device: torch.device = _TRUE_DEVICE.fget(tensor)
-        asked_by_torch = sys._getframe(1).f_code.co_filename.startswith(_TORCH_FOLDER)
-        return self._seen_device if device.type == STAND_IN and not asked_by_torch else device
+        return self._seen_device if device.type == STAND_IN and not _torch_asks() else device
 
     def __torch_function__(
         self, function: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
@@ -153,6 +155,15 @@ class Pretence(TorchFunctionMode):
         odd = next(left, None)
         made = self._made.get(id(odd))
         return DeviceMismatch(odd, made[1] if made else None, user_frame())
+
+
+def _available_as_seen() -> bool:
+    return _TRULY_AVAILABLE() if _torch_asks() else True
+
+
+def _torch_asks() -> bool:
+    """Whether the function that calls this was called by torch, who must hear the truth."""
+    return sys._getframe(2).f_code.co_filename.startswith(_TORCH_FOLDER)
 
 
 def _as_stand_in(item: Any) -> Any:

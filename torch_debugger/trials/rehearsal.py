@@ -125,7 +125,6 @@ def _forward(model: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], dr
 
 
 def _prepare_torch() -> None:
-    torch.cuda.is_available = lambda: True
     torch.distributions.Distribution.set_default_validate_args(False)  # it would look at values
     for hooks in ("_global_forward_pre_hooks", "_global_forward_hooks"):
         getattr(torch.nn.modules.module, hooks).clear()
