@@ -45,6 +45,13 @@ def test_the_script_has_the_last_word_on_its_outcome() -> None:
     assert (result.outcome, result.steps, result.counted) == ("stopped", 20, "optimizer steps")
 
 
+def test_a_killed_process_got_further_than_its_log() -> None:
+    digest = digested(fakes.run(), fakes.scalars(40, grad_norm=1.0))
+    digest.reached(57)
+    digest.reached(12)
+    assert digest.result([], exit_code=-9).steps == 57
+
+
 def test_the_caller_may_know_better() -> None:
     assert digested(fakes.end("finished")).result([], outcome="hung").outcome == "hung"
 

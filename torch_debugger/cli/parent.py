@@ -36,6 +36,7 @@ def run_in_child(options: RunOptions, judge: Judge, folder: str) -> tuple[RunRes
             reader.close()  # the child has its own
             status = _follow(Follower(log, board, sender, judge, digest, display), child)
     judge.finish()
+    digest.reached(board.step)
     code = 128 - status if status < 0 else status
     result = digest.result(
         judge.findings,

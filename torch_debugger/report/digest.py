@@ -58,6 +58,11 @@ class RunDigest:
             case _:
                 pass
 
+    def reached(self, step: int) -> None:
+        """A step known from elsewhere: a process that was killed took its last second of log with it."""
+        self.step = max(self.step, step)
+        self.torch_seen = self.torch_seen or step > 0
+
     def result(
         self,
         findings: Sequence[Finding],
