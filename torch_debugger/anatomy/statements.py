@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from torch import nn
+
 from torch_debugger.anatomy.sources import class_source, place_at, tree_of
 from torch_debugger.records import Place
 
@@ -63,6 +65,18 @@ def last_call_before(place: Place, names: tuple[str, ...]) -> Place | None:
         if isinstance(node, ast.Call) and _called(node) in names and node.lineno <= place.line
     ]
     return place_at(place.file, max(lines)) if lines else None
+
+
+def calls_in_classes(module: nn.Module, names: tuple[str, ...]) -> list[Place]:
+    """Calls of these functions in the model's own classes, the root's class first, as they stand."""
+    classes = dict.fromkeys(type(child) for child in module.modules())
+    places: list[Place] = []
+    for cls in classes:
+        source = class_source(cls)
+        calls = [node for node in ast.walk(source[1]) if isinstance(node, ast.Call)] if source else []
+        lines = sorted(node.lineno for node in calls if _called(node) in names)
+        places += [place_at(source[0], line) for line in lines] if source else []
+    return places
 
 
 def _called(call: ast.Call) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import dataclasses
 import functools
 import math
 from types import FrameType
@@ -11,6 +12,7 @@ from typing import Any
 import torch
 
 from torch_debugger.anatomy.frames import place_of, user_frame
+from torch_debugger.anatomy.statements import calls_in_classes, last_call_before
 from torch_debugger.probes.lossgraph import local_tensors, read_nodes, read_rectifiers
 from torch_debugger.probes.nonfinite import NonFiniteHunt
 from torch_debugger.probes.optimizers import Optimizers
@@ -18,7 +20,7 @@ from torch_debugger.probes.patches import Patches
 from torch_debugger.probes.roots import Roots
 from torch_debugger.probes.sampling import DEEP
 from torch_debugger.probes.watch import Probe, Watch
-from torch_debugger.records import LossGraph, LossSite, Place
+from torch_debugger.records import GraphNode, LossGraph, LossSite, Place
 
 
 class Backward(Probe):
@@ -132,6 +134,7 @@ class Backward(Probe):
             for rectifier in read_rectifiers(loss.grad_fn, names, self.watch.step):
                 self.watch.emit(rectifier)
         nodes, truncated = read_nodes(loss.grad_fn, names)
+        nodes = tuple(self._with_place(node, site.place) for node in nodes)
         signature = hash(tuple((node.op, node.shape) for node in nodes))
         told = self._graphs_told.get(site.name, 0)
         if told >= self.GRAPHS and self._graph_seen.get(site.name) == signature:
@@ -144,6 +147,17 @@ class Backward(Probe):
         self.watch.emit(
             LossGraph(site.name, site.place, value, nodes, local_tensors(frame), self.watch.step, truncated)
         )
+
+    def _with_place(self, node: GraphNode, site: Place) -> GraphNode:
+        """Softmax and the like get the line of the call: in the models' classes, else above the backward."""
+        names = _FUNCTIONS.get(node.op)
+        if names is None:
+            return node
+        calls = [call for _, module in self.roots.alive() for call in calls_in_classes(module, names)]
+        return dataclasses.replace(node, place=calls[-1] if calls else last_call_before(site, names))
+
+
+_FUNCTIONS = {"Softmax": ("softmax",), "LogSoftmax": ("log_softmax",), "Sigmoid": ("sigmoid",)}
 
 
 def loss_name(place: Place) -> str:

@@ -13,6 +13,7 @@ from typing import Any
 import torch
 
 from torch_debugger.records import CarriedGradient, Place
+from torch_debugger.stats.summary import norm
 from torch_debugger.stats.transfer import Transfer
 
 Emit = Callable[[CarriedGradient], None]
@@ -41,10 +42,10 @@ class CarryTracker:
         if gradient is None:
             self._cleared = True
         elif gradient.layout is torch.strided and len(self._norms) < 8:
-            norm = torch.linalg.vector_norm(gradient.detach(), dtype=torch.float32)
-            if not norm.is_cuda and norm.item() == 0.0:
+            length = norm(gradient).float()
+            if not length.is_cuda and length.item() == 0.0:
                 self._cleared = True
-            self._norms.append(norm)
+            self._norms.append(length)
 
     def choose(self, parameters: list[torch.Tensor], names: tuple[str, ...]) -> None:
         """Sample the smallest parameter that has a gradient to tell by."""
@@ -60,7 +61,7 @@ class CarryTracker:
             return
         if not self._norms and not self._cleared:
             return  # no backward in this cycle was seen
-        now = torch.linalg.vector_norm(self._sample.grad.detach(), dtype=torch.float32)
+        now = norm(self._sample.grad).float()
         cleared = self._cleared
 
         def deliver(found: Any) -> None:

@@ -21,7 +21,7 @@ _SETTINGS = (
     "label_smoothing",
 )  # fmt: skip
 _CALLERS = ("_call_impl", "_wrapped_call_impl")
-_MODULE_LIMIT = 50_000
+_MODULE_LIMIT, _STRAY_LIMIT = 50_000, 1000
 
 
 def module_paths(frames: Sequence[Seen], roots: Mapping[int, str]) -> dict[int, str]:
@@ -34,7 +34,8 @@ def module_paths(frames: Sequence[Seen], roots: Mapping[int, str]) -> dict[int, 
             continue
         if id(module) not in paths:
             outside = frames[index - 1].frame if index else seen.frame
-            name = roots.get(id(module)) or _held_by(owner, module, paths) or name_root(module, outside)
+            _name_strays(owner, paths)
+            name = roots.get(id(module)) or paths.get(id(module)) or name_root(module, outside)
             _name_below(module, name, paths)
         owner = module
     return paths
@@ -49,18 +50,17 @@ def _name_below(root: nn.Module, root_name: str, paths: dict[int, str]) -> None:
             waiting += [(f"{path}.{name}", child) for name, child in children.items() if child is not None]
 
 
-def _held_by(owner: nn.Module | None, module: nn.Module, paths: Mapping[int, str]) -> str | None:
-    """The path of a module that its owner keeps in a plain list or dict: net.layers[0]"""
-    for name, value in vars(owner).items() if owner is not None else ():
+def _name_strays(owner: nn.Module | None, paths: dict[int, str]) -> None:
+    """Name the modules that an owner keeps in a plain list or dict: net.layers[0]"""
+    for name, value in list(vars(owner).items()) if owner is not None else ():
         items: list[tuple[Any, Any]] = []
-        if not name.startswith("_") and type(value) in (list, tuple):
-            items = list(enumerate(value[:1000]))
-        elif not name.startswith("_") and type(value) is dict:
-            items = list(value.items())[:1000]
+        if type(value) in (list, tuple):
+            items = list(enumerate(value[:_STRAY_LIMIT]))
+        elif type(value) is dict and not name.startswith("_"):
+            items = list(value.items())[:_STRAY_LIMIT]
         for key, item in items:
-            if item is module:
-                return f"{paths[id(owner)]}.{name}[{key!r}]"
-    return None
+            if issubclass(type(item), nn.Module) and type(key) in (int, str):
+                _name_below(item, f"{paths[id(owner)]}.{name}[{key!r}]", paths)
 
 
 def find_layer(frames: Sequence[Seen], paths: Mapping[int, str]) -> LayerFact | None:

@@ -16,6 +16,7 @@ from torch_debugger.probes.roots import Root, Roots
 from torch_debugger.probes.sampling import DEEP
 from torch_debugger.probes.watch import Probe, Watch
 from torch_debugger.records import LedgerFact, LedgerRow
+from torch_debugger.stats.summary import norm
 
 
 class Ledger(Probe):
@@ -93,7 +94,7 @@ def gradient_state(parameter: torch.Tensor) -> str:
     if gradient.is_cuda:
         return "nonzero"  # by value would make the host wait; the norms tell zeros later
     values = gradient.coalesce().values() if gradient.is_sparse else gradient
-    norm = float(torch.linalg.vector_norm(values.detach())) if values.numel() else 0.0
-    if not math.isfinite(norm):
+    length = float(norm(values)) if values.numel() else 0.0
+    if not math.isfinite(length):
         return "notfinite"
-    return "nonzero" if norm else "zero"
+    return "nonzero" if length else "zero"

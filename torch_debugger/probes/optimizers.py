@@ -172,12 +172,16 @@ class Optimizers(Probe):
     def _look(self, optimizer: Optimizer) -> None:
         held = self._meet(optimizer)
         parameters = [p for group in optimizer.param_groups for p in group["params"]]
-        ready = [p for p in parameters if p.grad is not None and p.grad.layout is torch.strided]
-        if not ready:
-            return
         self._tell(held, optimizer, parameters)
-        gradients = [p.grad for p in ready]
-        both = norms(gradients + [p.detach() for p in ready])
+        if self.watch.depth == DEEP:
+            for listen in self.before_update:
+                listen(held, optimizer)
+        ready = [p for p in parameters if p.grad is not None and p.grad.layout is torch.strided]
+        if ready:
+            self._look_at(held, ready)
+
+    def _look_at(self, held: Held, ready: list[torch.Tensor]) -> None:
+        both = norms([p.grad for p in ready if p.grad is not None] + [p.detach() for p in ready])
         table, elements = self._name(held, ready)
         step = self.watch.step
         self.watch.transfer.send(both, lambda found: self._deliver(found, held, table, elements, step))
@@ -185,8 +189,6 @@ class Optimizers(Probe):
         held.carry.choose(ready, table.names)
         if self.watch.depth == DEEP:
             held.before = {id(p): sampled(p).clone() for p in ready}
-            for listen in self.before_update:
-                listen(held, optimizer)
 
     def _name(self, held: Held, ready: list[torch.Tensor]) -> tuple[Table, Any]:
         """Names are looked up again only when other parameters have gradients than before."""

@@ -40,6 +40,7 @@ class GraphNode:
     inputs: tuple[int | None, ...]
     parameter: str | None = None  # the parameter an AccumulateGrad leaf stands for
     saved: dict[str, float | str] = field(default_factory=dict)  # dim, reduction, shape:target
+    place: Place | None = None  # the user's call that made it, for softmax and the like, if it can be told
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,13 +25,21 @@ def measure(tensor: torch.Tensor) -> torch.Tensor:
     """[mean, std, min, max, share of zeros] as float32 on the tensor's device."""
     data = tensor.detach()
     count = data.numel()
-    total = data.sum(dtype=torch.float32)
-    norm = torch.linalg.vector_norm(data, dtype=torch.float32)
+    length = norm(data)
     low, high = torch.aminmax(data)
-    mean = total / count
-    variance = (norm * norm / count - mean * mean).clamp_min(0)
+    mean = data.sum(dtype=length.dtype) / count
+    variance = (length * length / count - mean * mean).clamp_min(0)
     zeros = 1.0 - torch.count_nonzero(data) / count
-    return torch.stack((mean, variance.sqrt(), low.float(), high.float(), zeros.float()))
+    return torch.stack([value.float() for value in (mean, variance.sqrt(), low, high, zeros)])
+
+
+def norm(tensor: torch.Tensor) -> torch.Tensor:
+    """The 2-norm, added up in float32 at least: half precision would overflow at 65504."""
+    wide = torch.float64 if tensor.dtype in (torch.float64, torch.complex128) else torch.float32
+    length: torch.Tensor = torch.linalg.vector_norm(
+        tensor.detach(), dtype=None if tensor.is_complex() else wide
+    )
+    return length
 
 
 def sampled(tensor: torch.Tensor, limit: int = 4096) -> torch.Tensor:
@@ -51,9 +59,9 @@ def norms(tensors: list[torch.Tensor]) -> torch.Tensor:
     if not tensors:
         return torch.empty(0)
     kinds = {(tensor.device, tensor.dtype) for tensor in tensors}
-    if len(kinds) == 1:
+    if kinds in ({(tensors[0].device, torch.float32)}, {(tensors[0].device, torch.float64)}):
         found = torch._foreach_norm(tensors)
     else:
-        found = tuple(torch.linalg.vector_norm(tensor, dtype=torch.float32) for tensor in tensors)
+        found = tuple(norm(tensor) for tensor in tensors)
     home = tensors[0].device
     return torch.stack([value.to(home, torch.float32, non_blocking=True) for value in found])

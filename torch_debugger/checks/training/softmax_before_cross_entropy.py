@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import math
 import re
 from collections.abc import Iterable
@@ -53,7 +54,7 @@ class SoftmaxBeforeCrossEntropy(Check):
 
     def _judge(self, graph: LossGraph, softmax: GraphNode, state: RunState) -> Finding:
         module = _softmax_module(graph, state)
-        what = f"`{module.path}` (Softmax)" if module else "a softmax in the model"
+        what = f"`{module.path}` (Softmax)" if module else _call(softmax)
         classes = softmax.shape[int(_dim(softmax))] if softmax.shape else 0
         loss = f" at {graph.place.file}:{graph.place.line}" if graph.place.file else ""
         return self.finding(
@@ -69,7 +70,7 @@ class SoftmaxBeforeCrossEntropy(Check):
                 f"cannot fall below {_floor(classes):.2f}."
             ),
             fix=f"Remove {what} and pass the raw scores to the loss; take softmax only to show probabilities.",
-            where=_where(graph, module, state),
+            where=_where(graph, softmax, module, state),
             first_step=graph.step,
             last_step=max(graph.step, state.step),
             evidence={
@@ -79,8 +80,13 @@ class SoftmaxBeforeCrossEntropy(Check):
                 "lowest_loss": _floor(classes),
                 "loss": graph.loss,
             },
-            edit=_edit(module),
+            edit=_edit(softmax, module),
         )
+
+
+def _call(softmax: GraphNode) -> str:
+    place = softmax.place
+    return f"the softmax at {place.file}:{place.line}" if place and place.file else "a softmax in the model"
 
 
 def _double_softmax(graph: LossGraph) -> GraphNode | None:
@@ -110,18 +116,61 @@ def _softmax_module(graph: LossGraph, state: RunState) -> ModuleFact | None:
     return found[-1] if found else None
 
 
-def _where(graph: LossGraph, module: ModuleFact | None, state: RunState) -> Place:
+def _where(graph: LossGraph, softmax: GraphNode, module: ModuleFact | None, state: RunState) -> Place:
     if module is not None:
         return Place(module.place.file, module.place.line, module.path, module.place.code)
     model = model_behind(graph, state)
+    if softmax.place is not None:
+        return Place(softmax.place.file, softmax.place.line, model.root if model else None, softmax.place.code)
     if model is not None and model.forward.file:
         return Place(model.forward.file, model.forward.line, model.root, model.forward.code)
     return graph.place
 
 
-def _edit(module: ModuleFact | None) -> Edit | None:
-    place = module.place if module else Place()
+def _edit(softmax: GraphNode, module: ModuleFact | None) -> Edit | None:
+    """Softmax() becomes Identity(); `softmax(scores, dim=1)` becomes `scores`."""
+    place = module.place if module else softmax.place or Place()
     if place.file is None or place.line is None or not place.code:
         return None
-    after, count = re.subn(r"\bSoftmax\([^()]*\)", "Identity()", place.code)
+    if module is not None:
+        after, count = re.subn(r"\bSoftmax\([^()]*\)", "Identity()", place.code)
+    else:
+        after, count = _without_call(place.code)
     return Edit(place.file, place.line, place.code, after) if count == 1 else None
+
+
+def _without_call(code: str) -> tuple[str, int]:
+    """The line with its one softmax call replaced by the call's argument, and how many there were."""
+    try:
+        tree = ast.parse(code)
+    except SyntaxError:
+        return code, 0
+    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and _is_softmax(node.func)]
+    after = code
+    for call in calls:
+        text = ast.get_source_segment(code, call)
+        method = isinstance(call.func, ast.Attribute) and not _is_namespace(call.func.value)
+        kept = (
+            call.func.value if method and isinstance(call.func, ast.Attribute) else next(iter(call.args), None)
+        )
+        inside = ast.get_source_segment(code, kept) if kept is not None else None
+        if text is None or inside is None:
+            return code, 0
+        after = after.replace(text, inside, 1)
+    return after, len(calls)
+
+
+def _is_softmax(function: ast.expr) -> bool:
+    return (function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")) == "softmax"
+
+
+def _is_namespace(value: ast.expr) -> bool:
+    """torch.softmax, F.softmax, nn.functional.softmax; not x.softmax"""
+    return ast.unparse(value) in (
+        "torch",
+        "F",
+        "nn.functional",
+        "torch.nn.functional",
+        "functional",
+        "torch.special",
+    )

@@ -1,0 +1,90 @@
+"""Runs many scripts under the debugger, each in a fork of one process that has only imported torch.
+
+    python -m tests.zoo.runner RESULTS SCRIPT...
+
+Importing torch costs seconds; a fork costs milliseconds. No op runs before the fork (a fork after
+multi-threaded ops can hang), so the forks start as fresh as an interpreter that imported torch.
+Each result is the run's JSON, with the script's output beside it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+TIMEOUT_S = 90.0
+FRESH = "# needs a fresh interpreter"  # a script with this line is run by the real command instead
+
+
+def result_name(script: Path) -> str:
+    return "_".join(script.resolve().parts[-4:]).replace(".py", "")
+
+
+def run_all(scripts: list[Path], results: Path, at_once: int) -> None:
+    waiting, running = list(scripts), {}
+    while waiting or running:
+        while waiting and len(running) < at_once:
+            script = waiting.pop(0)
+            running[_fork(script, results)] = (script, time.monotonic() + TIMEOUT_S)
+        _reap(running, results)
+        time.sleep(0.01)
+
+
+def _reap(running: dict[int, tuple[Path, float]], results: Path) -> None:
+    for pid, (script, deadline) in list(running.items()):
+        ended, status = os.waitpid(pid, os.WNOHANG)
+        if ended:
+            del running[pid]
+            if status:
+                (results / f"{result_name(script)}.failed").write_text(f"the runner's fork ended with {status}")
+        elif time.monotonic() > deadline:
+            os.kill(pid, signal.SIGKILL)
+            os.waitpid(pid, 0)
+            del running[pid]
+            (results / f"{result_name(script)}.failed").write_text(f"no end after {TIMEOUT_S} s")
+
+
+def _fork(script: Path, results: Path) -> int:
+    pid = os.fork()
+    if pid:
+        return pid
+    try:
+        _be_the_script(script, results)
+        os._exit(0)
+    except BaseException as error:  # the fork must never return into the runner's loop
+        (results / f"{result_name(script)}.failed").write_text(f"{type(error).__name__}: {error}")
+        os._exit(1)
+
+
+def _be_the_script(script: Path, results: Path) -> None:
+    output = os.open(results / f"{result_name(script)}.out", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+    os.dup2(output, 1)
+    os.dup2(output, 2)
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    with tempfile.TemporaryDirectory() as folder:
+        os.chdir(folder)
+        torch.set_num_threads(1)
+        result, code = run_in_process(str(script), (), Settings())
+        plain = to_json(result) | {"exit_code": code}
+        sys.stdout.flush()
+        sys.stderr.flush()
+        (results / f"{result_name(script)}.json").write_text(json.dumps(plain))
+        os.chdir("/")
+
+
+if __name__ == "__main__":
+    import torch
+
+    import torch_debugger.plumbing  # noqa: F401  imported once for all forks
+    from torch_debugger.checks.catalog import catalog
+    from torch_debugger.cli.in_process import run_in_process
+    from torch_debugger.report.json_form import to_json
+    from torch_debugger.settings import Settings
+
+    catalog()
+    run_all([Path(name) for name in sys.argv[2:]], Path(sys.argv[1]), at_once=os.cpu_count() or 1)
