@@ -84,6 +84,15 @@ def test_order_is_kept_across_forms_and_batches(tmp_path: Path) -> None:
     assert faces(read(tmp_path)) == faces(records)
 
 
+def test_events_of_one_length_with_other_tags_are_told_apart(tmp_path: Path) -> None:
+    tags = [(f"loss/{letter}", "lr/0") for letter in "abcdefghijkl"] + [("lr/0", "loss/a")]
+    records = [scalars(step, *tags[step % len(tags)]) for step in range(100)]
+
+    write(tmp_path, records)
+
+    assert faces(read(tmp_path)) == faces(records)
+
+
 def test_a_number_too_large_for_float32_stays_finite(tmp_path: Path) -> None:
     write(tmp_path, [Scalars(1, 0.0, {"loss": 1e300, "low": -1e300, "inf": float("inf")})])
 

@@ -10,6 +10,7 @@ import numpy as np
 import tensorboardX
 from tensorboard.compat.proto.event_pb2 import Event
 from tensorboard.compat.proto.summary_pb2 import Summary
+from tensorboard.plugins.scalar.summary_v2 import scalar_pb
 from tensorboard.summary.writer.event_file_writer import EventFileWriter
 from tensorboard.util import tensor_util
 
@@ -92,6 +93,15 @@ def test_scalars_of_tensorboardx_in_the_same_folder_are_read(tmp_path: Path) -> 
     assert Scalars(7, 3.0, {"user/accuracy": 0.5}) in records
     assert scalars(1, "loss") in records
     assert len(records) == 2
+
+
+def test_scalars_in_the_newer_tensor_form_are_read(tmp_path: Path) -> None:
+    theirs = EventFileWriter(str(tmp_path))
+    for step, value in enumerate([0.0, 0.5, float("inf")]):
+        theirs.add_event(Event(step=step, wall_time=9.0, summary=scalar_pb("accuracy", value)))
+    theirs.close()
+
+    assert read(tmp_path) == [Scalars(s, 9.0, {"accuracy": v}) for s, v in enumerate([0.0, 0.5, float("inf")])]
 
 
 def test_scalars_of_tensorboard_itself_are_read(tmp_path: Path) -> None:

@@ -46,9 +46,11 @@ class Decoder:
             parts = message(value)
             tag = parts[numbered.VALUE_TAG].decode()
             if numbered.VALUE_SIMPLE in parts:
-                scalars[tag] = struct.unpack("<f", parts[numbered.VALUE_SIMPLE])[0]
-            else:
+                scalars[tag] = _single(parts[numbered.VALUE_SIMPLE])
+            elif tag.startswith((numbered.ROWS_TAG, numbered.RECORD_TAG)):
                 others += self._from_tensor(step, tag, parts)
+            elif number := _scalar_tensor(parts):
+                scalars[tag] = _single(number)
         if scalars or not event[numbered.EVENT_SUMMARY]:
             time = struct.unpack("<d", event.get(numbered.EVENT_TIME, bytes(8)))[0]
             return [Scalars(step, time, scalars), *others]
@@ -57,12 +59,10 @@ class Decoder:
     def _from_tensor(self, step: int, tag: str, parts: dict[int, Any]) -> list[Record]:
         if tag.startswith(numbered.ROWS_TAG):
             return [self._rows(step, tag, parts)]
-        if tag.startswith(numbered.RECORD_TAG):
-            tensor = message(parts[numbered.VALUE_TENSOR])
-            plain = json.loads(tensor[numbered.TENSOR_STRINGS])
-            record = from_plain(tag.removeprefix(numbered.RECORD_TAG), plain)
-            return [] if record is None else [record]
-        return []
+        tensor = message(parts[numbered.VALUE_TENSOR])
+        plain = json.loads(tensor[numbered.TENSOR_STRINGS])
+        record = from_plain(tag.removeprefix(numbered.RECORD_TAG), plain)
+        return [] if record is None else [record]
 
     def _rows(self, step: int, tag: str, parts: dict[int, Any]) -> TensorRows:
         if numbered.VALUE_METADATA in parts:
@@ -70,6 +70,19 @@ class Decoder:
         tensor = message(parts[numbered.VALUE_TENSOR])
         content = np.frombuffer(tensor[numbered.TENSOR_CONTENT], "<f4").astype(np.float32, copy=False)
         return TensorRows(step, self._tables[tag], content.reshape(_shape(tensor[numbered.TENSOR_SHAPE])))
+
+
+def _single(number: bytes) -> float:
+    value: float = struct.unpack("<f", number)[0]
+    return value
+
+
+def _scalar_tensor(parts: dict[int, Any]) -> bytes | None:
+    """The four bytes of a scalar in the newer form, a float tensor without dimensions."""
+    tensor = message(parts.get(numbered.VALUE_TENSOR, b""))
+    if tensor.get(numbered.TENSOR_TYPE) != numbered.FLOAT or tensor.get(numbered.TENSOR_SHAPE):
+        return None
+    return tensor.get(numbered.TENSOR_CONTENT) or tensor.get(numbered.TENSOR_FLOATS)
 
 
 def _table(metadata: bytes) -> Table:

@@ -15,10 +15,10 @@ SUMMARY_VALUE = 1
 VALUE_TAG, VALUE_SIMPLE, VALUE_TENSOR, VALUE_METADATA = 1, 2, 8, 9
 METADATA_PLUGIN, METADATA_CLASS = 1, 4
 PLUGIN_NAME, PLUGIN_CONTENT = 1, 2
-TENSOR_TYPE, TENSOR_SHAPE, TENSOR_CONTENT, TENSOR_STRINGS = 1, 2, 4, 8
+TENSOR_TYPE, TENSOR_SHAPE, TENSOR_CONTENT, TENSOR_FLOATS, TENSOR_STRINGS = 1, 2, 4, 5, 8
 SHAPE_DIMENSION, DIMENSION_SIZE = 2, 1
 
-_FLOAT, _STRING = 1, 7  # DataType in types.proto
+FLOAT, STRING = 1, 7  # DataType in types.proto
 _CLASS_TENSOR = 2  # DataClass in summary.proto
 
 
@@ -51,11 +51,11 @@ def plugin_metadata(content: bytes = b"") -> bytes:
 
 
 def float_tensor(shape: tuple[int, ...], content: bytes) -> bytes:
-    return number_field(TENSOR_TYPE, _FLOAT) + _shape(shape) + bytes_field(TENSOR_CONTENT, content)
+    return number_field(TENSOR_TYPE, FLOAT) + _shape(shape) + bytes_field(TENSOR_CONTENT, content)
 
 
 def string_tensor(text: bytes) -> bytes:
-    return number_field(TENSOR_TYPE, _STRING) + _shape(()) + bytes_field(TENSOR_STRINGS, text)
+    return number_field(TENSOR_TYPE, STRING) + _shape(()) + bytes_field(TENSOR_STRINGS, text)
 
 
 def _shape(shape: tuple[int, ...]) -> bytes:

@@ -4,25 +4,33 @@ from __future__ import annotations
 
 import re
 import struct
+from collections import defaultdict
 
 from torch_debugger.records import Scalars
 from torch_debugger.runlog.events import EVENT_STEP, EVENT_SUMMARY, EVENT_TIME, scalar_value
 from torch_debugger.runlog.wire import BYTES, FIXED64, VARINT, key, read_varint, signed, varint
 
+_MOST_ALIKE = 8  # layouts of one length that are worth a try
+
 
 class Layouts:
-    """The layout last met for each length of event. An event that differs from it in anything but time,
-    step and values is not recognised."""
+    """The layouts met so far, by the length of their events. An event that differs from all of them in
+    anything but time, step and values is not recognised."""
 
     def __init__(self) -> None:
-        self._by_length: dict[int, _Layout] = {}
+        self._by_length: defaultdict[int, list[_Layout]] = defaultdict(list)
 
     def read(self, event: bytes) -> Scalars | None:
-        layout = self._by_length.get(len(event))
-        return layout.read(event) if layout else None
+        for layout in self._by_length.get(len(event), ()):
+            scalars = layout.read(event)
+            if scalars is not None:
+                return scalars
+        return None
 
     def learn(self, event: bytes, scalars: Scalars) -> None:
-        self._by_length[len(event)] = _Layout(tuple(scalars.values))
+        alike = self._by_length[len(event)]
+        if len(alike) < _MOST_ALIKE:
+            alike.append(_Layout(tuple(scalars.values)))
 
 
 class _Layout:
