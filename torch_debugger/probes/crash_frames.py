@@ -8,7 +8,7 @@ import linecache
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from types import FrameType, TracebackType
+from types import CodeType, FrameType, FunctionType, TracebackType
 from typing import Any
 
 import torch
@@ -42,15 +42,25 @@ class Seen:
     def user(self) -> bool:
         return is_user_file(self.file)
 
-    def first_argument(self) -> Any:
-        """What the frame was called on: `self`, under whatever name it goes."""
-        code = self.frame.f_code
-        return self.frame.f_locals.get(code.co_varnames[0]) if code.co_argcount else None
-
     def module(self) -> nn.Module | None:
-        held = self.first_argument()
+        """The module whose method this is: the first argument, under whatever name it goes."""
+        code = self.frame.f_code
+        held: Any = self.frame.f_locals.get(code.co_varnames[0]) if code.co_argcount else None
         # type() and not isinstance: a proxy of the user's may run code when asked for its class
-        return held if issubclass(type(held), nn.Module) else None
+        if not issubclass(type(held), nn.Module):
+            return None
+        return held if code.co_varnames[0] == "self" or _is_method(code, held) else None
+
+
+def _is_method(code: CodeType, module: nn.Module) -> bool:
+    """A function that merely takes a module first, as in train(model, loader), is none of its methods."""
+    for names in (vars(module), *(vars(cls) for cls in type(module).__mro__)):
+        function = names.get(code.co_name)
+        while function is not None:
+            if getattr(function, "__code__", None) is code:
+                return True
+            function = vars(function).get("__wrapped__") if isinstance(function, FunctionType) else None
+    return False
 
 
 def is_ours(file: str) -> bool:

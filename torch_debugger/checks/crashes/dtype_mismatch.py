@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-from torch_debugger.checks.base import Check
-from torch_debugger.checks.explainers.blame import first_of
+from torch_debugger.checks.explainers.crash_check import CrashCheck
 from torch_debugger.checks.explainers.layer_dtypes import explain_layer_dtypes
 from torch_debugger.checks.explainers.loss_dtypes import explain_loss_dtypes
 from torch_debugger.checks.explainers.operand_dtypes import explain_operand_dtypes
-from torch_debugger.checks.state import RunState
-from torch_debugger.records import CrashFact, Finding, Record
-
-_EXPLAINERS = (explain_layer_dtypes, explain_loss_dtypes, explain_operand_dtypes)
 
 
-class DtypeMismatch(Check):
+class DtypeMismatch(CrashCheck):
     """A layer, loss or operator was given a tensor of the wrong dtype.
 
     Symptom:
@@ -35,22 +28,8 @@ class DtypeMismatch(Check):
     id = "TD902"
     name = "dtype-mismatch"
     title = "a tensor has the wrong dtype"
-    reads = (CrashFact,)
-
-    def see(self, record: Record, state: RunState) -> Iterable[Finding]:
-        if not isinstance(record, CrashFact):
-            return
-        blame = first_of(explain(record) for explain in _EXPLAINERS)
-        if blame is not None:
-            yield self.finding(
-                severity="error",
-                confidence=blame.confidence,
-                message=blame.message,
-                why=blame.why,
-                fix=blame.fix,
-                where=blame.where,
-                first_step=record.step,
-                last_step=record.step,
-                evidence=blame.evidence,
-                edit=blame.edit,
-            )
+    explainers = (
+        explain_layer_dtypes,
+        explain_loss_dtypes,
+        explain_operand_dtypes,
+    )

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-from torch_debugger.checks.base import Check
-from torch_debugger.checks.explainers.blame import first_of
 from torch_debugger.checks.explainers.conv_shapes import explain_conv
+from torch_debugger.checks.explainers.crash_check import CrashCheck
 from torch_debugger.checks.explainers.elementwise_shapes import explain_elementwise
 from torch_debugger.checks.explainers.join_shapes import explain_join
 from torch_debugger.checks.explainers.linear_shapes import explain_linear
@@ -15,16 +12,9 @@ from torch_debugger.checks.explainers.norm_shapes import explain_norm
 from torch_debugger.checks.explainers.product_shapes import explain_product
 from torch_debugger.checks.explainers.sequence_shapes import explain_sequence
 from torch_debugger.checks.explainers.view_shapes import explain_view
-from torch_debugger.checks.state import RunState
-from torch_debugger.records import CrashFact, Finding, Record
-
-_EXPLAINERS = (
-    explain_linear, explain_conv, explain_norm, explain_sequence, explain_loss_shapes, explain_product,
-    explain_elementwise, explain_join, explain_view,
-)  # fmt: skip
 
 
-class ShapeMismatch(Check):
+class ShapeMismatch(CrashCheck):
     """Two shapes met that do not fit each other.
 
     Symptom:
@@ -46,22 +36,14 @@ class ShapeMismatch(Check):
     id = "TD901"
     name = "shape-mismatch"
     title = "two shapes met that do not fit each other"
-    reads = (CrashFact,)
-
-    def see(self, record: Record, state: RunState) -> Iterable[Finding]:
-        if not isinstance(record, CrashFact):
-            return
-        blame = first_of(explain(record) for explain in _EXPLAINERS)
-        if blame is not None:
-            yield self.finding(
-                severity="error",
-                confidence=blame.confidence,
-                message=blame.message,
-                why=blame.why,
-                fix=blame.fix,
-                where=blame.where,
-                first_step=record.step,
-                last_step=record.step,
-                evidence=blame.evidence,
-                edit=blame.edit,
-            )
+    explainers = (
+        explain_linear,
+        explain_conv,
+        explain_norm,
+        explain_sequence,
+        explain_loss_shapes,
+        explain_product,
+        explain_elementwise,
+        explain_join,
+        explain_view,
+    )

@@ -43,7 +43,7 @@ def explain_conv(crash: CrashFact) -> Blame | None:
 def _other_channels(crash: CrashFact, layer: LayerFact, shape: tuple[int, ...], got: int) -> Blame:
     setting = Setting(layer, "in_channels", 0, got)
     return Blame(
-        message=f"{layer_name(layer)} got {got} channels but was built for {setting.built_for}: "
+        message=f"{layer_name(layer)} got {got} channels but was built for {setting.built_for}"
         f"{setting.built_text()}.",
         why=f"{_WHY}; the input has shape {shape_text(shape)}.",
         fix=setting.fix(origin_text(crash, got, " channels")),

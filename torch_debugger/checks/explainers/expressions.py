@@ -30,8 +30,9 @@ class Line:
         yield from _inside_out(self._tree) if self._tree else ()
 
     def source(self, node: ast.expr) -> str:
-        """The expression as written; one that spans lines is put on one."""
-        return " ".join((ast.get_source_segment(self.text, node) or ast.unparse(node)).split())
+        """The expression as written; one that spans several lines is put on one."""
+        text = ast.get_source_segment(self.text, node)
+        return text if text is not None and "\n" not in text else ast.unparse(node)
 
     def tensor(self, node: ast.expr) -> LocalTensor | None:
         """What is known of an expression's tensor: a name, an entry, or a plain method of one."""

@@ -13,7 +13,8 @@ _WHY = "A layer computes in the dtype of its weights and does not convert its in
 
 def explain_layer_dtypes(crash: CrashFact) -> Blame | None:
     layer = crash.layer
-    if layer is None or crash.kind not in ("RuntimeError", "ValueError"):
+    # Under autocast a half input next to float32 weights is right: the error itself must speak of types.
+    if layer is None or "type" not in crash.message or crash.kind not in ("RuntimeError", "ValueError"):
         return None
     weights = next((weight.dtype for weight in layer.parameters if is_floating(weight.dtype)), None)
     if weights is None or not layer.inputs:
@@ -45,25 +46,27 @@ def _odd_input(crash: CrashFact, layer: LayerFact, odd: LocalTensor, weights: st
 
 def _convert(crash: CrashFact, layer: LayerFact, odd: LocalTensor, cast: str) -> Change:
     """At the call of the whole model if the tensor came in there as it is, else at the layer's own."""
-    position = layer.inputs.index(odd)
     several = [tensor.name for tensor in layer.inputs if tensor.dtype == odd.dtype]
-    for frame, inner in zip(crash.frames, crash.frames[1:], strict=False):
-        given = {tensor.name: tensor.dtype for tensor in inner.tensors}
-        if (
-            frame.user
-            and inner.module is not None
-            and not inner.user
-            and position == 0
-            and (len(several) == 1 or inner.module != layer.path)
-        ):
-            if given.get("args[0]") != odd.dtype:
-                break
-            place = Place(frame.file, frame.line, layer.path, frame.code)
-            return change_argument(place, inner.module.rpartition(".")[2], f"{{}}{cast}")
+    if (model := _model_call(crash, layer, odd.dtype)) is not None:
+        place, name = model
+        return change_argument(place, name, f"{{}}{cast}")
     if len(several) > 1:
         names = " and ".join([", ".join(several[:-1]), several[-1]])
         return Change(f"append `{cast}` to {names} at {place_text(layer.call)}", None, layer.call)
-    return change_argument(layer.call, callee(layer), f"{{}}{cast}", position)
+    return change_argument(layer.call, callee(layer), f"{{}}{cast}", layer.inputs.index(odd))
+
+
+def _model_call(crash: CrashFact, layer: LayerFact, dtype: str) -> tuple[Place, str] | None:
+    """The user's outermost call of a module, if that was already given a tensor of this dtype."""
+    if any(step.kind.startswith("Embedding") for step in crash.flow):
+        return None  # the model takes indices: converting those would break the embedding
+    for frame, inner in zip(crash.frames, crash.frames[1:], strict=False):
+        if frame.user and not inner.user and inner.module is not None:
+            given = {tensor.name: tensor.dtype for tensor in inner.tensors}
+            if inner.module == layer.path or given.get("args[0]") != dtype:
+                return None
+            return Place(frame.file, frame.line, layer.path, frame.code), inner.module.rpartition(".")[2]
+    return None
 
 
 def _odd_layer(layer: LayerFact, odd: LocalTensor, weights: str) -> Blame:

@@ -39,7 +39,7 @@ def _other_size(crash: CrashFact, layer: LayerFact, shape: tuple[int, ...]) -> B
     setting = Setting(layer, "in_features", 0, shape[-1])
     return Blame(
         message=f"{layer_name(layer)} got {shape[-1]} features per sample but was built for "
-        f"{setting.built_for}: {setting.built_text()}.",
+        f"{setting.built_for}{setting.built_text()}.",
         why=f"{_WHY}; the input has shape {shape_text(shape)}.",
         fix=setting.fix(origin_text(crash, shape[-1])),
         where=target_place(layer),

@@ -70,7 +70,7 @@ def _other_size(
         return None
     where = "dimension 1" if dimension == 1 else "the last dimension"
     return Blame(
-        message=f"{layer_name(layer)} got {setting.got} {unit} but was built for {setting.built_for}: "
+        message=f"{layer_name(layer)} got {setting.got} {unit} but was built for {setting.built_for}"
         f"{setting.built_text()}.",
         why=f"{layer.kind} keeps one weight for each of the {unit} in {where} of its input; "
         f"the input has shape {shape_text(shape)}.",

@@ -51,7 +51,8 @@ def _strict(crash: CrashFact, line: Line, node: ast.expr) -> Blame | None:
     name, operands = called(node)
     position, wanted = _STRICT.get(name, (0, ""))
     tensor = line.tensor(operands[position]) if wanted and len(operands) > position else None
-    if tensor is None or _accepts(wanted, tensor.dtype):
+    converts = isinstance(node, ast.Call) and any(word.arg == "dtype" for word in node.keywords)
+    if tensor is None or converts or _accepts(wanted, tensor.dtype):
         return None
     message = f"wants {wanted}, but `{tensor.name}` is {tensor.dtype}"
     return _blame(crash, line.source(node), tensor, _WANTED[wanted], message, f"{name} takes {wanted} here.")
@@ -60,7 +61,7 @@ def _strict(crash: CrashFact, line: Line, node: ast.expr) -> Blame | None:
 def _accepts(wanted: str, dtype: str) -> bool:
     if wanted == _INDEX:
         return dtype in ("int64", "int32")
-    return dtype == "bool" if wanted == _MASK else is_floating(dtype) or dtype.startswith("complex")
+    return dtype in ("bool", "uint8") if wanted == _MASK else is_floating(dtype) or dtype.startswith("complex")
 
 
 def _index(crash: CrashFact, line: Line, node: ast.expr) -> Blame | None:

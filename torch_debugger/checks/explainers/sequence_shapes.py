@@ -32,10 +32,10 @@ def explain_sequence(crash: CrashFact) -> Blame | None:
     if setting.got == setting.built_for:
         return None
     heads = int(layer.settings.get("num_heads", 1))
-    uneven = f", and a number of heads that divides {setting.got}" if setting.got % heads else ""
+    uneven = f", with a number of heads that divides {setting.got}" if setting.got % heads else ""
     return Blame(
         message=f"{layer_name(layer)} got {setting.got} features per element of the sequence but was built for "
-        f"{setting.built_for}: {setting.built_text()}.",
+        f"{setting.built_for}{setting.built_text()}.",
         why=f"{why}; the {what} has shape {shape_text(shape)}.",
         fix=setting.fix(uneven + origin_text(crash, setting.got)),
         where=target_place(layer),

@@ -42,11 +42,11 @@ class Setting:
         return literal[0] if len({item.call for item in literal}) == 1 else None
 
     def built_text(self) -> str:
-        """`nn.Linear(100, 10)` at net.py:14, as much of it as is known"""
+        """: `nn.Linear(100, 10)` at net.py:14 (or as much of it as is known)"""
         argument, place = self.argument(), self.layer.place
         if not place.file:
-            return f"called at {place_text(self.layer.call)}"
-        return f"`{argument.call}` at {place_text(place)}" if argument else f"built at {place_text(place)}"
+            return f" (called at {place_text(self.layer.call)})"
+        return f": `{argument.call}` at {place_text(place)}" if argument else f" at {place_text(place)}"
 
     def fix(self, reason: str) -> str:
         argument = self.argument()
