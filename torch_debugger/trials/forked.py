@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import faulthandler
 import gc
 import logging
 import os
 import signal
+import sys
+import tempfile
 import time
 import warnings
 from collections.abc import Callable
@@ -107,8 +110,11 @@ def _touch_nothing_outside() -> None:
     nowhere = os.open(os.devnull, os.O_RDWR)
     for number in (0, 1, 2):
         os.dup2(nowhere, number)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (64, 64))  # some: tempfile tries its folder with 4 bytes
+    sys.stdout = sys.stderr = os.fdopen(nowhere, "w", closefd=False)  # theirs may go elsewhere than to 1 and 2
+    tempfile.tempdir = os.devnull  # or tempfile would try folders by writing there
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    faulthandler.disable()
     logging.disable(logging.CRITICAL)
     gc.disable()  # a finalizer of the user's object must not run twice
     os.nice(10)

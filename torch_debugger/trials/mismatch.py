@@ -14,23 +14,22 @@ from torch import nn
 from torch_debugger.anatomy.sources import place_at
 from torch_debugger.records import LocalTensor, Rehearsal
 from torch_debugger.trials.origin import FrameLine, is_proven
-from torch_debugger.trials.pretence import DeviceMismatch
+from torch_debugger.trials.pretence import DeviceMismatchError
 
 _MOST_TENSORS = 12
 
 
 def describe(
-    mismatch: DeviceMismatch,
+    mismatch: DeviceMismatchError,
     model: nn.Module,
     left_behind: dict[int, FrameLine],
     accelerated: Callable[[torch.Tensor], bool],
     draft: Rehearsal,
 ) -> Rehearsal:
     """The draft filled in; its outcome stays `failed` where the mismatch is not proven."""
-    frame, made_at = mismatch.frame, mismatch.made_at
-    if frame is None or made_at is None:
+    frame, used_at, made_at = mismatch.frame, mismatch.used_at, mismatch.made_at
+    if frame is None or used_at is None or made_at is None:
         return dataclasses.replace(draft, error="two devices met, but not by a line that can be named")
-    used_at = (frame.f_code.co_filename, frame.f_lineno)
     if made_at not in left_behind.values() and not is_proven(made_at, used_at):
         return dataclasses.replace(draft, error="two devices met, but the script may move that tensor")
     module = _module_path(frame, model, draft.root)

@@ -21,6 +21,7 @@ _MOVES = frozenset({"to", "cuda", "xpu", "mps", "type", "type_as", "copy_", "dat
 _DEVICES = frozenset({"cuda", "xpu", "mps", "device", "type_as", "accelerator", "is_cuda", "gpu", "use_cuda"})
 _DEFAULTS = frozenset({"set_default_device", "set_default_tensor_type"})
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
+_Assignment = ast.Assign | ast.AnnAssign | ast.AugAssign
 
 
 def is_proven(made_at: FrameLine, used_at: FrameLine) -> bool:
@@ -46,8 +47,7 @@ def left_behind(root: nn.Module) -> dict[int, FrameLine]:
         for name, value in vars(module).items():
             items = value if isinstance(value, (tuple, list)) else (value,)
             tensors = [item for item in items if isinstance(item, torch.Tensor)]
-            lines = (_constructor_line(cls, name) for cls in type(module).__mro__ if tensors)
-            line = next(filter(None, lines), None)
+            line = _constructor_line(type(module), name) if tensors else None
             found |= {id(tensor): line for tensor in tensors if line}
     return found
 
@@ -66,15 +66,26 @@ def sets_default_device(tree: ast.Module) -> bool:
 
 
 def _constructor_line(cls: type, attribute: str) -> FrameLine | None:
-    source = class_source(cls)
-    tree = tree_of(source[0]) if source else None
-    if source is None or tree is None or sets_default_device(tree):
-        return None
-    assigned = [node for node in _assignments(tree) if attribute in _attribute_targets(node)]
-    inside = [node for node in _constructor(source[1]) if node in assigned]
-    if len(assigned) != 1 or not inside or _mentions(assigned[0], _DEVICES | _MOVES):
-        return None
-    return None if _calls_a_mover(assigned[0], tree) else (source[0], assigned[0].lineno)
+    """The line of an `__init__` that alone sets this attribute; None where others do, or a device is named."""
+    family = {each.__name__ for each in cls.__mro__}
+    for source in filter(None, map(class_source, cls.__mro__)):
+        file, tree = source[0], tree_of(source[0])
+        if tree is None or sets_default_device(tree):
+            return None
+        assigned = [
+            node for node in _outside_other_classes(tree, family) if attribute in _attribute_targets(node)
+        ]
+        inside = [node for node in _constructor(source[1]) if node in assigned]
+        if inside:
+            moves = _mentions(assigned[0], _DEVICES | _MOVES) or _calls_a_mover(assigned[0], tree)
+            return None if moves or len(assigned) > 1 else (file, assigned[0].lineno)
+    return None
+
+
+def _outside_other_classes(tree: ast.Module, family: set[str]) -> list[_Assignment]:
+    others = [node for node in ast.walk(tree) if isinstance(node, ast.ClassDef) and node.name not in family]
+    theirs = {id(node) for other in others for node in ast.walk(other)}
+    return [node for node in _assignments(tree) if id(node) not in theirs]
 
 
 def _constructor(cls: ast.ClassDef) -> Iterator[ast.AST]:
@@ -103,9 +114,9 @@ def _other_assignments(tree: ast.Module, line: int, names: set[str]) -> Iterator
             yield node
 
 
-def _assignments(scope: ast.AST) -> Iterator[ast.Assign | ast.AnnAssign | ast.AugAssign]:
+def _assignments(scope: ast.AST) -> Iterator[_Assignment]:
     for node in ast.walk(scope):
-        if isinstance(node, (ast.Assign, ast.AnnAssign, ast.AugAssign)):
+        if isinstance(node, _Assignment):
             yield node
 
 

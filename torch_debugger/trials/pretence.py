@@ -28,17 +28,18 @@ _TORCH_FOLDER = os.path.dirname(torch.__file__) + os.sep
 _MISMATCH = ("at least two devices", "two different devices")
 
 
-class DeviceMismatch(BaseException):
-    """An operation of the model met tensors of two devices. No handler of the user's may catch it."""
+FrameLine = tuple[str, int]  # file, line
+
+
+class DeviceMismatchError(RuntimeError):
+    """An operation of the model met tensors of two devices: a RuntimeError, as it would be for real."""
 
     def __init__(self, odd: torch.Tensor | None, made_at: FrameLine | None, frame: FrameType | None) -> None:
         super().__init__("tensors of two devices met")
         self.odd = odd
         self.made_at = made_at
         self.frame = frame
-
-
-FrameLine = tuple[str, int]  # file, line
+        self.used_at = line_of(frame)  # now: while the error travels, the frame moves on
 
 
 class Pretence(TorchFunctionMode):
@@ -145,16 +146,16 @@ class Pretence(TorchFunctionMode):
                 source = next((self._made[id(item)] for item in given if id(item) in self._made), None)
                 line = source[1] if source else None
             else:
-                line = _user_line()
+                line = line_of(user_frame())
             if line is not None and not (isinstance(tensor, FakeTensor) and self.accelerated(tensor)):
                 self._made[id(tensor)] = (tensor, line)
 
-    def _mismatch(self, given: list[torch.Tensor]) -> DeviceMismatch:
+    def _mismatch(self, given: list[torch.Tensor]) -> DeviceMismatchError:
         # A CPU tensor without dimensions may meet any device.
         left = (item for item in given if not self.accelerated(item) and item.dim() > 0)
         odd = next(left, None)
         made = self._made.get(id(odd))
-        return DeviceMismatch(odd, made[1] if made else None, user_frame())
+        return DeviceMismatchError(odd, made[1] if made else None, user_frame())
 
 
 def _available_as_seen() -> bool:
@@ -182,6 +183,5 @@ def _frames() -> Iterator[FrameType]:
         frame = frame.f_back
 
 
-def _user_line() -> FrameLine | None:
-    frame = user_frame()
+def line_of(frame: FrameType | None) -> FrameLine | None:
     return (frame.f_code.co_filename, frame.f_lineno) if frame else None

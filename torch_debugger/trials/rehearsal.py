@@ -111,7 +111,7 @@ def _rehearse_here(root: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any
 def _forward(model: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], draft: Rehearsal) -> Rehearsal:
     # Imported in the fork alone: fake tensors bring modules that the training does not need.
     from torch_debugger.trials.mismatch import describe
-    from torch_debugger.trials.pretence import DeviceMismatch, Pretence
+    from torch_debugger.trials.pretence import DeviceMismatchError, Pretence
 
     stays = left_behind(model)
     pretence = Pretence(draft.device, stays)
@@ -119,7 +119,7 @@ def _forward(model: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], dr
     try:
         with torch.no_grad(), pretence:
             getattr(model, "_orig_mod", model)(*args, **kwargs)
-    except DeviceMismatch as mismatch:
+    except DeviceMismatchError as mismatch:
         return describe(mismatch, model, stays, pretence.accelerated, draft)
     return dataclasses.replace(draft, outcome="passed")
 
