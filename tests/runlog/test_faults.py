@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.runlog.logs import event_file, faces, read, rows, scalars, write
+from tests.runlog.logs import event_file, faces, read, rows, scalars, small_run, write
 from torch_debugger.errors import DebuggerError
 from torch_debugger.records import Notice, Record
 from torch_debugger.runlog import writer
@@ -35,6 +35,13 @@ class FullDisk(io.FileIO):
         taken = min(self.room, len(data))
         self.room -= taken
         return super().write(data[:taken])
+
+
+class SmallBites(io.FileIO):
+    """Takes a few bytes at a time, as a file may."""
+
+    def write(self, data: memoryview) -> int:  # type: ignore[override]
+        return super().write(data[:10])
 
 
 class HeldDisk(io.FileIO):
@@ -79,6 +86,16 @@ def test_a_full_disk_is_said_once_and_what_fitted_reads(tmp_path: Path) -> None:
     assert faces(got) == faces(records[: len(got)])
     assert 5 < len(got) < 30
     assert not log._queue  # nothing piles up
+
+
+def test_a_file_that_takes_few_bytes_at_a_time_gets_all(tmp_path: Path) -> None:
+    log = LogWriter(tmp_path, on_fault=print)
+    on(SmallBites(event_file(tmp_path), "a"), log)
+    for record in small_run():
+        log.add(record)
+    log.close()
+
+    assert faces(read(tmp_path)) == faces(small_run())
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="the device that is always full is Linux's")

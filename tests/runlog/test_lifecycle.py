@@ -114,8 +114,10 @@ def test_adding_from_several_threads_loses_nothing(tmp_path: Path) -> None:
 def use_in_fork(log: LogWriter) -> None:
     for step in range(100, 200):
         log.add(scalars(step, "of the fork"))
+    assert not log._queue  # what nobody will write must not pile up
     log.flush()
     log.close()
+    assert not log._closing
 
 
 @fork_only
