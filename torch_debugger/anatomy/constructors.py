@@ -12,7 +12,7 @@ from types import FrameType
 from torch import nn
 
 from torch_debugger.anatomy.containers import Built, assigned, call_name, dotted, elements
-from torch_debugger.anatomy.registrations import registrations
+from torch_debugger.anatomy.registrations import assignments, registrations
 from torch_debugger.anatomy.sources import class_source, is_user_file, place_at, tree_of
 from torch_debugger.records import Place
 
@@ -65,10 +65,11 @@ def _children(owner: nn.Module) -> list[tuple[str, nn.Module]]:
 
 def _children_built(owner: nn.Module, owner_built: Built | None) -> Iterator[tuple[str, Built]]:
     sources = [source for cls in type(owner).__mro__ if (source := class_source(cls)) is not None]
-    registered = [entry for file, statement in sources for entry in registrations(file, statement)]
+    registered = [registrations(file, statement) for file, statement in sources]
     contained = _contained(owner, owner_built, sources) if isinstance(owner, _CONTAINERS) else []
     for name, module in _children(owner):
-        found = _best([made for made in registered if _names(made.key, name)], module)
+        named = [made for entries in registered for made in (*entries.get(name, ()), *entries.get("", ()))]
+        found = _best([made for made in named if _names(made.key, name)], module)
         found = found or _element(contained, owner, name, module)
         if found is None and not sources:
             found = owner_built  # a layer that torch makes inside its own module
@@ -116,9 +117,11 @@ def _element(found: list[Built], owner: nn.Module, name: str, module: nn.Module)
 def _best(found: Sequence[Built], module: nn.Module) -> Built | None:
     """The expression that makes a module of this class with these settings; else the only one."""
     calls = [dataclasses.replace(item, node=_making(item, module)) for item in found]
+    if len(calls) < 2:
+        return calls[0] if calls else None
     made = [item for item in calls if call_name(item.node) == type(module).__name__]
     fitting = [item for item in made if _fits(item, module)]
-    return next(iter(fitting or made or calls), None)
+    return (fitting or made or calls)[0]
 
 
 def _making(built: Built, module: nn.Module) -> ast.expr:
@@ -126,8 +129,11 @@ def _making(built: Built, module: nn.Module) -> ast.expr:
     kind, node = type(module).__name__, built.node
     if isinstance(node, ast.Name) and (values := assigned(built.scope, node.id)):
         node = values[-1]
-    calls = [part for part in ast.walk(node) if isinstance(part, ast.Call) and call_name(part) == kind]
-    return calls[0] if calls else node
+    if call_name(node) == kind:
+        return node
+    return next(
+        (part for part in ast.walk(node) if isinstance(part, ast.Call) and call_name(part) == kind), node
+    )
 
 
 def _fits(built: Built, module: nn.Module) -> bool:
@@ -152,21 +158,10 @@ def _root_built(root: nn.Module, root_name: str, files: Iterable[str]) -> Built 
 
 
 def _named(file: str, tree: ast.Module, name: str) -> Iterator[Built]:
-    for scope in ast.walk(tree):
-        if isinstance(scope, ast.Module | ast.FunctionDef):
-            for node in _statements(scope):
-                for target in node.targets:
-                    if dotted(target) in (name, f"self.{name}"):
-                        yield Built(file, node.value, scope, None, dotted(target))
-
-
-def _statements(scope: ast.AST) -> Iterator[ast.Assign]:
-    """The assignments of a scope, not those of functions and classes inside it."""
-    for node in ast.iter_child_nodes(scope):
-        if isinstance(node, ast.Assign):
-            yield node
-        elif isinstance(node, ast.stmt) and not isinstance(node, ast.FunctionDef | ast.ClassDef):
-            yield from _statements(node)
+    for node, scope in assignments(tree):
+        for target in node.targets:
+            if dotted(target) in (name, f"self.{name}"):
+                yield Built(file, node.value, scope, None, dotted(target))
 
 
 def _only_construction(root: nn.Module, files: Iterable[str]) -> Built | None:
@@ -174,8 +169,6 @@ def _only_construction(root: nn.Module, files: Iterable[str]) -> Built | None:
     found: list[Built] = []
     for file in files:
         tree = tree_of(file)
-        for scope in ast.walk(tree) if tree else ():
-            if isinstance(scope, ast.Module | ast.FunctionDef):
-                values = (Built(file, node.value, scope, None, None) for node in _statements(scope))
-                found += [made for made in values if call_name(_making(made, root)) == type(root).__name__]
+        made = [Built(file, node.value, scope) for node, scope in assignments(tree)] if tree else []
+        found += [item for item in made if call_name(_making(item, root)) == type(root).__name__]
     return _best(found, root) if len(found) == 1 else None

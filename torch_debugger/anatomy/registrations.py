@@ -10,15 +10,31 @@ from torch_debugger.anatomy.containers import Built, dotted
 
 
 @functools.lru_cache(maxsize=1024)
-def registrations(file: str, statement: ast.ClassDef) -> tuple[Built, ...]:
-    """Everything the methods of a class give to attributes of `self`, each under its name as key."""
-    found: list[Built] = []
+def registrations(file: str, statement: ast.ClassDef) -> dict[str, list[Built]]:
+    """What the methods of a class give to attributes of `self`, by name; "" for names made in a loop."""
+    found: dict[str, list[Built]] = {}
     for method in statement.body:
         own = method.args.args[0].arg if isinstance(method, ast.FunctionDef) and method.args.args else None
         for node in ast.walk(method) if own else ():
             for key, value in _given(node, f"{own}"):
-                target = f"{own}.{key.value!s}" if isinstance(key, ast.Constant) else None
-                found.append(Built(file, value, method, statement, target, key))
+                name = str(key.value) if isinstance(key, ast.Constant) else ""
+                target = f"{own}.{name}" if name else None
+                found.setdefault(name, []).append(Built(file, value, method, statement, target, key))
+    return found
+
+
+@functools.lru_cache(maxsize=256)
+def assignments(tree: ast.Module) -> tuple[tuple[ast.Assign, ast.AST], ...]:
+    """Every plain assignment of a file, with the function or module whose names it sees."""
+    found: list[tuple[ast.Assign, ast.AST]] = []
+    waiting: list[tuple[ast.AST, ast.AST]] = [(tree, tree)]
+    while waiting:
+        node, scope = waiting.pop()
+        inside = node if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) else scope
+        for part in ("handlers", "cases", "finalbody", "orelse", "body"):
+            waiting += [(child, inside) for child in reversed(getattr(node, part, None) or ())]
+        if isinstance(node, ast.Assign):
+            found.append((node, scope))
     return tuple(found)
 
 
