@@ -139,6 +139,21 @@ def test_nothing_is_left_behind(script: dict[str, Any], capsys: pytest.CaptureFi
     assert capsys.readouterr() == ("", "")
 
 
+def test_probes_do_not_see_the_replay(script: dict[str, Any]) -> None:
+    error = crash_in(script, script["Net"]())
+    seen: list[str] = []
+    before = torch.nn.modules.module.register_module_forward_pre_hook(lambda module, _: seen.append("in"))
+    after = torch.nn.modules.module.register_module_forward_hook(lambda module, _, __: seen.append("out"))
+    try:
+        assert capture_crash(error, 0).flow
+        assert seen == []
+        nn.Identity()(torch.zeros(1))
+        assert seen == ["in", "out"]
+    finally:
+        before.remove()
+        after.remove()
+
+
 def test_the_batch_is_not_changed_by_the_replay(tmp_path: Path) -> None:
     source = (
         "import torch\nfrom torch import nn\nmodel = nn.Sequential(nn.ReLU(inplace=True), nn.Linear(3, 3))\n"

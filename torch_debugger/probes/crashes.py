@@ -28,8 +28,7 @@ Made = TypeVar("Made")
 def capture_crash(error: BaseException, step: int, roots: Mapping[int, str] | None = None) -> CrashFact:
     """What the exception's frames tell. Never raises: a part that cannot be had stays empty.
 
-    `roots` gives the user's names of root modules by id(). Probes must be off: the shape flow
-    comes from running the forward once more.
+    `roots` gives the user's names of root modules by id().
     """
     cause = _or(error, lambda: _first_leaf(error))
     frames: list[Seen] = _or([], lambda: walk_traceback(cause.__traceback__))

@@ -18,7 +18,11 @@ from typing import Any
 import numpy
 import torch
 from torch import nn
-from torch.nn.modules.module import register_module_forward_hook
+from torch.nn.modules.module import (
+    _global_forward_hooks,
+    _global_forward_pre_hooks,
+    register_module_forward_hook,
+)
 
 from torch_debugger.probes.crash_frames import Seen, describe, is_tensor
 from torch_debugger.records import FlowStep
@@ -82,11 +86,25 @@ def _recorded(steps: list[FlowStep], paths: Mapping[int, str]) -> Iterator[None]
         path = paths.get(id(module), type(module).__name__)
         steps.append(FlowStep(path, type(module).__name__, _shapes(given), _shapes(made)))
 
-    handle = register_module_forward_hook(record)
+    with _without_global_hooks():
+        handle = register_module_forward_hook(record)
+        try:
+            yield
+        finally:
+            handle.remove()
+
+
+@contextlib.contextmanager
+def _without_global_hooks() -> Iterator[None]:
+    """A replayed forward is no step of the training: whoever watches all modules must not see it."""
+    kept = [(hooks, dict(hooks)) for hooks in (_global_forward_pre_hooks, _global_forward_hooks)]
+    for hooks, _ in kept:
+        hooks.clear()
     try:
         yield
     finally:
-        handle.remove()
+        for hooks, before in kept:
+            hooks.update(before)
 
 
 def _shapes(values: Any) -> tuple[tuple[int, ...], ...]:
