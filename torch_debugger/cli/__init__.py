@@ -37,6 +37,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 2 if isinstance(error, UsageError) else 1
     except KeyboardInterrupt:
         return 130
+    except Exception as error:  # our traceback would only be in the user's way
+        sys.stderr.write(f"torch-debugger: gave up by a fault of its own: {type(error).__name__}: {error}\n")
+        return 1
 
 
 def _load(name: str) -> Verb:

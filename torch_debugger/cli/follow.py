@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections import deque
 from collections.abc import Callable
@@ -64,7 +65,12 @@ class Follower:
             if finding.severity != "note":  # notes can wait for the report
                 self._display.announce(finding)
         self._unsaid.clear()
-        self._display.update(Progress(step, self._board.loss, rate, self._judge.findings), now_s)
+        self._display.update(Progress(step, self._loss(), rate, self._judge.findings), now_s)
+
+    def _loss(self) -> float | None:
+        """A board without a loss says nan; only the log can tell that from a loss that is nan."""
+        unknown = math.isnan(self._board.loss) and self._digest.losses is None
+        return None if unknown else self._board.loss
 
 
 class Pace:

@@ -26,14 +26,16 @@ class LiveRow:
         self._size = os.terminal_size((0, 0))
         self._text = "waiting for the first step"
         self._last_s = 0.0
+        self._last_news = (0, 0)  # step, findings
         self._shells_handler = signal.signal(signal.SIGTSTP, self._suspend)
         self._open()
 
     def update(self, progress: Progress, now_s: float) -> None:
         if self._size != self._terminal_size():
             self._fit()
-        if now_s - self._last_s >= self.every_s and progress.step:
-            self._last_s = now_s
+        news = progress.step, len(progress.findings)
+        if news != self._last_news and now_s - self._last_s >= self.every_s:
+            self._last_news, self._last_s = news, now_s
             self._text = progress.text
             self._draw()
 

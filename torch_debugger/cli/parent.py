@@ -31,10 +31,10 @@ def run_in_child(options: RunOptions, judge: Judge, folder: str) -> tuple[RunRes
     reader, sender = make_request_pipe()
     orders = Orders(options.settings(folder), options.program.module, board.fd, reader.fd)
     child = ChildProcess(options.program, orders)
-    with closing(LogFollower(folder)) as log, closing(sender), _open_display(options) as display:
-        with child.running():
-            reader.close()  # the child has its own
-            status = _follow(Follower(log, board, sender, judge, digest, display), child)
+    log = LogFollower(folder)
+    with closing(log), closing(sender), _open_display(options) as display, child.running():
+        reader.close()  # the child has its own
+        status = _follow(Follower(log, board, sender, judge, digest, display), child)
     judge.finish()
     digest.reached(board.step)
     code = 128 - status if status < 0 else status

@@ -18,14 +18,16 @@ class Progress:
     """How far the run is, at one moment."""
 
     step: int
-    loss: float
+    loss: float | None  # None: not known, which is not the same as nan
     steps_per_s: float | None
     findings: Sequence[Finding]
 
     @property
     def text(self) -> str:
         """step 1,240 | loss 0.4312 | 85 steps/s | 1 error, 2 warnings"""
-        parts = [f"step {self.step:,}", f"loss {self.loss:.4g}"] if self.step else ["no training step yet"]
+        parts = [f"step {self.step:,}"]
+        if self.loss is not None:
+            parts.append(f"loss {self.loss:.4g}")
         if self.steps_per_s is not None:
             parts.append(f"{self.steps_per_s:.3g} steps/s")
         return " | ".join([*parts, count_findings(self.findings)])

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+import signal
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from torch_debugger.cli.late_log import LateLog
@@ -50,7 +53,8 @@ class Watch:
             self._attempt(lambda: self._crash(error))
 
     def end(self) -> None:
-        self._attempt(self._end)
+        with _undisturbed():
+            self._attempt(self._end)
 
     def _start(self) -> None:
         from torch_debugger.session import Session
@@ -80,6 +84,19 @@ class Watch:
             deed()
         except Exception as error:
             say(f"a fault of its own ({type(error).__name__}: {error}); your script is not touched by it.")
+
+
+@contextmanager
+def _undisturbed() -> Iterator[None]:
+    """A second Ctrl-C comes when the script has ended already: it must not cost the log its end."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, signal.SIG_DFL if before is None else before)
 
 
 def _outcome(error: BaseException) -> str:

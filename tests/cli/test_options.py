@@ -1,0 +1,140 @@
+"""What cannot be done is said in one sentence, before anything runs."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Write, run_watched
+from torch_debugger.cli import main
+from torch_debugger.cli.main_module import Program
+from torch_debugger.cli.options import RunOptions, add_run_options
+
+
+def refused(capfd: pytest.CaptureFixture[str], *words: str) -> str:
+    """The one sentence said about these words; nothing may have run."""
+    code = main(["run", *words])
+    out, err = capfd.readouterr()
+    assert code == 2
+    assert out == ""
+    assert err.startswith("torch-debugger: ") and err.count("\n") == 1
+    assert not Path("runs").exists()
+    return err.removeprefix("torch-debugger: ").rstrip()
+
+
+@pytest.fixture
+def script(write: Write) -> str:
+    write("print('ran')")
+    return "train.py"
+
+
+def test_no_script(capfd: pytest.CaptureFixture[str]) -> None:
+    assert refused(capfd) == "No script was given. Use it like this: torch-debugger run train.py"
+    assert refused(capfd, "-m") == "No module was given. Use it like this: torch-debugger run -m package.module"
+
+
+def test_a_missing_script_and_a_folder(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    assert refused(capfd, "trian.py") == f"There is no script trian.py (looked in {tmp_path})."
+    (tmp_path / "project").mkdir()
+    assert refused(capfd, "project") == "project is a folder. Name the script in it, such as project/train.py."
+
+
+@pytest.mark.parametrize("option", ["--only", "--ignore"])
+def test_an_unknown_check(option: str, capfd: pytest.CaptureFixture[str], script: str) -> None:
+    said = refused(capfd, option, "missing-zero-grad,mising-zero-grad", script)
+    assert said.startswith("There is no check named 'mising-zero-grad'. Did you mean missing-zero-grad")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--budget", "much"], "--budget takes a share of the run's time such as 2% or 0.02, not 'much'."),
+        (["--budget", "0"], "--budget takes a share of the run's time such as 2% or 0.02, not '0'."),
+        (["--max-steps", "0"], "--max-steps takes a whole number from 1 on, not '0'."),
+        (["--max-steps", "1e3"], "--max-steps takes a whole number from 1 on, not '1e3'."),
+        (["--log-limit", "huge"], "--log-limit takes a size such as 200MB or 1GiB, not 'huge'."),
+    ],
+)
+def test_numbers(words: list[str], said: str, capfd: pytest.CaptureFixture[str], script: str) -> None:
+    assert refused(capfd, *words, script) == said
+
+
+def test_folders_and_files_that_cannot_be_written(capfd: pytest.CaptureFixture[str], script: str) -> None:
+    Path("file").write_text("")
+    Path("folder").mkdir()
+    assert refused(capfd, "--log-dir", "file/log", script) == (
+        f"The log folder {Path('file/log').absolute()} cannot be written: Not a directory. "
+        "Choose another with --log-dir, or keep no log with --no-log."
+    )
+    assert (
+        refused(capfd, "--json", "folder", script)
+        == f"--json needs a file to write, and {Path('folder').absolute()} is a folder."
+    )
+    assert refused(capfd, "--json", "absent/out.json", script) == (
+        f"--json {Path('absent/out.json').absolute()} cannot be written: No such file or directory."
+    )
+
+
+def test_a_folder_that_holds_another_run(capfd: pytest.CaptureFixture[str], script: str) -> None:
+    Path("log").mkdir()
+    Path("log/events.out.tfevents.1.host").write_text("")
+    said = refused(capfd, "--log-dir", "log", script)
+    assert said == "log already holds the log of another run. Choose a new folder with --log-dir."
+
+
+def test_everything_after_the_script_is_the_script_s(write: Write) -> None:
+    write("import sys; print(sys.argv[1:])")
+    words = ["--json", "x", "-m", "--", "--quiet", "-h", "--only=a", ""]
+    assert run_watched("--no-log", "--quiet", "train.py", *words).stdout == f"{words}\n"
+    assert run_watched("--no-log", "--quiet", "--", "train.py", *words).stdout == f"{words}\n"
+
+
+def test_options_are_read(script: str) -> None:
+    import argparse
+
+    parser = argparse.ArgumentParser()
+    add_run_options(parser)
+    words = [
+        "--only",
+        "a, b",
+        "--only",
+        "TD1",
+        "--budget=5%",
+        "--max-steps",
+        "7",
+        "--log-limit",
+        "1KiB",
+        "--no-log",
+    ]
+    options = RunOptions.read(parser.parse_args([*words, "-m", "package.module", "--max-steps", "9"]))
+    assert options.only == ("a", "b", "TD1")
+    assert options.program == Program("package.module", ("--max-steps", "9"), module=True)
+    settings = options.settings("log")
+    assert (settings.budget, settings.max_steps, settings.log_limit_bytes) == (0.05, 7, 1024)
+
+
+@pytest.mark.parametrize(
+    ("words", "absent"), [(["--help"], ["torch"]), (["run", "--help"], ["torch", "numpy", "rich"])]
+)
+def test_help_is_quick_to_load(words: list[str], absent: list[str]) -> None:
+    code = (
+        "import sys; from torch_debugger.cli import main\n"
+        f"try: main({words})\n"
+        f"except SystemExit: print([name for name in {absent} if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.endswith("[]\n")
+    assert "Run a training script unchanged, and say what is wrong with it." in done.stdout
+
+
+def test_the_parent_never_imports_torch(write: Write) -> None:
+    write("import training\ntraining.step(0.5)")
+    code = (
+        "import sys; from torch_debugger.cli import main\n"
+        "main(['run', '--no-log', '--json', 'out.json', 'train.py']); print('torch' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "False\n"
