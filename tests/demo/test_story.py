@@ -1,0 +1,46 @@
+"""The demo's scripts: a sequence of small changes, each with its own verdict."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+
+from torch_debugger.checks.catalog import find_check
+from torch_debugger.demo.story import VERSIONS, Version, change
+from torch_debugger.report.diff import diff_lines
+
+
+@pytest.mark.parametrize(("old", "new"), [*itertools.pairwise(VERSIONS)])
+def test_each_version_is_one_small_edit_from_the_next(old: Version, new: Version) -> None:
+    edit = change(old, new)
+    marks = [mark for mark, _ in diff_lines(edit)]
+    assert marks.count("+") == 1 and marks.count("-") <= 1
+    assert edit.before in old.text and edit.after in new.text
+
+
+def test_the_edits_are_the_four_fixes() -> None:
+    added = [line for old, new in itertools.pairwise(VERSIONS) for line in _added(old, new)]
+    assert added == [
+        "self.hidden = nn.Linear(LATENT, HIDDEN)",
+        "std = torch.exp(0.5 * log_var)",
+        "optimizer.zero_grad()",
+        "epsilon = torch.randn(mean.shape, device=mean.device)",
+    ]
+
+
+def _added(old: Version, new: Version) -> list[str]:
+    return [text.strip() for mark, text in diff_lines(change(old, new)) if mark == "+"]
+
+
+def test_every_verdict_but_the_last_is_a_check() -> None:
+    assert [find_check(each.verdict).name for each in VERSIONS if each.verdict] == [
+        "shape-mismatch", "loss-not-finite", "missing-zero-grad", "tensor-on-wrong-device",
+    ]  # fmt: skip
+    assert VERSIONS[-1].verdict is None
+
+
+@pytest.mark.parametrize("version", VERSIONS, ids=lambda version: version.file)
+def test_scripts_are_plain_user_scripts(version: Version) -> None:
+    compile(version.text, version.file, "exec")
+    assert "torch_debugger" not in version.text
