@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.fakes import judged, losses, model, optimizer
+from tests.fakes import judged, losses, model, optimizer, rows
 from torch_debugger.records import Finding, Record, Rectifier
 
 FLAT = losses([2.3] * 40)
@@ -46,9 +46,33 @@ def test_half_dead_is_a_warning_and_a_note_while_the_loss_falls() -> None:
     assert (stuck.severity, learning.severity) == ("warning", "note")
 
 
-def test_dead_as_a_whole_while_the_loss_falls_is_a_warning() -> None:
-    (finding,) = check(*FALLING, *[relu(step, 32) for step in (1, 2, 3, 12)])
-    assert finding.severity == "warning"
+def test_a_layer_that_died_late_is_judged_by_the_loss_since() -> None:
+    fell_then_stuck = losses([2.3 * max(0.9**step, 0.3) for step in range(60)])
+    died_late = [relu(step, dead) for step, dead in ((1, 0), (30, 32), (40, 32), (50, 32))]
+    (finding,) = check(*fell_then_stuck, *died_late)
+    assert finding.severity == "error"
+
+
+def zero_gradient(step: int, norm: float = 0.0) -> Record:
+    columns = ("grad_norm", "weight_norm", "elements")
+    return rows(
+        step, "parameter", columns, {"net.fc1.weight": [norm, 1.0, 64.0], "net.fc2.weight": [1.0, 1.0, 8.0]}
+    )
+
+
+def test_one_look_and_gradients_of_exactly_zero_are_proof_too() -> None:
+    dead_output = relu(3, 1, units=1)
+    silent = [zero_gradient(step) for step in range(4, 20)]
+    (finding,) = check(*FLAT, relu(1, 0, units=1), dead_output, *silent)
+    assert finding.severity == "error"
+    assert (finding.first_step, finding.last_step) == (3, 19)
+    assert not check(*FLAT, dead_output, *silent[:6], zero_gradient(10, norm=0.1))
+    assert not check(*FLAT, relu(3, 30), *silent), "only a layer that is dead as a whole passes nothing back"
+
+
+def test_a_hinge_that_is_satisfied_is_no_dead_layer() -> None:
+    done = losses([2.3, 1.0, 0.5, 0.1, *([0.0] * 30)])
+    assert not check(*done, *[relu(step, 1, units=1) for step in (8, 9, 10, 22)])
 
 
 @pytest.mark.parametrize(

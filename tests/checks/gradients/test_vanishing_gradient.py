@@ -24,12 +24,12 @@ def net(kind: str = "Sigmoid", extra: str = "Identity") -> Record:
     return model(kinds, shapes)
 
 
-def gradients(step: int, rms: Sequence[float] = FADED) -> TensorRows:
-    """Weights with these gradient sizes; the biases are large and must not count."""
+def gradients(step: int, rms: Sequence[float] = FADED, biases: float | None = None) -> TensorRows:
+    """Layers with these gradient sizes, their biases alike unless told otherwise."""
     values: dict[str, list[float]] = {}
     for layer, size in enumerate(rms):
         values[f"net.fc{layer}.weight"] = [size * math.sqrt(ELEMENTS), 1.0, ELEMENTS]
-        values[f"net.fc{layer}.bias"] = [5.0, 1.0, 10.0]
+        values[f"net.fc{layer}.bias"] = [(size if biases is None else biases) * math.sqrt(10.0), 1.0, 10.0]
     return rows(step, "parameter", ("grad_norm", "weight_norm", "elements"), values, root="optimizer")
 
 
@@ -41,8 +41,8 @@ def test_a_steady_fade_with_a_flat_loss_is_an_error() -> None:
     (finding,) = check(optimizer("SGD", 0.1), net(), *FLAT, *map(gradients, STEPS))
     assert finding.severity == "error"
     assert finding.message == (
-        "The gradient of `net.fc0.weight` is 2.4e+07 times smaller than that of `net.fc5.weight` "
-        "(4.1e-09 against 0.1 per weight) since step 1: the first layers do not learn."
+        "The gradient of `net.fc0.bias` is 2.4e+07 times smaller than that of `net.fc5.bias` "
+        "(4.1e-09 against 0.1 per value) since step 1: the first layers do not learn."
     )
     assert finding.fix.startswith("Replace Sigmoid between the hidden layers by ReLU or GELU, and put a norm")
     assert finding.where.module == "net.fc0" and finding.where.line is not None
@@ -52,6 +52,23 @@ def test_the_advice_follows_the_modules_that_are_there() -> None:
     (finding,) = check(optimizer("SGD"), net("ReLU", "LayerNorm"), *FLAT, *map(gradients, STEPS))
     assert finding.fix.startswith("Use ReLU or GELU between the hidden layers (a sigmoid or tanh shrinks")
     assert "normalisation" not in finding.fix
+
+
+def test_biases_tell_what_small_inputs_hide_in_the_weights() -> None:
+    rows_ = [gradients(step) for step in STEPS]
+    for record in rows_:
+        record.values[0::2, 0] = 1e-7  # every weight alike: a fading signal times a growing input
+    assert check(optimizer("SGD"), net(), *FLAT, *rows_)
+
+
+def test_biases_in_front_of_a_batch_norm_are_not_asked() -> None:
+    normed = net("Sigmoid", "BatchNorm1d")
+    assert check(optimizer("SGD"), normed, *FLAT, *(gradients(step, FADED, biases=1e-9) for step in STEPS))
+    even = (0.1,) * LAYERS
+    healthy = [gradients(step, even) for step in STEPS]
+    for record in healthy:
+        record.values[1::2, 0] = [1e-9 * 10.0**layer for layer in range(LAYERS)]
+    assert not check(optimizer("SGD"), normed, *FLAT, *healthy)
 
 
 def test_adam_lives_with_small_gradients_down_to_its_epsilon() -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from torch_debugger.checks.base import Check
 from torch_debugger.checks.curves import fallen_share
 from torch_debugger.checks.state import RunState
-from torch_debugger.records import Finding, Place, Record, Rectifier
+from torch_debugger.records import Finding, Place, Record, Rectifier, TensorRows
 
 
 @dataclass
@@ -16,8 +16,13 @@ class _Layer:
     """One rectifier over the deep steps of a run."""
 
     streak: list[Rectifier] = field(default_factory=list)  # deep steps in a row with most units dead
+    looks: int = 0  # those, and steps since that gave the feeding layer a gradient of exactly zero
+    last_step: int = 0
     was_alive: bool = False
     reported: bool = False
+
+    def is_dead_as_a_whole(self) -> bool:
+        return bool(self.streak) and self.streak[-1].dead_units == self.streak[-1].units
 
 
 class DeadRelu(Check):
@@ -27,19 +32,22 @@ class DeadRelu(Check):
         The loss hardly moves, or the model answers the same to every input. A unit that is zero for all
         samples gets no gradient, so it does not come back by itself.
     Evidence:
-        On several deep steps in a row most units of the layer were zero for every sample of the batch.
+        On several deep steps in a row most units of the layer were zero for every sample of the batch. For
+        a layer that was dead as a whole, steps on which the layer that feeds it got a gradient of exactly
+        zero count as well.
     Fix:
         Dead from the first step: mend the start values (He initialisation, bias 0) and scale the inputs.
         Dead later: use a smaller learning rate. `nn.LeakyReLU` keeps a small gradient in either case.
     Known limits:
-        With batches below 16 samples only a layer that is dead as a whole is reported. Layers with
-        fewer than 8 units are not judged. While the loss falls well, the severity is one lower.
+        With batches below 16 samples, and with fewer than 8 units, only a layer that is dead as a whole is
+        reported. While the loss falls well this is a note, and a narrow layer is not reported at all: it may
+        be a hinge in the loss that has nothing left to correct.
     """
 
     id = "TD301"
     name = "dead-relu"
     title = "most units of a ReLU layer are dead"
-    reads = (Rectifier,)
+    reads = (Rectifier, TensorRows)
     explains = ("vanishing-gradient",)
 
     # Share of units that are zero for a whole batch; at the start of training about none are.
@@ -49,60 +57,93 @@ class DeadRelu(Check):
     smallest_layer = 8
     # A unit active on one sample in ten is silent for a batch of 16 with a chance of 0.19, for 8 with 0.43.
     smallest_batch = 16
-    deep_steps = 3
+    looks_needed = 3
     # A batch of odd samples passes; death does not.
     steps_apart = 10
-    # A run that has lost this share of its loss is learning without those units.
+    # A run that lost this share of its loss since the units died, or this much in all, learns without them.
     healthy_fall = 0.5
+    healthy_fall_in_all = 0.9
 
     def __init__(self) -> None:
         self._layers: dict[str, _Layer] = {}
 
     def see(self, record: Record, state: RunState) -> Iterable[Finding]:
-        assert isinstance(record, Rectifier)
-        if record.units < self.smallest_layer:
-            return
-        layer = self._layers.setdefault(record.name, _Layer())
-        self._count(layer, record)
-        long_enough = len(layer.streak) >= self.deep_steps and (
-            record.step - layer.streak[0].step >= self.steps_apart
-        )
-        if long_enough and not layer.reported:
-            layer.reported = True
-            yield self._judge(layer, state)
+        if isinstance(record, Rectifier):
+            layer = self._layers.setdefault(record.name, _Layer())
+            self._look(layer, record)
+            concerned = [layer]
+        else:
+            assert isinstance(record, TensorRows)
+            concerned = [layer for layer in self._layers.values() if layer.is_dead_as_a_whole()]
+            if record.table.kind != "parameter" or not concerned:
+                return
+            for layer in concerned:
+                self._look_at_gradient(layer, record)
+        for layer in concerned:
+            if not layer.reported and self._is_certain(layer) and self._lasted(layer):
+                layer.reported = True
+                yield from self._judge(layer, state)
 
     def finish(self, state: RunState) -> Iterable[Finding]:
         for layer in self._layers.values():
-            if len(layer.streak) >= self.deep_steps:
-                yield self._judge(layer, state)
+            if self._is_certain(layer):
+                yield from self._judge(layer, state)
 
-    def _count(self, layer: _Layer, record: Rectifier) -> None:
-        share = record.dead_units / record.units
+    def _is_certain(self, layer: _Layer) -> bool:
+        return bool(layer.streak) and layer.looks >= self.looks_needed
+
+    def _lasted(self, layer: _Layer) -> bool:
+        return layer.last_step - layer.streak[0].step >= self.steps_apart
+
+    def _look(self, layer: _Layer, record: Rectifier) -> None:
         whole = record.dead_units == record.units
-        if share > self.dead_share_warning and (whole or record.batch >= self.smallest_batch):
-            if layer.streak and layer.streak[-1].step == record.step:  # called twice in one step
-                layer.streak.pop()
-            layer.streak.append(record)
-            # Enough for the story: how it began, and the last deep steps.
-            del layer.streak[1 : -self.deep_steps]
+        wide = record.units >= self.smallest_layer and record.batch >= self.smallest_batch
+        if not whole and not (wide and record.dead_units > self.dead_share_warning * record.units):
+            self._revive(layer)
             return
+        if not layer.streak or layer.last_step != record.step:  # a layer may be called twice in one step
+            layer.looks += 1
+        layer.streak.append(record)
+        layer.last_step = record.step
+        # Enough for the story: how it began, and the last looks.
+        del layer.streak[1 : -self.looks_needed]
+
+    def _look_at_gradient(self, layer: _Layer, rows: TensorRows) -> None:
+        weight = f"{layer.streak[-1].source}.weight"
+        if rows.step <= layer.last_step or weight not in rows.table.names:
+            return
+        if rows.by_name("grad_norm")[weight] == 0.0:
+            layer.looks += 1
+            layer.last_step = rows.step
+        else:
+            self._revive(layer)
+
+    def _revive(self, layer: _Layer) -> None:
         layer.streak.clear()
+        layer.looks = 0
         layer.was_alive = True
 
-    def _severity(self, share: float, state: RunState) -> str:
-        fallen = fallen_share(state.losses.finite())
-        learning = fallen is not None and fallen >= self.healthy_fall
-        if share > self.dead_share_error:
-            return "warning" if learning else "error"
-        return "note" if learning else "warning"
+    def _is_learning(self, first_step: int, state: RunState) -> bool:
+        points = state.losses.finite()
+        since = fallen_share([point for point in points if point[0] >= first_step])
+        in_all = fallen_share(points)
+        return (since or 0.0) >= self.healthy_fall or (in_all or 0.0) >= self.healthy_fall_in_all
 
-    def _judge(self, layer: _Layer, state: RunState) -> Finding:
+    def _severity(self, share: float, learning: bool) -> str:
+        if learning:
+            return "note"
+        return "error" if share > self.dead_share_error else "warning"
+
+    def _judge(self, layer: _Layer, state: RunState) -> Iterable[Finding]:
         first, last = layer.streak[0], layer.streak[-1]
+        learning = self._is_learning(first.step, state)
+        if last.units < self.smallest_layer and (learning or not state.losses.points):
+            return
         share = min(record.dead_units / record.units for record in layer.streak)
         name = last.name if last.source in last.name else f"`{last.name}` (fed by `{last.source}`)"
         since = f"since step {first.step}" if layer.was_alive else f"from the first look, step {first.step}, on"
-        return self.finding(
-            severity=self._severity(share, state),
+        yield self.finding(
+            severity=self._severity(share, learning),
             confidence=0.95 if share > self.dead_share_error else 0.8,
             message=(
                 f"{last.dead_units} of {last.units} units of {name} are dead {since}: zero for every sample of "
@@ -115,7 +156,7 @@ class DeadRelu(Check):
             fix=_fix(layer, last, state),
             where=_where(last, state),
             first_step=first.step,
-            last_step=last.step,
+            last_step=layer.last_step,
             evidence={
                 "dead_units": float(last.dead_units),
                 "units": float(last.units),

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import itertools
-import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from torch_debugger.checks.base import Check
 from torch_debugger.checks.curves import fallen_share
+from torch_debugger.checks.gradient_profile import Profile, layer_rows, module_of, read_profile
 from torch_debugger.checks.state import RunState
 from torch_debugger.records import Finding, ModelFact, Place, Record, Table, TensorRows
 
@@ -17,24 +17,10 @@ _SATURATING = ("Sigmoid", "Tanh", "Hardsigmoid", "Hardtanh", "Softsign", "LogSig
 
 
 @dataclass
-class _Profile:
-    """The gradient's size per weight matrix, first layer first, at one step."""
-
-    step: int
-    names: tuple[str, ...]
-    rms: tuple[float, ...]
-
-    @property
-    def decay(self) -> float:
-        """How many times smaller the first layer's gradient is than the last one's."""
-        return self.rms[-1] / self.rms[0] if self.rms[0] > 0 else math.inf
-
-
-@dataclass
 class _Model:
     table: Table | None = None
-    matrices: tuple[int, ...] = ()  # rows of the table
-    profiles: list[_Profile] = field(default_factory=list)
+    layers: tuple[int, ...] = ()  # rows of the table, one per layer
+    profiles: list[Profile] = field(default_factory=list)
     next_look: int = 0
     reported: bool = False
 
@@ -45,9 +31,10 @@ class VanishingGradient(Check):
     Symptom:
         The loss stays near its start: the last layers learn a little, the first ones not at all.
     Evidence:
-        The root mean square of the gradient, per weight matrix in the order of definition, falls almost
-        steadily from the last layer to the first, by a factor of ten thousand or more, on several steps,
-        while the loss has not halved.
+        The root mean square of the gradient, per layer in the order of definition, falls almost steadily
+        from the last layer to the first, by a factor of ten thousand or more, on several steps, while the
+        loss has not halved. It is read from the biases where the layers have some: their gradient is the
+        signal itself, while a weight's is the signal times the layer's input.
     Fix:
         Replace saturating activations (sigmoid, tanh) in the hidden layers by ReLU or GELU, add
         normalisation or residual connections, and initialise for the activation in use.
@@ -64,7 +51,7 @@ class VanishingGradient(Check):
 
     # Holds for stacks without residual connections; healthy ones stay within a factor of a hundred.
     decay_error = 1e4
-    weight_matrices = 4
+    layers_needed = 4
     # Of all neighbours, this share must shrink towards the input: a steady fade, not one odd layer.
     steady_share = 0.75
     rows_needed = 3
@@ -95,17 +82,17 @@ class VanishingGradient(Check):
     def _look(self, model: _Model, rows: TensorRows, state: RunState) -> None:
         """Keep a profile that fades; one that does not ends the streak."""
         if model.table is not rows.table:
-            model.table, model.matrices = rows.table, _weight_matrices(rows.table, state)
-        profile = _profile(rows, model.matrices)
+            model.table, model.layers = rows.table, layer_rows(rows.table, state, self.layers_needed)
+        profile = read_profile(rows, model.layers)
         if self._fades(profile, state):
             model.profiles.append(profile)
             del model.profiles[1 : -self.rows_needed]
         else:
             model.profiles.clear()
 
-    def _fades(self, profile: _Profile, state: RunState) -> bool:
+    def _fades(self, profile: Profile, state: RunState) -> bool:
         rms = profile.rms
-        if len(rms) < self.weight_matrices or rms[-1] <= 0 or profile.decay < self.decay_error:
+        if len(rms) < self.layers_needed or rms[-1] <= 0 or profile.decay < self.decay_error:
             return False
         steady = sum(before < after for before, after in itertools.pairwise(rms))
         if steady < self.steady_share * (len(rms) - 1):
@@ -124,11 +111,11 @@ class VanishingGradient(Check):
             confidence=0.92 if fallen < 0.1 else 0.8,
             message=(
                 f"The gradient of `{early}` is {last.decay:.2g} times smaller than that of `{late}` "
-                f"({last.rms[0]:.2g} against {last.rms[-1]:.2g} per weight) since step {first.step}: "
+                f"({last.rms[0]:.2g} against {last.rms[-1]:.2g} per value) since step {first.step}: "
                 "the first layers do not learn."
             ),
             why=(
-                f"It shrinks from layer to layer over {len(last.rms)} weight matrices, so an update that suits "
+                f"It shrinks from layer to layer over {len(last.rms)} layers, so an update that suits "
                 f"the last layer is nothing to the first. The loss has fallen by {max(0.0, fallen):.0%} so far."
             ),
             fix=_fix(state.models.get(early.split(".", 1)[0])),
@@ -139,33 +126,10 @@ class VanishingGradient(Check):
                 "first_rms": last.rms[0],
                 "last_rms": last.rms[-1],
                 "ratio": last.decay,
-                "weight_matrices": float(len(last.rms)),
+                "layers": float(len(last.rms)),
                 "loss_fallen": fallen,
             },
         )
-
-
-def _weight_matrices(table: Table, state: RunState) -> tuple[int, ...]:
-    """Rows of matrices and kernels; vectors, norms and embeddings have gradients of another scale."""
-    models = state.models.values()
-    shapes = {one.path: one.shape for model in models for one in model.parameters}
-    kinds = {one.path: one.kind for model in models for one in model.modules}
-    return tuple(
-        index
-        for index, name in enumerate(table.names)
-        if len(shapes.get(name, ())) >= 2 and not kinds.get(name.rpartition(".")[0], "").startswith("Embedding")
-    )
-
-
-def _profile(rows: TensorRows, matrices: tuple[int, ...]) -> _Profile:
-    columns = rows.table.columns
-    norm, elements = columns.index("grad_norm"), columns.index("elements")
-    known: list[tuple[str, float]] = []
-    for index in matrices:
-        value, count = float(rows.values[index, norm]), float(rows.values[index, elements])
-        if math.isfinite(value) and count > 0:
-            known.append((rows.table.names[index], value / math.sqrt(count)))
-    return _Profile(rows.step, tuple(name for name, _ in known), tuple(rms for _, rms in known))
 
 
 def _is_adaptive(state: RunState) -> bool:
@@ -174,7 +138,7 @@ def _is_adaptive(state: RunState) -> bool:
 
 
 def _where(parameter: str, state: RunState) -> Place:
-    path = parameter.rpartition(".")[0]
+    path = module_of(parameter)
     module = state.module(path)
     place = module.place if module else Place()
     return Place(place.file, place.line, path, place.code)
