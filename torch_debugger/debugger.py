@@ -69,7 +69,8 @@ class Debugger:
     def _open_log(self) -> LogWriter | None:
         if self._settings.log_dir is None:
             return None
-        return LogWriter(self._settings.log_dir, on_fault=lambda text: print(text, file=sys.stderr))  # noqa: T201
+        limit = self._settings.log_limit_bytes
+        return LogWriter(self._settings.log_dir, limit_bytes=limit, on_fault=_say)
 
     def add(self, record: Record) -> None:
         """The debugger is its own sink: it judges at once."""
@@ -195,6 +196,10 @@ def _caller() -> FrameType:
     while frame.f_code.co_filename == __file__ and frame.f_back is not None:
         frame = frame.f_back
     return frame
+
+
+def _say(text: str) -> None:
+    sys.stderr.write(f"torch-debugger: {text}\n")
 
 
 def _script_name() -> str:

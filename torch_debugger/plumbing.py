@@ -18,6 +18,7 @@ from torch_debugger.probes.ledger import Ledger
 from torch_debugger.probes.loaders import Loaders
 from torch_debugger.probes.nonfinite import NonFiniteHunt
 from torch_debugger.probes.optimizers import Optimizers
+from torch_debugger.probes.parameters import ParameterLook
 from torch_debugger.probes.roots import Root, Roots
 from torch_debugger.probes.scaler import Scaler
 from torch_debugger.probes.strays import Strays
@@ -49,7 +50,8 @@ class Plumbing:
         self.roots = Roots(watch)
         self.forward = Forward(watch, self.roots, self.strays)
         self.hunt = NonFiniteHunt(watch, self.roots, self._replay)
-        self.optimizers = Optimizers(watch, self.roots, self.strays, self.hunt)
+        looks = ParameterLook(watch, self.roots, self.strays, self.hunt)
+        self.optimizers = Optimizers(watch, self.strays, looks)
         self.backward = Backward(watch, self.roots, self.optimizers, self.hunt)
         self.ledger = Ledger(watch, self.roots, self.optimizers, self.forward)
         self._rehearsals: list[RehearsalProcess] = []

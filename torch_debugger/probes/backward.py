@@ -129,7 +129,7 @@ class Backward(Probe):
             self._typical_loss = loss if typical is None else 0.9 * typical + 0.1 * loss
 
     def _read_graph(self, loss: torch.Tensor, site: LossSite, frame: FrameType | None) -> None:
-        names = self.roots.path_of_parameter() | self.optimizers.stray_names()
+        names = self.roots.path_of_parameter() | self.optimizers.strays.parameters
         if not self._saved_hooks:
             for rectifier in read_rectifiers(loss.grad_fn, names, self.watch.step):
                 self.watch.emit(rectifier)

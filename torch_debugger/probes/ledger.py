@@ -11,7 +11,8 @@ import torch
 from torch.optim import Optimizer
 
 from torch_debugger.probes.forward import Forward
-from torch_debugger.probes.optimizers import Held, Optimizers
+from torch_debugger.probes.held import Held
+from torch_debugger.probes.optimizers import Optimizers
 from torch_debugger.probes.roots import Root, Roots
 from torch_debugger.probes.sampling import DEEP
 from torch_debugger.probes.watch import Probe, Watch

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import inspect
-import math
 import weakref
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any
 
-import numpy
 import torch
 from torch.optim import Optimizer
 from torch.optim.lr_scheduler import LRScheduler
@@ -19,46 +16,24 @@ from torch.utils.hooks import RemovableHandle
 from torch_debugger.anatomy.frames import place_of, user_frame
 from torch_debugger.anatomy.naming import name_of
 from torch_debugger.anatomy.statements import statement_at
-from torch_debugger.probes.carried import CarryTracker
-from torch_debugger.probes.nonfinite import NonFiniteHunt
+from torch_debugger.probes.held import Held
+from torch_debugger.probes.parameters import ParameterLook
 from torch_debugger.probes.patches import Patches
-from torch_debugger.probes.roots import Roots
 from torch_debugger.probes.sampling import DEEP
 from torch_debugger.probes.strays import Strays
 from torch_debugger.probes.watch import Probe, Watch
-from torch_debugger.records import OptimizerFact, Place, SchedulerFact, Table, TensorRows
-from torch_debugger.stats.summary import norms, sampled
+from torch_debugger.records import OptimizerFact, Place, SchedulerFact
 
-PARAMETER_COLUMNS = ("grad_norm", "weight_norm", "elements")
 _NUMBERS = ("lr", "momentum", "weight_decay", "eps", "alpha", "rho", "max_iter")
-
-
-@dataclass
-class Held:
-    """What is known of one optimizer."""
-
-    name: str
-    optimizer: weakref.ref[Optimizer]
-    place: Place
-    source: str
-    steps: int = 0
-    carry: CarryTracker = field(default_factory=CarryTracker)
-    before: dict[int, torch.Tensor] = field(default_factory=dict)  # samples of weights, on deep steps
-    told: tuple[Any, ...] = ()  # what the last OptimizerFact said
-    keys: list[int] = field(default_factory=list)  # ids of the parameters in `table`
-    table: Table | None = None
-    elements: Any = None
-    changed: dict[int, bool] = field(default_factory=dict)  # parameter id -> by the last deep step
 
 
 class Optimizers(Probe):
     name = "optimizers"
 
-    def __init__(self, watch: Watch, roots: Roots, strays: Strays, hunt: NonFiniteHunt) -> None:
+    def __init__(self, watch: Watch, strays: Strays, looks: ParameterLook) -> None:
         super().__init__(watch)
-        self.roots = roots
         self.strays = strays
-        self.hunt = hunt
+        self.looks = looks
         self.held: dict[int, Held] = {}
         self.before_update: list[Callable[[Held, Optimizer], None]] = []  # told on deep steps
         self._handles: list[RemovableHandle] = []
@@ -87,9 +62,6 @@ class Optimizers(Probe):
             id(p) for _, optimizer in self.live() for group in optimizer.param_groups for p in group["params"]
         }
 
-    def stray_names(self) -> dict[int, str]:
-        return self.strays.parameters
-
     # Made
 
     def _around_init(self, original: Any) -> Any:
@@ -113,6 +85,7 @@ class Optimizers(Probe):
         self.watch.clock.made(id(optimizer))
         weakref.finalize(optimizer, self._gone, id(optimizer))
         self.strays.held = self.parameter_ids()
+        self.looks.several = len(self.held) > 1
         return held
 
     def _gone(self, key: int) -> None:
@@ -150,12 +123,12 @@ class Optimizers(Probe):
         held.steps += 1
         self._take_rates(held, optimizer)
         if held.before:
-            self._measure_update(held, optimizer)
+            self.looks.after_update(held, optimizer)
         held.carry.restart()
         return self.watch.clock.stepped(id(optimizer))
 
     def _take_rates(self, held: Held, optimizer: Optimizer) -> None:
-        prefix = "lr" if len(self.held) == 1 else f"lr/{held.name or 'optimizer'}"
+        prefix = f"lr/{held.name}" if self.looks.several else "lr"
         for number, group in enumerate(optimizer.param_groups):
             rate = group.get("lr")
             if isinstance(rate, (int, float)):
@@ -168,7 +141,6 @@ class Optimizers(Probe):
             if held.steps:
                 held.carry.before_backward()
 
-    @torch.no_grad()
     def _look(self, optimizer: Optimizer) -> None:
         held = self._meet(optimizer)
         parameters = [p for group in optimizer.param_groups for p in group["params"]]
@@ -178,63 +150,7 @@ class Optimizers(Probe):
                 listen(held, optimizer)
         ready = [p for p in parameters if p.grad is not None and p.grad.layout is torch.strided]
         if ready:
-            self._look_at(held, ready)
-
-    def _look_at(self, held: Held, ready: list[torch.Tensor]) -> None:
-        both = norms([p.grad for p in ready if p.grad is not None] + [p.detach() for p in ready])
-        table, elements = self._name(held, ready)
-        step = self.watch.step
-        self.watch.transfer.send(both, lambda found: self._deliver(found, held, table, elements, step))
-        held.carry.at_step(step, held.name, self._backward, self.watch.transfer, self.watch.emit)
-        held.carry.choose(ready, table.names)
-        if self.watch.depth == DEEP:
-            held.before = {id(p): sampled(p).clone() for p in ready}
-
-    def _name(self, held: Held, ready: list[torch.Tensor]) -> tuple[Table, Any]:
-        """Names are looked up again only when other parameters have gradients than before."""
-        keys = [id(p) for p in ready]
-        if held.table is None or held.keys != keys:
-            names = self._names(ready)
-            held.keys, held.table = keys, Table("parameter", held.name, names, PARAMETER_COLUMNS)
-            held.elements = numpy.array([p.numel() for p in ready], dtype=numpy.float32)
-        return held.table, held.elements
-
-    def _deliver(self, found: Any, held: Held, table: Table, elements: Any, step: int) -> None:
-        count = len(table.names)
-        gradient, weight = found[:count], found[count:]
-        total = float(numpy.linalg.norm(gradient))
-        scalars = {"grad_norm": total, "weight_norm": float(numpy.linalg.norm(weight))}
-        if len(self.held) > 1:
-            scalars = {f"{tag}/{held.name or 'optimizer'}": value for tag, value in scalars.items()}
-        self.watch.say(step, scalars)
-        self.watch.emit(TensorRows(step, table, numpy.stack((gradient, weight, elements), axis=1)))
-        if not math.isfinite(total):
-            pairs = zip(table.names, gradient, strict=True)
-            wrong = tuple(name for name, norm in pairs if not math.isfinite(norm))
-            self.hunt.gradient_is_not_finite(wrong, self._backward, step)
-
-    @torch.no_grad()
-    def _measure_update(self, held: Held, optimizer: Optimizer) -> None:
-        before, held.before = held.before, {}
-        held_parameters = {id(p): p for group in optimizer.param_groups for p in group["params"]}
-        kept = [(held_parameters[key], sample) for key, sample in before.items() if key in held_parameters]
-        changes = norms([sampled(p) - sample for p, sample in kept])
-        sizes = norms([sample for _, sample in kept])
-        names, step = self._names([p for p, _ in kept]), self.watch.step
-        keys = [id(p) for p, _ in kept]
-
-        def deliver(found: Any) -> None:
-            change, size = found[: len(keys)], found[len(keys) :]
-            held.changed = {key: bool(value != 0) for key, value in zip(keys, change, strict=True)}
-            ratio = change / numpy.maximum(size, 1e-12)
-            table = Table("update", held.name, names, ("ratio", "change"))
-            self.watch.emit(TensorRows(step, table, numpy.stack((ratio, change), axis=1).astype(numpy.float32)))
-
-        self.watch.transfer.send(torch.cat((changes, sizes)), deliver)
-
-    def _names(self, parameters: list[torch.Tensor]) -> tuple[str, ...]:
-        known = self.strays.parameters | self.roots.path_of_parameter()
-        return tuple(known.get(id(p), f"unnamed[{number}]") for number, p in enumerate(parameters))
+            self.looks.before_update(held, ready, self._backward)
 
     def _tell(self, held: Held, optimizer: Optimizer, parameters: list[torch.Tensor]) -> None:
         if not held.name:
@@ -249,7 +165,7 @@ class Optimizers(Probe):
             self.strays.held = self.parameter_ids()
             self.watch.emit(
                 OptimizerFact(
-                    held.name, type(optimizer).__name__, held.place, groups, self._names(parameters),
+                    held.name, type(optimizer).__name__, held.place, groups, self.looks.names(parameters),
                     self.watch.step, held.source,
                 )
             )  # fmt: skip

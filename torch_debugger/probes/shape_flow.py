@@ -7,15 +7,11 @@ printed, and it gives up after a moment.
 from __future__ import annotations
 
 import contextlib
-import io
-import random
 import threading
 import time
-import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-import numpy
 import torch
 from torch import nn
 from torch.nn.modules.module import (
@@ -24,6 +20,7 @@ from torch.nn.modules.module import (
     register_module_forward_hook,
 )
 
+from torch_debugger.anatomy.rerun import leaving_no_trace
 from torch_debugger.probes.crash_frames import Seen, describe, is_tensor
 from torch_debugger.records import FlowStep
 
@@ -44,7 +41,7 @@ def replay_shapes(error: BaseException, frames: Sequence[Seen], paths: Mapping[i
     module, args, kwargs = call
     steps: list[FlowStep] = []
     try:
-        with _undone(module), _recorded(steps, paths), torch.no_grad():
+        with leaving_no_trace(module), _recorded(steps, paths), torch.no_grad():
             module.forward(*_copied(args), **_copied(kwargs))
     except _TooLong:
         return []
@@ -111,32 +108,6 @@ def _shapes(values: Any) -> tuple[tuple[int, ...], ...]:
     parts = values if isinstance(values, tuple | list) else (values,)
     facts = [describe("", part) for part in parts[:8] if is_tensor(part)]
     return tuple(fact.shape for fact in facts if fact is not None)
-
-
-@contextlib.contextmanager
-def _undone(root: nn.Module) -> Iterator[None]:
-    """Runs the body with copies of the buffers, in silence, and puts everything back."""
-    held = [(module, dict(vars(module)), dict(module._buffers)) for module in root.modules()]
-    randomness = torch.get_rng_state(), numpy.random.get_state(), random.getstate()
-    cuda = torch.cuda.get_rng_state_all() if torch.cuda.is_initialized() else []  # type: ignore[no-untyped-call]
-    for module, _, buffers in held:
-        module._buffers.update({name: buffer.clone() for name, buffer in buffers.items() if buffer is not None})
-    quiet = contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO())
-    try:
-        with quiet[0], quiet[1], warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            yield
-    finally:
-        for module, attributes, buffers in held:
-            vars(module).clear()
-            vars(module).update(attributes)
-            module._buffers.clear()
-            module._buffers.update(buffers)
-        torch.set_rng_state(randomness[0])
-        numpy.random.set_state(randomness[1])
-        random.setstate(randomness[2])
-        if cuda:
-            torch.cuda.set_rng_state_all(cuda)
 
 
 def _copied(value: Any) -> Any:

@@ -33,7 +33,7 @@ from torch_debugger.records import (
 from torch_debugger.records.sink import Sink
 from torch_debugger.stats.transfer import Transfer
 
-_STANDING = (RunFact, ModelFact, OptimizerFact, SchedulerFact, LossSite, LoaderFact)
+_STANDING = frozenset({RunFact, ModelFact, OptimizerFact, SchedulerFact, LossSite, LoaderFact})
 
 
 class Probe:
@@ -75,6 +75,8 @@ class Watch:
         self.extra_cost_s: Callable[[], float] = lambda: 0.0  # of threads of ours
         self.on_step: list[Callable[[int, dict[str, float]], None]] = []  # (step, its scalars)
         self.probes: list[Probe] = []
+        self._beginners: list[Probe] = []
+        self._enders: list[Probe] = []
         self._sinks: list[Sink] = []
         self._standing: list[Record] = []
         self._patches = Patches()
@@ -99,7 +101,7 @@ class Watch:
         self._sinks = [other for other in self._sinks if other is not sink]
 
     def emit(self, record: Record) -> None:
-        if isinstance(record, _STANDING):
+        if type(record) in _STANDING:
             self._standing.append(record)
         for sink in self._sinks:
             sink.add(record)
@@ -114,6 +116,9 @@ class Watch:
     def install(self, probes: Sequence[Probe]) -> None:
         self.active = True
         self.probes = list(probes)
+        # Asking nine probes twice a step costs more than most steps' news: only those who listen.
+        self._beginners = [probe for probe in probes if type(probe).begin_step is not Probe.begin_step]
+        self._enders = [probe for probe in probes if type(probe).end_step is not Probe.end_step]
         for probe in probes:
             self.guard.call(probe.name, probe.install, self._patches)
         self._begin_step()
@@ -146,7 +151,7 @@ class Watch:
     def _say_rest(self) -> None:
         """What came in after the last step: a final validation, numbers still on the device."""
         self.scalars = {}
-        for probe in self.probes:
+        for probe in self._enders:
             self.guard.call(probe.name, probe.end_step)
         self.transfer.drain()
         if self.scalars:
@@ -168,7 +173,7 @@ class Watch:
             raise SystemExit(0)
 
     def _end_step(self) -> None:
-        for probe in self.probes:
+        for probe in self._enders:
             self.guard.call(probe.name, probe.end_step)
         self.transfer.poll()
         now = time.perf_counter()
@@ -192,7 +197,7 @@ class Watch:
         self.scalars = {}
         self._step_began = time.perf_counter()
         self.depth = self.governor.choose(self.step)
-        for probe in self.probes:
+        for probe in self._beginners:
             self.guard.call(probe.name, probe.begin_step, self.depth)
 
     def _say_cost(self) -> None:

@@ -1,0 +1,92 @@
+"""Looks at an optimizer's parameters: norms before the update, and how far the update moved them."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy
+import torch
+from torch.optim import Optimizer
+
+from torch_debugger.probes.held import Held
+from torch_debugger.probes.nonfinite import NonFiniteHunt
+from torch_debugger.probes.roots import Roots
+from torch_debugger.probes.sampling import DEEP
+from torch_debugger.probes.strays import Strays
+from torch_debugger.probes.watch import Watch
+from torch_debugger.records import Place, Table, TensorRows
+from torch_debugger.stats.summary import norms, sampled
+
+COLUMNS = ("grad_norm", "weight_norm", "elements")
+UPDATE_COLUMNS = ("ratio", "change")
+
+
+class ParameterLook:
+    def __init__(self, watch: Watch, roots: Roots, strays: Strays, hunt: NonFiniteHunt) -> None:
+        self.watch = watch
+        self.roots = roots
+        self.strays = strays
+        self.hunt = hunt
+        self.several = False  # more than one optimizer: their numbers need names
+
+    def names(self, parameters: list[torch.Tensor]) -> tuple[str, ...]:
+        known = self.strays.parameters | self.roots.path_of_parameter()
+        return tuple(known.get(id(p), f"unnamed[{number}]") for number, p in enumerate(parameters))
+
+    @torch.no_grad()
+    def before_update(self, held: Held, ready: list[torch.Tensor], backward: Place) -> None:
+        """`ready` are the parameters that have a dense gradient."""
+        both = norms([p.grad for p in ready if p.grad is not None] + [p.detach() for p in ready])
+        table, elements = self._heading(held, ready)
+        step = self.watch.step
+        self.watch.transfer.send(
+            both, lambda found: self._deliver(found, held.name, table, elements, backward, step)
+        )
+        held.carry.at_step(step, held.name, backward, self.watch.transfer, self.watch.emit)
+        held.carry.choose(ready, table.names)
+        if self.watch.depth == DEEP:
+            held.before = {id(p): sampled(p).clone() for p in ready}
+
+    def _heading(self, held: Held, ready: list[torch.Tensor]) -> tuple[Table, Any]:
+        """Names are looked up again only when other parameters have gradients than before."""
+        keys = [id(p) for p in ready]
+        if held.table is None or held.keys != keys:
+            held.keys, held.table = keys, Table("parameter", held.name, self.names(ready), COLUMNS)
+            held.elements = numpy.array([p.numel() for p in ready], dtype=numpy.float32)
+        return held.table, held.elements
+
+    def _deliver(
+        self, found: Any, optimizer: str, table: Table, elements: Any, backward: Place, step: int
+    ) -> None:
+        count = len(table.names)
+        gradient, weight = found[:count], found[count:]
+        total = math.sqrt(float(gradient @ gradient))
+        suffix = f"/{optimizer}" if self.several else ""
+        weight_norm = math.sqrt(float(weight @ weight))
+        self.watch.say(step, {f"grad_norm{suffix}": total, f"weight_norm{suffix}": weight_norm})
+        self.watch.emit(TensorRows(step, table, numpy.stack((gradient, weight, elements), axis=1)))
+        if not math.isfinite(total):
+            pairs = zip(table.names, gradient, strict=True)
+            wrong = tuple(name for name, norm in pairs if not math.isfinite(norm))
+            if wrong:  # else only the sum of large squares overflowed
+                self.hunt.gradient_is_not_finite(wrong, backward, step)
+
+    @torch.no_grad()
+    def after_update(self, held: Held, optimizer: Optimizer) -> None:
+        before, held.before = held.before, {}
+        present = {id(p): p for group in optimizer.param_groups for p in group["params"]}
+        kept = [(present[key], sample) for key, sample in before.items() if key in present]
+        changes = norms([sampled(p) - sample for p, sample in kept])
+        sizes = norms([sample for _, sample in kept])
+        names, step = self.names([p for p, _ in kept]), self.watch.step
+        keys = [id(p) for p, _ in kept]
+
+        def deliver(found: Any) -> None:
+            change, size = found[: len(keys)], found[len(keys) :]
+            held.changed = {key: bool(value != 0) for key, value in zip(keys, change, strict=True)}
+            ratio = change / numpy.maximum(size, 1e-12)
+            table = Table("update", held.name, names, UPDATE_COLUMNS)
+            self.watch.emit(TensorRows(step, table, numpy.stack((ratio, change), axis=1)))
+
+        self.watch.transfer.send(torch.cat((changes, sizes)), deliver)
