@@ -9,6 +9,8 @@ import torch
 from torch import nn
 from torch.distributions import Normal
 
+from tests.trials import other_models
+
 DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 USE_CUDA = False
 
@@ -68,6 +70,26 @@ class KeptAsAttribute(Base):
 class KeptByParent(KeptAsAttribute):
     def work(self, h):
         return self.scale + h  # mixed: KeptByParent
+
+
+class Passed(Base):
+    def __init__(self, mean: torch.Tensor, width: int = 4) -> None:
+        super().__init__()
+        table = torch.zeros(width)
+        table[0] = 1.0
+        self.mean = mean + table  # made: Passed
+
+    def work(self, h):
+        return h - self.mean  # mixed: Passed
+
+
+class PassedOnDevice(Passed):
+    def __init__(self, mean: torch.Tensor) -> None:
+        super().__init__(mean)
+        self.other = mean
+
+    def work(self, h):
+        return h - self.other
 
 
 class TableOnCpu(Base):
@@ -163,6 +185,11 @@ class MovedAtUse(Base):
         return h + to_device(epsilon)
 
 
+class MovedElsewhere(Base):
+    def work(self, h):
+        return h + other_models.moved(torch.randn(4))
+
+
 class LooksAtValues(Base):
     def work(self, h):
         return h if h.sum().item() > 0 else h + torch.ones(4)
@@ -194,3 +221,17 @@ class Writes(Base):
         print("called")
         self.file.write("called " * 100 + "\n")
         return h + torch.randn_like(h)
+
+
+def sample_mean() -> torch.Tensor:
+    sample = torch.linspace(0, 1, 40).view(10, 4)
+    return sample.mean(0)
+
+
+def passed() -> Passed:
+    return Passed(sample_mean())
+
+
+def passed_on_device() -> PassedOnDevice:
+    mean = sample_mean().to(DEVICE)
+    return PassedOnDevice(mean)

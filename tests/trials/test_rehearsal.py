@@ -73,7 +73,18 @@ def test_passes_models_that_would_run(name: str) -> None:
     assert (result.outcome, result.error) == ("passed", "")
 
 
-@pytest.mark.parametrize("name", ["FlagOfScript", "FlagInLine", "MovedByHelper", "MovedAtUse"])
+def test_follows_a_value_that_is_passed_to_the_constructor() -> None:
+    result = rehearse(device_models.passed(), "net", (BATCH,), {}, step=1)
+    assert (result.outcome, result.origin.line) == ("mismatch", marked("made", "Passed"))
+
+
+def test_claims_nothing_of_a_value_that_was_moved_before_it_was_passed() -> None:
+    assert rehearse(device_models.passed_on_device(), "net", (BATCH,), {}, step=1).outcome == "passed"
+
+
+@pytest.mark.parametrize(
+    "name", ["FlagOfScript", "FlagInLine", "MovedByHelper", "MovedAtUse", "MovedElsewhere"]
+)
 def test_claims_nothing_where_another_branch_may_move_the_tensor(name: str) -> None:
     result = rehearsed(name)
     assert (result.outcome, result.error) == ("failed", "two devices met, but the script may move that tensor")

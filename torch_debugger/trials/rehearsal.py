@@ -10,11 +10,11 @@ from typing import Any
 import torch
 from torch import nn
 
-from torch_debugger.anatomy.sources import tree_of
 from torch_debugger.records import Place, Rehearsal
 from torch_debugger.records.codec import from_plain, to_plain
 from torch_debugger.trials.forked import ForkedTask
-from torch_debugger.trials.origin import left_behind, sets_default_device
+from torch_debugger.trials.moves import sets_default_device
+from torch_debugger.trials.origin import left_behind, script_tree
 
 _WRAPPERS = (nn.DataParallel, nn.parallel.DistributedDataParallel)
 
@@ -94,8 +94,8 @@ def _refusal() -> str:
         return "a real accelerator is in use"
     if torch.distributed.is_available() and torch.distributed.is_initialized():
         return "a process group is in use, whose sockets a fork would share"
-    main_tree = tree_of(getattr(sys.modules.get("__main__"), "__file__", None) or "")
-    if main_tree is not None and sets_default_device(main_tree):
+    script = script_tree()
+    if script is not None and sets_default_device(script):
         return "the script may set a default device"
     return ""
 

@@ -79,6 +79,7 @@ def test_makes_a_buffer_of_a_tensor_that_the_module_keeps() -> None:
         rehearsal("noise = torch.randn(8) + torch.zeros(8)"),  # which call would it be
         rehearsal("mean.shape,"),  # a part of a statement
         rehearsal("return torch.randn(shape)", 7, (MEAN,)),  # another function: `mean` is not known there
+        rehearsal("return torch.randn(shape)", 7),
         rehearsal(file="noise.py"),
     ],
 )

@@ -101,6 +101,10 @@ def _odd_name(record: Rehearsal) -> str | None:
     return left[0] if len(left) == 1 else None
 
 
+def _tensor_names(record: Rehearsal) -> set[str]:
+    return {tensor.name for tensor in record.tensors}
+
+
 def _stays(tensor: LocalTensor) -> bool:
     return tensor.device == "cpu" and bool(tensor.shape)  # without dimensions it may meet any device
 
@@ -111,7 +115,10 @@ def _remedy(record: Rehearsal, odd: str | None) -> tuple[Edit | None, str]:
     after = as_buffer(code) if "." in (odd or "") else with_device(code, _reference(record))
     where = _line(record.origin or record.place)
     if after is None or record.origin.file is None or record.origin.line is None:
-        return None, f"Give the tensor made at {where} a device: `device=` that of the tensors it meets."
+        return None, (
+            f"Give the tensor made at {where} the device of the tensors it meets: `device=x.device`, or "
+            "`device=next(self.parameters()).device` in a module."
+        )
     edit = Edit(record.origin.file, record.origin.line, code, after)
     if "." in (odd or ""):
         return edit, f"At {where} write `{after}`: a buffer moves with the model."
@@ -120,7 +127,7 @@ def _remedy(record: Rehearsal, odd: str | None) -> tuple[Edit | None, str]:
 
 def _reference(record: Rehearsal) -> str | None:
     """A tensor that is on the accelerator and known where the odd one is made; one in that line comes first."""
-    here = record.origin.line == record.place.line or _odd_name(record) in {t.name for t in record.tensors}
+    here = record.origin.line == record.place.line or assigned(record.origin.code) in _tensor_names(record)
     if record.origin.file != record.place.file or not here:
         return None
     names = [tensor.name for tensor in record.tensors if tensor.device != "cpu" and "." not in tensor.name]

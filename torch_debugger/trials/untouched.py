@@ -1,0 +1,105 @@
+"""Whether the value of an expression was never put on a device: its names are followed back."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from torch_debugger.trials.moves import (
+    DEVICES,
+    MOVES,
+    Function,
+    assignments,
+    calls_a_mover,
+    function_around,
+    known_names,
+    mentions,
+    name_of,
+    targets,
+)
+
+# What these are given are sizes and bounds: where those come from decides nothing.
+_MAKERS = frozenset({
+    "arange", "empty", "eye", "full", "linspace", "logspace", "ones", "rand", "randint", "randn", "randperm",
+    "tril_indices", "triu_indices", "zeros",
+})  # fmt: skip
+
+
+@dataclass
+class Following:
+    """One expression followed through the files of a script."""
+
+    trees: list[ast.Module]  # the file of the expression, then the script itself
+    _seen: set[tuple[int, str]] = field(default_factory=set)
+
+    def untouched(self, expression: ast.AST, tree: ast.Module, line: int) -> bool:
+        """True only if every value that comes in is known, and none was moved."""
+        if mentions(expression, DEVICES | MOVES) or calls_a_mover(expression, tree):
+            return False
+        around = function_around(tree, line)
+        return all(self._name_untouched(name, tree, around) for name in _names(expression))
+
+    def _name_untouched(self, name: str, tree: ast.Module, around: Function | None) -> bool:
+        if (id(around), name) in self._seen or name in known_names(tree):
+            return True
+        self._seen.add((id(around), name))
+        values = [*_values(name, around if around is not None else tree)]
+        if values:
+            return all(self.untouched(value, tree, value.lineno) for value in values)
+        if around is None:
+            return False
+        if name in _parameters(around):
+            return self._argument_untouched(name, around)
+        return self._name_untouched(name, tree, None)
+
+    def _argument_untouched(self, name: str, constructor: Function) -> bool:
+        """What the script passes for this parameter of a class's `__init__`, wherever it makes one."""
+        given = [
+            (argument, tree)
+            for tree in self.trees
+            for call in _constructions(tree, self.trees[0], constructor)
+            if (argument := _argument(call, constructor, name)) is not None
+        ]
+        return bool(given) and all(self.untouched(value, tree, value.lineno) for value, tree in given)
+
+
+def _names(expression: ast.AST) -> Iterator[str]:
+    """The names an expression reads, but for those that only give a size, or that it binds itself."""
+    if isinstance(expression, ast.Call) and name_of(expression.func) in _MAKERS:
+        return
+    if isinstance(expression, ast.Name) and isinstance(expression.ctx, ast.Load):
+        yield expression.id
+    bound = {name_of(each.target) for each in getattr(expression, "generators", ())}
+    for child in ast.iter_child_nodes(expression):
+        yield from (name for name in _names(child) if name not in bound)
+
+
+def _values(name: str, scope: ast.AST) -> Iterator[ast.expr]:
+    for assignment in assignments(scope):
+        names = {target.id for target in targets(assignment) if isinstance(target, ast.Name)}
+        if name in names and assignment.value is not None:
+            yield assignment.value
+
+
+def _parameters(function: Function) -> list[str]:
+    arguments = function.args
+    return [each.arg for each in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)]
+
+
+def _constructions(tree: ast.Module, home: ast.Module, constructor: Function) -> Iterator[ast.Call]:
+    """The calls in this file that make an object of the class that owns this `__init__`."""
+    owners = {
+        node.name for node in ast.walk(home) if isinstance(node, ast.ClassDef) and constructor in node.body
+    }
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and name_of(node.func) in owners:
+            yield node
+
+
+def _argument(call: ast.Call, function: Function, name: str) -> ast.expr | None:
+    by_keyword = [keyword.value for keyword in call.keywords if keyword.arg == name]
+    position = _parameters(function).index(name) - 1  # self is not passed
+    if by_keyword or position >= len(call.args):
+        return by_keyword[0] if by_keyword else None
+    return call.args[position]
