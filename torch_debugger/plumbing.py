@@ -131,6 +131,8 @@ def connect(settings: Settings, sinks: Sequence[Sink], run: RunFact | None) -> P
     else:
         for sink in sinks:
             _current.watch.join(sink, told=run)
+    for sink in sinks:
+        _current.watch.count_thread(sink)
     _current.watchers += 1
     _listen_for_forks()
     return _current

@@ -37,6 +37,11 @@ class LateLog:
             if "numpy" in sys.modules or "torch" in sys.modules:
                 self._open()
 
+    @property
+    def cpu_s(self) -> float:
+        """What the writer's thread has cost so far."""
+        return self._writer.cpu_s if self._writer is not None else 0.0
+
     def flush(self) -> None:
         self._open()
         if self._writer is not None:

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 
 from torch_debugger.anatomy.frames import place_of, user_frame
-from torch_debugger.anatomy.statements import calls_in_classes, last_call_before
+from torch_debugger.anatomy.statements import assignment_before, calls_in_classes, last_call_before
 from torch_debugger.probes.lossgraph import local_tensors, read_nodes, read_rectifiers
 from torch_debugger.probes.nonfinite import NonFiniteHunt
 from torch_debugger.probes.optimizers import Optimizers
@@ -144,8 +144,9 @@ class Backward(Probe):
         self._graphs_told[site.name] = told + 1
         self._graph_seen[site.name] = signature
         value = math.nan if loss.is_cuda else loss.item()
+        made = assignment_before(site.place, loss_name(site.place)) or Place()
         self.watch.emit(
-            LossGraph(site.name, site.place, value, nodes, local_tensors(frame), self.watch.step, truncated)
+            LossGraph(site.name, site.place, value, nodes, local_tensors(frame), self.watch.step, truncated, made)
         )
 
     def _with_place(self, node: GraphNode, site: Place) -> GraphNode:

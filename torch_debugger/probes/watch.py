@@ -72,7 +72,7 @@ class Watch:
         self.active = False
         self.stopping = False
         self.scalars: dict[str, float] = {}  # of the step under way
-        self.extra_cost_s: Callable[[], float] = lambda: 0.0  # of threads of ours
+        self._threads: list[Any] = []  # sinks with a thread of their own; its CPU time is our cost
         self.on_step: list[Callable[[int, dict[str, float]], None]] = []  # (step, its scalars)
         self.probes: list[Probe] = []
         self._beginners: list[Probe] = []
@@ -96,6 +96,10 @@ class Watch:
             if record is not told and not (isinstance(record, RunFact) and told is not None):
                 sink.add(record)
         self._sinks = [*self._sinks, sink]
+
+    def count_thread(self, sink: Sink) -> None:
+        if hasattr(sink, "cpu_s"):
+            self._threads.append(sink)
 
     def leave(self, sink: Sink) -> None:
         self._sinks = [other for other in self._sinks if other is not sink]
@@ -188,7 +192,7 @@ class Watch:
     def _charge(self) -> None:
         self.governor.charge(self.depth, self.guard.take_spent())
         if time.perf_counter() - self._cost_said > self.COST_EVERY_S:
-            extra_s = self.extra_cost_s()
+            extra_s = sum(float(thread.cpu_s) for thread in self._threads)
             self.governor.charge_base(extra_s - self._extra_charged_s)
             self._extra_charged_s = extra_s
             self._say_cost()
