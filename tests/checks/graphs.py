@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.fakes import place
-from torch_debugger.records import GraphNode, LocalTensor, LossGraph
+from torch_debugger.records import GraphNode, LocalTensor, LossGraph, Place
 
 Shape = tuple[int, ...]
 
@@ -12,8 +12,10 @@ def node(op: str, shape: Shape, *inputs: int | None, parameter: str | None = Non
     return GraphNode(op, shape, inputs, parameter, dict(saved))
 
 
-def loss_graph(*nodes: GraphNode, tensors: tuple[LocalTensor, ...] = (), site: str = "loss") -> LossGraph:
-    return LossGraph(site, place(40, code="loss.backward()"), 1.5, nodes, tensors, step=1)
+def loss_graph(*nodes: GraphNode, tensors: tuple[LocalTensor, ...] = (), code: str | None = None) -> LossGraph:
+    """`code` is the line that computes the loss, if it is known."""
+    made = place(39, code=code) if code else Place()
+    return LossGraph("loss", place(40, code="loss.backward()"), 1.5, nodes, tensors, step=1, made=made)
 
 
 def chain(*ops: tuple[str, Shape]) -> LossGraph:

@@ -67,6 +67,33 @@ def last_call_before(place: Place, names: tuple[str, ...]) -> Place | None:
     return place_at(place.file, max(lines)) if lines else None
 
 
+def assignment_before(place: Place, name: str) -> Place | None:
+    """The last line up to a line, in its function, that makes a variable of something else than itself."""
+    tree = tree_of(place.file) if place.file else None
+    if tree is None or place.file is None or place.line is None:
+        return None
+    lines = [
+        node.lineno
+        for node in ast.walk(_function_around(tree, place.line))
+        if isinstance(node, ast.Assign)
+        and node.lineno <= place.line
+        and any(isinstance(target, ast.Name) and target.id == name for target in node.targets)
+        and not any(isinstance(part, ast.Name) and part.id == name for part in ast.walk(node.value))
+    ]
+    return place_at(place.file, max(lines)) if lines else None
+
+
+def _function_around(tree: ast.AST, line: int) -> ast.AST:
+    """The innermost function that covers a line, else the whole file."""
+    functions = [
+        node
+        for node in ast.walk(tree)
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
+        and node.lineno <= line <= (node.end_lineno or node.lineno)
+    ]
+    return max(functions, key=lambda function: function.lineno) if functions else tree
+
+
 def calls_in_classes(module: nn.Module, names: tuple[str, ...]) -> list[Place]:
     """Calls of these functions in the model's own classes, the root's class first, as they stand."""
     classes = dict.fromkeys(type(child) for child in module.modules())

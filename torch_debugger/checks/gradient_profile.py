@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import statistics
 from dataclasses import dataclass
 
 from torch_debugger.checks.state import RunState
@@ -39,6 +40,19 @@ def layer_rows(table: Table, state: RunState, needed: int) -> tuple[int, ...]:
     # A bias in front of a batch norm has no gradient to speak of.
     normed = any(kind.startswith(("BatchNorm", "InstanceNorm")) for kind in kinds.values())
     return tuple(biases) if len(biases) >= needed and not normed else tuple(rows[name] for name in weights)
+
+
+def relative_spread(rows: TensorRows, state: RunState) -> float:
+    """The median over weight matrices of rms * sqrt(fan-in) = norm / sqrt(fan-out): near 1 is Xavier's
+    choice, 0.58 the default of nn.Linear. NaN where no shape is known."""
+    norms = rows.by_name("weight_norm")
+    spreads = [
+        norms[one.path] / math.sqrt(one.shape[0])
+        for model in state.models.values()
+        for one in model.parameters
+        if len(one.shape) >= 2 and one.path in norms
+    ]
+    return statistics.median(spreads) if spreads else math.nan
 
 
 def module_of(parameter: str) -> str:

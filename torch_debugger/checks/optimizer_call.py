@@ -36,6 +36,15 @@ def give_whole_model(optimizer: OptimizerFact, root: str, names: Iterable[str]) 
     return _edit(optimizer, f"{found[0]}.parameters()", f"{found[1]}.parameters()")
 
 
+def give_second_model(optimizer: OptimizerFact, root: str) -> Edit | None:
+    """`a.parameters()` becomes `list(a.parameters()) + list(root.parameters())`."""
+    given = _PARAMETERS.findall(optimizer.place.code or "")
+    if len(given) != 1:
+        return None
+    before = f"{given[0]}.parameters()"
+    return _edit(optimizer, before, f"list({before}) + list({root}.parameters())")
+
+
 def change_rate(optimizer: OptimizerFact, factor: float) -> Edit | None:
     """The line with its literal `lr=` multiplied by a factor."""
     written = _RATE.search(optimizer.place.code or "")

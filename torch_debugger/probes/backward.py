@@ -146,7 +146,9 @@ class Backward(Probe):
         value = math.nan if loss.is_cuda else loss.item()
         made = assignment_before(site.place, loss_name(site.place)) or Place()
         self.watch.emit(
-            LossGraph(site.name, site.place, value, nodes, local_tensors(frame), self.watch.step, truncated, made)
+            LossGraph(
+                site.name, site.place, value, nodes, local_tensors(frame), self.watch.step, truncated, made
+            )
         )
 
     def _with_place(self, node: GraphNode, site: Place) -> GraphNode:

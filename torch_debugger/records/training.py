@@ -65,6 +65,7 @@ class LossGraph:
     locals: tuple[LocalTensor, ...]  # of the frame that called backward()
     step: int
     truncated: bool = False
+    made: Place = field(default_factory=Place)  # the line that computes the loss, if it can be told
 
 
 @dataclass(frozen=True, slots=True)

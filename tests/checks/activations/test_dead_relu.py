@@ -39,11 +39,30 @@ def test_dead_later_blames_the_learning_rate_with_numbers() -> None:
     assert "dead since step 8" in finding.message
 
 
-def test_half_dead_is_a_warning_and_a_note_while_the_loss_falls() -> None:
+def test_half_dead_is_a_warning_unless_the_loss_falls() -> None:
     records = [relu(step, 20) for step in (1, 2, 3, 12)]
     (stuck,) = check(*FLAT, *records)
-    (learning,) = check(*FALLING, *records)
-    assert (stuck.severity, learning.severity) == ("warning", "note")
+    assert stuck.severity == "warning"
+    assert not check(*FALLING, *records)
+
+
+def test_dead_as_a_whole_while_the_loss_falls_is_a_note() -> None:
+    (finding,) = check(*FALLING, *[relu(step, 32) for step in (1, 2, 3, 12)])
+    assert finding.severity == "note"
+
+
+def test_the_line_is_that_of_the_relu_module_where_there_is_one() -> None:
+    with_module = model({"net": "Net", "net.fc1": "Linear", "net.act": "ReLU", "net.fc2": "Linear"})
+    (finding,) = judged([with_module, *FLAT, *[relu(step, 32) for step in (1, 2, 3)]], "dead-relu")
+    assert (finding.where.module, finding.where.line) == ("net.act", 12)
+
+
+def test_a_relu_as_the_models_output_is_to_be_removed() -> None:
+    ends_here = model({"net": "Net", "net.fc1": "Linear"}, {"net.fc1.weight": (1, 4), "net.fc1.bias": (1,)})
+    dead = [relu(step, 1, units=1) for step in (3, 4, 5)]
+    (finding,) = judged([ends_here, *FLAT, *dead], "dead-relu")
+    assert finding.message.startswith("The only unit of relu after net.fc1 is dead from the first look")
+    assert finding.fix.startswith("Remove the ReLU after `net.fc1`: it is the model's output")
 
 
 def test_a_layer_that_died_late_is_judged_by_the_loss_since() -> None:

@@ -28,7 +28,7 @@ def gradients(step: int, rms: Sequence[float] = FADED, biases: float | None = No
     """Layers with these gradient sizes, their biases alike unless told otherwise."""
     values: dict[str, list[float]] = {}
     for layer, size in enumerate(rms):
-        values[f"net.fc{layer}.weight"] = [size * math.sqrt(ELEMENTS), 1.0, ELEMENTS]
+        values[f"net.fc{layer}.weight"] = [size * math.sqrt(ELEMENTS), 2.0, ELEMENTS]
         values[f"net.fc{layer}.bias"] = [(size if biases is None else biases) * math.sqrt(10.0), 1.0, 10.0]
     return rows(step, "parameter", ("grad_norm", "weight_norm", "elements"), values, root="optimizer")
 
@@ -52,6 +52,16 @@ def test_the_advice_follows_the_modules_that_are_there() -> None:
     (finding,) = check(optimizer("SGD"), net("ReLU", "LayerNorm"), *FLAT, *map(gradients, STEPS))
     assert finding.fix.startswith("Use ReLU or GELU between the hidden layers (a sigmoid or tanh shrinks")
     assert "normalisation" not in finding.fix
+
+
+def test_start_values_far_too_small_are_named_as_a_cause() -> None:
+    small = [gradients(step) for step in STEPS]
+    for record in small:
+        record.values[:, 1] = 0.02 * math.sqrt(ELEMENTS)  # std 0.02 where 0.32 would keep the signal
+    (finding,) = check(optimizer("SGD"), net(), *FLAT, *small)
+    assert finding.fix.startswith("Start from larger weights: `nn.init.xavier_normal_(layer.weight)`")
+    (usual,) = check(optimizer("SGD"), net(), *FLAT, *map(gradients, STEPS))
+    assert "xavier" not in usual.fix
 
 
 def test_biases_tell_what_small_inputs_hide_in_the_weights() -> None:

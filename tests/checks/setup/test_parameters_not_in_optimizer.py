@@ -118,8 +118,10 @@ def test_a_second_model_in_training_mode_is_part_of_the_training() -> None:
     (finding,) = check(ENCODER_MADE, phase, *ledgers(*DECODER_ROOT, root="decoder"))
     assert finding.severity == "error"
     assert finding.fix == (
-        "Give `optimizer` at train.py:28 these parameters too: `list(...) + list(decoder.parameters())`."
+        "Give `optimizer` at train.py:28 the parameters of `decoder` too: add `list(decoder.parameters())`."
     )
+    assert finding.edit is not None
+    assert finding.edit.after == "optimizer = Adam(list(encoder.parameters()) + list(decoder.parameters()))"
 
 
 def test_a_second_model_in_eval_mode_is_a_fixed_judge() -> None:

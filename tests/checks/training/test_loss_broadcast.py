@@ -30,7 +30,7 @@ def test_mse_of_a_column_and_a_row_names_both_and_their_shapes() -> None:
     (finding,) = check(built_in())
     assert finding.severity == "error"
     assert finding.message == (
-        "The loss behind backward() at train.py:40 compares every prediction with every target: "
+        "The loss at train.py:40 compares every prediction with every target: "
         "`pred` (8, 1) and `y` (8,) broadcast to 8 x 8 values."
     )
     assert finding.fix == (
@@ -47,6 +47,30 @@ def test_a_flat_prediction_against_a_column_squeezes_the_target() -> None:
     )
     (finding,) = check(graph)
     assert finding.fix.startswith("Use `target.squeeze(1)` in the loss, or `out.unsqueeze(1)`")
+
+
+@pytest.mark.parametrize(
+    ("code", "after"),
+    [
+        ("loss = criterion(pred, y)", "loss = criterion(pred.squeeze(1), y)"),
+        ("loss = ((pred - y) ** 2).mean()", "loss = ((pred.squeeze(1) - y) ** 2).mean()"),
+        ("loss = criterion(net(x), y)", "loss = criterion(net(x), y.unsqueeze(1))"),
+        ("loss = criterion(net(x), y=y)", "loss = criterion(net(x), y=y.unsqueeze(1))"),
+        ("loss = criterion(net(x), data[1])", None),
+        ("loss = pred.sub(y[:]).square().mean() + pred.mean()", None),
+    ],
+)
+def test_the_edit_reshapes_what_the_line_names_once(code: str, after: str | None) -> None:
+    graph = loss_graph(node("MseLoss", (), 1, None), node("Expand", (8, 8), 2), MODEL, tensors=NAMES, code=code)
+    (finding,) = check(graph)
+    assert finding.where.line == 39
+    assert (finding.edit.after if finding.edit else None) == after
+
+
+def test_indices_are_not_taken_for_the_target() -> None:
+    names = (tensor("batch", (8,), dtype="int64"), tensor("guess", (8, 1), requires_grad=True))
+    graph = loss_graph(node("MseLoss", (), 1, None), node("Expand", (8, 8), 2), MODEL, tensors=names)
+    assert "`guess` (8, 1) and the target (8,)" in check(graph)[0].message
 
 
 @pytest.mark.parametrize("loss", ["MseLoss", "SmoothL1Loss", "HuberLoss"])

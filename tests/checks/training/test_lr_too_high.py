@@ -33,7 +33,7 @@ def test_an_explosion_to_nan_names_rate_growth_and_the_new_rate() -> None:
         "The loss rose from 1.6 to 2.6e+13, then to nan with SGD at a learning rate of 10; updates were up to "
         "344 times the size of the weights."
     )
-    assert finding.fix == "Lower the learning rate of `optimizer` at train.py:28 from 10 to 0.1."
+    assert finding.fix == "Lower `lr` of `optimizer` at train.py:28 from 10 to 0.1."
     assert finding.edit == Edit(
         "train.py",
         28,

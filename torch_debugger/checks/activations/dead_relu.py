@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 
 from torch_debugger.checks.base import Check
 from torch_debugger.checks.curves import fallen_share
+from torch_debugger.checks.layers import is_last_layer, rectifier_place
 from torch_debugger.checks.state import RunState
-from torch_debugger.records import Finding, Place, Record, Rectifier, TensorRows
+from torch_debugger.records import Finding, Record, Rectifier, TensorRows
 
 
 @dataclass
@@ -40,8 +41,8 @@ class DeadRelu(Check):
         Dead later: use a smaller learning rate. `nn.LeakyReLU` keeps a small gradient in either case.
     Known limits:
         With batches below 16 samples, and with fewer than 8 units, only a layer that is dead as a whole is
-        reported. While the loss falls well this is a note, and a narrow layer is not reported at all: it may
-        be a hinge in the loss that has nothing left to correct.
+        reported. While the loss falls well only a layer with more than nine units in ten dead is noted; a
+        narrow one is not reported at all: it may be a hinge in the loss with nothing left to correct.
     """
 
     id = "TD301"
@@ -134,27 +135,32 @@ class DeadRelu(Check):
             return "note"
         return "error" if share > self.dead_share_error else "warning"
 
+    def _is_worth_telling(self, units: int, share: float, learning: bool, state: RunState) -> bool:
+        if units < self.smallest_layer:
+            return bool(state.losses.points) and not learning
+        return not learning or share > self.dead_share_error
+
     def _judge(self, layer: _Layer, state: RunState) -> Iterable[Finding]:
         first, last = layer.streak[0], layer.streak[-1]
         learning = self._is_learning(first.step, state)
-        if last.units < self.smallest_layer and (learning or not state.losses.points):
-            return
         share = min(record.dead_units / record.units for record in layer.streak)
+        if not self._is_worth_telling(last.units, share, learning, state):
+            return
         name = last.name if last.source in last.name else f"`{last.name}` (fed by `{last.source}`)"
         since = f"since step {first.step}" if layer.was_alive else f"from the first look, step {first.step}, on"
         yield self.finding(
             severity=self._severity(share, learning),
             confidence=0.95 if share > self.dead_share_error else 0.8,
             message=(
-                f"{last.dead_units} of {last.units} units of {name} are dead {since}: zero for every sample of "
-                f"the batch ({last.batch} samples)."
+                f"{_count(last)} of {name} {'is' if last.units == 1 else 'are'} dead {since}: zero for every "
+                f"sample of the batch ({last.batch} samples)."
             ),
             why=(
                 "A ReLU that is zero for all samples passes no gradient back, so the weights that feed it "
                 "stop learning and the unit stays dead."
             ),
             fix=_fix(layer, last, state),
-            where=_where(last, state),
+            where=last.place if last.place.file else rectifier_place(last.source, state),
             first_step=first.step,
             last_step=layer.last_step,
             evidence={
@@ -168,15 +174,17 @@ class DeadRelu(Check):
         )
 
 
-def _where(last: Rectifier, state: RunState) -> Place:
-    """The rectifier's own line, else that of the layer that feeds it."""
-    feeding = state.module(last.source)
-    place = last.place if last.place.file or feeding is None else feeding.place
-    return Place(place.file, place.line, last.source, place.code)
+def _count(last: Rectifier) -> str:
+    return "The only unit" if last.units == 1 else f"{last.dead_units} of {last.units} units"
 
 
 def _fix(layer: _Layer, last: Rectifier, state: RunState) -> str:
     spare = "`nn.LeakyReLU(0.01)` instead of ReLU keeps a gradient."
+    if is_last_layer(last.source, state):
+        return (
+            f"Remove the ReLU after `{last.source}`: it is the model's output and cannot go below 0, so one "
+            "push too far ends all learning. If targets are never negative, use `nn.Softplus` there."
+        )
     if not layer.was_alive:
         return (
             f"It was so before training could do it: check the start values of `{last.source}` (a bias far "

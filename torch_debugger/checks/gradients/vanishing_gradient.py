@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from torch_debugger.checks.base import Check
 from torch_debugger.checks.curves import fallen_share
-from torch_debugger.checks.gradient_profile import Profile, layer_rows, module_of, read_profile
+from torch_debugger.checks.gradient_profile import Profile, layer_rows, module_of, read_profile, relative_spread
 from torch_debugger.checks.state import RunState
 from torch_debugger.records import Finding, ModelFact, Place, Record, Table, TensorRows
 
@@ -60,6 +60,8 @@ class VanishingGradient(Check):
     adaptive_rms = 1e-8
     # A loss that halved is no victim.
     healthy_fall = 0.5
+    # Weights this far below the spread that keeps a signal's size are a cause of their own.
+    small_start = 0.35
     # Neighbouring steps say the same: one look in five is enough, and cheap.
     steps_between = 5
 
@@ -77,7 +79,7 @@ class VanishingGradient(Check):
         self._look(model, record, state)
         first = model.profiles[0].step if model.profiles else record.step
         if len(model.profiles) >= self.rows_needed and record.step - first >= self.steps_apart:
-            yield from self._judge(model, state)
+            yield from self._judge(model, record, state)
 
     def _look(self, model: _Model, rows: TensorRows, state: RunState) -> None:
         """Keep a profile that fades; one that does not ends the streak."""
@@ -99,13 +101,14 @@ class VanishingGradient(Check):
             return False
         return not _is_adaptive(state) or rms[0] < self.adaptive_rms
 
-    def _judge(self, model: _Model, state: RunState) -> Iterable[Finding]:
+    def _judge(self, model: _Model, rows: TensorRows, state: RunState) -> Iterable[Finding]:
         fallen = fallen_share(state.losses.finite())
         if fallen is None or fallen >= self.healthy_fall:
             return
         model.reported = True
         first, last = model.profiles[0], model.profiles[-1]
         early, late = last.names[0], last.names[-1]
+        spread = relative_spread(rows, state)
         yield self.finding(
             severity="error",
             confidence=0.92 if fallen < 0.1 else 0.8,
@@ -118,7 +121,7 @@ class VanishingGradient(Check):
                 f"It shrinks from layer to layer over {len(last.rms)} layers, so an update that suits "
                 f"the last layer is nothing to the first. The loss has fallen by {max(0.0, fallen):.0%} so far."
             ),
-            fix=_fix(state.models.get(early.split(".", 1)[0])),
+            fix=_fix(state.models.get(early.split(".", 1)[0]), spread < self.small_start),
             where=_where(early, state),
             first_step=first.step,
             last_step=last.step,
@@ -128,6 +131,7 @@ class VanishingGradient(Check):
                 "ratio": last.decay,
                 "layers": float(len(last.rms)),
                 "loss_fallen": fallen,
+                "relative_spread": spread,
             },
         )
 
@@ -144,7 +148,7 @@ def _where(parameter: str, state: RunState) -> Place:
     return Place(place.file, place.line, path, place.code)
 
 
-def _fix(model: ModelFact | None) -> str:
+def _fix(model: ModelFact | None, small_start: bool) -> str:
     kinds = [module.kind for module in model.modules] if model else []
     saturating = [kind for kind in dict.fromkeys(kinds) if kind in _SATURATING]
     advice = (
@@ -154,4 +158,7 @@ def _fix(model: ModelFact | None) -> str:
     )
     if not any("Norm" in kind for kind in kinds):
         advice += ", and put a normalisation layer (`nn.LayerNorm`, `nn.BatchNorm1d`) after each of them"
-    return advice + ". In deep stacks add residual connections: `x = x + block(x)`."
+    advice += ". In deep stacks add residual connections: `x = x + block(x)`."
+    if small_start:
+        advice = f"Start from larger weights: `nn.init.xavier_normal_(layer.weight)` for every layer. {advice}"
+    return advice

@@ -158,7 +158,8 @@ def _message(fact: NonFinite) -> str:
     start = f"The {fact.what} became {fact.value} at step {fact.step}: "
     if fact.op is not None:
         given = f", given {'; '.join(fact.operands)}" if fact.operands else ""
-        return f"{start}`{fact.op}`{where}{line} produced the first value that is not finite{given}."
+        made = f"the slope of `{fact.op}`" if fact.phase == "backward" else f"`{fact.op}`"
+        return f"{start}{made}{where}{line} produced the first value that is not finite{given}."
     if fact.phase == "weights" and fact.parameters:
         return f"{start}`{fact.parameters[0]}` and {len(fact.parameters) - 1} more parameters were not finite."
     if fact.module:

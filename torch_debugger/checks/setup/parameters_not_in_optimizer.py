@@ -6,9 +6,9 @@ import dataclasses
 from collections.abc import Iterable, Sequence
 
 from torch_debugger.checks.base import Check
-from torch_debugger.checks.optimizer_call import give_whole_model, whole_model
+from torch_debugger.checks.optimizer_call import give_second_model, give_whole_model, whole_model
 from torch_debugger.checks.state import RunState
-from torch_debugger.records import Finding, LedgerFact, LedgerRow, OptimizerFact, PhaseFact, Place, Record
+from torch_debugger.records import Edit, Finding, LedgerFact, LedgerRow, OptimizerFact, PhaseFact, Place, Record
 
 
 class ParametersNotInOptimizer(Check):
@@ -93,7 +93,6 @@ class ParametersNotInOptimizer(Check):
         early = _only_early(ledger, names)
         elements = sum(row.elements for row in ledger.rows if row.name in names)
         total = sum(row.elements for row in ledger.rows if row.trainable)
-        names_of_rows = [row.name for row in ledger.rows]
         return self.finding(
             severity="warning" if early else "error",
             confidence=0.6 if early else 0.95,
@@ -116,7 +115,7 @@ class ParametersNotInOptimizer(Check):
                 "missing": ", ".join(path for path, _ in groups),
                 "optimizer": (optimizer.source or optimizer.kind) if optimizer else "unknown",
             },
-            edit=give_whole_model(optimizer, ledger.root, names_of_rows) if optimizer else None,
+            edit=_edit(ledger, groups, optimizer),
         )
 
 
@@ -178,7 +177,7 @@ def _fix(
     if optimizer.place.file:
         maker += f" at {optimizer.place.file}:{optimizer.place.line}"
     if groups[0][0] == ledger.root:
-        return f"Give {maker} these parameters too: `list(...) + list({ledger.root}.parameters())`."
+        return f"Give {maker} the parameters of `{ledger.root}` too: add `list({ledger.root}.parameters())`."
     found = whole_model(optimizer.source, ledger.root, [row.name for row in ledger.rows])
     if found is not None and found[0] == found[1]:
         return f"Make {maker} after the line that adds or replaces {parts}, not before it."
@@ -188,3 +187,11 @@ def _fix(
     if early:
         advice += f" If {parts} should stay fixed, freeze it: `{groups[0][0]}.requires_grad_(False)`."
     return advice
+
+
+def _edit(ledger: LedgerFact, groups: list[tuple[str, int]], optimizer: OptimizerFact | None) -> Edit | None:
+    if optimizer is None:
+        return None
+    if groups[0][0] == ledger.root:
+        return give_second_model(optimizer, ledger.root)
+    return give_whole_model(optimizer, ledger.root, [row.name for row in ledger.rows])

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from torch_debugger.checks.base import Check
 from torch_debugger.checks.graph import SHAPE_ONLY, op_of, operands
 from torch_debugger.checks.state import RunState
-from torch_debugger.records import Finding, GraphNode, LocalTensor, LossGraph, Record
+from torch_debugger.records import Edit, Finding, GraphNode, LocalTensor, LossGraph, Place, Record
 
 # Losses that broadcast their operands first; nobody feeds them pairs on purpose.
 _LOSSES = frozenset({"MseLoss", "SmoothL1Loss", "HuberLoss", "L1Loss", "KlDiv", "BinaryCrossEntropy",
@@ -86,14 +87,15 @@ class LossBroadcast(Check):
         given, wanted = tuple(prediction.shape), _target_shape(prediction, node)
         pred = _named(graph.locals, given, True)
         target = _named(graph.locals, wanted, False)
-        line = f" at {graph.place.file}:{graph.place.line}" if graph.place.file else ""
+        where = graph.made if graph.made.file else graph.place
+        line = f" at {where.file}:{where.line}" if where.file else ""
         shapes = f"{_described(pred, 'the prediction', given)} and {_described(target, 'the target', wanted)}"
         made = " x ".join(str(size) for size in node.shape)
         return self.finding(
             severity="error",
             confidence=0.97 if pred and target else 0.88,
             message=(
-                f"The loss behind backward(){line} compares every prediction with every target: "
+                f"The loss{line} compares every prediction with every target: "
                 f"{shapes} broadcast to {made} values."
             ),
             why=(
@@ -101,7 +103,7 @@ class LossBroadcast(Check):
                 "answer that suits them best is the mean of all targets, whatever the input."
             ),
             fix=_fix(pred, target, len(given) >= len(node.shape)),
-            where=graph.place,
+            where=where,
             first_step=graph.step,
             last_step=max(graph.step, last_step),
             evidence={
@@ -111,6 +113,7 @@ class LossBroadcast(Check):
                 "broadcast_shape": str(tuple(node.shape)),
                 "loss": graph.loss,
             },
+            edit=_edit(where, pred, target, len(given) >= len(node.shape)),
         )
 
 
@@ -154,8 +157,9 @@ def _target_shape(prediction: GraphNode, node: GraphNode) -> tuple[int, ...]:
 def _named(tensors: Sequence[LocalTensor], shape: tuple[int, ...], gradient: bool) -> LocalTensor | None:
     fitting = [one for one in tensors if tuple(one.shape) == shape and one.requires_grad is gradient]
     usual = [one for one in fitting if one.name in _TARGET_NAMES]
+    fitting = [one for one in fitting if "float" in one.dtype]  # whole numbers are indices more often
     # Locals are in order of their first assignment, and targets come after inputs.
-    return (usual or fitting)[-1] if fitting else None
+    return (usual or fitting)[-1] if usual or fitting else None
 
 
 def _described(tensor: LocalTensor | None, role: str, shape: tuple[int, ...]) -> str:
@@ -166,3 +170,20 @@ def _fix(pred: LocalTensor | None, target: LocalTensor | None, pred_has_more: bo
     pred_name, target_name = pred.name if pred else "prediction", target.name if target else "target"
     longer, shorter = (pred_name, target_name) if pred_has_more else (target_name, pred_name)
     return f"Use `{longer}.squeeze(1)` in the loss, or `{shorter}.unsqueeze(1)`, so that both have one shape."
+
+
+def _edit(
+    where: Place, pred: LocalTensor | None, target: LocalTensor | None, pred_has_more: bool
+) -> Edit | None:
+    """One of the two reshaped where it stands, if the line names it once."""
+    if where.file is None or where.line is None or not where.code:
+        return None
+    longer, shorter = (pred, target) if pred_has_more else (target, pred)
+    for tensor, change in ((longer, "squeeze(1)"), (shorter, "unsqueeze(1)")):
+        found = re.findall(rf"\b{re.escape(tensor.name)}\b(?!\s*[\[.(=])", where.code) if tensor else []
+        if tensor is not None and len(found) == 1:
+            after = re.sub(
+                rf"\b{re.escape(tensor.name)}\b(?!\s*[\[.(=])", f"{tensor.name}.{change}", where.code
+            )
+            return Edit(where.file, where.line, where.code, after)
+    return None

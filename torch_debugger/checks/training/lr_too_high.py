@@ -189,9 +189,9 @@ def _rate_text(optimizer: OptimizerFact | None) -> str:
 def _fix(optimizer: OptimizerFact | None, factor: float, state: RunState) -> str:
     rate = _rate(optimizer)
     if optimizer is None or rate is None:
-        return f"Divide the learning rate by {1 / factor:g}."
+        return f"Divide the learning rate `lr` by {1 / factor:g}."
     line = f" at {optimizer.place.file}:{optimizer.place.line}" if optimizer.place.file else ""
-    advice = f"Lower the learning rate of `{optimizer.name}`{line} from {rate:g} to {rate * factor:.3g}."
+    advice = f"Lower `lr` of `{optimizer.name}`{line} from {rate:g} to {rate * factor:.3g}."
     if state.schedulers:
         advice += f" {state.schedulers[0].kind} changes it too: check the highest rate it sets."
     return advice
