@@ -21,7 +21,10 @@ Done = subprocess.CompletedProcess[str]
 
 
 @pytest.fixture(autouse=True)
-def stand(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def stand(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+    # Compiled once and not two hundred times, also where PYTHONDONTWRITEBYTECODE is set.
+    monkeypatch.delenv("PYTHONDONTWRITEBYTECODE", raising=False)
+    monkeypatch.setenv("PYTHONPYCACHEPREFIX", str(tmp_path_factory.getbasetemp() / "bytecode"))
     package = Path(__file__).parents[2]
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(STAND), str(package)]))
     monkeypatch.setenv("TERM", "xterm")

@@ -30,6 +30,7 @@ FORGETS_ZERO_GRAD = """
 
 @pytest.fixture(autouse=True)
 def real_session(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("PYTHONPYCACHEPREFIX")  # torch is compiled already, where it is installed
     others = [path for path in os.environ["PYTHONPATH"].split(os.pathsep) if path != str(STAND)]
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(others))
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+import subprocess
 
 import pytest
 
-from tests.cli.conftest import Write, run_plain, run_watched
+from tests.cli.conftest import DEBUGGER, Write, run_plain, run_watched
 
 KNOWS_ITSELF = """
     '''A docstring.'''
@@ -38,8 +39,8 @@ TRAINS_WITH_HELPERS = """
     def at_exit():
         print([item.value for item in items], sys.modules["__main__"].items is items)
         print(pickle.loads(pickle.dumps(items))[1].value)
-    atexit.register(at_exit)
     if __name__ == "__main__":
+        atexit.register(at_exit)
         assert pickle.loads(pickle.dumps(Item(3))).value == 3
         with multiprocessing.get_context("spawn").Pool(1) as pool:
             print([item.value for item in pool.map(double, items)])
@@ -120,6 +121,16 @@ def test_the_path_is_kept_as_it_was_given(path: str, write: Write) -> None:
     write("", "sub/empty.py")
     script.with_name("link.py").symlink_to(write(KNOWS_ITSELF, "elsewhere/real.py"))
     _assert_same(path)
+
+
+def test_files_that_the_shell_opened_are_the_script_s(write: Write) -> None:
+    write("import sys; print(open(sys.argv[1]).read())")
+    command = f"{' '.join(DEBUGGER)} run --no-log --quiet train.py <(echo data)"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=True)
+    assert done.stdout == "data\n\n"
+    command = f"{' '.join(DEBUGGER)} run --no-log --quiet <(echo 'print(__name__)')"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=True)
+    assert done.stdout == "__main__\n"
 
 
 def test_relative_files_and_neighbours_are_found(write: Write) -> None:

@@ -47,9 +47,10 @@ def _run_module(program: Program) -> None:
 
 
 def _run_file(program: Program, namespace: dict[str, object]) -> None:
-    path = os.path.join(os.getcwd(), program.target)  # not normalised: python leaves ./ in as well
+    given = program.target
+    path = given if os.path.isabs(given) else os.path.join(os.getcwd(), given)  # python leaves a ./ in as well
     _put_on_path(os.path.dirname(os.path.realpath(path)))
-    sys.argv[:] = [program.target, *program.arguments]
+    sys.argv[:] = [given, *program.arguments]
     namespace.update(__file__=path, __cached__=None, __doc__=None, __package__=None, __spec__=None)
     namespace["__loader__"] = SourceFileLoader("__main__", path)
     with open(path, "rb") as file:

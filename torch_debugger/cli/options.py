@@ -106,10 +106,8 @@ def _require_script(path: str) -> None:
         )
     if not os.path.exists(path):
         raise UsageError(f"There is no script {path} (looked in {os.getcwd()}).")
-    try:
-        open(path, "rb").close()
-    except OSError as error:
-        raise UsageError(f"The script {path} cannot be read: {error.strerror}.") from error
+    if not os.access(path, os.R_OK):  # opening it to see would empty a pipe
+        raise UsageError(f"The script {path} may not be read by you: look at its permissions.")
 
 
 def _read_steps(text: str | None) -> int | None:
