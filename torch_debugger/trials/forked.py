@@ -111,7 +111,7 @@ def _touch_nothing_outside() -> None:
     for number in (0, 1, 2):
         os.dup2(nowhere, number)
     sys.stdout = sys.stderr = os.fdopen(nowhere, "w", closefd=False)  # theirs may go elsewhere than to 1 and 2
-    tempfile.tempdir = os.devnull  # or tempfile would try folders by writing there
+    tempfile.gettempdir()  # chosen by writing there, which the next line ends
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     faulthandler.disable()
