@@ -10,13 +10,14 @@ REPOSITORY = Path(__file__).parents[2]
 PACKAGE = REPOSITORY / "torch_debugger"
 
 # Who may import whom; a room may always import itself. What is not named here may not be imported.
-FOUNDATIONS = {"errors", "settings", "imports", "_version"}
+FOUNDATIONS = {"errors", "settings", "imports", "tracebacks", "_version"}
 MAKERS = {"probes", "trials"}
 MAY_IMPORT: dict[str, set[str]] = {
     "_version": set(),
     "errors": set(),
     "settings": {"errors"},
     "imports": set(),
+    "tracebacks": set(),
     "records": set(),
     "runlog": {"records"} | FOUNDATIONS,
     "stats": {"records"} | FOUNDATIONS,
@@ -30,7 +31,7 @@ MAY_IMPORT: dict[str, set[str]] = {
 }
 # The doors of the house may open any room; no room may open a door.
 DOORS = {"__init__", "__main__", "cli", "debugger", "demo", "integrations"}
-NO_TORCH = {"_version", "errors", "settings", "imports", "records", "runlog", "checks", "report"}
+NO_TORCH = {"_version", "errors", "settings", "imports", "tracebacks", "records", "runlog", "checks", "report"}
 
 
 def package_files() -> list[Path]:

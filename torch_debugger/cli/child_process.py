@@ -12,7 +12,7 @@ from types import FrameType
 
 from torch_debugger.cli.launch import Orders
 from torch_debugger.cli.main_module import Program
-from torch_debugger.cli.tracebacks import FIRST_FILE
+from torch_debugger.tracebacks import FIRST_FILE
 
 # The terminal sends these to both of us: the child acts on them, the parent stays for the report.
 _LEFT_TO_CHILD = ("SIGINT", "SIGQUIT")

@@ -9,13 +9,13 @@ from collections.abc import Callable, Sequence
 
 from torch_debugger.checks.judge import Judge
 from torch_debugger.cli.main_module import Program, run_as_main
-from torch_debugger.cli.tracebacks import hide_our_frames
 from torch_debugger.cli.watch import Watch
 from torch_debugger.records import Finding, Record
 from torch_debugger.report.digest import RunDigest
 from torch_debugger.report.result import RunResult
 from torch_debugger.runlog.requests import RequestSender, make_request_pipe
 from torch_debugger.settings import Settings
+from torch_debugger.tracebacks import hide_our_frames
 
 
 class _Bench:
