@@ -13,7 +13,7 @@ import torch
 
 from torch_debugger.anatomy.frames import place_of, user_frame
 from torch_debugger.anatomy.statements import assignment_before, calls_in_classes, last_call_before
-from torch_debugger.probes.lossgraph import local_tensors, read_nodes, read_rectifiers
+from torch_debugger.probes.lossgraph import RectifierLook, local_tensors, read_nodes, read_rectifiers
 from torch_debugger.probes.nonfinite import NonFiniteHunt
 from torch_debugger.probes.optimizers import Optimizers
 from torch_debugger.probes.patches import Patches
@@ -131,8 +131,10 @@ class Backward(Probe):
     def _read_graph(self, loss: torch.Tensor, site: LossSite, frame: FrameType | None) -> None:
         names = self.roots.path_of_parameter() | self.optimizers.strays.parameters
         if not self._saved_hooks:
-            for rectifier in read_rectifiers(loss.grad_fn, names, self.watch.step):
-                self.watch.emit(rectifier)
+            for look in read_rectifiers(loss.grad_fn, names):
+                self.watch.transfer.send(
+                    look.counts, functools.partial(self._tell_rectifier, look, self.watch.step)
+                )
         nodes, truncated = read_nodes(loss.grad_fn, names)
         nodes = tuple(self._with_place(node, site.place) for node in nodes)
         signature = hash(tuple((node.op, node.shape) for node in nodes))
@@ -150,6 +152,9 @@ class Backward(Probe):
                 site.name, site.place, value, nodes, local_tensors(frame), self.watch.step, truncated, made
             )
         )
+
+    def _tell_rectifier(self, look: RectifierLook, step: int, counts: Any) -> None:
+        self.watch.emit(look.record(float(counts[0]), float(counts[1]), step))
 
     def _with_place(self, node: GraphNode, site: Place) -> GraphNode:
         """Softmax and the like get the line of the call: in the models' classes, else above the backward."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import deque
+from dataclasses import dataclass
 from types import FrameType
 from typing import Any
 
@@ -69,17 +70,31 @@ def _saved_scalars(node: Any) -> dict[str, float | str]:
     return found
 
 
-def read_rectifiers(root: Any, names: dict[int, str], step: int, limit: int = 4000) -> list[Rectifier]:
+@dataclass(frozen=True)
+class RectifierLook:
+    """A ReLU met in the graph; `counts` is [dead units, outputs that are not zero], on its device."""
+
+    source: str
+    units: int
+    samples: int
+    counts: torch.Tensor
+
+    def record(self, dead: float, alive: float, step: int) -> Rectifier:
+        zeros = 1.0 - alive / (self.units * self.samples)
+        name = f"relu after {self.source}"
+        return Rectifier(name, self.source, self.units, int(dead), zeros, self.samples, step)
+
+
+def read_rectifiers(root: Any, names: dict[int, str], limit: int = 4000) -> list[RectifierLook]:
     """Every ReLU on the way from the loss, and how many of its units gave anything."""
-    found: list[Rectifier] = []
+    found: list[RectifierLook] = []
     seen: set[Any] = {root}
     queue = deque([root])
     while queue and len(seen) < limit:
         node = queue.popleft()
-        if node.name() == "ReluBackward0":
-            measured = _measure_relu(node, names, step)
-            if measured is not None:
-                found.append(measured)
+        look = _look_at_relu(node, names) if node.name() == "ReluBackward0" else None
+        if look is not None:
+            found.append(look)
         for operand, _ in node.next_functions:
             if operand is not None and operand not in seen:
                 seen.add(operand)
@@ -87,22 +102,17 @@ def read_rectifiers(root: Any, names: dict[int, str], step: int, limit: int = 40
     return found[::-1]
 
 
-def _measure_relu(node: Any, names: dict[int, str], step: int) -> Rectifier | None:
+@torch.no_grad()
+def _look_at_relu(node: Any, names: dict[int, str]) -> RectifierLook | None:
     result = node._saved_result
-    if result.dim() < 2 or result.layout is not torch.strided:
-        return None
     source = _feeding_layer(node, names)
-    if source is None:
+    if source is None or result.dim() < 2 or result.layout is not torch.strided or not result.numel():
         return None
-    with torch.no_grad():
-        # Units are channels of images, features of everything else; the rest is samples.
-        unit_dim = 1 if result.dim() >= 4 or (result.dim() == 3 and _is_convolution(node)) else result.dim() - 1
-        others = [dim for dim in range(result.dim()) if dim != unit_dim]
-        alive = torch.count_nonzero(result, dim=others)
-        units, dead = alive.numel(), int((alive == 0).sum())
-        zeros = 1.0 - float(alive.sum()) / result.numel()
-    samples = result.numel() // units
-    return Rectifier(f"relu after {source}", source, units, dead, zeros, samples, step)
+    # Units are channels of images, features of everything else; the rest is samples.
+    unit_dim = 1 if result.dim() >= 4 or (result.dim() == 3 and _is_convolution(node)) else result.dim() - 1
+    alive = torch.count_nonzero(result, dim=[dim for dim in range(result.dim()) if dim != unit_dim])
+    units = alive.numel()
+    return RectifierLook(source, units, result.numel() // units, torch.stack(((alive == 0).sum(), alive.sum())))
 
 
 def _feeding_layer(node: Any, names: dict[int, str]) -> str | None:

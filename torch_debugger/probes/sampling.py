@@ -15,8 +15,8 @@ NONE, LIGHT, DEEP = 0, 1, 2
 
 
 class Governor:
-    ALLOWANCE_S = 0.15  # spent at the start whatever the budget; a deep step of a small net is 1 to 3 ms
-    FIRST_DEEP = 3  # steps that are always deep
+    ALLOWANCE_S = 0.1  # looks in the first seconds, whatever the budget; one of a small net is 1 to 3 ms
+    FIRST_DEEP = 3  # steps that are always deep; what they cost is told, but buys no later look less
     LIGHT_SHARE = 0.6
     REQUEST_OVERDRAFT = 2.0  # a request may use up to this many times the deep account
 
@@ -25,7 +25,7 @@ class Governor:
     ) -> None:
         self.budget = budget
         self.always_deep = always_deep
-        self.base_s = self.light_s = self.deep_s = 0.0
+        self.start_s = self.base_s = self.light_s = self.deep_s = 0.0
         self.light_steps = self.deep_steps = 0
         self._clock = clock
         self._started: float | None = None
@@ -44,7 +44,7 @@ class Governor:
 
     @property
     def spent_s(self) -> float:
-        return self.base_s + self.light_s + self.deep_s
+        return self.start_s + self.base_s + self.light_s + self.deep_s
 
     def request(self, steps: int) -> None:
         """Some finding, or a loss spike, wants closer looks."""
@@ -52,6 +52,12 @@ class Governor:
 
     def charge(self, depth: int, spent_s: float) -> None:
         """A step of this depth is over and watching it has cost this much."""
+        if depth == DEEP and self.deep_steps < self.FIRST_DEEP:
+            # The first steps also read sources and load kernels: no measure for later ones.
+            self.deep_steps += 1
+            self.start_s += spent_s
+            self._deep_cost_s = spent_s
+            return
         if depth == NONE:
             self._base_cost_s = _average(self._base_cost_s, spent_s)
         base_s = min(spent_s, self._base_cost_s)
