@@ -10,6 +10,7 @@ block. Several at once share one set of probes and each see everything from thei
 from __future__ import annotations
 
 import atexit
+import dataclasses
 import os
 import sys
 from collections.abc import Sequence
@@ -20,15 +21,21 @@ import torch
 from rich.console import Console
 
 from torch_debugger.checks.judge import Judge
+from torch_debugger.integrations.program import caller, say, script_name
 from torch_debugger.integrations.uncaught import UncaughtExceptions
 from torch_debugger.plumbing import Plumbing, connect
+from torch_debugger.probes.crashes import capture_crash
 from torch_debugger.records import Finding, FlowFact, MemoryFact, Record
 from torch_debugger.records.sink import Sink
 from torch_debugger.report.digest import RunDigest
 from torch_debugger.report.page import Report
 from torch_debugger.runlog.writer import LogWriter
+from torch_debugger.session import describe_run, device_of
 from torch_debugger.settings import Settings
 from torch_debugger.stats.memory import measure_memory
+from torch_debugger.tracebacks import hide_our_frames
+
+_EXPLAINED = "_torch_debugger_explained"  # set on an exception: of several debuggers one speaks
 
 
 class Debugger:
@@ -44,24 +51,30 @@ class Debugger:
         ignore: Sequence[str] = (),
     ) -> None:
         self._model = model
-        self._settings = Settings(log_dir=str(log_dir) if log_dir is not None else None, budget=budget)
+        self._settings = Settings(log_dir=os.fspath(log_dir) if log_dir is not None else None, budget=budget)
         self._only, self._ignore = tuple(only), tuple(ignore)
         self._plumbing: Plumbing | None = None
-        self._start(_caller())
+        self._start(caller())
 
     # Watching
 
     def _start(self, frame: FrameType) -> None:
         self._judge = Judge(self._only, self._ignore)
-        self._digest = RunDigest(_script_name())
-        self._flows: list[FlowFact] = []
+        self._digest = RunDigest(script_name())
+        self._flows: dict[str, tuple[FlowFact, int]] = {}  # root -> its last call, how many there were
         self._memory: MemoryFact | None = None
         self._outcome = "finished"
-        self._crashed: BaseException | None = None
+        self._pid = os.getpid()
         self._writer = self._open_log()
         self._sinks: list[Sink] = [self, *([self._writer] if self._writer else [])]
-        self._plumbing = connect(self._settings, self._sinks, None)
-        self._plumbing.forward.keep_flow = True
+        budget, version = self._settings.budget, str(torch.__version__)
+        run = describe_run(script_name(), sys.argv[1:], budget, version, device_of(torch))
+        for sink in self._sinks:
+            sink.add(run)
+        self._plumbing = connect(self._settings, self._sinks, run)
+        self._steps_before = self._plumbing.watch.clock.step
+        self._plumbing.forward.flow.want()
+        self._look()
         if self._model is not None:
             self._plumbing.watch.probe("models", self._plumbing.roots.meet, self._model, frame)
         self._uncaught = UncaughtExceptions(self._saw_uncaught)
@@ -70,12 +83,17 @@ class Debugger:
         if self._settings.log_dir is None:
             return None
         limit = self._settings.log_limit_bytes
-        return LogWriter(self._settings.log_dir, limit_bytes=limit, on_fault=_say)
+        return LogWriter(self._settings.log_dir, limit_bytes=limit, on_fault=say)
+
+    def _look(self) -> None:
+        """The next call is seen, also where the step under way has no closer look."""
+        if self._plumbing is not None:
+            self._plumbing.watch.probe("forward", self._plumbing.forward.look)
 
     def add(self, record: Record) -> None:
         """The debugger is its own sink: it judges at once."""
         if isinstance(record, FlowFact):
-            self._flows = [*self._flows[-15:], record]
+            self._flows[record.root] = (record, self._flows.get(record.root, (record, 0))[1] + 1)
         self._digest.see(record)
         self._judge.see(record)
 
@@ -88,15 +106,15 @@ class Debugger:
 
         The first form works because the debugger has been watching since it was made. Ends the watch.
         """
+        __tracebackhide__ = True  # IPython and pytest leave this frame out of their tracebacks
         if not self.watching:
-            self._start(_caller())
+            self._start(caller())
         if callable(value) and (arguments or keywords or isinstance(value, torch.nn.Module)):
+            self._look()
             try:
                 value = value(*arguments, **keywords)
             except BaseException as error:
-                self._saw_crash(error)
-                self.close()
-                self._print()
+                self._end_with(error)
                 raise
         self.close()
         self._print()
@@ -108,7 +126,7 @@ class Debugger:
         if plumbing is None:
             return
         self._uncaught.stop()
-        plumbing.watch.probe("flow", plumbing.forward.emit_flow)
+        plumbing.forward.flow.leave()
         self._memory = measure_memory(plumbing.watch.step)
         plumbing.disconnect(self._sinks, self._outcome)
         if self._writer is not None:
@@ -117,33 +135,60 @@ class Debugger:
 
     def __enter__(self) -> Debugger:
         if not self.watching:
-            self._start(_caller())
+            self._start(caller())
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if error is not None:
-            self._saw_crash(error)
-        self.close()
-        if error is not None or self.findings:
-            self._print()
+            hide_our_frames(error)
+            self._end_with(error)
+        elif self.watching:
+            reported = self._is_reported_elsewhere()
+            self.close()
+            if not reported and any(finding.severity != "note" for finding in self.findings):
+                self._print()
 
     # Crashes
 
-    def _saw_crash(self, error: BaseException) -> None:
-        if self._crashed is error or self._plumbing is None:
+    def _end_with(self, error: BaseException) -> None:
+        """The watched code raised: tell why, unless it has been told."""
+        if self._plumbing is None:
             return
-        self._crashed = error
+        reported = self._is_reported_elsewhere() or hasattr(error, _EXPLAINED)
         self._outcome = "stopped" if isinstance(error, (KeyboardInterrupt, SystemExit)) else "crashed"
         if self._outcome == "crashed":
             self._plumbing.crash(error, only=self._sinks)
-
-    def _saw_uncaught(self, error: BaseException) -> None:
-        """A crash outside any `with` block, such as inside `model(x)` before `run` was entered."""
-        self._saw_crash(error)
         self.close()
-        self._print()
+        if not reported:
+            setattr(error, _EXPLAINED, True)
+            self._print()
+
+    def _saw_uncaught(self, error: BaseException, goes_on: bool) -> None:
+        """A crash outside any `with` block, such as inside `model(x)` before `run` was entered."""
+        if os.getpid() != self._pid:
+            return  # a fork of the program's that ends by itself
+        if goes_on:
+            self._explain(error)
+        else:
+            self._end_with(error)
+
+    def _explain(self, error: BaseException) -> None:
+        """In an interpreter that lives on: tell what a check knows of this crash, and watch on."""
+        if self._plumbing is None or hasattr(error, _EXPLAINED):
+            return
+        setattr(error, _EXPLAINED, True)
+        with self._plumbing.watch.asleep():
+            crash = capture_crash(error, self._plumbing.watch.step, self._plumbing.roots.names())
+        judge = Judge(self._only, self._ignore)
+        if judge.see(crash):
+            result = RunDigest(script_name()).result(judge.findings, outcome="crashed")
+            Report(dataclasses.replace(result, part=True)).print(Console(stderr=True))
+
+    def _is_reported_elsewhere(self) -> bool:
+        """Under `torch-debugger run` the report at the end tells it all; said twice it only confuses."""
+        return self._plumbing is not None and self._plumbing.reports_at_end
 
     # Asking
 
@@ -155,7 +200,6 @@ class Debugger:
     def report(self) -> Report:
         """Everything so far; its str() is the text, and a notebook shows it as a page."""
         if self._plumbing is not None:
-            self._plumbing.watch.probe("flow", self._plumbing.forward.emit_flow)
             self._memory = measure_memory(self._plumbing.watch.step)
         result = self._digest.result(
             self.findings,
@@ -164,43 +208,33 @@ class Debugger:
             faults=self._judge.faults,
             checks=len(self._judge.checks),
         )
-        return Report(result, self._flows[0] if self._flows else None, self._memory)
+        result = dataclasses.replace(result, part=True, steps=max(0, result.steps - self._steps_before))
+        return Report(result, tuple(self._flows.values()), self._memory)
 
     def _print(self) -> None:
-        self.report().print(Console(stderr=True))
+        try:
+            self.report().print(Console(stderr=True))
+        except Exception as error:  # the user's result must come back, whatever becomes of its report
+            say(f"the report could not be printed ({type(error).__name__}: {error}).")
 
     def _repr_html_(self) -> str:
         return self.report()._repr_html_()
 
     def __repr__(self) -> str:
         state = "watching" if self.watching else "closed"
-        return f"<Debugger {state}, {self._digest.step} steps, {len(self.findings)} findings>"
+        return f"<Debugger {state}, {self.report().result.steps} steps, {len(self.findings)} findings>"
 
 
 def watch(model: torch.nn.Module | None = None, **options: Any) -> Debugger:
     """One line in a script: watch from here to the end of the program, then report on stderr."""
     debugger = Debugger(model, **options)
-
-    def finish() -> None:
-        if debugger.watching:
-            debugger.close()
-            debugger._print()
-
-    atexit.register(finish)
+    atexit.register(_finish, debugger)
     return debugger
 
 
-def _caller() -> FrameType:
-    """The frame outside this file: where the user's names are."""
-    frame = sys._getframe(1)
-    while frame.f_code.co_filename == __file__ and frame.f_back is not None:
-        frame = frame.f_back
-    return frame
-
-
-def _say(text: str) -> None:
-    sys.stderr.write(f"torch-debugger: {text}\n")
-
-
-def _script_name() -> str:
-    return os.path.basename(sys.argv[0]) if sys.argv and sys.argv[0] else "this program"
+def _finish(debugger: Debugger) -> None:
+    if debugger.watching and os.getpid() == debugger._pid:
+        reported = debugger._is_reported_elsewhere()
+        debugger.close()
+        if not reported:
+            debugger._print()

@@ -42,6 +42,7 @@ class Plumbing:
 
     def __init__(self, settings: Settings, run: RunFact | None) -> None:
         self.watchers = 0
+        self.reports_at_end = False  # a session watches the whole script; others need not report on it
         self.watch = Watch(
             budget=settings.budget, always_deep=settings.deep_always, max_steps=settings.max_steps
         )
@@ -69,7 +70,8 @@ class Plumbing:
 
     def crash(self, error: BaseException, only: Sequence[Sink] = ()) -> None:
         """Explain an exception to these watchers, or to all."""
-        fact = capture_crash(error, self.watch.step, self.roots.names())
+        with self.watch.asleep():
+            fact = capture_crash(error, self.watch.step, self.roots.names())
         if not only:
             self.watch.emit(fact)
         for sink in only:
@@ -93,7 +95,8 @@ class Plumbing:
         module = root.module()
         if module is None or root.call is None:
             return None
-        return find_origin(module, root.paths, root.call, root.rng_state, slopes=slopes)
+        with self.watch.asleep():
+            return find_origin(module, root.paths, root.call, root.rng_state, slopes=slopes)
 
     def _rehearse(self, root: Root, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> None:
         module = root.module()

@@ -57,10 +57,11 @@ class Session:
     def _begin(self, torch: ModuleType) -> None:
         from torch_debugger.plumbing import connect
 
-        run = self._describe(str(torch.__version__), _device(torch))
+        run = self._describe(str(torch.__version__), device_of(torch))
         for sink in self._sinks:
             sink.add(run)
         self.plumbing = connect(self.settings, self._sinks, run)
+        self.plumbing.reports_at_end = True
         self.plumbing.watch.on_step.append(self._after_step)
         if self._board is not None:
             self._board.torch_seen = 1
@@ -99,20 +100,8 @@ class Session:
         self.plumbing.watch.governor.request(request.steps)
 
     def _describe(self, torch: str, device: str) -> RunFact:
-        folder = os.getcwd()
-        return RunFact(
-            script=self._script,
-            arguments=self._arguments,
-            folder=folder,
-            pid=os.getpid(),
-            started=time.time(),
-            python=platform.python_version(),
-            torch=torch,
-            device=device,
-            debugger=__version__,
-            budget=self.settings.budget,
-            names_accelerator=names_accelerator(self._file(), self._arguments, folder),
-        )
+        names = names_accelerator(self._file(), self._arguments, _folder())
+        return describe_run(self._script, self._arguments, self.settings.budget, torch, device, names)
 
     def _file(self) -> str:
         """The script's path; for `-m package.module`, what the interpreter runs as __main__."""
@@ -120,6 +109,37 @@ class Session:
         return self._script if os.path.exists(self._script) else str(main or self._script)
 
 
-def _device(torch: ModuleType) -> str:
+def describe_run(
+    script: str,
+    arguments: Sequence[str],
+    budget: float,
+    torch: str = "",
+    device: str = "",
+    names_accelerator: bool = False,
+) -> RunFact:
+    """How this run begins; without torch's version and device where torch is not imported."""
+    return RunFact(
+        script=script,
+        arguments=tuple(arguments),
+        folder=_folder(),
+        pid=os.getpid(),
+        started=time.time(),
+        python=platform.python_version(),
+        torch=torch,
+        device=device,
+        debugger=__version__,
+        budget=budget,
+        names_accelerator=names_accelerator,
+    )
+
+
+def _folder() -> str:
+    try:
+        return os.getcwd()
+    except OSError:  # deleted while the program runs
+        return ""
+
+
+def device_of(torch: ModuleType) -> str:
     """The accelerator torch would use, without waking it."""
     return "cuda" if torch.backends.cuda.is_built() and torch.cuda.device_count() else "cpu"

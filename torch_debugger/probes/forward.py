@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import functools
 import sys
-import threading
 import time
 from typing import Any
 
@@ -18,13 +17,15 @@ from torch import nn
 from torch.nn.modules import module as module_hooks
 from torch.utils.hooks import RemovableHandle
 
-from torch_debugger.anatomy.frames import is_ours
+from torch_debugger.anatomy.nested import first_tensor
+from torch_debugger.probes.calls import Calls, Entered, call_frame
+from torch_debugger.probes.flow import Flow, flow_step
 from torch_debugger.probes.patches import Patches
 from torch_debugger.probes.roots import Root, Roots, module_paths
 from torch_debugger.probes.sampling import DEEP
 from torch_debugger.probes.strays import Strays
 from torch_debugger.probes.watch import Probe, Watch
-from torch_debugger.records import FlowFact, FlowStep, Table, TensorRows
+from torch_debugger.records import Table, TensorRows
 from torch_debugger.stats.summary import COLUMNS, measurable, measure
 
 _CONTAINERS = (nn.Sequential, nn.ModuleList, nn.ModuleDict)
@@ -38,51 +39,40 @@ class Forward(Probe):
         super().__init__(watch)
         self.roots = roots
         self.strays = strays
-        self.keep_flow = False  # a Debugger wants shapes and times
+        self.flow = Flow(watch)
         self.ran: set[int] = set()  # modules that ran in this deep step
         self.paused = False  # a compiled region must not see hooks
         self._handles: list[RemovableHandle] = []
-        self._calls = threading.local()
+        self._calls = Calls()
+        self._measuring = False
         self._outputs: dict[str, torch.Tensor] = {}
         self._gradients: dict[str, torch.Tensor] = {}
-        self._flow: list[FlowStep] = []
-        self._roots_called: dict[str, None] = {}
 
     def install(self, patches: Patches) -> None:
         patches.replace(torch, "compile", self._around_compile)
 
     def begin_step(self, depth: int) -> None:
-        self._forget_step()
-        if depth == DEEP and not self.paused:
-            self._hooks_on()
+        self._outputs, self._gradients, self.ran = {}, {}, set()
+        self._calls.stack = []
+        self._measuring = depth == DEEP
+        if depth == DEEP:
+            self.look()
         else:
             self._hooks_off()
 
     def end_step(self) -> None:
-        if self.keep_flow and self._flow:
-            self.emit_flow()
         self._emit("activation", self._outputs)
         self._emit("output_gradient", self._gradients)
 
     def remove(self) -> None:
         self._hooks_off()
 
-    def emit_flow(self) -> None:
-        root = next(iter(self._roots_called), None)
-        if self._flow and root is not None:
-            self.watch.emit(FlowFact(root, tuple(self._flow), self.watch.step))
-            self._flow = []
-
-    def _forget_step(self) -> None:
-        self._outputs, self._gradients, self._flow, self._roots_called = {}, {}, [], {}
-        self.ran = set()
-        self._calls.stack = []
-
-    def _hooks_on(self) -> None:
-        if not self._handles:
+    def look(self) -> None:
+        """Put the hooks on for the rest of this step."""
+        if not self._handles and not self.paused:
             self._handles = [
                 module_hooks.register_module_forward_pre_hook(self._before),
-                module_hooks.register_module_forward_hook(self._after),
+                module_hooks.register_module_forward_hook(self._after, with_kwargs=True, always_call=True),
             ]
 
     def _hooks_off(self) -> None:
@@ -104,6 +94,7 @@ class Forward(Probe):
         if not self.paused:
             self.paused = True
             self._hooks_off()
+            self.roots.open_gates()
             self.watch.notice(
                 "torch.compile is in use: layers inside compiled regions are not looked into; "
                 "loss, gradients, weights and updates are."
@@ -115,61 +106,72 @@ class Forward(Probe):
     # The hooks themselves: the guard keeps their faults and their time
 
     def _before(self, module: nn.Module, arguments: Any) -> None:
-        if torch.is_grad_enabled():
+        if (torch.is_grad_enabled() or self.flow.wanted) and not torch._C._get_tracing_state():
             self.watch.probe("forward", self._enter, module, arguments)
 
-    def _after(self, module: nn.Module, arguments: Any, output: Any) -> None:
-        if torch.is_grad_enabled():
-            self.watch.probe("forward", self._leave, module, arguments, output)
-
-    def _stack(self) -> list[tuple[nn.Module, Root | None, float]]:
-        try:
-            return self._calls.stack  # type: ignore[no-any-return]
-        except AttributeError:  # the first call in another thread
-            self._calls.stack = []
-            return self._calls.stack  # type: ignore[no-any-return]
+    def _after(self, module: nn.Module, arguments: Any, *rest: Any) -> None:
+        """`rest` is (keywords, output), or after an exception the output alone."""
+        if self._calls.stack:
+            self.watch.probe("forward", self._leave, module, arguments, rest[:-1], rest[-1])
 
     def _enter(self, module: nn.Module, arguments: Any) -> None:
-        stack = self._stack()
-        if stack:
-            root = stack[0][1]
+        start = time.perf_counter()
+        calls = self._calls
+        if calls.stack:
+            root = calls.stack[0].root
         else:
-            self.watch.governor.begin()
+            calls.rows, calls.modules = [], 0
             root = self._meet(module, arguments)
-        stack.append((module, root, time.perf_counter()))
+        calls.modules += 1
+        row = self.flow.reserve(calls.rows) if root is not None else None
+        began = time.perf_counter()
+        calls.own_s += began - start
+        calls.stack.append(Entered(module, root, row, id(sys.exc_info()[1]), calls.own_s, began))
 
     def _meet(self, module: nn.Module, arguments: Any) -> Root | None:
-        frame = sys._getframe(2)
-        while frame.f_back is not None and is_ours(frame):
-            frame = frame.f_back
-        known = self.roots.of(module)
-        root = known or self.roots.meet(module, frame)
-        if root is None:
-            return None
-        self._roots_called[root.name] = None
-        if known is None:  # its gate was not there yet when this call came in
-            self.roots.enter(root, arguments, {})
+        root = self.roots.of(module) or self._meet_first(module, arguments)
+        if torch.is_grad_enabled():
+            self.watch.governor.begin()
+        elif root is not None and not self.flow.is_curious(root.name):
+            return None  # one of many validation batches
         return root
 
-    def _leave(self, module: nn.Module, arguments: Any, output: Any) -> None:
-        stack = self._stack()
-        while stack and stack[-1][0] is not module:
-            stack.pop()  # a call that ended by an exception the user caught
-        if not stack:
+    def _meet_first(self, module: nn.Module, arguments: Any) -> Root | None:
+        call = call_frame(sys._getframe(2))
+        root = self.roots.meet(module, call or sys._getframe(2))
+        if root is not None:  # its gate was not there yet when this call came in
+            self.roots.enter(root, arguments, call.f_locals["kwargs"] if call is not None else {})
+        return root
+
+    def _leave(self, module: nn.Module, arguments: Any, keywords: Any, output: Any) -> None:
+        ended = time.perf_counter()
+        stack = self._calls.stack
+        while stack and stack[-1].module is not module:
+            stack.pop()  # calls that ended by Ctrl-C, which the user caught
+        if stack:
+            entered = stack.pop()
+            if entered.root is not None:
+                self._look_at(entered, entered.root, (arguments, keywords), output, ended)
+        self._calls.own_s += time.perf_counter() - ended
+
+    def _look_at(self, entered: Entered, root: Root, given: Any, output: Any, ended: float) -> None:
+        calls, module = self._calls, entered.module
+        path = self._path(module, root, [entry.module for entry in calls.stack])
+        if entered.row is not None:
+            time_s = ended - entered.began - (calls.own_s - entered.own_s)
+            failed = output is None and id(sys.exc_info()[1]) != entered.handling
+            calls.rows[entered.row] = flow_step(path, module, given, output, time_s, len(calls.stack), failed)
+        if not calls.stack and calls.rows:
+            self.flow.tell(root.name, calls.rows, calls.modules)
+        if self._measuring and torch.is_grad_enabled():
+            self.ran.add(id(module))
+            self._measure(path, module, output)
+
+    def _measure(self, path: str, module: nn.Module, output: Any) -> None:
+        if path in self._outputs or len(self._outputs) >= self.LIMIT or isinstance(module, _CONTAINERS):
             return
-        _, root, began = stack.pop()
-        if root is None:
-            return
-        self.ran.add(id(module))
-        path = self._path(module, root, [entry[0] for entry in stack])
         tensor = first_tensor(output)
-        if self.keep_flow and len(self._flow) < self.LIMIT:
-            self._flow.append(
-                flow_step(path, module, arguments, output, time.perf_counter() - began, len(stack))
-            )
-        if tensor is None or isinstance(module, _CONTAINERS) or len(self._outputs) >= self.LIMIT:
-            return
-        if path not in self._outputs and measurable(tensor):
+        if tensor is not None and measurable(tensor) and _is_readable():
             with torch.no_grad():
                 self._outputs[path] = measure(tensor)
             self._follow_gradient(path, tensor)
@@ -216,33 +218,8 @@ class Forward(Probe):
         self.watch.emit(TensorRows(step, table, values))
 
 
-def flow_step(path: str, module: nn.Module, arguments: Any, output: Any, time_s: float, depth: int) -> FlowStep:
-    tensor = first_tensor(output)
-    made_bytes = tensor.numel() * tensor.element_size() if tensor is not None else 0
-    parameters = sum(p.numel() for p in module.parameters() if not nn.parameter.is_lazy(p))
-    kind = type(module).__name__
-    return FlowStep(path, kind, shapes(arguments), shapes(output), time_s, depth, made_bytes, parameters)
-
-
-def first_tensor(value: Any) -> torch.Tensor | None:
-    """The first tensor of an output, whatever holds it; one level deep in tuples, lists and dicts."""
-    if isinstance(value, torch.Tensor):
-        return value
-    if isinstance(value, dict):
-        value = tuple(value.values())
-    if isinstance(value, (tuple, list)):
-        for item in value:
-            found = first_tensor(item) if isinstance(item, (torch.Tensor, tuple, list)) else None
-            if found is not None:
-                return found
-    return None
-
-
-def shapes(value: Any) -> tuple[tuple[int, ...], ...]:
-    if isinstance(value, torch.Tensor):
-        return (tuple(value.shape),)
-    if isinstance(value, dict):
-        value = tuple(value.values())
-    if isinstance(value, (tuple, list)):
-        return tuple(tuple(item.shape) for item in value[:4] if isinstance(item, torch.Tensor))
-    return ()
+def _is_readable() -> bool:
+    """Whether a tensor's numbers can be had here: not inside vmap and the like, where there are none
+    yet, nor under a dispatch mode (fake tensors, the user's own logging), which would see us read."""
+    inside_transform = torch._C._functorch.peek_interpreter_stack() is not None
+    return not inside_transform and torch._C._len_torch_dispatch_stack() == 0

@@ -59,7 +59,7 @@ class NonFiniteHunt:
             return None
         for root, _ in self.roots.alive():
             if root.call is not None:
-                found = self.replay(root, slopes)
+                found: Origin | None = self.watch.guard.call("replay", self.replay, root, slopes)
                 if found is not None:
                     return found
         return None

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from torch_debugger.probes.clock import StepClock
@@ -168,6 +169,15 @@ class Watch:
         if not self.active:
             return None
         return self.guard.call(name, function, *arguments)
+
+    @contextmanager
+    def asleep(self) -> Iterator[None]:
+        """What runs in here is ours (a replay), no part of the training."""
+        before, self.active = self.active, False
+        try:
+            yield
+        finally:
+            self.active = before
 
     def end_step(self) -> None:
         """Called by whichever probe sees the step close. May raise SystemExit for --max-steps."""

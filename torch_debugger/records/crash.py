@@ -47,15 +47,17 @@ class FlowStep:
     depth: int = 0  # nesting: 0 is the root
     made_bytes: int = 0
     parameters: int = 0  # elements, children included
+    failed: bool = False  # it raised
 
 
 @dataclass(frozen=True, slots=True)
 class FlowFact:
-    """Everything one forward pass ran, innermost modules first to finish."""
+    """Everything one forward pass ran, callers before what they call."""
 
     root: str
     steps: tuple[FlowStep, ...]
     step: int
+    left_out: int = 0  # modules that ran too, beyond those kept
 
 
 @dataclass(frozen=True, slots=True)

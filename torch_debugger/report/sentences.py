@@ -68,6 +68,8 @@ def certainty(finding: Finding) -> str:
 def run_sentence(result: RunResult) -> str:
     """train.py finished after 120 optimizer steps, loss 2.303 -> 0.041."""
     script = os.path.basename(result.script) or "the script"
+    if result.part and result.outcome == "finished":
+        return one_line(f"{_watched(result)}.")
     if not result.torch_seen and result.outcome == "finished":
         return one_line(f"{script} {_ending(result)} without using torch: there was nothing to watch.")
     return one_line(f"{script} {_ending(result)}{_progress(result)}.")
@@ -75,7 +77,7 @@ def run_sentence(result: RunResult) -> str:
 
 def opening(result: RunResult) -> str:
     """What a report says first when there is no verdict."""
-    if not result.torch_seen and result.outcome == "finished":
+    if not result.torch_seen and result.outcome == "finished" and not result.part:
         return run_sentence(result)
     if result.outcome in ("crashed", "hung"):
         return f"{run_sentence(result)} {_unexplained(result)}"
@@ -88,7 +90,7 @@ def closing(result: RunResult) -> list[tuple[str, str]]:
     lines = [("run", run_sentence(result))] if result.verdict else []
     lines += [("unseen", _unseen(fault)) for fault in result.faults]
     lines += [("notice", one_line(notice.text)) for notice in result.notices]
-    lines += [("cost", cost_sentence(result.cost))] if result.cost else []
+    lines += [("cost", cost_sentence(result.cost))] if result.cost and result.steps else []
     lines += [("log", one_line(result.log))] if result.log else []
     lines += [("more", f"torch-debugger explain {one_line(result.verdict.name)}")] if result.verdict else []
     return lines
@@ -129,13 +131,24 @@ def _ending(result: RunResult) -> str:
     return verbs.get(result.outcome, result.outcome) + status
 
 
+def _watched(result: RunResult) -> str:
+    """For a part of a script: 120 optimizer steps watched, loss 2.303 -> 0.041"""
+    if not result.torch_seen:
+        return "no model ran while the debugger watched"
+    return f"{_steps(result)} watched{_loss_change(result)}" if result.steps else "no training step was watched"
+
+
 def _progress(result: RunResult) -> str:
     if result.steps == 0:
         return (
             "; no training step was seen" if result.outcome == "finished" else " before its first step was done"
         )
+    return f" after {_steps(result)}{_loss_change(result)}"
+
+
+def _steps(result: RunResult) -> str:
     counted = result.counted.removesuffix("s") if result.steps == 1 else result.counted
-    return f" after {result.steps:,} {counted}{_loss_change(result)}"
+    return f"{result.steps:,} {counted}"
 
 
 def _loss_change(result: RunResult) -> str:

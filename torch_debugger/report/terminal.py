@@ -119,7 +119,8 @@ def _diff(edit: Edit, result: RunResult, indent: int) -> RenderableType:
 def _others(chapters: list[Chapter], result: RunResult) -> list[RenderableType]:
     shown = [_short(chapter, result) for chapter in chapters[:_MOST_OTHERS]]
     hidden = len(chapters) - len(shown)
-    return shown + ([Text(f"{hidden} more; --json FILE writes them all.", style="dim")] if hidden else [])
+    rest = "`findings` holds them all" if result.part else "--json FILE writes them all"
+    return shown + ([Text(f"{hidden} more; {rest}.", style="dim")] if hidden else [])
 
 
 def _short(chapter: Chapter, result: RunResult) -> RenderableType:

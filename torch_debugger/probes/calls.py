@@ -1,0 +1,41 @@
+"""The module calls under way, as the hooks of a deep step see them begin and end."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass
+from types import FrameType
+
+from torch import nn
+
+from torch_debugger.probes.flow import Rows
+from torch_debugger.probes.roots import Root
+
+
+@dataclass(slots=True)
+class Entered:
+    """A module call under way."""
+
+    module: nn.Module
+    root: Root | None
+    row: int | None  # its place in the flow
+    handling: int  # id of the exception that was being handled when it began
+    own_s: float  # our own time in this thread so far: it is not the module's
+    began: float
+
+
+class Calls(threading.local):
+    """The calls under way in one thread, outermost first."""
+
+    def __init__(self) -> None:
+        self.stack: list[Entered] = []
+        self.rows: Rows = []
+        self.modules = 0  # that began since the outermost call did
+        self.own_s = 0.0
+
+
+def call_frame(frame: FrameType | None) -> FrameType | None:
+    """The frame of the module call around a hook; its `kwargs` are those of the call."""
+    while frame is not None and frame.f_code is not nn.Module._call_impl.__code__:
+        frame = frame.f_back
+    return frame
