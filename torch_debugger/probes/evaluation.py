@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from typing import Any
 
 import torch
+from torch import nn
 from torch.nn.modules.loss import _Loss
 
+from torch_debugger.probes.gates import Gate
 from torch_debugger.probes.patches import Patches
 from torch_debugger.probes.watch import Probe, Watch
 
@@ -20,19 +23,23 @@ class Evaluation(Probe):
     def __init__(self, watch: Watch) -> None:
         super().__init__(watch)
         self._sums: dict[str, tuple[torch.Tensor, int]] = {}
+        self._gate = Gate(self._around)
 
     def install(self, patches: Patches) -> None:
-        patches.replace(_Loss, "__call__", self._around_call)
+        self._gate.put_on(_Loss)
 
-    def _around_call(self, original: Any) -> Any:
-        @functools.wraps(original)
-        def __call__(criterion: Any, *arguments: Any, **keywords: Any) -> Any:  # noqa: N807
-            value = original(criterion, *arguments, **keywords)
-            if not torch.compiler.is_compiling() and not torch.is_grad_enabled():
-                self.watch.probe("evaluation", self._add, type(criterion).__name__, value)
-            return value
+    def remove(self) -> None:
+        self._gate.take_off()
 
-        return __call__
+    def _around(self, criterion: nn.Module) -> Callable[..., Any] | None:
+        if torch.is_grad_enabled() or torch.compiler.is_compiling():
+            return None
+        return functools.partial(self._call, criterion)
+
+    def _call(self, criterion: nn.Module, /, *arguments: Any, **keywords: Any) -> Any:
+        value = criterion._call_impl(*arguments, **keywords)  # type: ignore[no-untyped-call]
+        self.watch.probe("evaluation", self._add, type(criterion).__name__, value)
+        return value
 
     def _add(self, name: str, value: Any) -> None:
         if not isinstance(value, torch.Tensor) or value.numel() != 1:
