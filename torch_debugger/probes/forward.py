@@ -95,7 +95,6 @@ class Forward(Probe):
             self.paused = True
             self._hooks_off()
             self.roots.open_gates()
-            self.roots.open_gates()
             self.watch.notice(
                 "torch.compile is in use: layers inside compiled regions are not looked into; "
                 "loss, gradients, weights and updates are."
