@@ -20,7 +20,7 @@ class MixtureDensity(nn.Module):
         for block in self.blocks:
             h = h + checkpoint(block, h, use_reentrant=False)
         weight, mean, log_scale = self.out(h).chunk(3, dim=1)
-        return weight.log_softmax(dim=1), mean, log_scale.clamp(-4, 3)
+        return weight.log_softmax(dim=1), mean, log_scale.clamp(-3, 3)
 
     def nll(self, x, y):
         log_weight, mean, log_scale = self(x)
@@ -30,7 +30,7 @@ class MixtureDensity(nn.Module):
 
 torch.manual_seed(33)
 model = MixtureDensity()
-optimizer = torch.optim.Adam(model.parameters(), lr=4e-3)
+optimizer = torch.optim.Adam(model.parameters(), lr=2e-3)
 for step in range(201):
     y = torch.rand(128, 1) * 2 - 1
     x = y + 0.6 * torch.sin(2 * math.pi * y) + 0.05 * torch.randn(128, 1)

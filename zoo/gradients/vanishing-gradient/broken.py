@@ -14,7 +14,7 @@ layers.append(nn.Linear(WIDTH, 8))
 model = nn.Sequential(*layers)
 
 centers = 1.5 * torch.randn(8, 16)
-optimizer = torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.03, momentum=0.9)
 criterion = nn.CrossEntropyLoss()
 
 for step in range(300):
