@@ -45,6 +45,11 @@ def give_second_model(optimizer: OptimizerFact, root: str) -> Edit | None:
     return _edit(optimizer, before, f"list({before}) + list({root}.parameters())")
 
 
+def highest_rate(optimizer: OptimizerFact | None) -> float | None:
+    rates = [group["lr"] for group in optimizer.groups if "lr" in group] if optimizer else []
+    return max(rates) if rates else None
+
+
 def change_rate(optimizer: OptimizerFact, factor: float) -> Edit | None:
     """The line with its literal `lr=` multiplied by a factor."""
     written = _RATE.search(optimizer.place.code or "")

@@ -116,7 +116,7 @@ ENCODER_MADE = optimizer(parameters=("encoder.mix.weight",), source="Adam(encode
 def test_a_second_model_in_training_mode_is_part_of_the_training() -> None:
     phase = PhaseFact("decoder", training=True, grad=True, step=1)
     (finding,) = check(ENCODER_MADE, phase, *ledgers(*DECODER_ROOT, root="decoder"))
-    assert finding.severity == "error"
+    assert (finding.severity, finding.confidence) == ("error", 0.8)
     assert finding.fix == (
         "Give `optimizer` at train.py:28 the parameters of `decoder` too: add `list(decoder.parameters())`."
     )

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 import pytest
 
-from tests.fakes import judged, loss_site, losses, optimizer, rows
+from tests.fakes import judged, loss_site, losses, optimizer, rows, scalars
 from torch_debugger.checks.judge import Judge, verdict
 from torch_debugger.records import Edit, Finding, NonFinite, Place, Record, SchedulerFact, TensorRows
 
@@ -108,6 +108,15 @@ def test_a_scheduler_is_mentioned_and_a_rate_elsewhere_gets_no_edit() -> None:
     (finding,) = check(made, scheduler, *updates([6.4]), *losses([1.6, 803.0, 8e8, math.nan]))
     assert finding.edit is None
     assert finding.fix.endswith("OneCycleLR changes it too: check the highest rate it sets.")
+
+
+def test_a_search_for_the_best_rate_is_only_noted() -> None:
+    search = [
+        scalars(step, {"lr/0": 1e-5 * 1.2**step}, loss=loss)
+        for step, loss in enumerate([1.0] * 60 + [5.0, 40.0, 300.0, 9e4, math.nan], 1)
+    ]
+    (finding,) = check(SGD, *updates([0.01, 0.5]), *search)
+    assert finding.severity == "note"
 
 
 def test_it_explains_the_nan_that_follows() -> None:

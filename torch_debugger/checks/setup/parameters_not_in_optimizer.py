@@ -95,7 +95,7 @@ class ParametersNotInOptimizer(Check):
         total = sum(row.elements for row in ledger.rows if row.trainable)
         return self.finding(
             severity="warning" if early else "error",
-            confidence=0.6 if early else 0.95,
+            confidence=0.6 if early else 0.8 if groups[0][0] == ledger.root else 0.95,
             message=(
                 f"{_sentence(groups)} get a gradient on every step but are in no optimizer: {elements:,} of "
                 f"{total:,} trainable values of `{ledger.root}` keep the values they started with."

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-import statistics
 from collections.abc import Iterable
 
 from torch_debugger.checks.base import Check
 from torch_debugger.checks.curves import recent_level, start_level
-from torch_debugger.checks.optimizer_call import change_rate
+from torch_debugger.checks.optimizer_call import change_rate, highest_rate
 from torch_debugger.checks.state import RunState
+from torch_debugger.checks.updates import UpdateSizes
 from torch_debugger.records import Finding, OptimizerFact, Place, Record, Scalars, TensorRows
 
 
@@ -27,7 +27,8 @@ class LrTooHigh(Check):
         helps where only the first steps are too large.
     Known limits:
         Judged only for a script with one loss that stays above zero: GAN and reinforcement losses rise
-        for other reasons. A spike the run recovers from is not reported.
+        for other reasons. A spike the run recovers from is not reported. Where the script itself raises the
+        rate more than a hundredfold, as a search for the best rate does, it is a note.
     """
 
     id = "TD503"
@@ -42,44 +43,41 @@ class LrTooHigh(Check):
     risen_alone = 100.0
     # Median over weights of |update| / |weight| on one step. Adam at 1e-2 begins near 0.1.
     large_update = 0.3
-    # More than this is the first update of a weight that started at zero.
-    from_zero = 1e6
     # The same, held for most of the run: the weights are replaced every few steps.
     sustained_update = 0.1
-    sustained_looks = 20
+    sustained_looks = 10
     # Back at or above where it started: 0.85 allows for noise.
     not_learned = 0.85
     # A run must have had the time to recover from its first steps: online, and when it ends.
     losses_needed = 200
     losses_needed_at_end = 20
+    # A search for the best learning rate raises it from tiny to absurd on purpose; a warm-up ends sooner.
+    search_rise = 100.0
 
     def __init__(self) -> None:
         self._count = 0
         self._peak = -math.inf
         self._lowest = math.inf
-        self._ratios: list[float] = []  # median update ratio of the first looks
-        self._largest_ratio = 0.0
+        self._updates = UpdateSizes()
+        self._rates: tuple[float, float] | None = None  # the first learning rate and the last
         self._reported = False
 
     def see(self, record: Record, state: RunState) -> Iterable[Finding]:
         if self._reported:
             return
         if isinstance(record, TensorRows):
-            self._see_rows(record)
+            self._updates.see(record)
         elif isinstance(record, Scalars) and "loss" in record.values:
+            self._see_rate(record)
             yield from self._see_loss(record.values["loss"], state)
 
-    def _see_rows(self, rows: TensorRows) -> None:
-        if rows.table.kind != "update" or len(self._ratios) >= 10 * self.sustained_looks:
-            return
-        column = rows.table.columns.index("ratio")
-        # A bias starts at or near zero: its first updates are large beside it in any run.
-        weights = [index for index, name in enumerate(rows.table.names) if not name.endswith("bias")]
-        ratios = [float(rows.values[index, column]) for index in weights]
-        known = [ratio for ratio in ratios if ratio <= self.from_zero]  # NaN is left out too
-        if known:
-            self._ratios.append(statistics.median(known))
-            self._largest_ratio = max(self._largest_ratio, self._ratios[-1])
+    def _see_rate(self, record: Scalars) -> None:
+        rate = next((value for tag, value in record.values.items() if tag.startswith("lr/")), None)
+        if rate is not None:
+            self._rates = (self._rates[0] if self._rates else rate, rate)
+
+    def _is_search(self) -> bool:
+        return self._rates is not None and self._rates[1] > self.search_rise * self._rates[0]
 
     def _see_loss(self, loss: float, state: RunState) -> Iterable[Finding]:
         if math.isfinite(loss):
@@ -107,7 +105,7 @@ class LrTooHigh(Check):
         lost = not math.isfinite(state.losses.points[-1][1])
         if not self._has_large_updates(self.sustained_update if lost else self.large_update):
             return None
-        if growth < (self.risen if lost and self._ratios else self.risen_alone):
+        if growth < (self.risen if lost and self._updates.ratios else self.risen_alone):
             return None
         after = f", then to {state.losses.points[-1][1]}" if lost else ""
         return f"rose from {start_level(points):.3g} to {self._peak:.3g}{after}"
@@ -120,7 +118,7 @@ class LrTooHigh(Check):
         start, now = start_level(points), recent_level(points, 20)
         if now < self.not_learned * start:
             return None
-        risen = self.risen if self._ratios else self.risen_alone
+        risen = self.risen if self._updates.ratios else self.risen_alone
         if self._peak >= risen * start and self._has_large_updates(self.large_update):
             return f"rose from {start:.3g} to {self._peak:.3g} and is at {now:.3g} now"
         if self._is_thrashing():
@@ -129,10 +127,10 @@ class LrTooHigh(Check):
 
     def _has_large_updates(self, level: float) -> bool:
         """Also where no update was measured: then the loss alone must be proof enough."""
-        return not self._ratios or self._largest_ratio >= level
+        return not self._updates.ratios or self._updates.largest >= level
 
     def _is_thrashing(self) -> bool:
-        looks = self._ratios[: 2 * self.sustained_looks]
+        looks = self._updates.ratios[: 2 * self.sustained_looks]
         large = sum(ratio > self.sustained_update for ratio in looks)
         return len(looks) >= self.sustained_looks and large >= 0.75 * len(looks)
 
@@ -145,14 +143,14 @@ class LrTooHigh(Check):
         optimizer = next(iter(state.optimizers.values()), None)
         factor = 0.01 if self._peak > 1e4 * start else 0.1
         ratio = (
-            f"; updates were up to {self._largest_ratio:.3g} times the size of the weights"
-            if self._ratios
+            f"; updates were up to {self._updates.largest:.3g} times the size of the weights"
+            if self._updates.ratios
             else ""
         )
         yield self.finding(
-            severity="error",
-            confidence=0.93 if self._ratios else 0.75,
-            message=f"The loss {story}{_rate_text(optimizer)}{ratio}.",
+            severity="note" if self._is_search() else "error",
+            confidence=0.93 if self._updates.ratios else 0.75,
+            message=f"The loss {story}{_with_rate(optimizer)}{ratio}.",
             why=(
                 "A step is only good near the point where its gradient was taken. Steps as large as the "
                 "weights themselves jump past every minimum, and each jump makes the next gradient larger."
@@ -165,8 +163,8 @@ class LrTooHigh(Check):
                 "start_loss": start,
                 "peak_loss": self._peak,
                 "last_loss": points[-1][1],
-                "largest_update_ratio": self._largest_ratio,
-                "lr": _rate(optimizer) or math.nan,
+                "largest_update_ratio": self._updates.largest,
+                "lr": highest_rate(optimizer) or math.nan,
             },
             edit=change_rate(optimizer, factor) if optimizer else None,
         )
@@ -176,18 +174,13 @@ def _first_rise(points: list[tuple[int, float]], level: float) -> int:
     return next((step for step, value in points if value >= level), points[0][0])
 
 
-def _rate(optimizer: OptimizerFact | None) -> float | None:
-    rates = [group["lr"] for group in optimizer.groups if "lr" in group] if optimizer else []
-    return max(rates) if rates else None
-
-
-def _rate_text(optimizer: OptimizerFact | None) -> str:
-    rate = _rate(optimizer)
+def _with_rate(optimizer: OptimizerFact | None) -> str:
+    rate = highest_rate(optimizer)
     return f" with {optimizer.kind} at a learning rate of {rate:g}" if optimizer and rate is not None else ""
 
 
 def _fix(optimizer: OptimizerFact | None, factor: float, state: RunState) -> str:
-    rate = _rate(optimizer)
+    rate = highest_rate(optimizer)
     if optimizer is None or rate is None:
         return f"Divide the learning rate `lr` by {1 / factor:g}."
     line = f" at {optimizer.place.file}:{optimizer.place.line}" if optimizer.place.file else ""
