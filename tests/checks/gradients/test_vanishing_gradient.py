@@ -110,10 +110,16 @@ def test_other_profiles_are_silent(rms: tuple[float, ...]) -> None:
 
 def test_a_fade_must_last() -> None:
     healthy = gradients(11, (0.1,) * LAYERS)
-    assert not check(optimizer("SGD"), net(), *FLAT, *map(gradients, (1, 6, 11)))
+    assert not check(optimizer("SGD"), net(), *FLAT, *map(gradients, (1, 6)))
     assert not check(
         optimizer("SGD"), net(), *FLAT, gradients(1), gradients(6), healthy, gradients(16), gradients(21)
     )
+
+
+def test_three_early_looks_and_a_flat_loss_are_enough_at_the_end() -> None:
+    early = [optimizer("SGD"), net(), *map(gradients, (1, 6, 11))]
+    assert check(*early, *FLAT)
+    assert not check(*early, *losses([2.3 * 0.97**step for step in range(60)]))
 
 
 def test_without_a_loss_there_is_no_judgement() -> None:

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from tests.fakes import judged, ledger, ledger_row, optimizer
+from tests.fakes import judged, ledger, ledger_row, losses, optimizer, rows
 from torch_debugger.records import Edit, Finding, LedgerFact, LedgerRow, PhaseFact, Record
 
 
@@ -94,6 +94,14 @@ def test_an_unfrozen_backbone_is_a_warning_at_the_end_with_both_ways_out() -> No
     (finding,) = check(made, *ledgers(*rows))
     assert (finding.severity, finding.confidence) == ("warning", 0.6)
     assert finding.fix.endswith("If `net.body` should stay fixed, freeze it: `net.body.requires_grad_(False)`.")
+
+
+def test_a_backbone_that_may_have_been_handed_over_unseen_is_silent() -> None:
+    body, head = missing("net.body.weight"), ledger_row("net.head.weight")
+    known = (optimizer(parameters=("net.head.weight",)), *ledgers(body, head))
+    look = rows(90, "parameter", ("grad_norm",), {"net.head.weight": [1.0]})
+    assert not check(*known, *losses([1.0] * 100))
+    assert check(*known, *losses([1.0] * 100), look)
 
 
 def test_frozen_unused_and_hand_updated_parameters_are_silent() -> None:

@@ -21,6 +21,7 @@ class _Model:
     table: Table | None = None
     layers: tuple[int, ...] = ()  # rows of the table, one per layer
     profiles: list[Profile] = field(default_factory=list)
+    spread: float = 1.0  # of the weights, relative to what keeps a signal's size
     next_look: int = 0
     reported: bool = False
 
@@ -77,9 +78,14 @@ class VanishingGradient(Check):
             return
         model.next_look = record.step + self.steps_between
         self._look(model, record, state)
-        first = model.profiles[0].step if model.profiles else record.step
-        if len(model.profiles) >= self.rows_needed and record.step - first >= self.steps_apart:
-            yield from self._judge(model, record, state)
+        if model.profiles and record.step - model.profiles[0].step >= self.steps_apart:
+            yield from self._judge(model, state)
+
+    def finish(self, state: RunState) -> Iterable[Finding]:
+        """A short run may have been looked at in its first steps only; its loss is known to the end."""
+        for model in self._models.values():
+            if not model.reported:
+                yield from self._judge(model, state)
 
     def _look(self, model: _Model, rows: TensorRows, state: RunState) -> None:
         """Keep a profile that fades; one that does not ends the streak."""
@@ -88,6 +94,7 @@ class VanishingGradient(Check):
         profile = read_profile(rows, model.layers)
         if self._fades(profile, state):
             model.profiles.append(profile)
+            model.spread = relative_spread(rows, state)
             del model.profiles[1 : -self.rows_needed]
         else:
             model.profiles.clear()
@@ -101,14 +108,13 @@ class VanishingGradient(Check):
             return False
         return not _is_adaptive(state) or rms[0] < self.adaptive_rms
 
-    def _judge(self, model: _Model, rows: TensorRows, state: RunState) -> Iterable[Finding]:
+    def _judge(self, model: _Model, state: RunState) -> Iterable[Finding]:
         fallen = fallen_share(state.losses.finite())
-        if fallen is None or fallen >= self.healthy_fall:
+        if len(model.profiles) < self.rows_needed or fallen is None or fallen >= self.healthy_fall:
             return
         model.reported = True
         first, last = model.profiles[0], model.profiles[-1]
         early, late = last.names[0], last.names[-1]
-        spread = relative_spread(rows, state)
         yield self.finding(
             severity="error",
             confidence=0.92 if fallen < 0.1 else 0.8,
@@ -121,7 +127,7 @@ class VanishingGradient(Check):
                 f"It shrinks from layer to layer over {len(last.rms)} layers, so an update that suits "
                 f"the last layer is nothing to the first. The loss has fallen by {max(0.0, fallen):.0%} so far."
             ),
-            fix=_fix(state.models.get(early.split(".", 1)[0]), spread < self.small_start),
+            fix=_fix(state.models.get(early.split(".", 1)[0]), model.spread < self.small_start),
             where=_where(early, state),
             first_step=first.step,
             last_step=last.step,
@@ -131,7 +137,7 @@ class VanishingGradient(Check):
                 "ratio": last.decay,
                 "layers": float(len(last.rms)),
                 "loss_fallen": fallen,
-                "relative_spread": spread,
+                "relative_spread": model.spread,
             },
         )
 

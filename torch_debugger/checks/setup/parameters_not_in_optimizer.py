@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from torch_debugger.checks.base import Check
+from torch_debugger.checks.left_out import group_by_module, is_left_out, lies_before_the_rest, list_groups
 from torch_debugger.checks.optimizer_call import give_second_model, give_whole_model, whole_model
 from torch_debugger.checks.state import RunState
-from torch_debugger.records import Edit, Finding, LedgerFact, LedgerRow, OptimizerFact, PhaseFact, Place, Record
+from torch_debugger.records import (
+    Edit,
+    Finding,
+    LedgerFact,
+    OptimizerFact,
+    PhaseFact,
+    Place,
+    Record,
+    TensorRows,
+)
 
 
 class ParametersNotInOptimizer(Check):
@@ -34,22 +44,27 @@ class ParametersNotInOptimizer(Check):
     id = "TD102"
     name = "parameters-not-in-optimizer"
     title = "parameters get gradients but no optimizer holds them"
-    reads = (LedgerFact, PhaseFact)
+    reads = (LedgerFact, PhaseFact, TensorRows)
 
     # A second ledger, of a later step, must agree: an optimizer may be made, or given another
     # group, between the first steps.
     ledgers_needed = 2
+    # A backbone may be handed over late: the last look must lie in the second half of the run.
+    looked_until = 0.5
 
     def __init__(self) -> None:
         self._agreeing: dict[str, dict[str, int]] = {}  # root -> parameter -> ledgers in a row
         self._steps: dict[str, tuple[int, int]] = {}  # root -> first step with something missing, last step
         self._training: dict[str, bool] = {}
         self._reported: dict[str, Finding] = {}
+        self._last_look = 0
 
     def see(self, record: Record, state: RunState) -> Iterable[Finding]:
         if isinstance(record, PhaseFact):
             if record.grad:
                 self._training[record.root] = self._training.get(record.root, False) or record.training
+        elif isinstance(record, TensorRows):
+            self._last_look = record.step  # an optimizer that took more parameters would have told so
         elif isinstance(record, LedgerFact) and record.optimizers:
             yield from self._see_ledger(record, state)
 
@@ -62,7 +77,7 @@ class ParametersNotInOptimizer(Check):
         self._agreeing[ledger.root] = now
         self._steps[ledger.root] = (first if before else ledger.step, ledger.step)
         agreed = self._agreed(ledger)
-        if agreed and ledger.root not in self._reported and not _only_early(ledger, agreed):
+        if agreed and ledger.root not in self._reported and not lies_before_the_rest(ledger, agreed):
             self._reported[ledger.root] = self._judge(ledger, agreed, state)
             yield self._reported[ledger.root]
 
@@ -71,7 +86,7 @@ class ParametersNotInOptimizer(Check):
             agreed = self._agreed(ledger) & self._missing(ledger, state)
             if root in self._reported:
                 yield dataclasses.replace(self._reported[root], last_step=ledger.step)
-            elif agreed:
+            elif agreed and self._last_look >= self.looked_until * state.step:
                 yield self._judge(ledger, agreed, state)
 
     def _agreed(self, ledger: LedgerFact) -> set[str]:
@@ -85,19 +100,19 @@ class ParametersNotInOptimizer(Check):
             trains_a_model = any("." in name for name in held)
             if not trains_a_model or not self._training.get(ledger.root, False):
                 return set()
-        return {row.name for row in ledger.rows if _left_out(row) and row.name not in held}
+        return {row.name for row in ledger.rows if is_left_out(row) and row.name not in held}
 
     def _judge(self, ledger: LedgerFact, names: set[str], state: RunState) -> Finding:
         optimizer = _owner(ledger.root, state)
-        groups = _groups(ledger, names)
-        early = _only_early(ledger, names)
+        groups = group_by_module(ledger, names)
+        early = lies_before_the_rest(ledger, names)
         elements = sum(row.elements for row in ledger.rows if row.name in names)
         total = sum(row.elements for row in ledger.rows if row.trainable)
         return self.finding(
             severity="warning" if early else "error",
             confidence=0.6 if early else 0.8 if groups[0][0] == ledger.root else 0.95,
             message=(
-                f"{_sentence(groups)} get a gradient on every step but are in no optimizer: {elements:,} of "
+                f"{list_groups(groups)} get a gradient on every step but are in no optimizer: {elements:,} of "
                 f"{total:,} trainable values of `{ledger.root}` keep the values they started with."
             ),
             why=(
@@ -117,47 +132,6 @@ class ParametersNotInOptimizer(Check):
             },
             edit=_edit(ledger, groups, optimizer),
         )
-
-
-def _left_out(row: LedgerRow) -> bool:
-    in_use = row.trainable and row.registered and row.used is not False and row.gradient == "nonzero"
-    # A value that changes although no optimizer holds it is updated by hand.
-    return in_use and not row.in_optimizer and row.changed is not True
-
-
-def _only_early(ledger: LedgerFact, names: set[str]) -> bool:
-    """All that is missing was defined before all that is held: a backbone under a trained head?"""
-    held = [index for index, row in enumerate(ledger.rows) if row.in_optimizer]
-    left_out = [index for index, row in enumerate(ledger.rows) if row.name in names]
-    return bool(held and left_out) and max(left_out) < min(held)
-
-
-def _groups(ledger: LedgerFact, names: set[str]) -> list[tuple[str, int]]:
-    """The largest modules that are missing as a whole, with their numbers of parameters."""
-    groups: dict[str, int] = {}
-    concerned = [row.name for row in ledger.rows if row.trainable or row.in_optimizer]
-    for name in concerned:
-        if name in names:
-            path = _largest_missing(name, concerned, names)
-            groups[path] = groups.get(path, 0) + 1
-    return list(groups.items())
-
-
-def _largest_missing(name: str, concerned: Sequence[str], names: set[str]) -> str:
-    parts = name.split(".")
-    for length in range(1, len(parts)):
-        path = ".".join(parts[:length])
-        if all(other in names for other in concerned if other.startswith(path + ".")):
-            return path
-    return name
-
-
-def _sentence(groups: list[tuple[str, int]]) -> str:
-    texts = [f"all {count} parameters of `{path}`" if count > 1 else f"`{path}`" for path, count in groups[:3]]
-    if len(groups) > 3:
-        texts.append(f"{sum(count for _, count in groups[3:])} more parameters")
-    text = " and ".join(", ".join(texts).rsplit(", ", 1))
-    return text[0].upper() + text[1:]
 
 
 def _owner(root: str, state: RunState) -> OptimizerFact | None:
