@@ -52,7 +52,7 @@ class Encoder(nn.Module):
         self.log_var = nn.Linear(HIDDEN, LATENT)
 
     def forward(self, pixels):
-        hidden = F.relu(self.hidden(pixels))
+        hidden = F.silu(self.hidden(pixels))
         return self.mean(hidden), self.log_var(hidden)
 
 
@@ -63,7 +63,7 @@ class Decoder(nn.Module):
         self.pixels = nn.Linear(HIDDEN, SIZE * SIZE)
 
     def forward(self, z):
-        return self.pixels(F.relu(self.hidden(z)))
+        return self.pixels(F.silu(self.hidden(z)))
 
 
 class VAE(nn.Module):
@@ -103,7 +103,7 @@ def save_grid(pixels, path, columns=8, scale=5, gap=2):
 data = draw_digits(4096)
 loader = DataLoader(TensorDataset(data), batch_size=BATCH, shuffle=True, drop_last=True)
 model = VAE().to(DEVICE)
-optimizer = torch.optim.Adam(model.parameters(), lr=4e-3)
+optimizer = torch.optim.Adam(model.parameters(), lr=3e-3)
 
 for epoch in range(EPOCHS):
     total = 0.0
