@@ -1,0 +1,39 @@
+"""The whole zoo is run once, in forks of one process; the tests look at the results."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.zoo.expectations import all_scripts
+from tests.zoo.runner import result_name
+
+ROOT = Path(__file__).parents[2]
+Result = dict[str, Any]
+
+
+@pytest.fixture(scope="session")
+def zoo_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("zoo")
+    command = [sys.executable, "-m", "tests.zoo.runner", str(folder), *map(str, all_scripts())]
+    subprocess.run(command, cwd=ROOT, env=os.environ | {"OMP_NUM_THREADS": "1"}, check=True)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def zoo_result(zoo_folder: Path) -> Callable[[Path], Result]:
+    def result(script: Path) -> Result:
+        path = zoo_folder / f"{result_name(script)}.json"
+        failed = path.with_suffix(".failed")
+        assert path.exists(), failed.read_text() if failed.exists() else f"{script} left no result"
+        found: Result = json.loads(path.read_text())
+        return found
+
+    return result

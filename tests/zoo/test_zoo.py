@@ -1,0 +1,77 @@
+"""Every broken script yields its check as the verdict; everything else is met with silence."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.zoo.conftest import Result
+from tests.zoo.expectations import all_scripts, broken_scripts, expected_of, name_of, silent_scripts
+
+ResultOf = Callable[[Path], Result]
+
+
+@pytest.mark.parametrize("script", broken_scripts(), ids=name_of)
+def test_broken_script_gets_its_check_as_the_verdict(script: Path, zoo_result: ResultOf) -> None:
+    assert_verdict(script, zoo_result(script))
+
+
+@pytest.mark.parametrize("script", silent_scripts(), ids=name_of)
+def test_everything_else_is_met_with_silence(script: Path, zoo_result: ResultOf) -> None:
+    assert_silence(zoo_result(script))
+
+
+@pytest.mark.parametrize("script", all_scripts(), ids=name_of)
+def test_no_probe_failed(script: Path, zoo_result: ResultOf) -> None:
+    assert zoo_result(script)["cost"]["probes_removed"] == []
+
+
+@pytest.mark.parametrize("script", [*broken_scripts()[::10], *silent_scripts()[5::10]], ids=name_of)
+def test_one_in_ten_through_the_real_command(script: Path, tmp_path: Path) -> None:
+    command = [
+        sys.executable,
+        "-m",
+        "torch_debugger",
+        "run",
+        "--quiet",
+        "--no-log",
+        "--json",
+        "out.json",
+        str(script),
+    ]
+    subprocess.run(
+        command, cwd=tmp_path, env=os.environ | {"OMP_NUM_THREADS": "1"}, capture_output=True, timeout=180
+    )
+    result = json.loads((tmp_path / "out.json").read_text())
+    if script in broken_scripts():
+        assert_verdict(script, result)
+    else:
+        assert_silence(result)
+
+
+def assert_verdict(script: Path, result: Result) -> None:
+    expected = expected_of(script)
+    assert result["verdict"] is not None, f"nothing was found; wanted {expected.check}"
+    verdict = result["findings"][result["verdict"]]
+    assert verdict["name"] == expected.check, verdict["message"]
+    assert Path(verdict["where"]["file"]).name == script.name
+    assert verdict["where"]["line"] in expected.lines, verdict["message"]
+    assert verdict["first_step"] <= max(1, expected.by_step)
+    assert any(word in verdict["fix"].lower() for word in expected.mentions), verdict["fix"]
+    others = [finding for finding in result["findings"] if finding["name"] != expected.check]
+    loud = [
+        finding["name"] for finding in others if finding["severity"] != "note" and finding["symptom_of"] is None
+    ]
+    assert loud == [], "symptoms must be folded under the verdict"
+
+
+def assert_silence(result: Result) -> None:
+    loud = [finding["message"] for finding in result["findings"] if finding["severity"] != "note"]
+    assert loud == []
+    assert len(result["findings"]) <= 2
