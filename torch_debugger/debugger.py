@@ -199,8 +199,6 @@ class Debugger:
 
     def report(self) -> Report:
         """Everything so far; its str() is the text, and a notebook shows it as a page."""
-        if self._plumbing is not None:
-            self._memory = measure_memory(self._plumbing.watch.step)
         result = self._digest.result(
             self.findings,
             outcome=self._outcome,
@@ -208,7 +206,12 @@ class Debugger:
             faults=self._judge.faults,
             checks=len(self._judge.checks),
         )
-        result = dataclasses.replace(result, part=True, steps=max(0, result.steps - self._steps_before))
+        counted = result.counted
+        if self._plumbing is not None:
+            self._memory = measure_memory(self._plumbing.watch.step)
+            counted = self._plumbing.watch.clock.counted
+        steps = max(0, result.steps - self._steps_before)
+        result = dataclasses.replace(result, part=True, steps=steps, counted=counted)
         return Report(result, tuple(self._flows.values()), self._memory)
 
     def _print(self) -> None:

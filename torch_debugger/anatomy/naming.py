@@ -73,8 +73,8 @@ def _wrapper(module: object, names: Names) -> str | None:
 def _wrapped(value: Any) -> list[Any]:
     if not issubclass(type(value), nn.Module):
         return []
-    children = _own(value).get("_modules", {})
-    return [children.get(name) for name in _WRAPPED]
+    children = _own(value).get("_modules")  # a scripted module keeps its children in no dictionary
+    return [children.get(name) for name in _WRAPPED] if isinstance(children, dict) else []
 
 
 def _attribute(module: object, names: Names) -> str | None:

@@ -12,12 +12,13 @@ from torch_debugger.records import MemoryFact
 
 
 def measure_memory(step: int) -> MemoryFact:
+    resident = psutil.Process().memory_info().rss
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     peak_bytes = peak if sys.platform == "darwin" else peak * 1024
     used = torch.cuda.is_initialized()  # type: ignore[no-untyped-call]
     return MemoryFact(
-        resident_bytes=psutil.Process().memory_info().rss,
-        peak_bytes=peak_bytes,
+        resident_bytes=resident,
+        peak_bytes=max(peak_bytes, resident),  # the kernel's two counts may differ by a few pages
         device_bytes=torch.cuda.memory_allocated() if used else 0,
         device_peak_bytes=torch.cuda.max_memory_allocated() if used else 0,
         step=step,
