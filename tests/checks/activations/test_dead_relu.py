@@ -44,6 +44,8 @@ def test_half_dead_is_a_warning_unless_the_loss_falls() -> None:
     (stuck,) = check(*FLAT, *records)
     assert stuck.severity == "warning"
     assert not check(*FALLING, *records)
+    assert not check(*losses([2.3 * 0.99**step for step in range(40)]), *records), "slowly is not stuck"
+    assert not check(*losses([-1.0, 2.0] * 20), *records), "a loss with changing signs cannot tell"
 
 
 def test_dead_as_a_whole_while_the_loss_falls_is_a_note() -> None:

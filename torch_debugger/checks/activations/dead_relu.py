@@ -41,8 +41,9 @@ class DeadRelu(Check):
         Dead later: use a smaller learning rate. `nn.LeakyReLU` keeps a small gradient in either case.
     Known limits:
         With batches below 16 samples, and with fewer than 8 units, only a layer that is dead as a whole is
-        reported. While the loss falls well only a layer with more than nine units in ten dead is noted; a
-        narrow one is not reported at all: it may be a hinge in the loss with nothing left to correct.
+        reported. A layer that is dead in part is reported only if the loss stands still. While the loss
+        falls well a layer with more than nine units in ten dead is noted, and a narrow one is not
+        reported at all: it may be a hinge in the loss with nothing left to correct.
     """
 
     id = "TD301"
@@ -64,6 +65,8 @@ class DeadRelu(Check):
     # A run that lost this share of its loss since the units died, or this much in all, learns without them.
     healthy_fall = 0.5
     healthy_fall_in_all = 0.9
+    # A layer that is dead in part matters only to a loss that is known to stand still.
+    stalled_fall = 0.2
 
     def __init__(self) -> None:
         self._layers: dict[str, _Layer] = {}
@@ -138,7 +141,8 @@ class DeadRelu(Check):
     def _is_worth_telling(self, units: int, share: float, learning: bool, state: RunState) -> bool:
         if units < self.smallest_layer:
             return bool(state.losses.points) and not learning
-        return not learning or share > self.dead_share_error
+        fallen = fallen_share(state.losses.finite())
+        return share > self.dead_share_error or (fallen is not None and fallen < self.stalled_fall)
 
     def _judge(self, layer: _Layer, state: RunState) -> Iterable[Finding]:
         first, last = layer.streak[0], layer.streak[-1]
