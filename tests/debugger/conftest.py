@@ -41,7 +41,7 @@ def things_we_touch() -> dict[str, Any]:
         "LRScheduler.__init__": LRScheduler.__init__,
         "DataLoader.__iter__": DataLoader.__iter__,
         "loader's __next__": _BaseDataLoaderIter.__next__,
-        "GradScaler.update": torch.amp.GradScaler.update,
+        "GradScaler.step": torch.amp.GradScaler.step,
         "module hooks": dict(module_hooks._global_forward_hooks),
         "module pre-hooks": dict(module_hooks._global_forward_pre_hooks),
         "optimizer hooks": dict(optimizer_hooks._global_optimizer_post_hooks),

@@ -17,7 +17,8 @@ class StepClock:
     def __init__(self) -> None:
         self.step = 0  # the step under way
         self.counted = "optimizer steps"
-        self.skipped = 0  # steps a GradScaler left out
+        self.optimizer_steps = 0  # of all optimizers
+        self.skipped = 0  # of those, left out by a GradScaler
         self._waiting: set[Hashable] = set()
         self._seen: set[Hashable] = set()
         self._closer: Hashable | None = None
@@ -36,11 +37,14 @@ class StepClock:
 
     def stepped(self, optimizer: Hashable) -> bool:
         """An optimizer has stepped; True when that ends the step."""
+        self.optimizer_steps += 1
         self._backwards = -1
         self.counted = "optimizer steps"
+        before = self._closer
         closes = self._closes(optimizer)
         if closes:
-            self._longest_gap = max(self._longest_gap, self._since_close)
+            if before == optimizer:  # else it was the wait for another that has just been given up
+                self._longest_gap = max(self._longest_gap, self._since_close)
             self._since_close = 0
         else:
             self._since_close += 1
@@ -50,7 +54,7 @@ class StepClock:
         first_time = optimizer not in self._seen
         self._seen.add(optimizer)
         self._waiting.discard(optimizer)
-        if first_time:
+        if first_time or (self._closer is None and not self._waiting):
             self._closer = None if self._waiting else optimizer
         elif self._closer != optimizer and self._since_close >= max(self.PATIENCE, 4 * self._longest_gap):
             # The optimizers waited for do not step: a later stage of the script, or never.
@@ -68,7 +72,7 @@ class StepClock:
         self.counted = "backward passes"
         return True
 
-    def scaler_skipped(self) -> bool:
-        """A GradScaler updated without letting the optimizer step."""
+    def skipped_step(self, optimizer: Hashable) -> bool:
+        """A GradScaler did not let the optimizer step: for counting it did."""
         self.skipped += 1
-        return True
+        return self.stepped(optimizer)

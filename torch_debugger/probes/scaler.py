@@ -13,24 +13,21 @@ from torch_debugger.probes.watch import Probe
 
 class Scaler(Probe):
     name = "grad scaler"
-    _stepped_at = -1
 
     def install(self, patches: Patches) -> None:
-        patches.replace(torch.amp.GradScaler, "update", self._around_update)
+        patches.replace(torch.amp.GradScaler, "step", self._around_step)
 
-    def _around_update(self, original: Any) -> Any:
+    def _around_step(self, original: Any) -> Any:
         @functools.wraps(original)
-        def update(scaler: Any, *arguments: Any, **keywords: Any) -> Any:
-            result = original(scaler, *arguments, **keywords)
-            if self.watch.active and self.watch.probe(self.name, self._skipped):
-                self.watch.clock.scaler_skipped()
-                self.watch.end_step()
+        def step(scaler: Any, optimizer: Any, *arguments: Any, **keywords: Any) -> Any:
+            before = self.watch.clock.optimizer_steps
+            result = original(scaler, optimizer, *arguments, **keywords)
+            if self.watch.active and self.watch.clock.optimizer_steps == before:
+                self._skipped(optimizer)
             return result
 
-        return update
+        return step
 
-    def _skipped(self) -> bool:
-        """Whether no step has closed since the last update."""
-        skipped = self.watch.clock.step == self._stepped_at
-        self._stepped_at = self.watch.clock.step + (1 if skipped else 0)
-        return skipped
+    def _skipped(self, optimizer: Any) -> None:
+        if self.watch.probe(self.name, self.watch.clock.skipped_step, id(optimizer)):
+            self.watch.end_step()

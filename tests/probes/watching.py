@@ -1,0 +1,48 @@
+"""The probes of this process with a list for a sink."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+from torch_debugger import plumbing
+from torch_debugger.plumbing import Plumbing
+from torch_debugger.records import ProbeFault, Record
+from torch_debugger.settings import Settings
+
+Kind = TypeVar("Kind")
+
+
+class Seen(list[Record]):
+    """Every record of a watch, in order."""
+
+    plumbing: Plumbing
+
+    def add(self, record: Record) -> None:
+        self.append(record)
+
+    def of(self, kind: type[Kind]) -> list[Kind]:
+        return [record for record in self if isinstance(record, kind)]
+
+    def scalars(self, tag: str) -> dict[int, float]:
+        """step -> value of one tag."""
+        found: dict[int, float] = {}
+        for record in self:
+            values: dict[str, float] = getattr(record, "values", None) or {}
+            if isinstance(values, dict) and tag in values:
+                found[record.step] = values[tag]  # type: ignore[union-attr]
+        return found
+
+
+@contextmanager
+def watched(*, deep: bool = True, faults: bool = False, **settings: Any) -> Iterator[Seen]:
+    """Everything that runs inside is watched; with `deep` closely at each step. No probe may fail."""
+    seen = Seen()
+    assert plumbing._current is None, "an earlier test did not end its watch"
+    seen.plumbing = plumbing.connect(Settings(deep_always=deep, **settings), [seen], None)
+    try:
+        yield seen
+    finally:
+        seen.plumbing.disconnect([seen], "finished")
+    assert faults or not seen.of(ProbeFault), seen.of(ProbeFault)
