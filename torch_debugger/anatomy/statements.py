@@ -94,16 +94,22 @@ def _function_around(tree: ast.AST, line: int) -> ast.AST:
     return max(functions, key=lambda function: function.lineno) if functions else tree
 
 
-def calls_in_classes(module: nn.Module, names: tuple[str, ...]) -> list[Place]:
-    """Calls of these functions in the model's own classes, the root's class first, as they stand."""
+def only_call(module: nn.Module, names: tuple[str, ...]) -> Place | None:
+    """The one call of these functions in the model's own class, else in all its classes; None if several."""
     classes = dict.fromkeys(type(child) for child in module.modules())
-    places: list[Place] = []
-    for cls in classes:
-        source = class_source(cls)
-        calls = [node for node in ast.walk(source[1]) if isinstance(node, ast.Call)] if source else []
-        lines = sorted(node.lineno for node in calls if _called(node) in names)
-        places += [place_at(source[0], line) for line in lines] if source else []
-    return places
+    for group in ([type(module)], list(classes)):
+        calls = [call for cls in group for call in _calls_in(cls, names)]
+        if calls:
+            return calls[0] if len(calls) == 1 else None
+    return None
+
+
+def _calls_in(cls: type, names: tuple[str, ...]) -> list[Place]:
+    source = class_source(cls)
+    if source is None:
+        return []
+    calls = [node for node in ast.walk(source[1]) if isinstance(node, ast.Call) and _called(node) in names]
+    return [place_at(source[0], call.lineno) for call in calls]
 
 
 def _called(call: ast.Call) -> str:

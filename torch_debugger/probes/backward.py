@@ -12,7 +12,7 @@ from typing import Any
 import torch
 
 from torch_debugger.anatomy.frames import place_of, user_frame
-from torch_debugger.anatomy.statements import assignment_before, calls_in_classes, last_call_before
+from torch_debugger.anatomy.statements import assignment_before, last_call_before, only_call
 from torch_debugger.probes.lossgraph import RectifierLook, local_tensors, read_nodes, read_rectifiers
 from torch_debugger.probes.nonfinite import NonFiniteHunt
 from torch_debugger.probes.optimizers import Optimizers
@@ -161,8 +161,10 @@ class Backward(Probe):
         names = _FUNCTIONS.get(node.op)
         if names is None:
             return node
-        calls = [call for _, module in self.roots.alive() for call in calls_in_classes(module, names)]
-        return dataclasses.replace(node, place=calls[-1] if calls else last_call_before(site, names))
+        calls = [only_call(module, names) for _, module in self.roots.alive()]
+        found = [call for call in calls if call is not None]
+        place = found[0] if len(found) == 1 else None if found else last_call_before(site, names)
+        return dataclasses.replace(node, place=place)
 
 
 _FUNCTIONS = {"Softmax": ("softmax",), "LogSoftmax": ("log_softmax",), "Sigmoid": ("sigmoid",)}

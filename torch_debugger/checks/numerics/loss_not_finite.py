@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable
 
 from torch_debugger.checks.base import Check
@@ -14,6 +15,8 @@ _ADVICE = {
     "`F.log_softmax`, for those of a sigmoid `F.logsigmoid`.",
     "sqrt": "Add a small number under the root: `torch.sqrt(x + 1e-8)`; below 0 it is NaN, at 0 its "
     "gradient is Inf.",
+    "root of a negative": "The input goes below 0, where a root is NaN: find out what made it negative. A log-variance "
+    "becomes a deviation by `torch.exp(0.5 * x)`; a variance is kept positive by `F.softplus(x)`.",
     "div": "Keep the divisor away from 0: `a / (b + 1e-8)`, or `b.clamp_min(1e-8)` where it is positive.",
     "exp": "Bound the exponent (`x.clamp(max=20)`), or use a form that does it for you: `F.softplus`, "
     "`torch.logsumexp`, `F.log_softmax`.",
@@ -175,7 +178,8 @@ def _why(fact: NonFinite) -> str:
 
 def _fix(fact: NonFinite) -> str:
     op = (fact.op or "").rstrip("_")
-    advice = _ADVICE.get(_SAME.get(op, op))
+    family = _SAME.get(op, op)
+    advice = _ADVICE.get("root of a negative" if family == "sqrt" and _goes_below_zero(fact) else family)
     if advice is not None:
         return advice
     if fact.phase == "input":
@@ -189,3 +193,9 @@ def _fix(fact: NonFinite) -> str:
 def _where(fact: NonFinite) -> Place:
     place = fact.place if fact.place.file else fact.site
     return Place(place.file, place.line, fact.module, place.code)
+
+
+def _goes_below_zero(fact: NonFinite) -> bool:
+    """By more than rounding: "operand 1: float32 [64, 8], min -0.18, max 0.2"."""
+    found = re.search(r"min (-[0-9.e+-]+)", fact.operands[0]) if fact.operands else None
+    return found is not None and float(found.group(1)) < -1e-4
