@@ -15,8 +15,8 @@ _ADVICE = {
     "`F.log_softmax`, for those of a sigmoid `F.logsigmoid`.",
     "sqrt": "Add a small number under the root: `torch.sqrt(x + 1e-8)`; below 0 it is NaN, at 0 its "
     "gradient is Inf.",
-    "root of a negative": "The input goes below 0, where a root is NaN: find out what made it negative. A log-variance "
-    "becomes a deviation by `torch.exp(0.5 * x)`; a variance is kept positive by `F.softplus(x)`.",
+    "root of a negative": "The input goes below 0, where a root is NaN: find out what made it negative. A "
+    "log-variance becomes a deviation by `torch.exp(0.5 * x)`; a variance is kept positive by `F.softplus(x)`.",
     "div": "Keep the divisor away from 0: `a / (b + 1e-8)`, or `b.clamp_min(1e-8)` where it is positive.",
     "exp": "Bound the exponent (`x.clamp(max=20)`), or use a form that does it for you: `F.softplus`, "
     "`torch.logsumexp`, `F.log_softmax`.",
