@@ -51,7 +51,7 @@ class _Finder(importlib.abc.MetaPathFinder):
             spec = importlib.util.find_spec(fullname)
         finally:
             self._looking = False
-        if spec is not None and spec.loader is not None:
+        if spec is not None and hasattr(spec.loader, "__dict__") and not isinstance(spec.loader, type):
             self._listen(spec.loader)
         return spec
 
@@ -59,7 +59,7 @@ class _Finder(importlib.abc.MetaPathFinder):
         execute = loader.exec_module
 
         def exec_module(module: ModuleType) -> None:
-            del loader.exec_module
+            vars(loader).pop("exec_module", None)  # of several who wait, the first takes it off for all
             execute(module)
             self.stop()
             self._callback(module)
