@@ -58,7 +58,7 @@ class Plumbing:
         self._rehearsals: list[RehearsalProcess] = []
         self._rehearsed = 0
         if run is not None:
-            watch.remember(run)
+            watch.sinks.remember(run)
         if settings.rehearse and run is not None and run.names_accelerator and run.device == "cpu":
             self.roots.on_call.append(self._rehearse)
             watch.on_step.append(self._poll_rehearsals)
@@ -72,10 +72,10 @@ class Plumbing:
         """Explain an exception to these watchers, or to all."""
         with self.watch.asleep():
             fact = capture_crash(error, self.watch.step, self.roots.names())
-        if not only:
+        if only:
+            self.watch.sinks.tell(only, fact)
+        else:
             self.watch.emit(fact)
-        for sink in only:
-            sink.add(fact)
 
     def disconnect(self, sinks: Sequence[Sink], outcome: str) -> None:
         """One watcher goes; the last one takes the probes off."""
@@ -87,9 +87,9 @@ class Plumbing:
             if _current is self:
                 _current = None
         else:
-            self.watch.say_end(sinks, outcome)
+            self.watch.sinks.tell(sinks, self.watch.ending(outcome))
         for sink in sinks:
-            self.watch.leave(sink)
+            self.watch.sinks.leave(sink)
 
     def _replay(self, root: Root, slopes: bool) -> Origin | None:
         module = root.module()
@@ -128,14 +128,10 @@ def connect(settings: Settings, sinks: Sequence[Sink], run: RunFact | None) -> P
     global _current
     if _current is None:
         _current = Plumbing(settings, run)
-        for sink in sinks:
-            _current.watch.join(sink, told=run)
-        _current.start()
-    else:
-        for sink in sinks:
-            _current.watch.join(sink, told=run)
     for sink in sinks:
-        _current.watch.count_thread(sink)
+        _current.watch.sinks.join(sink, told=run)
+    if not _current.watchers:
+        _current.start()
     _current.watchers += 1
     _listen_for_forks()
     return _current

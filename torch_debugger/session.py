@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from torch_debugger._version import __version__
 from torch_debugger.imports import when_imported
+from torch_debugger.probes.sinks import hand, say
 from torch_debugger.records import EndFact, Request, RunFact
 from torch_debugger.records.sink import Sink
 from torch_debugger.runlog.board import Board
@@ -55,11 +56,16 @@ class Session:
         self._stop_waiting = when_imported("torch", self._begin)
 
     def _begin(self, torch: ModuleType) -> None:
+        try:
+            self._connect(torch)
+        except Exception as error:  # we are inside the program's own `import torch`
+            say(f"could not begin to watch ({type(error).__name__}: {error}); the script runs unwatched.")
+
+    def _connect(self, torch: ModuleType) -> None:
         from torch_debugger.plumbing import connect
 
         run = self._describe(str(torch.__version__), device_of(torch))
-        for sink in self._sinks:
-            sink.add(run)
+        self._sinks = [sink for sink in self._sinks if hand(run, sink)]
         self.plumbing = connect(self.settings, self._sinks, run)
         self.plumbing.reports_at_end = True
         self.plumbing.watch.on_step.append(self._after_step)
@@ -80,9 +86,8 @@ class Session:
         if self.plumbing is not None:
             self.plumbing.disconnect(self._sinks, outcome)
             return
-        for sink in self._sinks:
-            sink.add(self._describe("", ""))
-            sink.add(EndFact(outcome, 0, ""))
+        for record in (self._describe("", ""), EndFact(outcome, 0, "")):
+            self._sinks = [sink for sink in self._sinks if hand(record, sink)]
 
     def _after_step(self, step: int, scalars: dict[str, float]) -> None:
         if self._board is not None:

@@ -12,6 +12,7 @@ import threading
 from typing import TYPE_CHECKING
 
 from torch_debugger.cli.say import say
+from torch_debugger.errors import DebuggerError
 from torch_debugger.records import Record
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ class LateLog:
         self._folder = folder
         self._limit_bytes = limit_bytes
         self._waiting: list[Record] = []
+        self._refused = False  # no file could be made: said once, and the script runs without a log
         self._writer: LogWriter | None = None
         self._opening = threading.Lock()
         self._pid = os.getpid()
@@ -32,7 +34,7 @@ class LateLog:
     def add(self, record: Record) -> None:
         if self._writer is not None:
             self._writer.add(record)
-        elif os.getpid() == self._pid:
+        elif os.getpid() == self._pid and not self._refused:
             self._waiting.append(record)
             if "numpy" in sys.modules or "torch" in sys.modules:
                 self._open()
@@ -54,11 +56,19 @@ class LateLog:
 
     def _open(self) -> None:
         with self._opening:
-            if self._writer is None:
-                from torch_debugger.runlog.writer import LogWriter
-
-                writer = LogWriter(self._folder, limit_bytes=self._limit_bytes, on_fault=say)
-                for record in self._waiting:
-                    writer.add(record)
+            if self._writer is None and not self._refused:
+                self._writer = self._make_writer()
+                self._refused = self._writer is None
                 self._waiting.clear()
-                self._writer = writer
+
+    def _make_writer(self) -> LogWriter | None:
+        from torch_debugger.runlog.writer import LogWriter
+
+        try:
+            writer = LogWriter(self._folder, limit_bytes=self._limit_bytes, on_fault=say)
+        except DebuggerError as error:
+            say(str(error))
+            return None
+        for record in self._waiting:
+            writer.add(record)
+        return writer

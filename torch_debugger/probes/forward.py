@@ -22,7 +22,7 @@ from torch_debugger.probes.calls import Calls, Entered, call_frame
 from torch_debugger.probes.flow import Flow, flow_step
 from torch_debugger.probes.patches import Patches
 from torch_debugger.probes.roots import Root, Roots, module_paths
-from torch_debugger.probes.sampling import DEEP
+from torch_debugger.probes.sampling import DEEP, NONE
 from torch_debugger.probes.strays import Strays
 from torch_debugger.probes.watch import Probe, Watch
 from torch_debugger.records import Table, TensorRows
@@ -64,8 +64,11 @@ class Forward(Probe):
         self._emit("activation", self._outputs)
         self._emit("output_gradient", self._gradients)
 
-    def remove(self) -> None:
+    def give_up(self) -> None:
         self._hooks_off()
+
+    def remove(self) -> None:
+        self.begin_step(NONE)
 
     def look(self) -> None:
         """Put the hooks on for the rest of this step."""
@@ -78,6 +81,7 @@ class Forward(Probe):
     def _hooks_off(self) -> None:
         for handle in self._handles:
             handle.remove()
+            module_hooks._global_forward_hooks_with_kwargs.pop(handle.id, None)  # torch forgets to
         self._handles = []
 
     def _around_compile(self, original: Any) -> Any:

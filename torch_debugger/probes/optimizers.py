@@ -54,7 +54,7 @@ class Optimizers(Probe):
         self.held.clear()
 
     def live(self) -> list[tuple[Held, Optimizer]]:
-        pairs = ((held, held.optimizer()) for held in self.held.values())
+        pairs = [(held, held.optimizer()) for held in tuple(self.held.values())]
         return [(held, optimizer) for held, optimizer in pairs if optimizer is not None]
 
     def parameter_ids(self) -> set[int]:
@@ -80,10 +80,14 @@ class Optimizers(Probe):
         frame = user_frame(2)
         place = place_of(frame)
         name = name_of(optimizer, frame) if frame is not None else None
-        held = Held(name or "", weakref.ref(optimizer), place, statement_at(place))
+        key = id(optimizer)
+
+        def gone(reference: object) -> None:
+            self.watch.guard.contain("optimizers", self._gone, key)
+
+        held = Held(name or "", weakref.ref(optimizer, gone), place, statement_at(place))
         self.held[id(optimizer)] = held
         self.watch.clock.made(id(optimizer))
-        weakref.finalize(optimizer, self._gone, id(optimizer))
         self.strays.held = self.parameter_ids()
         self.looks.several = len(self.held) > 1
         return held

@@ -108,6 +108,10 @@ class Roots(Probe):
             root.call = root.rng_state = None  # a batch must not outlive its step because of us
             root.trained = False
 
+    def give_up(self) -> None:
+        self.open_gates()
+        self.end_step()
+
     def remove(self) -> None:
         self.open_gates()
         self.roots.clear()

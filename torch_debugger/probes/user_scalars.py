@@ -29,12 +29,16 @@ class UserScalars(Probe):
             stop()
 
     def _meet_writer(self, patches: Patches, module: Any) -> None:
-        if self.watch.active:
-            patches.replace(module.SummaryWriter, "add_scalar", self._around_add_scalar)
+        writer = getattr(module, "SummaryWriter", None)
+        if writer is not None:
+            self.watch.probe(self.name, patches.replace, writer, "add_scalar", self._around_add_scalar)
 
     def _meet_wandb(self, patches: Patches, module: Any) -> None:
-        if self.watch.active:
-            patches.replace(module, "log", self._around_log)
+        run = getattr(module, "Run", None)
+        if run is not None:  # wandb.init() sets wandb.log anew, to the log of its run
+            self.watch.probe(self.name, patches.replace, run, "log", self._around_run_log)
+        if hasattr(module, "log"):
+            self.watch.probe(self.name, patches.replace, module, "log", self._around_log)
 
     def _around_add_scalar(self, original: Any) -> Any:
         @functools.wraps(original)
@@ -53,6 +57,15 @@ class UserScalars(Probe):
 
         return log
 
+    def _around_run_log(self, original: Any) -> Any:
+        @functools.wraps(original)
+        def log(run: Any, data: Any, *arguments: Any, **keywords: Any) -> Any:
+            if isinstance(data, dict):
+                self.watch.probe(self.name, self._take, data)
+            return original(run, data, *arguments, **keywords)
+
+        return log
+
     def _take(self, values: dict[Any, Any]) -> None:
         for tag, value in values.items():
             number = _number(value)
@@ -64,7 +77,8 @@ def _number(value: Any) -> float | None:
     """Plain numbers and one-element CPU tensors or arrays; never a sync with a device."""
     if isinstance(value, (int, float)):
         return float(value)
-    if getattr(value, "is_cuda", False) or not hasattr(value, "item"):
+    device = getattr(value, "device", "cpu")
+    if str(device) != "cpu" or not hasattr(value, "item"):
         return None
     size = value.numel() if hasattr(value, "numel") else getattr(value, "size", 0)
     return float(value.item()) if size == 1 else None

@@ -1,8 +1,7 @@
 """The hub of all probes: one per process, whoever is watching.
 
-Probes report here; records leave to the sinks. Several watchers (a `Debugger` inside a script
-that runs under `torch-debugger run`) share the hooks and each get every record; one who joins
-late is first told what still holds (the model, the optimizers).
+Probes report here; records leave to the sinks, of which there are several where a `Debugger` is
+used in a script that runs under `torch-debugger run`.
 """
 
 from __future__ import annotations
@@ -17,24 +16,9 @@ from torch_debugger.probes.clock import StepClock
 from torch_debugger.probes.guard import Guard
 from torch_debugger.probes.patches import Patches
 from torch_debugger.probes.sampling import DEEP, Governor
-from torch_debugger.records import (
-    CostFact,
-    EndFact,
-    LoaderFact,
-    LossSite,
-    ModelFact,
-    Notice,
-    OptimizerFact,
-    ProbeFault,
-    Record,
-    RunFact,
-    Scalars,
-    SchedulerFact,
-)
-from torch_debugger.records.sink import Sink
+from torch_debugger.probes.sinks import Sinks
+from torch_debugger.records import CostFact, EndFact, Notice, ProbeFault, Scalars
 from torch_debugger.stats.transfer import Transfer
-
-_STANDING = frozenset({RunFact, ModelFact, OptimizerFact, SchedulerFact, LossSite, LoaderFact})
 
 
 class Probe:
@@ -53,6 +37,9 @@ class Probe:
 
     def end_step(self) -> None:
         """A step ends; its numbers are due."""
+
+    def give_up(self) -> None:
+        """A fault of this probe's: it is asked nothing any more; what still costs comes off."""
 
     def remove(self) -> None:
         """Take off what `patches` does not."""
@@ -73,43 +60,17 @@ class Watch:
         self.active = False
         self.stopping = False
         self.scalars: dict[str, float] = {}  # of the step under way
-        self._threads: list[Any] = []  # sinks with a thread of their own; its CPU time is our cost
         self.on_step: list[Callable[[int, dict[str, float]], None]] = []  # (step, its scalars)
         self.probes: list[Probe] = []
         self._beginners: list[Probe] = []
         self._enders: list[Probe] = []
-        self._sinks: list[Sink] = []
-        self._standing: list[Record] = []
+        self.sinks = Sinks()
+        self.emit = self.sinks.emit
         self._patches = Patches()
         self._pid = os.getpid()
         self._step_began = time.perf_counter()
         self._cost_said = 0.0
         self._extra_charged_s = 0.0
-
-    # Watchers come and go
-
-    def remember(self, record: Record) -> None:
-        """A standing fact that is told to watchers who join later."""
-        self._standing.append(record)
-
-    def join(self, sink: Sink, told: Record | None = None) -> None:
-        for record in self._standing:
-            if record is not told and not (isinstance(record, RunFact) and told is not None):
-                sink.add(record)
-        self._sinks = [*self._sinks, sink]
-
-    def count_thread(self, sink: Sink) -> None:
-        if hasattr(sink, "cpu_s"):
-            self._threads.append(sink)
-
-    def leave(self, sink: Sink) -> None:
-        self._sinks = [other for other in self._sinks if other is not sink]
-
-    def emit(self, record: Record) -> None:
-        if type(record) in _STANDING:
-            self._standing.append(record)
-        for sink in self._sinks:
-            sink.add(record)
 
     @property
     def step(self) -> int:
@@ -126,7 +87,7 @@ class Watch:
         self._enders = [probe for probe in probes if type(probe).end_step is not Probe.end_step]
         for probe in probes:
             self.guard.call(probe.name, probe.install, self._patches)
-        self._begin_step()
+        self.guard.call("step", self._begin_step)
 
     def uninstall(self) -> None:
         """Everything off; the process is as it was."""
@@ -134,24 +95,22 @@ class Watch:
             return
         self.active = False
         for probe in self.probes:
-            self.guard.call(probe.name, probe.remove)
+            self.guard.contain(probe.name, probe.remove)
         self._patches.restore()
 
     def forget(self) -> None:
         """In a forked child (a loader's worker): never report, never write."""
         self.active = False
-        self._sinks = []
+        self.sinks.forget()
 
     def finish(self, outcome: str) -> None:
         self.guard.call("last numbers", self._say_rest)
         self.uninstall()
         self._say_cost()
-        self.say_end(self._sinks, outcome)
+        self.emit(self.ending(outcome))
 
-    def say_end(self, sinks: Sequence[Sink], outcome: str) -> None:
-        end = EndFact("stopped" if self.stopping else outcome, self.clock.step, self.clock.counted)
-        for sink in sinks:
-            sink.add(end)
+    def ending(self, outcome: str) -> EndFact:
+        return EndFact("stopped" if self.stopping else outcome, self.clock.step, self.clock.counted)
 
     def _say_rest(self) -> None:
         """What came in after the last step: a final validation, numbers still on the device."""
@@ -202,7 +161,7 @@ class Watch:
     def _charge(self) -> None:
         self.governor.charge(self.depth, self.guard.take_spent())
         if time.perf_counter() - self._cost_said > self.COST_EVERY_S:
-            extra_s = sum(float(thread.cpu_s) for thread in self._threads)
+            extra_s = self.sinks.cpu_s
             self.governor.charge_base(extra_s - self._extra_charged_s)
             self._extra_charged_s = extra_s
             self._say_cost()
@@ -230,6 +189,11 @@ class Watch:
 
     def _fault(self, probe: str, error: BaseException) -> None:
         self.emit(ProbeFault(probe, f"{type(error).__name__}: {error}", self.step))
+        if probe == "step":
+            self.uninstall()  # nobody would tell the probes any more when a step begins and ends
+        for failed in self.probes:
+            if failed.name == probe:
+                self.guard.contain(probe, failed.give_up)
 
     def say(self, step: int, scalars: dict[str, float]) -> None:
         """Numbers of a step: with the others of the step under way, or on their own when late."""

@@ -1,0 +1,87 @@
+"""Those who get the records. One that fails is let go, so that it fails neither probe nor training.
+
+Several watchers share the probes and each get every record; one who joins late is first told
+what still holds: the models, the optimizers.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from torch_debugger.records import (
+    LoaderFact,
+    LossSite,
+    ModelFact,
+    OptimizerFact,
+    Record,
+    RunFact,
+    SchedulerFact,
+)
+from torch_debugger.records.sink import Sink
+
+_STANDING = frozenset({RunFact, ModelFact, OptimizerFact, SchedulerFact, LossSite, LoaderFact})
+
+
+class Sinks:
+    def __init__(self) -> None:
+        self._sinks: list[Sink] = []
+        self._standing: list[Record] = []
+        self._threads: list[Any] = []  # sinks with a thread of their own; its CPU time is our cost
+
+    def remember(self, record: Record) -> None:
+        """A standing fact that is told to watchers who join later."""
+        self._standing.append(record)
+
+    def join(self, sink: Sink, told: Record | None = None) -> None:
+        """`told` is what the sink knows already."""
+        for record in self._standing:
+            known = record is told or (isinstance(record, RunFact) and told is not None)
+            if not known and not hand(record, sink):
+                return
+        self._sinks = [*self._sinks, sink]
+        if hasattr(sink, "cpu_s"):
+            self._threads.append(sink)
+
+    def leave(self, sink: Sink) -> None:
+        self._sinks = [other for other in self._sinks if other is not sink]
+
+    def forget(self) -> None:
+        self._sinks = []
+
+    def emit(self, record: Record) -> None:
+        if type(record) in _STANDING:
+            self._standing.append(record)
+        for sink in self._sinks:
+            if not hand(record, sink):
+                self.leave(sink)
+
+    def tell(self, sinks: Sequence[Sink], record: Record) -> None:
+        """To these of the watchers only."""
+        for sink in self._sinks:
+            if any(sink is other for other in sinks) and not hand(record, sink):
+                self.leave(sink)
+
+    @property
+    def cpu_s(self) -> float:
+        """Spent by the threads of all sinks so far."""
+        return sum(float(sink.cpu_s) for sink in self._threads)
+
+
+def hand(record: Record, sink: Sink) -> bool:
+    """False when the sink failed; stderr is told, and nobody should hand it anything more."""
+    try:
+        sink.add(record)
+    except Exception as error:  # whatever a sink does, the training goes on
+        name = type(sink).__name__
+        say(f"{name} failed ({type(error).__name__}: {error}) and gets no more records; the training goes on.")
+        return False
+    return True
+
+
+def say(sentence: str) -> None:
+    with contextlib.suppress(OSError, ValueError, AttributeError):  # a script may close its stderr
+        sys.__stderr__.write(f"torch-debugger: {sentence}\n")  # type: ignore[union-attr]
+        sys.__stderr__.flush()  # type: ignore[union-attr]
