@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from torch_debugger.probes.patches import Patches
 
 
@@ -99,9 +101,7 @@ def test_restoring_twice_undoes_nothing_else() -> None:
 def test_a_replacement_that_cannot_be_made_changes_nothing() -> None:
     before = Base.greet
     patches = Patches()
-    try:
+    with pytest.raises(ZeroDivisionError):
         patches.replace(Base, "greet", lambda original: 1 / 0)
-    except ZeroDivisionError:
-        pass
     patches.restore()
     assert Base.greet is before

@@ -6,15 +6,20 @@ them. The numbers stay on the tensor's device until `stats.transfer` brings them
 
 from __future__ import annotations
 
+import math
+
 import torch
 
 COLUMNS = ("mean", "std", "min", "max", "zeros")
 
 
+_KINDS = (torch.float32, torch.float64, torch.bfloat16, torch.float16)  # eight bits have no reductions
+
+
 def measurable(value: object) -> bool:
     return (
         isinstance(value, torch.Tensor)
-        and value.is_floating_point()
+        and value.dtype in _KINDS
         and value.layout is torch.strided
         and value.numel() > 0
         and not value.is_meta
@@ -48,10 +53,15 @@ def sampled(tensor: torch.Tensor, limit: int = 4096) -> torch.Tensor:
     count = data.numel()
     if count <= limit:
         return data.reshape(-1)
-    stride = count // limit
+    stride = _uneven(count // limit, count)
     if torch.ops.aten.is_non_overlapping_and_dense(data):
         return data.as_strided((limit,), (stride,), data.storage_offset())
     return data.flatten()[::stride][:limit]
+
+
+def _uneven(stride: int, count: int) -> int:
+    """A stride that falls into no column: 784 on a [4096, 784] weight would see one pixel only."""
+    return next((each for each in range(stride, stride * 9 // 10, -1) if math.gcd(each, count) == 1), stride)
 
 
 def norms(tensors: list[torch.Tensor]) -> torch.Tensor:
