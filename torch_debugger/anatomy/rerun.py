@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import io
 import random
 import warnings
+from collections import deque
 from collections.abc import Iterator
+from typing import Any
 
 import numpy
 import torch
 from torch import nn
+
+_TORCHS_OWN = frozenset(vars(nn.Module()))
 
 
 @contextlib.contextmanager
@@ -19,8 +24,9 @@ def leaving_no_trace(root: nn.Module) -> Iterator[None]:
     held = [(module, dict(vars(module)), dict(module._buffers)) for module in root.modules()]
     randomness = torch.get_rng_state(), numpy.random.get_state(), random.getstate()
     cuda = torch.cuda.get_rng_state_all() if torch.cuda.is_initialized() else []  # type: ignore[no-untyped-call]
-    for module, _, buffers in held:
+    for module, attributes, buffers in held:
         module._buffers.update({name: buffer.clone() for name, buffer in buffers.items() if buffer is not None})
+        vars(module).update(_copies(attributes))
     quiet = contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO())
     try:
         with quiet[0], quiet[1], warnings.catch_warnings():
@@ -37,3 +43,18 @@ def leaving_no_trace(root: nn.Module) -> Iterator[None]:
         random.setstate(randomness[2])
         if cuda:
             torch.cuda.set_rng_state_all(cuda)
+
+
+def _copies(attributes: dict[str, Any]) -> dict[str, Any]:
+    """What a forward may write into: its own tensors, lists of what it has seen, generators."""
+    return {name: _copy(value) for name, value in attributes.items() if name not in _TORCHS_OWN}
+
+
+def _copy(value: Any) -> Any:
+    if isinstance(value, torch.Tensor):
+        return value.detach().clone()
+    if isinstance(value, torch.Generator):
+        return value.clone_state()
+    if type(value) in (list, dict, set, deque):
+        return copy.copy(value)
+    return value

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import time
+from collections.abc import Mapping
 from typing import Any
 
 import torch
@@ -80,8 +81,12 @@ class Loaders(Probe):
             return
         self._looked_at = self.watch.step
         for name, tensor in batch_tensors(batch):
-            if not tensor.is_cuda and tensor.numel():
+            if not tensor.is_cuda and _has_numbers(tensor):
                 self.watch.emit(describe_batch(name, tensor, self.watch.step))
+
+
+def _has_numbers(tensor: torch.Tensor) -> bool:
+    return bool(tensor.numel()) and tensor.layout is torch.strided and not tensor.is_complex()
 
 
 def _length(loader: Any) -> int | None:
@@ -94,7 +99,7 @@ def _length(loader: Any) -> int | None:
 def batch_tensors(batch: Any, limit: int = 8) -> list[tuple[str, torch.Tensor]]:
     if isinstance(batch, torch.Tensor):
         return [("batch", batch)]
-    if isinstance(batch, dict):
+    if isinstance(batch, Mapping):
         items = [(f"batch[{key!r}]", value) for key, value in batch.items()]
     elif isinstance(batch, (tuple, list)):
         items = [(f"batch[{index}]", value) for index, value in enumerate(batch)]

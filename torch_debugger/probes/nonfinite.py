@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
+from torch import nn
 
 from torch_debugger.probes.lossorigin import find_in_graph
 from torch_debugger.probes.roots import Root, Roots
@@ -69,7 +70,7 @@ class NonFiniteHunt:
         wrong: list[str] = []
         for root, module in self.roots.alive():
             for name, parameter in module.named_parameters():
-                if parameter.is_floating_point() and not math.isfinite(float(parameter.detach().sum())):
+                if not nn.parameter.is_lazy(parameter) and not _is_finite(parameter):
                     wrong.append(f"{root.name}.{name}")
         return tuple(wrong)
 
@@ -98,6 +99,12 @@ class NonFiniteHunt:
             site=site,
         )
         self.watch.emit(self.found)
+
+
+def _is_finite(parameter: torch.Tensor) -> bool:
+    if not parameter.is_floating_point():
+        return True
+    return math.isfinite(float(parameter.detach().sum(dtype=torch.float64)))  # float16 overflows at 65504
 
 
 def _last_layer(parameters: tuple[str, ...]) -> str | None:

@@ -11,6 +11,8 @@ from torch_debugger.probes.roots import Root
 from torch_debugger.probes.watch import Watch
 from torch_debugger.records import Place, StrayModuleFact
 
+_TORCHS_OWN = frozenset(vars(nn.Module()))  # its registries: what is in there is registered
+
 
 class Strays:
     """Finds the attribute that hides a module, and reports each such attribute once."""
@@ -39,7 +41,7 @@ class Strays:
             self.parameters[id(parameter)] = f"{path}.{name}"
 
     def _tell(self, owner: nn.Module, owner_path: str, attribute: str, container: str) -> None:
-        modules = list(_modules_in(vars(owner)[attribute]))
+        modules = _modules_in(vars(owner)[attribute])
         parameters = [p for child in modules for p in child.parameters() if p.requires_grad]
         held = sum(1 for parameter in parameters if id(parameter) in self.held)
         key = (id(owner), attribute)
@@ -61,26 +63,24 @@ class Strays:
 
 
 def _hiding_place(owner: nn.Module, module: nn.Module) -> tuple[str, str, str] | None:
+    """(attribute, kind of container, "[key]"), also for containers in a container."""
     for attribute, value in vars(owner).items():
-        if attribute.startswith("_"):
-            continue
-        if isinstance(value, dict):
-            for key, item in value.items():
-                if item is module:
-                    return attribute, "dict", f"[{key!r}]"
-        elif isinstance(value, (list, tuple)):
-            for index, item in enumerate(value):
-                if item is module or (isinstance(item, (list, tuple)) and any(part is module for part in item)):
-                    return attribute, type(value).__name__, f"[{index}]"
+        if attribute not in _TORCHS_OWN:
+            for key, item in _entries(value):
+                if any(held is module for held in _modules_in(item)):
+                    container = "dict" if isinstance(value, dict) else type(value).__name__
+                    return attribute, container, f"[{key!r}]"
     return None
 
 
-def _modules_in(value: Any) -> list[nn.Module]:
-    items = value.values() if isinstance(value, dict) else value
-    found: list[nn.Module] = []
-    for item in items:
-        if isinstance(item, nn.Module):
-            found.append(item)
-        elif isinstance(item, (list, tuple)):
-            found += [part for part in item if isinstance(part, nn.Module)]
-    return found
+def _entries(value: Any) -> list[tuple[Any, Any]]:
+    if isinstance(value, dict):
+        return list(value.items())
+    return list(enumerate(value)) if isinstance(value, (list, tuple)) else []
+
+
+def _modules_in(value: Any, depth: int = 3) -> list[nn.Module]:
+    if isinstance(value, nn.Module):
+        return [value]
+    inside = [_modules_in(item, depth - 1) for _, item in _entries(value)] if depth else []
+    return [module for modules in inside for module in modules]

@@ -37,7 +37,7 @@ def find_origin(
 
     With `slopes`, ops whose derivative is infinite at their operands count instead.
     """
-    arguments, keywords = call
+    arguments, keywords = _copied(call)
     wrong = [value for value in _tensors((arguments, keywords)) if _state(value) != "finite"]
     if wrong:
         operand = describe_operand("input", wrong[0])
@@ -49,6 +49,34 @@ def find_origin(
         with mode:
             module._call_impl(*arguments, **keywords)  # type: ignore[no-untyped-call]
     return mode.origin()
+
+
+class _Op:
+    """An op about to run, and its operands as they are before it: some ops write over theirs."""
+
+    def __init__(self, name: str, given: Any) -> None:
+        self.name = name
+        found = list(_tensors(given))
+        self.states = {id(operand): _state(operand) for operand in found}
+        writes = name.startswith("__i") or (name.endswith("_") and not name.endswith("__"))
+        self.operands = [operand.detach().clone() for operand in found] if writes else found
+
+    def is_steep(self, arguments: tuple[Any, ...]) -> bool:
+        """Derivatives that are infinite or undefined: sqrt and log at 0, x**p (p < 1) at 0, acos at 1."""
+        if not self.operands or not self.operands[0].is_floating_point():
+            return False
+        op, value = self.name.rstrip("_") or self.name, self.operands[0].detach()
+        with torch._C.DisableTorchFunctionSubclass():
+            if op in ("sqrt", "rsqrt", "log"):
+                return bool((value == 0).any())
+            if op in ("acos", "asin", "arccos", "arcsin"):
+                return bool((value.abs() == 1).any())
+            if op in ("pow", "__pow"):
+                exponent = arguments[1] if len(arguments) > 1 else None
+                return isinstance(exponent, float) and exponent < 1 and bool((value == 0).any())
+            if op in ("std", "var") and value.numel():
+                return bool((value == value.reshape(-1)[0]).all())
+        return False
 
 
 class _Hunter(TorchFunctionMode):
@@ -66,41 +94,36 @@ class _Hunter(TorchFunctionMode):
         return self._steep if self._slopes else self._nan or self._inf
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if self.origin() is not None:
+            return func(*args, **(kwargs or {}))
+        op = _Op(_name(func), (args, kwargs))
+        if self._slopes and op.is_steep(args):
+            self._steep = self._describe("backward", op)
         result = func(*args, **(kwargs or {}))
-        if self.origin() is None:
-            self._judge(_name(func), (args, kwargs), result)
+        if not self._slopes:
+            for made in _tensors(result):
+                state = _state(made)
+                if state != "finite":
+                    self._blame(op, made, state)
         return result
 
-    def _judge(self, op: str, given: Any, result: Any) -> None:
-        operands = list(_tensors(given))
-        if self._slopes:
-            if _is_steep(op, operands, given):
-                self._steep = self._describe("backward", op, operands)
-            return
-        for made in _tensors(result):
-            state = _state(made)
-            if state != "finite":
-                self._blame(op, operands, made, state)
-
-    def _blame(self, op: str, operands: list[torch.Tensor], made: torch.Tensor, state: str) -> None:
-        states = [_state(operand) for operand in operands]
-        if state == "nan" and "nan" in states:
+    def _blame(self, op: _Op, made: torch.Tensor, state: str) -> None:
+        if state == "nan" and "nan" in op.states.values():
             return  # passed on
-        infinite = [operand for operand, kind in zip(operands, states, strict=True) if kind == "inf"]
-        inherited = next((self._sources.get(id(operand)) for operand in infinite), None)
+        infinite = [key for key, kind in op.states.items() if kind == "inf"]
+        inherited = next((self._sources.get(key) for key in infinite), None)
         if state == "nan":
-            self._nan = inherited or self._describe("forward", op, operands)
+            self._nan = inherited or self._describe("forward", op)
             return
-        source = inherited if infinite or op in _MASKS else self._describe("forward", op, operands)
-        self._sources[id(made)] = source
+        self._sources[id(made)] = inherited if infinite or op.name in _MASKS else self._describe("forward", op)
         self._kept.append(made)
 
-    def _describe(self, phase: str, op: str, operands: list[torch.Tensor]) -> Origin:
+    def _describe(self, phase: str, op: _Op) -> Origin:
         place, module = self._where()
         words = tuple(
-            describe_operand(f"operand {index + 1}", value) for index, value in enumerate(operands[:3])
+            describe_operand(f"operand {index + 1}", value) for index, value in enumerate(op.operands[:3])
         )
-        return Origin(phase, module, op, place, words)
+        return Origin(phase, module, op.name, place, words)
 
     def _where(self) -> tuple[Place, str | None]:
         place, module = Place(), None
@@ -114,6 +137,17 @@ class _Hunter(TorchFunctionMode):
             if place and module:
                 break
         return place, module
+
+
+def _copied(value: Any) -> Any:
+    """An op of the model's that writes into its input must not reach the user's batch a second time."""
+    if isinstance(value, torch.Tensor):
+        return value.detach().clone()
+    if type(value) in (list, tuple):
+        return type(value)(_copied(item) for item in value)
+    if type(value) is dict:
+        return {key: _copied(item) for key, item in value.items()}
+    return value
 
 
 def _tensors(value: Any) -> Iterator[torch.Tensor]:
@@ -135,26 +169,6 @@ def _state(tensor: torch.Tensor) -> str:
         if math.isfinite(total):
             return "finite"
         return "nan" if bool(tensor.isnan().any()) else "inf"
-
-
-def _is_steep(op: str, operands: list[torch.Tensor], given: Any) -> bool:
-    """Derivatives that are infinite or undefined: sqrt and norm at 0, x**p (p < 1) at 0, acos at 1."""
-    if not operands or not operands[0].is_floating_point():
-        return False
-    with torch._C.DisableTorchFunctionSubclass():
-        value = operands[0].detach()
-        if op in ("sqrt", "rsqrt", "log"):
-            return bool((value == 0).any())
-        if op in ("norm", "vector_norm", "cdist", "pairwise_distance", "dist"):
-            return False  # torch gives norms a zero slope at zero
-        if op in ("acos", "asin", "arccos", "arcsin"):
-            return bool((value.abs() == 1).any())
-        if op in ("pow", "__pow__"):
-            exponent = given[0][1] if len(given[0]) > 1 else None
-            return isinstance(exponent, float) and exponent < 1 and bool((value == 0).any())
-        if op in ("std", "var") and value.numel():
-            return bool((value == value.reshape(-1)[0]).all())
-    return False
 
 
 def _name(func: Any) -> str:
