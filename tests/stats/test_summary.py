@@ -116,7 +116,8 @@ def test_the_tensor_and_its_graph_stay_as_they_were() -> None:
     "value",
     [
         torch.empty(0), torch.tensor([1, 2]), torch.tensor([True]), torch.randn(3, 3).to_sparse(),
-        torch.tensor([1j]), torch.empty(3, device="meta"), torch.zeros(3).to(torch.float8_e4m3fn), 3.0, None, "text",
+        torch.tensor([1j]), torch.empty(3, device="meta"), torch.zeros(3).to(torch.float8_e4m3fn),
+        3.0, None, "text",
     ],
     ids=["empty", "int", "bool", "sparse", "complex", "meta", "float8", "number", "none", "text"],
 )  # fmt: skip

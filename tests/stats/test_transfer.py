@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy
 import pytest
@@ -65,7 +64,7 @@ class OnDevice:
 class Event:
     """Fires when the test says so."""
 
-    made: list[Event] = []
+    made: ClassVar[list[Event]] = []
 
     def __init__(self) -> None:
         self.fired = self.waited = False
@@ -79,9 +78,6 @@ class Event:
 
     def synchronize(self) -> None:
         self.fired = self.waited = True
-
-
-Send = Callable[..., None]
 
 
 @pytest.fixture

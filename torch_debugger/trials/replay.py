@@ -8,7 +8,6 @@ seen as the user wrote them (torch.log, x / y, F.softmax), through a function mo
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from typing import Any
 
 import torch
@@ -16,6 +15,7 @@ from torch import nn
 from torch.overrides import TorchFunctionMode
 
 from torch_debugger.anatomy.frames import frames
+from torch_debugger.anatomy.nested import tensors_in
 from torch_debugger.anatomy.rerun import leaving_no_trace
 from torch_debugger.anatomy.sources import is_user_file, place_at
 from torch_debugger.records import Origin, Place
@@ -38,7 +38,7 @@ def find_origin(
     With `slopes`, ops whose derivative is infinite at their operands count instead.
     """
     arguments, keywords = _copied(call)
-    wrong = [value for value in _tensors((arguments, keywords)) if _state(value) != "finite"]
+    wrong = [value for value in tensors_in((arguments, keywords)) if _is_wrong_input(value)]
     if wrong:
         operand = describe_operand("input", wrong[0])
         return Origin("input", paths.get(id(module)), None, Place(), (operand,))
@@ -47,8 +47,8 @@ def find_origin(
         if rng_state is not None:
             torch.set_rng_state(rng_state)
         with mode:
-            module._call_impl(*arguments, **keywords)  # type: ignore[no-untyped-call]
-    return mode.origin()
+            output = module._call_impl(*arguments, **keywords)  # type: ignore[no-untyped-call]
+        return mode.origin() or mode.origin_of_inf(output)
 
 
 class _Op:
@@ -56,7 +56,7 @@ class _Op:
 
     def __init__(self, name: str, given: Any) -> None:
         self.name = name
-        found = list(_tensors(given))
+        found = list(tensors_in(given))
         self.states = {id(operand): _state(operand) for operand in found}
         writes = name.startswith("__i") or (name.endswith("_") and not name.endswith("__"))
         self.operands = [operand.detach().clone() for operand in found] if writes else found
@@ -84,24 +84,27 @@ class _Hunter(TorchFunctionMode):
         super().__init__()
         self._paths = paths
         self._slopes = slopes
-        self._nan: Origin | None = None
-        self._inf: Origin | None = None
-        self._steep: Origin | None = None
+        self._found: Origin | None = None
         self._sources: dict[int, Origin | None] = {}  # id of a tensor with Inf in it -> who made that
         self._kept: list[torch.Tensor] = []  # ids stay unique only while the tensors live
 
     def origin(self) -> Origin | None:
-        return self._steep if self._slopes else self._nan or self._inf
+        return self._found
+
+    def origin_of_inf(self, output: Any) -> Origin | None:
+        """Who made the Inf that came out; one that a mask put there was made by nobody."""
+        sources = (self._sources.get(id(made)) for made in tensors_in(output))
+        return next((source for source in sources if source is not None), None)
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         if self.origin() is not None:
             return func(*args, **(kwargs or {}))
         op = _Op(_name(func), (args, kwargs))
         if self._slopes and op.is_steep(args):
-            self._steep = self._describe("backward", op)
+            self._found = self._describe("backward", op)
         result = func(*args, **(kwargs or {}))
         if not self._slopes:
-            for made in _tensors(result):
+            for made in tensors_in(result):
                 state = _state(made)
                 if state != "finite":
                     self._blame(op, made, state)
@@ -113,7 +116,7 @@ class _Hunter(TorchFunctionMode):
         infinite = [key for key, kind in op.states.items() if kind == "inf"]
         inherited = next((self._sources.get(key) for key in infinite), None)
         if state == "nan":
-            self._nan = inherited or self._describe("forward", op)
+            self._found = inherited or self._describe("forward", op)
             return
         self._sources[id(made)] = inherited if infinite or op.name in _MASKS else self._describe("forward", op)
         self._kept.append(made)
@@ -139,6 +142,12 @@ class _Hunter(TorchFunctionMode):
         return place, module
 
 
+def _is_wrong_input(tensor: torch.Tensor) -> bool:
+    """NaN or Inf in what the model was given; -Inf alone is how masks are written."""
+    state = _state(tensor)
+    return state == "nan" or (state == "inf" and bool((tensor == math.inf).any()))
+
+
 def _copied(value: Any) -> Any:
     """An op of the model's that writes into its input must not reach the user's batch a second time."""
     if isinstance(value, torch.Tensor):
@@ -148,17 +157,6 @@ def _copied(value: Any) -> Any:
     if type(value) is dict:
         return {key: _copied(item) for key, item in value.items()}
     return value
-
-
-def _tensors(value: Any) -> Iterator[torch.Tensor]:
-    if isinstance(value, torch.Tensor):
-        yield value
-    elif isinstance(value, dict):
-        for item in value.values():
-            yield from _tensors(item)
-    elif isinstance(value, (tuple, list)):
-        for item in value:
-            yield from _tensors(item)
 
 
 def _state(tensor: torch.Tensor) -> str:
