@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from torch_debugger import plumbing
 from torch_debugger.plumbing import Plumbing
-from torch_debugger.records import ProbeFault, Record
+from torch_debugger.records import ProbeFault, Record, Scalars
 from torch_debugger.settings import Settings
 
 Kind = TypeVar("Kind")
@@ -27,12 +27,7 @@ class Seen(list[Record]):
 
     def scalars(self, tag: str) -> dict[int, float]:
         """step -> value of one tag."""
-        found: dict[int, float] = {}
-        for record in self:
-            values: dict[str, float] = getattr(record, "values", None) or {}
-            if isinstance(values, dict) and tag in values:
-                found[record.step] = values[tag]  # type: ignore[union-attr]
-        return found
+        return {record.step: record.values[tag] for record in self.of(Scalars) if tag in record.values}
 
 
 @contextmanager
