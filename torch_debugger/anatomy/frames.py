@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
 import sys
 from collections.abc import Iterator
-from types import FrameType
+from types import CodeType, FrameType
+from typing import Any
 
 from torch_debugger.anatomy.sources import is_user_file, package_folder, place_at
 from torch_debugger.records import Place
@@ -23,6 +25,29 @@ def user_frame(skip: int = 1) -> FrameType | None:
         if is_user_file(frame.f_code.co_filename):
             return frame
     return None
+
+
+def locals_of(frame: FrameType) -> dict[str, Any]:
+    """A frame's variables, in a dictionary of our own.
+
+    Before Python 3.13 asking a function's frame leaves a snapshot with it, which keeps a batch alive
+    that the function has let go of long ago. It is emptied, unless somebody else may want it.
+    """
+    held = frame.f_locals
+    found = dict(held)
+    # Three references: the frame's, ours, and the one to the function that counts.
+    if _is_snapshot(frame.f_code) and sys.getrefcount(held) <= 3 and held.keys() <= _names(frame.f_code):
+        held.clear()
+    return found
+
+
+def _is_snapshot(code: CodeType) -> bool:
+    return sys.version_info < (3, 13) and bool(code.co_flags & inspect.CO_OPTIMIZED)
+
+
+def _names(code: CodeType) -> set[str]:
+    """The variables of the function itself; exec() puts others into the snapshot and nowhere else."""
+    return {*code.co_varnames, *code.co_cellvars, *code.co_freevars}
 
 
 def is_ours(frame: FrameType) -> bool:

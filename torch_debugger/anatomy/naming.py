@@ -12,6 +12,7 @@ from typing import Any
 
 from torch import nn
 
+from torch_debugger.anatomy.frames import locals_of
 from torch_debugger.anatomy.sources import is_user_file
 
 _WRAPPED = ("_orig_mod", "module")  # where torch.compile, DataParallel and DDP keep the model
@@ -46,7 +47,7 @@ def _scopes(frame: FrameType | None) -> Iterator[Names]:
         if is_user_file(frame.f_code.co_filename):
             users.append(frame)
         frame = frame.f_back
-    yield from (_readable(user.f_locals) for user in users)
+    yield from (_readable(locals_of(user)) for user in users)
     different = {id(user.f_globals): user.f_globals for user in users}
     yield from (_readable(names) for names in different.values())
 

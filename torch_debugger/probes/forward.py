@@ -17,6 +17,7 @@ from torch import nn
 from torch.nn.modules import module as module_hooks
 from torch.utils.hooks import RemovableHandle
 
+from torch_debugger.anatomy.frames import locals_of
 from torch_debugger.anatomy.nested import first_tensor
 from torch_debugger.probes.calls import Calls, Entered, call_frame
 from torch_debugger.probes.flow import Flow, flow_step
@@ -43,6 +44,7 @@ class Forward(Probe):
         self.ran: set[int] = set()  # modules that ran in this deep step
         self.paused = False  # a compiled region must not see hooks
         self._handles: list[RemovableHandle] = []
+        self._node_handles: list[RemovableHandle] = []
         self._calls = Calls()
         self._measuring = False
         self._outputs: dict[str, torch.Tensor] = {}
@@ -53,6 +55,7 @@ class Forward(Probe):
 
     def begin_step(self, depth: int) -> None:
         self._outputs, self._gradients, self.ran = {}, {}, set()
+        self._unfollow_gradients()
         self._calls.stack = []
         self._measuring = depth == DEEP
         if depth == DEEP:
@@ -83,6 +86,11 @@ class Forward(Probe):
             handle.remove()
             module_hooks._global_forward_hooks_with_kwargs.pop(handle.id, None)  # torch forgets to
         self._handles = []
+
+    def _unfollow_gradients(self) -> None:
+        for handle in self._node_handles:
+            handle.remove()
+        self._node_handles = []
 
     def _around_compile(self, original: Any) -> Any:
         # Hooks that dynamo meets while tracing are compiled in, and taking them off recompiles.
@@ -127,12 +135,14 @@ class Forward(Probe):
             calls.rows, calls.modules = [], 0
             root = self._meet(module, arguments)
         calls.modules += 1
-        row = self.flow.reserve(calls.rows) if root is not None else None
+        row = self.flow.reserve(calls.rows) if root is not None and not _in_backward() else None
         began = time.perf_counter()
         calls.own_s += began - start
         calls.stack.append(Entered(module, root, row, id(sys.exc_info()[1]), calls.own_s, began))
 
     def _meet(self, module: nn.Module, arguments: Any) -> Root | None:
+        if _in_backward():  # a checkpointed block runs once more: no model of its own
+            return self.roots.holder(module)
         root = self.roots.of(module) or self._meet_first(module, arguments)
         if torch.is_grad_enabled():
             self.watch.governor.begin()
@@ -144,7 +154,7 @@ class Forward(Probe):
         call = call_frame(sys._getframe(2))
         root = self.roots.meet(module, call or sys._getframe(2))
         if root is not None:  # its gate was not there yet when this call came in
-            self.roots.enter(root, arguments, call.f_locals["kwargs"] if call is not None else {})
+            self.roots.enter(root, arguments, locals_of(call)["kwargs"] if call is not None else {})
         return root
 
     def _leave(self, module: nn.Module, arguments: Any, keywords: Any, output: Any) -> None:
@@ -201,7 +211,7 @@ class Forward(Probe):
         def read(gradients: tuple[torch.Tensor | None, ...]) -> None:
             self.watch.probe("output gradients", self._take_gradient, path, gradients, index, step)
 
-        node.register_prehook(read)
+        self._node_handles.append(node.register_prehook(read))
 
     def _take_gradient(self, path: str, gradients: Any, index: int, step: int) -> None:
         gradient = gradients[index]
@@ -220,6 +230,10 @@ class Forward(Probe):
 
     def _deliver(self, table: Table, step: int, values: Any) -> None:
         self.watch.emit(TensorRows(step, table, values))
+
+
+def _in_backward() -> bool:
+    return torch._C._current_graph_task_id() != -1
 
 
 def _is_readable() -> bool:

@@ -14,6 +14,7 @@ from typing import Any
 
 import torch
 
+from torch_debugger.anatomy.frames import locals_of
 from torch_debugger.records import GraphNode, LocalTensor, Rectifier
 
 _NUMBERED = re.compile(r"Backward\d*$")
@@ -142,7 +143,7 @@ def local_tensors(frame: FrameType | None, limit: int = 24) -> tuple[LocalTensor
     if frame is None:
         return ()
     found: list[LocalTensor] = []
-    for name, value in tuple(frame.f_locals.items()):
+    for name, value in locals_of(frame).items():
         if isinstance(value, torch.Tensor) and len(found) < limit:
             found.append(describe_local(name, value))
     return tuple(found)

@@ -14,7 +14,7 @@ import torch
 from torch import nn
 from torch.overrides import TorchFunctionMode
 
-from torch_debugger.anatomy.frames import frames
+from torch_debugger.anatomy.frames import frames, locals_of
 from torch_debugger.anatomy.nested import tensors_in
 from torch_debugger.anatomy.rerun import leaving_no_trace
 from torch_debugger.anatomy.sources import is_user_file, place_at
@@ -132,7 +132,7 @@ class _Hunter(TorchFunctionMode):
         place, module = Place(), None
         for frame in frames(3):
             code = frame.f_code
-            first = frame.f_locals.get(code.co_varnames[0]) if code.co_varnames else None
+            first = locals_of(frame).get(code.co_varnames[0]) if code.co_varnames else None
             if module is None and isinstance(first, nn.Module) and id(first) in self._paths:
                 module = self._paths[id(first)]
             if not place and is_user_file(code.co_filename):
