@@ -88,6 +88,13 @@ class Roots(Probe):
         root = self.roots.get(id(module))
         return root if root is not None and root.module() is module else None
 
+    def holder(self, module: nn.Module) -> Root | None:
+        """The root that this is, or is a part of."""
+        for root, whole in self.alive():
+            if id(module) in root.paths and any(part is module for part in whole.modules()):
+                return root
+        return None
+
     def alive(self) -> list[tuple[Root, nn.Module]]:
         pairs = ((root, root.module()) for root in self.roots.values())
         return [(root, module) for root, module in pairs if module is not None]
@@ -143,10 +150,23 @@ class Roots(Probe):
             self.watch.emit(PhaseFact(root.name, *phase, self.watch.step))
         if phase[1]:
             self.watch.governor.begin()
-            root.call, root.trained = (arguments, keywords), True
+            root.call, root.trained = without_graph(arguments, keywords), True
             root.rng_state = torch.get_rng_state()
             for listen in self.on_call:
                 listen(root, arguments, keywords)
+
+
+def without_graph(
+    arguments: tuple[Any, ...], keywords: dict[str, Any]
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """The same inputs, with no hold on the activations of whatever made them."""
+    if torch._C._len_torch_dispatch_stack():
+        return arguments, keywords  # a mode of the user's would see us detach
+    return tuple(map(_cut, arguments)), {name: _cut(value) for name, value in keywords.items()}
+
+
+def _cut(value: Any) -> Any:
+    return value.detach() if isinstance(value, torch.Tensor) and value.grad_fn is not None else value
 
 
 def module_paths(module: nn.Module, root: str) -> dict[int, str]:
