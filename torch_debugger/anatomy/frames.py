@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dis
+import functools
 import inspect
 import sys
 from collections.abc import Iterator
@@ -31,8 +33,11 @@ def locals_of(frame: FrameType) -> dict[str, Any]:
     """A frame's variables, in a dictionary of our own.
 
     Before Python 3.13 asking a function's frame leaves a snapshot with it, which keeps a batch alive
-    that the function has let go of long ago. It is emptied, unless somebody else may want it.
+    that the function has let go of long ago. It is emptied, unless somebody else may want it. A
+    function that calls locals() is not asked: what it got from there is that very snapshot, and would grow.
     """
+    if _is_snapshot(frame.f_code) and _asks_for_locals(frame.f_code):
+        return {}
     held = frame.f_locals
     found = dict(held)
     # Three references: the frame's, ours, and the one to the function that counts.
@@ -43,6 +48,14 @@ def locals_of(frame: FrameType) -> dict[str, Any]:
 
 def _is_snapshot(code: CodeType) -> bool:
     return sys.version_info < (3, 13) and bool(code.co_flags & inspect.CO_OPTIMIZED)
+
+
+@functools.lru_cache(maxsize=512)
+def _asks_for_locals(code: CodeType) -> bool:
+    if "locals" not in code.co_names and "vars" not in code.co_names:
+        return False
+    loads = [step for step in dis.get_instructions(code) if step.opname == "LOAD_GLOBAL"]
+    return any(step.argval in ("locals", "vars") for step in loads)  # and not an attribute of that name
 
 
 def _names(code: CodeType) -> set[str]:
