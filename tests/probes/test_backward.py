@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from tests.probes.watching import watched
-from torch_debugger.probes.backward import loss_name
+from torch_debugger.anatomy.loss_variable import loss_name
 from torch_debugger.probes.sampling import DEEP
 from torch_debugger.records import LossGraph, LossSite, Place, Rectifier
 

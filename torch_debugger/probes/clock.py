@@ -17,6 +17,7 @@ class StepClock:
     def __init__(self) -> None:
         self.step = 0  # the step under way
         self.counted = "optimizer steps"
+        self.optimizers_exist = False  # made before the watch; they may step yet
         self.optimizer_steps = 0  # of all optimizers
         self.skipped = 0  # of those, left out by a GradScaler
         self._waiting: set[Hashable] = set()
@@ -67,7 +68,7 @@ class StepClock:
         if self._backwards < 0:
             return False
         self._backwards += 1
-        if (self._waiting or self._seen) and self._backwards < self.BACKWARDS:
+        if (self._waiting or self._seen or self.optimizers_exist) and self._backwards < self.BACKWARDS:
             return False
         self.counted = "backward passes"
         return True

@@ -86,7 +86,8 @@ class Loaders(Probe):
 
 
 def _has_numbers(tensor: torch.Tensor) -> bool:
-    return bool(tensor.numel()) and tensor.layout is torch.strided and not tensor.is_complex()
+    plain = tensor.layout is torch.strided and not tensor.is_complex() and not tensor.is_meta
+    return plain and tensor.numel() > 0
 
 
 def _length(loader: Any) -> int | None:

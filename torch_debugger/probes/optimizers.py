@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import inspect
 import weakref
 from collections.abc import Callable
+from types import FrameType
 from typing import Any
 
 import torch
@@ -15,7 +17,7 @@ from torch.utils.hooks import RemovableHandle
 
 from torch_debugger.anatomy.frames import place_of, user_frame
 from torch_debugger.anatomy.naming import name_of
-from torch_debugger.anatomy.statements import statement_at
+from torch_debugger.anatomy.statements import assignment_before, statement_at
 from torch_debugger.probes.held import Held
 from torch_debugger.probes.parameters import ParameterLook
 from torch_debugger.probes.patches import Patches
@@ -29,6 +31,7 @@ _NUMBERS = ("lr", "momentum", "weight_decay", "eps", "alpha", "rho", "max_iter")
 
 class Optimizers(Probe):
     name = "optimizers"
+    COUNT_EVERY = 8  # steps between counts of a model's parameters: about 1 us a parameter
 
     def __init__(self, watch: Watch, strays: Strays, looks: ParameterLook) -> None:
         super().__init__(watch)
@@ -38,6 +41,7 @@ class Optimizers(Probe):
         self.before_update: list[Callable[[Held, Optimizer], None]] = []  # told on deep steps
         self._handles: list[RemovableHandle] = []
         self._backward = Place()
+        self._searched = False
 
     def install(self, patches: Patches) -> None:
         patches.replace(Optimizer, "__init__", self._around_init)
@@ -67,25 +71,38 @@ class Optimizers(Probe):
     def _around_init(self, original: Any) -> Any:
         def __init__(optimizer: Optimizer, *arguments: Any, **keywords: Any) -> None:  # noqa: N807
             original(optimizer, *arguments, **keywords)
-            self.watch.probe("optimizers", self._meet, optimizer)
+            self.watch.probe("optimizers", self._made, optimizer)
 
         __init__.__wrapped__ = original  # type: ignore[attr-defined]
         __init__.__signature__ = inspect.signature(original)  # type: ignore[attr-defined]
         return __init__
 
-    def _meet(self, optimizer: Optimizer) -> Held:
+    def _made(self, optimizer: Optimizer) -> None:
+        self._meet(optimizer, place_of(user_frame(2)))
+
+    def find_made_before(self, frame: FrameType | None) -> None:
+        """Optimizers from before the watch; asked at a backward while none is known, and only once."""
+        if self.held or self._searched:
+            return
+        self._searched = True
+        watched = self.looks.roots.path_of_parameter()
+        for optimizer in [each for each in gc.get_objects() if issubclass(type(each), Optimizer)]:
+            if any(id(p) in watched for group in optimizer.param_groups for p in group["params"]):
+                self.watch.clock.optimizers_exist = True
+                if frame is not None and name_of(optimizer, frame):  # else one that a notebook has not let go
+                    self._meet(optimizer)
+
+    def _meet(self, optimizer: Optimizer, place: Place | None = None) -> Held:
         known = self.held.get(id(optimizer))
         if known is not None and known.optimizer() is optimizer:
             return known
-        frame = user_frame(2)
-        place = place_of(frame)
-        name = name_of(optimizer, frame) if frame is not None else None
         key = id(optimizer)
 
         def gone(reference: object) -> None:
             self.watch.guard.contain("optimizers", self._gone, key)
 
-        held = Held(name or "", weakref.ref(optimizer, gone), place, statement_at(place))
+        source = statement_at(place) if place else ""
+        held = Held("", weakref.ref(optimizer, gone), place or Place(), source)
         self.held[id(optimizer)] = held
         self.watch.clock.made(id(optimizer))
         self.strays.held = self.parameter_ids()
@@ -152,15 +169,15 @@ class Optimizers(Probe):
         if self.watch.depth == DEEP:
             for listen in self.before_update:
                 listen(held, optimizer)
+        if held.steps % self.COUNT_EVERY == 0:
+            self.looks.notice_growth()
         ready = [p for p in parameters if p.grad is not None and p.grad.layout is torch.strided]
         if ready:
             self.looks.before_update(held, ready, self._backward)
 
     def _tell(self, held: Held, optimizer: Optimizer, parameters: list[torch.Tensor]) -> None:
         if not held.name:
-            frame = user_frame(2)
-            found = name_of(optimizer, frame) if frame is not None else None
-            held.name = self._free_name(found or "optimizer")
+            self._name(held, optimizer, user_frame(2))
         groups = tuple(_group_numbers(group) for group in optimizer.param_groups)
         fixed = tuple({k: v for k, v in group.items() if k != "lr"} for group in groups)
         told = (len(parameters), str(fixed))
@@ -173,6 +190,13 @@ class Optimizers(Probe):
                     self.watch.step, held.source,
                 )
             )  # fmt: skip
+
+    def _name(self, held: Held, optimizer: Optimizer, frame: FrameType | None) -> None:
+        found = name_of(optimizer, frame) if frame is not None else None
+        held.name = self._free_name(found or "optimizer")
+        maker = assignment_before(place_of(frame), found) if found and not held.place else None
+        if maker is not None and type(optimizer).__name__ in statement_at(maker):
+            held.place, held.source = maker, statement_at(maker)
 
     def _free_name(self, name: str) -> str:
         taken = {held.name for held in self.held.values()}

@@ -114,7 +114,6 @@ class Watch:
 
     def _say_rest(self) -> None:
         """What came in after the last step: a final validation, numbers still on the device."""
-        self.scalars = {}
         for probe in self._enders:
             self.guard.call(probe.name, probe.end_step)
         self.transfer.drain()

@@ -1,0 +1,131 @@
+"""Numbers the script logs itself: SummaryWriter, tensorboardX, wandb, each kept as user/<tag>."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy
+import pytest
+import torch
+from torch import nn
+
+from tests.probes.watching import watched
+
+# As wandb behaves: log raises until init() sets it anew, to the log of its run.
+WANDB = """
+class Run:
+    def __init__(self):
+        self.logged = []
+    def log(self, data, step=None, commit=None):
+        self.logged.append(data)
+
+def log(data, step=None, commit=None):
+    raise RuntimeError("You must call wandb.init() before wandb.log()")
+
+def init():
+    global log, run
+    run = Run()
+    log = run.log
+    return run
+"""
+
+
+@pytest.fixture
+def fake_wandb(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    (tmp_path / "wandb.py").write_text(WANDB)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.delitem(sys.modules, "wandb", raising=False)
+    importlib.invalidate_caches()
+    yield
+    sys.modules.pop("wandb", None)
+
+
+def step(net: nn.Module) -> None:
+    net(torch.ones(2, 3)).mean().backward()
+
+
+@pytest.mark.parametrize("home", ["torch.utils.tensorboard", "tensorboardX"])
+def test_a_summary_writer(home: str, tmp_path: Path) -> None:
+    writers = importlib.import_module(home)
+    with watched() as seen:
+        net, writer = nn.Linear(3, 1), writers.SummaryWriter(str(tmp_path))
+        for number in range(3):
+            writer.add_scalar("val/loss", 0.5 * number, number)
+            writer.add_scalar(tag="acc", scalar_value=torch.tensor(0.25), global_step=number)
+            step(net)
+        writer.close()
+    assert seen.scalars("user/val/loss") == {1: 0.0, 2: 0.5, 3: 1.0}
+    assert seen.scalars("user/acc") == {1: 0.25, 2: 0.25, 3: 0.25}
+    assert list(tmp_path.iterdir())
+
+
+def test_what_is_logged_after_the_last_step_is_kept(tmp_path: Path) -> None:
+    from torch.utils.tensorboard import SummaryWriter
+
+    with watched() as seen, SummaryWriter(str(tmp_path)) as writer:
+        step(nn.Linear(3, 1))
+        writer.add_scalar("final", 7.0)
+    assert seen.scalars("user/final") == {2: 7.0}
+
+
+@pytest.mark.usefixtures("fake_wandb")
+def test_wandb_imported_under_watch() -> None:
+    with watched() as seen:
+        wandb: Any = importlib.import_module("wandb")
+        run = wandb.init()
+        wandb.log({"loss": 1.5, "image": object()})
+        run.log({"acc": 0.5}, step=3)
+        step(nn.Linear(3, 1))
+    assert seen.scalars("user/loss") == {1: 1.5}
+    assert seen.scalars("user/acc") == {1: 0.5}
+    assert [set(data) for data in run.logged] == [{"loss", "image"}, {"acc"}]
+
+
+@pytest.mark.usefixtures("fake_wandb")
+def test_wandb_set_up_before_the_watch() -> None:
+    wandb: Any = importlib.import_module("wandb")
+    run = wandb.init()
+    with watched() as seen:
+        wandb.log({"loss": 1.5})
+        run.log({"acc": 0.5})
+    assert seen.scalars("user/loss") == {1: 1.5}
+    assert seen.scalars("user/acc") == {1: 0.5}
+    assert len(run.logged) == 2
+
+
+@pytest.mark.usefixtures("fake_wandb")
+def test_wandb_is_left_as_it_was() -> None:
+    wandb: Any = importlib.import_module("wandb")
+    before = wandb.log, wandb.Run.log
+    with watched():
+        assert (wandb.log, wandb.Run.log) != before
+    assert (wandb.log, wandb.Run.log) == before
+
+
+@pytest.mark.usefixtures("fake_wandb")
+def test_what_wandb_raises_is_the_users() -> None:
+    wandb: Any = importlib.import_module("wandb")
+    with watched(), pytest.raises(RuntimeError, match="You must call"):
+        wandb.log({"loss": 1.5})
+
+
+@pytest.mark.parametrize(
+    ("value", "number"),
+    [
+        (3, 3.0), (0.5, 0.5), (True, 1.0), (numpy.float32(2.0), 2.0), (numpy.array([4.0]), 4.0),
+        (torch.tensor(5.0), 5.0), (torch.tensor([[6]]), 6.0), (torch.tensor(1.0, requires_grad=True), 1.0),
+        (torch.ones(2), None), (numpy.ones(2), None), (torch.empty(1, device="meta"), None), ("7", None),
+        (None, None),
+    ],
+    ids=str,
+)  # fmt: skip
+@pytest.mark.usefixtures("fake_wandb")
+def test_what_is_a_number(value: object, number: float | None) -> None:
+    wandb: Any = importlib.import_module("wandb")
+    with watched() as seen:
+        wandb.init().log({"tag": value})
+    assert seen.scalars("user/tag") == ({} if number is None else {1: number})
