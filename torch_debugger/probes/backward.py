@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import dataclasses
 import functools
 import math
@@ -12,6 +11,7 @@ from typing import Any
 import torch
 
 from torch_debugger.anatomy.frames import place_of, user_frame
+from torch_debugger.anatomy.loss_variable import loss_name
 from torch_debugger.anatomy.statements import assignment_before, last_call_before, only_call
 from torch_debugger.probes.lossgraph import RectifierLook, local_tensors, read_nodes, read_rectifiers
 from torch_debugger.probes.nonfinite import NonFiniteHunt
@@ -68,6 +68,7 @@ class Backward(Probe):
         self.watch.governor.begin()
         frame = user_frame(2)
         site = self._site(frame)
+        self.optimizers.find_made_before(frame)
         self.roots.name_compiled(frame) if frame is not None else None
         if self.watch.depth:
             self.optimizers.look_before_backward(site.place)
@@ -168,33 +169,3 @@ class Backward(Probe):
 
 
 _FUNCTIONS = {"Softmax": ("softmax",), "LogSoftmax": ("log_softmax",), "Sigmoid": ("sigmoid",)}
-
-
-_SAME_LOSS = ("mean", "sum", "squeeze", "float", "double")  # loss.mean().backward()
-
-
-def loss_name(place: Place) -> str:
-    """The variable in `loss_d.backward()` or `accelerator.backward(loss_d)`; "loss" where it can't be told."""
-    try:
-        tree = ast.parse(place.code or "")
-    except SyntaxError:
-        return "loss"
-    for call in (node for node in ast.walk(tree) if isinstance(node, ast.Call)):
-        if isinstance(call.func, ast.Attribute) and call.func.attr in ("backward", "manual_backward"):
-            return _variable(call.args[0] if call.args else call.func.value)
-    return "loss"
-
-
-def _variable(value: ast.expr) -> str:
-    while isinstance(value, (ast.BinOp, ast.Call)):
-        if isinstance(value, ast.BinOp):
-            value = value.left
-        elif isinstance(value.func, ast.Attribute) and value.func.attr == "scale" and value.args:
-            value = value.args[0]
-        elif isinstance(value.func, ast.Attribute) and value.func.attr in _SAME_LOSS:
-            value = value.func.value
-        else:
-            return "loss"
-    if isinstance(value, ast.Name):
-        return value.id
-    return value.attr if isinstance(value, ast.Attribute) else "loss"

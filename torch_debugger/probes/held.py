@@ -20,6 +20,7 @@ class Held:
     place: Place  # the line that made it
     source: str  # and its text
     steps: int = 0
+    counted: int = 0  # the step of its last count of parameters
     carry: CarryTracker = field(default_factory=CarryTracker)
     told: tuple[Any, ...] = ()  # what the last OptimizerFact said
     keys: list[int] = field(default_factory=list)  # ids of the parameters in `table`

@@ -23,13 +23,14 @@ from torch_debugger.stats.summary import norm
 class Ledger(Probe):
     name = "ledger"
     ALWAYS_TOLD = 4  # the first ledgers of a root, whatever they say
+    TOLD_THE_SAME = 2  # then each change is told and confirmed once
 
     def __init__(self, watch: Watch, roots: Roots, optimizers: Optimizers, forward: Forward) -> None:
         super().__init__(watch)
         self.roots = roots
         self.optimizers = optimizers
         self.forward = forward
-        self._told: dict[str, tuple[int, tuple[LedgerRow, ...]]] = {}
+        self._told: dict[str, tuple[int, int, tuple[LedgerRow, ...]]] = {}  # root -> times told, the same
         optimizers.before_update.append(self._read_gradients)
         self._gradients: dict[int, str] = {}  # parameter id -> none | zero | nonzero | notfinite
 
@@ -80,10 +81,11 @@ class Ledger(Probe):
         return rows
 
     def _tell(self, root: Root, rows: tuple[LedgerRow, ...]) -> None:
-        count, last = self._told.get(root.name, (0, ()))
-        if count >= self.ALWAYS_TOLD and rows == last:
+        count, same, last = self._told.get(root.name, (0, 0, ()))
+        same = same + 1 if rows == last else 1
+        if count >= self.ALWAYS_TOLD and same > self.TOLD_THE_SAME:
             return
-        self._told[root.name] = (count + 1, rows)
+        self._told[root.name] = (count + 1, same, rows)
         stepped = tuple(held.name for held, _ in self.optimizers.live() if held.steps)
         self.watch.emit(LedgerFact(root.name, self.watch.step, stepped, rows))
 

@@ -56,4 +56,4 @@ def _origin(node: str, operand_name: str, operand: torch.Tensor, site: Place) ->
     names = _EDGES[node][2]
     line = last_call_before(site, names)
     word = operand_name.removeprefix("_saved_").replace("self", "input")
-    return Origin("loss", None, names[0], line or site, (describe_operand(word, operand),))
+    return Origin("loss", None, names[0], line or Place(), (describe_operand(word, operand),))

@@ -14,6 +14,8 @@ from typing import Any
 import torch
 from torch import nn
 
+from torch_debugger.anatomy.loss_variable import loss_name
+from torch_debugger.anatomy.statements import assignment_before, last_call_before
 from torch_debugger.probes.lossorigin import find_in_graph
 from torch_debugger.probes.roots import Root, Roots
 from torch_debugger.probes.watch import Watch
@@ -52,7 +54,7 @@ class NonFiniteHunt:
             return
         origin = self._replay(slopes=True) if step == self.watch.step else None
         module = origin.module if origin else _last_layer(parameters)
-        origin = origin or Origin("backward", module, None, site, ())
+        origin = origin or Origin("backward", module, None, Place(), ())
         self._tell("gradient", math.nan, step, site, origin, "backward", parameters, origin.op is not None)
 
     def _replay(self, slopes: bool) -> Origin | None:
@@ -92,13 +94,22 @@ class NonFiniteHunt:
             module=origin.module if origin else None,
             phase=origin.phase if origin else phase,
             op=origin.op if origin else None,
-            place=origin.place if origin else site,
+            place=(origin.place if origin else None) or _best_line(origin, site),
             operands=origin.operands if origin else (),
             parameters=parameters,
             replayed=replayed,
             site=site,
         )
         self.watch.emit(self.found)
+
+
+def _best_line(origin: Origin | None, site: Place) -> Place:
+    """Without the op's own line: where the model is given bad data, else where the loss is computed."""
+    if origin is not None and origin.phase == "input" and origin.module:
+        found = last_call_before(site, (origin.module.rsplit(".", 1)[-1],))
+    else:
+        found = assignment_before(site, loss_name(site))
+    return found or site
 
 
 def _is_finite(parameter: torch.Tensor) -> bool:

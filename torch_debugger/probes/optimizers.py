@@ -169,7 +169,8 @@ class Optimizers(Probe):
         if self.watch.depth == DEEP:
             for listen in self.before_update:
                 listen(held, optimizer)
-        if held.steps % self.COUNT_EVERY == 0:
+        if held.steps - held.counted >= self.COUNT_EVERY:
+            held.counted = held.steps
             self.looks.notice_growth()
         ready = [p for p in parameters if p.grad is not None and p.grad.layout is torch.strided]
         if ready:

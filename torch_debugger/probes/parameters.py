@@ -34,6 +34,14 @@ class ParameterLook:
         known = self.strays.parameters | self.roots.path_of_parameter()
         return tuple(known.get(id(p), f"unnamed[{number}]") for number, p in enumerate(parameters))
 
+    def notice_growth(self) -> None:
+        """A model that has other parameters than before (a new head, a grown layer) gets a closer look."""
+        for root, module in self.roots.alive():
+            count = sum(1 for _ in module.parameters())
+            if root.parameters not in (0, count):
+                self.watch.governor.request(2)
+            root.parameters = count
+
     @torch.no_grad()
     def before_update(self, held: Held, ready: list[torch.Tensor], backward: Place) -> None:
         """`ready` are the parameters that have a dense gradient."""
@@ -52,6 +60,8 @@ class ParameterLook:
         """Names are looked up again only when other parameters have gradients than before."""
         keys = [id(p) for p in ready]
         if held.table is None or held.keys != keys:
+            if held.table is not None:
+                self.watch.governor.request(2)  # other parameters than before get gradients
             held.keys, held.table = keys, Table("parameter", held.name, self.names(ready), COLUMNS)
             held.elements = numpy.array([p.numel() for p in ready], dtype=numpy.float32)
         return held.table, held.elements

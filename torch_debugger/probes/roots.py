@@ -39,6 +39,7 @@ class Root:
     phases: set[tuple[bool, bool]] = field(default_factory=set)
     trained: bool = False  # called with gradients on in this step
     rehearsed: bool = False
+    parameters: int = 0  # how many it had when last counted
 
 
 class Roots(Probe):
@@ -67,6 +68,8 @@ class Roots(Probe):
         self.roots[id(module)] = root
         if _has_something_to_tell(module):
             self.watch.emit(describe_model(module, root.name, self.watch.step))
+            self._gate.put_on(type(module))
+        elif class_place(type(module)):  # a loss of the user's own: its inputs are worth keeping for a replay
             self._gate.put_on(type(module))
         return root
 

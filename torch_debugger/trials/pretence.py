@@ -25,7 +25,7 @@ _OPEN_CLASS: Any = FakeTensor  # typed as closed, but `device` is a property lik
 _TRUE_DEVICE: Any = _OPEN_CLASS.device
 _TRULY_AVAILABLE = torch.cuda.is_available
 _TORCH_FOLDER = os.path.dirname(torch.__file__) + os.sep
-_MISMATCH = ("at least two devices", "two different devices")
+_MISMATCH = ("at least two devices", "two different devices", "not at the same device")
 
 
 FrameLine = tuple[str, int]  # file, line
