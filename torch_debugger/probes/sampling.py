@@ -30,7 +30,7 @@ class Governor:
         self._clock = clock
         self._started: float | None = None
         self._base_cost_s = self._light_cost_s = self._deep_cost_s = 0.0  # of one step, moving averages
-        self._last_deep = 0
+        self._last_light = self._last_deep = 0
         self._requested = 0
 
     def begin(self) -> None:
@@ -82,17 +82,29 @@ class Governor:
             self._last_deep = step
             self._requested = max(0, self._requested - 1)
             return DEEP
-        free_s = self._free_s() * self.LIGHT_SHARE
-        return LIGHT if self.light_s + self._light_cost_s <= free_s else NONE
+        if self._affords(
+            self.light_s + self._light_cost_s, self.LIGHT_SHARE, step - self._last_light, step // 16
+        ):
+            self._last_light = step
+            return LIGHT
+        return NONE
 
     def _deep_now(self, step: int) -> bool:
-        free_s = self._free_s() * (1.0 - self.LIGHT_SHARE)
         needed_s = self.deep_s + self._deep_cost_s
         if self._requested:
-            return needed_s <= free_s * self.REQUEST_OVERDRAFT
+            return needed_s <= self._free_s() * (1.0 - self.LIGHT_SHARE) * self.REQUEST_OVERDRAFT
         # Often at the start, then about twenty times per doubling of the run's length.
-        interval = min(200, max(5, step // 20))
-        return step - self._last_deep >= interval and needed_s <= free_s
+        since = step - self._last_deep
+        if since < min(200, max(5, step // 20)):
+            return False
+        return self._affords(needed_s, 1.0 - self.LIGHT_SHARE, since, max(5, step // 6))
+
+    def _affords(self, needed_s: float, share: float, since: int, spacing: int) -> bool:
+        """Within the budget at any time; on the allowance ever more rarely, so that it lasts."""
+        free_s = self._free_s()
+        if needed_s <= (free_s - self.ALLOWANCE_S) * share:
+            return True
+        return since >= spacing and needed_s <= free_s * share
 
     def _free_s(self) -> float:
         return max(0.0, self.ALLOWANCE_S + self.budget * self.elapsed_s - self.base_s)
