@@ -183,6 +183,10 @@ def test_scripting_and_exporting_under_the_debugger() -> None:
         assert torch.equal(made(x), model(x))
 
 
+def keys_of(module: nn.Module) -> set[str]:
+    return set(vars(module))
+
+
 def test_copies_and_pickles_made_under_the_debugger() -> None:
     model, x = Net(), torch.randn(4, 8)
     with Debugger(model) as d:
@@ -194,8 +198,7 @@ def test_copies_and_pickles_made_under_the_debugger() -> None:
     buffer.seek(0)
     loaded = torch.load(buffer, weights_only=False)
     assert torch.equal(loaded(x), model(x))
-    for each in (model, twin, loaded):
-        assert vars(each).keys() == vars(Net()).keys()
+    assert keys_of(model) == keys_of(twin) == keys_of(loaded) == keys_of(Net())
     assert {flow.root for flow, _ in d.report().flows} == {"model", "twin"}
 
 
