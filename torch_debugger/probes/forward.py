@@ -34,6 +34,7 @@ _CONTAINERS = (nn.Sequential, nn.ModuleList, nn.ModuleDict)
 
 class Forward(Probe):
     name = "forward"
+    deep_only = True
     LIMIT = 512  # modules measured in one step
 
     def __init__(self, watch: Watch, roots: Roots, strays: Strays) -> None:

@@ -22,6 +22,7 @@ from torch_debugger.stats.summary import norm
 
 class Ledger(Probe):
     name = "ledger"
+    deep_only = True
     ALWAYS_TOLD = 4  # the first ledgers of a root, whatever they say
     TOLD_THE_SAME = 2  # then each change is told and confirmed once
 

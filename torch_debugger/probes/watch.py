@@ -25,6 +25,7 @@ class Probe:
     """A pair of ears on one part of the training. Subclasses override what they need."""
 
     name = "probe"
+    deep_only = False  # its end_step has news after a deep step only
 
     def __init__(self, watch: Watch) -> None:
         self.watch = watch
@@ -64,6 +65,7 @@ class Watch:
         self.probes: list[Probe] = []
         self._beginners: list[Probe] = []
         self._enders: list[Probe] = []
+        self._light_enders: list[Probe] = []
         self.sinks = Sinks()
         self.emit = self.sinks.emit
         self._patches = Patches()
@@ -85,6 +87,7 @@ class Watch:
         # Asking nine probes twice a step costs more than most steps' news: only those who listen.
         self._beginners = [probe for probe in probes if type(probe).begin_step is not Probe.begin_step]
         self._enders = [probe for probe in probes if type(probe).end_step is not Probe.end_step]
+        self._light_enders = [probe for probe in self._enders if not probe.deep_only]
         for probe in probes:
             self.guard.call(probe.name, probe.install, self._patches)
         self.guard.call("step", self._begin_step)
@@ -145,7 +148,7 @@ class Watch:
             raise SystemExit(0)
 
     def _end_step(self) -> None:
-        for probe in self._enders:
+        for probe in self._enders if self.depth == DEEP else self._light_enders:
             self.guard.call(probe.name, probe.end_step)
         self.transfer.poll()
         now = time.perf_counter()
@@ -168,9 +171,10 @@ class Watch:
     def _begin_step(self) -> None:
         self.scalars = {}
         self._step_began = time.perf_counter()
-        self.depth = self.governor.choose(self.step)
-        for probe in self._beginners:
-            self.guard.call(probe.name, probe.begin_step, self.depth)
+        before, self.depth = self.depth, self.governor.choose(self.step)
+        if DEEP in (before, self.depth):  # between steps that are not deep nothing changes for them
+            for probe in self._beginners:
+                self.guard.call(probe.name, probe.begin_step, self.depth)
 
     def _say_cost(self) -> None:
         governor = self.governor
