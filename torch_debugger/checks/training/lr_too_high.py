@@ -53,6 +53,7 @@ class LrTooHigh(Check):
     losses_needed_at_end = 20
     # A search for the best learning rate raises it from tiny to absurd on purpose; a warm-up ends sooner.
     search_rise = 100.0
+    warmup_rest = 20  # steps at one rate
 
     def __init__(self) -> None:
         self._count = 0
@@ -60,6 +61,7 @@ class LrTooHigh(Check):
         self._lowest = math.inf
         self._updates = UpdateSizes()
         self._rates: tuple[float, float] | None = None  # the first learning rate and the last
+        self._rested = 0  # steps since the rate last changed
         self._reported = False
 
     def see(self, record: Record, state: RunState) -> Iterable[Finding]:
@@ -74,10 +76,15 @@ class LrTooHigh(Check):
     def _see_rate(self, record: Scalars) -> None:
         rate = next((value for tag, value in record.values.items() if tag.startswith("lr/")), None)
         if rate is not None:
-            self._rates = (self._rates[0] if self._rates else rate, rate)
+            first, last = self._rates or (rate, rate)
+            self._rested = self._rested + 1 if rate == last else 0
+            self._rates = (first, rate)
 
     def _is_search(self) -> bool:
-        return self._rates is not None and self._rates[1] > self.search_rise * self._rates[0]
+        """A rate that is still on its way up; a warm-up arrives and rests."""
+        if self._rates is None or self._rested >= self.warmup_rest:
+            return False
+        return self._rates[1] > self.search_rise * self._rates[0]
 
     def _see_loss(self, loss: float, state: RunState) -> Iterable[Finding]:
         if math.isfinite(loss):
