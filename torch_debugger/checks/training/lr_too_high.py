@@ -148,6 +148,9 @@ class LrTooHigh(Check):
         points = state.losses.finite()
         start = start_level(points)
         optimizer = next(iter(state.optimizers.values()), None)
+        rate = (
+            max(highest_rate(optimizer) or 0.0, *(self._rates or (0.0, 0.0))) or None
+        )  # a schedule may raise it
         factor = 0.01 if self._peak > 1e4 * start else 0.1
         ratio = (
             f"; updates were up to {self._updates.largest:.3g} times the size of the weights"
@@ -157,12 +160,12 @@ class LrTooHigh(Check):
         yield self.finding(
             severity="note" if self._is_search() else "error",
             confidence=0.93 if self._updates.ratios else 0.75,
-            message=f"The loss {story}{_with_rate(optimizer)}{ratio}.",
+            message=f"The loss {story}{_with_rate(optimizer, rate)}{ratio}.",
             why=(
                 "A step is only good near the point where its gradient was taken. Steps as large as the "
                 "weights themselves jump past every minimum, and each jump makes the next gradient larger."
             ),
-            fix=_fix(optimizer, factor, state),
+            fix=_fix(optimizer, rate, factor, state),
             where=optimizer.place if optimizer else Place(),
             first_step=_first_rise(points, self.risen * start),
             last_step=state.step,
@@ -171,7 +174,7 @@ class LrTooHigh(Check):
                 "peak_loss": self._peak,
                 "last_loss": points[-1][1],
                 "largest_update_ratio": self._updates.largest,
-                "lr": highest_rate(optimizer) or math.nan,
+                "lr": rate or math.nan,
             },
             edit=change_rate(optimizer, factor) if optimizer else None,
         )
@@ -181,13 +184,11 @@ def _first_rise(points: list[tuple[int, float]], level: float) -> int:
     return next((step for step, value in points if value >= level), points[0][0])
 
 
-def _with_rate(optimizer: OptimizerFact | None) -> str:
-    rate = highest_rate(optimizer)
+def _with_rate(optimizer: OptimizerFact | None, rate: float | None) -> str:
     return f" with {optimizer.kind} at a learning rate of {rate:g}" if optimizer and rate is not None else ""
 
 
-def _fix(optimizer: OptimizerFact | None, factor: float, state: RunState) -> str:
-    rate = highest_rate(optimizer)
+def _fix(optimizer: OptimizerFact | None, rate: float | None, factor: float, state: RunState) -> str:
     if optimizer is None or rate is None:
         return f"Divide the learning rate `lr` by {1 / factor:g}."
     line = f" at {optimizer.place.file}:{optimizer.place.line}" if optimizer.place.file else ""
