@@ -12,7 +12,7 @@ from types import FrameType
 from torch import nn
 
 from torch_debugger.anatomy.containers import Built, assigned, call_name, dotted, elements
-from torch_debugger.anatomy.registrations import assignments, registrations
+from torch_debugger.anatomy.registrations import assignments, registrations, replacements
 from torch_debugger.anatomy.sources import class_source, is_user_file, place_at, tree_of
 from torch_debugger.records import Place
 
@@ -32,7 +32,8 @@ def constructor_places(root: nn.Module, root_name: str, files: Iterable[str] = (
     if (made := _root_built(root, root_name, searched)) is not None:
         built[root_name] = made
     for owner_path, owner in _owners(root, root_name):
-        for name, made in _children_built(owner, built.get(owner_path)):
+        replaced = _replaced(owner_path, searched)
+        for name, made in _children_built(owner, built.get(owner_path), replaced):
             built.setdefault(f"{owner_path}.{name}", made)
     return {path: place_at(made.file, made.node.lineno, path) for path, made in built.items()}
 
@@ -63,13 +64,23 @@ def _children(owner: nn.Module) -> list[tuple[str, nn.Module]]:
     return [(name, child) for name, child in vars(owner).get("_modules", {}).items() if child is not None]
 
 
-def _children_built(owner: nn.Module, owner_built: Built | None) -> Iterator[tuple[str, Built]]:
+def _replaced(owner_path: str, files: Iterable[str]) -> dict[str, list[Built]]:
+    """What is assigned to the owner's attributes from outside, by name: model.fc = nn.Linear(512, 2)"""
+    trees = [(file, tree) for file in files if (tree := tree_of(file)) is not None]
+    entries = [entry for file, tree in trees for entry in replacements(file, tree).items()]
+    return {name: made for (owner, name), made in entries if owner == owner_path.rpartition(".")[2]}
+
+
+def _children_built(
+    owner: nn.Module, owner_built: Built | None, replaced: dict[str, list[Built]]
+) -> Iterator[tuple[str, Built]]:
     sources = [source for cls in type(owner).__mro__ if (source := class_source(cls)) is not None]
     registered = [registrations(file, statement) for file, statement in sources]
     contained = _contained(owner, owner_built, sources) if isinstance(owner, _CONTAINERS) else []
     for name, module in _children(owner):
         named = [made for entries in registered for made in (*entries.get(name, ()), *entries.get("", ()))]
-        found = _best([made for made in named if _names(made.key, name)], module)
+        fitting = [made for made in replaced.get(name, ()) if _makes(made, module)]
+        found = _best([*fitting, *(made for made in named if _names(made.key, name))], module)
         found = found or _element(contained, owner, name, module)
         if found is None and not sources:
             found = owner_built  # a layer that torch makes inside its own module
@@ -134,6 +145,10 @@ def _making(built: Built, module: nn.Module) -> ast.expr:
     return next(
         (part for part in ast.walk(node) if isinstance(part, ast.Call) and call_name(part) == kind), node
     )
+
+
+def _makes(built: Built, module: nn.Module) -> bool:
+    return call_name(_making(built, module)) == type(module).__name__
 
 
 def _fits(built: Built, module: nn.Module) -> bool:

@@ -38,6 +38,19 @@ def assignments(tree: ast.Module) -> tuple[tuple[ast.Assign, ast.AST], ...]:
     return tuple(found)
 
 
+@functools.lru_cache(maxsize=256)
+def replacements(file: str, tree: ast.Module) -> dict[tuple[str, str], list[Built]]:
+    """What a file gives to attributes of other things than self, by owner and name: model.fc = ..."""
+    found: dict[tuple[str, str], list[Built]] = {}
+    for node, scope in assignments(tree):
+        for target in node.targets:
+            owner, _, name = dotted(target).rpartition(".")
+            if owner not in ("", "self"):
+                made = Built(file, node.value, scope, None, dotted(target))
+                found.setdefault((owner.rpartition(".")[2], name), []).append(made)
+    return found
+
+
 def _given(node: ast.AST, own: str) -> Iterator[tuple[ast.expr, ast.expr]]:
     """(name, value) of `self.name = value`, setattr(self, name, value), self.add_module(name, value)."""
     if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import ast
 import itertools
-import linecache
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -14,12 +12,12 @@ from typing import Any
 import torch
 from torch import nn
 
-from torch_debugger.anatomy.sources import is_user_file, package_folder, tree_of
+from torch_debugger.anatomy.sources import is_user_file, package_folder
+from torch_debugger.probes.crash_source import statement_at
 from torch_debugger.records import LocalTensor
 
 _FRAMES_KEPT = 80  # of a deep recursion: half from each end
 _TENSORS, _ITEMS, _NAMES = 40, 8, 2000
-_CODE_LENGTH = 600
 _LAUNCHERS = ("<frozen runpy>", "<frozen importlib", "runpy.py")
 
 
@@ -29,6 +27,7 @@ class Seen:
 
     frame: FrameType
     line: int
+    instruction: int = -1
 
     @property
     def file(self) -> str:
@@ -72,7 +71,7 @@ def walk_traceback(traceback: TracebackType | None) -> list[Seen]:
     found: list[Seen] = []
     launched = False
     while traceback is not None:
-        seen = Seen(traceback.tb_frame, traceback.tb_lineno)
+        seen = Seen(traceback.tb_frame, traceback.tb_lineno, traceback.tb_lasti)
         launched = launched or is_ours(seen.file)
         if not is_ours(seen.file) and (found or not launched or not is_launcher(seen.file)):
             found.append(seen)
@@ -83,21 +82,6 @@ def walk_traceback(traceback: TracebackType | None) -> list[Seen]:
 
 def is_launcher(file: str) -> bool:
     return any(name in file for name in _LAUNCHERS)
-
-
-def statement_at(file: str, line: int) -> str:
-    """The user's whole statement a line belongs to, so that a check can read its expression."""
-    tree = tree_of(file) if is_user_file(file) else None  # torch's own files are long: their line will do
-    for node in ast.walk(tree) if tree else ():
-        spans = isinstance(node, ast.stmt) and node.lineno <= line <= (node.end_lineno or 0)
-        if spans and isinstance(node, ast.stmt) and not hasattr(node, "body"):
-            lines = linecache.getlines(file)[node.lineno - 1 : node.end_lineno]
-            return "\n".join(_without_comment(text) for text in lines).strip()[:_CODE_LENGTH]
-    return linecache.getline(file, line).strip()[:_CODE_LENGTH]
-
-
-def _without_comment(text: str) -> str:
-    return re.sub(r"\s#[^'\"]*$", "", text.rstrip()).strip()
 
 
 def tensors_in(seen: Seen) -> tuple[LocalTensor, ...]:
@@ -131,7 +115,7 @@ def _mentioned(seen: Seen) -> Iterator[tuple[str, Any]]:
     """Tensors the crashing line reaches through attributes or globals: self.weight, TABLE."""
     if not seen.user:
         return
-    for chain in re.findall(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*", statement_at(seen.file, seen.line)):
+    for chain in re.findall(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*", statement_at(seen.file, seen.line)[1]):
         head, *rest = chain.split(".")
         value = seen.frame.f_locals.get(head, seen.frame.f_globals.get(head))
         for depth, name in enumerate(["", *rest]):

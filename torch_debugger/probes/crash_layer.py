@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from torch import nn
@@ -11,6 +11,7 @@ from torch_debugger.anatomy.naming import name_root
 from torch_debugger.anatomy.places import constructor_places
 from torch_debugger.anatomy.sources import place_at
 from torch_debugger.probes.crash_frames import Seen, describe, is_tensor
+from torch_debugger.probes.crash_source import construction_of
 from torch_debugger.records import LayerFact, LocalTensor, Place
 
 _SETTINGS = (
@@ -18,7 +19,7 @@ _SETTINGS = (
     "kernel_size", "stride", "padding", "dilation", "num_features", "normalized_shape", "num_groups",
     "num_channels", "num_embeddings", "embedding_dim", "input_size", "hidden_size", "num_layers",
     "bidirectional", "batch_first", "embed_dim", "num_heads", "kdim", "vdim", "reduction", "ignore_index",
-    "label_smoothing",
+    "label_smoothing", "proj_size", "dim", "unflattened_size", "ceil_mode", "output_size",
 )  # fmt: skip
 _CALLERS = ("_call_impl", "_wrapped_call_impl")
 _MODULE_LIMIT, _STRAY_LIMIT = 50_000, 1000
@@ -69,15 +70,16 @@ def find_layer(frames: Sequence[Seen], paths: Mapping[int, str]) -> LayerFact | 
     if layer is None or not type(layer).__module__.startswith("torch.nn"):
         return None
     entered = next(index for index, seen in enumerate(frames) if seen.module() is layer)
-    path = paths.get(id(layer))
+    path, places = paths.get(id(layer)), _constructors(frames, paths, layer)
     return LayerFact(
         path=path,
         kind=type(layer).__name__,
         settings=_settings(layer),
-        place=_constructor(frames, paths, layer),
+        place=places.get(path or "", Place(module=path)),
         call=_call_place(frames[:entered], path),
         inputs=_inputs(frames[entered:], layer),
         parameters=_parameters(layer),
+        construction=construction_of(path or "", type(layer).__name__, places),
     )
 
 
@@ -93,7 +95,8 @@ def _settings(layer: nn.Module) -> dict[str, int | float | str]:
     return kept
 
 
-def _constructor(frames: Sequence[Seen], paths: Mapping[int, str], layer: nn.Module) -> Place:
+def _constructors(frames: Sequence[Seen], paths: Mapping[int, str], layer: nn.Module) -> dict[str, Place]:
+    """The lines that construct the layer and the modules around it."""
     path = paths.get(id(layer))
     files = list(dict.fromkeys(seen.file for seen in reversed(frames) if seen.user))
     for seen in frames:
@@ -101,8 +104,8 @@ def _constructor(frames: Sequence[Seen], paths: Mapping[int, str], layer: nn.Mod
         if module is not None and path is not None:
             name = paths[id(module)]
             if path == name or path.startswith(f"{name}."):
-                return constructor_places(module, name, files).get(path, Place(module=path))
-    return Place(module=path)
+                return constructor_places(module, name, files)
+    return {}
 
 
 def _call_place(outside: Sequence[Seen], path: str | None) -> Place:
@@ -127,8 +130,16 @@ def _inputs(frames: Sequence[Seen], layer: nn.Module) -> tuple[LocalTensor, ...]
             given = given or {name: held.get(name) for name in names}
             break
     renamed = {names[int(key)] if key.isdigit() and int(key) < len(names) else key: given[key] for key in given}
-    facts = [describe(name, value) for name, value in renamed.items() if is_tensor(value)]
+    facts = [describe(name, value) for name, value in _tensors(renamed) if is_tensor(value)]
     return tuple(fact for fact in facts if fact is not None)
+
+
+def _tensors(given: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """What was given, with the parts of tuples after the first argument: the (h, c) of an LSTM."""
+    for place, (name, value) in enumerate(given.items()):
+        yield name, value
+        if place and type(value) in (tuple, list):
+            yield from ((f"{name}[{index}]", part) for index, part in enumerate(value[:2]))
 
 
 def _parameters(layer: nn.Module) -> tuple[LocalTensor, ...]:

@@ -11,11 +11,12 @@ from torch_debugger.probes.crash_frames import (
     Seen,
     is_launcher,
     is_ours,
-    statement_at,
     tensors_in,
     walk_traceback,
 )
 from torch_debugger.probes.crash_layer import find_layer, module_paths
+from torch_debugger.probes.crash_source import failing_expression, statement_at
+from torch_debugger.probes.crash_views import views_before
 from torch_debugger.probes.shape_flow import replay_shapes
 from torch_debugger.records import CrashFact, CrashFrame, Place
 
@@ -41,7 +42,9 @@ def capture_crash(error: BaseException, step: int, roots: Mapping[int, str] | No
         layer=_or(None, lambda: find_layer(frames, paths)),
         traceback=_or(f"{type(cause).__name__}: {_text(cause)}\n", lambda: _traceback_text(error)),
         step=step,
-        flow=tuple(_or([], lambda: replay_shapes(cause, frames, paths))),
+        flow=tuple(
+            _or([], lambda: replay_shapes(cause, frames, paths)) or _or([], lambda: views_before(frames))
+        ),
     )
 
 
@@ -72,15 +75,18 @@ def _first_leaf(error: BaseException) -> BaseException:
 
 def _frame(seen: Seen, paths: Mapping[int, str]) -> CrashFrame:
     module = seen.module()
+    code_line, code = statement_at(seen.file, seen.line)
     return CrashFrame(
         file=seen.file,
         line=seen.line,
         function=seen.function,
-        code=statement_at(seen.file, seen.line),
+        code=code,
         user=seen.user,
         module=paths.get(id(module)) if module is not None else None,
         kind=type(module).__name__ if module is not None else None,
         tensors=tensors_in(seen),
+        code_line=code_line,
+        failing=_or("", lambda: failing_expression(seen.frame.f_code, seen.instruction)),
     )
 
 

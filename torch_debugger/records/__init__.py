@@ -1,6 +1,13 @@
 """What the house talks about: frozen, printable facts without tensors or callables."""
 
-from torch_debugger.records.crash import CrashFact, CrashFrame, FlowFact, FlowStep, LayerFact
+from torch_debugger.records.crash import (
+    Construction,
+    CrashFact,
+    CrashFrame,
+    FlowFact,
+    FlowStep,
+    LayerFact,
+)
 from torch_debugger.records.finding import SEVERITIES, Edit, Finding, Request
 from torch_debugger.records.model import (
     LedgerFact,
@@ -60,9 +67,10 @@ Record = (
 )
 
 __all__ = [
-    "SEVERITIES", "BatchFact", "CarriedGradient", "CostFact", "CrashFact", "CrashFrame", "Edit", "EndFact",
-    "Finding", "FlowFact", "FlowStep", "GraphNode", "LayerFact", "LedgerFact", "LedgerRow", "LoaderFact",
-    "LocalTensor", "LossGraph", "LossSite", "MemoryFact", "ModelFact", "ModuleFact", "NonFinite", "Notice",
-    "OptimizerFact", "Origin", "ParameterFact", "PhaseFact", "Place", "ProbeFault", "Record", "Rectifier",
-    "Rehearsal", "Request", "RunFact", "Scalars", "SchedulerFact", "StrayModuleFact", "Table", "TensorRows",
+    "SEVERITIES", "BatchFact", "CarriedGradient", "Construction", "CostFact", "CrashFact", "CrashFrame", "Edit",
+    "EndFact", "Finding", "FlowFact", "FlowStep", "GraphNode", "LayerFact", "LedgerFact", "LedgerRow",
+    "LoaderFact", "LocalTensor", "LossGraph", "LossSite", "MemoryFact", "ModelFact", "ModuleFact", "NonFinite",
+    "Notice", "OptimizerFact", "Origin", "ParameterFact", "PhaseFact", "Place", "ProbeFault", "Record",
+    "Rectifier", "Rehearsal", "Request", "RunFact", "Scalars", "SchedulerFact", "StrayModuleFact", "Table",
+    "TensorRows",
 ]  # fmt: skip

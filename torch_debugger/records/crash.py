@@ -20,6 +20,18 @@ class CrashFrame:
     module: str | None  # the path of the nn.Module whose method this is
     kind: str | None  # its class
     tensors: tuple[LocalTensor, ...]
+    code_line: int = 0  # where `code`, the whole statement, starts; 0 where that is not known
+    failing: str = ""  # the very expression that raised, as ast.unparse writes it; Python 3.11 on
+
+
+@dataclass(frozen=True, slots=True)
+class Construction:
+    """How the user's source builds a layer: the call, the function it stands in, who calls that."""
+
+    code: str  # the constructing lines, from LayerFact.place on
+    maker: str = ""  # the user's function or class whose body holds them: double_conv
+    scope: str = ""  # that function's source
+    owners: tuple[Place, ...] = ()  # the lines that construct the modules around it, innermost first
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +45,7 @@ class LayerFact:
     call: Place  # the user's line that called it
     inputs: tuple[LocalTensor, ...]
     parameters: tuple[LocalTensor, ...]
+    construction: Construction | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from torch_debugger.checks.explainers.attention_shapes import explain_attention
+from torch_debugger.checks.explainers.collate_shapes import explain_collate
 from torch_debugger.checks.explainers.conv_shapes import explain_conv
 from torch_debugger.checks.explainers.crash_check import CrashCheck
 from torch_debugger.checks.explainers.elementwise_shapes import explain_elementwise
+from torch_debugger.checks.explainers.indexed_shapes import explain_indexed
 from torch_debugger.checks.explainers.join_shapes import explain_join
+from torch_debugger.checks.explainers.kernel_shapes import explain_kernel
 from torch_debugger.checks.explainers.linear_shapes import explain_linear
 from torch_debugger.checks.explainers.loss_shapes import explain_loss_shapes
 from torch_debugger.checks.explainers.norm_shapes import explain_norm
+from torch_debugger.checks.explainers.pool_shapes import explain_pool, explain_unflatten
 from torch_debugger.checks.explainers.product_shapes import explain_product
 from torch_debugger.checks.explainers.sequence_shapes import explain_sequence
+from torch_debugger.checks.explainers.state_shapes import explain_state
 from torch_debugger.checks.explainers.view_shapes import explain_view
 
 
@@ -39,11 +45,18 @@ class ShapeMismatch(CrashCheck):
     explainers = (
         explain_linear,
         explain_conv,
+        explain_pool,
+        explain_unflatten,
         explain_norm,
         explain_sequence,
+        explain_state,
+        explain_attention,
         explain_loss_shapes,
         explain_product,
         explain_elementwise,
         explain_join,
         explain_view,
+        explain_kernel,
+        explain_indexed,
+        explain_collate,
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -44,6 +43,11 @@ def layer_name(layer: LayerFact) -> str:
     return f"`{layer.path}`" if layer.path else f"the {layer.kind} layer"
 
 
+def shape_evidence(layer: LayerFact, expected: float | str) -> dict[str, float | str]:
+    """What came in, what was wanted, and the lines of the layer."""
+    return layer_evidence(layer, input=shape_text(layer.inputs[0].shape), expected=expected)
+
+
 def target_place(layer: LayerFact) -> Place:
     """The line to edit: the constructor where it is known, else the call."""
     return layer.place if layer.place.file else layer.call
@@ -76,19 +80,6 @@ def ended_in_torch(crash: CrashFact) -> bool:
         if f"{os.sep}torch{os.sep}" not in frame.file:
             return False
     return False
-
-
-def origin_text(crash: CrashFact, size: int, unit: str = "") -> str:
-    """Where a number of features or channels comes from, if the shape flow explains it."""
-    made = crash.flow[-1].made if crash.flow else ()
-    if not made or len(made[0]) < 2:
-        return ""
-    shape, source = made[0], f"comes out of `{crash.flow[-1].path}`"
-    if not unit and len(shape) > 2 and math.prod(shape[1:]) == size:
-        return f"; {size} = {product_text(shape[1:])} {source}"
-    if size in (shape[1] if unit else shape[-1],):
-        return f"; {size}{unit} {'come' if unit else 'comes'} out of `{crash.flow[-1].path}`"
-    return ""
 
 
 def first_of(explanations: Iterable[Blame | None]) -> Blame | None:

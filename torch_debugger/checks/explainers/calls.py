@@ -1,4 +1,4 @@
-"""A call in a line of the user's source: find it, read an argument, write another in its place."""
+"""A call in the user's source: find it, read an argument, write another in its place."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ class Argument:
 
 
 def calls_of(code: str, name: str) -> list[str]:
-    """The texts of all complete calls of `name` in a line: nn.Linear(100, 10)"""
+    """The texts of all complete calls of `name`, as they are written: nn.Linear(100, 10)"""
     found = []
-    for match in re.finditer(rf"(?:[A-Za-z_]\w*\.)*\b{re.escape(name)}\(", code):
+    for match in re.finditer(rf"(?:[A-Za-z_]\w*\.)*\b{re.escape(name)}\(", code) if name else ():
         depth, index = 1, match.end()
         while index < len(code) and depth:
             depth += {"(": 1, "[": 1, "{": 1, ")": -1, "]": -1, "}": -1}.get(code[index], 0)
@@ -46,9 +46,29 @@ def argument_of(call: str, position: int, keyword: str) -> Argument | None:
     named = [word.value for word in node.keywords if word.arg == keyword]
     plain = [item for item in node.args if not isinstance(item, ast.Starred)]
     chosen = named or (plain[position : position + 1] if len(plain) == len(node.args) else [])
-    if not chosen or chosen[0].end_col_offset is None:
-        return None
-    return Argument(call, chosen[0].col_offset, chosen[0].end_col_offset)
+    return Argument(call, *_span(call, chosen[0])) if chosen else None
+
+
+def _span(text: str, node: ast.expr) -> tuple[int, int]:
+    """Where a part of a text that was parsed starts and ends in it, over several lines too."""
+    starts = [0]
+    for line in text.split("\n"):
+        starts.append(starts[-1] + len(line) + 1)
+    last = (node.end_lineno or node.lineno) - 1
+    return starts[node.lineno - 1] + node.col_offset, starts[last] + (node.end_col_offset or 0)
+
+
+def with_argument(call: str, written: str) -> str:
+    """The call with one more argument at its end: batch_first=True"""
+    inside = call[:-1].rstrip().rstrip(",")
+    separator = "" if inside.endswith("(") else ", "
+    return f"{inside}{separator}{written}{call[len(inside) :]}"
+
+
+def one_line(text: str) -> str:
+    """Source that spans several lines, as Python would write it on one."""
+    node = parse_expression(text) if "\n" in text else None
+    return ast.unparse(node) if node is not None else text
 
 
 def parse_expression(text: str) -> ast.expr | None:
@@ -56,6 +76,16 @@ def parse_expression(text: str) -> ast.expr | None:
         return ast.parse(text, mode="eval").body
     except (SyntaxError, ValueError):
         return None
+
+
+def parse_statement(code: str) -> ast.AST | None:
+    """A statement; of a compound one, of which only the first line is there, its expression."""
+    for text, before in ((code, 0), (f"{code}\n pass", 0), (f"if True: pass\n{code}\n pass", 1)):
+        try:
+            return ast.increment_lineno(ast.parse(text), -before)
+        except (SyntaxError, ValueError):
+            continue
+    return parse_expression(code.removeprefix("return ").rstrip(",").strip())
 
 
 def number_of(text: str) -> int | None:
@@ -82,12 +112,19 @@ def _number(node: ast.expr) -> int | None:
 
 
 def rewritten(place: Place, before: str, after: str) -> Edit | None:
-    """The edit of one line, where the text to change stands there exactly once."""
-    if place.file is None or place.line is None or place.code is None or "\n" in place.code:
+    """The edit of one line, where the text to change stands exactly once in the place's code.
+
+    The code may span several lines; the edit is of the one that changes.
+    """
+    if place.file is None or place.line is None or place.code is None:
         return None
     if before == after or place.code.count(before) != 1:
         return None
-    return Edit(place.file, place.line, place.code, place.code.replace(before, after))
+    old, new = place.code.split("\n"), place.code.replace(before, after).split("\n")
+    changed = [index for index, line in enumerate(old) if len(old) == len(new) and line != new[index]]
+    if len(changed) != 1:
+        return None
+    return Edit(place.file, place.line + changed[0], old[changed[0]], new[changed[0]])
 
 
 def with_operand(expression: str, operand: str, changed: str) -> str:

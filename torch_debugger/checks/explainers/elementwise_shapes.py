@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 import ast
-from itertools import zip_longest
+import math
+import re
 
 from torch_debugger.checks.explainers.blame import Blame, place_text, shape_text, tensor_evidence
 from torch_debugger.checks.explainers.calls import rewritten, with_operand
 from torch_debugger.checks.explainers.expressions import Line, called, explain_nodes, two_tensors
+from torch_debugger.checks.explainers.inference import broadcast, clash
+from torch_debugger.checks.explainers.statements import statement_at
 from torch_debugger.records import CrashFact, LocalTensor
 
 _OPERATORS = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.FloorDiv, ast.Mod, ast.Pow)
-_FUNCTIONS = ("add", "sub", "mul", "div", "maximum", "minimum", "add_", "sub_", "mul_", "div_")
+_FUNCTIONS = (
+    "add", "sub", "mul", "div", "maximum", "minimum", "add_", "sub_", "mul_", "div_", "masked_fill",
+    "masked_fill_",
+)  # fmt: skip
+_MESSAGE = r"tensor a \((\d+)\) must match the size of tensor b \((\d+)\) at non-singleton dimension (\d+)"
+_WHY = "Element-wise operators compare sizes from the last dimension on: equal, or one of them 1."
 
 
 def explain_elementwise(crash: CrashFact) -> Blame | None:
-    return explain_nodes(crash, lambda line, node: _judge(crash, line, node))
+    return explain_nodes(crash, lambda line, node: _judge(crash, line, node) or _half_known(crash, line, node))
 
 
 def _operands(node: ast.expr) -> list[ast.expr]:
@@ -24,42 +32,82 @@ def _operands(node: ast.expr) -> list[ast.expr]:
     if isinstance(node, ast.Compare) and len(node.comparators) == 1:
         return [node.left, *node.comparators]
     name, operands = called(node)
-    return operands if name in _FUNCTIONS else []
+    return operands[:2] if name in _FUNCTIONS else []
 
 
 def _judge(crash: CrashFact, line: Line, node: ast.expr) -> Blame | None:
     tensors = two_tensors(line, _operands(node))
-    clash = _clash(tensors[0].shape, tensors[1].shape) if tensors else None
-    if tensors is None or clash is None:
+    sizes = clash(tensors[0].shape, tensors[1].shape) if tensors else None
+    if tensors is None or sizes is None:
         return None
     left, right = tensors
     expression = line.source(node)
     fix, changed = _repair(expression, left, right)
     return Blame(
         message=f"`{expression}` at {place_text(crash.place)} combines {shape_text(left.shape)} with "
-        f"{shape_text(right.shape)}: counted from the right, {clash[0]} meets {clash[1]}, and neither is 1.",
-        why="Element-wise operators compare sizes from the last dimension on: equal, or one of them 1.",
+        f"{shape_text(right.shape)}: counted from the right, {sizes[0]} meets {sizes[1]}, and neither is 1.",
+        why=_WHY,
         fix=fix,
         where=crash.place,
         evidence=tensor_evidence(crash, left, right),
         confidence=0.95,
-        edit=rewritten(crash.place, expression, changed) if changed else None,
+        edit=rewritten(statement_at(crash, crash.place).whole, expression, changed) if changed else None,
     )
 
 
-def _clash(left: tuple[int, ...], right: tuple[int, ...]) -> tuple[int, int] | None:
-    for first, second in zip_longest(reversed(left), reversed(right), fillvalue=1):
-        if first != second and 1 not in (first, second):
-            return first, second
-    return None
-
-
 def _repair(expression: str, left: LocalTensor, right: LocalTensor) -> tuple[str, str | None]:
-    """One value per row needs a last dimension of 1; anything else has no single answer."""
-    if len(right.shape) == 1 and len(left.shape) == 2 and left.shape[0] == right.shape[0]:
-        changed = with_operand(expression, right.name, f"{right.name}.unsqueeze(1)")
-        return (
-            f"One value per row needs a dimension of 1: write `{changed}` instead of `{expression}`.",
-            changed,
-        )
+    """The one form of an operand that fits, where there is just one."""
+    for odd, other in ((right, left), (left, right)):
+        forms = _forms(odd, other)
+        if len(forms) == 1:
+            changed = with_operand(expression, odd.name, f"{odd.name}.{forms[0]}")
+            return (
+                f"Bring `{odd.name}` to a form that fits: write `{changed}` instead of `{expression}`.",
+                changed,
+            )
+    for own, other in ((right, left), (left, right)):
+        if own.name.startswith("self.") and len(own.shape) == len(other.shape):
+            place = next(
+                i for i, pair in enumerate(zip(own.shape, other.shape, strict=True)) if _clashes(*pair)
+            )
+            sizes = f"{other.shape[place]} instead of {own.shape[place]}"
+            return f"Build `{own.name}` with {sizes} in dimension {place}, or change `{other.name}`.", None
     return f"Bring `{left.name}` and `{right.name}` to the same shape before this line.", None
+
+
+def _clashes(first: int, second: int) -> bool:
+    return first != second and 1 not in (first, second)
+
+
+def _forms(odd: LocalTensor, other: LocalTensor) -> list[str]:
+    """unsqueeze(1) for one value a row, flatten() for the same elements in another form."""
+    if len(other.shape) == 1 and len(odd.shape) > 1 and math.prod(odd.shape) == other.shape[0]:
+        return ["flatten()"]
+    if not odd.shape or len(odd.shape) >= len(other.shape):
+        return []
+    widened = [(*odd.shape[:place], 1, *odd.shape[place:]) for place in range(len(odd.shape) + 1)]
+    fitting = [place for place, shape in enumerate(widened) if broadcast(shape, other.shape) == other.shape]
+    return [f"unsqueeze({place})" for place in fitting]
+
+
+def _half_known(crash: CrashFact, line: Line, node: ast.expr) -> Blame | None:
+    """One operand is a longer expression: the message has its size, and the known one must confirm it."""
+    operands = _operands(node)
+    match = re.search(_MESSAGE, crash.message)
+    known = [line.tensor(operand) for operand in operands]
+    if not line.failing or match is None or len(known) != 2 or sum(tensor is None for tensor in known) != 1:
+        return None
+    side = 0 if known[0] is not None else 1
+    held, sizes = known[side], (int(match[1]), int(match[2]))
+    if held is None or sizes[side] not in held.shape:
+        return None
+    other, expression = line.source(operands[1 - side]), line.source(node)
+    return Blame(
+        message=f"`{expression}` at {place_text(crash.place)} combines `{held.name}` {shape_text(held.shape)} "
+        f"with `{other}`, which has {sizes[1 - side]} and not {sizes[side]} in dimension {match[3]}.",
+        why=_WHY,
+        fix=f"Make `{held.name}` and `{other}` agree in dimension {match[3]}.",
+        where=crash.place,
+        evidence=tensor_evidence(crash, held) | {other: f"{sizes[1 - side]} in dimension {match[3]}"},
+        confidence=0.93,
+    )

@@ -4,30 +4,39 @@ from __future__ import annotations
 
 import ast
 import dataclasses
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from torch_debugger.checks.explainers.blame import Blame, ended_in_torch, first_of, user_frame
-from torch_debugger.checks.explainers.calls import parse_expression
-from torch_debugger.records import CrashFact, CrashFrame, LocalTensor
+from torch_debugger.checks.explainers.calls import parse_statement
+from torch_debugger.checks.explainers.casts import is_floating
+from torch_debugger.checks.explainers.inference import broadcast, method_shape, same_shape
+from torch_debugger.records import CrashFact, CrashFrame, FlowStep, LocalTensor
 
 _CASTS = {
     "float": "float32", "double": "float64", "half": "float16", "bfloat16": "bfloat16", "long": "int64",
     "int": "int32", "bool": "bool",
 }  # fmt: skip
-_SAME = {"detach", "cpu", "cuda", "contiguous", "clone", "relu", "sigmoid", "tanh", "exp", "log", "abs"}
+_ARITHMETIC = (ast.Add, ast.Sub, ast.Mult, ast.Div)
 
 
 class Line:
     """One statement of the user's, with the tensors its names stand for."""
 
-    def __init__(self, frame: CrashFrame) -> None:
+    def __init__(self, frame: CrashFrame, flow: Sequence[FlowStep] = ()) -> None:
         self.text = frame.code
+        self.failing = frame.failing
+        self._flow = flow
         self._tensors = {_plain(tensor.name): tensor for tensor in frame.tensors}
-        self._tree = _parse(frame.code)
+        self._tree = parse_statement(frame.code)
 
-    def nodes(self) -> Iterator[ast.expr]:
+    def all_nodes(self) -> list[ast.expr]:
         """The expressions of the statement, operands before what uses them."""
-        yield from _inside_out(self._tree) if self._tree else ()
+        return list(_inside_out(self._tree)) if self._tree else []
+
+    def nodes(self) -> list[ast.expr]:
+        """The expressions to judge: the one that raised, or all where Python does not tell which."""
+        failing = _as_operator(self.failing)
+        return [node for node in self.all_nodes() if ast.unparse(node) == failing or not failing]
 
     def source(self, node: ast.expr) -> str:
         """The expression as written; one that spans several lines is put on one."""
@@ -35,48 +44,60 @@ class Line:
         return text if text is not None and "\n" not in text else ast.unparse(node)
 
     def tensor(self, node: ast.expr) -> LocalTensor | None:
-        """What is known of an expression's tensor: a name, an entry, or a plain method of one."""
+        """What is known of an expression's tensor: a name, an entry, or something made of known ones."""
         held = self._tensors.get(_plain(ast.unparse(node)))
-        if held is not None:
-            return dataclasses.replace(held, name=self.source(node))
-        if isinstance(node, ast.Attribute) and node.attr in ("T", "mT"):
-            return self._turned(node, node.value, -2, -1)
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-            return self._method(node, node.func)
-        return None
+        if held is None and isinstance(node, ast.Attribute) and node.attr in ("T", "mT"):
+            held = self._changed(node.value, "transpose", [-2, -1])
+        elif held is None and isinstance(node, ast.Call):
+            held = self._called(node)
+        elif held is None and isinstance(node, ast.BinOp) and isinstance(node.op, _ARITHMETIC):
+            held = self._combined(node)
+        return dataclasses.replace(held, name=self.source(node)) if held is not None else None
 
     def entries(self, name: str) -> list[LocalTensor]:
         """The tensors of a list or tuple held under a name: outs[0], outs[1], ..."""
         found = [self._tensors.get(f"{name}[{index}]") for index in range(len(self._tensors))]
         return [tensor for tensor in found if tensor is not None]
 
-    def _method(self, node: ast.Call, function: ast.Attribute) -> LocalTensor | None:
-        name, held = function.attr, self.tensor(function.value)
-        numbers = [number(argument) for argument in node.args]
-        if held is None or None in numbers or node.keywords:
-            return None
-        sizes, whole = held.shape, [value for value in numbers if value is not None]
-        if name in _CASTS and not whole:
-            return dataclasses.replace(held, name=self.source(node), dtype=_CASTS[name])
-        if name == "t" or (name == "transpose" and len(whole) == 2):
-            return self._turned(node, function.value, *(whole or [-2, -1]))
-        if name == "unsqueeze" and len(whole) == 1:
-            place = whole[0] if whole[0] >= 0 else len(sizes) + 1 + whole[0]
-            return self._shaped(node, held, (*sizes[:place], 1, *sizes[place:]))
-        if name == "permute" and sorted(whole) == list(range(len(sizes))):
-            return self._shaped(node, held, tuple(sizes[index] for index in whole))
-        return self._shaped(node, held, sizes) if name in _SAME else None
+    def _called(self, node: ast.Call) -> LocalTensor | None:
+        name, operands = called(node)
+        numbers = [number(operand) for operand in operands[1:]]
+        if name in _CASTS and len(operands) == 1 and (held := self.tensor(operands[0])) is not None:
+            return dataclasses.replace(held, dtype=_CASTS[name])
+        if operands and same_shape(name):
+            return _floating(self.tensor(operands[0]))
+        if operands and None not in numbers and not node.keywords:
+            changed = self._changed(operands[0], name, [value for value in numbers if value is not None])
+            if changed is not None:
+                return changed
+        return self._layer_output(node)
 
-    def _turned(self, node: ast.expr, inner: ast.expr, first: int, second: int) -> LocalTensor | None:
+    def _changed(self, inner: ast.expr, method: str, numbers: list[int]) -> LocalTensor | None:
         held = self.tensor(inner)
-        if held is None or max(first, second, -1 - first, -1 - second) >= len(held.shape):
-            return None
-        sizes = list(held.shape)
-        sizes[first], sizes[second] = sizes[second], sizes[first]
-        return self._shaped(node, held, tuple(sizes))
+        shape = method_shape(held.shape, method, numbers) if held is not None else None
+        return dataclasses.replace(held, shape=shape) if held is not None and shape is not None else None
 
-    def _shaped(self, node: ast.expr, held: LocalTensor, shape: tuple[int, ...]) -> LocalTensor:
-        return dataclasses.replace(held, name=self.source(node), shape=shape)
+    def _combined(self, node: ast.BinOp) -> LocalTensor | None:
+        left, right = self.tensor(node.left), self.tensor(node.right)
+        if left is None or right is None:
+            return _floating(left or right) if _is_number(node.left) or _is_number(node.right) else None
+        shape, dtype = broadcast(left.shape, right.shape), left.dtype if left.dtype == right.dtype else ""
+        return _floating(dataclasses.replace(left, shape=shape, dtype=dtype)) if shape is not None else None
+
+    def _layer_output(self, node: ast.Call) -> LocalTensor | None:
+        """What self.up(x) gave, where the shape flow knows the layer's one run."""
+        name = ast.unparse(node.func).removeprefix("self.")
+        made = [step.made for step in self._flow if step.path.endswith(f".{name}")]
+        if len(made) != 1 or len(made[0]) != 1:
+            return None
+        return LocalTensor(name, made[0][0], "", "", False)
+
+
+def _floating(tensor: LocalTensor | None) -> LocalTensor | None:
+    """A floating dtype survives most operations; what becomes of another one is not known."""
+    if tensor is None or is_floating(tensor.dtype):
+        return tensor
+    return dataclasses.replace(tensor, dtype="")
 
 
 def number(node: ast.expr) -> int | None:
@@ -87,18 +108,24 @@ def number(node: ast.expr) -> int | None:
     return node.value if isinstance(node, ast.Constant) and type(node.value) is int else None
 
 
+def _is_number(node: ast.expr) -> bool:
+    return number(node) is not None or (isinstance(node, ast.Constant) and isinstance(node.value, float))
+
+
 def _plain(text: str) -> str:
     return text.replace('"', "'").replace(" ", "")
 
 
-def _parse(code: str) -> ast.AST | None:
-    """The statement; of a compound one, of which only the first line is there, its expression."""
-    for text in (code, f"{code} pass", f"if True: pass\n{code} pass"):
-        try:
-            return ast.parse(text)
-        except (SyntaxError, ValueError):
-            continue
-    return parse_expression(code.removeprefix("return ").rstrip(",").strip())
+def _as_operator(text: str) -> str:
+    """`out += x` as the expression `out + x` that it evaluates."""
+    tree = parse_statement(text)
+    statement = tree.body[0] if isinstance(tree, ast.Module) and tree.body else None
+    return ast.unparse(_operation(statement)) if isinstance(statement, ast.AugAssign) else text
+
+
+def _operation(node: ast.AugAssign) -> ast.BinOp:
+    left = ast.parse(ast.unparse(node.target), mode="eval").body
+    return ast.copy_location(ast.BinOp(ast.copy_location(left, node.target), node.op, node.value), node)
 
 
 def _inside_out(node: ast.AST) -> Iterator[ast.expr]:
@@ -106,6 +133,8 @@ def _inside_out(node: ast.AST) -> Iterator[ast.expr]:
         yield from _inside_out(child)
         if isinstance(child, ast.expr):
             yield child
+        elif isinstance(child, ast.AugAssign):
+            yield _operation(child)
 
 
 def explain_nodes(
@@ -117,7 +146,7 @@ def explain_nodes(
     frame = user_frame(crash)
     if frame is None or crash.kind not in kinds or crash.layer is not None or not ended_in_torch(crash):
         return None
-    line = Line(frame)
+    line = Line(frame, crash.flow)
     return first_of(judge(line, node) for node in line.nodes())
 
 

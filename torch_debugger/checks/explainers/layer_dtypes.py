@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from torch_debugger.checks.explainers.blame import Blame, layer_evidence, layer_name, place_text
 from torch_debugger.checks.explainers.calls import calls_of, rewritten
 from torch_debugger.checks.explainers.casts import cast_to, is_floating, numpy_hint
-from torch_debugger.checks.explainers.inputs import Change, callee, change_argument
-from torch_debugger.records import CrashFact, LayerFact, LocalTensor, Place
+from torch_debugger.checks.explainers.entries import Entry, change_input, model_entry
+from torch_debugger.checks.explainers.statements import Change
+from torch_debugger.records import CrashFact, LayerFact, LocalTensor
 
 _WHY = "A layer computes in the dtype of its weights and does not convert its input by itself"
 
@@ -20,7 +23,7 @@ def explain_layer_dtypes(crash: CrashFact) -> Blame | None:
     if weights is None or not layer.inputs:
         return None
     if layer.kind in ("Embedding", "EmbeddingBag"):
-        return _indices(layer) if layer.inputs[0].dtype not in ("int64", "int32") else None
+        return _indices(crash, layer) if layer.inputs[0].dtype not in ("int64", "int32") else None
     odd = next((tensor for tensor in layer.inputs if tensor.dtype not in (weights, "bool")), None)
     if odd is None:
         return None
@@ -37,7 +40,7 @@ def _odd_input(crash: CrashFact, layer: LayerFact, odd: LocalTensor, weights: st
         f"from {place_text(change.where)}, is {odd.dtype}.",
         why=f"{_WHY}{numpy_hint(odd.dtype)}.",
         fix=f"Convert the input: {change.text}.",
-        where=change.where,
+        where=replace(change.where, module=layer.path),
         evidence=layer_evidence(layer, weights=weights, input=odd.dtype),
         confidence=0.97,
         edit=change.edit,
@@ -47,26 +50,21 @@ def _odd_input(crash: CrashFact, layer: LayerFact, odd: LocalTensor, weights: st
 def _convert(crash: CrashFact, layer: LayerFact, odd: LocalTensor, cast: str) -> Change:
     """At the call of the whole model if the tensor came in there as it is, else at the layer's own."""
     several = [tensor.name for tensor in layer.inputs if tensor.dtype == odd.dtype]
-    if (model := _model_call(crash, layer, odd.dtype)) is not None:
-        place, name = model
-        return change_argument(place, name, f"{{}}{cast}")
-    if len(several) > 1:
-        names = " and ".join([", ".join(several[:-1]), several[-1]])
+    if (entry := _entry_with(crash, layer, odd.dtype)) is not None:
+        return entry.change(f"{{}}{cast}")
+    if len(several) > 1 or "[" in odd.name:
+        names = " and ".join([", ".join(several[:-1]), several[-1]] if len(several) > 1 else several)
         return Change(f"append `{cast}` to {names} at {place_text(layer.call)}", None, layer.call)
-    return change_argument(layer.call, callee(layer), f"{{}}{cast}", layer.inputs.index(odd))
+    return change_input(crash, layer, f"{{}}{cast}", layer.inputs.index(odd), odd.name)
 
 
-def _model_call(crash: CrashFact, layer: LayerFact, dtype: str) -> tuple[Place, str] | None:
-    """The user's outermost call of a module, if that was already given a tensor of this dtype."""
+def _entry_with(crash: CrashFact, layer: LayerFact, dtype: str) -> Entry | None:
+    """The user's call of the model, if that was already given a tensor of this dtype."""
     if any(step.kind.startswith("Embedding") for step in crash.flow):
         return None  # the model takes indices: converting those would break the embedding
-    for frame, inner in zip(crash.frames, crash.frames[1:], strict=False):
-        if frame.user and not inner.user and inner.module is not None:
-            given = {tensor.name: tensor.dtype for tensor in inner.tensors}
-            if inner.module == layer.path or given.get("args[0]") != dtype:
-                return None
-            return Place(frame.file, frame.line, layer.path, frame.code), inner.module.rpartition(".")[2]
-    return None
+    entry = model_entry(crash)
+    given = {tensor.name: tensor.dtype for tensor in entry.inputs} if entry else {}
+    return entry if entry and entry.module != layer.path and given.get("args[0]") == dtype else None
 
 
 def _odd_layer(layer: LayerFact, odd: LocalTensor, weights: str) -> Blame:
@@ -85,8 +83,8 @@ def _odd_layer(layer: LayerFact, odd: LocalTensor, weights: str) -> Blame:
     )
 
 
-def _indices(layer: LayerFact) -> Blame:
-    dtype, change = layer.inputs[0].dtype, change_argument(layer.call, callee(layer), "{}.long()")
+def _indices(crash: CrashFact, layer: LayerFact) -> Blame:
+    dtype, change = layer.inputs[0].dtype, change_input(crash, layer, "{}.long()")
     return Blame(
         message=f"{layer_name(layer)} looks rows up by whole numbers but got {dtype} indices at "
         f"{place_text(layer.call)}.",

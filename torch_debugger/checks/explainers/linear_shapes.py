@@ -8,14 +8,17 @@ from torch_debugger.checks.explainers.blame import (
     Blame,
     layer_evidence,
     layer_name,
-    origin_text,
+    place_text,
     product_text,
     shape_text,
-    target_place,
 )
 from torch_debugger.checks.explainers.calls import calls_of, rewritten
-from torch_debugger.checks.explainers.inputs import Change, callee, change_argument
+from torch_debugger.checks.explainers.entries import change_input
+from torch_debugger.checks.explainers.features_last import features_in_the_middle
+from torch_debugger.checks.explainers.origins import origin_text
 from torch_debugger.checks.explainers.settings import Setting
+from torch_debugger.checks.explainers.single_samples import explain_single_sample
+from torch_debugger.checks.explainers.statements import Change
 from torch_debugger.records import CrashFact, LayerFact
 
 _WHY = "A Linear layer multiplies the last dimension of its input, so that one must equal in_features"
@@ -29,10 +32,16 @@ def explain_linear(crash: CrashFact) -> Blame | None:
     if shape[-1] == wanted:
         return None
     if len(shape) > 2 and math.prod(shape[1:]) == wanted:
-        return _not_flattened(layer, shape)
+        return _not_flattened(crash, layer, shape)
     if len(shape) == 1 and shape[0] % wanted == 0 and shape[0] // wanted == _batch(crash):
         return _batch_flattened(layer, shape)
-    return _other_size(crash, layer, shape)
+    single = explain_single_sample(crash, layer) if math.prod(shape) == wanted else None
+    return (
+        single
+        or features_in_the_middle(crash, layer, wanted, _WHY)
+        or _channels_not_pooled(layer, shape, wanted)
+        or _other_size(crash, layer, shape)
+    )
 
 
 def _other_size(crash: CrashFact, layer: LayerFact, shape: tuple[int, ...]) -> Blame:
@@ -41,16 +50,32 @@ def _other_size(crash: CrashFact, layer: LayerFact, shape: tuple[int, ...]) -> B
         message=f"{layer_name(layer)} got {shape[-1]} features per sample but was built for "
         f"{setting.built_for}{setting.built_text()}.",
         why=f"{_WHY}; the input has shape {shape_text(shape)}.",
-        fix=setting.fix(origin_text(crash, shape[-1])),
-        where=target_place(layer),
+        fix=setting.fix(origin_text(crash, setting)),
+        where=setting.where,
         evidence=layer_evidence(layer, input=shape_text(shape), got=shape[-1], expected=setting.built_for),
         confidence=0.99,
         edit=setting.edit(),
     )
 
 
-def _not_flattened(layer: LayerFact, shape: tuple[int, ...]) -> Blame:
-    wanted, change = math.prod(shape[1:]), _flatten(layer)
+def _channels_not_pooled(layer: LayerFact, shape: tuple[int, ...], wanted: int) -> Blame | None:
+    """Feature maps [batch, channels, height, width] given to a layer that was built for the channels."""
+    if len(shape) != 4 or shape[1] != wanted:
+        return None
+    return Blame(
+        message=f"{layer_name(layer)} was built for {wanted} features per sample but got {shape_text(shape)}: "
+        f"{wanted} channels of {product_text(shape[2:])} each.",
+        why=f"{_WHY}; here it is {shape[-1]}, and the {wanted} are in dimension 1.",
+        fix=f"Take the mean over height and width, `x.mean((2, 3))`, before the call at "
+        f"{place_text(layer.call)}; or flatten, and build {layer_name(layer)} for {math.prod(shape[1:])}.",
+        where=layer.call,
+        evidence=layer_evidence(layer, input=shape_text(shape), got=shape[-1], expected=wanted),
+        confidence=0.9,
+    )
+
+
+def _not_flattened(crash: CrashFact, layer: LayerFact, shape: tuple[int, ...]) -> Blame:
+    wanted, change = math.prod(shape[1:]), _flatten(crash, layer)
     return Blame(
         message=f"{layer_name(layer)} wants {wanted} features per sample in one dimension but got "
         f"{shape_text(shape)}: the input was not flattened, {product_text(shape[1:])} = {wanted}.",
@@ -63,12 +88,12 @@ def _not_flattened(layer: LayerFact, shape: tuple[int, ...]) -> Blame:
     )
 
 
-def _flatten(layer: LayerFact) -> Change:
+def _flatten(crash: CrashFact, layer: LayerFact) -> Change:
     """In front of the layer in an nn.Sequential literal, else around the argument of its call."""
     built, line = calls_of(layer.place.code or "", "Linear"), layer.place.code or ""
     name = (layer.path or "").rpartition(".")[2]
     if not name.isdigit() or len(built) != 1 or not line.startswith(built[0]):
-        return change_argument(layer.call, callee(layer), "{}.flatten(1)")
+        return change_input(crash, layer, "{}.flatten(1)")
     flatten = f"{built[0].partition('Linear(')[0]}Flatten()"
     edit = rewritten(layer.place, built[0], f"{flatten}, {built[0]}")
     return Change(f"put `{flatten}` before `{built[0]}`", edit, layer.place)

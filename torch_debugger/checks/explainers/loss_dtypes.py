@@ -3,26 +3,67 @@
 from __future__ import annotations
 
 from torch_debugger.checks.explainers.blame import Blame, line_text, shape_text
-from torch_debugger.checks.explainers.casts import cast_to, is_floating, is_whole
-from torch_debugger.checks.explainers.losses import CLASS_LOSSES, LossCall, loss_call
+from torch_debugger.checks.explainers.calls import argument_of, one_line, rewritten
+from torch_debugger.checks.explainers.casts import cast_to, is_floating, is_whole, numpy_hint
+from torch_debugger.checks.explainers.losses import CLASS_LOSSES, STRICT, LossCall, loss_call, swapped
+from torch_debugger.checks.explainers.statements import statement_at, written_call
 from torch_debugger.records import CrashFact
-
-_STRICT = ("binary_cross_entropy", "binary_cross_entropy_with_logits")
 
 
 def explain_loss_dtypes(crash: CrashFact) -> Blame | None:
-    call = loss_call(crash) if crash.kind == "RuntimeError" else None
+    call = loss_call(crash) if crash.kind in ("RuntimeError", "NotImplementedError") else None
     if call is None:
         return None
     if call.function in CLASS_LOSSES:
-        return _class_numbers(crash, call) or _one_hot(crash, call)
-    return _equal_dtypes(crash, call) if call.function in _STRICT else None
+        return (
+            _swapped(crash, call)
+            or _class_numbers(crash, call)
+            or _one_hot(crash, call)
+            or _class_weights(crash, call)
+        )
+    return _equal_dtypes(crash, call) if call.function in STRICT else None
+
+
+def _swapped(crash: CrashFact, call: LossCall) -> Blame | None:
+    if not swapped(call):
+        return None
+    statement = statement_at(crash, crash.place)
+    written = written_call(statement.whole.code or "", call.unparsed) or ""
+    first, second = argument_of(written, 0, "input"), argument_of(written, 1, "target")
+    changed = second.replaced(first.text) if first and second else ""
+    changed = changed[: first.start] + second.text + changed[first.end :] if first and second else ""
+    fix = f"write `{one_line(changed)}`" if changed else "give it the scores first, then the targets"
+    return Blame(
+        message=f"{call.text(crash)} got {call.input.dtype} {shape_text(call.input.shape)} as scores and "
+        f"{call.target.dtype} {shape_text(call.target.shape)} as targets: the two are swapped.",
+        why="This loss takes the scores first and the class numbers second.",
+        fix=f"Swap the two: {fix}.",
+        where=crash.place,
+        evidence=_evidence(crash, call),
+        confidence=0.96,
+        edit=rewritten(statement.whole, written, changed) if changed else None,
+    )
+
+
+def _class_weights(crash: CrashFact, call: LossCall) -> Blame | None:
+    weight = call.weight
+    if weight is None or weight.dtype == call.input.dtype:
+        return None
+    return Blame(
+        message=f"{call.text(crash)} got {weight.dtype} class weights for {call.input.dtype} scores; the two "
+        "must be the same.",
+        why=f"The loss multiplies the two without converting them{numpy_hint(weight.dtype)}.",
+        fix=f"Convert the weights where the loss is made: append `{cast_to(call.input.dtype)}` to them.",
+        where=crash.place,
+        evidence=_evidence(crash, call) | {"weight": weight.dtype},
+        confidence=0.96,
+    )
 
 
 def _class_numbers(crash: CrashFact, call: LossCall) -> Blame | None:
     scores, target = call.input.shape, call.target
     fits = target.shape == (scores[:1] + scores[2:] if len(scores) > 1 else ())
-    if not fits or target.dtype in ("int64", "uint8"):
+    if not fits or (len(scores) > 1 and scores[1] == 1) or target.dtype in ("int64", "uint8"):
         return None
     what = f"got {target.dtype} targets {shape_text(target.shape)}; class numbers must be int64"
     return _blame(crash, call, what, "Targets in this form are class numbers, which index the scores.", "int64")
@@ -52,11 +93,15 @@ def _blame(crash: CrashFact, call: LossCall, what: str, why: str, wanted: str) -
         why=why,
         fix=f"Convert the target: {fix}.",
         where=crash.place,
-        evidence={
-            call.input_name: call.input.dtype,
-            call.target_name: call.target.dtype,
-            "line": line_text(crash.place),
-        },
+        evidence=_evidence(crash, call),
         confidence=0.97,
         edit=edit,
     )
+
+
+def _evidence(crash: CrashFact, call: LossCall) -> dict[str, float | str]:
+    return {
+        call.input_name: call.input.dtype,
+        call.target_name: call.target.dtype,
+        "line": line_text(crash.place),
+    }

@@ -9,6 +9,7 @@ from torch_debugger.checks.explainers.calls import rewritten, with_operand
 from torch_debugger.checks.explainers.casts import cast_to, is_floating, numpy_hint
 from torch_debugger.checks.explainers.expressions import Line, called, explain_nodes, two_tensors
 from torch_debugger.checks.explainers.product_shapes import product_of
+from torch_debugger.checks.explainers.statements import statement_at
 from torch_debugger.records import CrashFact, LocalTensor
 
 _INDEX, _MASK, _FLOATING = "whole numbers as indices", "a mask of dtype bool", "floating-point numbers"
@@ -30,15 +31,14 @@ def explain_operand_dtypes(crash: CrashFact) -> Blame | None:
             _product(crash, line, node) or _strict(crash, line, node) or _index(crash, line, node)
         ),
         kinds=("RuntimeError", "IndexError"),
+    ) or explain_nodes(
+        crash, lambda line, node: _inverted(crash, line, node), kinds=("RuntimeError", "TypeError")
     )
 
 
 def _product(crash: CrashFact, line: Line, node: ast.expr) -> Blame | None:
-    operands = product_of(node)[1]
-    if not operands and called(node)[0] == "linear":
-        operands = called(node)[1][:2]
-    tensors = two_tensors(line, operands)
-    if tensors is None or tensors[0].dtype == tensors[1].dtype:
+    tensors = two_tensors(line, product_of(node)[1])
+    if tensors is None or tensors[0].dtype == tensors[1].dtype or not (tensors[0].dtype and tensors[1].dtype):
         return None
     # float32 is torch's own default: whatever differs from it is the odd one.
     odd, other = tensors if tensors[1].dtype == "float32" else tensors[::-1]
@@ -52,7 +52,7 @@ def _strict(crash: CrashFact, line: Line, node: ast.expr) -> Blame | None:
     position, wanted = _STRICT.get(name, (0, ""))
     tensor = line.tensor(operands[position]) if wanted and len(operands) > position else None
     converts = isinstance(node, ast.Call) and any(word.arg == "dtype" for word in node.keywords)
-    if tensor is None or converts or _accepts(wanted, tensor.dtype):
+    if tensor is None or not tensor.dtype or converts or _accepts(wanted, tensor.dtype):
         return None
     message = f"wants {wanted}, but `{tensor.name}` is {tensor.dtype}"
     return _blame(crash, line.source(node), tensor, _WANTED[wanted], message, f"{name} takes {wanted} here.")
@@ -75,6 +75,18 @@ def _index(crash: CrashFact, line: Line, node: ast.expr) -> Blame | None:
     return _blame(crash, line.source(node), tensor, "int64", message, why)
 
 
+def _inverted(crash: CrashFact, line: Line, node: ast.expr) -> Blame | None:
+    if not isinstance(node, ast.UnaryOp) or not isinstance(node.op, ast.Invert):
+        return None
+    tensor = line.tensor(node.operand)
+    if tensor is None or not is_floating(tensor.dtype):
+        return None
+    message = f"inverts `{tensor.name}`, which is {tensor.dtype}; `~` wants {_MASK}"
+    return _blame(
+        crash, line.source(node), tensor, "bool", message, "`~` turns true into false, so it takes booleans."
+    )
+
+
 def _blame(crash: CrashFact, expression: str, odd: LocalTensor, wanted: str, message: str, why: str) -> Blame:
     changed = f"{odd.name}{cast_to(wanted)}"
     return Blame(
@@ -84,5 +96,7 @@ def _blame(crash: CrashFact, expression: str, odd: LocalTensor, wanted: str, mes
         where=crash.place,
         evidence={odd.name: odd.dtype, "expected": wanted, "line": line_text(crash.place)},
         confidence=0.95,
-        edit=rewritten(crash.place, expression, with_operand(expression, odd.name, changed)),
+        edit=rewritten(
+            statement_at(crash, crash.place).whole, expression, with_operand(expression, odd.name, changed)
+        ),
     )

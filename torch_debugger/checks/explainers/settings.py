@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from torch_debugger.checks.explainers.blame import layer_name, place_text
-from torch_debugger.checks.explainers.calls import Argument, argument_of, calls_of, number_of, rewritten
-from torch_debugger.records import Edit, LayerFact
+from torch_debugger.checks.explainers.calls import (
+    Argument,
+    argument_of,
+    calls_of,
+    number_of,
+    one_line,
+    rewritten,
+)
+from torch_debugger.checks.explainers.constructors import ATTENTION_OWNERS, constructor_place
+from torch_debugger.checks.explainers.makers import handed_in, uses_of
+from torch_debugger.records import Edit, LayerFact, Place
 
-# Torch's own modules that hand one of their arguments on to layers they make.
-_OWNERS = {
-    "embed_dim": [
-        (kind, 0, "d_model") for kind in ("TransformerEncoderLayer", "TransformerDecoderLayer", "Transformer")
-    ]
-}
+_OWNERS = {"embed_dim": [(kind, 0, "d_model") for kind in ATTENTION_OWNERS]}
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,39 +33,75 @@ class Setting:
     def built_for(self) -> int:
         return int(self.layer.settings[self.keyword])
 
-    def argument(self) -> Argument | None:
-        """The argument in the source, when one call on the constructor's line can be this layer's."""
-        found, code = [], self.layer.place.code or ""
-        written = [argument_of(call, self.position, self.keyword) for call in calls_of(code, self.layer.kind)]
-        for owner, position, keyword in _OWNERS.get(self.keyword, ()):
-            written += [argument_of(call, position, keyword) for call in calls_of(code, owner)]
-        for argument in written:
-            if argument is not None and number_of(argument.text) in (None, self.built_for):
-                found.append(argument)
-        literal = [item for item in found if number_of(item.text) is not None] or found
-        return literal[0] if len({item.call for item in literal}) == 1 else None
+    @property
+    def where(self) -> Place:
+        """The line to edit: where the size is written, else the constructor, else the call."""
+        if (handed := self._handed()) is not None:
+            return replace(handed[1], code=(handed[1].code or "").partition("\n")[0])
+        return self.layer.place if self.layer.place.file and not self._misplaced() else self.layer.call
 
     def built_text(self) -> str:
         """: `nn.Linear(100, 10)` at net.py:14 (or as much of it as is known)"""
-        argument, place = self.argument(), self.layer.place
-        if not place.file:
+        argument, place = self._argument(), self.layer.place
+        if not place.file or self._misplaced():
             return f" (called at {place_text(self.layer.call)})"
-        return f": `{argument.call}` at {place_text(place)}" if argument else f" at {place_text(place)}"
+        built = (
+            f": `{one_line(argument.call)}` at {place_text(place)}" if argument else f" at {place_text(place)}"
+        )
+        handed = self._handed()
+        return f"{built}, by `{one_line(handed[0].call)}` at {place_text(handed[1])}" if handed else built
 
     def fix(self, reason: str) -> str:
-        argument = self.argument()
-        if argument is None:
-            line = f" at {place_text(self.layer.place)}" if self.layer.place.file else ""
+        written = self._written()
+        if written is None:
+            known = self.layer.place.file and not self._misplaced()
+            line = f" at {place_text(self.layer.place)}" if known else ""
             name = layer_name(self.layer)
             return f"Build {name}{line} with {self.keyword}={self.got} instead of {self.built_for}{reason}."
-        if number_of(argument.text) is None:
-            return (
-                f"Make `{argument.text}` in `{argument.call}` {self.got}; it is {self.built_for} now{reason}."
-            )
-        return f"Change `{argument.call}` to `{argument.replaced(str(self.got))}`{reason}."
+        argument, place = written
+        before, after = one_line(argument.call), one_line(argument.replaced(str(self.got)))
+        if self._is_plain(argument):
+            line = f" at {place_text(place)}" if self._handed() else ""
+            return f"Change `{before}` to `{after}`{line}{reason}."
+        return f"Make `{argument.text}` in `{before}` {self.got}; it is {self.built_for} now{reason}."
 
     def edit(self) -> Edit | None:
-        argument = self.argument()
-        if argument is None or number_of(argument.text) is None:
+        written = self._written()
+        if written is None or not self._is_plain(written[0]):
             return None
-        return rewritten(self.layer.place, argument.call, argument.replaced(str(self.got)))
+        argument, place = written
+        return rewritten(place, argument.call, argument.replaced(str(self.got)))
+
+    def _is_plain(self, argument: Argument) -> bool:
+        """A number can be replaced; so can a name that serves other layers too, where those do not follow."""
+        if number_of(argument.text) is not None:
+            return True
+        return self.keyword != "embed_dim" and uses_of(self.layer, argument.text) > 1
+
+    def _written(self) -> tuple[Argument, Place] | None:
+        """The argument to change and where it stands."""
+        argument = self._argument()
+        return self._handed() or ((argument, constructor_place(self.layer)) if argument else None)
+
+    def _handed(self) -> tuple[Argument, Place] | None:
+        """The argument of the user's own function or class that ends up in the constructor."""
+        argument = self._argument()
+        return handed_in(self.layer, argument.text, self.built_for) if argument else None
+
+    def _argument(self) -> Argument | None:
+        """The argument in the source, when one call on the constructor's line can be this layer's."""
+        found = [item for item in self._arguments() if number_of(item.text) in (None, self.built_for)]
+        literal = [item for item in found if number_of(item.text) is not None] or found
+        return literal[0] if len({item.call for item in literal}) == 1 else None
+
+    def _arguments(self) -> list[Argument]:
+        code = constructor_place(self.layer).code or ""
+        written = [argument_of(call, self.position, self.keyword) for call in calls_of(code, self.layer.kind)]
+        for owner, position, keyword in _OWNERS.get(self.keyword, ()):
+            written += [argument_of(call, position, keyword) for call in calls_of(code, owner)]
+        return [argument for argument in written if argument is not None]
+
+    def _misplaced(self) -> bool:
+        """Whether the line that is taken for the constructor writes another size: then it is not it."""
+        numbers = [number_of(argument.text) for argument in self._arguments()]
+        return bool(numbers) and None not in numbers and self.built_for not in numbers

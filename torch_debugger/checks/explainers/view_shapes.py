@@ -9,6 +9,7 @@ import re
 from torch_debugger.checks.explainers.blame import Blame, place_text, product_text, shape_text, tensor_evidence
 from torch_debugger.checks.explainers.calls import rewritten
 from torch_debugger.checks.explainers.expressions import Line, called, explain_nodes
+from torch_debugger.checks.explainers.statements import statement_at
 from torch_debugger.records import CrashFact, LocalTensor
 
 
@@ -38,13 +39,21 @@ def _judge(crash: CrashFact, line: Line, node: ast.expr, sizes: list[int], total
         where=crash.place,
         evidence=tensor_evidence(crash, tensor) | {"asked": shape_text(sizes)},
         confidence=0.97,
-        edit=rewritten(crash.place, expression, changed) if changed else None,
+        edit=rewritten(statement_at(crash, crash.place).whole, expression, changed) if changed else None,
     )
 
 
 def _repair(tensor: LocalTensor, sizes: list[int]) -> tuple[str, str | None]:
-    if len(sizes) != 2 or len(tensor.shape) < 2:
+    if len(sizes) == 2 and len(tensor.shape) > 1:
+        features, changed = math.prod(tensor.shape[1:]), f"{tensor.name}.flatten(1)"
+        keep = f"To keep the batch of {tensor.shape[0]} and flatten the rest"
+        return f"{keep}, write `{changed}`; it gives {features} features per sample.", changed
+    kept = next((i for i, pair in enumerate(zip(sizes, tensor.shape, strict=False)) if pair[0] != pair[1]), 0)
+    if not kept or -1 in sizes or kept == len(tensor.shape):
         return f"Choose sizes whose product is {math.prod(tensor.shape)}.", None
-    features, changed = math.prod(tensor.shape[1:]), f"{tensor.name}.flatten(1)"
-    keep = f"To keep the batch of {tensor.shape[0]} and flatten the rest"
-    return f"{keep}, write `{changed}`; it gives {features} features per sample.", changed
+    left, asked = math.prod(tensor.shape[kept:]), sizes[kept:]
+    return (
+        f"After {shape_text(sizes[:kept])} the other sizes must multiply to {left}, and {product_text(asked)} "
+        f"= {math.prod(asked)}: choose sizes that divide {left}.",
+        None,
+    )

@@ -1,0 +1,142 @@
+"""nn.MultiheadAttention: the size of query and key, their batch, and its masks."""
+
+from __future__ import annotations
+
+from torch_debugger.checks.explainers.blame import (
+    Blame,
+    layer_evidence,
+    layer_name,
+    place_text,
+    shape_text,
+    target_place,
+)
+from torch_debugger.checks.explainers.constructors import add_keyword
+from torch_debugger.checks.explainers.features_last import features_in_the_middle
+from torch_debugger.checks.explainers.sequence_shapes import other_element_size
+from torch_debugger.checks.explainers.settings import Setting
+from torch_debugger.checks.explainers.statements import Change, statement_at
+from torch_debugger.records import CrashFact, LayerFact
+
+_WHY = "Attention splits the last dimension of its query, embed_dim, over the heads"
+_ORDER_WHY = "Attention takes [length, batch, features], or [batch, length, features] with batch_first=True"
+_MASK_KEYWORDS = ("attn_mask", "mask", "src_mask", "tgt_mask", "memory_mask")
+
+Shapes = dict[str, tuple[int, ...]]
+
+
+def explain_attention(crash: CrashFact) -> Blame | None:
+    layer = crash.layer
+    if layer is None or layer.kind != "MultiheadAttention" or not layer.inputs:
+        return None
+    shapes = {tensor.name: tensor.shape for tensor in layer.inputs}
+    query, key = shapes.get("query", ()), shapes.get("key", ())
+    if not query or not key:
+        return None
+    if query[-1] != layer.settings["embed_dim"]:
+        return features_in_the_middle(
+            crash, layer, int(layer.settings["embed_dim"]), _WHY
+        ) or other_element_size(crash, Setting(layer, "embed_dim", 0, query[-1]), "query", _WHY)
+    if key[-1] != layer.settings["kdim"]:
+        return _other_key(layer, shapes)
+    if len(query) != 3 or len(key) != 3:
+        return None
+    return (
+        _other_batch(layer, query, key) or _padding_mask(layer, shapes) or _attention_mask(crash, layer, shapes)
+    )
+
+
+def _other_key(layer: LayerFact, shapes: Shapes) -> Blame:
+    key, value = shapes["key"], shapes.get("value", shapes["key"])
+    change = add_keyword(layer, f"kdim={key[-1]}, vdim={value[-1]}")
+    return Blame(
+        message=f"{layer_name(layer)} got keys of {key[-1]} features but takes {layer.settings['kdim']}.",
+        why="Keys and values have the query's embed_dim unless kdim and vdim say otherwise; "
+        f"the key has shape {shape_text(key)}.",
+        fix=f"Say what comes in: {change.text}.",
+        where=change.where,
+        evidence=_evidence(layer, shapes, int(layer.settings["kdim"])),
+        confidence=0.97,
+        edit=change.edit,
+    )
+
+
+def _other_batch(layer: LayerFact, query: tuple[int, ...], key: tuple[int, ...]) -> Blame | None:
+    batch = 0 if layer.settings["batch_first"] else 1
+    if query[batch] == key[batch]:
+        return None
+    change = add_keyword(layer, "batch_first=True") if batch and query[0] == key[0] else None
+    return Blame(
+        message=f"{layer_name(layer)} got a query {shape_text(query)} and a key {shape_text(key)}: it takes "
+        f"dimension {batch} for the batch, and there {query[batch]} meets {key[batch]}.",
+        why=f"{_ORDER_WHY}.",
+        fix=f"Dimension 0 is equal, so say that the batch comes first: {change.text}."
+        if change
+        else f"Give it query and key of one batch at {place_text(layer.call)}.",
+        where=change.where if change else layer.call,
+        evidence=_evidence(layer, {"query": query, "key": key}, query[batch]),
+        confidence=0.95,
+        edit=change.edit if change else None,
+    )
+
+
+def _padding_mask(layer: LayerFact, shapes: Shapes) -> Blame | None:
+    mask, key, first = shapes.get("key_padding_mask", ()), shapes["key"], layer.settings["batch_first"]
+    wanted = (key[0], key[1]) if first else (key[1], key[0])
+    if len(mask) != 2 or mask == wanted:
+        return None
+    turned = mask == wanted[::-1]
+    build = add_keyword(layer, "batch_first=True").text
+    fix = f"Make the mask {shape_text(wanted)}, one row for each sample, at {place_text(layer.call)}"
+    if turned and not first:
+        fix = f"If the input is [batch, length, features], {build}; if not, give it the mask's transpose, `.T`"
+    elif turned:
+        fix = f"Give it the mask's transpose, `.T`, at {place_text(layer.call)}"
+    return Blame(
+        message=f"{layer_name(layer)} got a key_padding_mask {shape_text(mask)} but takes [batch, length], "
+        f"which is {shape_text(wanted)} for the key {shape_text(key)}.",
+        why=f"{_ORDER_WHY}; the mask is [batch, length] either way.",
+        fix=f"{fix}.",
+        where=target_place(layer) if turned and not first else layer.call,
+        evidence=_evidence(layer, shapes, shape_text(wanted)),
+        confidence=0.93,
+    )
+
+
+def _attention_mask(crash: CrashFact, layer: LayerFact, shapes: Shapes) -> Blame | None:
+    mask, place = shapes.get("attn_mask", ()), 1 if layer.settings["batch_first"] else 0
+    wanted = (shapes["query"][place], shapes["key"][place])
+    if len(mask) != 2 or mask == wanted:
+        return None
+    larger = mask[0] >= wanted[0] and mask[1] >= wanted[1]
+    change = _cut(crash, layer, place) if larger and wanted[0] == wanted[1] else None
+    fix = (
+        f"Cut it to the length of this batch: {change.text}"
+        if change
+        else f"Make the mask {shape_text(wanted)}"
+    )
+    return Blame(
+        message=f"{layer_name(layer)} got a mask {shape_text(mask)} for {wanted[0]} queries and {wanted[1]} "
+        f"keys; it must be {shape_text(wanted)}.",
+        why="An attention mask says for each query which keys it may see: [queries, keys].",
+        fix=f"{fix}.",
+        where=layer.call,
+        evidence=_evidence(layer, shapes, shape_text(wanted)),
+        confidence=0.96,
+        edit=change.edit if change else None,
+    )
+
+
+def _cut(crash: CrashFact, layer: LayerFact, place: int) -> Change:
+    """mask[:x.size(1), :x.size(1)], under whatever keyword the user's call gives the mask."""
+    statement, names = statement_at(crash, layer.call), list(reversed((layer.path or "").split(".")))
+    given = statement.argument(names, 0, "query")
+    size = f"{given.text}.size({place})" if given is not None else "length"
+    for keyword in _MASK_KEYWORDS:
+        if statement.argument(names, 99, keyword) is not None:
+            return statement.change(names, f"{{}}[:{size}, :{size}]", 99, keyword)
+    return Change(f"`mask[:{size}, :{size}]` at {place_text(layer.call)}", None, layer.call)
+
+
+def _evidence(layer: LayerFact, shapes: Shapes, expected: float | str) -> dict[str, float | str]:
+    told: dict[str, float | str] = {name: shape_text(shape) for name, shape in shapes.items()}
+    return told | layer_evidence(layer, expected=expected)
