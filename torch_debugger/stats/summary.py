@@ -12,8 +12,9 @@ import torch
 
 COLUMNS = ("mean", "std", "min", "max", "zeros")
 
-
 _KINDS = (torch.float32, torch.float64, torch.bfloat16, torch.float16)  # eight bits have no reductions
+_NARROW = (torch.bfloat16, torch.float16)
+_AT_ONCE = 2**18  # elements
 
 
 def measurable(value: object) -> bool:
@@ -28,11 +29,12 @@ def measurable(value: object) -> bool:
 
 def measure(tensor: torch.Tensor) -> torch.Tensor:
     """[mean, std, min, max, share of zeros] as float32 on the tensor's device."""
-    data = tensor.detach()
+    data = _row(tensor.detach())
     count = data.numel()
     length = norm(data)
-    low, high = torch.aminmax(data)
-    mean = data.sum(dtype=length.dtype) / count
+    # aminmax copies what is not contiguous
+    low, high = torch.aminmax(data) if data.is_contiguous() else (data.amin(), data.amax())
+    mean = _add([part.sum(dtype=length.dtype) for part in _parts(data)]) / count
     variance = (length * length / count - mean * mean).clamp_min(0)
     zeros = 1.0 - torch.count_nonzero(data) / count
     return torch.stack([value.float() for value in (mean, variance.sqrt(), low, high, zeros)])
@@ -41,10 +43,28 @@ def measure(tensor: torch.Tensor) -> torch.Tensor:
 def norm(tensor: torch.Tensor) -> torch.Tensor:
     """The 2-norm, added up in float32 at least: half precision would overflow at 65504."""
     wide = torch.float64 if tensor.dtype in (torch.float64, torch.complex128) else torch.float32
-    length: torch.Tensor = torch.linalg.vector_norm(
-        tensor.detach(), dtype=None if tensor.is_complex() else wide
-    )
-    return length
+    kind = None if tensor.is_complex() else wide
+    lengths = [torch.linalg.vector_norm(part, dtype=kind) for part in _parts(tensor.detach())]
+    length: torch.Tensor = lengths[0]
+    return length if len(lengths) == 1 else torch.linalg.vector_norm(torch.stack(lengths))
+
+
+def _row(data: torch.Tensor) -> torch.Tensor:
+    """All elements in one row, in the order of memory, where the layout allows it without a copy."""
+    if data.is_contiguous() or not torch.ops.aten.is_non_overlapping_and_dense(data):
+        return data
+    return data.as_strided((data.numel(),), (1,), data.storage_offset())
+
+
+def _parts(data: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    """In pieces where torch widens by a copy, half precision on the CPU: the peak of memory is the user's."""
+    if data.dtype not in _NARROW or data.device.type != "cpu" or data.numel() <= _AT_ONCE:
+        return (data,)
+    return torch.split(_row(data).flatten(), _AT_ONCE)
+
+
+def _add(numbers: list[torch.Tensor]) -> torch.Tensor:
+    return numbers[0] if len(numbers) == 1 else torch.stack(numbers).sum()
 
 
 def sampled(tensor: torch.Tensor, limit: int = 4096) -> torch.Tensor:
