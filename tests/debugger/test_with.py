@@ -11,7 +11,7 @@ from torch import nn
 from tests.debugger.conftest import RunScript
 from tests.debugger.models import Net, train
 from torch_debugger import Debugger, watch
-from torch_debugger.records import EndFact, FlowFact, ModelFact, RunFact, Scalars
+from torch_debugger.records import EndFact, FlowFact, ModelFact, RunFact, Scalars, TensorRows
 from torch_debugger.runlog.reader import read_log
 
 
@@ -102,18 +102,16 @@ def test_validation_after_training_is_seen_but_not_measured(tmp_path: Path) -> N
         train(model, steps=2)
         with torch.no_grad():
             for _ in range(50):
-                model(torch.randn(64, 8))
+                model(torch.full((64, 8), 1e6))
         train(model, steps=1)
-    flows = [record for record in read_log(tmp_path / "log") if isinstance(record, FlowFact)]
-    validation = [flow for flow in flows if flow.steps[0].given == ((64, 8),)]
+    records = list(read_log(tmp_path / "log"))
+    flows = [record for record in records if isinstance(record, FlowFact)]
     # Calls are told until there are enough of them; validation batches do not drown the log.
-    assert 0 < len(validation) < 50
-    rows = [
-        record
-        for record in read_log(tmp_path / "log")
-        if type(record).__name__ == "TensorRows" and record.table.kind == "activation"  # type: ignore[union-attr]
-    ]
+    assert 0 < len([flow for flow in flows if flow.steps[0].given == ((64, 8),)]) < 50
+    tables = [record for record in records if isinstance(record, TensorRows)]
+    rows = [record for record in tables if record.table.kind == "activation"]
     assert [record.step for record in rows] == [1, 2, 3]
+    assert max(rows[-1].column("max")) < 1e3  # those of the training batch
     assert d.report().result.steps == 3
 
 

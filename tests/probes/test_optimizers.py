@@ -58,6 +58,17 @@ def test_one_whose_maker_is_out_of_sight() -> None:
     assert fact.source == ""
 
 
+def test_one_from_before_the_watch_that_no_variable_leads_to() -> None:
+    """Its first backward is no step of its own: an optimizer for this model exists somewhere."""
+    net = nn.Linear(4, 1)
+    hidden = [[[torch.optim.SGD(net.parameters(), lr=0.01)]]]
+    with watched() as seen:
+        for _ in range(4):
+            net(torch.ones(2, 4)).pow(2).mean().backward()
+            hidden[0][0][0].step()
+    assert [(end.steps, end.counted) for end in seen.of(EndFact)] == [(4, "optimizer steps")]
+
+
 def test_two_from_before_the_watch_make_steps_together() -> None:
     net = nn.Linear(4, 1)
     first, second = (torch.optim.SGD(net.parameters(), lr=0.01) for _ in range(2))
