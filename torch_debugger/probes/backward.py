@@ -74,6 +74,7 @@ class Backward(Probe):
             self.optimizers.look_before_backward(site.place)
         self._take_value(loss, site, frame)
         if self.watch.depth == DEEP and loss.grad_fn is not None:
+            self.roots.notice_random_numbers()
             self.watch.probe("loss graph", self._read_graph, loss, site, frame)
 
     def _site(self, frame: FrameType | None) -> LossSite:

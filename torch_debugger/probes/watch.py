@@ -149,7 +149,8 @@ class Watch:
 
     def _end_step(self) -> None:
         for probe in self._enders if self.depth == DEEP else self._light_enders:
-            self.guard.call(probe.name, probe.end_step)
+            if probe.name not in self.guard.removed:
+                self.guard.contain(probe.name, probe.end_step)
         self.transfer.poll()
         now = time.perf_counter()
         self.scalars["time/step_s"] = now - self._step_began
