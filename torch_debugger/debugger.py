@@ -117,7 +117,7 @@ class Debugger:
                 self._end_with(error)
                 raise
         self.close()
-        self._print()
+        self._print(flow=True)
         return value
 
     def close(self) -> None:
@@ -214,9 +214,11 @@ class Debugger:
         result = dataclasses.replace(result, part=True, steps=steps, counted=counted)
         return Report(result, tuple(self._flows.values()), self._memory)
 
-    def _print(self) -> None:
+    def _print(self, *, flow: bool = False) -> None:
+        """After a training loop the modules of its forward are not the news; `report()` has them."""
+        report = self.report()
         try:
-            self.report().print(Console(stderr=True))
+            report.print(Console(stderr=True), flow=flow or not report.result.steps)
         except Exception as error:  # the user's result must come back, whatever becomes of its report
             say(f"the report could not be printed ({type(error).__name__}: {error}).")
 

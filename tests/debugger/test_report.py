@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import builtins
 import html
+import io
 import json
 import re
 
 import pytest
 import torch
+from rich.console import Console
 from torch import nn
 
 from tests.debugger.models import Net, train
@@ -157,3 +159,17 @@ def test_memory_in_words() -> None:
 )  # fmt: skip
 def test_bytes_in_words(size: int, text: str) -> None:
     assert bytes_text(size) == text
+
+
+def test_narrow_terminals_leave_out_the_inputs_and_keep_the_numbers() -> None:
+    model = nn.TransformerEncoder(nn.TransformerEncoderLayer(64, 4, 128, batch_first=True), 2)
+    with Debugger() as d:
+        model(torch.randn(2, 12, 64))
+    for width, names in [(60, 0), (80, 0), (120, 1)]:
+        console = Console(file=io.StringIO(), width=width)
+        d.report().print(console)
+        assert isinstance(console.file, io.StringIO)
+        table = console.file.getvalue().partition("\n\n")[0].splitlines()
+        assert table[1].split().count("in") == names
+        assert all(len(line) <= width and line.endswith(" ms") for line in table[2:])
+        assert any("66,944" in line for line in table)

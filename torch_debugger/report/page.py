@@ -36,16 +36,17 @@ class Report:
     def findings(self) -> tuple[Finding, ...]:
         return self.result.findings
 
-    def print(self, console: Console) -> None:
-        for block in self._what_ran():
+    def print(self, console: Console, *, flow: bool = True) -> None:
+        """On this console; without `flow` only what is wrong, and the memory."""
+        for block in self._what_ran(console.width if flow else 0):
             console.print(Trimmed(block, console.width))
             console.print()
         render_terminal(self.result, console)
 
-    def _what_ran(self) -> Iterator[RenderableType]:
-        for flow, calls in self.flows[:_MOST_ROOTS]:
-            yield render_flow(flow, calls)
-        if len(self.flows) > _MOST_ROOTS:
+    def _what_ran(self, width: int) -> Iterator[RenderableType]:
+        for flow, calls in self.flows[:_MOST_ROOTS] if width else ():
+            yield render_flow(flow, calls, width)
+        if width and len(self.flows) > _MOST_ROOTS:
             yield Text(f"{len(self.flows) - _MOST_ROOTS} more models were called.", style="dim")
         memory = memory_sentence([flow for flow, _ in self.flows], self.memory)
         if memory:
