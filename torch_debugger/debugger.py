@@ -13,6 +13,7 @@ import atexit
 import dataclasses
 import os
 import sys
+import weakref
 from collections.abc import Sequence
 from types import FrameType, TracebackType
 from typing import Any
@@ -25,6 +26,7 @@ from torch_debugger.integrations.program import caller, say, script_name
 from torch_debugger.integrations.uncaught import UncaughtExceptions
 from torch_debugger.plumbing import Plumbing, connect
 from torch_debugger.probes.crashes import capture_crash
+from torch_debugger.probes.sinks import hand
 from torch_debugger.records import Finding, FlowFact, MemoryFact, Record
 from torch_debugger.records.sink import Sink
 from torch_debugger.report.digest import RunDigest
@@ -50,7 +52,7 @@ class Debugger:
         only: Sequence[str] = (),
         ignore: Sequence[str] = (),
     ) -> None:
-        self._model = model
+        self._model = weakref.ref(model) if model is not None else None  # a kept debugger keeps no model alive
         self._settings = Settings(log_dir=os.fspath(log_dir) if log_dir is not None else None, budget=budget)
         self._only, self._ignore = tuple(only), tuple(ignore)
         self._plumbing: Plumbing | None = None
@@ -69,14 +71,14 @@ class Debugger:
         self._sinks: list[Sink] = [self, *([self._writer] if self._writer else [])]
         budget, version = self._settings.budget, str(torch.__version__)
         run = describe_run(script_name(), sys.argv[1:], budget, version, device_of(torch))
-        for sink in self._sinks:
-            sink.add(run)
+        self._sinks = [sink for sink in self._sinks if hand(run, sink)]
         self._plumbing = connect(self._settings, self._sinks, run)
         self._steps_before = self._plumbing.watch.clock.step
         self._plumbing.forward.flow.want()
         self._look()
-        if self._model is not None:
-            self._plumbing.watch.probe("models", self._plumbing.roots.meet, self._model, frame)
+        model = self._model() if self._model is not None else None
+        if model is not None:
+            self._plumbing.watch.probe("models", self._plumbing.roots.meet, model, frame)
         self._uncaught = UncaughtExceptions(self._saw_uncaught)
 
     def _open_log(self) -> LogWriter | None:
