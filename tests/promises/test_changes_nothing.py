@@ -1,0 +1,100 @@
+"""A watched training is the same training: output, exit code, weights, random numbers, memory, bit for bit.
+
+The scripts print hashes of all they have made. A script is compared only where two plain runs of
+it agree, so the second plain run is made when the first and the watched one differ.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from concurrent.futures import Future
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from tests.promises.running import AS_USED, PLAIN, SCRIPTS, WATCHED, Run, run, start
+
+KINDS = [
+    "mlp", "cnn", "transformer", "lstm", "gan", "lbfgs", "autocast", "checkpointed", "dice", "saves", "warns",
+]  # fmt: skip
+BIG = ["whole", "bfloat16", "halves"]
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="peak memory is read from /proc")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def everything_started() -> None:
+    """All runs wait in one queue from the beginning, so that no core idles while a test compares."""
+    for kind in KINDS:
+        pair(kind)
+    memory_pair("whole", "4")
+    for kind in BIG:
+        memory_pair(kind, "64")
+
+
+def pair(kind: str) -> tuple[Future[Run], Future[Run]]:
+    return start(PLAIN, f"{kind}.py"), start(WATCHED, f"{kind}.py")
+
+
+def memory_pair(kind: str, side: str) -> tuple[Future[Run], Future[Run]]:
+    return start(PLAIN, "big.py", kind, side), start(AS_USED, "big.py", kind, side)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_training_is_the_same(kind: str) -> None:
+    plain, watched = (future.result() for future in pair(kind))
+    assert b"weights" in plain.stdout, plain.stderr
+    if watched.stdout != plain.stdout:
+        again = run([*PLAIN, str(SCRIPTS / f"{kind}.py")])
+        assert again.stdout == plain.stdout, "two plain runs disagree: the script compares nothing"
+    assert watched.stdout == plain.stdout, watched.stderr
+    assert watched.code == plain.code == (7 if kind == "mlp" else 0)
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "warns"])
+def test_nothing_is_added_to_stderr(kind: str) -> None:
+    plain, watched = (future.result() for future in pair(kind))
+    assert watched.stderr == plain.stderr
+
+
+def test_the_same_warnings_are_given() -> None:
+    plain, watched = (future.result() for future in pair("warns"))
+    assert len(warnings(plain)) >= 5
+    assert warnings(watched) == warnings(plain)
+    own = [line for line in plain.stderr.splitlines() if "warns.py" in line]
+    assert own and own == [line for line in watched.stderr.splitlines() if "warns.py" in line]
+
+
+def warnings(done: Run) -> set[str]:
+    """Without their places: a warning about the caller of a forward names a line of torch's own call, which
+    is another one while hooks are on."""
+    return set(re.findall(r"\w*Warning: .*|WARNING:.*", done.stderr))
+
+
+@pytest.mark.parametrize("kind", BIG)
+def test_the_peak_of_memory_is_the_same_within_one_percent(kind: str) -> None:
+    """Our own code and what it knows of the script are a constant, which the same training in small shows."""
+    small, big = memory("whole", "4"), memory(kind, "64")
+    ours = small.watched - small.plain
+    assert ours < 12_000_000
+    assert big.plain - small.plain > 80_000_000
+    assert big.watched - ours < 1.01 * big.plain
+
+
+class Peaks(NamedTuple):
+    plain: int
+    watched: int
+
+
+def memory(kind: str, side: str) -> Peaks:
+    plain, watched = (future.result() for future in memory_pair(kind, side))
+    assert watched.stdout == plain.stdout, watched.stderr
+    assert plain.peak_bytes and watched.peak_bytes, plain.stderr + watched.stderr
+    return Peaks(plain.peak_bytes, watched.peak_bytes)
+
+
+def test_the_scripts_are_all_run() -> None:
+    helpers = {"fingerprint", "plain_model", "big"}
+    assert {path.stem for path in Path(SCRIPTS).glob("*.py")} - helpers == set(KINDS)

@@ -1,0 +1,89 @@
+"""Everything of a process that watching replaces or adds, written down before and compared after."""
+
+from __future__ import annotations
+
+import builtins
+import gc
+import os
+import sys
+import threading
+import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import psutil
+import torch
+from torch import nn
+from torch.nn.modules import module as modules
+from torch.optim import Optimizer
+from torch.optim import optimizer as optimizers
+from torch.optim.lr_scheduler import LRScheduler
+from torch.utils.data import DataLoader
+from torch.utils.data.dataloader import _BaseDataLoaderIter
+
+import torch_debugger.plumbing
+
+PATCHED: list[tuple[Any, str]] = [
+    (torch.autograd, "backward"),
+    (torch.autograd.graph.saved_tensors_hooks, "__enter__"),
+    (torch, "compile"),
+    (Optimizer, "__init__"),
+    (LRScheduler, "__init__"),
+    (DataLoader, "__iter__"),
+    (_BaseDataLoaderIter, "__next__"),
+    (torch.amp.GradScaler, "step"),
+    (builtins, "input"),
+    (sys, "excepthook"),
+    (threading, "excepthook"),
+]
+
+
+@contextmanager
+def left_untouched() -> Iterator[None]:
+    """Fails when what runs inside leaves anything behind."""
+    before = everything()
+    yield
+    gc.collect()
+    after = everything()
+    changed = {name: (before[name], after[name]) for name in before if before[name] != after[name]}
+    assert not changed, changed
+
+
+def everything() -> dict[str, Any]:
+    process = psutil.Process()
+    return {
+        "patched": {f"{owner.__name__}.{name}": vars(owner).get(name, "absent") for owner, name in PATCHED},
+        "summary writer": _add_scalar(),
+        "import finders": list(sys.meta_path),
+        "class slots": {kind for kind in _kinds(nn.Module) if "_compiled_call_impl" in vars(kind)},
+        "module hooks": {name: dict(item) for name, item in vars(modules).items() if _is_hooks(name, item)},
+        "optimizer hooks": [
+            dict(optimizers._global_optimizer_pre_hooks), dict(optimizers._global_optimizer_post_hooks)
+        ],
+        "finalizers": [str(item.func) for item in weakref.finalize._registry.values() if _is_ours(item.func)],
+        "threads": threading.enumerate(),
+        "files": [(file.path, file.fd) for file in process.open_files()],
+        "handles": len(os.listdir("/proc/self/fd")) if sys.platform == "linux" else 0,
+        "children": process.children(),
+        "watching": torch_debugger.plumbing._current,
+    }  # fmt: skip
+
+
+def _add_scalar() -> Any:
+    writer = sys.modules.get("torch.utils.tensorboard.writer")
+    return None if writer is None else writer.SummaryWriter.add_scalar
+
+
+def _kinds(kind: type) -> Iterator[type]:
+    for each in kind.__subclasses__():
+        yield each
+        yield from _kinds(each)
+
+
+def _is_hooks(name: str, item: Any) -> bool:
+    return name.startswith("_global_") and isinstance(item, dict)
+
+
+def _is_ours(function: Any) -> bool:
+    return str(getattr(function, "__module__", "")).startswith("torch_debugger")
