@@ -127,6 +127,37 @@ MODELS = {
                     self.fc = nn.Linear(16, 2)  #@ model.fc
         model = Net(True)  #@ model
         """,
+    "replaced from outside": """
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.fc = nn.Linear(8, 1000)
+                self.top = nn.Sequential(nn.Linear(8, 8))
+                self.kept = nn.Linear(8, 4)  #@ model.kept
+        def build(classes):
+            model = Net()  #@ model
+            model.fc = nn.Linear(16, classes)  #@ model.fc
+            model.top = nn.Sequential(  #@ model.top
+                nn.Dropout(),  #@ model.top.0
+                nn.Linear(16, classes),  #@ model.top.1
+            )
+            return model
+        model = build(3)
+        """,
+    "first, then a loop": """
+        class Block(nn.Module):
+            pass
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.stage = self._stage(3)  #@ model.stage
+            def _stage(self, n):
+                blocks = [Block()]  #@ model.stage.0
+                for _ in range(n - 1):
+                    blocks.append(Block())  #@ model.stage.1 model.stage.2
+                return nn.Sequential(*blocks)
+        model = Net()  #@ model
+        """,
     "inside torch": """
         class Net(nn.Module):
             def __init__(self):

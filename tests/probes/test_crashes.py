@@ -100,6 +100,106 @@ def test_the_layer_and_the_flow_before_it(script: dict[str, Any]) -> None:
     assert [(step.path, step.made) for step in crash.flow] == [("net.block.norm", ((4, 8),))]
 
 
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="Python tells the failing expression from 3.11 on")
+@pytest.mark.parametrize(
+    ("line", "failing"),
+    [
+        ("c = (a * 2).sum() + a @ b", "a @ b"),
+        ("a += b", "a += b"),
+        ("c[:, 0] = b", "c[:, 0]"),
+        ("c = torch.matmul(\n    a,\n    b,\n)", "torch.matmul(a, b)"),
+    ],
+)
+def test_the_very_expression_that_raised(line: str, failing: str, tmp_path: Path) -> None:
+    source = f"import torch\na, b, c = torch.ones(2, 3), torch.ones(4, 5), torch.ones(2, 2)\n\n{line}\n"
+    crash = capture_crash(caught(lambda: load(tmp_path / "net.py", source)), 0)
+    frame = next(frame for frame in crash.frames if frame.file.endswith("net.py"))
+    assert (frame.failing, frame.code_line) == (failing, 4)
+    assert frame.code == "\n".join(part.strip() for part in line.split("\n"))
+
+
+MADE = """
+import torch
+from torch import nn
+
+def block(c_in, c_out):
+    return nn.Sequential(
+        nn.Linear(
+            c_in,
+            c_out,
+        ),
+    )
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first = block(4, 8)
+        self.second = block(6, 2)
+
+    def forward(self, x):
+        return self.second(self.first(x))
+
+net = Net()
+"""
+
+
+def test_how_a_layer_is_built_up_to_the_model(tmp_path: Path) -> None:
+    script = load(tmp_path / "net.py", MADE)
+    net = script["net"]
+    crash = capture_crash(caught(lambda: net(torch.randn(3, 4))), 0, {id(net): "net"})
+    assert crash.layer is not None
+    layer, owner, *_ = crash.layer.constructions
+    assert (layer.maker, layer.place.line) == ("block", 7)
+    assert layer.place.code == "nn.Linear(\nc_in,\nc_out,\n),"
+    assert layer.scope.startswith("def block(c_in, c_out):")
+    assert (owner.maker, owner.place.code) == ("Net", "self.second = block(6, 2)")
+    assert owner.place.module == "net.second"
+
+
+def test_a_head_that_was_replaced_is_found_where_it_is_replaced(tmp_path: Path) -> None:
+    source = NET + "\nnet = Net()\nnet.block.fc = nn.Linear(7, 3)\n"
+    script = load(tmp_path / "net.py", source)
+    crash = capture_crash(caught(lambda: script["net"]({"x": torch.randn(4, 8)})), 0)
+    assert crash.layer is not None
+    assert crash.layer.place.code == "net.block.fc = nn.Linear(7, 3)"
+
+
+def test_a_state_in_a_tuple_is_an_input(tmp_path: Path) -> None:
+    source = (
+        "import torch\nfrom torch import nn\nrnn = nn.LSTM(4, 8)\n"
+        "rnn(torch.zeros(5, 2, 4), (torch.zeros(1, 3, 8), torch.zeros(1, 2, 8)))\n"
+    )
+    crash = capture_crash(caught(lambda: load(tmp_path / "net.py", source)), 0)
+    assert crash.layer is not None
+    assert [(item.name, item.shape[1]) for item in crash.layer.inputs] == [
+        ("input", 2),
+        ("hx[0]", 3),
+        ("hx[1]", 2),
+    ]
+
+
+def test_what_follows_a_first_argument_that_is_no_tensor_is_not_taken_for_it(tmp_path: Path) -> None:
+    source = (
+        "import torch\nfrom torch import nn\nfrom torch.nn.utils.rnn import pack_sequence\nrnn = nn.GRU(4, 8)\n"
+        "rnn(pack_sequence([torch.zeros(5, 4)]), torch.zeros(1, 3, 8))\n"
+    )
+    crash = capture_crash(caught(lambda: load(tmp_path / "net.py", source)), 0)
+    assert crash.layer is not None
+    assert crash.layer.inputs == ()
+
+
+def test_a_view_that_mixed_the_samples_is_read_from_the_graph(tmp_path: Path) -> None:
+    source = (
+        "import torch\nfrom torch import nn\nfc = nn.Linear(5, 3)\nx = torch.zeros(4, 2, 5)\n"
+        "scores = fc(x * fc.weight[0, 0]).view(-1, 12)\n"
+        "nn.functional.cross_entropy(scores, torch.zeros(4).long())\n"
+    )
+    crash = capture_crash(caught(lambda: load(tmp_path / "net.py", source)), 0)
+    assert [(step.kind, step.given, step.made) for step in crash.flow if step.made[0] == (2, 12)] == [
+        ("view", ((4, 2, 3),), ((2, 12),))
+    ]
+
+
 def test_a_function_that_takes_a_module_is_not_its_method(tmp_path: Path) -> None:
     source = "def train(model, x):\n    return x @ x\n"
     names = load(tmp_path / "train.py", source)
@@ -334,7 +434,11 @@ def test_a_broken_str_is_said() -> None:
 PARTS = [
     (crashes, name)
     for name in ("_first_leaf", "walk_traceback", "module_paths", "_frame", "_user_place", "find_layer")
-] + [(crashes, "_traceback_text"), (crashes, "replay_shapes"), (crash_layer, "constructor_places")]
+]
+PARTS += [
+    (crashes, name) for name in ("_traceback_text", "replay_shapes", "failing_expression", "views_before")
+]
+PARTS += [(crash_layer, "constructor_places"), (crash_layer, "constructions_of")]
 
 
 @pytest.mark.parametrize(("room", "part"), PARTS, ids=lambda value: getattr(value, "__name__", value))

@@ -116,8 +116,11 @@ def _element(found: list[Built], owner: nn.Module, name: str, module: nn.Module)
     if keyed or not found:
         return _best(keyed, module)
     siblings = list(vars(owner).get("_modules", {}))
-    if len(found) == len(siblings) and not any(item.repeated for item in found):
-        return _best([found[siblings.index(name)]], module)
+    place, loops = siblings.index(name), [index for index, item in enumerate(found) if item.repeated]
+    if len(found) == len(siblings) and not loops:
+        return _best([found[place]], module)
+    if loops and (place < loops[0] or loops == [len(found) - 1]):  # before the loop, or in it and nothing after
+        return _best([found[min(place, loops[0])]], module)
     calls = [dataclasses.replace(item, node=_making(item, module)) for item in found]
     fitting = [item for item in calls if call_name(item.node) == type(module).__name__ and _fits(item, module)]
     if len({item.node.lineno for item in fitting}) == 1:

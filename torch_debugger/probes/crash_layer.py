@@ -11,7 +11,7 @@ from torch_debugger.anatomy.naming import name_root
 from torch_debugger.anatomy.places import constructor_places
 from torch_debugger.anatomy.sources import place_at
 from torch_debugger.probes.crash_frames import Seen, describe, is_tensor
-from torch_debugger.probes.crash_source import construction_of
+from torch_debugger.probes.crash_source import constructions_of
 from torch_debugger.records import LayerFact, LocalTensor, Place
 
 _SETTINGS = (
@@ -79,7 +79,7 @@ def find_layer(frames: Sequence[Seen], paths: Mapping[int, str]) -> LayerFact | 
         call=_call_place(frames[:entered], path),
         inputs=_inputs(frames[entered:], layer),
         parameters=_parameters(layer),
-        construction=construction_of(path or "", type(layer).__name__, places),
+        constructions=tuple(constructions_of(path or "", type(layer).__name__, places)),
     )
 
 
@@ -130,6 +130,8 @@ def _inputs(frames: Sequence[Seen], layer: nn.Module) -> tuple[LocalTensor, ...]
             given = given or {name: held.get(name) for name in names}
             break
     renamed = {names[int(key)] if key.isdigit() and int(key) < len(names) else key: given[key] for key in given}
+    if not is_tensor(next(iter(renamed.values()), None)):
+        return ()  # a packed sequence, a list: what follows must not be taken for the input
     facts = [describe(name, value) for name, value in _tensors(renamed) if is_tensor(value)]
     return tuple(fact for fact in facts if fact is not None)
 

@@ -42,32 +42,23 @@ def _span(node: ast.expr | ast.AugAssign) -> tuple[int, int | None, int, int | N
     return node.lineno, node.end_lineno, node.col_offset, node.end_col_offset
 
 
-def construction_of(path: str, kind: str, places: Mapping[str, Place]) -> Construction | None:
-    """How a layer is built, from the lines that construct it and the modules around it."""
-    place = places.get(path)
-    tree = tree_of(place.file) if place is not None and place.file else None
-    if tree is None or place is None or place.file is None or place.line is None:
-        return None
-    maker, scope = _maker(tree, place.line)
-    text = (
-        textwrap.dedent("".join(linecache.getlines(place.file)[scope.lineno - 1 : scope.end_lineno]))
-        if scope
-        else ""
-    )
-    return Construction(
-        code=_call_lines(tree, place.file, place.line, kind),
-        maker=maker,
-        scope=text if len(text) <= _SCOPE_LENGTH else "",
-        owners=tuple(_owners(path, places)),
-    )
-
-
-def _owners(path: str, places: Mapping[str, Place]) -> Iterator[Place]:
-    while path := path.rpartition(".")[0]:
+def constructions_of(path: str, kind: str, places: Mapping[str, Place]) -> Iterator[Construction]:
+    """How a layer, called `kind`, and then the modules around it are built."""
+    while path:
         place = places.get(path)
-        if place is not None and place.file and place.line and (tree := tree_of(place.file)):
-            code = _call_lines(tree, place.file, place.line, "")
-            yield Place(place.file, place.line, path, code)
+        tree = tree_of(place.file) if place is not None and place.file else None
+        if tree is not None and place is not None and place.file and place.line:
+            maker, scope = _maker(tree, place.line)
+            code = _call_lines(tree, place.file, place.line, kind)
+            text = _source(place.file, scope) if scope is not None else ""
+            yield Construction(Place(place.file, place.line, path, code), maker, text)
+        path, kind = path.rpartition(".")[0], ""
+
+
+def _source(file: str, function: ast.FunctionDef) -> str:
+    lines = linecache.getlines(file)[function.lineno - 1 : function.end_lineno]
+    text = textwrap.dedent("".join(lines))
+    return text if len(text) <= _SCOPE_LENGTH else ""
 
 
 def _maker(tree: ast.Module, line: int) -> tuple[str, ast.FunctionDef | None]:

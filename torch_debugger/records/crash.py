@@ -26,12 +26,11 @@ class CrashFrame:
 
 @dataclass(frozen=True, slots=True)
 class Construction:
-    """How the user's source builds a layer: the call, the function it stands in, who calls that."""
+    """How the user's source builds a module: the call, and the function it stands in."""
 
-    code: str  # the constructing lines, from LayerFact.place on
+    place: Place  # the constructing lines, all of them
     maker: str = ""  # the user's function or class whose body holds them: double_conv
     scope: str = ""  # that function's source
-    owners: tuple[Place, ...] = ()  # the lines that construct the modules around it, innermost first
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +44,7 @@ class LayerFact:
     call: Place  # the user's line that called it
     inputs: tuple[LocalTensor, ...]
     parameters: tuple[LocalTensor, ...]
-    construction: Construction | None = None
+    constructions: tuple[Construction, ...] = ()  # of the layer, then of the modules around it
 
 
 @dataclass(frozen=True, slots=True)

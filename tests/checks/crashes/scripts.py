@@ -15,20 +15,21 @@ HEAD = "import torch\nimport torch.nn.functional as F\nfrom torch import nn\n\n"
 
 @dataclass(frozen=True)
 class Case:
-    """One entry of a golden file: a script, and what must be said of its crash."""
+    """One entry of a golden file: a script, the step it crashes in, and what must be said of it."""
 
     name: str
     source: str
     told: str
+    step: int
 
 
-def read_cases(file: Path) -> list[Case]:
+def read_cases(file: Path, step: int) -> list[Case]:
     """`=== name`, the script, `---`, the expected text; and so on."""
     cases = []
     for block in file.read_text().split("=== ")[1:]:
         name, _, rest = block.partition("\n")
         source, _, told = rest.partition("---\n")
-        cases.append(Case(name, HEAD + source, told.strip()))
+        cases.append(Case(name, HEAD + source, told.strip(), step))
     return cases
 
 
@@ -44,10 +45,10 @@ def run_script(file: Path, source: str) -> BaseException | None:
     return None
 
 
-def crash_of(file: Path, source: str) -> CrashFact:
+def crash_of(file: Path, source: str, step: int = 7) -> CrashFact:
     error = run_script(file, source)
     assert error is not None, "the script was meant to crash"
-    return capture_crash(error, step=7)
+    return capture_crash(error, step)
 
 
 def judge(crash: CrashFact) -> list[Finding]:

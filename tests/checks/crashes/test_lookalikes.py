@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.checks.crashes.scripts import HEAD, crash_of, judge
+from torch_debugger.probes import crashes
 
 LOOKALIKES = {
     "the user's own ValueError": "raise ValueError('mat1 and mat2 shapes cannot be multiplied')\n",
@@ -46,6 +47,55 @@ net.register_forward_hook(hook)
 net(torch.randn(3, 4))
 """,
     "an in-place write to a leaf": "w = torch.ones(3, requires_grad=True)\nw += 1\n",
+    "a model given to an optimizer": "torch.optim.Adam(nn.Linear(3, 2), lr=1e-3)\n",
+    "a loss called as its constructor": "nn.CrossEntropyLoss(torch.randn(8, 4), torch.zeros(8))\n",
+    "a probability out of range": "nn.BCELoss()(torch.full((8, 1), 9.0), torch.ones(8, 1))\n",
+    "the user's own assertion about a shape": """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(4, 2)
+    def forward(self, x):
+        assert x.shape[1] == 4, f"expected 4 features, got {x.shape[1]}"
+        return self.fc(x)
+Net()(torch.randn(3, 5))
+""",
+    "backward of many numbers": "nn.Linear(3, 2)(torch.randn(4, 3)).backward()\n",
+    "a tuple into a layer": "lstm, fc = nn.LSTM(4, 8), nn.Linear(6, 2)\nfc(lstm(torch.randn(2, 5, 4)))\n",
+    "a truth value of many numbers": "x, y = torch.ones(4), torch.ones(3)\nif x > 0:\n    x + y\n",
+    "a dimension that is not there": "x, y = torch.ones(3, 4), torch.ones(2)\nx.sum(dim=5) + y\n",
+    "numpy's own shape error": """
+import numpy
+a, b = numpy.zeros((3, 4)), numpy.zeros((5, 6))
+x, y = torch.zeros(3, 4), torch.zeros(5, 6)
+c = a @ b
+""",
+    "the user's own error in a dataset": """
+class Data(torch.utils.data.Dataset):
+    def __len__(self):
+        return 4
+    def __getitem__(self, index):
+        a, b = torch.zeros(3), torch.zeros(4)
+        message = "stack expects each tensor to be equal size, but got [3] at entry 0 and [4] at entry 1"
+        raise RuntimeError(message)
+for batch in torch.utils.data.DataLoader(Data(), batch_size=2):
+    pass
+""",
+    "a broadcasting loss on two devices": "F.mse_loss(torch.randn(8, 1), torch.randn(8, device='meta'))\n",
+    "a gradient of the wrong shape": "x = torch.ones(3, requires_grad=True)\n(x * 2).backward(torch.ones(4))\n",
+    "a packed sequence with another fault": """
+rnn = nn.GRU(8, 16, batch_first=True)
+lengths = torch.tensor([5, 4, 2])
+packed = nn.utils.rnn.pack_padded_sequence(torch.randn(3, 5, 8), lengths, batch_first=True)
+rnn(packed, torch.zeros(1, 4, 16))
+""",
+    "an error wrapped in another": """
+net = nn.Linear(4, 2)
+try:
+    net(torch.randn(3, 5))
+except RuntimeError as error:
+    raise RuntimeError("training failed") from error
+""",
 }  # fmt: skip
 
 
@@ -53,6 +103,14 @@ net(torch.randn(3, 4))
 def test_nothing_is_said(name: str, tmp_path: Path) -> None:
     crash = crash_of(tmp_path / "net.py", HEAD + LOOKALIKES[name].lstrip("\n"))
     assert judge(crash) == []
+
+
+@pytest.mark.parametrize("name", LOOKALIKES)
+def test_nothing_is_said_where_python_does_not_tell_the_expression(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(crashes, "failing_expression", lambda *_: "")
+    assert judge(crash_of(tmp_path / "net.py", HEAD + LOOKALIKES[name].lstrip("\n"))) == []
 
 
 def test_a_shape_error_under_autocast_is_not_called_a_dtype_error(tmp_path: Path) -> None:

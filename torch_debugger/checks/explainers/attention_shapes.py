@@ -10,7 +10,8 @@ from torch_debugger.checks.explainers.blame import (
     shape_text,
     target_place,
 )
-from torch_debugger.checks.explainers.constructors import add_keyword
+from torch_debugger.checks.explainers.calls import calls_of
+from torch_debugger.checks.explainers.constructors import add_keyword, constructor_place
 from torch_debugger.checks.explainers.features_last import features_in_the_middle
 from torch_debugger.checks.explainers.sequence_shapes import other_element_size
 from torch_debugger.checks.explainers.settings import Setting
@@ -19,16 +20,24 @@ from torch_debugger.records import CrashFact, LayerFact
 
 _WHY = "Attention splits the last dimension of its query, embed_dim, over the heads"
 _ORDER_WHY = "Attention takes [length, batch, features], or [batch, length, features] with batch_first=True"
-_MASK_KEYWORDS = ("attn_mask", "mask", "src_mask", "tgt_mask", "memory_mask")
+_MASK_KEYWORDS = {"attn_mask": 0, "mask": 0, "src_mask": 0, "tgt_mask": 1}  # and the argument it is for
+_NOWHERE = 99  # no position: by keyword only
 
 Shapes = dict[str, tuple[int, ...]]
 
 
 def explain_attention(crash: CrashFact) -> Blame | None:
     layer = crash.layer
-    if layer is None or layer.kind != "MultiheadAttention" or not layer.inputs:
+    if layer is None or layer.kind not in ("MultiheadAttention", "Transformer") or not layer.inputs:
         return None
     shapes = {tensor.name: tensor.shape for tensor in layer.inputs}
+    if layer.kind == "Transformer":
+        source, target = shapes.get("src", ()), shapes.get("tgt", ())
+        return (
+            _other_batch(layer, source, target, ("source", "target"))
+            if len(source) == len(target) == 3
+            else None
+        )
     query, key = shapes.get("query", ()), shapes.get("key", ())
     if not query or not key:
         return None
@@ -47,33 +56,38 @@ def explain_attention(crash: CrashFact) -> Blame | None:
 
 def _other_key(layer: LayerFact, shapes: Shapes) -> Blame:
     key, value = shapes["key"], shapes.get("value", shapes["key"])
-    change = add_keyword(layer, f"kdim={key[-1]}, vdim={value[-1]}")
+    own = bool(calls_of(constructor_place(layer).code or "", layer.kind))  # a decoder layer hands no kdim on
+    change = add_keyword(layer, f"kdim={key[-1]}, vdim={value[-1]}") if own else None
     return Blame(
         message=f"{layer_name(layer)} got keys of {key[-1]} features but takes {layer.settings['kdim']}.",
         why="Keys and values have the query's embed_dim unless kdim and vdim say otherwise; "
         f"the key has shape {shape_text(key)}.",
-        fix=f"Say what comes in: {change.text}.",
-        where=change.where,
+        fix=f"Say what comes in: {change.text}."
+        if change
+        else f"Bring it to {layer.settings['kdim']} features before the call at {place_text(layer.call)}.",
+        where=change.where if change else layer.call,
         evidence=_evidence(layer, shapes, int(layer.settings["kdim"])),
         confidence=0.97,
-        edit=change.edit,
+        edit=change.edit if change else None,
     )
 
 
-def _other_batch(layer: LayerFact, query: tuple[int, ...], key: tuple[int, ...]) -> Blame | None:
+def _other_batch(
+    layer: LayerFact, query: tuple[int, ...], key: tuple[int, ...], names: tuple[str, str] = ("query", "key")
+) -> Blame | None:
     batch = 0 if layer.settings["batch_first"] else 1
     if query[batch] == key[batch]:
         return None
     change = add_keyword(layer, "batch_first=True") if batch and query[0] == key[0] else None
     return Blame(
-        message=f"{layer_name(layer)} got a query {shape_text(query)} and a key {shape_text(key)}: it takes "
-        f"dimension {batch} for the batch, and there {query[batch]} meets {key[batch]}.",
+        message=f"{layer_name(layer)} got a {names[0]} {shape_text(query)} and a {names[1]} {shape_text(key)}: "
+        f"it takes dimension {batch} for the batch, and there {query[batch]} meets {key[batch]}.",
         why=f"{_ORDER_WHY}.",
         fix=f"Dimension 0 is equal, so say that the batch comes first: {change.text}."
         if change
-        else f"Give it query and key of one batch at {place_text(layer.call)}.",
+        else f"Give it {names[0]} and {names[1]} of one batch at {place_text(layer.call)}.",
         where=change.where if change else layer.call,
-        evidence=_evidence(layer, {"query": query, "key": key}, query[batch]),
+        evidence=_evidence(layer, {names[0]: query, names[1]: key}, query[batch]),
         confidence=0.95,
         edit=change.edit if change else None,
     )
@@ -129,12 +143,12 @@ def _attention_mask(crash: CrashFact, layer: LayerFact, shapes: Shapes) -> Blame
 def _cut(crash: CrashFact, layer: LayerFact, place: int) -> Change:
     """mask[:x.size(1), :x.size(1)], under whatever keyword the user's call gives the mask."""
     statement, names = statement_at(crash, layer.call), list(reversed((layer.path or "").split(".")))
-    given = statement.argument(names, 0, "query")
-    size = f"{given.text}.size({place})" if given is not None else "length"
-    for keyword in _MASK_KEYWORDS:
-        if statement.argument(names, 99, keyword) is not None:
-            return statement.change(names, f"{{}}[:{size}, :{size}]", 99, keyword)
-    return Change(f"`mask[:{size}, :{size}]` at {place_text(layer.call)}", None, layer.call)
+    for keyword, position in _MASK_KEYWORDS.items():
+        given = statement.argument(names, position)
+        if given is not None and statement.argument(names, _NOWHERE, keyword) is not None:
+            size = f"{given.text}.size({place})"
+            return statement.change(names, f"{{}}[:{size}, :{size}]", _NOWHERE, keyword)
+    return Change(f"`mask[:length, :length]` at {place_text(layer.call)}", None, layer.call)
 
 
 def _evidence(layer: LayerFact, shapes: Shapes, expected: float | str) -> dict[str, float | str]:

@@ -130,11 +130,9 @@ def rewritten(place: Place, before: str, after: str) -> Edit | None:
 def with_operand(expression: str, operand: str, changed: str) -> str:
     """The expression with its last operand of this text in another form."""
     tree = parse_expression(expression)
-    found = [
-        (node.col_offset, node.end_col_offset)
-        for node in (ast.walk(tree) if tree is not None and expression.isascii() else ())
-        if isinstance(node, ast.expr) and expression[node.col_offset : node.end_col_offset] == operand
-    ]
+    nodes = ast.walk(tree) if tree is not None and expression.isascii() else ()
+    spans = [_span(expression, node) for node in nodes if isinstance(node, ast.expr)]
+    found = [(start, end) for start, end in spans if expression[start:end] == operand]
     if not found:
         return expression
     start, end = max(found)

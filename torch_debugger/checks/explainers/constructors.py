@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from torch_debugger.checks.explainers.blame import layer_name, place_text, target_place
 from torch_debugger.checks.explainers.calls import calls_of, one_line, rewritten, with_argument
 from torch_debugger.checks.explainers.statements import Change
@@ -15,8 +13,8 @@ ATTENTION_OWNERS = ("TransformerEncoderLayer", "TransformerDecoderLayer", "Trans
 
 def constructor_place(layer: LayerFact) -> Place:
     """The constructor's line, with the code of all the lines it takes."""
-    built = layer.construction
-    return replace(layer.place, code=built.code) if built and built.code else layer.place
+    built = layer.constructions[:1]
+    return built[0].place if built and built[0].place.line == layer.place.line else layer.place
 
 
 def add_keyword(layer: LayerFact, written: str) -> Change:

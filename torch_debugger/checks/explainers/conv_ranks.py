@@ -41,6 +41,8 @@ def _repair(crash: CrashFact, layer: LayerFact, spatial: int) -> tuple[Change | 
     if len(shape) == 2 and spatial > 1 and shape[1] == channels:
         added = ", ".join(["None"] * spatial)
         return change_input(crash, layer, f"{{}}[:, :, {added}]"), "Give each value a place of its own"
+    if len(shape) == spatial + 3 and shape[2] == channels:
+        return change_input(crash, layer, "{}.flatten(0, 1)"), "Merge the first two dimensions into one batch"
     if not straight_from_data(crash, layer) or channels != 1 or len(shape) != spatial:
         return None, ""
     side = math.isqrt(shape[-1])

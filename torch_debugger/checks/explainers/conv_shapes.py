@@ -61,16 +61,21 @@ def _channels_at(crash: CrashFact, layer: LayerFact, spatial: int) -> int | None
 
 def _other_channels(crash: CrashFact, layer: LayerFact, shape: tuple[int, ...], got: int) -> Blame:
     setting = Setting(layer, "in_channels", 0, got)
-    grouped = int(layer.settings.get("groups", 1)) > 1
+    groups = int(layer.settings.get("groups", 1))
+    maybe_last = shape[-1] == setting.built_for and straight_from_data(crash, layer)
+    reason = f" and groups that divide {got}" if groups > 1 else ""
+    if maybe_last:
+        order = ", ".join(map(str, [0, len(shape) - 1, *range(1, len(shape) - 1)]))
+        reason += f"; or, if its channels are in the last dimension, give it `x.permute({order})`"
     return Blame(
         message=f"{layer_name(layer)} got {got} channel{'s' * (got != 1)} but was built for {setting.built_for}"
         f"{setting.built_text()}.",
         why=f"{CONV_WHY}; the input has shape {shape_text(shape)}.",
-        fix=setting.fix(origin_text(crash, setting, " channels")),
+        fix=setting.fix(reason if maybe_last else reason + origin_text(crash, setting, " channels")),
         where=setting.where,
         evidence=layer_evidence(layer, input=shape_text(shape), got=got, expected=setting.built_for),
         confidence=0.97,
-        edit=None if grouped else setting.edit(),
+        edit=None if groups > 1 or maybe_last else setting.edit(),
     )
 
 

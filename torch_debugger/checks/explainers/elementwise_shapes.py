@@ -7,13 +7,13 @@ import math
 import re
 
 from torch_debugger.checks.explainers.blame import Blame, place_text, shape_text, tensor_evidence
-from torch_debugger.checks.explainers.calls import rewritten, with_operand
 from torch_debugger.checks.explainers.expressions import Line, called, explain_nodes, two_tensors
 from torch_debugger.checks.explainers.inference import broadcast, clash
-from torch_debugger.checks.explainers.statements import statement_at
-from torch_debugger.records import CrashFact, LocalTensor
+from torch_debugger.checks.explainers.operands import change_operand
+from torch_debugger.records import CrashFact, Edit, LocalTensor
 
 _OPERATORS = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.FloorDiv, ast.Mod, ast.Pow)
+_COMPARISONS = (ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE)
 _FUNCTIONS = (
     "add", "sub", "mul", "div", "maximum", "minimum", "add_", "sub_", "mul_", "div_", "masked_fill",
     "masked_fill_",
@@ -29,7 +29,7 @@ def explain_elementwise(crash: CrashFact) -> Blame | None:
 def _operands(node: ast.expr) -> list[ast.expr]:
     if isinstance(node, ast.BinOp) and isinstance(node.op, _OPERATORS):
         return [node.left, node.right]
-    if isinstance(node, ast.Compare) and len(node.comparators) == 1:
+    if isinstance(node, ast.Compare) and len(node.comparators) == 1 and isinstance(node.ops[0], _COMPARISONS):
         return [node.left, *node.comparators]
     name, operands = called(node)
     return operands[:2] if name in _FUNCTIONS else []
@@ -42,7 +42,7 @@ def _judge(crash: CrashFact, line: Line, node: ast.expr) -> Blame | None:
         return None
     left, right = tensors
     expression = line.source(node)
-    fix, changed = _repair(expression, left, right)
+    fix, edit = _repair(crash, line, node, left, right)
     return Blame(
         message=f"`{expression}` at {place_text(crash.place)} combines {shape_text(left.shape)} with "
         f"{shape_text(right.shape)}: counted from the right, {sizes[0]} meets {sizes[1]}, and neither is 1.",
@@ -51,20 +51,20 @@ def _judge(crash: CrashFact, line: Line, node: ast.expr) -> Blame | None:
         where=crash.place,
         evidence=tensor_evidence(crash, left, right),
         confidence=0.95,
-        edit=rewritten(statement_at(crash, crash.place).whole, expression, changed) if changed else None,
+        edit=edit,
     )
 
 
-def _repair(expression: str, left: LocalTensor, right: LocalTensor) -> tuple[str, str | None]:
+def _repair(
+    crash: CrashFact, line: Line, node: ast.expr, left: LocalTensor, right: LocalTensor
+) -> tuple[str, Edit | None]:
     """The one form of an operand that fits, where there is just one."""
     for odd, other in ((right, left), (left, right)):
-        forms = _forms(odd, other)
+        forms = _forms(odd.shape, other.shape)
         if len(forms) == 1:
-            changed = with_operand(expression, odd.name, f"{odd.name}.{forms[0]}")
-            return (
-                f"Bring `{odd.name}` to a form that fits: write `{changed}` instead of `{expression}`.",
-                changed,
-            )
+            changed, edit = change_operand(crash, line, node, odd.name, f"{odd.name}{forms[0]}")
+            told = f"write `{changed}` instead of `{line.source(node)}`"
+            return f"Bring `{odd.name}` to a form that fits: {told}.", edit
     for own, other in ((right, left), (left, right)):
         if own.name.startswith("self.") and len(own.shape) == len(other.shape):
             place = next(
@@ -79,15 +79,17 @@ def _clashes(first: int, second: int) -> bool:
     return first != second and 1 not in (first, second)
 
 
-def _forms(odd: LocalTensor, other: LocalTensor) -> list[str]:
-    """unsqueeze(1) for one value a row, flatten() for the same elements in another form."""
-    if len(other.shape) == 1 and len(odd.shape) > 1 and math.prod(odd.shape) == other.shape[0]:
-        return ["flatten()"]
-    if not odd.shape or len(odd.shape) >= len(other.shape):
+def _forms(odd: tuple[int, ...], other: tuple[int, ...]) -> list[str]:
+    """.flatten() for the same elements in another form, .unsqueeze(1) for one value a row, and so on."""
+    if len(other) == 1 and len(odd) > 1 and math.prod(odd) == other[0]:
+        return [".flatten()"]
+    if not odd or len(odd) >= len(other):
         return []
-    widened = [(*odd.shape[:place], 1, *odd.shape[place:]) for place in range(len(odd.shape) + 1)]
-    fitting = [place for place, shape in enumerate(widened) if broadcast(shape, other.shape) == other.shape]
-    return [f"unsqueeze({place})" for place in fitting]
+    if len(odd) > 1 and len(other) > len(odd) + 1 and odd == other[: len(odd)]:
+        return [f"[{', '.join([':'] * len(odd) + ['None'] * (len(other) - len(odd)))}]"]
+    widened = [(*odd[:place], 1, *odd[place:]) for place in range(len(odd) + 1)]
+    fitting = [place for place, shape in enumerate(widened) if broadcast(shape, other) == other]
+    return [f".unsqueeze({place})" for place in fitting]
 
 
 def _half_known(crash: CrashFact, line: Line, node: ast.expr) -> Blame | None:

@@ -43,5 +43,17 @@ def change_input(
     crash: CrashFact, layer: LayerFact, pattern: str, position: int = 0, keyword: str = "", after: str = ""
 ) -> Change:
     """Write `pattern` around an argument of the layer's call, and `after` behind it."""
+    if not _is_given(crash, layer, position):
+        behind = f" and write `{after}` behind it" if after else ""
+        return Change(f"give it `{pattern.format('x')}`{behind}", None, layer.call)
     names = list(reversed((layer.path or "").split(".")))  # where a container makes the call: its owner's
     return statement_at(crash, layer.call).change(names, pattern, position, keyword, after)
+
+
+def _is_given(crash: CrashFact, layer: LayerFact, position: int) -> bool:
+    """Whether the user's line gives the layer its input itself, or a container that hands it on as it is."""
+    for frame, inner in zip(crash.frames, crash.frames[1:], strict=False):
+        if frame.user and (frame.file, frame.line) == (layer.call.file, layer.call.line) and not inner.user:
+            given = [tensor.shape for tensor in inner.tensors if tensor.name == "args[0]"]
+            return inner.module == layer.path or (position == 0 and given == [layer.inputs[0].shape])
+    return False

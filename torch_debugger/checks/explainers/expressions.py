@@ -38,10 +38,14 @@ class Line:
         failing = _as_operator(self.failing)
         return [node for node in self.all_nodes() if ast.unparse(node) == failing or not failing]
 
+    def written(self, node: ast.expr) -> str:
+        """The expression as written, over several lines if it is."""
+        return ast.get_source_segment(self.text, node) or ast.unparse(node)
+
     def source(self, node: ast.expr) -> str:
         """The expression as written; one that spans several lines is put on one."""
-        text = ast.get_source_segment(self.text, node)
-        return text if text is not None and "\n" not in text else ast.unparse(node)
+        text = self.written(node)
+        return text if "\n" not in text else ast.unparse(node)
 
     def tensor(self, node: ast.expr) -> LocalTensor | None:
         """What is known of an expression's tensor: a name, an entry, or something made of known ones."""
@@ -51,7 +55,10 @@ class Line:
         elif held is None and isinstance(node, ast.Call):
             held = self._called(node)
         elif held is None and isinstance(node, ast.BinOp) and isinstance(node.op, _ARITHMETIC):
-            held = self._combined(node)
+            held = self._combined(node.left, node.right)
+        elif held is None and isinstance(node, ast.Compare) and len(node.comparators) == 1:
+            compared = self._combined(node.left, node.comparators[0])
+            held = dataclasses.replace(compared, dtype="bool") if compared is not None else None
         return dataclasses.replace(held, name=self.source(node)) if held is not None else None
 
     def entries(self, name: str) -> list[LocalTensor]:
@@ -64,8 +71,8 @@ class Line:
         numbers = [number(operand) for operand in operands[1:]]
         if name in _CASTS and len(operands) == 1 and (held := self.tensor(operands[0])) is not None:
             return dataclasses.replace(held, dtype=_CASTS[name])
-        if operands and same_shape(name):
-            return _floating(self.tensor(operands[0]))
+        if operands and same_shape(name) and (held := self.tensor(operands[0])) is not None:
+            return _floating(held)
         if operands and None not in numbers and not node.keywords:
             changed = self._changed(operands[0], name, [value for value in numbers if value is not None])
             if changed is not None:
@@ -77,10 +84,10 @@ class Line:
         shape = method_shape(held.shape, method, numbers) if held is not None else None
         return dataclasses.replace(held, shape=shape) if held is not None and shape is not None else None
 
-    def _combined(self, node: ast.BinOp) -> LocalTensor | None:
-        left, right = self.tensor(node.left), self.tensor(node.right)
+    def _combined(self, first: ast.expr, second: ast.expr) -> LocalTensor | None:
+        left, right = self.tensor(first), self.tensor(second)
         if left is None or right is None:
-            return _floating(left or right) if _is_number(node.left) or _is_number(node.right) else None
+            return _floating(left or right) if _is_number(first) or _is_number(second) else None
         shape, dtype = broadcast(left.shape, right.shape), left.dtype if left.dtype == right.dtype else ""
         return _floating(dataclasses.replace(left, shape=shape, dtype=dtype)) if shape is not None else None
 

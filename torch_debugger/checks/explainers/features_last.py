@@ -20,7 +20,7 @@ def came_features_last(crash: CrashFact, shape: tuple[int, ...]) -> bool:
 def features_in_the_middle(crash: CrashFact, layer: LayerFact, wanted: int, why: str) -> Blame | None:
     """A layer that reads the last dimension of [batch, features, length], as convolutions give it."""
     shape = layer.inputs[0].shape
-    if len(shape) != 3 or shape[1] != wanted or shape[2] == wanted:
+    if len(shape) != 3 or shape[1] != wanted or shape[2] == wanted or came_features_last(crash, shape):
         return None
     change = change_input(crash, layer, "{}.transpose(1, 2)")
     return Blame(
@@ -38,7 +38,8 @@ def features_in_the_middle(crash: CrashFact, layer: LayerFact, wanted: int, why:
 def features_at_the_end(crash: CrashFact, layer: LayerFact, wanted: int, why: str) -> Blame | None:
     """A layer that reads dimension 1, given [batch, length, features]: turned for it, and turned back."""
     shape = layer.inputs[0].shape
-    if len(shape) != 3 or shape[2] != wanted or shape[1] == wanted:
+    convolved = any("Conv" in step.kind and shape in step.made for step in crash.flow)
+    if len(shape) != 3 or shape[2] != wanted or shape[1] == wanted or convolved:
         return None
     change = change_input(crash, layer, "{}.transpose(1, 2)", after=".transpose(1, 2)")
     return Blame(

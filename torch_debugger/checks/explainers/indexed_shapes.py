@@ -6,8 +6,9 @@ import ast
 import re
 
 from torch_debugger.checks.explainers.blame import Blame, place_text, shape_text, tensor_evidence, user_frame
-from torch_debugger.checks.explainers.calls import parse_statement, rewritten, with_operand
+from torch_debugger.checks.explainers.calls import parse_statement, rewritten
 from torch_debugger.checks.explainers.expressions import Line, called, explain_nodes
+from torch_debugger.checks.explainers.operands import change_operand
 from torch_debugger.checks.explainers.statements import statement_at
 from torch_debugger.records import CrashFact, LocalTensor
 
@@ -26,11 +27,12 @@ def _gather(crash: CrashFact, line: Line, node: ast.expr) -> Blame | None:
     held, index = (
         (line.tensor(operands[place]) for place in (0, 2)) if _is_gather(name, operands) else (None, None)
     )
-    if held is None or index is None or len(held.shape) == len(index.shape):
+    if held is None or index is None or len(held.shape) == len(index.shape) or not (held.shape and index.shape):
         return None
-    expression, fix, changed = line.source(node), f"Give `{index.name}` {len(held.shape)} dimensions.", None
+    expression, fix, edit = line.source(node), f"Give `{index.name}` {len(held.shape)} dimensions.", None
     if len(index.shape) + 1 == len(held.shape):
-        changed = with_operand(expression, index.name, f"{index.name}.unsqueeze({ast.unparse(operands[1])})")
+        added = f"{index.name}.unsqueeze({ast.unparse(operands[1])})"
+        changed, edit = change_operand(crash, line, node, index.name, added)
         fix = f"Add the dimension: write `{changed}`; squeeze the result where one value a row is needed."
     return Blame(
         message=f"`{expression}` at {place_text(crash.place)} picks from {shape_text(held.shape)} "
@@ -40,7 +42,7 @@ def _gather(crash: CrashFact, line: Line, node: ast.expr) -> Blame | None:
         where=crash.place,
         evidence=tensor_evidence(crash, held, index),
         confidence=0.96,
-        edit=rewritten(statement_at(crash, crash.place).whole, expression, changed) if changed else None,
+        edit=edit,
     )
 
 

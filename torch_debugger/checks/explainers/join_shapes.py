@@ -5,9 +5,8 @@ from __future__ import annotations
 import ast
 
 from torch_debugger.checks.explainers.blame import Blame, place_text, shape_text, tensor_evidence
-from torch_debugger.checks.explainers.calls import rewritten, with_operand
 from torch_debugger.checks.explainers.expressions import Line, explain_nodes, number
-from torch_debugger.checks.explainers.statements import statement_at
+from torch_debugger.checks.explainers.operands import change_operand
 from torch_debugger.records import CrashFact, LocalTensor
 
 _FUNCTIONS = ("cat", "concat", "concatenate", "stack")
@@ -31,7 +30,8 @@ def joined_tensors(line: Line, node: ast.expr) -> tuple[list[LocalTensor], int]:
     if not isinstance(listed, ast.List | ast.Tuple):
         return line.entries(ast.unparse(listed)), dimension
     found = [line.tensor(item) for item in listed.elts]
-    return [tensor for tensor in found if tensor is not None], dimension
+    empty = (0,)  # which cat joins with anything
+    return [tensor for tensor in found if tensor is not None and tensor.shape != empty], dimension
 
 
 def _dimension(node: ast.Call) -> int | None:
@@ -47,7 +47,7 @@ def _judge(crash: CrashFact, line: Line, node: ast.expr) -> Blame | None:
         return None
     first, expression = tensors[0], line.source(node)
     fix, operand, changed = _repair(function, first, odd, dimension)
-    whole = with_operand(expression, operand, changed) if changed else expression
+    whole, edit = change_operand(crash, line, node, operand, changed) if changed else (expression, None)
     return Blame(
         message=f"`{expression}` at {place_text(crash.place)} joins `{first.name}` {shape_text(first.shape)} "
         f"and `{odd.name}` {shape_text(odd.shape)}: {_rule(function, first.shape, odd.shape, dimension)}.",
@@ -56,7 +56,7 @@ def _judge(crash: CrashFact, line: Line, node: ast.expr) -> Blame | None:
         where=crash.place,
         evidence=tensor_evidence(crash, first, odd),
         confidence=0.95,
-        edit=rewritten(statement_at(crash, crash.place).whole, expression, whole),
+        edit=edit,
     )
 
 

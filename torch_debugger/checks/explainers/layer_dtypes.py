@@ -6,16 +6,19 @@ from dataclasses import replace
 
 from torch_debugger.checks.explainers.blame import Blame, layer_evidence, layer_name, place_text
 from torch_debugger.checks.explainers.calls import calls_of, rewritten
-from torch_debugger.checks.explainers.casts import cast_to, is_floating, numpy_hint
+from torch_debugger.checks.explainers.casts import cast_to, is_floating, is_whole, numpy_hint
 from torch_debugger.checks.explainers.entries import Entry, change_input, model_entry
 from torch_debugger.checks.explainers.statements import Change
 from torch_debugger.records import CrashFact, LayerFact, LocalTensor
 
+_NOWHERE = 99  # no position: by keyword only
 _WHY = "A layer computes in the dtype of its weights and does not convert its input by itself"
 
 
 def explain_layer_dtypes(crash: CrashFact) -> Blame | None:
     layer = crash.layer
+    if layer is not None and crash.kind == "AssertionError":
+        return _mask(crash, layer)
     # Under autocast a half input next to float32 weights is right: the error itself must speak of types.
     if layer is None or "type" not in crash.message or crash.kind not in ("RuntimeError", "ValueError"):
         return None
@@ -80,6 +83,24 @@ def _odd_layer(layer: LayerFact, odd: LocalTensor, weights: str) -> Blame:
         evidence=layer_evidence(layer, weights=weights, input=odd.dtype),
         confidence=0.9,
         edit=edit,
+    )
+
+
+def _mask(crash: CrashFact, layer: LayerFact) -> Blame | None:
+    """A mask of whole numbers, which attention does not take."""
+    masks = [tensor for tensor in layer.inputs if tensor.name.endswith("mask") and is_whole(tensor.dtype)]
+    if layer.kind != "MultiheadAttention" or not masks or "types of" not in crash.message:
+        return None
+    name, dtype = masks[0].name, masks[0].dtype
+    change = change_input(crash, layer, "{}.bool()", _NOWHERE, name)
+    return Blame(
+        message=f"{layer_name(layer)} got a {name} of {dtype} at {place_text(layer.call)}; it wants bool.",
+        why="In a mask of bool, true says where not to look; a mask of numbers is added to the scores.",
+        fix=f"Convert the mask: {change.text}.",
+        where=layer.call,
+        evidence=layer_evidence(layer, input=dtype, expected="bool"),
+        confidence=0.95,
+        edit=change.edit,
     )
 
 

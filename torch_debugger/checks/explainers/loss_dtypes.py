@@ -47,7 +47,7 @@ def _swapped(crash: CrashFact, call: LossCall) -> Blame | None:
 
 def _class_weights(crash: CrashFact, call: LossCall) -> Blame | None:
     weight = call.weight
-    if weight is None or weight.dtype == call.input.dtype:
+    if weight is None or weight.dtype == call.input.dtype or "type" not in crash.message:
         return None
     return Blame(
         message=f"{call.text(crash)} got {weight.dtype} class weights for {call.input.dtype} scores; the two "
@@ -63,10 +63,26 @@ def _class_weights(crash: CrashFact, call: LossCall) -> Blame | None:
 def _class_numbers(crash: CrashFact, call: LossCall) -> Blame | None:
     scores, target = call.input.shape, call.target
     fits = target.shape == (scores[:1] + scores[2:] if len(scores) > 1 else ())
-    if not fits or (len(scores) > 1 and scores[1] == 1) or target.dtype in ("int64", "uint8"):
+    if fits and len(scores) == 2 and scores[1] == 1 and is_floating(target.dtype):
+        return _one_score(crash, call)
+    if not fits or target.dtype in ("int64", "uint8"):
         return None
     what = f"got {target.dtype} targets {shape_text(target.shape)}; class numbers must be int64"
     return _blame(crash, call, what, "Targets in this form are class numbers, which index the scores.", "int64")
+
+
+def _one_score(crash: CrashFact, call: LossCall) -> Blame:
+    """Floating targets and one score a sample: what the binary losses take."""
+    return Blame(
+        message=f"{call.text(crash)} got scores {shape_text(call.input.shape)}, one for each sample, and "
+        f"{call.target.dtype} targets {shape_text(call.target.shape)}.",
+        why="Cross-entropy picks one of several classes by an int64 number; one score leaves none to pick.",
+        fix="For two classes use nn.BCEWithLogitsLoss, with the scores squeezed to the targets' shape, "
+        "`.squeeze(1)`; or build the last layer for one score a class and convert the targets with `.long()`.",
+        where=crash.place,
+        evidence=_evidence(crash, call),
+        confidence=0.92,
+    )
 
 
 def _one_hot(crash: CrashFact, call: LossCall) -> Blame | None:

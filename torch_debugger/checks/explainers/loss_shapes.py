@@ -6,6 +6,7 @@ import math
 
 from torch_debugger.checks.explainers.blame import Blame, line_text, shape_text
 from torch_debugger.checks.explainers.casts import cast_to
+from torch_debugger.checks.explainers.inference import clash
 from torch_debugger.checks.explainers.losses import CLASS_LOSSES, STRICT, LossCall, loss_call, swapped
 from torch_debugger.records import CrashFact, Edit
 
@@ -78,10 +79,14 @@ def _other_batch(crash: CrashFact, call: LossCall, got: str) -> Blame:
     if len(scores) == 3 and target == (scores[0] * scores[1],):
         change, edit = call.change(crash, 0, "{}.flatten(0, 1)")
         fix = f"Merge the first two dimensions of the scores as well: {change}."
+    elif target == () and scores[0] == 1:
+        change, edit = call.change(crash, 1, "{}.unsqueeze(0)")
+        fix = f"Make the target a batch of one as well: {change}."
     elif len(target) == 2 and len(scores) == 2 and scores[0] == target[0] * target[1]:
         change, edit = call.change(crash, 1, "{}.flatten()")
         fix = f"Flatten the targets as well: {change}."
-    message = f"{got}: {scores[0]} rows of scores cannot be compared with {rows} targets."
+    counted = f"{scores[0]} row{'s' * (scores[0] != 1)} of scores cannot be compared with {rows} targets"
+    message = f"{got}: {counted}." if target else f"{got}, a single number for a batch of {scores[0]}."
     return _blame(crash, call, message, _CLASS_WHY, fix, edit)
 
 
@@ -100,7 +105,7 @@ def _rows_made(crash: CrashFact, got: int, wanted: int) -> str | None:
 
 def _equal_loss(crash: CrashFact, call: LossCall) -> Blame | None:
     given, target = call.input.shape, call.target.shape
-    if given == target:
+    if given == target or (call.function not in STRICT and clash(given, target) is None):
         return None
     got = f"{call.text(crash)} got an input {shape_text(given)} and a target {shape_text(target)}"
     fix, edit = (

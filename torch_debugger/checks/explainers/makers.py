@@ -1,34 +1,53 @@
-"""Sizes that reach a constructor through the user's own function or class: double_conv(16, 8)."""
+"""Sizes that reach a constructor through the user's own functions and classes: double_conv(16, 8)."""
 
 from __future__ import annotations
 
 import ast
 import functools
+from collections.abc import Sequence
 
-from torch_debugger.checks.explainers.calls import Argument, argument_of, calls_of, number_of
-from torch_debugger.records import LayerFact, Place
+from torch_debugger.checks.explainers.calls import Argument, argument_of, calls_of, number_of, one_line
+from torch_debugger.records import Construction, LayerFact, Place
+
+_LOOPS = (ast.For, ast.While, ast.ListComp, ast.GeneratorExp, ast.DictComp)
 
 
 def handed_in(layer: LayerFact, name: str, value: int) -> tuple[Argument, Place] | None:
     """The argument that gives `name` its value where the user's function is called, and that line.
 
-    Only for a name that serves nothing else in the function: changing it must change this layer alone.
+    Only through names that serve nothing else on the way: the change must reach this layer alone.
     """
-    built = layer.construction
-    if built is None or uses_of(layer, name) != 1:
+    return _handed(layer.constructions, name, value)
+
+
+def _handed(chain: Sequence[Construction], name: str, value: int) -> tuple[Argument, Place] | None:
+    names = _parameters(chain[0].scope) if chain else []
+    if name not in names or _uses(chain[0].scope, name) != 1:
         return None
-    names = _parameters(built.scope)
-    for owner in built.owners if name in names else ():
-        calls = calls_of(owner.code or "", built.maker)
+    for index, outer in enumerate(chain[1:], 1):
+        calls = calls_of(outer.place.code or "", chain[0].maker)
         argument = argument_of(calls[0], names.index(name), name) if len(calls) == 1 else None
-        if argument is not None and number_of(argument.text) == value:
-            return argument, owner
+        if argument is not None:
+            found = number_of(argument.text) == value
+            return (argument, outer.place) if found else _handed(chain[index:], argument.text, value)
     return None
 
 
 def uses_of(layer: LayerFact, name: str) -> int:
     """How often the function that builds the layer reads a name; 0 where that is not known."""
-    function = _function(layer.construction.scope) if layer.construction else None
+    return _uses(layer.constructions[0].scope, name) if layer.constructions else 0
+
+
+def is_repeated(layer: LayerFact, call: str) -> bool:
+    """Whether the call stands in a loop or a comprehension: a change of it would reach other layers too."""
+    function = _function(layer.constructions[0].scope) if layer.constructions else None
+    loops = [node for node in ast.walk(function) if isinstance(node, _LOOPS)] if function else []
+    inside = [part for loop in loops for part in ast.walk(loop) if isinstance(part, ast.Call)]
+    return any(ast.unparse(part) == one_line(call) for part in inside)
+
+
+def _uses(scope: str, name: str) -> int:
+    function = _function(scope)
     names = [node for node in ast.walk(function) if isinstance(node, ast.Name)] if function else []
     return sum(node.id == name and isinstance(node.ctx, ast.Load) for node in names)
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import ast
 
 from torch_debugger.checks.explainers.blame import Blame, line_text, place_text
-from torch_debugger.checks.explainers.calls import rewritten, with_operand
+from torch_debugger.checks.explainers.calls import parse_expression
 from torch_debugger.checks.explainers.casts import cast_to, is_floating, numpy_hint
 from torch_debugger.checks.explainers.expressions import Line, called, explain_nodes, two_tensors
+from torch_debugger.checks.explainers.operands import change_operand
 from torch_debugger.checks.explainers.product_shapes import product_of
-from torch_debugger.checks.explainers.statements import statement_at
 from torch_debugger.records import CrashFact, LocalTensor
 
 _INDEX, _MASK, _FLOATING = "whole numbers as indices", "a mask of dtype bool", "floating-point numbers"
@@ -30,7 +30,7 @@ def explain_operand_dtypes(crash: CrashFact) -> Blame | None:
         lambda line, node: (
             _product(crash, line, node) or _strict(crash, line, node) or _index(crash, line, node)
         ),
-        kinds=("RuntimeError", "IndexError"),
+        kinds=("RuntimeError", "IndexError", "NotImplementedError"),
     ) or explain_nodes(
         crash, lambda line, node: _inverted(crash, line, node), kinds=("RuntimeError", "TypeError")
     )
@@ -44,7 +44,7 @@ def _product(crash: CrashFact, line: Line, node: ast.expr) -> Blame | None:
     odd, other = tensors if tensors[1].dtype == "float32" else tensors[::-1]
     message = f"multiplies {tensors[0].dtype} by {tensors[1].dtype}: `{odd.name}` is {odd.dtype}"
     why = f"A matrix product needs one dtype on both sides{numpy_hint(odd.dtype)}."
-    return _blame(crash, line.source(node), odd, other.dtype, message, why)
+    return _blame(crash, line, node, odd, other.dtype, message, why)
 
 
 def _strict(crash: CrashFact, line: Line, node: ast.expr) -> Blame | None:
@@ -55,7 +55,7 @@ def _strict(crash: CrashFact, line: Line, node: ast.expr) -> Blame | None:
     if tensor is None or not tensor.dtype or converts or _accepts(wanted, tensor.dtype):
         return None
     message = f"wants {wanted}, but `{tensor.name}` is {tensor.dtype}"
-    return _blame(crash, line.source(node), tensor, _WANTED[wanted], message, f"{name} takes {wanted} here.")
+    return _blame(crash, line, node, tensor, _WANTED[wanted], message, f"{name} takes {wanted} here.")
 
 
 def _accepts(wanted: str, dtype: str) -> bool:
@@ -70,9 +70,12 @@ def _index(crash: CrashFact, line: Line, node: ast.expr) -> Blame | None:
     tensor = line.tensor(node.slice)
     if tensor is None or not is_floating(tensor.dtype):
         return None
-    message = f"wants {_INDEX}, but `{tensor.name}` is {tensor.dtype}"
+    held = line.tensor(node.value)
+    covers = held is not None and len(tensor.shape) > 1 and tensor.shape == held.shape[: len(tensor.shape)]
+    wanted = _MASK if covers or "mask" in tensor.name else _INDEX
+    message = f"wants {wanted}, but `{tensor.name}` is {tensor.dtype}"
     why = "A tensor inside square brackets picks elements by their numbers (int64) or by a mask (bool)."
-    return _blame(crash, line.source(node), tensor, "int64", message, why)
+    return _blame(crash, line, node, tensor, _WANTED[wanted], message, why)
 
 
 def _inverted(crash: CrashFact, line: Line, node: ast.expr) -> Blame | None:
@@ -83,20 +86,30 @@ def _inverted(crash: CrashFact, line: Line, node: ast.expr) -> Blame | None:
         return None
     message = f"inverts `{tensor.name}`, which is {tensor.dtype}; `~` wants {_MASK}"
     return _blame(
-        crash, line.source(node), tensor, "bool", message, "`~` turns true into false, so it takes booleans."
+        crash, line, node, tensor, "bool", message, "`~` turns true into false, so it takes booleans."
     )
 
 
-def _blame(crash: CrashFact, expression: str, odd: LocalTensor, wanted: str, message: str, why: str) -> Blame:
-    changed = f"{odd.name}{cast_to(wanted)}"
+def _blame(
+    crash: CrashFact, line: Line, node: ast.expr, odd: LocalTensor, wanted: str, message: str, why: str
+) -> Blame:
+    operand, form = _converted(line.source(node), odd.name, cast_to(wanted))
+    edit = change_operand(crash, line, node, operand, form)[1]
     return Blame(
-        message=f"`{expression}` at {place_text(crash.place)} {message}.",
+        message=f"`{line.source(node)}` at {place_text(crash.place)} {message}.",
         why=why,
-        fix=f"Convert it: write `{changed}` instead of `{odd.name}`.",
+        fix=f"Convert it: write `{form}` instead of `{operand or odd.name}`.",
         where=crash.place,
         evidence={odd.name: odd.dtype, "expected": wanted, "line": line_text(crash.place)},
         confidence=0.95,
-        edit=rewritten(
-            statement_at(crash, crash.place).whole, expression, with_operand(expression, odd.name, changed)
-        ),
+        edit=edit,
     )
+
+
+def _converted(expression: str, operand: str, cast: str) -> tuple[str, str]:
+    """What to replace by what; an operator's result keeps the parentheses it stands in."""
+    node = parse_expression(operand)
+    if not isinstance(node, ast.BinOp | ast.Compare | ast.UnaryOp):
+        return operand, f"{operand}{cast}"
+    method = expression.removeprefix(f"({operand}).")
+    return (expression, f"({operand}){cast}.{method}") if method != expression else ("", f"({operand}){cast}")

@@ -47,7 +47,7 @@ def _wrong_rank(layer: LayerFact, spatial: int) -> Blame:
 
 def _too_small(crash: CrashFact, layer: LayerFact, sizes: tuple[int, ...]) -> Blame | None:
     kernel, padding = (sizes_of(layer, name, len(sizes)) for name in ("kernel_size", "padding"))
-    if not len(kernel) == len(padding) == len(sizes):
+    if not len(kernel) == len(padding) == len(sizes) or "too small" not in crash.message:
         return None
     if all(size + 2 * pad >= window for size, pad, window in zip(sizes, padding, kernel, strict=True)):
         return None

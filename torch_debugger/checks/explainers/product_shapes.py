@@ -6,11 +6,12 @@ import ast
 import re
 
 from torch_debugger.checks.explainers.blame import Blame, place_text, shape_text, tensor_evidence
-from torch_debugger.checks.explainers.calls import rewritten, with_operand
+from torch_debugger.checks.explainers.calls import rewritten
 from torch_debugger.checks.explainers.expressions import Line, called, explain_nodes
 from torch_debugger.checks.explainers.inference import broadcast
+from torch_debugger.checks.explainers.operands import change_operand
 from torch_debugger.checks.explainers.statements import statement_at
-from torch_debugger.records import CrashFact, Edit, LocalTensor
+from torch_debugger.records import CrashFact, LocalTensor
 
 _RANKS = {"mm": 2, "bmm": 3}
 
@@ -32,15 +33,15 @@ def _judge(crash: CrashFact, line: Line, node: ast.expr) -> Blame | None:
     tensors = _tensors(crash, line, operands) if len(operands) == 2 else None
     if tensors is None:
         return None
-    rank, expression = _RANKS.get(name), line.source(node)
+    rank = _RANKS.get(name)
     if rank is not None and any(len(tensor.shape) != rank for tensor in tensors):
-        return _wrong_rank(crash, expression, rank, *tensors)
+        return _wrong_rank(crash, line, node, rank, *tensors)
     left, right = tensors
     if name == "linear":
-        return _weight(crash, expression, left, right)
+        return _weight(crash, line, node, left, right)
     if not left.shape or not right.shape or left.shape[-1] == _inner(right.shape):
         return None
-    return _unequal(crash, expression, left, right)
+    return _unequal(crash, line, node, left, right)
 
 
 def _tensors(crash: CrashFact, line: Line, operands: list[ast.expr]) -> tuple[LocalTensor, LocalTensor] | None:
@@ -63,15 +64,12 @@ def _inner(shape: tuple[int, ...]) -> int:
     return shape[-2] if len(shape) > 1 else shape[0]
 
 
-def _unequal(crash: CrashFact, expression: str, left: LocalTensor, right: LocalTensor) -> Blame:
-    inner = _inner(right.shape)
-    fix, changed = (
-        f"Bring the last dimension of `{left.name}` to {inner}, or build `{right.name}` for {left.shape[-1]}.",
-        None,
-    )
+def _unequal(crash: CrashFact, line: Line, node: ast.expr, left: LocalTensor, right: LocalTensor) -> Blame:
+    inner, expression, edit = _inner(right.shape), line.source(node), None
+    fix = f"Bring the last dimension of `{left.name}` to {inner}, or build `{right.name}` for {left.shape[-1]}."
     if (odd := _to_transpose(left, right)) is not None:
         turned = f"{odd.name}.T" if len(odd.shape) == 2 else f"{odd.name}.transpose(-2, -1)"
-        changed = with_operand(expression, odd.name, turned)
+        changed, edit = change_operand(crash, line, node, odd.name, turned)
         fix = f"Transpose `{odd.name}`: write `{changed}` instead of `{expression}`."
     which = "first" if len(right.shape) <= 2 else "second to last"
     return Blame(
@@ -83,7 +81,7 @@ def _unequal(crash: CrashFact, expression: str, left: LocalTensor, right: LocalT
         where=crash.place,
         evidence=tensor_evidence(crash, left, right),
         confidence=0.95,
-        edit=_edit(crash, expression, changed),
+        edit=edit,
     )
 
 
@@ -101,15 +99,18 @@ def _to_transpose(left: LocalTensor, right: LocalTensor) -> LocalTensor | None:
     return None
 
 
-def _weight(crash: CrashFact, expression: str, given: LocalTensor, weight: LocalTensor) -> Blame | None:
+def _weight(
+    crash: CrashFact, line: Line, node: ast.expr, given: LocalTensor, weight: LocalTensor
+) -> Blame | None:
     if len(weight.shape) != 2 or not given.shape or given.shape[-1] == weight.shape[1]:
         return None
-    fix, changed = (
+    fix, edit = (
         f"Bring the last dimension of `{given.name}` to {weight.shape[1]}, or build another weight.",
         None,
     )
+    expression = line.source(node)
     if given.shape[-1] == weight.shape[0]:
-        changed = with_operand(expression, weight.name, f"{weight.name}.T")
+        changed, edit = change_operand(crash, line, node, weight.name, f"{weight.name}.T")
         fix = f"Transpose it: write `{changed}` instead of `{expression}`; or build it as [out, in]."
     return Blame(
         message=f"`{expression}` at {place_text(crash.place)} got an input {shape_text(given.shape)} and a "
@@ -119,23 +120,22 @@ def _weight(crash: CrashFact, expression: str, given: LocalTensor, weight: Local
         where=crash.place,
         evidence=tensor_evidence(crash, given, weight),
         confidence=0.95,
-        edit=_edit(crash, expression, changed),
+        edit=edit,
     )
 
 
-def _wrong_rank(crash: CrashFact, expression: str, rank: int, left: LocalTensor, right: LocalTensor) -> Blame:
-    changed = f"torch.matmul({left.name}, {right.name})"
+def _wrong_rank(
+    crash: CrashFact, line: Line, node: ast.expr, rank: int, left: LocalTensor, right: LocalTensor
+) -> Blame:
+    expression, changed = line.written(node), f"torch.matmul({left.name}, {right.name})"
+    fits = left.shape[-1:] == (_inner(right.shape),)
     return Blame(
-        message=f"`{expression}` at {place_text(crash.place)} wants two tensors of {rank} dimensions but got "
-        f"{shape_text(left.shape)} and {shape_text(right.shape)}.",
+        message=f"`{line.source(node)}` at {place_text(crash.place)} wants two tensors of {rank} dimensions "
+        f"but got {shape_text(left.shape)} and {shape_text(right.shape)}.",
         why="mm multiplies two matrices and bmm two batches of matrices; matmul (@) takes any mixture of them.",
         fix=f"Use `{changed}`, or bring both to {rank} dimensions.",
         where=crash.place,
         evidence=tensor_evidence(crash, left, right),
         confidence=0.95,
-        edit=_edit(crash, expression, changed if left.shape[-1:] == (_inner(right.shape),) else None),
+        edit=rewritten(statement_at(crash, crash.place).whole, expression, changed) if fits else None,
     )
-
-
-def _edit(crash: CrashFact, expression: str, changed: str | None) -> Edit | None:
-    return rewritten(statement_at(crash, crash.place).whole, expression, changed) if changed else None

@@ -14,7 +14,7 @@ from torch_debugger.checks.explainers.calls import (
     rewritten,
 )
 from torch_debugger.checks.explainers.constructors import ATTENTION_OWNERS, constructor_place
-from torch_debugger.checks.explainers.makers import handed_in, uses_of
+from torch_debugger.checks.explainers.makers import handed_in, is_repeated, uses_of
 from torch_debugger.records import Edit, LayerFact, Place
 
 _OWNERS = {"embed_dim": [(kind, 0, "d_model") for kind in ATTENTION_OWNERS]}
@@ -73,15 +73,20 @@ class Setting:
         return rewritten(place, argument.call, argument.replaced(str(self.got)))
 
     def _is_plain(self, argument: Argument) -> bool:
-        """A number can be replaced; so can a name that serves other layers too, where those do not follow."""
-        if number_of(argument.text) is not None:
-            return True
-        return self.keyword != "embed_dim" and uses_of(self.layer, argument.text) > 1
+        """Whether a number can take its place: a name that serves this layer alone is better changed itself.
+
+        The width of attention is that of all layers after it too, so only a number is replaced there.
+        """
+        if number_of(argument.text) is not None or self.keyword == "embed_dim":
+            return number_of(argument.text) is not None
+        return not argument.text.isidentifier() or uses_of(self.layer, argument.text) > 1
 
     def _written(self) -> tuple[Argument, Place] | None:
         """The argument to change and where it stands."""
         argument = self._argument()
-        return self._handed() or ((argument, constructor_place(self.layer)) if argument else None)
+        if argument is None or is_repeated(self.layer, argument.call):
+            return None
+        return self._handed() or (argument, constructor_place(self.layer))
 
     def _handed(self) -> tuple[Argument, Place] | None:
         """The argument of the user's own function or class that ends up in the constructor."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from torch_debugger.checks.explainers.blame import Blame, layer_evidence, layer_name, place_text, shape_text
 from torch_debugger.checks.explainers.constructors import add_keyword
+from torch_debugger.checks.explainers.entries import change_input
 from torch_debugger.checks.explainers.sequence_shapes import CELLS, RECURRENT
 from torch_debugger.records import CrashFact, Edit, LayerFact, Place
 
@@ -42,14 +43,10 @@ def _judge(crash: CrashFact, layer: LayerFact, state: tuple[int, ...], wanted: t
         place for place, size in enumerate(state) if len(state) == len(wanted) and size != wanted[place]
     ]
     if differing != [batch]:
-        return _other_form(layer, state, wanted)
+        return _no_layers(crash, layer, state, wanted) or _other_form(layer, state, wanted)
     # Earlier steps went through: then it is this batch that is odd, not the order of the dimensions.
     turned = len(wanted) == 3 and layer.inputs[0].shape[:2].count(state[1]) == 1 and crash.step <= 1
-    return (
-        _turned(layer, state, wanted)
-        if turned
-        else _other_batch(layer, state, wanted, state[batch], wanted[batch])
-    )
+    return _turned(layer, state, wanted) if turned else _other_batch(crash, layer, state, wanted)
 
 
 def _batch_place(layer: LayerFact, wanted: tuple[int, ...]) -> int:
@@ -59,12 +56,10 @@ def _batch_place(layer: LayerFact, wanted: tuple[int, ...]) -> int:
     return 1 if len(wanted) == 3 else -1
 
 
-def _other_batch(
-    layer: LayerFact, state: tuple[int, ...], wanted: tuple[int, ...], made_for: int, samples: int
-) -> Blame:
-    short = (
-        ", or drop the short last batch with `drop_last=True` in the DataLoader" if samples < made_for else ""
-    )
+def _other_batch(crash: CrashFact, layer: LayerFact, state: tuple[int, ...], wanted: tuple[int, ...]) -> Blame:
+    made_for, samples = state[_batch_place(layer, wanted)], wanted[_batch_place(layer, wanted)]
+    is_short = samples < made_for and crash.step > 1
+    short = ", or drop the short last batch with `drop_last=True` in the DataLoader" if is_short else ""
     size = "x.size(0)" if layer.settings.get("batch_first", True) else "x.size(1)"
     return _blame(
         layer,
@@ -80,7 +75,7 @@ def _other_batch(
 def _turned(layer: LayerFact, state: tuple[int, ...], wanted: tuple[int, ...]) -> Blame:
     """The state's batch size is the input's other dimension: batch_first is not what the input is."""
     given, batch = layer.inputs[0].shape, state[1]
-    what = f"the hidden state is for a batch of {batch}, and the input {shape_text(given)} has that many"
+    what = f"that is for a batch of {batch}, and the input {shape_text(given)} has that many"
     if layer.settings["batch_first"]:
         fix = f"Leave out batch_first=True at {place_text(layer.place)}, or make the state for {wanted[1]}"
         return _blame(layer, state, wanted, f"{what} in dimension 1, but batch_first=True", fix, layer.call)
@@ -88,6 +83,18 @@ def _turned(layer: LayerFact, state: tuple[int, ...], wanted: tuple[int, ...]) -
     fix = f"Say that the batch comes first: {change.text}"
     message = f"{what} in dimension 0, but without batch_first=True dimension 1 is the batch"
     return _blame(layer, state, wanted, message, fix, change.where, change.edit)
+
+
+def _no_layers(
+    crash: CrashFact, layer: LayerFact, state: tuple[int, ...], wanted: tuple[int, ...]
+) -> Blame | None:
+    if wanted != (1, *state):
+        return None
+    single = len(layer.inputs) == 2
+    change = change_input(crash, layer, "{}.unsqueeze(0)", 1, "hx") if single else None
+    what = f"it takes [num_layers x directions, batch, hidden_size], which is {shape_text(wanted)} here"
+    fix = f"Add the first dimension: {change.text}" if change else "Give both states a first dimension of 1"
+    return _blame(layer, state, wanted, what, fix, layer.call, change.edit if change else None)
 
 
 def _other_form(layer: LayerFact, state: tuple[int, ...], wanted: tuple[int, ...]) -> Blame:

@@ -47,7 +47,8 @@ def _repair(tensor: LocalTensor, sizes: list[int]) -> tuple[str, str | None]:
     if len(sizes) == 2 and len(tensor.shape) > 1:
         features, changed = math.prod(tensor.shape[1:]), f"{tensor.name}.flatten(1)"
         keep = f"To keep the batch of {tensor.shape[0]} and flatten the rest"
-        return f"{keep}, write `{changed}`; it gives {features} features per sample.", changed
+        built = "" if features == sizes[1] else ", and the layer after it must be built for that many"
+        return f"{keep}, write `{changed}`; it gives {features} features per sample{built}.", changed
     kept = next((i for i, pair in enumerate(zip(sizes, tensor.shape, strict=False)) if pair[0] != pair[1]), 0)
     if not kept or -1 in sizes or kept == len(tensor.shape):
         return f"Choose sizes whose product is {math.prod(tensor.shape)}.", None
