@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from torch_debugger.probes.backward import Backward
+from torch_debugger.probes.compiled import Compiled
 from torch_debugger.probes.crashes import capture_crash
 from torch_debugger.probes.evaluation import Evaluation
 from torch_debugger.probes.forward import Forward
@@ -65,8 +66,10 @@ class Plumbing:
 
     def start(self) -> None:
         # Their end_step runs in this order: numbers of the step first, the inputs let go last.
-        others = [Loaders(self.watch), Evaluation(self.watch), UserScalars(self.watch), Scaler(self.watch)]
-        self.watch.install([*others, self.backward, self.optimizers, self.forward, self.ledger, self.roots])
+        watch = self.watch
+        others = [Loaders(watch), Evaluation(watch), UserScalars(watch), Scaler(watch)]
+        others.append(Compiled(watch, self.roots, self.forward))
+        watch.install([*others, self.backward, self.optimizers, self.forward, self.ledger, self.roots])
 
     def crash(self, error: BaseException, only: Sequence[Sink] = ()) -> None:
         """Explain an exception to these watchers, or to all."""

@@ -21,7 +21,6 @@ from torch_debugger.anatomy.frames import locals_of
 from torch_debugger.anatomy.nested import first_tensor
 from torch_debugger.probes.calls import Calls, Entered, call_frame
 from torch_debugger.probes.flow import Flow, flow_step
-from torch_debugger.probes.patches import Patches
 from torch_debugger.probes.roots import Root, Roots, module_paths
 from torch_debugger.probes.sampling import DEEP, NONE
 from torch_debugger.probes.strays import Strays
@@ -50,9 +49,6 @@ class Forward(Probe):
         self._measuring = False
         self._outputs: dict[str, torch.Tensor] = {}
         self._gradients: dict[str, torch.Tensor] = {}
-
-    def install(self, patches: Patches) -> None:
-        patches.replace(torch, "compile", self._around_compile)
 
     def begin_step(self, depth: int) -> None:
         self._outputs, self._gradients, self.ran = {}, {}, set()
@@ -93,28 +89,10 @@ class Forward(Probe):
             handle.remove()
         self._node_handles = []
 
-    def _around_compile(self, original: Any) -> Any:
-        # Hooks that dynamo meets while tracing are compiled in, and taking them off recompiles.
-        def compile(*arguments: Any, **keywords: Any) -> Any:
-            self.watch.probe("compile", self._meet_compile, arguments)
-            return original(*arguments, **keywords)
-
-        compile.__wrapped__ = original  # type: ignore[attr-defined]
-        compile.__doc__ = original.__doc__
-        return compile
-
-    def _meet_compile(self, arguments: tuple[Any, ...]) -> None:
-        if not self.paused:
-            self.paused = True
-            self._hooks_off()
-            self.roots.open_gates()
-            self.watch.notice(
-                "torch.compile is in use: layers inside compiled regions are not looked into; "
-                "loss, gradients, weights and updates are."
-            )
-        for value in arguments[:1]:
-            if isinstance(value, nn.Module):
-                self.roots.meet_compiled(value)
+    def pause(self) -> None:
+        """For good."""
+        self.paused = True
+        self._hooks_off()
 
     # The hooks themselves: the guard keeps their faults and their time
 

@@ -130,11 +130,11 @@ class Optimizers(Probe):
     # Stepping
 
     def _before_step(self, optimizer: Optimizer, arguments: Any, keywords: Any) -> None:
-        if self.watch.depth:
+        if not torch.compiler.is_compiling() and self.watch.depth:
             self.watch.probe("optimizers", self._look, optimizer)
 
     def _after_step(self, optimizer: Optimizer, arguments: Any, keywords: Any) -> None:
-        if not self.watch.active:
+        if torch.compiler.is_compiling() or not self.watch.active:
             return
         if self.watch.probe("optimizers", self._stepped, optimizer) is not False:
             self.watch.end_step()
