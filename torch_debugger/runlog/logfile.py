@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import itertools
 import os
@@ -11,6 +12,25 @@ import time
 from pathlib import Path
 
 from torch_debugger.errors import DebuggerError
+from torch_debugger.runlog.descriptors import Descriptor
+
+
+class LogFile(io.FileIO):
+    """A new file. It writes to nothing else, whatever the script does with its descriptor."""
+
+    def __init__(self, path: Path) -> None:
+        self._descriptor = Descriptor(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))
+        super().__init__(self._descriptor.fd, "w", closefd=False)
+
+    def write(self, data: memoryview) -> int:  # type: ignore[override]
+        if not self._descriptor.is_ours():
+            raise OSError(errno.EBADF, "the script closed its file")
+        return super().write(data)
+
+    def close(self) -> None:
+        if not self.closed:
+            super().close()
+            self._descriptor.close()
 
 
 def create_log_file(folder: str | os.PathLike[str], first_bytes: bytes) -> io.FileIO:
@@ -42,7 +62,7 @@ def _open_new(folder: Path) -> io.FileIO:
     stem = f"events.out.tfevents.{int(time.time()):010d}.{host}.{os.getpid()}.torch_debugger"
     for number in itertools.count():
         try:
-            return io.FileIO(folder / f"{stem}.{number}", "x")
+            return LogFile(folder / f"{stem}.{number}")
         except FileExistsError:
             continue
     raise AssertionError("unreachable: the count has no end")

@@ -7,6 +7,7 @@ import json
 import os
 
 from torch_debugger.records import Request
+from torch_debugger.runlog.descriptors import Descriptor
 
 # A write of up to 512 bytes to a pipe is done whole or not at all on every POSIX system.
 _WHOLE_BYTES = 512
@@ -42,27 +43,27 @@ class RequestReader:
 
     def __init__(self, fd: int) -> None:
         self.fd = fd
+        self._descriptor = Descriptor(fd)
         self._open = True
         self._partial = b""
         os.set_blocking(fd, False)
 
     def poll(self) -> list[Request]:
         """What has come since the last call; never waits."""
+        self._open = self._open and self._descriptor.is_ours()
         if not self._open:
             return []
         try:
             received = os.read(self.fd, 65536)
         except BlockingIOError:
             return []
-        except OSError:  # the script closed every file it did not know
-            received = b""
         self._open = bool(received)  # nothing to read, ever again: the parent has gone
         *lines, self._partial = (self._partial + received).split(b"\n")
         return [_request(line) for line in lines]
 
     def close(self) -> None:
         self._open = False
-        os.close(self.fd)
+        self._descriptor.close()
 
 
 def _line(request: Request) -> bytes:
