@@ -27,16 +27,17 @@ class ShapeMismatch(CrashCheck):
         The script stops with an error about sizes: "mat1 and mat2 shapes cannot be multiplied",
         "expected input to have 3 channels", "The size of tensor a must match the size of tensor b".
     Evidence:
-        The shapes in the frames of the traceback, compared with what the layer was built for or with
-        each other; the line that constructs the layer; the shapes that flowed through the model up
-        to the crash, from running its forward once more. The exception's message alone is not enough.
+        The expression that raised (Python 3.11 and later tell which it is), the shapes in the frames of
+        the traceback, what the layer was built for and the lines that build it, and the shapes that flowed
+        through the model up to the crash, from running its forward once more. The exception's message
+        alone is not enough.
     Fix:
         Change the constructor's argument, or the form of the tensor, as the finding says; the line to
         edit and the numbers are filled in where they are plain.
     Known limits:
-        Operators are read from one statement; an operand that is itself a long expression is not
-        known. A size that comes from a variable is named, but no edit is offered. Compiled and very
-        large models have no shape flow. An index out of range is not a matter of shape.
+        Operators are read from one statement. Where two ways out are as likely, both are named and no
+        edit is offered; so are sizes that serve several layers of a loop. Compiled and very large models
+        have no shape flow. An index out of range is not a matter of shape.
     """
 
     id = "TD901"
