@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import json
 import os
@@ -43,8 +44,9 @@ def write_reports(result: RunResult, *, json_file: str | None, log_dir: str | No
     if json_file is not None:
         write_whole(Path(json_file), text)
     if log_dir is not None and os.path.isdir(log_dir):
-        write_whole(Path(log_dir, "result.json"), text)
-        write_whole(Path(log_dir, "report.md"), render_markdown(result))
+        with contextlib.suppress(OSError):  # the log is on the same disk, and has said what is wrong with it
+            write_whole(Path(log_dir, "result.json"), text)
+            write_whole(Path(log_dir, "report.md"), render_markdown(result))
 
 
 def write_whole(target: Path, text: str) -> None:

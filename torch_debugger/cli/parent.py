@@ -42,7 +42,7 @@ def run_in_child(options: RunOptions, judge: Judge, folder: str) -> tuple[RunRes
         judge.findings,
         outcome=outcome_of_exit(code) if status < 0 else None,
         exit_code=code,
-        log=os.path.relpath(folder) if options.keep_log else None,
+        log=_from_here(folder) if options.keep_log else None,
         faults=judge.faults,
         checks=len(judge.checks),
     )
@@ -55,6 +55,13 @@ def _follow(follower: Follower, child: ChildProcess) -> int:
     except Exception as error:  # our fault is no reason to lose the script's exit status
         say(f"stopped watching by a fault of its own ({type(error).__name__}: {error}); your script goes on.")
         return child.wait_for_end()
+
+
+def _from_here(folder: str) -> str:
+    try:
+        return os.path.relpath(folder)
+    except OSError:  # the script has deleted the folder it was started in
+        return folder
 
 
 @contextmanager

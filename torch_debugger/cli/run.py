@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from torch_debugger.cli.options import RunOptions, add_run_options
@@ -64,9 +65,14 @@ def _run_here(options: RunOptions, folder: str) -> tuple[RunResult, int]:
 def _conclude(options: RunOptions, folder: str, result: RunResult, script_code: int) -> int:
     from torch_debugger.cli.ending import exit_code, print_report, write_reports
 
+    log_dir = folder if options.keep_log else None
+    _attempt(lambda: write_reports(result, json_file=options.json_file, log_dir=log_dir))
+    _attempt(lambda: print_report(result, quiet=options.quiet))
+    return exit_code(script_code, result.findings, options.fail_on)
+
+
+def _attempt(deed: Callable[[], None]) -> None:
     try:
-        write_reports(result, json_file=options.json_file, log_dir=folder if options.keep_log else None)
-        print_report(result, quiet=options.quiet)
+        deed()
     except Exception as error:  # the script's exit code matters more than our report of it
         say(f"the report could not be completed ({type(error).__name__}: {error}).")
-    return exit_code(script_code, result.findings, options.fail_on)

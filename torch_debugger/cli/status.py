@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from torch_debugger.records import Finding
+from torch_debugger.report.digest import here
 from torch_debugger.report.printable import one_line
 from torch_debugger.report.source import short_paths, shown_path
 
@@ -45,7 +46,7 @@ def _count(findings: Sequence[Finding], severity: str) -> str:
 
 def announcement(finding: Finding) -> str:
     """error missing-zero-grad at train.py:31 (net.fc1): ..."""
-    place, folder = finding.where, os.getcwd()
+    place, folder = finding.where, here()
     file = shown_path(place.file, folder) if place.file else None
     line = f"{file}:{place.line}" if file and place.line else file
     where = f"{line} ({place.module})" if line and place.module else line or place.module

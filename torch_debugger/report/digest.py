@@ -29,7 +29,7 @@ class RunDigest:
 
     def __init__(self, script: str = "") -> None:
         self.script = script  # for a child that ended before its first record, and for use without one
-        self.folder = _here()
+        self.folder = here()
         self.run: RunFact | None = None
         self.end: EndFact | None = None
         self.cost: CostFact | None = None
@@ -104,7 +104,7 @@ class RunDigest:
         self.losses = Losses(first, point, lowest)
 
 
-def _here() -> str | None:
+def here() -> str | None:
     try:
         return os.getcwd()
     except OSError:  # a working folder may be deleted under us
