@@ -62,6 +62,13 @@ class Terminal:
             assert time.monotonic() < deadline, f"{text!r} did not come:\n" + "\n".join(self.all_lines)
             assert self.read(), f"ended without {text!r}:\n" + "\n".join(self.all_lines)
 
+    def wait_at(self, prompt: str) -> None:
+        """Reads until the cursor stands behind the prompt."""
+        deadline = time.monotonic() + LIMIT_S
+        while self.cursor_line != prompt:
+            assert time.monotonic() < deadline, f"no {prompt!r} at the cursor:\n" + "\n".join(self.all_lines)
+            assert self.read(), f"ended without {prompt!r}:\n" + "\n".join(self.all_lines)
+
     def stay(self, seconds: float) -> None:
         """Reads for a while, whatever comes."""
         deadline = time.monotonic() + seconds

@@ -112,7 +112,7 @@ def test_breakpoint_works_as_ever(how: str, write: Write) -> None:
         assert terminal.raw == before
         terminal.type("p answer + 59\n")
         terminal.wait_for("100")
-        assert terminal.cursor_line == "(Pdb)"
+        terminal.wait_at("(Pdb)")
         terminal.type("c\n")
         assert terminal.finish() == 0
         assert "answer 42" in terminal.all_lines
