@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any
 
@@ -20,6 +21,8 @@ from torch_debugger.stats.summary import norms, sampled
 
 COLUMNS = ("grad_norm", "weight_norm", "elements")
 UPDATE_COLUMNS = ("ratio", "change")
+# numpy's warnings of an overflow would be printed among the user's, or raised where the user asks for that
+_silently = functools.partial(numpy.errstate, all="ignore")
 
 
 class ParameterLook:
@@ -71,9 +74,9 @@ class ParameterLook:
     ) -> None:
         count = len(table.names)
         gradient, weight = found[:count], found[count:]
-        total = math.sqrt(float(gradient @ gradient))
+        with _silently():
+            total, weight_norm = math.sqrt(float(gradient @ gradient)), math.sqrt(float(weight @ weight))
         suffix = f"/{optimizer}" if self.several else ""
-        weight_norm = math.sqrt(float(weight @ weight))
         self.watch.say(step, {f"grad_norm{suffix}": total, f"weight_norm{suffix}": weight_norm})
         self.watch.emit(TensorRows(step, table, numpy.stack((gradient, weight, elements), axis=1)))
         if not math.isfinite(total):
@@ -95,7 +98,8 @@ class ParameterLook:
         def deliver(found: Any) -> None:
             change, size = found[: len(keys)], found[len(keys) :]
             held.changed = {key: bool(value != 0) for key, value in zip(keys, change, strict=True)}
-            ratio = change / numpy.maximum(size, 1e-12)
+            with _silently():
+                ratio = change / numpy.maximum(size, 1e-12)
             table = Table("update", held.name, names, UPDATE_COLUMNS)
             self.watch.emit(TensorRows(step, table, numpy.stack((ratio, change), axis=1)))
 
