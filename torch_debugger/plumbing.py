@@ -10,6 +10,8 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
+import torch
+
 from torch_debugger.probes.backward import Backward
 from torch_debugger.probes.compiled import Compiled
 from torch_debugger.probes.crashes import capture_crash
@@ -98,7 +100,8 @@ class Plumbing:
         module = root.module()
         if module is None or root.call is None:
             return None
-        with self.watch.asleep():
+        # Probes run with torch functions switched off; a replay lives by them.
+        with self.watch.asleep(), torch._C._EnableTorchFunction():
             return find_origin(module, root.paths, root.call, root.rng_state, slopes=slopes)
 
     def _rehearse(self, root: Root, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> None:
@@ -108,7 +111,9 @@ class Plumbing:
         root.rehearsed = True
         self._rehearsed += 1
         step = self.watch.step
-        self._rehearsals.append(RehearsalProcess.start(module, root.name, arguments, keywords, step=step))
+        with torch._C._EnableTorchFunction():  # in the fork as well
+            process = RehearsalProcess.start(module, root.name, arguments, keywords, step=step)
+        self._rehearsals.append(process)
 
     def _poll_rehearsals(self, step: int = 0, scalars: dict[str, float] | None = None) -> None:
         for process in tuple(self._rehearsals):

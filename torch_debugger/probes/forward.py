@@ -164,7 +164,7 @@ class Forward(Probe):
         if path in self._outputs or len(self._outputs) >= self.LIMIT or isinstance(module, _CONTAINERS):
             return
         tensor = first_tensor(output)
-        if tensor is not None and measurable(tensor) and _is_readable():
+        if tensor is not None and measurable(tensor) and not _in_transform():
             with torch.no_grad():
                 self._outputs[path] = measure(tensor)
             self._follow_gradient(path, tensor)
@@ -215,8 +215,6 @@ def _in_backward() -> bool:
     return torch._C._current_graph_task_id() != -1
 
 
-def _is_readable() -> bool:
-    """Whether a tensor's numbers can be had here: not inside vmap and the like, where there are none
-    yet, nor under a dispatch mode (fake tensors, the user's own logging), which would see us read."""
-    inside_transform = torch._C._functorch.peek_interpreter_stack() is not None
-    return not inside_transform and torch._C._len_torch_dispatch_stack() == 0
+def _in_transform() -> bool:
+    """Inside vmap and the like a tensor has no numbers yet."""
+    return torch._C._functorch.peek_interpreter_stack() is not None

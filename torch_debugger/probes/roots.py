@@ -175,8 +175,6 @@ def without_graph(
     arguments: tuple[Any, ...], keywords: dict[str, Any]
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """The same inputs, with no hold on the activations of whatever made them."""
-    if torch._C._len_torch_dispatch_stack():
-        return arguments, keywords  # a mode of the user's would see us detach
     return tuple(map(_cut, arguments)), {name: _cut(value) for name, value in keywords.items()}
 
 

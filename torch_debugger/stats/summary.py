@@ -25,6 +25,8 @@ def measurable(value: object) -> bool:
         and value.layout is torch.strided
         and value.numel() > 0
         and not value.is_meta
+        and type(value).__torch_dispatch__
+        is torch.Tensor.__torch_dispatch__  # else it may hold no numbers: fake
     )
 
 
