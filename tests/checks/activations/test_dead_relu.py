@@ -40,9 +40,10 @@ def test_dead_later_blames_the_learning_rate_with_numbers() -> None:
 
 
 def test_half_dead_is_a_warning_unless_the_loss_falls() -> None:
-    records = [relu(step, 20) for step in (1, 2, 3, 12)]
+    records = [relu(step, 20) for step in (1, 2, 3, 600)]
     (stuck,) = check(*FLAT, *records)
     assert stuck.severity == "warning"
+    assert not check(*FLAT, *records[:3], relu(100, 20)), "a plateau at the start is not stuck"
     assert not check(*FALLING, *records)
     assert not check(*losses([2.3 * 0.99**step for step in range(40)]), *records), "slowly is not stuck"
     assert not check(*losses([-1.0, 2.0] * 20), *records), "a loss with changing signs cannot tell"

@@ -41,7 +41,8 @@ class DeadRelu(Check):
         Dead later: use a smaller learning rate. `nn.LeakyReLU` keeps a small gradient in either case.
     Known limits:
         With batches below 16 samples, and with fewer than 8 units, only a layer that is dead as a whole is
-        reported. A layer that is dead in part is reported only if the loss stands still. While the loss
+        reported. A layer that is dead in part is reported only if that lasts for 500 steps in which the loss
+        stands still. While the loss
         falls well a layer with more than nine units in ten dead is noted, and a narrow one is not
         reported at all: it may be a hinge in the loss with nothing left to correct.
     """
@@ -62,6 +63,8 @@ class DeadRelu(Check):
     looks_needed = 3
     # A batch of odd samples passes; death does not.
     steps_apart = 10
+    # Deep networks stand on a plateau first, with half their units silent, and then learn.
+    steps_apart_in_part = 500
     # A run that lost this share of its loss since the units died, or this much in all, learns without them.
     healthy_fall = 0.5
     healthy_fall_in_all = 0.9
@@ -90,14 +93,21 @@ class DeadRelu(Check):
 
     def finish(self, state: RunState) -> Iterable[Finding]:
         for layer in self._layers.values():
-            if self._is_certain(layer):
+            if self._is_certain(layer) and (not self._is_in_part(layer) or self._lasted(layer)):
                 yield from self._judge(layer, state)
 
     def _is_certain(self, layer: _Layer) -> bool:
         return bool(layer.streak) and layer.looks >= self.looks_needed
 
     def _lasted(self, layer: _Layer) -> bool:
-        return layer.last_step - layer.streak[0].step >= self.steps_apart
+        needed = self.steps_apart_in_part if self._is_in_part(layer) else self.steps_apart
+        return layer.last_step - layer.streak[0].step >= needed
+
+    def _is_in_part(self, layer: _Layer) -> bool:
+        return self._dead_share(layer) <= self.dead_share_error
+
+    def _dead_share(self, layer: _Layer) -> float:
+        return min(record.dead_units / record.units for record in layer.streak)
 
     def _look(self, layer: _Layer, record: Rectifier) -> None:
         whole = record.dead_units == record.units
@@ -147,7 +157,7 @@ class DeadRelu(Check):
     def _judge(self, layer: _Layer, state: RunState) -> Iterable[Finding]:
         first, last = layer.streak[0], layer.streak[-1]
         learning = self._is_learning(first.step, state)
-        share = min(record.dead_units / record.units for record in layer.streak)
+        share = self._dead_share(layer)
         if not self._is_worth_telling(last.units, share, learning, state):
             return
         name = last.name if last.source in last.name else f"`{last.name}` (fed by `{last.source}`)"
