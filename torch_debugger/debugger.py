@@ -182,7 +182,7 @@ class Debugger:
             return
         setattr(error, _EXPLAINED, True)
         with self._plumbing.watch.asleep():
-            crash = capture_crash(error, self._plumbing.watch.step, self._plumbing.roots.names())
+            crash = capture_crash(error, self._plumbing.watch.step, self._plumbing.running())
         judge = Judge(self._only, self._ignore)
         if judge.see(crash):
             result = RunDigest(script_name()).result(judge.findings, outcome="crashed")

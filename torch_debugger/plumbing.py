@@ -16,6 +16,7 @@ from torch_debugger.probes.backward import Backward
 from torch_debugger.probes.compiled import Compiled
 from torch_debugger.probes.crashes import capture_crash
 from torch_debugger.probes.evaluation import Evaluation
+from torch_debugger.probes.examiners.scene import Running
 from torch_debugger.probes.forward import Forward
 from torch_debugger.probes.ledger import Ledger
 from torch_debugger.probes.loaders import Loaders
@@ -76,11 +77,20 @@ class Plumbing:
     def crash(self, error: BaseException, only: Sequence[Sink] = ()) -> None:
         """Explain an exception to these watchers, or to all."""
         with self.watch.asleep():
-            fact = capture_crash(error, self.watch.step, self.roots.names())
+            fact = capture_crash(error, self.watch.step, self.running())
         if only:
             self.watch.sinks.tell(only, fact)
         else:
             self.watch.emit(fact)
+
+    def running(self) -> Running:
+        """What the probes know of the run, for whoever examines a crash."""
+        alive = self.roots.alive()
+        return Running(
+            models={root.name: module for root, module in alive},
+            optimizers={held.name: optimizer for held, optimizer in self.optimizers.live()},
+            calls={root.name: root.call for root, _ in alive if root.call is not None},
+        )
 
     def disconnect(self, sinks: Sequence[Sink], outcome: str) -> None:
         """One watcher goes; the last one takes the probes off."""

@@ -20,6 +20,7 @@ from torch import nn
 import torch_debugger
 from torch_debugger.probes import crash_layer, crashes, shape_flow
 from torch_debugger.probes.crashes import capture_crash
+from torch_debugger.probes.examiners.scene import Running
 from torch_debugger.records import CrashFact
 
 NET = """
@@ -146,7 +147,7 @@ net = Net()
 def test_how_a_layer_is_built_up_to_the_model(tmp_path: Path) -> None:
     script = load(tmp_path / "net.py", MADE)
     net = script["net"]
-    crash = capture_crash(caught(lambda: net(torch.randn(3, 4))), 0, {id(net): "net"})
+    crash = capture_crash(caught(lambda: net(torch.randn(3, 4))), 0, Running({"net": net}))
     assert crash.layer is not None
     layer, owner, *_ = crash.layer.constructions
     assert (layer.maker, layer.place.line) == ("block", 7)
@@ -216,7 +217,7 @@ def test_a_decorated_forward_is_still_a_method(tmp_path: Path) -> None:
 
 def test_known_roots_keep_their_names(script: dict[str, Any]) -> None:
     net = script["Net"]()
-    crash = capture_crash(crash_in(script, net), 0, {id(net): "netG"})
+    crash = capture_crash(crash_in(script, net), 0, Running({"netG": net}))
     assert crash.layer is not None
     assert crash.layer.path == "netG.block.fc"
 
@@ -413,7 +414,7 @@ HOSTILE: dict[str, Callable[[], BaseException]] = {
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_capturing_never_fails(name: str) -> None:
-    crash = capture_crash(HOSTILE[name](), 1, {})
+    crash = capture_crash(HOSTILE[name](), 1)
     assert isinstance(crash, CrashFact)
     assert len(crash.frames) <= 80
     assert all(len(frame.tensors) <= 40 for frame in crash.frames)

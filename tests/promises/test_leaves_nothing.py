@@ -56,8 +56,9 @@ def test_what_is_compared_does_change_while_we_watch() -> None:
     assert everything() == before
     same = {name for name in before if before[name] == while_watching[name]}
     # A SummaryWriter that is imported already is patched at once, one that is not is waited for.
-    assert len(same & {"summary writer", "import finders"}) == 1
-    assert same - {"summary writer", "import finders"} <= {"threads", "files", "handles", "children", "finalizers"}
+    writer = {"summary writer", "import finders"}
+    assert len(same & writer) == 1
+    assert same - writer <= {"threads", "files", "handles", "children", "finalizers"}
 
 
 def test_every_attribute_that_is_replaced_is_one_we_compare(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,15 +18,26 @@ class Expected:
 
 
 def expected_of(script: Path) -> Expected:
-    blocks = configparser.ConfigParser(delimiters=(":",), inline_comment_prefixes=("#",), interpolation=None)
-    blocks.read_string((script.parent / "expected.txt").read_text())
-    block = blocks[script.name]
+    block = _blocks(script)[script.name]
     return Expected(
         check=block["check"],
         lines=tuple(int(line) for line in block["line"].split(" or ")),
         by_step=int(block["by_step"]),
         mentions=tuple(word.strip().lower() for word in block["mentions"].split(" or ")),
     )
+
+
+def other_crash(script: Path) -> str | None:
+    """For a lookalike that ends with an exception: the check that may claim it; None for one that finishes."""
+    blocks = _blocks(script) if (script.parent / "expected.txt").exists() else {}
+    block = blocks[script.name] if script.name in blocks else {}
+    return block.get("check", "unexplained-crash") if block.get("crash", "no") == "yes" else None
+
+
+def _blocks(script: Path) -> configparser.ConfigParser:
+    blocks = configparser.ConfigParser(delimiters=(":",), inline_comment_prefixes=("#",), interpolation=None)
+    blocks.read_string((script.parent / "expected.txt").read_text())
+    return blocks
 
 
 def all_scripts() -> list[Path]:

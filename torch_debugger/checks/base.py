@@ -22,6 +22,7 @@ class Check(abc.ABC):
     title: ClassVar[str]  # the fault in a few words, for lists
     status: ClassVar[str] = "stable"  # preview -> stable -> retired
     reads: ClassVar[tuple[type, ...]]
+    last_resort: ClassVar[bool] = False  # asked only about records of which no other check had anything to say
     explains: ClassVar[tuple[str, ...]] = ()  # names of checks whose findings this one causes
 
     @abc.abstractmethod

@@ -32,7 +32,10 @@ class Judge:
         if isinstance(record, ProbeFault):
             self.faults.append(record)
         new: list[Finding] = []
-        for check in tuple(self._readers.get(type(record), ())):
+        readers = sorted(self._readers.get(type(record), ()), key=lambda check: check.last_resort)
+        for check in readers:
+            if check.last_resort and new:
+                break
             try:
                 new += self._keep(check.see(record, self.state))
             except Exception as error:  # a check's own bug must not cost the user the other verdicts

@@ -18,6 +18,8 @@ from torch_debugger.records import LocalTensor
 
 _FRAMES_KEPT = 80  # of a deep recursion: half from each end
 _TENSORS, _ITEMS, _NAMES = 40, 8, 2000
+_INTEGERS = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
+_RANGE_LIMIT = 10_000_000
 _LAUNCHERS = ("<frozen runpy>", "<frozen importlib", "runpy.py")
 
 
@@ -147,6 +149,29 @@ def describe(name: str, tensor: torch.Tensor) -> LocalTensor | None:
         with torch._C.DisableTorchFunctionSubclass():
             shape = tuple(int(size) for size in tensor.shape)
             dtype = str(tensor.dtype).removeprefix("torch.")
-            return LocalTensor(name, shape, dtype, str(tensor.device), bool(tensor.requires_grad))
+            lowest, highest = _range(tensor)
+            return LocalTensor(
+                name=name,
+                shape=shape,
+                dtype=dtype,
+                device=str(tensor.device),
+                requires_grad=bool(tensor.requires_grad),
+                is_leaf=bool(tensor.is_leaf),
+                grad_fn=tensor.grad_fn.name() if tensor.grad_fn is not None else "",
+                lowest=lowest,
+                highest=highest,
+            )
     except Exception:  # a nested or symbolic tensor, or a broken subclass of the user's
         return None
+
+
+def _range(tensor: torch.Tensor) -> tuple[int | None, int | None]:
+    """Of plain integers on the CPU; a device may be dead, and a float's range explains no crash."""
+    plain = type(tensor) in (torch.Tensor, torch.nn.Parameter) and tensor.layout is torch.strided
+    if not plain or tensor.dtype not in _INTEGERS or tensor.device.type != "cpu":
+        return None, None
+    if not 0 < tensor.numel() <= _RANGE_LIMIT:
+        return None, None
+    with torch.utils._python_dispatch._disable_current_modes():
+        low, high = tensor.detach().aminmax()
+        return int(low), int(high)

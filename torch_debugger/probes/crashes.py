@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import traceback
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
@@ -16,24 +17,27 @@ from torch_debugger.probes.crash_frames import (
 )
 from torch_debugger.probes.crash_layer import find_layer, module_paths
 from torch_debugger.probes.crash_source import failing_expression, statement_at
+from torch_debugger.probes.crash_values import carried_by, kind_name, values_in
 from torch_debugger.probes.crash_views import views_before
+from torch_debugger.probes.examiners.all import examine_all
+from torch_debugger.probes.examiners.scene import Running, Scene
 from torch_debugger.probes.shape_flow import replay_shapes
 from torch_debugger.records import CrashFact, CrashFrame, Place
 
 _MESSAGE_LENGTH = 20_000
 _CHAIN_LENGTH = 50
+_CAUSES = 3
+_ALONE = Running()
 
 Made = TypeVar("Made")
 
 
-def capture_crash(error: BaseException, step: int, roots: Mapping[int, str] | None = None) -> CrashFact:
-    """What the exception's frames tell. Never raises: a part that cannot be had stays empty.
-
-    `roots` gives the user's names of root modules by id().
-    """
+def capture_crash(error: BaseException, step: int, running: Running = _ALONE, depth: int = 0) -> CrashFact:
+    """What the exception and its frames tell. Never raises: a part that cannot be had stays empty."""
     cause = _or(error, lambda: _first_leaf(error))
     frames: list[Seen] = _or([], lambda: walk_traceback(cause.__traceback__))
-    paths: dict[int, str] = _or({}, lambda: module_paths(frames, roots or {}))
+    roots = {id(module): name for name, module in running.models.items()}
+    paths: dict[int, str] = _or({}, lambda: module_paths(frames, roots))
     return CrashFact(
         kind=type(cause).__name__,
         message=_text(cause),
@@ -45,7 +49,22 @@ def capture_crash(error: BaseException, step: int, roots: Mapping[int, str] | No
         flow=tuple(
             _or([], lambda: replay_shapes(cause, frames, paths)) or _or([], lambda: views_before(frames))
         ),
+        qualified=_or("", lambda: kind_name(type(cause))),
+        bases=tuple(base.__name__ for base in type(cause).__mro__),
+        attributes=_or({}, lambda: carried_by(cause)),
+        causes=_or((), lambda: _causes(cause, step, running, depth)),
+        raised_from=cause.__cause__ is not None,
+        evidence=examine_all(Scene(cause, frames, paths, running)),
     )
+
+
+def _causes(error: BaseException, step: int, running: Running, depth: int) -> tuple[CrashFact, ...]:
+    """What it was raised from, else what was being handled; each with its own behind it."""
+    behind = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
+    if behind is None or depth >= _CAUSES:
+        return ()
+    fact = capture_crash(behind, step, running, depth + 1)
+    return dataclasses.replace(fact, causes=()), *fact.causes
 
 
 def _or(otherwise: Made, make: Callable[[], Made]) -> Made:
@@ -87,6 +106,7 @@ def _frame(seen: Seen, paths: Mapping[int, str]) -> CrashFrame:
         tensors=tensors_in(seen),
         code_line=code_line,
         failing=_or("", lambda: failing_expression(seen.frame.f_code, seen.instruction)),
+        values=_or((), lambda: values_in(seen)),
     )
 
 

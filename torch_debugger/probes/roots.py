@@ -105,9 +105,6 @@ class Roots(Probe):
         pairs = ((root, root.module()) for root in self.roots.values())
         return [(root, module) for root, module in pairs if module is not None]
 
-    def names(self) -> dict[int, str]:
-        return {id(module): root.name for root, module in self.alive()}
-
     def path_of_parameter(self) -> dict[int, str]:
         """id of a parameter -> net.fc1.weight, over all roots; the first name of a shared one."""
         found: dict[int, str] = {}

@@ -7,7 +7,9 @@ from torch_debugger.records.crash import (
     FlowFact,
     FlowStep,
     LayerFact,
+    LocalValue,
 )
+from torch_debugger.records.evidence import CrashEvidence
 from torch_debugger.records.finding import SEVERITIES, Edit, Finding, Request
 from torch_debugger.records.model import (
     LedgerFact,
@@ -67,10 +69,10 @@ Record = (
 )
 
 __all__ = [
-    "SEVERITIES", "BatchFact", "CarriedGradient", "Construction", "CostFact", "CrashFact", "CrashFrame", "Edit",
-    "EndFact", "Finding", "FlowFact", "FlowStep", "GraphNode", "LayerFact", "LedgerFact", "LedgerRow",
-    "LoaderFact", "LocalTensor", "LossGraph", "LossSite", "MemoryFact", "ModelFact", "ModuleFact", "NonFinite",
-    "Notice", "OptimizerFact", "Origin", "ParameterFact", "PhaseFact", "Place", "ProbeFault", "Record",
-    "Rectifier", "Rehearsal", "Request", "RunFact", "Scalars", "SchedulerFact", "StrayModuleFact", "Table",
-    "TensorRows",
+    "SEVERITIES", "BatchFact", "CarriedGradient", "Construction", "CostFact", "CrashEvidence", "CrashFact",
+    "CrashFrame", "Edit", "EndFact", "Finding", "FlowFact", "FlowStep", "GraphNode", "LayerFact", "LedgerFact",
+    "LedgerRow", "LoaderFact", "LocalTensor", "LocalValue", "LossGraph", "LossSite", "MemoryFact", "ModelFact",
+    "ModuleFact", "NonFinite", "Notice", "OptimizerFact", "Origin", "ParameterFact", "PhaseFact", "Place",
+    "ProbeFault", "Record", "Rectifier", "Rehearsal", "Request", "RunFact", "Scalars", "SchedulerFact",
+    "StrayModuleFact", "Table", "TensorRows",
 ]  # fmt: skip

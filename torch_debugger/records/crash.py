@@ -4,8 +4,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from torch_debugger.records.evidence import CrashEvidence
 from torch_debugger.records.place import Place
 from torch_debugger.records.training import LocalTensor
+
+
+@dataclass(frozen=True, slots=True)
+class LocalValue:
+    """A local variable of a user's frame that is no tensor."""
+
+    name: str
+    kind: str  # int, list, numpy.ndarray, mypackage.Config
+    text: str = ""  # plain numbers, and what the failing statement mentions; never a whole object
+    size: int | None = None  # of a container
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +33,7 @@ class CrashFrame:
     tensors: tuple[LocalTensor, ...]
     code_line: int = 0  # where `code`, the whole statement, starts; 0 where that is not known
     failing: str = ""  # the very expression that raised, as ast.unparse writes it; Python 3.11 on
+    values: tuple[LocalValue, ...] = ()  # other locals of a user's frame
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,3 +94,9 @@ class CrashFact:
     traceback: str  # complete, without frames of ours
     step: int
     flow: tuple[FlowStep, ...] = field(default_factory=tuple)
+    qualified: str = ""  # torch.OutOfMemoryError
+    bases: tuple[str, ...] = ()  # the names of its classes, itself first: OutOfMemoryError, RuntimeError, ...
+    attributes: dict[str, str | int] = field(default_factory=dict)  # what it carries: errno, name, key
+    causes: tuple[CrashFact, ...] = ()  # what it was raised from, or while handling; the nearest first
+    raised_from: bool = False  # by an explicit `raise ... from`
+    evidence: CrashEvidence = field(default_factory=CrashEvidence)

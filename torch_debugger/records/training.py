@@ -52,6 +52,10 @@ class LocalTensor:
     dtype: str
     device: str
     requires_grad: bool
+    is_leaf: bool = True
+    grad_fn: str = ""  # MulBackward0; empty for a leaf
+    lowest: int | None = None  # of integers on the CPU, where counting them is cheap
+    highest: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

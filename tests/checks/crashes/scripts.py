@@ -21,16 +21,27 @@ class Case:
     source: str
     told: str
     step: int
+    file: Path
 
 
-def read_cases(file: Path, step: int) -> list[Case]:
+def read_cases(file: Path) -> list[Case]:
     """`=== name`, the script, `---`, the expected text; and so on."""
+    step = 1 if file.stem == "first_step" else 7
     cases = []
     for block in file.read_text().split("=== ")[1:]:
         name, _, rest = block.partition("\n")
         source, _, told = rest.partition("---\n")
-        cases.append(Case(name, HEAD + source, told.strip(), step))
+        cases.append(Case(name, HEAD + source, told.strip(), step, file))
     return cases
+
+
+def rewrite(case: Case, told: str) -> None:
+    """Put what is said now in the place of what was; read the diff before it is committed."""
+    text = case.file.read_text()
+    start = text.index(f"=== {case.name}\n")
+    start = text.index("---\n", start) + len("---\n")
+    end = text.find("\n=== ", start)
+    case.file.write_text(f"{text[:start]}{told}\n{text[end:] if end >= 0 else ''}")
 
 
 def run_script(file: Path, source: str) -> BaseException | None:
@@ -57,6 +68,11 @@ def judge(crash: CrashFact) -> list[Finding]:
     judging.finish()
     assert judging.faults == []
     return judging.findings
+
+
+def claims(crash: CrashFact) -> list[str]:
+    """The names of the checks that explain the crash; the general form explains nothing."""
+    return [finding.name for finding in judge(crash) if finding.name != "unexplained-crash"]
 
 
 def tell(finding: Finding) -> str:

@@ -21,7 +21,7 @@ class CrashCheck(Check):
 
     def see(self, record: Record, state: RunState) -> Iterable[Finding]:
         assert isinstance(record, CrashFact)
-        blame = first_of(explain(record) for explain in self.explainers)
+        blame = first_of(explain(crash) for crash in _told_of(record) for explain in self.explainers)
         if blame is not None:
             yield self.finding(
                 severity="error",
@@ -35,3 +35,18 @@ class CrashCheck(Check):
                 evidence=blame.evidence,
                 edit=blame.edit,
             )
+
+
+def _told_of(crash: CrashFact) -> Iterable[CrashFact]:
+    """The crash, then those it only passes on: raised from them, or by the user's `raise` in a handler."""
+    yield crash
+    for cause in crash.causes:
+        if not (crash.raised_from or _is_the_users_own(crash)):
+            return
+        yield cause
+        crash = cause
+
+
+def _is_the_users_own(crash: CrashFact) -> bool:
+    last = crash.frames[-1] if crash.frames else None
+    return last is not None and last.user and last.code.startswith("raise")

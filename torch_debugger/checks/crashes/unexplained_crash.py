@@ -1,0 +1,88 @@
+"""TD900: the honest general form, for a crash that no other check knows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from torch_debugger.checks.base import Check
+from torch_debugger.checks.explainers.blame import line_text, shape_text, user_frame
+from torch_debugger.checks.state import RunState
+from torch_debugger.records import CrashFact, CrashFrame, Finding, LocalTensor, LocalValue, Record
+
+
+class UnexplainedCrash(Check):
+    """The script stopped with an exception whose cause no check recognised.
+
+    Symptom:
+        An exception that no check of this catalog knows, or one whose frames and tensors did not
+        confirm the cause that its message suggests.
+    Evidence:
+        The innermost line of your own code, the module it belongs to, and the tensors and values that
+        line had in reach. No cause is guessed.
+    Fix:
+        None is offered. Read the line with the shapes and values beside it; the whole traceback follows.
+    Known limits:
+        Only what the frames of the traceback hold is shown. Objects are named by their class and never
+        asked to print themselves.
+    """
+
+    id = "TD900"
+    name = "unexplained-crash"
+    title = "a crash that no check recognises"
+    reads = (CrashFact,)
+    last_resort = True
+
+    tensors_shown = 8
+    values_shown = 6
+
+    def see(self, record: Record, state: RunState) -> Iterable[Finding]:
+        assert isinstance(record, CrashFact)
+        frame = user_frame(record)
+        told = _first_line(record.message)
+        yield self.finding(
+            severity="error",
+            confidence=1.0,
+            message=f"The script stopped with {record.kind}{f': {told}' if told else ''}",
+            why="No check recognised the cause, so none is claimed; the evidence is what was in reach.",
+            fix=_advice(frame),
+            where=record.place,
+            first_step=record.step,
+            last_step=record.step,
+            evidence=self._in_reach(record, frame),
+        )
+
+    def _in_reach(self, crash: CrashFact, frame: CrashFrame | None) -> dict[str, float | str]:
+        seen: dict[str, float | str] = {"line": line_text(crash.place)} if crash.place.file else {}
+        if crash.layer is not None:
+            seen["layer"] = f"{crash.layer.path or ''} ({crash.layer.kind})".strip()
+        if frame is None:
+            return seen
+        nearest = _mentioned_first(frame)
+        seen |= {tensor.name: _tensor_text(tensor) for tensor in nearest[: self.tensors_shown]}
+        values = [value for value in frame.values if value.text or value.size is not None]
+        return seen | {value.name: _value_text(value) for value in values[: self.values_shown]}
+
+
+def _first_line(message: str) -> str:
+    line = next((line.strip() for line in message.splitlines() if line.strip()), "")
+    return line if len(line) <= 300 else f"{line[:300]} ..."
+
+
+def _mentioned_first(frame: CrashFrame) -> list[LocalTensor]:
+    return sorted(frame.tensors, key=lambda tensor: tensor.name.split("[")[0] not in frame.code)
+
+
+def _tensor_text(tensor: LocalTensor) -> str:
+    spread = f", values {tensor.lowest} to {tensor.highest}" if tensor.lowest is not None else ""
+    return f"{tensor.dtype} {shape_text(tensor.shape)} on {tensor.device}{spread}"
+
+
+def _value_text(value: LocalValue) -> str:
+    size = f" of {value.size}" if value.size is not None and not value.text else ""
+    return f"{value.text} ({value.kind})" if value.text else f"{value.kind}{size}"
+
+
+def _advice(frame: CrashFrame | None) -> str:
+    if frame is None:
+        return "Read the traceback: none of its lines is in your own files."
+    return f"Read `{frame.failing or frame.code}` with the values above; the traceback is complete."

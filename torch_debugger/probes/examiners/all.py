@@ -1,0 +1,41 @@
+"""All examiners, each guarded: half an explanation of a crash beats a second crash."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from torch_debugger.probes.examiners.autograd import examine_autograd
+from torch_debugger.probes.examiners.building import examine_building
+from torch_debugger.probes.examiners.checkpoints import examine_checkpoints
+from torch_debugger.probes.examiners.devices import examine_devices
+from torch_debugger.probes.examiners.indices import examine_indices
+from torch_debugger.probes.examiners.loading import examine_loading
+from torch_debugger.probes.examiners.memory import examine_memory
+from torch_debugger.probes.examiners.names import examine_names
+from torch_debugger.probes.examiners.processes import examine_processes
+from torch_debugger.probes.examiners.scene import Scene
+from torch_debugger.records.evidence import CrashEvidence
+
+_EXAMINERS: dict[str, Callable[[Scene], Any]] = {
+    "indices": examine_indices,
+    "autograd": examine_autograd,
+    "devices": examine_devices,
+    "memory": examine_memory,
+    "loading": examine_loading,
+    "checkpoints": examine_checkpoints,
+    "names": examine_names,
+    "building": examine_building,
+    "processes": examine_processes,
+}
+
+
+def examine_all(scene: Scene) -> CrashEvidence:
+    return CrashEvidence(**{part: _guarded(examine, scene) for part, examine in _EXAMINERS.items()})
+
+
+def _guarded(examine: Callable[[Scene], Any], scene: Scene) -> Any:
+    try:
+        return examine(scene)
+    except Exception:  # a fault of ours, or of an object of the user's that we asked
+        return None

@@ -1,0 +1,36 @@
+"""What is known about a crash beyond its frames: one part for each kind of trouble, most of them absent."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from torch_debugger.records.evidence.autograd import AutogradEvidence
+from torch_debugger.records.evidence.building import BuildingEvidence
+from torch_debugger.records.evidence.checkpoints import CheckpointEvidence
+from torch_debugger.records.evidence.devices import DeviceEvidence
+from torch_debugger.records.evidence.indices import IndexEvidence
+from torch_debugger.records.evidence.loading import LoadingEvidence
+from torch_debugger.records.evidence.memory import MemoryEvidence
+from torch_debugger.records.evidence.names import NameEvidence
+from torch_debugger.records.evidence.processes import ProcessEvidence
+
+
+@dataclass(frozen=True, slots=True)
+class CrashEvidence:
+    """Each part is made by the examiner of its name, and only where it concerns the crash."""
+
+    indices: IndexEvidence | None = None
+    autograd: AutogradEvidence | None = None
+    devices: DeviceEvidence | None = None
+    memory: MemoryEvidence | None = None
+    loading: LoadingEvidence | None = None
+    checkpoints: CheckpointEvidence | None = None
+    names: NameEvidence | None = None
+    building: BuildingEvidence | None = None
+    processes: ProcessEvidence | None = None
+
+
+__all__ = [
+    "AutogradEvidence", "BuildingEvidence", "CheckpointEvidence", "CrashEvidence", "DeviceEvidence",
+    "IndexEvidence", "LoadingEvidence", "MemoryEvidence", "NameEvidence", "ProcessEvidence",
+]  # fmt: skip

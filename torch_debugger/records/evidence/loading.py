@@ -1,0 +1,10 @@
+"""What a DataLoader and its workers were doing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class LoadingEvidence:
+    """What a DataLoader and its workers were doing."""
