@@ -10,9 +10,9 @@ from typing import Any
 import torch
 from torch import nn
 
+from torch_debugger.anatomy.forked import ForkedTask
 from torch_debugger.records import Place, Rehearsal
 from torch_debugger.records.codec import from_plain, to_plain
-from torch_debugger.trials.forked import ForkedTask
 from torch_debugger.trials.moves import sets_default_device
 from torch_debugger.trials.origin import left_behind, script_tree
 
