@@ -28,7 +28,7 @@ from torch_debugger.probes.scaler import Scaler
 from torch_debugger.probes.strays import Strays
 from torch_debugger.probes.user_scalars import UserScalars
 from torch_debugger.probes.watch import Watch
-from torch_debugger.records import Origin, RunFact
+from torch_debugger.records import CrashFact, Origin, RunFact
 from torch_debugger.records.sink import Sink
 from torch_debugger.settings import Settings
 from torch_debugger.trials.rehearsal import RehearsalProcess
@@ -76,12 +76,16 @@ class Plumbing:
 
     def crash(self, error: BaseException, only: Sequence[Sink] = ()) -> None:
         """Explain an exception to these watchers, or to all."""
-        with self.watch.asleep():
-            fact = capture_crash(error, self.watch.step, self.running())
+        fact = self.capture(error)
         if only:
             self.watch.sinks.tell(only, fact)
         else:
             self.watch.emit(fact)
+
+    def capture(self, error: BaseException) -> CrashFact:
+        """The crash with all that the probes know of the run around it."""
+        with self.watch.asleep():
+            return capture_crash(error, self.watch.step, self.running())
 
     def running(self) -> Running:
         """What the probes know of the run, for whoever examines a crash."""
@@ -139,6 +143,16 @@ class Plumbing:
             time.sleep(0.02)
         for process in self._rehearsals:
             process.close()
+
+
+def capture(error: BaseException) -> CrashFact:
+    """A crash seen by whoever watches this process, else by its frames alone."""
+    return _current.capture(error) if _current is not None else capture_crash(error, 0)
+
+
+def is_reported_at_end() -> bool:
+    """Under `torch-debugger run` the report at the end tells it all; said twice it only confuses."""
+    return _current is not None and _current.reports_at_end
 
 
 def connect(settings: Settings, sinks: Sequence[Sink], run: RunFact | None) -> Plumbing:

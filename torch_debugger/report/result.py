@@ -29,7 +29,7 @@ class RunResult:
     script: str
     run: RunFact | None  # None: the child ended before its first record
     folder: str | None  # where the script ran: paths inside are shown without it
-    outcome: str  # finished | crashed | hung | stopped
+    outcome: str  # finished | crashed | hung | stopped; explained: an exception by itself, of no known run
     steps: int
     counted: str  # what a step is here: "optimizer steps"
     findings: tuple[Finding, ...]  # ranked; the first is the verdict unless it is a note

@@ -42,7 +42,7 @@ def where(finding: Finding, result: RunResult) -> str:
 
 
 def _moment(finding: Finding, result: RunResult) -> str:
-    if result.outcome == "crashed" and finding.first_step == finding.last_step >= max(result.steps, 1):
+    if result.outcome in ("crashed", "explained") and finding.first_step == finding.last_step >= max(result.steps, 1):
         return f"at step {finding.first_step}"
     return f"since step {finding.first_step}" if finding.first_step > 0 else ""
 
@@ -87,7 +87,7 @@ def opening(result: RunResult) -> str:
 
 def closing(result: RunResult) -> list[tuple[str, str]]:
     """What a report says last: (label, text) pairs."""
-    lines = [("run", run_sentence(result))] if result.verdict else []
+    lines = [("run", run_sentence(result))] if result.verdict and result.outcome != "explained" else []
     lines += [("unseen", _unseen(fault)) for fault in result.faults]
     lines += [("notice", one_line(notice.text)) for notice in result.notices]
     lines += [("cost", cost_sentence(result.cost))] if result.cost and result.steps else []
