@@ -42,7 +42,8 @@ def where(finding: Finding, result: RunResult) -> str:
 
 
 def _moment(finding: Finding, result: RunResult) -> str:
-    if result.outcome in ("crashed", "explained") and finding.first_step == finding.last_step >= max(result.steps, 1):
+    ended = result.outcome in ("crashed", "explained")
+    if ended and finding.first_step == finding.last_step >= max(result.steps, 1):
         return f"at step {finding.first_step}"
     return f"since step {finding.first_step}" if finding.first_step > 0 else ""
 
