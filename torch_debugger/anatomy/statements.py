@@ -74,7 +74,7 @@ def assignment_before(place: Place, name: str) -> Place | None:
         return None
     lines = [
         node.lineno
-        for node in ast.walk(_function_around(tree, place.line))
+        for node in ast.walk(function_around(tree, place.line))
         if isinstance(node, ast.Assign)
         and node.lineno <= place.line
         and any(isinstance(target, ast.Name) and target.id == name for target in node.targets)
@@ -83,7 +83,7 @@ def assignment_before(place: Place, name: str) -> Place | None:
     return place_at(place.file, max(lines)) if lines else None
 
 
-def _function_around(tree: ast.AST, line: int) -> ast.AST:
+def function_around(tree: ast.AST, line: int) -> ast.AST:
     """The innermost function that covers a line, else the whole file."""
     functions = [
         node

@@ -90,5 +90,5 @@ def apply(edit: Edit, source: str) -> str:
     lines = source.splitlines()
     indent = lines[edit.line - 1][: -len(lines[edit.line - 1].lstrip())]
     assert lines[edit.line - 1] == indent + edit.before
-    lines[edit.line - 1] = indent + edit.after
+    lines[edit.line - 1] = "\n".join(indent + line for line in edit.after.split("\n"))
     return "\n".join(lines) + "\n"

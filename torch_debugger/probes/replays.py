@@ -1,0 +1,53 @@
+"""Running a forward once more after a crash: when that is wise, on copies of its inputs, seen by no hook."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+
+from torch import nn
+from torch.nn.modules.module import _global_forward_hooks, _global_forward_pre_hooks
+
+from torch_debugger.probes.crash_frames import is_tensor
+
+TIME_LIMIT_S = 0.6
+_PARAMETER_LIMIT, _INPUT_LIMIT, _MODULE_LIMIT = 100_000_000, 20_000_000, 3000
+
+
+class TooLong(BaseException):
+    """Ends a replay; no `except Exception` in the user's forward may keep it going."""
+
+
+def is_small(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    """A model that is small and not compiled, on a batch that is no giant."""
+    modules = list(module.modules())
+    if len(modules) > _MODULE_LIMIT or any("_orig_mod" in vars(part)["_modules"] for part in modules):
+        return False
+    weights = sum(parameter.numel() for parameter in module.parameters())
+    given = sum(value.numel() for value in (*args, *kwargs.values()) if is_tensor(value))
+    return bool(weights <= _PARAMETER_LIMIT and given <= _INPUT_LIMIT)
+
+
+@contextlib.contextmanager
+def without_global_hooks() -> Iterator[None]:
+    """A replayed forward is no step of the training: whoever watches all modules must not see it."""
+    kept = [(hooks, dict(hooks)) for hooks in (_global_forward_pre_hooks, _global_forward_hooks)]
+    for hooks, _ in kept:
+        hooks.clear()
+    try:
+        yield
+    finally:
+        for hooks, before in kept:
+            hooks.update(before)
+
+
+def copied(value: Any) -> Any:
+    """Tensors cloned, so that an in-place op of the replay does not reach the user's batch; graphs are kept."""
+    if is_tensor(value):
+        return value.clone()
+    if type(value) in (list, tuple):
+        return type(value)(copied(item) for item in value)
+    if type(value) is dict:
+        return {key: copied(item) for key, item in value.items()}
+    return value
