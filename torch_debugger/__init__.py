@@ -14,10 +14,20 @@ from torch_debugger._version import __version__
 
 if TYPE_CHECKING:
     from torch_debugger.debugger import Debugger, watch
+    from torch_debugger.explanations import Explanation, explain
+    from torch_debugger.integrations.explaining import explaining
 
-_HOMES = {"Debugger": "torch_debugger.debugger", "watch": "torch_debugger.debugger"}
+_HOMES = {
+    "Debugger": "torch_debugger.debugger",
+    "watch": "torch_debugger.debugger",
+    "Explanation": "torch_debugger.explanations",
+    "explain": "torch_debugger.explanations",
+    "explaining": "torch_debugger.integrations.explaining",
+    "load_ipython_extension": "torch_debugger.integrations.ipython",  # %load_ext torch_debugger
+    "unload_ipython_extension": "torch_debugger.integrations.ipython",
+}
 
-__all__ = ["Debugger", "__version__", "watch"]
+__all__ = ["Debugger", "Explanation", "__version__", "explain", "explaining", "watch"]
 
 
 def __getattr__(name: str) -> object:

@@ -22,12 +22,14 @@ import torch
 from rich.console import Console
 
 from torch_debugger.checks.judge import Judge
-from torch_debugger.integrations.program import caller, say, script_name
+from torch_debugger.explanations import Explanation
+from torch_debugger.integrations.concern import is_worth_a_comment
+from torch_debugger.integrations.program import at_prompt, caller, say, script_name
+from torch_debugger.integrations.told import is_told, mark_told
 from torch_debugger.integrations.uncaught import UncaughtExceptions
 from torch_debugger.plumbing import Plumbing, connect
-from torch_debugger.probes.crashes import capture_crash
 from torch_debugger.probes.sinks import hand
-from torch_debugger.records import Finding, FlowFact, MemoryFact, Record
+from torch_debugger.records import CrashFact, Finding, FlowFact, MemoryFact, Record
 from torch_debugger.records.sink import Sink
 from torch_debugger.report.digest import RunDigest
 from torch_debugger.report.page import Report
@@ -36,8 +38,6 @@ from torch_debugger.session import describe_run, device_of
 from torch_debugger.settings import Settings
 from torch_debugger.stats.memory import measure_memory
 from torch_debugger.tracebacks import hide_our_frames
-
-_EXPLAINED = "_torch_debugger_explained"  # set on an exception: of several debuggers one speaks
 
 
 class Debugger:
@@ -65,6 +65,7 @@ class Debugger:
         self._digest = RunDigest(script_name())
         self._flows: dict[str, tuple[FlowFact, int]] = {}  # root -> its last call, how many there were
         self._memory: MemoryFact | None = None
+        self._crash: CrashFact | None = None
         self._outcome = "finished"
         self._pid = os.getpid()
         self._writer = self._open_log()
@@ -96,6 +97,8 @@ class Debugger:
         """The debugger is its own sink: it judges at once."""
         if isinstance(record, FlowFact):
             self._flows[record.root] = (record, self._flows.get(record.root, (record, 0))[1] + 1)
+        elif isinstance(record, CrashFact):
+            self._crash = record
         self._digest.see(record)
         self._judge.see(record)
 
@@ -158,14 +161,15 @@ class Debugger:
         """The watched code raised: tell why, unless it has been told."""
         if self._plumbing is None:
             return
-        reported = self._is_reported_elsewhere() or hasattr(error, _EXPLAINED)
+        reported = self._is_reported_elsewhere() or is_told(error)
         self._outcome = "stopped" if isinstance(error, (KeyboardInterrupt, SystemExit)) else "crashed"
         if self._outcome == "crashed":
             self._plumbing.crash(error, only=self._sinks)
         self.close()
         if not reported:
-            setattr(error, _EXPLAINED, True)
-            self._print()
+            mark_told(error)
+            if not at_prompt() or is_worth_a_comment(self._crash, self.findings):
+                self._print()
 
     def _saw_uncaught(self, error: BaseException, goes_on: bool) -> None:
         """A crash outside any `with` block, such as inside `model(x)` before `run` was entered."""
@@ -178,15 +182,12 @@ class Debugger:
 
     def _explain(self, error: BaseException) -> None:
         """In an interpreter that lives on: tell what a check knows of this crash, and watch on."""
-        if self._plumbing is None or hasattr(error, _EXPLAINED):
+        if self._plumbing is None or is_told(error):
             return
-        setattr(error, _EXPLAINED, True)
-        with self._plumbing.watch.asleep():
-            crash = capture_crash(error, self._plumbing.watch.step, self._plumbing.running())
-        judge = Judge(self._only, self._ignore)
-        if judge.see(crash):
-            result = RunDigest(script_name()).result(judge.findings, outcome="crashed")
-            Report(dataclasses.replace(result, part=True)).print(Console(stderr=True))
+        mark_told(error)
+        explanation = Explanation(self._plumbing.capture(error), self._only, self._ignore)
+        if is_worth_a_comment(explanation.crash, explanation.findings):
+            explanation.print()
 
     def _is_reported_elsewhere(self) -> bool:
         """Under `torch-debugger run` the report at the end tells it all; said twice it only confuses."""

@@ -26,12 +26,15 @@ MAY_IMPORT: dict[str, set[str]] = {
     "trials": {"records", "stats", "anatomy"} | FOUNDATIONS,
     "checks": {"records"} | FOUNDATIONS,
     "report": {"records"} | FOUNDATIONS,
+    "pasted": {"records"} | FOUNDATIONS,
     "plumbing": {"records", "runlog", "stats", "anatomy"} | MAKERS | FOUNDATIONS,
     "session": {"records", "runlog", "stats", "anatomy", "plumbing"} | MAKERS | FOUNDATIONS,
 }
 # The doors of the house may open any room; no room may open a door.
-DOORS = {"__init__", "__main__", "cli", "debugger", "demo", "integrations"}
-NO_TORCH = {"_version", "errors", "settings", "imports", "tracebacks", "records", "runlog", "checks", "report"}
+DOORS = {"__init__", "__main__", "cli", "debugger", "demo", "explanations", "integrations"}
+NO_TORCH = {
+    "_version", "errors", "settings", "imports", "tracebacks", "records", "runlog", "checks", "report", "pasted"
+}  # fmt: skip
 
 
 def package_files() -> list[Path]:

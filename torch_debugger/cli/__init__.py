@@ -11,7 +11,7 @@ from typing import Protocol
 from torch_debugger._version import __version__
 from torch_debugger.errors import DebuggerError, UsageError
 
-VERBS = ("run", "demo", "checks", "explain")
+VERBS = ("run", "demo", "checks", "explain", "explain-traceback")
 
 
 class Verb(Protocol):
@@ -43,7 +43,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _load(name: str) -> Verb:
-    module: Verb = importlib.import_module(f"{__name__}.{name}")
+    module: Verb = importlib.import_module(f"{__name__}.{name.replace('-', '_')}")
     return module
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from types import FrameType
+from typing import Any
 
 
 def script_name() -> str:
@@ -20,6 +21,17 @@ def caller() -> FrameType:
     while frame.f_code.co_filename == asking and frame.f_back is not None:
         frame = frame.f_back
     return frame
+
+
+def ipython_shell() -> Any:
+    """The running IPython shell, if this is one; IPython is never imported for it."""
+    module = sys.modules.get("IPython")
+    return module.get_ipython() if module is not None else None
+
+
+def at_prompt() -> bool:
+    """Whether a person types here: an interpreter's prompt, IPython or a notebook."""
+    return hasattr(sys, "ps1") or ipython_shell() is not None
 
 
 def say(text: str) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Any
 
+from torch_debugger.integrations.program import ipython_shell
 from torch_debugger.tracebacks import hide_our_frames
 
 Tell = Callable[[BaseException, bool], None]  # the exception, and whether the program goes on
@@ -23,7 +24,7 @@ class UncaughtExceptions:
         self._tell = tell
         self._thread = threading.get_ident()
         self._link = _join(self)
-        self._shell = _ipython()
+        self._shell = ipython_shell()
         if self._shell is not None:
             self._shell.events.register("post_run_cell", self._after_cell)
 
@@ -92,9 +93,3 @@ def _join(listener: UncaughtExceptions) -> _Link:
         _link = _Link()
     _link.listeners.append(listener)
     return _link
-
-
-def _ipython() -> Any:
-    """The running IPython shell, if this is one; IPython is never imported for it."""
-    module = sys.modules.get("IPython")
-    return module.get_ipython() if module is not None else None

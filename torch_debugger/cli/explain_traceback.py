@@ -1,0 +1,67 @@
+"""torch-debugger explain-traceback [FILE]: a traceback from elsewhere, explained as far as text can tell."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from typing import BinaryIO
+
+from rich.console import Console
+
+from torch_debugger.errors import UsageError
+from torch_debugger.explanations import Explanation
+from torch_debugger.pasted.reading import read_crash
+
+NAME = "explain-traceback"
+HELP = "explain a traceback from a log, a mail or an issue: a file, or text on stdin"
+
+_HOW = "Paste the traceback here, then press Ctrl-D on a line of its own (on Windows Ctrl-Z and Enter).\n"
+
+_CHUNK_BYTES, _KEPT_BYTES = 2**20, 2**23
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("file", metavar="FILE", nargs="?", default="-", help="the text; - or nothing: stdin")
+    parser.add_argument("--json", action="store_true", help="the same for programs")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    crash = read_crash(_text(arguments.file))
+    if crash is None:
+        raise UsageError(
+            "there is no traceback in this text. It needs the lines from `Traceback (most recent call last):` "
+            "to the exception, with the `File ..., line ...` lines between them."
+        )
+    explanation = Explanation(crash)
+    if arguments.json:
+        json.dump(explanation.report.to_json(), sys.stdout, indent=1)
+        sys.stdout.write("\n")
+    else:
+        explanation.report.print(Console())
+    return 0
+
+
+def _text(file: str) -> str:
+    if file == "-":
+        if sys.stdin.isatty():
+            sys.stderr.write(_HOW)
+        return _decoded(_end_of(sys.stdin.buffer))
+    try:
+        with open(file, "rb") as opened:
+            return _decoded(_end_of(opened))
+    except OSError as error:
+        raise UsageError(f"cannot read {file}: {error.strerror or error}.") from error
+
+
+def _end_of(stream: BinaryIO) -> bytes:
+    """All of it; of a very long log the last part."""
+    kept = b""
+    while chunk := stream.read(_CHUNK_BYTES):
+        kept = (kept + chunk)[-_KEPT_BYTES:]
+    return kept
+
+
+def _decoded(raw: bytes) -> str:
+    wide = raw[:2] in (b"\xff\xfe", b"\xfe\xff")  # what `>` writes in PowerShell
+    return raw.decode("utf-16" if wide else "utf-8-sig", errors="replace")

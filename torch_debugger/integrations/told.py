@@ -1,0 +1,24 @@
+"""Which exceptions have been explained: of several who could, one speaks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+_MARK = "_torch_debugger_explained"
+
+
+def is_told(error: BaseException) -> bool:
+    return _MARK in _attributes(error)
+
+
+def mark_told(error: BaseException) -> None:
+    _attributes(error)[_MARK] = True
+
+
+def _attributes(error: BaseException) -> dict[str, Any]:
+    """The exception's own dictionary: its class may have strange ways to read and set attributes."""
+    try:
+        held = object.__getattribute__(error, "__dict__")
+    except Exception:  # a class of the user's may hide it; then it is told again
+        return {}
+    return held if type(held) is dict else {}
