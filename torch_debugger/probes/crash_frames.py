@@ -121,13 +121,13 @@ def _mentioned(seen: Seen) -> Iterator[tuple[str, Any]]:
         head, *rest = chain.split(".")
         value = seen.frame.f_locals.get(head, seen.frame.f_globals.get(head))
         for depth, name in enumerate(["", *rest]):
-            value = _attribute(value, name) if name else value
+            value = attribute(value, name) if name else value
             if is_tensor(value):
                 yield ".".join([head, *rest[:depth]]), value
                 break
 
 
-def _attribute(value: Any, name: str) -> Any:
+def attribute(value: Any, name: str) -> Any:
     """An attribute that is kept in a dictionary; properties and __getattr__ are not asked."""
     try:
         held = object.__getattribute__(value, "__dict__")

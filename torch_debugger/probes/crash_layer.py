@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from torch import nn
+from torch.nn.utils.rnn import PackedSequence
 
 from torch_debugger.anatomy.naming import name_root
 from torch_debugger.anatomy.places import constructor_places
@@ -21,6 +23,7 @@ _SETTINGS = (
     "bidirectional", "batch_first", "embed_dim", "num_heads", "kdim", "vdim", "reduction", "ignore_index",
     "label_smoothing", "proj_size", "dim", "unflattened_size", "ceil_mode", "output_size",
 )  # fmt: skip
+PACKED = "packed"  # the name of an input that was a packed sequence
 _CALLERS = ("_call_impl", "_wrapped_call_impl")
 _MODULE_LIMIT, _STRAY_LIMIT = 50_000, 1000
 
@@ -65,22 +68,60 @@ def _name_strays(owner: nn.Module | None, paths: dict[int, str]) -> None:
 
 
 def find_layer(frames: Sequence[Seen], paths: Mapping[int, str]) -> LayerFact | None:
-    """The innermost module of the traceback, if it is one of torch's."""
-    layer = next((module for seen in reversed(frames) if (module := seen.module()) is not None), None)
-    if layer is None or not type(layer).__module__.startswith("torch.nn"):
+    """The innermost module of the traceback, if the code that ran is that of one of torch's."""
+    ran = next((seen for seen in reversed(frames) if seen.module() is not None), None)
+    layer = ran.module() if ran is not None else None
+    if ran is None or layer is None or ran.user or not _torch_class(layer):
         return None
     entered = next(index for index, seen in enumerate(frames) if seen.module() is layer)
-    path, places = paths.get(id(layer)), _constructors(frames, paths, layer)
+    path = paths.get(id(layer))
+    return describe_layer(
+        layer,
+        path,
+        _constructors(frames, paths, layer),
+        _call_place(frames[:entered], path),
+        _inputs(frames[entered:], layer),
+    )
+
+
+def describe_layer(
+    layer: nn.Module,
+    path: str | None,
+    places: Mapping[str, Place],
+    call: Place,
+    inputs: tuple[LocalTensor, ...] = (),
+) -> LayerFact:
+    """A layer of torch's, or of a class that the user derived from one."""
+    kind, own = _torch_class(layer), type(layer).__name__
     return LayerFact(
         path=path,
-        kind=type(layer).__name__,
+        kind=kind,
         settings=_settings(layer),
         place=places.get(path or "", Place(module=path)),
-        call=_call_place(frames[:entered], path),
-        inputs=_inputs(frames[entered:], layer),
+        call=call,
+        inputs=inputs,
         parameters=_parameters(layer),
-        constructions=tuple(constructions_of(path or "", type(layer).__name__, places)),
+        constructions=tuple(constructions_of(path or "", own, places)),
+        user_class=own if own != kind else "",
+        user_arguments=_own_arguments(type(layer)),
     )
+
+
+def _torch_class(layer: nn.Module) -> str:
+    """Linear, for a class of the user's that derives from it too; empty for what is a plain nn.Module."""
+    kinds = [cls for cls in type(layer).__mro__ if cls.__module__.startswith("torch.nn")]
+    return kinds[0].__name__ if kinds and kinds[0] is not nn.Module else ""
+
+
+def _own_arguments(kind: type) -> tuple[str, ...]:
+    """What the constructor of the user's class takes, if it has one of its own."""
+    for cls in kind.__mro__:
+        function = vars(cls).get("__init__")
+        if function is not None:
+            code = getattr(function, "__code__", None)
+            is_own = code is not None and not cls.__module__.startswith("torch.nn")
+            return tuple(code.co_varnames[1 : code.co_argcount]) if code is not None and is_own else ()
+    return ()
 
 
 def _settings(layer: nn.Module) -> dict[str, int | float | str]:
@@ -130,17 +171,32 @@ def _inputs(frames: Sequence[Seen], layer: nn.Module) -> tuple[LocalTensor, ...]
             given = given or {name: held.get(name) for name in names}
             break
     renamed = {names[int(key)] if key.isdigit() and int(key) < len(names) else key: given[key] for key in given}
-    if not is_tensor(next(iter(renamed.values()), None)):
-        return ()  # a packed sequence, a list: what follows must not be taken for the input
-    facts = [describe(name, value) for name, value in _tensors(renamed) if is_tensor(value)]
+    first = next(iter(renamed.values()), None)
+    if isinstance(first, PackedSequence):
+        return _padded(first, layer), *_described(dict(list(renamed.items())[1:]), skipped=0)
+    # of a list, what follows must not be taken for the input
+    return _described(renamed, skipped=1) if is_tensor(first) else ()
+
+
+def _described(given: Mapping[str, Any], skipped: int) -> tuple[LocalTensor, ...]:
+    facts = [describe(name, value) for name, value in _tensors(given, skipped) if is_tensor(value)]
     return tuple(fact for fact in facts if fact is not None)
 
 
-def _tensors(given: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+def _padded(packed: PackedSequence, layer: nn.Module) -> LocalTensor:
+    """A packed sequence under the shape it would have if it were padded."""
+    fact = describe(PACKED, packed.data)
+    assert fact is not None
+    steps, samples = len(packed.batch_sizes), int(packed.batch_sizes[0])
+    leading = (samples, steps) if getattr(layer, "batch_first", False) else (steps, samples)
+    return dataclasses.replace(fact, shape=(*leading, *fact.shape[1:]))
+
+
+def _tensors(given: Mapping[str, Any], skipped: int) -> Iterator[tuple[str, Any]]:
     """What was given, with the parts of tuples after the first argument: the (h, c) of an LSTM."""
     for place, (name, value) in enumerate(given.items()):
         yield name, value
-        if place and type(value) in (tuple, list):
+        if place >= skipped and type(value) in (tuple, list):
             yield from ((f"{name}[{index}]", part) for index, part in enumerate(value[:2]))
 
 

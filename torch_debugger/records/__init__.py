@@ -1,16 +1,9 @@
 """What the house talks about: frozen, printable facts without tensors or callables."""
 
-from torch_debugger.records.crash import (
-    Construction,
-    CrashFact,
-    CrashFrame,
-    FlowFact,
-    FlowStep,
-    LayerFact,
-    LocalValue,
-)
+from torch_debugger.records.crash import CrashFact, CrashFrame, FlowFact, FlowStep, LocalValue
 from torch_debugger.records.evidence import CrashEvidence
 from torch_debugger.records.finding import SEVERITIES, Edit, Finding, Request
+from torch_debugger.records.layer import Construction, LayerFact
 from torch_debugger.records.model import (
     LedgerFact,
     LedgerRow,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from torch_debugger.records.evidence import CrashEvidence
+from torch_debugger.records.layer import LayerFact
 from torch_debugger.records.place import Place
 from torch_debugger.records.training import LocalTensor
 
@@ -34,29 +35,6 @@ class CrashFrame:
     code_line: int = 0  # where `code`, the whole statement, starts; 0 where that is not known
     failing: str = ""  # the very expression that raised, as ast.unparse writes it; Python 3.11 on
     values: tuple[LocalValue, ...] = ()  # other locals of a user's frame
-
-
-@dataclass(frozen=True, slots=True)
-class Construction:
-    """How the user's source builds a module: the call, and the function it stands in."""
-
-    place: Place  # the constructing lines, all of them
-    maker: str = ""  # the user's function or class whose body holds them: double_conv
-    scope: str = ""  # that function's source
-
-
-@dataclass(frozen=True, slots=True)
-class LayerFact:
-    """The torch layer that was running when the script crashed."""
-
-    path: str | None  # net.fc1
-    kind: str  # Linear
-    settings: dict[str, int | float | str]  # in_features, out_features, kernel_size, ...
-    place: Place  # the line that constructs it
-    call: Place  # the user's line that called it
-    inputs: tuple[LocalTensor, ...]
-    parameters: tuple[LocalTensor, ...]
-    constructions: tuple[Construction, ...] = ()  # of the layer, then of the modules around it
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,3 +78,4 @@ class CrashFact:
     causes: tuple[CrashFact, ...] = ()  # what it was raised from, or while handling; the nearest first
     raised_from: bool = False  # by an explicit `raise ... from`
     evidence: CrashEvidence = field(default_factory=CrashEvidence)
+    pasted: bool = False  # read from the text of a traceback: no tensors, no values, no objects

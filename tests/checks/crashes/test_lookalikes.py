@@ -84,12 +84,6 @@ for batch in torch.utils.data.DataLoader(Data(), batch_size=2):
 """,
     "a broadcasting loss on two devices": "F.mse_loss(torch.randn(8, 1), torch.randn(8, device='meta'))\n",
     "a gradient of the wrong shape": "x = torch.ones(3, requires_grad=True)\n(x * 2).backward(torch.ones(4))\n",
-    "a packed sequence with another fault": """
-rnn = nn.GRU(8, 16, batch_first=True)
-lengths = torch.tensor([5, 4, 2])
-packed = nn.utils.rnn.pack_padded_sequence(torch.randn(3, 5, 8), lengths, batch_first=True)
-rnn(packed, torch.zeros(1, 4, 16))
-""",
 }  # fmt: skip
 
 

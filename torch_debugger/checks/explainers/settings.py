@@ -17,6 +17,7 @@ from torch_debugger.checks.explainers.constructors import ATTENTION_OWNERS, cons
 from torch_debugger.checks.explainers.makers import handed_in, is_repeated, uses_of
 from torch_debugger.records import Edit, LayerFact, Place
 
+_NOWHERE = 99  # no position: by keyword only
 _OWNERS = {"embed_dim": [(kind, 0, "d_model") for kind in ATTENTION_OWNERS]}
 
 
@@ -100,11 +101,18 @@ class Setting:
         return literal[0] if len({item.call for item in literal}) == 1 else None
 
     def _arguments(self) -> list[Argument]:
-        code = constructor_place(self.layer).code or ""
-        written = [argument_of(call, self.position, self.keyword) for call in calls_of(code, self.layer.kind)]
+        code, name = constructor_place(self.layer).code or "", self.layer.user_class or self.layer.kind
+        written = [argument_of(call, self._position(), self.keyword) for call in calls_of(code, name)]
         for owner, position, keyword in _OWNERS.get(self.keyword, ()):
             written += [argument_of(call, position, keyword) for call in calls_of(code, owner)]
         return [argument for argument in written if argument is not None]
+
+    def _position(self) -> int:
+        """Where the constructor takes the size: that of a class of the user's may take it elsewhere."""
+        own = self.layer.user_arguments
+        if not own:
+            return self.position
+        return own.index(self.keyword) if self.keyword in own else _NOWHERE
 
     def _misplaced(self) -> bool:
         """Whether the line that is taken for the constructor writes another size: then it is not it."""
