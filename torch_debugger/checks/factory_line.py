@@ -23,12 +23,19 @@ def as_buffer(code: str) -> str | None:
 
 def with_device(code: str, reference: str | None) -> str | None:
     """epsilon = torch.randn(n) -> epsilon = torch.randn(n, device=mean.device)"""
+    return made_on(code, f"{reference}.device") if reference is not None else None
+
+
+def made_on(code: str, device: str) -> str | None:
+    """The line with a device for the one tensor it makes: `device`, `x.device`."""
     calls = _makers(code)
-    if len(calls) != 1 or reference is None or calls[0].end_col_offset is None:
+    if len(calls) != 1 or calls[0].end_col_offset is None or calls[0].lineno != calls[0].end_lineno:
+        return None
+    if "\n" in code or any(word.arg == "device" for word in calls[0].keywords):
         return None
     end = len(code.encode()[: calls[0].end_col_offset].decode()) - 1
     comma = ", " if calls[0].args or calls[0].keywords else ""
-    return f"{code[:end]}{comma}device={reference}.device{code[end:]}"
+    return f"{code[:end]}{comma}device={device}{code[end:]}"
 
 
 def _makers(code: str | None) -> list[ast.Call]:

@@ -1,0 +1,106 @@
+"""The statement that gives a variable its value, in the user's source."""
+
+from __future__ import annotations
+
+import ast
+import linecache
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from torch_debugger.anatomy.sources import tree_of
+from torch_debugger.records import Place
+
+_Function = (ast.FunctionDef, ast.AsyncFunctionDef)
+
+
+@dataclass(frozen=True)
+class Assignment:
+    place: Place  # the whole statement; of a loop its first line
+    function: str  # that it stands in; empty at the top of the file
+
+
+def assignment_of(file: str, line: int, name: str) -> Assignment | None:
+    """The last statement above a line that assigns a name; else the last below it, where a loop comes round."""
+    tree = tree_of(file)
+    for scope in _scopes(tree, line) if tree else ():
+        found = [node for node in _own(scope) if name in _assigned(node)]
+        if found:
+            above = [node for node in found if node.lineno < line]
+            return _assignment(file, max(above or found, key=lambda node: node.lineno), scope)
+        if isinstance(scope, _Function) and name in parameters(scope):
+            return None
+    return None
+
+
+def is_known_before(file: str, line: int, name: str) -> bool:
+    """Whether a name has a value when a line runs: a parameter, or something assigned above."""
+    tree = tree_of(file)
+    for depth, scope in enumerate(_scopes(tree, line) if tree else ()):
+        lines = [node.lineno for node in _own(scope) if name in _assigned(node)]
+        if isinstance(scope, _Function) and name in parameters(scope):
+            return True
+        if lines:
+            return min(lines) < line or depth > 0
+    return False
+
+
+def parameters(function: ast.FunctionDef | ast.AsyncFunctionDef) -> list[str]:
+    given = function.args
+    return [argument.arg for argument in (*given.posonlyargs, *given.args, *given.kwonlyargs)]
+
+
+def function_at(file: str, line: int) -> ast.FunctionDef | ast.AsyncFunctionDef | None:
+    """The innermost function around a line."""
+    tree = tree_of(file)
+    scope = next(_scopes(tree, line)) if tree else None
+    return scope if isinstance(scope, _Function) else None
+
+
+def statement_place(file: str, node: ast.stmt) -> Place:
+    last = node.lineno if hasattr(node, "body") else node.end_lineno
+    lines = linecache.getlines(file)[node.lineno - 1 : last]
+    return Place(file, node.lineno, None, "\n".join(text.strip() for text in lines))
+
+
+def _assignment(file: str, node: ast.stmt, scope: ast.AST) -> Assignment:
+    return Assignment(statement_place(file, node), getattr(scope, "name", ""))
+
+
+def _scopes(tree: ast.Module, line: int) -> Iterator[ast.AST]:
+    """The functions around a line, the innermost first, then the file."""
+    around = [node for node in ast.walk(tree) if isinstance(node, _Function) and _covers(node, line)]
+    yield from sorted(around, key=lambda node: -node.lineno)
+    yield tree
+
+
+def _covers(node: ast.stmt, line: int) -> bool:
+    return node.lineno <= line <= (node.end_lineno or node.lineno)
+
+
+def _own(scope: ast.AST) -> Iterator[ast.stmt]:
+    """The statements of a scope, without those of functions and classes inside it."""
+    for node in ast.iter_child_nodes(scope):
+        if isinstance(node, (*_Function, ast.ClassDef)):
+            continue
+        if isinstance(node, ast.stmt):
+            yield node
+        yield from _own(node)
+
+
+def _assigned(node: ast.stmt) -> set[str]:
+    targets: list[ast.expr] = []
+    if isinstance(node, ast.Assign):
+        targets = node.targets
+    elif isinstance(node, (ast.AnnAssign, ast.For, ast.AsyncFor)):
+        targets = [node.target]
+    elif isinstance(node, ast.With):
+        targets = [item.optional_vars for item in node.items if item.optional_vars is not None]
+    return {ast.unparse(part) for target in targets for part in _parts(target)}
+
+
+def _parts(target: ast.expr) -> Iterator[ast.expr]:
+    if isinstance(target, (ast.Tuple, ast.List)):
+        for element in target.elts:
+            yield from _parts(element)
+    else:
+        yield target
