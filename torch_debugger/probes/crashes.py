@@ -21,8 +21,8 @@ from torch_debugger.probes.crash_values import carried_by, kind_name, values_in
 from torch_debugger.probes.crash_views import views_before
 from torch_debugger.probes.examiners.all import examine_all
 from torch_debugger.probes.examiners.scene import Running, Scene
-from torch_debugger.probes.shape_flow import replay_shapes
-from torch_debugger.records import CrashFact, CrashFrame, Place
+from torch_debugger.probes.shape_flow import replay_last_call, replay_shapes
+from torch_debugger.records import CrashFact, CrashFrame, FlowStep, Place
 
 _MESSAGE_LENGTH = 20_000
 _CHAIN_LENGTH = 50
@@ -46,9 +46,7 @@ def capture_crash(error: BaseException, step: int, running: Running = _ALONE, de
         layer=_or(None, lambda: find_layer(frames, paths)),
         traceback=_or(f"{type(cause).__name__}: {_text(cause)}\n", lambda: _traceback_text(error)),
         step=step,
-        flow=tuple(
-            _or([], lambda: replay_shapes(cause, frames, paths)) or _or([], lambda: views_before(frames))
-        ),
+        flow=tuple(_flow(cause, frames, paths, running)),
         qualified=_or("", lambda: kind_name(type(cause))),
         bases=tuple(base.__name__ for base in type(cause).__mro__),
         attributes=_or({}, lambda: carried_by(cause)),
@@ -56,6 +54,18 @@ def capture_crash(error: BaseException, step: int, running: Running = _ALONE, de
         raised_from=cause.__cause__ is not None,
         evidence=examine_all(Scene(cause, frames, paths, running)),
     )
+
+
+def _flow(
+    error: BaseException, frames: Sequence[Seen], paths: Mapping[int, str], running: Running
+) -> list[FlowStep]:
+    """What ran before a crash inside a model; before one behind it, the model's last call."""
+    inside: list[FlowStep] = _or([], lambda: replay_shapes(error, frames, paths))
+    if inside:
+        return inside
+    whole: list[FlowStep] = _or([], lambda: replay_last_call(error, frames, running))
+    views: list[FlowStep] = _or([], lambda: views_before(frames))
+    return whole + views
 
 
 def _causes(error: BaseException, step: int, running: Running, depth: int) -> tuple[CrashFact, ...]:

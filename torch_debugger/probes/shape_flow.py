@@ -7,6 +7,7 @@ printed, and it gives up after a moment.
 from __future__ import annotations
 
 import contextlib
+import os
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,10 +19,13 @@ from torch.nn.modules.module import register_module_forward_hook
 
 from torch_debugger.anatomy.rerun import leaving_no_trace
 from torch_debugger.probes.crash_frames import Seen, describe, is_tensor
+from torch_debugger.probes.examiners.scene import Running
 from torch_debugger.probes.replays import TIME_LIMIT_S, TooLong, copied, is_small, without_global_hooks
 from torch_debugger.records import FlowStep
 
 _STEPS_KEPT = 40
+_FUNCTIONAL = os.path.join("torch", "nn", "functional.py")
+_OF_SHAPES = ("size", "shape", "dimension")
 
 
 def replay_shapes(error: BaseException, frames: Sequence[Seen], paths: Mapping[int, str]) -> list[FlowStep]:
@@ -41,6 +45,25 @@ def replay_shapes(error: BaseException, frames: Sequence[Seen], paths: Mapping[i
     return []
 
 
+def replay_last_call(error: BaseException, frames: Sequence[Seen], running: Running) -> list[FlowStep]:
+    """The modules of the one model that ran before a crash outside of it, in a loss or in the user's line."""
+    is_outside = bool(frames) and (frames[-1].user or frames[-1].file.endswith(_FUNCTIONAL))
+    if len(running.calls) != 1 or not is_outside or not any(word in str(error) for word in _OF_SHAPES):
+        return []
+    (name, (args, kwargs)), *_ = running.calls.items()
+    module = running.models.get(name)
+    if module is None or not _is_wise(error, module, args, kwargs):
+        return []
+    steps: list[FlowStep] = []
+    paths = {id(part): path for path, part in module.named_modules(prefix=name)}
+    try:
+        with leaving_no_trace(module), _recorded(steps, paths), torch.no_grad():
+            module.forward(*copied(args), **copied(kwargs))
+    except (TooLong, Exception):  # what ran through once and does not again tells nothing
+        return []
+    return steps[-_STEPS_KEPT:]
+
+
 def _outermost_call(frames: Sequence[Seen]) -> tuple[nn.Module, tuple[Any, ...], dict[str, Any]] | None:
     for seen in frames:
         module, held = seen.module(), seen.frame.f_locals
@@ -52,7 +75,7 @@ def _outermost_call(frames: Sequence[Seen]) -> tuple[nn.Module, tuple[Any, ...],
 
 def _is_wise(error: BaseException, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
     """Only errors that say the same twice, on a model that is small and not compiled."""
-    if type(error) not in (RuntimeError, ValueError, AssertionError) or "CUDA error" in str(error):
+    if type(error) not in (RuntimeError, ValueError, AssertionError, IndexError) or "CUDA error" in str(error):
         return False
     return is_small(module, args, kwargs)
 

@@ -16,6 +16,7 @@ from torch_debugger.checks.explainers.norm_shapes import explain_norm
 from torch_debugger.checks.explainers.pool_shapes import explain_pool, explain_unflatten
 from torch_debugger.checks.explainers.product_shapes import explain_product
 from torch_debugger.checks.explainers.sequence_shapes import explain_sequence
+from torch_debugger.checks.explainers.shape_flow import showing_flow
 from torch_debugger.checks.explainers.state_shapes import explain_state
 from torch_debugger.checks.explainers.view_shapes import explain_view
 
@@ -43,21 +44,24 @@ class ShapeMismatch(CrashCheck):
     id = "TD901"
     name = "shape-mismatch"
     title = "two shapes met that do not fit each other"
-    explainers = (
-        explain_linear,
-        explain_conv,
-        explain_pool,
-        explain_unflatten,
-        explain_norm,
-        explain_sequence,
-        explain_state,
-        explain_attention,
-        explain_loss_shapes,
-        explain_product,
-        explain_elementwise,
-        explain_join,
-        explain_view,
-        explain_kernel,
-        explain_indexed,
-        explain_collate,
+    explainers = tuple(
+        showing_flow(explain)
+        for explain in (
+            explain_linear,
+            explain_conv,
+            explain_pool,
+            explain_unflatten,
+            explain_norm,
+            explain_sequence,
+            explain_state,
+            explain_attention,
+            explain_loss_shapes,
+            explain_product,
+            explain_elementwise,
+            explain_join,
+            explain_view,
+            explain_kernel,
+            explain_indexed,
+            explain_collate,
+        )
     )

@@ -93,8 +93,8 @@ def _other_batch(crash: CrashFact, call: LossCall, got: str) -> Blame:
 def _rows_made(crash: CrashFact, got: int, wanted: int) -> str | None:
     """The view in the model that made other rows of the samples, if the scores' graph shows one."""
     for step in crash.flow:
-        before, after = step.given[0], step.made[0]
-        if step.kind == "view" and before[0] == wanted and after[0] == got:
+        before, after = (step.given[0], step.made[0]) if step.kind == "view" else ((0,), (0,))
+        if before[0] == wanted and after[0] == got:
             features = math.prod(before[1:])
             return (
                 f"A view in the model turned {shape_text(before)} into {shape_text(after)}, which mixes "
