@@ -149,7 +149,8 @@ with torch_debugger.explaining():
 def test_a_script_ends_as_it_would(command: list[str], tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(textwrap.dedent(SCRIPT))
     done = subprocess.run(
-        [sys.executable, *command, "train.py"], cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False
+        [sys.executable, *command, "train.py"],
+        cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False,
     )  # fmt: skip
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr.count(TOLD) == 1

@@ -1,4 +1,4 @@
-"""`%load_ext torch_debugger` in a real IPython shell: told under the traceback, and only where torch was involved."""
+"""`%load_ext torch_debugger` in a real IPython shell: told under the traceback, where torch was involved."""
 
 from __future__ import annotations
 

@@ -5,17 +5,18 @@ from __future__ import annotations
 import ast
 import functools
 import os
+import stat
 
 _LARGEST_FILE_BYTES = 4_000_000
 
 
 def statement_around(file: str, line: int, code: str) -> tuple[int, str]:
     """The whole statement and its first line; what the traceback tells where the file says otherwise."""
-    lines = lines_of(file)
-    told = code.split("\n")[0].split()
+    source = _source(file)
+    lines, told = source.split("\n"), code.split("\n")[0].split()
     if not told or not 1 <= line <= len(lines) or lines[line - 1].split() != told:
         return line, code
-    for node in ast.walk(tree_of(file) or ast.Module([], [])):
+    for node in ast.walk(_tree(source)):
         spans = isinstance(node, ast.stmt) and node.lineno <= line <= (node.end_lineno or 0)
         if spans and isinstance(node, ast.stmt) and not hasattr(node, "body"):
             whole = lines[node.lineno - 1 : node.end_lineno]
@@ -23,21 +24,21 @@ def statement_around(file: str, line: int, code: str) -> tuple[int, str]:
     return line, code
 
 
-@functools.lru_cache(maxsize=32)
-def lines_of(file: str) -> list[str]:
-    # isfile first: opening a pipe would wait for its other end.
+def _source(file: str) -> str:
     try:
-        if not os.path.isfile(file) or os.path.getsize(file) > _LARGEST_FILE_BYTES:
-            return []
+        found = os.stat(file)
+        # A regular file: opening a pipe would wait for its other end.
+        if not stat.S_ISREG(found.st_mode) or found.st_size > _LARGEST_FILE_BYTES:
+            return ""
         with open(file, encoding="utf-8-sig", errors="replace") as opened:
-            return opened.read().split("\n")
+            return opened.read()
     except (OSError, ValueError):  # ValueError: a null character in the path
-        return []
+        return ""
 
 
 @functools.lru_cache(maxsize=32)
-def tree_of(file: str) -> ast.Module | None:
+def _tree(source: str) -> ast.Module:
     try:
-        return ast.parse("\n".join(lines_of(file)))
+        return ast.parse(source)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return None
+        return ast.Module([], [])

@@ -43,8 +43,8 @@ class UnexplainedCrash(Check):
             severity="error",
             confidence=1.0,
             message=f"The script stopped with {record.kind}{f': {told}' if told else ''}",
-            why="No check recognised the cause, so none is claimed; the evidence is what was in reach.",
-            fix=_advice(frame),
+            why=f"No check recognised the cause, so none is claimed; {_basis(record)}.",
+            fix=_advice(record, frame),
             where=record.place,
             first_step=record.step,
             last_step=record.step,
@@ -82,7 +82,17 @@ def _value_text(value: LocalValue) -> str:
     return f"{value.text} ({value.kind})" if value.text else f"{value.kind}{size}"
 
 
-def _advice(frame: CrashFrame | None) -> str:
+def _basis(crash: CrashFact) -> str:
+    if crash.pasted:
+        return "from the text alone the shapes, dtypes and values that met are not known"
+    return "the evidence is what was in reach"
+
+
+def _advice(crash: CrashFact, frame: CrashFrame | None) -> str:
     if frame is None:
         return "Read the traceback: none of its lines is in your own files."
+    if crash.pasted:
+        return (
+            f"Look at `{frame.failing or frame.code}`; `torch-debugger run` on the script shows what met there."
+        )
     return f"Read `{frame.failing or frame.code}` with the values above; the traceback is complete."

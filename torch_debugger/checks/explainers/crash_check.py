@@ -18,10 +18,13 @@ class CrashCheck(Check):
 
     reads = (CrashFact,)
     explainers: ClassVar[tuple[Explainer, ...]]
+    text_explainers: ClassVar[
+        tuple[Explainer, ...]
+    ] = ()  # asked too about a pasted traceback: it has no tensors
 
     def see(self, record: Record, state: RunState) -> Iterable[Finding]:
         assert isinstance(record, CrashFact)
-        blame = first_of(explain(crash) for crash in _told_of(record) for explain in self.explainers)
+        blame = first_of(explain(crash) for crash in _told_of(record) for explain in self._asked(crash))
         if blame is not None:
             yield self.finding(
                 severity="error",
@@ -35,6 +38,9 @@ class CrashCheck(Check):
                 evidence=blame.evidence,
                 edit=blame.edit,
             )
+
+    def _asked(self, crash: CrashFact) -> tuple[Explainer, ...]:
+        return (*self.explainers, *self.text_explainers) if crash.pasted else self.explainers
 
 
 def _told_of(crash: CrashFact) -> Iterable[CrashFact]:

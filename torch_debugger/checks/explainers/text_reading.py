@@ -1,0 +1,76 @@
+"""A pasted traceback: numbers of torch's message, taken where the lines of the traceback agree with it.
+
+There are no tensors here, so that much stays unknown; each explanation says what.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from torch_debugger.checks.explainers.blame import Blame, line_text, place_text, user_frame
+from torch_debugger.records import CrashFact, CrashFrame, Place
+
+_CONFIDENCE = 0.8
+_OWN_RAISE = re.compile(r"raise\b")
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A message of torch's, and the user's line that led to it."""
+
+    crash: CrashFact
+    frame: CrashFrame
+    match: re.Match[str]
+
+    @property
+    def code(self) -> str:
+        """The expression that raised, where carets mark it, else its line."""
+        return self.frame.failing or self.frame.code.split("\n")[0]
+
+    @property
+    def at(self) -> str:
+        """`self.fc1(x)` at net.py:31"""
+        return f"`{self.code}` at {place_text(self.place)}" if self.code else place_text(self.place)
+
+    @property
+    def place(self) -> Place:
+        return self.crash.place
+
+    def number(self, group: int) -> int:
+        return int(self.match[group])
+
+    def sizes(self, group: int) -> tuple[int, ...]:
+        return tuple(int(size) for size in re.findall(r"-?\d+", self.match[group]))
+
+    def blame(
+        self,
+        told: str,
+        why: str,
+        fix: str,
+        unknown: str,
+        confidence: float = _CONFIDENCE,
+        **evidence: float | str,
+    ) -> Blame:
+        return Blame(
+            message=f"From the text alone: {told}",
+            why=why,
+            fix=f"{fix} Not known from the text: {unknown}. `torch-debugger run` on the script shows it.",
+            where=self.place,
+            evidence={**evidence, "line": line_text(self.place)},
+            confidence=confidence,
+        )
+
+
+def read(crash: CrashFact, message: str, *, through: str = "", line: str = "") -> Reading | None:
+    """The message, when it came out of torch: through files, or from a line, that this message comes from."""
+    frame = user_frame(crash)
+    if not crash.pasted or frame is None or _OWN_RAISE.match(frame.code):
+        return None
+    behind = [each.file for each in crash.frames[len(crash.frames) - crash.frames[::-1].index(frame) :]]
+    if not all("/torch/" in file for file in behind):
+        return None
+    came_through = bool(through) and any(re.search(through, file) for file in behind)
+    stands_there = bool(line) and not behind and re.search(line, frame.failing or frame.code) is not None
+    match = re.search(message, crash.message)
+    return Reading(crash, frame, match) if match is not None and (came_through or stands_there) else None
