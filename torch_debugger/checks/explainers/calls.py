@@ -88,6 +88,18 @@ def parse_statement(code: str) -> ast.AST | None:
     return parse_expression(code.removeprefix("return ").rstrip(",").strip())
 
 
+def is_simple_statement(code: str) -> bool:
+    """Whether it is a whole statement without a block of its own: one that can stand inside `with x:`."""
+    try:
+        body = ast.parse(code).body
+    except (SyntaxError, ValueError):
+        try:
+            body = ast.parse(f"def f():\n {code}").body[0].body  # type: ignore[attr-defined]  # a return
+        except (SyntaxError, ValueError):
+            return False
+    return len(body) == 1 and not hasattr(body[0], "body")
+
+
 def number_of(text: str) -> int | None:
     """The value of a whole number or of a sum or product of some: 16 * 5 * 5"""
     node = parse_expression(text)

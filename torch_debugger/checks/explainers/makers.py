@@ -58,6 +58,14 @@ def _parameters(scope: str) -> list[str]:
     return names[1:] if names[:1] in (["self"], ["cls"]) else names
 
 
+def defaults_of(scope: str) -> dict[str, int | None]:
+    """The arguments that the user's function takes, with those defaults that are plain numbers."""
+    function = _function(scope)
+    written = [number_of(ast.unparse(node)) for node in function.args.defaults] if function else []
+    names = _parameters(scope)
+    return dict(zip(names, [*[None] * (len(names) - len(written)), *written], strict=False))
+
+
 @functools.lru_cache(maxsize=64)
 def _function(scope: str) -> ast.FunctionDef | None:
     try:
