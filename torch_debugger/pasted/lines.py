@@ -21,6 +21,9 @@ def readable_lines(text: str) -> list[str]:
 
 
 def _unescaped(line: str) -> str:
+    if '\\"' in line:  # JSON: the first quote that is not escaped ends the string
+        start = line.index("Traceback (most")
+        line = line[:start] + re.split(r'(?<!\\)"', line[start:], maxsplit=1)[0]
     plain = re.sub(r"\\{1,4}n", "\n", line)
     return re.sub(r'\\{1,4}"', '"', plain).replace("\\t", "\t")
 

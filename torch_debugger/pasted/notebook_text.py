@@ -46,6 +46,7 @@ def _read(header: re.Match[str], lines: list[str]) -> TextTraceback:
             told = ending(content)
             if told is not None and told[0].rpartition(".")[2] == header["kind"].rpartition(".")[2]:
                 found.kind, found.message = told[:2]
+    found.message = found.message.strip("\n")
     return found
 
 

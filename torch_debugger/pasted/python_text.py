@@ -20,7 +20,8 @@ _JOINTS = {
 }
 # What cannot be part of a message any more: a prompt, a fence, the next record of a log.
 _OVER = re.compile(
-    r"```|~~~|>>> |\$ |\[?\d{4}-\d\d-\d\d|[EWIF]\d{4} \d\d:|-{20}|={20}|srun:|slurmstepd:|Exception ignored in"
+    r"```|~~~|>>>(?: |$)|\$ |\[?\d{4}-\d\d-\d\d|[EWIF]\d{4} \d\d:|-{20}|={20}|srun:|slurmstepd:"
+    r"|Exception ignored in"
 )
 
 

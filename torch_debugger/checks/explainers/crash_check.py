@@ -18,9 +18,7 @@ class CrashCheck(Check):
 
     reads = (CrashFact,)
     explainers: ClassVar[tuple[Explainer, ...]]
-    text_explainers: ClassVar[
-        tuple[Explainer, ...]
-    ] = ()  # asked too about a pasted traceback: it has no tensors
+    text_explainers: ClassVar[tuple[Explainer, ...]] = ()  # for a pasted traceback, which has no tensors
 
     def see(self, record: Record, state: RunState) -> Iterable[Finding]:
         assert isinstance(record, CrashFact)
