@@ -6,7 +6,6 @@ from torch_debugger.checks.explainers.crash_check import CrashCheck
 from torch_debugger.checks.explainers.layer_dtypes import explain_layer_dtypes
 from torch_debugger.checks.explainers.loss_dtypes import explain_loss_dtypes
 from torch_debugger.checks.explainers.operand_dtypes import explain_operand_dtypes
-from torch_debugger.checks.explainers.text_dtypes import DTYPE_TEXTS
 
 
 class DtypeMismatch(CrashCheck):
@@ -34,4 +33,3 @@ class DtypeMismatch(CrashCheck):
         explain_loss_dtypes,
         explain_operand_dtypes,
     )
-    text_explainers = DTYPE_TEXTS

@@ -18,9 +18,6 @@ from torch_debugger.checks.explainers.product_shapes import explain_product
 from torch_debugger.checks.explainers.sequence_shapes import explain_sequence
 from torch_debugger.checks.explainers.shape_flow import showing_flow
 from torch_debugger.checks.explainers.state_shapes import explain_state
-from torch_debugger.checks.explainers.text_layers import LAYER_TEXTS
-from torch_debugger.checks.explainers.text_losses import LOSS_TEXTS
-from torch_debugger.checks.explainers.text_operations import OPERATION_TEXTS
 from torch_debugger.checks.explainers.view_shapes import explain_view
 
 
@@ -68,4 +65,3 @@ class ShapeMismatch(CrashCheck):
             explain_collate,
         )
     )
-    text_explainers = (*LAYER_TEXTS, *OPERATION_TEXTS, *LOSS_TEXTS)

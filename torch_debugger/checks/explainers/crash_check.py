@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from torch_debugger.checks.base import Check
 from torch_debugger.checks.explainers.blame import Blame, first_of
+from torch_debugger.checks.explainers.texts import TEXTS
 from torch_debugger.checks.state import RunState
 from torch_debugger.records import CrashFact, Finding, Record
 
@@ -18,7 +19,6 @@ class CrashCheck(Check):
 
     reads = (CrashFact,)
     explainers: ClassVar[tuple[Explainer, ...]]
-    text_explainers: ClassVar[tuple[Explainer, ...]] = ()  # for a pasted traceback, which has no tensors
 
     def see(self, record: Record, state: RunState) -> Iterable[Finding]:
         assert isinstance(record, CrashFact)
@@ -38,7 +38,8 @@ class CrashCheck(Check):
             )
 
     def _asked(self, crash: CrashFact) -> tuple[Explainer, ...]:
-        return (*self.explainers, *self.text_explainers) if crash.pasted else self.explainers
+        """A pasted traceback has no tensors: the text itself must do."""
+        return (*self.explainers, *TEXTS.get(self.name, ())) if crash.pasted else self.explainers
 
 
 def _told_of(crash: CrashFact) -> Iterable[CrashFact]:

@@ -32,8 +32,8 @@ def explain_text_batches(crash: CrashFact) -> Blame | None:
 def explain_text_target_size(crash: CrashFact) -> Blame | None:
     told = read(
         crash,
-        r"Using a target size \(torch\.Size\(\[([\d, ]*)\]\)\) that is different to the input size "
-        r"\(torch\.Size\(\[([\d, ]*)\]\)\)",
+        r"arget size \(torch\.Size\(\[([\d, ]*)\]\)\) (?:that is different to|must be the same as) "
+        r"(?:the )?input size \(torch\.Size\(\[([\d, ]*)\]\)\)",
         through=_LOSS,
     )
     if told is None:

@@ -38,6 +38,7 @@ def explain_text_elementwise(crash: CrashFact) -> Blame | None:
         crash,
         r"The size of tensor a \((\d+)\) must match the size of tensor b \((\d+)\) "
         r"at non-singleton dimension (\d+)",
+        through=r"/torch/nn/functional\.py$",
         line=r"[-+*/%<>&|^]|==|!=|\b(?:add|sub|mul|div|where|lerp|addcmul|maximum|minimum|eq|masked_fill)_?\(",
     )
     if told is None:

@@ -43,22 +43,14 @@ class Reading:
     def sizes(self, group: int) -> tuple[int, ...]:
         return tuple(int(size) for size in re.findall(r"-?\d+", self.match[group]))
 
-    def blame(
-        self,
-        told: str,
-        why: str,
-        fix: str,
-        unknown: str,
-        confidence: float = _CONFIDENCE,
-        **evidence: float | str,
-    ) -> Blame:
+    def blame(self, told: str, why: str, fix: str, unknown: str, **evidence: float | str) -> Blame:
         return Blame(
             message=f"From the text alone: {told}",
             why=why,
             fix=f"{fix} Not known from the text: {unknown}. `torch-debugger run` on the script shows it.",
             where=self.place,
             evidence={**evidence, "line": line_text(self.place)},
-            confidence=confidence,
+            confidence=_CONFIDENCE,
         )
 
 
