@@ -10,6 +10,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
+from torch_debugger.checks.catalog import find_check
 from torch_debugger.cli.status import fresh_line, write
 from torch_debugger.errors import UsageError
 from torch_debugger.records import SEVERITIES, Finding
@@ -20,16 +21,34 @@ from torch_debugger.report.result import RunResult
 _STDERR = 2
 
 
+def print_crash(result: RunResult, traceback: str, *, quiet: bool) -> None:
+    """The explanation, and below it the traceback as python would have shown it."""
+    from rich.console import Console
+
+    from torch_debugger.report.terminal import render_findings
+
+    write(_STDERR, fresh_line(_STDERR))
+    if not (quiet and _says_little(result)):
+        render_findings(_verdict_alone(result) if quiet else result, Console(stderr=True))
+        write(_STDERR, "\n")
+    write(_STDERR, traceback)
+
+
 def print_report(result: RunResult, *, quiet: bool) -> None:
     """On stderr; quiet means: only a verdict is worth a word."""
-    if quiet and result.verdict is None:
+    if quiet and (result.told or _says_little(result)):
         return
     from rich.console import Console
 
     from torch_debugger.report.terminal import render_terminal
 
-    write(_STDERR, fresh_line(_STDERR))
+    write(_STDERR, fresh_line(_STDERR) + ("\n" if result.told else ""))
     render_terminal(_verdict_alone(result) if quiet else result, Console(stderr=True))
+
+
+def _says_little(result: RunResult) -> bool:
+    """No verdict, or one that only repeats the traceback."""
+    return result.verdict is None or find_check(result.verdict.name).last_resort
 
 
 def _verdict_alone(result: RunResult) -> RunResult:

@@ -8,8 +8,9 @@ from collections import deque
 from collections.abc import Callable
 
 from torch_debugger.checks.judge import Judge
+from torch_debugger.cli.handover import OFFERED, REFUSED, SHOWN, TAKEN
 from torch_debugger.cli.status import Display, Progress
-from torch_debugger.records import Finding
+from torch_debugger.records import CrashFact, Finding
 from torch_debugger.report.digest import RunDigest
 from torch_debugger.runlog.board import Board
 from torch_debugger.runlog.reader import LogFollower
@@ -30,6 +31,7 @@ class Follower:
         judge: Judge,
         digest: RunDigest,
         display: Display,
+        show_crash: Callable[[CrashFact], None],
     ) -> None:
         self._log = log
         self._board = board
@@ -37,6 +39,8 @@ class Follower:
         self._judge = judge
         self._digest = digest
         self._display = display
+        self._show_crash = show_crash
+        self._crash: CrashFact | None = None
         self._pace = Pace()
         self._unsaid: list[Finding] = []
 
@@ -44,13 +48,29 @@ class Follower:
         """`wait(timeout_s)` gives the child's exit status once there is one."""
         while (status := wait(_TICK_S)) is None:
             self._read()
+            self._take_crash()
             self._speak(time.monotonic())
         self._read()
         return status
 
+    def _take_crash(self) -> None:
+        """The child offers its traceback, and waits: what it logged before that is complete."""
+        if self._board.crash != OFFERED:
+            return
+        self._read()
+        if self._crash is None or not self._crash.traceback:
+            self._board.crash = REFUSED
+            return
+        self._board.crash = TAKEN
+        self._unsaid.clear()  # the explanation says it all
+        self._show_crash(self._crash)
+        self._board.crash = SHOWN
+
     def _read(self) -> None:
         for record in self._log.poll():
             self._digest.see(record)
+            if isinstance(record, CrashFact):
+                self._crash = record
             for finding in self._judge.see(record):
                 self._unsaid.append(finding)
                 if finding.request is not None:

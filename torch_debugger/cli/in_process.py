@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import builtins
+import dataclasses
 import sys
 import types
 from collections.abc import Callable, Sequence
 
 from torch_debugger.checks.judge import Judge
+from torch_debugger.cli.crash_printer import CrashPrinter
 from torch_debugger.cli.main_module import Program, run_as_main
 from torch_debugger.cli.watch import Watch
-from torch_debugger.records import Finding, Record
+from torch_debugger.records import CrashFact, Finding, Record
 from torch_debugger.report.digest import RunDigest
 from torch_debugger.report.result import RunResult
 from torch_debugger.runlog.requests import RequestSender, make_request_pipe
@@ -28,11 +30,15 @@ class _Bench:
         self._digest = digest
         self._requests = requests
         self._announce = announce
+        self.crash: CrashFact | None = None
 
     def add(self, record: Record) -> None:
         self._digest.see(record)
+        if isinstance(record, CrashFact):
+            self.crash = record
         for finding in self._judge.see(record):
-            self._announce(finding)
+            if self.crash is None:  # what explains a crash is told with its traceback
+                self._announce(finding)
             if finding.request is not None:
                 self._requests.send(finding.request)
 
@@ -46,24 +52,29 @@ def run_in_process(
     only: Sequence[str] = (),
     ignore: Sequence[str] = (),
     announce: Callable[[Finding], None] = lambda finding: None,
+    quiet: bool = False,
 ) -> tuple[RunResult, int]:
     """Runs the script as this process's `__main__`, which it stays, and gives the result and the exit code."""
     program = Program(script, tuple(arguments), module)
     judge, digest = Judge(only, ignore), RunDigest(script)
     reader, sender = make_request_pipe()
-    watch = Watch(program, settings, sinks=[_Bench(judge, digest, sender, announce)], requests=reader)
+    bench = _Bench(judge, digest, sender, announce)
+    watch = Watch(program, settings, sinks=[bench], requests=reader)
+    crash = CrashPrinter(judge, digest, quiet=quiet)
     watch.start()
-    code = _run(program, watch)
+    error = _run(program, watch)
+    code = _show(error, bench.crash, crash) if error is not None else 0
     watch.end()
     for end in (reader, sender):
         end.close()
     judge.finish()
-    return digest.result(
+    result = digest.result(
         judge.findings, exit_code=code, log=settings.log_dir, faults=judge.faults, checks=len(judge.checks)
-    ), code
+    )
+    return dataclasses.replace(result, told=crash.told), code
 
 
-def _run(program: Program, watch: Watch) -> int:
+def _run(program: Program, watch: Watch) -> BaseException | None:
     fresh = types.ModuleType("__main__")
     vars(fresh).update(__builtins__=builtins, __annotations__={})
     sys.modules["__main__"] = fresh
@@ -71,17 +82,20 @@ def _run(program: Program, watch: Watch) -> int:
         run_as_main(program)
     except BaseException as error:
         watch.saw(error)
-        return _show(error)
-    return 0
+        return error
+    return None
 
 
-def _show(error: BaseException) -> int:
+def _show(error: BaseException, crash: CrashFact | None, printer: CrashPrinter) -> int:
     """Says what the interpreter would have said, and the exit code it would have ended with."""
     if isinstance(error, SystemExit):
         return _exit_code(error)
     hide_our_frames(error)
     sys.last_type, sys.last_value, sys.last_traceback = type(error), error, error.__traceback__
-    sys.excepthook(type(error), error, error.__traceback__)
+    if crash is not None and crash.traceback and sys.excepthook is sys.__excepthook__:
+        printer.show(crash)
+    else:
+        sys.excepthook(type(error), error, error.__traceback__)
     return 130 if isinstance(error, KeyboardInterrupt) else 1
 
 

@@ -9,9 +9,10 @@ import os
 import sys
 from dataclasses import dataclass
 
+from torch_debugger.cli.handover import Handover
 from torch_debugger.cli.main_module import Program, run_as_main
 from torch_debugger.cli.prompt import watch_prompts
-from torch_debugger.cli.tracebacks import hide_our_frames_at_exit
+from torch_debugger.cli.tracebacks import show_at_exit
 from torch_debugger.cli.watch import Watch
 from torch_debugger.runlog.board import Board
 from torch_debugger.runlog.requests import RequestReader
@@ -41,20 +42,21 @@ def main() -> None:
     orders = Orders.from_json(sys.argv[1])
     program = Program(sys.argv[2], tuple(sys.argv[3:]), orders.module)
     _forget_us(program)
-    watch = _start_watch(orders, program)
+    for fd in (orders.board_fd, orders.requests_fd):
+        os.set_inheritable(fd, False)
+    board = Board(orders.board_fd)
+    handover = Handover(board)
+    watch = _start_watch(orders, program, board)
     try:
         run_as_main(program)
     except BaseException as error:
         watch.saw(error)
         if not isinstance(error, SystemExit):
-            hide_our_frames_at_exit()
+            show_at_exit(handover)
         raise  # the interpreter knows best how an exception, an exit code or Ctrl-C ends a process
 
 
-def _start_watch(orders: Orders, program: Program) -> Watch:
-    for fd in (orders.board_fd, orders.requests_fd):
-        os.set_inheritable(fd, False)
-    board = Board(orders.board_fd)
+def _start_watch(orders: Orders, program: Program, board: Board) -> Watch:
     watch = Watch(program, orders.settings, board=board, requests=RequestReader(orders.requests_fd))
     watch.start()
     # Registered before any handler of the script's, these run after them all: a script may train in its own.

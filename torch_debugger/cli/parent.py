@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import time
 from collections.abc import Iterator
@@ -9,6 +10,7 @@ from contextlib import closing, contextmanager
 
 from torch_debugger.checks.judge import Judge
 from torch_debugger.cli.child_process import ChildProcess
+from torch_debugger.cli.crash_printer import CrashPrinter
 from torch_debugger.cli.follow import Follower
 from torch_debugger.cli.launch import Orders
 from torch_debugger.cli.live import LiveRow
@@ -34,7 +36,8 @@ def run_in_child(options: RunOptions, judge: Judge, folder: str) -> tuple[RunRes
     log = LogFollower(folder)
     with closing(log), closing(sender), _open_display(options) as display, child.running():
         reader.close()  # the child has its own
-        status = _follow(Follower(log, board, sender, judge, digest, display), child)
+        crash = CrashPrinter(judge, digest, quiet=options.quiet)
+        status = _follow(Follower(log, board, sender, judge, digest, display, crash.show), child)
     judge.finish()
     digest.reached(board.step)
     code = 128 - status if status < 0 else status
@@ -46,7 +49,7 @@ def run_in_child(options: RunOptions, judge: Judge, folder: str) -> tuple[RunRes
         faults=judge.faults,
         checks=len(judge.checks),
     )
-    return result, code
+    return dataclasses.replace(result, told=crash.told), code
 
 
 def _follow(follower: Follower, child: ChildProcess) -> int:

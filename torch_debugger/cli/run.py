@@ -59,6 +59,7 @@ def _run_here(options: RunOptions, folder: str) -> tuple[RunResult, int]:
         only=options.only,
         ignore=options.ignore,
         announce=display.announce,
+        quiet=options.quiet,
     )
 
 

@@ -1,22 +1,29 @@
-"""For an exception that ends the watched script: its traceback as plain python would show it."""
+"""For an exception that ends the watched script: its traceback as plain python would show it.
+
+Shown by the parent, below the explanation, unless the script has an excepthook of its own.
+"""
 
 from __future__ import annotations
 
 import sys
 from types import TracebackType
 
+from torch_debugger.cli.handover import Handover
 from torch_debugger.tracebacks import hide_our_frames
 
 
-def hide_our_frames_at_exit() -> None:
+def show_at_exit(handover: Handover) -> None:
     """For an exception that is about to end the interpreter: the user's own excepthook
-    gets it as it would have come without us."""
+    gets it as it would have come without us; python's own is the parent's to replace."""
     users_hook = sys.excepthook
 
     def hook(kind: type[BaseException], error: BaseException, traceback: TracebackType | None) -> None:
         sys.excepthook = users_hook
         hide_our_frames(error)
         sys.last_traceback = error.__traceback__
+        plain = users_hook is sys.__excepthook__ and not isinstance(error, KeyboardInterrupt)
+        if plain and handover.is_possible() and handover.offer():
+            return
         users_hook(kind, error, error.__traceback__)
 
     sys.excepthook = hook

@@ -42,6 +42,7 @@ class RunResult:
     torch_seen: bool
     log: str | None
     checks: int  # how many checks judged the run; 0: not known
+    told: tuple[Finding, ...] = ()  # shown already when the script crashed, above its traceback
     part: bool = False  # only some of the script was watched, from inside; it may go on
 
     @property

@@ -89,12 +89,20 @@ def opening(result: RunResult) -> str:
 def closing(result: RunResult) -> list[tuple[str, str]]:
     """What a report says last: (label, text) pairs."""
     lines = [("run", run_sentence(result))] if result.verdict and result.outcome != "explained" else []
+    lines += [("fix", _reminder(result.verdict, result))] if result.verdict and result.told else []
     lines += [("unseen", _unseen(fault)) for fault in result.faults]
     lines += [("notice", one_line(notice.text)) for notice in result.notices]
     lines += [("cost", cost_sentence(result.cost))] if result.cost and result.steps else []
     lines += [("log", one_line(result.log))] if result.log else []
     lines += [("more", f"torch-debugger explain {one_line(result.verdict.name)}")] if result.verdict else []
     return lines
+
+
+def _reminder(finding: Finding, result: RunResult) -> str:
+    """The way out once more, for a reader who sees only the end of a long traceback."""
+    place = finding.where
+    spot = f" at {shown_path(place.file, result.folder)}:{place.line}" if place.file and place.line else ""
+    return one_line(f"{finding.name}{spot}: {told(finding.fix, result)}")
 
 
 def cost_sentence(cost: CostFact) -> str:

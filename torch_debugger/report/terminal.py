@@ -25,17 +25,27 @@ _DIFF_STYLES = {"-": "red", "+": "green", " ": ""}
 
 def render_terminal(result: RunResult, console: Console) -> None:
     """Print the report on this console; colour and width are the console's own."""
-    width = min(console.width, _WIDEST)
-    chapters = list(result.chapters)
-    blocks: list[RenderableType] = []
-    if result.verdict is not None:
-        blocks.append(_verdict(chapters.pop(0), result, 12 if width >= _ROOMY else 4))
-    else:
-        blocks.append(Text(sentences.opening(result)))
-    blocks += _others(chapters, result)
+    told = {finding.key for finding in result.told}
+    chapters = [chapter for chapter in result.chapters if chapter.cause.key not in told]
+    findings = _others(chapters, result) if told else _findings(chapters, result, console)
     closing = [_labelled(label, Text(text, style="dim")) for label, text in sentences.closing(result)]
-    blocks += [Group(*closing)] if closing else []
-    console.print(Trimmed(_apart(blocks), width), end="")
+    _print([*findings, *([Group(*closing)] if closing else [])], console)
+
+
+def render_findings(result: RunResult, console: Console) -> None:
+    """Print what was found, and nothing about how the run went: it is not quite over."""
+    _print(_findings(list(result.chapters), result, console), console)
+
+
+def _print(blocks: list[RenderableType], console: Console) -> None:
+    console.print(Trimmed(_apart(blocks), min(console.width, _WIDEST)), end="")
+
+
+def _findings(chapters: list[Chapter], result: RunResult, console: Console) -> list[RenderableType]:
+    if result.verdict is None:
+        return [Text(sentences.opening(result)), *_others(chapters, result)]
+    indent = 12 if min(console.width, _WIDEST) >= _ROOMY else 4
+    return [_verdict(chapters[0], result, indent), *_others(chapters[1:], result)]
 
 
 def _verdict(chapter: Chapter, result: RunResult, indent: int) -> RenderableType:

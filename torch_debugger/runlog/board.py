@@ -9,7 +9,7 @@ import mmap
 import os
 import tempfile
 
-_SIZE_BYTES = 4 * 8
+_SIZE_BYTES = 5 * 8
 
 
 class Board:
@@ -65,6 +65,15 @@ class Board:
     @torch_seen.setter
     def torch_seen(self, value: int) -> None:
         self._numbers[3] = value
+
+    @property
+    def crash(self) -> int:
+        """How far a traceback is on its way to the parent: see cli/handover.py."""
+        return self._numbers[4]
+
+    @crash.setter
+    def crash(self, value: int) -> None:
+        self._numbers[4] = value
 
 
 def _nameless_file() -> int:

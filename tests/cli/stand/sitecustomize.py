@@ -20,10 +20,16 @@ class Session:
         return
 
     def crash(self, error):
-        from torch_debugger.records import CrashFact, Place
+        import traceback
 
-        kind = type(error).__name__
-        self.add(CrashFact(kind, str(error), (), Place("train.py", 1), None, "", self.steps))
+        from torch_debugger.records import CrashFact, Place
+        from torch_debugger.tracebacks import hide_our_frames
+
+        if isinstance(error, SyntaxError):
+            return  # of the script itself: torch is not imported by then, and nobody watches
+        hide_our_frames(error)
+        kind, text = type(error).__name__, "".join(traceback.format_exception(error))
+        self.add(CrashFact(kind, str(error), (), Place("train.py", 1), None, text, self.steps))
 
     def end(self, outcome):
         from torch_debugger.records import EndFact

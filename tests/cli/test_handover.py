@@ -1,0 +1,93 @@
+"""A crash under `torch-debugger run`: the explanation, and below it the whole traceback, come what may."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.cli.conftest import Write, run_plain, run_watched
+
+CRASH = "def f(x):\n    return 1 / x\nf(0)\n"
+
+
+def test_the_explanation_stands_above_the_traceback(write: Write) -> None:
+    write(CRASH)
+    done = run_watched("--no-log", "train.py")
+    plain = run_plain("train.py")
+    assert done.stderr.index("error: unexplained-crash") < done.stderr.index("Traceback")
+    assert done.stderr.count(plain.stderr) == 1
+    after = done.stderr[done.stderr.index(plain.stderr) + len(plain.stderr) :]
+    assert after.startswith("\n  run       train.py crashed with exit code 1 before its first step was done.\n")
+    assert "  fix       unexplained-crash at train.py:1: " in after
+    assert done.returncode == plain.returncode == 1
+
+
+def test_quiet_shows_the_traceback_alone_where_no_cause_is_known(write: Write) -> None:
+    write(CRASH)
+    assert run_watched("--no-log", "--quiet", "train.py").stderr == run_plain("train.py").stderr
+
+
+def test_without_a_parent_the_child_prints_its_traceback(write: Write) -> None:
+    write(f"import os, signal\n{KILL_PARENT}{CRASH}")
+    done = run_watched("--no-log", "train.py")
+    assert done.stderr.count("ZeroDivisionError: division by zero") == 1
+    assert "unexplained-crash" not in done.stderr
+
+
+KILL_PARENT = "os.kill(os.getppid(), signal.SIGKILL)\n"
+
+STOP_PARENT = """
+import os, signal, subprocess
+parent = os.getppid()
+subprocess.Popen(["sh", "-c", f"sleep 4; kill -CONT {parent}"])
+os.kill(parent, signal.SIGSTOP)
+"""
+
+
+def test_a_parent_that_does_not_answer_is_not_waited_for(write: Write) -> None:
+    write(STOP_PARENT + CRASH)
+    done = run_watched("--no-log", "train.py")
+    assert done.stderr.count("Traceback") == 1
+    assert done.returncode == 1
+
+
+def test_a_stderr_of_the_scripts_own_gets_the_traceback(write: Write, tmp_path: Path) -> None:
+    write(f"import sys\nsys.stderr = open('errors.txt', 'w')\n{CRASH}")
+    done = run_watched("--no-log", "train.py")
+    assert "Traceback" not in done.stderr
+    assert "ZeroDivisionError: division by zero\n" in (tmp_path / "errors.txt").read_text()
+
+
+def test_a_redirected_stderr_gets_the_traceback(write: Write, tmp_path: Path) -> None:
+    write(f"import os\nos.dup2(os.open('errors.txt', os.O_WRONLY | os.O_CREAT), 2)\n{CRASH}")
+    done = run_watched("--no-log", "train.py")
+    assert "Traceback" not in done.stderr
+    assert "ZeroDivisionError: division by zero\n" in (tmp_path / "errors.txt").read_text()
+
+
+def test_an_excepthook_of_the_scripts_own_shows_it_its_own_way(write: Write) -> None:
+    write(f"import sys\nsys.excepthook = lambda *e: sys.stderr.write('mine: ' + repr(e[1]))\n{CRASH}")
+    done = run_watched("--no-log", "train.py")
+    assert "mine: ZeroDivisionError('division by zero')" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_crash_is_told_at_once_though_threads_go_on(write: Write) -> None:
+    late = "import sys, threading, time\n"
+    late += "threading.Timer(1.5, lambda: sys.stderr.write('the thread is done\\n')).start()\n"
+    write(late + CRASH)
+    done = run_watched("--no-log", "train.py")
+    assert done.stderr.index("ZeroDivisionError") < done.stderr.index("the thread is done")
+    assert done.stderr.index("the thread is done") < done.stderr.index("  run  ")
+
+
+def test_a_fork_that_crashes_prints_its_own(write: Write) -> None:
+    write(f"import os\npid = os.fork()\nif pid:\n    os.waitpid(pid, 0)\n    raise SystemExit(5)\n{CRASH}")
+    done = run_watched("--no-log", "train.py")
+    assert done.stderr.count("ZeroDivisionError: division by zero\n") == 1
+    assert done.returncode == 5
+
+
+def test_in_process_says_the_same(write: Write) -> None:
+    write(CRASH)
+    apart = run_watched("--no-log", "train.py")
+    assert run_watched("--no-log", "--in-process", "train.py").stderr == apart.stderr

@@ -1,0 +1,24 @@
+"""Prints a crash at the moment it happens: what is known by then, and the traceback below it."""
+
+from __future__ import annotations
+
+from torch_debugger.checks.judge import Judge
+from torch_debugger.cli.ending import print_crash
+from torch_debugger.cli.say import say
+from torch_debugger.records import CrashFact, Finding
+from torch_debugger.report.digest import RunDigest
+
+
+class CrashPrinter:
+    def __init__(self, judge: Judge, digest: RunDigest, *, quiet: bool) -> None:
+        self._judge, self._digest, self._quiet = judge, digest, quiet
+        self.told: tuple[Finding, ...] = ()
+
+    def show(self, crash: CrashFact) -> None:
+        result = self._digest.result(self._judge.findings, outcome="crashed", exit_code=1)
+        try:
+            print_crash(result, crash.traceback, quiet=self._quiet)
+        except Exception as error:  # whatever is wrong with our words, the traceback must be read
+            say(f"the crash could not be explained ({type(error).__name__}: {error}).")
+            say(crash.traceback)
+        self.told = result.findings
