@@ -73,7 +73,8 @@ def explain(error: BaseException | None = None, *, show: bool = True) -> Explana
 
 def _chosen(error: object) -> BaseException:
     if error is None:
-        error = sys.exc_info()[1] or getattr(sys, "last_exc", None) or getattr(sys, "last_value", None)
+        seen = sys.exc_info()[1], getattr(sys, "last_exc", None), getattr(sys, "last_value", None)
+        error = next((each for each in seen if each is not None), None)
         if error is None:
             raise UsageError(
                 "explain() found no exception: none is being handled and none was seen at the prompt. "

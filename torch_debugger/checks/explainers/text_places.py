@@ -64,7 +64,7 @@ explain_text_memory = explain_by(
         line=_ANY_LINE,
         told="{at} asked for {asked} more; the GPU holds {total}, of which {free} were free.",
         why="What the step needs at once does not fit: weights, gradients, optimizer state, activations.",
-        fix="Halve the batch and accumulate gradients over two; or use bf16 autocast, or checkpoint activations.",
+        fix="Halve the batch and accumulate gradients over two steps; or use bf16 autocast.",
         unknown="what holds the memory, and whether it grows from step to step",
     )
 )
