@@ -17,8 +17,18 @@ def hide_our_frames(error: BaseException) -> None:
         current = waiting.pop()
         if current is not None and id(current) not in done:
             done.add(id(current))
-            current.__traceback__ = _without_ours(current.__traceback__)
-            waiting += [current.__cause__, current.__context__, *getattr(current, "exceptions", ())]
+            # By way of the base class: an exception may refuse to have its attributes set.
+            BaseException.with_traceback(current, _without_ours(current.__traceback__))
+            waiting += [current.__cause__, current.__context__, *_parts(current)]
+
+
+def _parts(error: BaseException) -> tuple[BaseException, ...]:
+    """Of an exception group; other classes may mean anything by that name."""
+    try:
+        parts = getattr(error, "exceptions", ())
+    except Exception:
+        return ()
+    return tuple(part for part in parts if isinstance(part, BaseException)) if type(parts) is tuple else ()
 
 
 def _without_ours(traceback: TracebackType | None) -> TracebackType | None:

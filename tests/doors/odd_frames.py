@@ -25,7 +25,8 @@ Touchy = type(
     {
         name: refuse(name)
         for name in ("__repr__", "__str__", "__len__", "__iter__", "__eq__", "__hash__", "__bool__",
-                     "__getitem__", "__getattr__", "__format__", "__dir__", "__index__", "__array__", "__torch_function__")
+                     "__getitem__", "__getattr__", "__format__", "__dir__", "__index__", "__array__",
+                     "__torch_function__")
     },
 )  # fmt: skip
 

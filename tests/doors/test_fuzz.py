@@ -64,7 +64,7 @@ def test_a_known_crash_among_touchy_objects() -> None:
     """The fuzz looks at something: what is known is still explained with all of that in reach."""
 
     def work() -> None:
-        held = [odd_frames.Touchy()]
+        held = [odd_frames.Touchy()]  # noqa: F841
         shapes_that_do_not_fit()
 
     told = torch_debugger.explain(raised_by(work), show=False)
