@@ -56,8 +56,9 @@ def _text(file: str) -> str:
 
 def _end_of(stream: BinaryIO) -> bytes:
     """All of it; of a very long log the last part."""
-    kept = b""
-    while chunk := stream.read(_CHUNK_BYTES):
+    kept = chunk = stream.read(_CHUNK_BYTES)
+    while len(chunk) == _CHUNK_BYTES:  # less is the end; a terminal asked again would want a second Ctrl-D
+        chunk = stream.read(_CHUNK_BYTES)
         kept = (kept + chunk)[-_KEPT_BYTES:]
     return kept
 

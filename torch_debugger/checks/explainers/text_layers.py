@@ -17,15 +17,28 @@ def explain_text_linear(crash: CrashFact) -> Blame | None:
     )
     if told is None:
         return None
-    got, built_for, out = told.number(2), told.number(3), told.number(4)
+    rows, got, built_for, out = (told.number(group) for group in (1, 2, 3, 4))
     return told.blame(
         f"a Linear layer called by {told.at} got {got} features and was built for {built_for}.",
         "A Linear layer multiplies the last dimension of its input, so that one must equal in_features.",
-        f"Build it as `nn.Linear({got}, {out})`, or give it {built_for} features.",
+        _linear_fix(rows, got, built_for, out),
         _BUILDER,
         got=got,
         expected=built_for,
     )
+
+
+def _linear_fix(rows: int, got: int, built_for: int, out: int) -> str:
+    fix = f"Build it as `nn.Linear({got}, {out})`, or give it {built_for} features."
+    if got and built_for > got and built_for % got == 0:
+        parts = f"{built_for} = {built_for // got} x {got}"
+        return f"If its input was to be flattened, {parts}: `x.flatten(1)`. Else: {fix}"
+    if rows == 1 and built_for and got > built_for and got % built_for == 0:
+        parts = f"{got} = {got // built_for} x {built_for}"
+        return (
+            f"If the batch was flattened too, {parts}: flatten from dimension 1 on, `x.flatten(1)`. Else: {fix}"
+        )
+    return fix
 
 
 def explain_text_conv(crash: CrashFact) -> Blame | None:
@@ -40,22 +53,28 @@ def explain_text_conv(crash: CrashFact) -> Blame | None:
     weight, given, wanted, got = told.sizes(2), told.sizes(3), told.number(4), told.number(5)
     kind = f"Conv{'Transpose' if told.match[1] == 'transposed' else ''}{len(weight) - 2}d"
     made = weight[1] if told.match[1] == "transposed" else weight[0]
-    last = len(given) == 4 and given[-1] == wanted
-    fix = (
-        "The channels stand last: put them second, `x.permute(0, 3, 1, 2)`, before the call."
-        if last
-        else f"Build it as `nn.{kind}({got}, {made}, ...)`, or give it {wanted} channels."
-    )
+    fix = f"Build it as `nn.{kind}({got}, {made}, ...)`, or give it {wanted} channels."
     return told.blame(
         f"a {kind} layer called by {told.at} was built for {wanted} input channels and got {got}: "
         f"its input has shape {shape_text(given)}.",
         "Dimension 1 of the input is the channels; it must equal in_channels.",
-        fix,
+        _other_order(given, wanted) + fix,
         _BUILDER,
         input=shape_text(given),
         got=got,
         expected=wanted,
     )
+
+
+def _other_order(given: tuple[int, ...], wanted: int) -> str:
+    """Images whose channels stand last, or that have none: said first, where the shape looks like it."""
+    if len(given) != 4 or wanted not in (1, 3, 4):
+        return ""
+    if given[3] == wanted and given[2] != wanted:
+        return "If the channels stand last, put them second: `x.permute(0, 3, 1, 2)`. Else: "
+    if wanted == given[0] == 1:
+        return f"If the {given[1]} are a batch of images without channels: `x.unsqueeze(1)`. Else: "
+    return ""
 
 
 def explain_text_conv_rank(crash: CrashFact) -> Blame | None:
@@ -72,7 +91,9 @@ def explain_text_conv_rank(crash: CrashFact) -> Blame | None:
         f"`{told.match[2]}`, called by {told.at}, takes {rank} dimensions and got {len(given)}: "
         f"{shape_text(given)}.",
         "A convolution reads its input as [batch, channels, sizes ...].",
-        f"Give it {rank} dimensions: `x.unsqueeze(1)` adds a channel, `x.unsqueeze(0)` a batch of one.",
+        f"Give it {rank} dimensions: `x.unsqueeze(1)` adds a channel, `x.unsqueeze(0)` a batch of one."
+        if len(given) < rank
+        else f"Give it {rank} dimensions: `x.flatten(0, 1)` draws the first two together.",
         "which dimension is missing or too much",
         input=shape_text(given),
     )

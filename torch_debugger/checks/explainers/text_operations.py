@@ -68,7 +68,7 @@ def explain_text_view(crash: CrashFact) -> Blame | None:
     wants = f"a multiple of {known:,}" if -1 in asked else f"{product_text(asked)} = {known:,}"
     first = asked[0]
     fix = "Take the sizes from the tensor itself: `x.flatten(1)` keeps the batch, whatever follows."
-    if first > 0 and entries % first == 0:
+    if len(asked) == 2 and first > 0 and entries % first == 0:
         fix = (
             f"With {first} rows there are {entries // first:,} entries a row: `({first}, {entries // first})`."
         )
@@ -125,7 +125,7 @@ def explain_text_stack(crash: CrashFact) -> Blame | None:
         "`collate_fn` that pads."
         if loader
         else "Pad or crop them to one shape before they are stacked.",
-        "which samples they are" if loader else _SHAPES,
+        "which samples they are" if loader else "the lines that made them",
         first=shape_text(first),
         other=shape_text(other),
     )

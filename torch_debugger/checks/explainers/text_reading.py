@@ -12,6 +12,7 @@ from torch_debugger.checks.explainers.blame import Blame, line_text, place_text,
 from torch_debugger.records import CrashFact, CrashFrame, Place
 
 _CONFIDENCE = 0.8
+_CODE_LENGTH = 120
 _OWN_RAISE = re.compile(r"raise\b")
 
 
@@ -26,7 +27,7 @@ class Reading:
     @property
     def code(self) -> str:
         """The expression that raised, where carets mark it, else its line."""
-        return self.frame.failing or self.frame.code.split("\n")[0]
+        return self.frame.failing or " ".join(self.frame.code.split())[:_CODE_LENGTH]
 
     @property
     def at(self) -> str:
