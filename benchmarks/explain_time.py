@@ -66,9 +66,8 @@ def main() -> None:
         print(f"{seconds:7.3f} s  {script.parent.name}/{script.name}")
     slow = sum(seconds >= 1 for seconds in times.values())
     middle = statistics.median(times.values())
-    print(
-        f"{len(times)} crashes explained, median {middle:.3f} s, longest {max(times.values()):.3f} s, {slow} over 1 s"
-    )
+    longest = max(times.values())
+    print(f"{len(times)} crashes: median {middle:.3f} s, longest {longest:.3f} s, {slow} took over 1 s")
 
 
 if __name__ == "__main__":
