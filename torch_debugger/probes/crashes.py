@@ -7,6 +7,8 @@ import traceback
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
+from torch import nn
+
 from torch_debugger.anatomy.sources import place_at
 from torch_debugger.probes.crash_frames import (
     Seen,
@@ -19,6 +21,7 @@ from torch_debugger.probes.crash_layer import find_layer, module_paths
 from torch_debugger.probes.crash_source import failing_expression, statement_at
 from torch_debugger.probes.crash_values import carried_by, kind_name, values_in
 from torch_debugger.probes.crash_views import views_before
+from torch_debugger.probes.eager import EagerAnswer, ask_eager
 from torch_debugger.probes.examiners.all import examine_all
 from torch_debugger.probes.examiners.scene import Running, Scene
 from torch_debugger.probes.shape_flow import replay_last_call, replay_shapes
@@ -38,6 +41,8 @@ def capture_crash(error: BaseException, step: int, running: Running = _ALONE, de
     frames: list[Seen] = _or([], lambda: walk_traceback(cause.__traceback__))
     roots = {id(module): name for name, module in running.models.items()}
     paths: dict[int, str] = _or({}, lambda: module_paths(frames, roots))
+    eager: EagerAnswer | None = _or(None, lambda: _eager(cause, frames, paths, step, running))
+    uncompiled = eager.crash if eager is not None else None
     return CrashFact(
         kind=type(cause).__name__,
         message=_text(cause),
@@ -50,9 +55,9 @@ def capture_crash(error: BaseException, step: int, running: Running = _ALONE, de
         qualified=_or("", lambda: kind_name(type(cause))),
         bases=tuple(base.__name__ for base in type(cause).__mro__),
         attributes=_or({}, lambda: carried_by(cause)),
-        causes=_or((), lambda: _causes(cause, step, running, depth)),
-        raised_from=cause.__cause__ is not None,
-        evidence=examine_all(Scene(cause, frames, paths, running)),
+        causes=(uncompiled,) if uncompiled else _or((), lambda: _causes(cause, step, running, depth)),
+        raised_from=cause.__cause__ is not None or uncompiled is not None,
+        evidence=examine_all(Scene(cause, frames, paths, running, eager)),
     )
 
 
@@ -66,6 +71,17 @@ def _flow(
     whole: list[FlowStep] = _or([], lambda: replay_last_call(error, frames, running))
     views: list[FlowStep] = _or([], lambda: views_before(frames))
     return whole + views
+
+
+def _eager(
+    error: BaseException, frames: Sequence[Seen], paths: Mapping[int, str], step: int, running: Running
+) -> EagerAnswer | None:
+    """How a call goes without the compiler that failed on it; its crash is what the compiler's stands for."""
+
+    def capture(again: BaseException, models: Mapping[str, nn.Module]) -> CrashFact:
+        return capture_crash(again, step, Running({**running.models, **models}), _CAUSES)
+
+    return ask_eager(error, frames, paths, capture)
 
 
 def _causes(error: BaseException, step: int, running: Running, depth: int) -> tuple[CrashFact, ...]:

@@ -37,18 +37,20 @@ class UnexplainedCrash(Check):
 
     def see(self, record: Record, state: RunState) -> Iterable[Finding]:
         assert isinstance(record, CrashFact)
-        frame = user_frame(record)
-        told = _first_line(record.message)
+        crash = _uncompiled(record)
+        frame = user_frame(crash)
+        told = _first_line(crash.message)
+        compiler = f" (torch.compile turned it into {record.kind})" if crash is not record else ""
         yield self.finding(
             severity="error",
             confidence=1.0,
-            message=f"The script stopped with {record.kind}{f': {told}' if told else ''}",
-            why=f"No check recognised the cause, so none is claimed; {_basis(record)}.",
-            fix=_advice(record, frame),
-            where=record.place,
+            message=f"The script stopped with {crash.kind}{f': {told}' if told else ''}{compiler}",
+            why=f"No check recognised the cause, so none is claimed; {_basis(crash)}.",
+            fix=_advice(crash, frame),
+            where=crash.place,
             first_step=record.step,
             last_step=record.step,
-            evidence=self._in_reach(record, frame),
+            evidence=self._in_reach(crash, frame),
         )
 
     def _in_reach(self, crash: CrashFact, frame: CrashFrame | None) -> dict[str, float | str]:
@@ -61,6 +63,12 @@ class UnexplainedCrash(Check):
         seen |= {tensor.name: _tensor_text(tensor) for tensor in nearest[: self.tensors_shown]}
         values = [value for value in frame.values if value.text or value.size is not None]
         return seen | {value.name: _value_text(value) for value in values[: self.values_shown]}
+
+
+def _uncompiled(crash: CrashFact) -> CrashFact:
+    """Of a compiled call that fails without the compiler too: that failure."""
+    compiled = crash.evidence.processes.compiled if crash.evidence.processes is not None else None
+    return crash.causes[0] if compiled is not None and compiled.eager == "fails" and crash.causes else crash
 
 
 def _first_line(message: str) -> str:

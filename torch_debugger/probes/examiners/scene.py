@@ -10,6 +10,7 @@ import torch
 from torch import nn
 
 from torch_debugger.probes.crash_frames import Seen
+from torch_debugger.probes.eager import EagerAnswer
 
 
 @dataclass(frozen=True)
@@ -30,6 +31,7 @@ class Scene:
     frames: Sequence[Seen]  # the outermost first, ours left out
     paths: Mapping[int, str]  # id(module) -> net.fc1
     running: Running
+    eager: EagerAnswer | None = None  # of a compiled call: how it goes without the compiler
 
     @property
     def innermost(self) -> Seen | None:
