@@ -6,6 +6,7 @@ from torch_debugger.checks.explainers.checkpoint_files import (
     explain_absent_file,
     explain_unread_buffer,
     explain_unreadable_file,
+    explain_vanished_file,
 )
 from torch_debugger.checks.explainers.checkpoint_writes import explain_unwritten_file
 from torch_debugger.checks.explainers.crash_check import CrashCheck
@@ -34,6 +35,7 @@ class DamagedCheckpoint(CrashCheck):
     explainers = (
         explain_unreadable_file,
         explain_absent_file,
+        explain_vanished_file,
         explain_unread_buffer,
         explain_unwritten_file,
     )

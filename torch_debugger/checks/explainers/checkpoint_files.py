@@ -10,6 +10,8 @@ from torch_debugger.checks.explainers.statements import Change, Statement, state
 from torch_debugger.records import CrashFact, Edit
 from torch_debugger.records.evidence.checkpoints import FileFact
 
+_ABSENT = ("FileNotFoundError", "IsADirectoryError", "NotADirectoryError", "PermissionError")
+_CUT_MESSAGE = "failed finding central directory"
 _AGAIN = "copy, download or save the file again, and compare the sizes"
 _CUT_SHORT = "Saving or copying it was interrupted: a torch file keeps its list of contents at the very end."
 _WHAT = {
@@ -140,7 +142,9 @@ def explain_absent_file(crash: CrashFact) -> Blame | None:
     """No such file, or a folder in its place; with what is there instead."""
     evidence, frame = crash.evidence.checkpoints, user_frame(crash)
     file = evidence.file if evidence is not None else None
-    if file is None or frame is None or file.writing or (file.exists and not file.folder) or file.buffer:
+    if file is None or frame is None or file.writing or file.buffer or crash.kind not in _ABSENT:
+        return None
+    if file.exists and not file.folder:
         return None
     statement = statement_of(frame, None)
     message, fix, edit = _absence(file, statement)
@@ -152,6 +156,23 @@ def explain_absent_file(crash: CrashFact) -> Blame | None:
         evidence=file_evidence(file, statement) | {"near": ", ".join(file.near) or "none"},
         confidence=0.97,
         edit=edit,
+    )
+
+
+def explain_vanished_file(crash: CrashFact) -> Blame | None:
+    """A file that was cut short when torch read it, and is gone by now."""
+    evidence, frame = crash.evidence.checkpoints, user_frame(crash)
+    file = evidence.file if evidence is not None else None
+    if file is None or frame is None or file.writing or file.exists or _CUT_MESSAGE not in crash.message:
+        return None
+    statement = statement_of(frame, None)
+    return Blame(
+        message=f"The file `{_name(file)}` was cut short when torch.load read it.",
+        why=f"{_CUT_SHORT} The file is gone by now, so its size could not be looked at.",
+        fix=f"{_capital(_AGAIN)}.",
+        where=statement.line,
+        evidence={"file": file.path, "line": line_text(statement.line)},
+        confidence=0.85,
     )
 
 

@@ -19,7 +19,7 @@ def explain_refusal(crash: CrashFact) -> Blame | None:
     if not refused or frame is None or crash.kind != "UnpicklingError":
         return None
     statement = statement_of(frame, None)
-    edit = _edit(statement, refused)
+    edit = _edit(statement, refused) if evidence is not None and evidence.refused_all else None
     return Blame(
         message=f"torch.load refused {_what(refused)} in the file: "
         f"{some_names([item.name for item in refused])}.",

@@ -24,17 +24,24 @@ _PICKLE_BYTES, _GLOBALS = 20_000_000, 24
 _UNPICKLER = "_weights_only_unpickler.py"
 
 
-def examine_refusals(scene: Scene) -> tuple[RefusedGlobal, ...]:
-    """The class that was refused, and all others in the file that would be refused after it."""
+def examine_refusals(scene: Scene) -> tuple[tuple[RefusedGlobal, ...], bool]:
+    """The class that was refused, then the others in the file that would be; and whether these are all."""
     seen = scene.frame_of("load", "serialization.py")
     first = _refused_first(scene.error)
     if seen is None or not first:
-        return ()
-    others = _refused_in(seen.frame.f_locals.get("f"))
+        return (), False
+    others = _refused_in(_path(seen.frame.f_locals.get("f")))
     names = list(dict.fromkeys([first, *others]))[:_GLOBALS]
     user = scene.user_frame
     reach = {**user.frame.f_globals, **user.frame.f_locals} if user is not None else {}
-    return tuple(_describe(name, reach) for name in names)
+    return tuple(_describe(name, reach) for name in names), bool(others)
+
+
+def _path(given: Any) -> str:
+    """Of the file that was given by its path, or open; empty for what has none, or is gone."""
+    named = given if isinstance(given, str | os.PathLike) else getattr(given, "name", "")
+    path = os.fspath(named) if isinstance(named, str | os.PathLike) else ""
+    return path if isinstance(path, str) and os.path.isfile(path) else ""
 
 
 def _refused_first(error: BaseException) -> str:
@@ -54,18 +61,14 @@ def _built_class(text: str) -> str:
     return found[1] if found else ""
 
 
-def _refused_in(given: Any) -> list[str]:
+def _refused_in(path: str) -> list[str]:
     """All that weights_only would refuse, read from the pickle's opcodes; nothing of it is run."""
     listing = getattr(torch.serialization, "get_unsafe_globals_in_checkpoint", None)
-    if listing is None or not isinstance(given, str | os.PathLike):
-        return []
-    code = _pickle_code(given)
-    if code is None:
-        return []
-    return [*sorted(listing(given)), *_numpy_dtypes(code)]
+    code = _pickle_code(path) if listing is not None and path else None
+    return [*sorted(listing(path)), *_numpy_dtypes(code)] if listing is not None and code is not None else []
 
 
-def _pickle_code(path: str | os.PathLike[str]) -> bytes | None:
+def _pickle_code(path: str) -> bytes | None:
     if not zipfile.is_zipfile(path):
         return None
     with zipfile.ZipFile(path) as archive:

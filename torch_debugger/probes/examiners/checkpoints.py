@@ -19,9 +19,9 @@ def examine_checkpoints(scene: Scene) -> CheckpointEvidence | None:
     if ("load_state_dict", "torch/optim/optimizer.py") in names:
         return CheckpointEvidence(optimizer=examine_optimizer_load(scene))
     if ("load", _SERIALIZATION) in names:
-        refused, location = examine_refusals(scene), examine_location(scene)
+        (refused, complete), location = examine_refusals(scene), examine_location(scene)
         file = None if refused or location else examine_file(scene, "load")
-        return CheckpointEvidence(refused=refused, location=location, file=file)
+        return CheckpointEvidence(refused=refused, refused_all=complete, location=location, file=file)
     if ("save", _SERIALIZATION) in names:
         return CheckpointEvidence(file=examine_file(scene, "save"))
     return None

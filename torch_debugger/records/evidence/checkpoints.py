@@ -102,5 +102,6 @@ class CheckpointEvidence:
     model: ModelLoad | None = None
     optimizer: OptimizerLoad | None = None
     refused: tuple[RefusedGlobal, ...] = ()
+    refused_all: bool = False  # these are all in the file; else only the first is known
     location: StorageLocation | None = None
     file: FileFact | None = None
