@@ -48,14 +48,16 @@ def replay_shapes(error: BaseException, frames: Sequence[Seen], paths: Mapping[i
 def replay_last_call(error: BaseException, frames: Sequence[Seen], running: Running) -> list[FlowStep]:
     """The modules of the one model that ran before a crash outside of it, in a loss or in the user's line."""
     is_outside = bool(frames) and (frames[-1].user or frames[-1].file.endswith(_FUNCTIONAL))
-    if len(running.calls) != 1 or not is_outside or not any(word in str(error) for word in _OF_SHAPES):
+    models = [name for name in running.calls if next(running.models[name].parameters(), None) is not None]
+    if len(models) != 1 or not is_outside:
         return []
-    (name, (args, kwargs)), *_ = running.calls.items()
-    module = running.models.get(name)
-    if module is None or not _is_wise(error, module, args, kwargs):
+    module, (args, kwargs) = running.models[models[0]], running.calls[models[0]]
+    if not _is_wise(error, module, args, kwargs):
+        return []
+    if not any(word in str(error) for word in _OF_SHAPES):
         return []
     steps: list[FlowStep] = []
-    paths = {id(part): path for path, part in module.named_modules(prefix=name)}
+    paths = {id(part): path for path, part in module.named_modules(prefix=models[0])}
     try:
         with leaving_no_trace(module), _recorded(steps, paths), torch.no_grad():
             module.forward(*copied(args), **copied(kwargs))

@@ -6,6 +6,8 @@ from torch_debugger.checks.explainers.attention_shapes import explain_attention
 from torch_debugger.checks.explainers.collate_shapes import explain_collate
 from torch_debugger.checks.explainers.conv_shapes import explain_conv
 from torch_debugger.checks.explainers.crash_check import CrashCheck
+from torch_debugger.checks.explainers.ctc_shapes import explain_ctc
+from torch_debugger.checks.explainers.dimension_shapes import explain_dimensions
 from torch_debugger.checks.explainers.elementwise_shapes import explain_elementwise
 from torch_debugger.checks.explainers.indexed_shapes import explain_indexed
 from torch_debugger.checks.explainers.join_shapes import explain_join
@@ -62,6 +64,8 @@ class ShapeMismatch(CrashCheck):
             explain_view,
             explain_kernel,
             explain_indexed,
+            explain_dimensions,
+            explain_ctc,
             explain_collate,
         )
     )

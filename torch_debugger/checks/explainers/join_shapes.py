@@ -29,9 +29,17 @@ def joined_tensors(line: Line, node: ast.expr) -> tuple[list[LocalTensor], int]:
     listed = node.args[0]
     if not isinstance(listed, ast.List | ast.Tuple):
         return line.entries(ast.unparse(listed)), dimension
-    found = [line.tensor(item) for item in listed.elts]
+    found = [tensor for item in listed.elts for tensor in _listed(line, item)]
     empty = (0,)  # which cat joins with anything
-    return [tensor for tensor in found if tensor is not None and tensor.shape != empty], dimension
+    return [tensor for tensor in found if tensor.shape != empty], dimension
+
+
+def _listed(line: Line, item: ast.expr) -> list[LocalTensor]:
+    """One entry of the list that is joined; of `*parts` all."""
+    if isinstance(item, ast.Starred):
+        return line.entries(ast.unparse(item.value))
+    tensor = line.tensor(item)
+    return [tensor] if tensor is not None else []
 
 
 def _dimension(node: ast.Call) -> int | None:

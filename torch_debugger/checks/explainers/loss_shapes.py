@@ -121,10 +121,24 @@ def _equal_loss(crash: CrashFact, call: LossCall) -> Blame | None:
     if added:
         change, edit = call.change(crash, 1, f"{{}}.unsqueeze({_place(added, given)}){cast}")
         fix = f"Add the missing dimension to the target: {change}."
+    elif (swap := _swapped_dimensions(given, target)) is not None:
+        change, edit = call.change(crash, 1, f"{{}}.transpose({swap[0]}, {swap[1]}){cast}")
+        fix = f"Turn two dimensions of the target: {change}."
     elif dropped:
         change, edit = call.change(crash, 1, f"{{}}.squeeze({_place(dropped, target)}){cast}")
         fix = f"Drop the extra dimension of the target: {change}."
     return _blame(crash, call, f"{got}; the two must have the same shape.", _EQUAL_WHY, fix, edit)
+
+
+def _swapped_dimensions(given: tuple[int, ...], target: tuple[int, ...]) -> tuple[int, int] | None:
+    """The only two dimensions that differ, where each has the other's size."""
+    if len(given) != len(target):
+        return None
+    places = [place for place in range(len(given)) if given[place] != target[place]]
+    turned = len(places) == 2 and [given[place] for place in places] == [
+        target[place] for place in places[::-1]
+    ]
+    return (places[0], places[1]) if turned and places[0] > 0 else None
 
 
 def _place(places: list[int], shape: tuple[int, ...]) -> int:

@@ -128,7 +128,9 @@ def _wrong_rank(
     crash: CrashFact, line: Line, node: ast.expr, rank: int, left: LocalTensor, right: LocalTensor
 ) -> Blame:
     expression, changed = line.written(node), f"torch.matmul({left.name}, {right.name})"
-    fits = left.shape[-1:] == (_inner(right.shape),)
+    rows = _one_row_each(left, right) if rank == 3 else None
+    changed = rows or changed
+    fits = rows is not None or (left.shape[-1:] == (_inner(right.shape),) and rank == 2)
     return Blame(
         message=f"`{line.source(node)}` at {place_text(crash.place)} wants two tensors of {rank} dimensions "
         f"but got {shape_text(left.shape)} and {shape_text(right.shape)}.",
@@ -139,3 +141,12 @@ def _wrong_rank(
         confidence=0.95,
         edit=rewritten(statement_at(crash, crash.place).whole, expression, changed) if fits else None,
     )
+
+
+def _one_row_each(left: LocalTensor, right: LocalTensor) -> str | None:
+    """torch.bmm(w.unsqueeze(1), x): a row or column for each sample is a batch of matrices of one row."""
+    if len(left.shape) == 2 and len(right.shape) == 3 and left.shape == right.shape[:2]:
+        return f"torch.bmm({left.name}.unsqueeze(1), {right.name})"
+    if len(left.shape) == 3 and len(right.shape) == 2 and right.shape == (left.shape[0], left.shape[2]):
+        return f"torch.bmm({left.name}, {right.name}.unsqueeze(2))"
+    return None
