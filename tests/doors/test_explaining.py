@@ -110,6 +110,28 @@ def test_what_explain_has_shown(capfd: pytest.CaptureFixture[str]) -> None:
     assert capfd.readouterr().err.count(TOLD) == 1
 
 
+def test_what_is_raised_from_a_told_exception(capfd: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(ValueError, match="batch failed"), explaining():  # noqa: PT012
+        try:
+            with explaining():
+                shapes_that_do_not_fit()
+        except RuntimeError as error:
+            raise ValueError("batch failed") from error
+    assert capfd.readouterr().err.count(TOLD) == 1
+
+
+def test_another_crash_while_a_told_one_is_handled(capfd: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(KeyError), explaining():  # noqa: PT012
+        try:
+            with explaining():
+                shapes_that_do_not_fit()
+        except RuntimeError:
+            {}["another"]
+    told = capfd.readouterr().err
+    assert told.count(TOLD) == 1
+    assert told.count("error: unexplained-crash") == 1
+
+
 @pytest.mark.parametrize("kind", [KeyboardInterrupt, SystemExit, GeneratorExit, asyncio.CancelledError])
 def test_what_ends_on_purpose(kind: type[BaseException], capfd: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(kind), explaining():

@@ -122,8 +122,11 @@ def test_broken_texts(seed: int) -> None:
         "File " * 400_000,
         '  File "' * 250_000,
         f"RuntimeError{' ' * 1_000_000}Traceback (most recent call last)",
+        "--- Traceback (most recent call last) ---\n" * 40_000,
+        "KeyError    Traceback (most recent call last)\n" * 40_000,
+        "a.py:1: in f\n" * 100_000,
     ],
-    ids=range(11),
+    ids=range(14),
 )  # fmt: skip
 def test_long_texts_are_read_in_a_moment(text: str) -> None:
     """Patterns that try everything would not come back from these."""

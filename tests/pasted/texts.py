@@ -97,6 +97,77 @@ RuntimeError: mat1 and mat2 shapes cannot be multiplied (64x3456 and 100x10)
 """
 
 
+RICH = """\
+╭───────────────────── Traceback (most recent call last) ──────────────────────╮
+│ /home/me/project/train.py:31 in main                                         │
+│                                                                              │
+│   29 │   for batch in loader:                                                │
+│   30 │   │   optimizer.zero_grad()                                           │
+│ ❱ 31 │   │   out = model(batch)                                              │
+│   32                                                                         │
+│                                                                              │
+│ /opt/conda/lib/python3.10/site-packages/torch/nn/modules/some/deeper/modu    │
+│ le.py:1778 in _wrapped_call_impl                                             │
+│                                                                              │
+│ ❱ 1778 │   │   │   return self._call_impl(*args, **kwargs)                   │
+│                                                                              │
+│ /home/me/project/net.py:14 in forward                                        │
+│                                                                              │
+│   13 │   def forward(self, x):                                               │
+│ ❱ 14 │   │   x = self.fc1(x)                                                 │
+│   15 │   │   return x                                                        │
+│                                                                              │
+│ /opt/conda/lib/python3.10/site-packages/torch/nn/modules/linear.py:134       │
+│ in forward                                                                   │
+│                                                                              │
+│ ❱ 134 │   │   return F.linear(input, self.weight, self.bias)                 │
+╰──────────────────────────────────────────────────────────────────────────────╯
+RuntimeError: mat1 and mat2 shapes cannot be multiplied (64x3456 and 100x10)
+"""
+
+PYTEST = """\
+=================================== FAILURES ===================================
+___________________________________ test_it ____________________________________
+
+    def test_it():
+        net = Net()
+>       net(torch.randn(64, 3456))
+
+tests/test_net.py:12: 
+_ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ 
+/opt/conda/lib/python3.10/site-packages/torch/nn/modules/module.py:1778: in _wrapped_call_impl
+    return self._call_impl(*args, **kwargs)
+project/net.py:14: in forward
+    x = self.fc1(x)
+        ^^^^^^^^^^^
+_ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ 
+
+self = Linear(in_features=100, out_features=10, bias=True)
+
+    def forward(self, input: Tensor) -> Tensor:
+>       return F.linear(input, self.weight, self.bias)
+E       RuntimeError: mat1 and mat2 shapes cannot be multiplied (64x3456 and 100x10)
+
+/opt/conda/lib/python3.10/site-packages/torch/nn/modules/linear.py:134: RuntimeError
+=========================== short test summary info ============================
+FAILED tests/test_net.py::test_it - RuntimeError: mat1 and mat2 shapes cannot be mu...
+"""  # noqa: W291
+
+PYTEST_SHORT = """\
+=================================== FAILURES ===================================
+___________________________________ test_it ____________________________________
+tests/test_net.py:12: in test_it
+    net(torch.randn(64, 3456))
+project/net.py:14: in forward
+    x = self.fc1(x)
+        ^^^^^^^^^^^
+/opt/conda/lib/python3.10/site-packages/torch/nn/modules/linear.py:134: in forward
+    return F.linear(input, self.weight, self.bias)
+E   RuntimeError: mat1 and mat2 shapes cannot be multiplied (64x3456 and 100x10)
+=========================== short test summary info ============================
+"""
+
+
 def prefixed(prefix: str, text: str = PLAIN) -> str:
     return "".join(f"{prefix}{line}\n" for line in text.rstrip("\n").split("\n"))
 
@@ -141,6 +212,10 @@ COATS = {
     "notebook": NOTEBOOK,
     "colab": COLAB,
     "notebook in a fence": f"```\n{NOTEBOOK}```\nsome words after it\n",
+    "rich": RICH,
+    "rich in a log": f"{LOG}{RICH}\nKilled\n",
+    "pytest": PYTEST,
+    "pytest, short": PYTEST_SHORT,
     "twice": f"{PLAIN}\n{PLAIN}",
     "torchrun's own after it": PLAIN
     + 'Traceback (most recent call last):\n  File "/opt/conda/bin/torchrun", line 8, in <module>\n'

@@ -5,10 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 _MARK = "_torch_debugger_explained"
+_CHAIN_LENGTH = 20
 
 
 def is_told(error: BaseException) -> bool:
-    return _MARK in _attributes(error)
+    """Whether it was explained, or what it was raised from: the explanation of a cause is that of both."""
+    current: BaseException | None = error
+    for _ in range(_CHAIN_LENGTH):
+        if current is None or _MARK in _attributes(current):
+            break
+        current = current.__cause__
+    return current is not None and _MARK in _attributes(current)
 
 
 def mark_told(error: BaseException) -> None:

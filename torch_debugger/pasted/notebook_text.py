@@ -21,23 +21,22 @@ _JOINTS = {
     "The above exception was the direct cause": "cause",
     "During handling of the above exception": "context",
 }
-_MOST_LINES = 5_000
+_MOST_TRACEBACKS, _MOST_LINES = 200, 5_000
 
 
 def notebook_tracebacks(lines: list[str]) -> Iterator[TextTraceback]:
-    for index, line in enumerate(lines):
-        header = _HEADER.match(line)
-        if header is not None:
-            found = _read(header, lines[index + 1 : index + 1 + _MOST_LINES])
-            if found.frames and found.kind:
-                yield found
+    headers = [(index, match) for index, line in enumerate(lines) if (match := _HEADER.match(line))]
+    for index, header in headers[-_MOST_TRACEBACKS:]:
+        found = _read(header, lines[index + 1 : index + 1 + _MOST_LINES])
+        if found.frames and found.kind:
+            yield found
 
 
 def _read(header: re.Match[str], lines: list[str]) -> TextTraceback:
     found, prefix = TextTraceback(header["before"]), Prefix(header["before"])
     for line in lines:
         content = prefix.strip(line)
-        if content is None or (found.kind and _is_over(found, content)):
+        if content is None or _HEADER.match(content) or (found.kind and _is_over(found, content)):
             break
         found.lines.append(content)
         if found.kind:
@@ -72,8 +71,5 @@ def _is_over(found: TextTraceback, content: str) -> bool:
             found.leads_to_next = joint
             return True
     after_gap = found.message.endswith("\n")
-    return (
-        _HEADER.match(content) is not None
-        or content.startswith("```")
-        or (after_gap and bool(content.strip()) and not content[0].isspace())
-    )
+    stands_apart = after_gap and bool(content.strip()) and not content[0].isspace()
+    return content.startswith("```") or stands_apart

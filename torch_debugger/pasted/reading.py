@@ -7,14 +7,17 @@ import builtins
 import itertools
 import re
 
+from torch_debugger.pasted.boxed_text import boxed_tracebacks
 from torch_debugger.pasted.lines import readable_lines
 from torch_debugger.pasted.local_source import statement_around
 from torch_debugger.pasted.notebook_text import notebook_tracebacks
 from torch_debugger.pasted.parts import TextFrame, TextTraceback
 from torch_debugger.pasted.paths import is_user_path, plain_path
+from torch_debugger.pasted.pytest_text import pytest_failures
 from torch_debugger.pasted.python_text import INNER, python_tracebacks
 from torch_debugger.records import CrashFact, CrashFrame, Place
 
+_READERS = (notebook_tracebacks, boxed_tracebacks, python_tracebacks, pytest_failures)
 _MESSAGE_LENGTH, _CODE_LENGTH, _FRAMES, _CAUSES = 20_000, 1_200, 80, 3
 # What launchers raise when something they started has failed: the cause is another traceback.
 _PASSED_ON = {"ChildFailedError", "ProcessRaisedException", "ProcessExitedException", "CalledProcessError"}
@@ -25,7 +28,8 @@ _RANK = re.compile(r"rank\W?\d+|default\d+", re.IGNORECASE)
 def read_crash(text: str) -> CrashFact | None:
     """None where no traceback is in the text."""
     lines = readable_lines(text)
-    chains = _chains([*notebook_tracebacks(lines)] or [*python_tracebacks(lines)])
+    found = (list(reader(lines)) for reader in _READERS)
+    chains = _chains(next((tracebacks for tracebacks in found if tracebacks), []))
     return _crash(_that_matters(chains)) if chains else None
 
 
