@@ -31,7 +31,8 @@ def _is_user_path(path: str) -> bool:
     if full.startswith(os.path.join(package_folder(), "demo", "versions")):
         return True  # the demo's scripts ship with us, but play the user's part
     installed = f"{os.sep}site-packages{os.sep}" in full or f"{os.sep}dist-packages{os.sep}" in full
-    return not installed and not full.startswith(_foreign_folders())
+    generated = f"{os.sep}torchinductor_" in full  # what torch.compile writes, in the folder for temporary files
+    return not installed and not generated and not full.startswith(_foreign_folders())
 
 
 @functools.cache
@@ -83,7 +84,8 @@ def class_source(cls: type) -> tuple[str, ast.ClassDef] | None:
 
 def _class_hints(cls: type) -> list[tuple[str, int]]:
     """Files that may hold the class, with a line inside it: its functions know, even in notebooks."""
-    codes = [item.__code__ for item in vars(cls).values() if isinstance(item, FunctionType)]
+    functions = [getattr(item, "__func__", item) for item in vars(cls).values()]  # of static methods too
+    codes = [item.__code__ for item in functions if isinstance(item, FunctionType)]
     own = [code for code in codes if is_user_file(code.co_filename)]
     hints = [(code.co_filename, code.co_firstlineno) for code in own]
     file = getattr(sys.modules.get(cls.__module__), "__file__", None)

@@ -82,7 +82,7 @@ def tell(finding: Finding) -> str:
     ]
     lines += [finding.message, f"why: {finding.why}", f"fix: {finding.fix}"]
     if finding.edit is not None:
-        lines += [f"- {finding.edit.before}", f"+ {finding.edit.after}"]
+        lines += [f"- {finding.edit.before}", f"+ {finding.edit.after}".rstrip()]
     return "\n".join(lines)
 
 

@@ -34,7 +34,7 @@ def test_the_whole_text(case: Case, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "case", [case for case in EVERYWHERE if "\n+ " in case.told], ids=lambda case: case.name
+    "case", [case for case in EVERYWHERE if "\n+" in case.told], ids=lambda case: case.name
 )
 def test_the_edit_makes_the_script_run(case: Case, tmp_path: Path) -> None:
     edit = judge(crash_of(tmp_path / "net.py", case.source, case.step))[0].edit

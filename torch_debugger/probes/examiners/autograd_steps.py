@@ -1,0 +1,141 @@
+"""Parameters that changed between forward and backward: by an optimizer's step, or by the user's own update."""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+
+from torch_debugger.anatomy.sources import tree_of
+from torch_debugger.probes.examiners.autograd_scene import (
+    backward_roots,
+    named_parameters,
+    optimizers_of,
+    scopes,
+)
+from torch_debugger.probes.examiners.carried_state import find_carried
+from torch_debugger.probes.examiners.scene import Scene
+from torch_debugger.probes.examiners.source_writes import writes_in
+from torch_debugger.probes.examiners.user_scope import Scope, calls_in, covers, statement_place
+from torch_debugger.records import Place
+from torch_debugger.records.evidence.autograd import InPlaceWrite, Overwritten
+
+_TRANSPOSED = ("", "T", "Transpose", "AsStrided", "Permute", "View", "ReshapeAlias", "Expand", "Unsqueeze")
+
+
+def find_steps(scene: Scene, victim: Overwritten) -> Overwritten | None:
+    """The victim is a parameter at the very version that torch complains of, and a line changed it."""
+    if victim.maker not in _TRANSPOSED:
+        return None
+    for name, parameter in _parameters(scene):
+        if parameter._version == victim.version and _same_form(tuple(parameter.shape), victim.shape):
+            found = _step(scene, parameter) or _update(scene)
+            if found is not None:
+                by, write = found
+                return dataclasses.replace(
+                    victim,
+                    by=by,
+                    writes=(write,),
+                    parameter=name,
+                    loss_made=loss_made(scene),
+                    carried=find_carried(scene) if _in_last_round(scene, write.place) else None,
+                )
+    return None
+
+
+def _same_form(shape: tuple[int, ...], other: tuple[int, ...]) -> bool:
+    return shape == other or shape[::-1] == other or sorted(shape) == sorted(other)
+
+
+def _parameters(scene: Scene) -> Iterator[tuple[str, torch.Tensor]]:
+    yield from named_parameters(scene)
+    for scope in scopes(scene):
+        held = list(scope.seen.frame.f_locals.items())
+        yield from ((name, value) for name, value in held if type(value) is torch.Tensor and _is_weight(value))
+
+
+def _is_weight(tensor: torch.Tensor) -> bool:
+    return tensor.is_leaf and tensor.requires_grad
+
+
+def _step(scene: Scene, parameter: torch.Tensor) -> tuple[str, InPlaceWrite] | None:
+    for name, optimizer in optimizers_of(scene).items():
+        held = (item for group in optimizer.param_groups for item in group["params"])
+        if any(item is parameter for item in held):
+            place = _step_call(scene, name, optimizer)
+            if place is not None:
+                return "step", InPlaceWrite(place, f"{name}.step", name)
+    return None
+
+
+def _step_call(scene: Scene, name: str, optimizer: Any) -> Place | None:
+    """The line that steps this optimizer, in the functions under way; else the one of its name in a file."""
+    for scope in scopes(scene):
+        calls = [call for call in calls_in(scope.function) if _steps(call, scope, optimizer)]
+        above = [call for call in calls if call.lineno < scope.line]
+        if calls:
+            return scope.place((above or calls)[-1])
+    for file in dict.fromkeys(scope.file for scope in scopes(scene)):
+        tree = tree_of(file)
+        calls = [call for call in calls_in(tree) if _is_step_of(call, name)] if tree is not None else []
+        if len(calls) == 1:
+            return statement_place(file, calls[0].lineno)
+    return None
+
+
+def _steps(call: ast.Call, scope: Scope, optimizer: Any) -> bool:
+    if not isinstance(call.func, ast.Attribute) or call.func.attr != "step":
+        return False
+    given = [call.func.value, *call.args]
+    return any(scope.held(item) is optimizer for item in given)
+
+
+def _is_step_of(call: ast.Call, name: str) -> bool:
+    words = [ast.unparse(item).rpartition(".")[2] for item in (*call.args, *_owner(call))]
+    return isinstance(call.func, ast.Attribute) and call.func.attr == "step" and name in words
+
+
+def _owner(call: ast.Call) -> list[ast.expr]:
+    return [call.func.value] if isinstance(call.func, ast.Attribute) else []
+
+
+def _update(scene: Scene) -> tuple[str, InPlaceWrite] | None:
+    """The only statement under `no_grad` that writes: w -= lr * w.grad"""
+    for scope in scopes(scene):
+        blocks = [
+            node for node in scope.statements() if isinstance(node, ast.With) and "no_grad" in _head(node)
+        ]
+        inside = [node for node in scope.statements() if any(covers(block, node.lineno) for block in blocks)]
+        writes = [write for node in inside for write in writes_in(node)]
+        kept = [write for write in writes if "grad" not in ast.unparse(write.target)]
+        if kept:
+            return "update", InPlaceWrite(
+                scope.place(kept[0].node), kept[0].operation, ast.unparse(kept[0].target)
+            )
+    return None
+
+
+def _head(block: ast.With) -> str:
+    return " ".join(ast.unparse(item.context_expr) for item in block.items)
+
+
+def loss_made(scene: Scene) -> Place:
+    """The statement that made what backward was called on."""
+    roots = backward_roots(scene)
+    for scope in scopes(scene):
+        for name, value in list(scope.seen.frame.f_locals.items()):
+            if roots and value is roots[0]:
+                node = scope.assignment_before(name, scope.line)
+                return scope.place(node) if node is not None else Place()
+    return Place()
+
+
+def _in_last_round(scene: Scene, step: Place) -> bool:
+    """Whether the step stands below the failing line in a loop around both: it ran one round earlier."""
+    for scope in scopes(scene):
+        if scope.file == step.file and step.line is not None and step.line > scope.line:
+            return any(covers(loop, step.line) for loop in scope.loops())
+    return False
