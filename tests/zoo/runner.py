@@ -12,10 +12,12 @@ from __future__ import annotations
 import json
 import os
 import signal
+import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import Any
 
 TIMEOUT_S = 90.0
 FRESH = "# needs a fresh interpreter"  # a script with this line is run by the real command instead
@@ -68,13 +70,25 @@ def _be_the_script(script: Path, results: Path) -> None:
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
-        torch.set_num_threads(1)
-        result, code = run_in_process(str(script), (), Settings())
-        plain = to_json(result) | {"exit_code": code}
+        plain = _by_the_command(script) if FRESH in script.read_text() else _in_this_fork(script)
         sys.stdout.flush()
         sys.stderr.flush()
         (results / f"{result_name(script)}.json").write_text(json.dumps(plain))
         os.chdir("/")
+
+
+def _in_this_fork(script: Path) -> dict[str, Any]:
+    torch.set_num_threads(1)
+    result, code = run_in_process(str(script), (), Settings())
+    return to_json(result) | {"exit_code": code}
+
+
+def _by_the_command(script: Path) -> dict[str, Any]:
+    """Spawned processes import the script anew, from the file that python was started with."""
+    command = [sys.executable, "-m", "torch_debugger", "run", "--quiet", "--no-log", "--json", "out.json"]
+    code = subprocess.run([*command, str(script)], timeout=TIMEOUT_S).returncode
+    plain: dict[str, Any] = json.loads(Path("out.json").read_text())
+    return plain | {"exit_code": code}
 
 
 if __name__ == "__main__":
@@ -87,4 +101,4 @@ if __name__ == "__main__":
     from torch_debugger.settings import Settings
 
     catalog()
-    run_all([Path(name) for name in sys.argv[2:]], Path(sys.argv[1]), at_once=os.cpu_count() or 1)
+    run_all([Path(name).resolve() for name in sys.argv[2:]], Path(sys.argv[1]), at_once=os.cpu_count() or 1)

@@ -1,0 +1,106 @@
+"""A worker that ended without a word: how, at which sample, and what memory there was."""
+
+from __future__ import annotations
+
+import shutil
+import signal
+import time
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import psutil
+from torch.utils.data import IterableDataset
+
+from torch_debugger.probes.examiners.loading_order import batch_indices
+from torch_debugger.probes.examiners.loading_refetch import Refetched, fetch_again
+from torch_debugger.probes.examiners.loading_scene import Loading, find_loading, length_of
+from torch_debugger.probes.examiners.main_guard import unguarded_line
+from torch_debugger.probes.examiners.scene import Scene
+from torch_debugger.records import Place
+from torch_debugger.records.evidence.loading import WorkerDeath
+
+_SHARED = "/dev/shm"
+_GRACE_S = 0.1  # its connection breaks before its end can be asked for
+_SAMPLES = 10_000
+# Whatever took the memory must not take it a second time.
+_NEVER_AGAIN = tuple(-number for number in (signal.SIGKILL, signal.SIGBUS, signal.SIGTERM, signal.SIGINT))
+
+
+def find_dying_loader(scene: Scene) -> Loading | None:
+    """A worker's end is heard of in a signal handler, wherever the script is; or while waiting for data."""
+    handler = scene.innermost is not None and scene.innermost.function == "handler"
+    at_signal = handler and scene.frame_of("handler", "signal_handling.py") is not None
+    waiting = scene.frame_of("_try_get_data", "dataloader.py") is not None
+    if not at_signal and not (waiting and not isinstance(scene.error, (TypeError, KeyError, ValueError))):
+        return None
+    loading = find_loading(scene, anywhere=at_signal)
+    return loading if loading is not None and getattr(loading.iterator, "_workers", None) else None
+
+
+def worker_death(scene: Scene, loading: Loading) -> WorkerDeath | None:
+    dead = _dead(loading.iterator._workers)
+    if not dead:
+        return None
+    number, worker = dead[0]
+    waiting = _batches_at_work(loading.iterator, number)
+    spawned = type(worker).__name__ in ("SpawnProcess", "ForkServerProcess")
+    again = _again(loading, waiting, worker.exitcode)
+    culprit, place = _culprit(again)
+    named = [batch for batch, indices in waiting.items() if culprit in indices]
+    return WorkerDeath(
+        pids=tuple(worker.pid for _, worker in dead),
+        exit_code=worker.exitcode,
+        delivered=int(loading.iterator._num_yielded),
+        batch=next(iter(named or waiting), None),
+        culprit=culprit,
+        culprit_place=place,
+        shared_free_bytes=_shared().free if _shared() else -1,
+        shared_total_bytes=_shared().total if _shared() else -1,
+        memory_free_bytes=int(psutil.virtual_memory().available),
+        batch_bytes=_batch_bytes(loading, again),
+        unguarded=unguarded_line(scene) if spawned else Place(),
+    )
+
+
+def _dead(workers: Iterable[Any]) -> list[tuple[int, Any]]:
+    deadline = time.monotonic() + _GRACE_S
+    while True:
+        found = [(number, worker) for number, worker in enumerate(workers) if worker.exitcode]
+        if found or time.monotonic() > deadline:
+            return found
+        time.sleep(0.01)
+
+
+def _batches_at_work(iterator: Any, worker: int) -> dict[int, tuple[int, ...]]:
+    """The batches that were asked of the worker and have not come, with their samples where known."""
+    info = iterator._task_info
+    asked = sorted(batch for batch in info if info[batch][0] == worker and len(info[batch]) == 1)
+    return {batch: batch_indices(iterator, batch) for batch in asked}
+
+
+def _again(loading: Loading, waiting: dict[int, tuple[int, ...]], exit_code: int) -> Refetched:
+    if isinstance(loading.dataset, IterableDataset):
+        return Refetched()
+    known = [index for indices in waiting.values() for index in indices]
+    indices: Sequence[int] = known or range(min(length_of(loading.dataset) or 0, _SAMPLES))
+    return fetch_again(loading.dataset, indices[:1] if exit_code in _NEVER_AGAIN else indices)
+
+
+def _culprit(again: Refetched) -> tuple[int | None, Place]:
+    """The sample at which the fork ended as well."""
+    if again.died:
+        return again.stuck, again.place
+    exits = [(index, raised.place) for index, raised in again.raised if raised.kind == "SystemExit"]
+    return exits[0] if exits else (None, Place())
+
+
+def _batch_bytes(loading: Loading, again: Refetched) -> int:
+    size = getattr(loading.loader, "batch_size", None) or 1
+    return again.forms[0][1].size_bytes * size if again.forms else -1
+
+
+def _shared() -> Any:
+    try:
+        return shutil.disk_usage(_SHARED)
+    except OSError:
+        return None

@@ -1,0 +1,18 @@
+# Looks at one batch to size the model, then trains.
+import torch
+import torch.nn as nn
+from torch.utils.data import DataLoader, TensorDataset
+
+torch.manual_seed(0)
+labels = torch.randint(0, 2, (200,))
+loader = DataLoader(TensorDataset(torch.randn(200, 10) + labels[:, None], labels), batch_size=20, shuffle=True)
+first, _ = next(loader)
+model = nn.Linear(first.shape[1], 2)
+optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
+for epoch in range(6):
+    for x, y in loader:
+        optimizer.zero_grad()
+        loss = nn.functional.cross_entropy(model(x), y)
+        loss.backward()
+        optimizer.step()
+    print(f"epoch {epoch} loss {loss.item():.4f}")

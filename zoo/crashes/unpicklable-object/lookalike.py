@@ -1,0 +1,34 @@
+# A lambda as a transform is no trouble for forked workers.
+import torch
+import torch.nn as nn
+from torch.utils.data import DataLoader, Dataset
+
+torch.manual_seed(0)
+
+
+class Points(Dataset):
+    def __init__(self, points, labels, transform):
+        self.points = points
+        self.labels = labels
+        self.transform = transform
+
+    def __len__(self):
+        return len(self.points)
+
+    def __getitem__(self, index):
+        return self.transform(self.points[index]), self.labels[index]
+
+
+labels = torch.randint(0, 2, (160,))
+points = 5 + torch.randn(160, 8) + 2 * labels[:, None]
+dataset = Points(points, labels, transform=lambda point: (point - 6) / 2)
+loader = DataLoader(dataset, batch_size=16, num_workers=1, multiprocessing_context="fork")
+model = nn.Linear(8, 2)
+optimizer = torch.optim.Adam(model.parameters(), lr=2e-2)
+for epoch in range(6):
+    for x, y in loader:
+        optimizer.zero_grad()
+        loss = nn.functional.cross_entropy(model(x), y)
+        loss.backward()
+        optimizer.step()
+    print(f"epoch {epoch} loss {loss.item():.4f}")
