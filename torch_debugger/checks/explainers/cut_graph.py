@@ -71,10 +71,7 @@ def _fix(cut: GraphCut) -> tuple[str, Edit | None]:
     if cut.reason in ("detach", "data", "item", "tensor", "numpy"):
         return _uncut(cut)
     if cut.reason == "integer":
-        return (
-            f"Compute the loss from the scores or probabilities themselves; keep {line} for the accuracy.",
-            None,
-        )
+        return f"{_soft(cut)}Keep {line} for counting what is right.", None
     if cut.reason == "decorator":
         edit = Edit(cut.place.file or "", cut.place.line or 0, code, "") if code.startswith("@") else None
         return f"Take `@{cut.text}` off `{cut.inner}` at {line}; keep it for evaluation only.", edit
@@ -89,6 +86,15 @@ def _fix(cut: GraphCut) -> tuple[str, Edit | None]:
     if cut.reason == "constant":
         return _trained(cut)
     return _thawed(cut)
+
+
+def _soft(cut: GraphCut) -> str:
+    """Something with a slope in place of a threshold or a choice."""
+    threshold = re.fullmatch(r"(.+) >=? 0(?:\.0)?", cut.text)
+    if threshold is not None:
+        soft = f"torch.sigmoid({threshold[1]})"
+        return f"Compute the loss from probabilities: use `{soft}` in place of `{cut.text}`. "
+    return "Compute the loss from the scores or probabilities themselves. "
 
 
 def _uncut(cut: GraphCut) -> tuple[str, Edit | None]:
