@@ -64,7 +64,13 @@ Net()(torch.randn(3, 5))
     "backward of many numbers": "nn.Linear(3, 2)(torch.randn(4, 3)).backward()\n",
     "a tuple into a layer": "lstm, fc = nn.LSTM(4, 8), nn.Linear(6, 2)\nfc(lstm(torch.randn(2, 5, 4)))\n",
     "a truth value of many numbers": "x, y = torch.ones(4), torch.ones(3)\nif x > 0:\n    x + y\n",
-    "a dimension that is not there": "x, y = torch.ones(3, 4), torch.ones(2)\nx.sum(dim=5) + y\n",
+    "a dimension of numpy's": "import numpy\nx = torch.ones(3, 4)\nnumpy.ones((3, 4)).sum(axis=5)\n",
+    "a list taken apart": "x = torch.ones(3, 4)\na, b, c = [x, x]\n",
+    "a user's own error about dimensions": """
+x = torch.ones(3, 4)
+if x.dim() != 3:
+    raise IndexError("Dimension out of range (expected to be in range of [-2, 1], but got 2)")
+""",
     "numpy's own shape error": """
 import numpy
 a, b = numpy.zeros((3, 4)), numpy.zeros((5, 6))

@@ -32,8 +32,8 @@ class ShapeMismatch(CrashCheck):
     Evidence:
         The expression that raised (Python 3.11 and later tell which it is), the shapes in the frames of
         the traceback, what the layer was built for and the lines that build it, and the shapes that flowed
-        through the model up to the crash, from running its forward once more. The exception's message
-        alone is not enough.
+        through the model up to the crash, from running its forward once more; the last of them are shown.
+        The exception's message alone is not enough.
     Fix:
         Change the constructor's argument, or the form of the tensor, as the finding says; the line to
         edit and the numbers are filled in where they are plain.

@@ -72,7 +72,9 @@ def _unpacked(crash: CrashFact) -> Blame | None:
     frame = user_frame(crash)
     tree = parse_statement(frame.code) if frame is not None and frame is crash.frames[-1] else None
     statement = tree.body[0] if isinstance(tree, ast.Module) and tree.body else None
-    if frame is None or crash.kind != "ValueError" or not isinstance(statement, ast.Assign):
+    if frame is None or crash.kind != "ValueError" or "to unpack" not in crash.message:
+        return None
+    if not isinstance(statement, ast.Assign):
         return None
     target, value, line = statement.targets[0], statement.value, Line(frame, crash.flow)
     owner = value.func if isinstance(value, ast.Call) and not value.args else value
@@ -107,11 +109,11 @@ def _advice(crash: CrashFact, tensor: LocalTensor, wanted: int) -> str:
             "the flattening out, or do it after this line"
         )
     if len(tensor.shape) == wanted - 1:
-        return (
-            f"If `{tensor.name}` lacks its batch, add it with `{tensor.name}.unsqueeze(0)`; else name one of "
-            f"the dimensions it has, 0 to {len(tensor.shape) - 1}"
+        lacking = (
+            f"If `{tensor.name}` lacks its batch, add it with `{tensor.name}.unsqueeze(0)` before this line"
         )
-    return f"Name only dimensions that `{tensor.name}` has, or bring it to {wanted} dimensions before this line"
+        return f"{lacking}; else use only the {len(tensor.shape)} it has"
+    return f"Use only dimensions that `{tensor.name}` has, or bring it to {wanted} dimensions before this line"
 
 
 def _was_flattened(made: tuple[tuple[int, ...], ...], shape: tuple[int, ...]) -> bool:

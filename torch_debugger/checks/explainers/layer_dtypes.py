@@ -33,7 +33,25 @@ def explain_layer_dtypes(crash: CrashFact) -> Blame | None:
     # Layers before this one took the default dtype: then it is this layer that was converted.
     if crash.flow and odd.dtype == "float32":
         return _odd_layer(layer, odd, weights)
+    if odd.dtype.startswith("complex"):
+        return _complex(crash, layer, odd, weights)
     return _odd_input(crash, layer, odd, weights)
+
+
+def _complex(crash: CrashFact, layer: LayerFact, odd: LocalTensor, weights: str) -> Blame:
+    """A Fourier transform given to a layer of real weights: a cast would drop half of it."""
+    change = _convert(crash, layer, odd, ".abs()")
+    return Blame(
+        message=f"{layer_name(layer)} has {weights} weights but its input, from {place_text(change.where)}, is "
+        f"{odd.dtype}.",
+        why=f"{_WHY}; a complex number has two parts, and a conversion keeps only the real one.",
+        fix=f"Take the magnitudes: {change.text}; or give it both parts, `torch.view_as_real(x).flatten(-2)`, "
+        "which are twice as many features.",
+        where=replace(change.where, module=layer.path),
+        evidence=layer_evidence(layer, weights=weights, input=odd.dtype),
+        confidence=0.95,
+        edit=change.edit,
+    )
 
 
 def _odd_input(crash: CrashFact, layer: LayerFact, odd: LocalTensor, weights: str) -> Blame:

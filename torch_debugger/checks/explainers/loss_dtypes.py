@@ -9,6 +9,8 @@ from torch_debugger.checks.explainers.losses import CLASS_LOSSES, STRICT, LossCa
 from torch_debugger.checks.explainers.statements import statement_at, written_call
 from torch_debugger.records import CrashFact
 
+_NOWHERE = 99  # no position: by keyword only
+
 
 def explain_loss_dtypes(crash: CrashFact) -> Blame | None:
     call = loss_call(crash) if crash.kind in ("RuntimeError", "NotImplementedError") else None
@@ -49,14 +51,19 @@ def _class_weights(crash: CrashFact, call: LossCall) -> Blame | None:
     weight = call.weight
     if weight is None or weight.dtype == call.input.dtype or "type" not in crash.message:
         return None
+    cast = cast_to(call.input.dtype)
+    argument = argument_of(call.call or "", _NOWHERE, "weight")
+    change = statement_at(crash, crash.place).change([call.function], f"{{}}{cast}", _NOWHERE, "weight")
+    where = f"append `{cast}` to them where the loss is made"
     return Blame(
         message=f"{call.text(crash)} got {weight.dtype} class weights for {call.input.dtype} scores; the two "
         "must be the same.",
         why=f"The loss multiplies the two without converting them{numpy_hint(weight.dtype)}.",
-        fix=f"Convert the weights where the loss is made: append `{cast_to(call.input.dtype)}` to them.",
+        fix=f"Convert the weights: {change.text if argument else where}.",
         where=crash.place,
         evidence=_evidence(crash, call) | {"weight": weight.dtype},
         confidence=0.96,
+        edit=change.edit if argument else None,
     )
 
 

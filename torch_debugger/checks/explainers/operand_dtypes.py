@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import ast
+from dataclasses import replace
 
 from torch_debugger.checks.explainers.blame import Blame, line_text, place_text
-from torch_debugger.checks.explainers.calls import parse_expression
+from torch_debugger.checks.explainers.calls import parse_expression, rewritten
 from torch_debugger.checks.explainers.casts import cast_to, is_floating, numpy_hint
-from torch_debugger.checks.explainers.expressions import Line, called, explain_nodes, two_tensors
+from torch_debugger.checks.explainers.expressions import Line, called, explain_nodes, number, two_tensors
 from torch_debugger.checks.explainers.operands import change_operand
 from torch_debugger.checks.explainers.product_shapes import product_of
+from torch_debugger.checks.explainers.statements import statement_at
 from torch_debugger.records import CrashFact, LocalTensor
 
-_INDEX, _MASK, _FLOATING = "whole numbers as indices", "a mask of dtype bool", "floating-point numbers"
+_INTO = ("scatter", "scatter_", "scatter_add", "scatter_add_", "index_add", "index_add_", "index_copy_")
+_INDEX, _MASK, _FLOATING = "indices of dtype int64", "a mask of dtype bool", "floating-point numbers"
 _WANTED = {_INDEX: "int64", _MASK: "bool", _FLOATING: "float32"}
 # function -> (which operand, what it must be)
 _STRICT = {
     "gather": (2, _INDEX), "index_select": (2, _INDEX), "scatter": (2, _INDEX), "scatter_add": (2, _INDEX),
+    "scatter_": (2, _INDEX), "scatter_add_": (2, _INDEX), "index_add": (2, _INDEX), "index_add_": (2, _INDEX),
     "take_along_dim": (1, _INDEX), "one_hot": (0, _INDEX), "embedding": (0, _INDEX),
     "masked_fill": (1, _MASK), "masked_fill_": (1, _MASK), "masked_select": (1, _MASK), "where": (0, _MASK),
     "mean": (0, _FLOATING), "std": (0, _FLOATING), "var": (0, _FLOATING), "softmax": (0, _FLOATING),
@@ -28,7 +32,11 @@ def explain_operand_dtypes(crash: CrashFact) -> Blame | None:
     return explain_nodes(
         crash,
         lambda line, node: (
-            _product(crash, line, node) or _strict(crash, line, node) or _index(crash, line, node)
+            _product(crash, line, node)
+            or _strict(crash, line, node)
+            or _source(crash, line, node)
+            or _subtracted(crash, line, node)
+            or _index(crash, line, node)
         ),
         kinds=("RuntimeError", "IndexError", "NotImplementedError"),
     ) or explain_nodes(
@@ -56,6 +64,44 @@ def _strict(crash: CrashFact, line: Line, node: ast.expr) -> Blame | None:
         return None
     message = f"wants {wanted}, but `{tensor.name}` is {tensor.dtype}"
     return _blame(crash, line, node, tensor, _WANTED[wanted], message, f"{name} takes {wanted} here.")
+
+
+def _source(crash: CrashFact, line: Line, node: ast.expr) -> Blame | None:
+    """What is put into a tensor: scatter_(1, index, source), index_add_(0, index, source)."""
+    name, operands = called(node)
+    if name not in _INTO or len(operands) < 4 or "type" not in crash.message:
+        return None
+    held, source = line.tensor(operands[0]), line.tensor(operands[3])
+    if held is None or source is None or held.dtype == source.dtype or not (held.dtype and source.dtype):
+        return None
+    message = f"puts {source.dtype} values, `{source.name}`, into `{held.name}`, which is {held.dtype}"
+    why = f"{name} copies values without converting them, so both need one dtype."
+    return _blame(crash, line, node, source, held.dtype, message, why)
+
+
+def _subtracted(crash: CrashFact, line: Line, node: ast.expr) -> Blame | None:
+    """1 - mask, mask - mask: booleans cannot be subtracted."""
+    if (
+        not isinstance(node, ast.BinOp)
+        or not isinstance(node.op, ast.Sub)
+        or "Subtraction" not in crash.message
+    ):
+        return None
+    sides = [line.tensor(node.left), line.tensor(node.right)]
+    masks = [tensor for tensor in sides if tensor is not None and tensor.dtype == "bool"]
+    if not masks:
+        return None
+    why = "Booleans cannot be subtracted: `~` inverts a mask, `^` tells where two differ."
+    message = f"subtracts, and `{masks[-1].name}` is bool"
+    blame = _blame(crash, line, node, masks[-1], "float32", message, why)
+    written = {2: f"{masks[0].name} ^ {masks[-1].name}", 1: f"~{masks[-1].name}"}[len(masks)]
+    plain = all(mask.name.isidentifier() for mask in masks)
+    if not plain or (len(masks) == 1 and number(node.left) != 1):
+        return blame
+    before, whole = line.written(node), statement_at(crash, crash.place).whole
+    return replace(
+        blame, fix=f"Write `{written}` instead of `{before}`.", edit=rewritten(whole, before, written)
+    )
 
 
 def _accepts(wanted: str, dtype: str) -> bool:
