@@ -31,7 +31,7 @@ def _is_user_path(path: str) -> bool:
     if full.startswith(os.path.join(package_folder(), "demo", "versions")):
         return True  # the demo's scripts ship with us, but play the user's part
     installed = f"{os.sep}site-packages{os.sep}" in full or f"{os.sep}dist-packages{os.sep}" in full
-    generated = f"{os.sep}torchinductor_" in full  # what torch.compile writes, in the folder for temporary files
+    generated = f"{os.sep}torchinductor_" in full  # what torch.compile writes among the temporary files
     return not installed and not generated and not full.startswith(_foreign_folders())
 
 

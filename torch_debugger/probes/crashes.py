@@ -42,11 +42,12 @@ def capture_crash(error: BaseException, step: int, running: Running = _ALONE, de
     roots = {id(module): name for name, module in running.models.items()}
     paths: dict[int, str] = _or({}, lambda: module_paths(frames, roots))
     eager: EagerAnswer | None = _or(None, lambda: _eager(cause, frames, paths, step, running))
-    uncompiled = eager.crash if eager is not None else None
+    told = tuple(_frame_or_bare(seen, paths) for seen in frames)
+    uncompiled = _uncompiled(eager, told)
     return CrashFact(
         kind=type(cause).__name__,
         message=_text(cause),
-        frames=tuple(_frame_or_bare(seen, paths) for seen in frames),
+        frames=told,
         place=_or(Place(), lambda: _user_place(frames, paths)),
         layer=_or(None, lambda: find_layer(frames, paths)),
         traceback=_or(f"{type(cause).__name__}: {_text(cause)}\n", lambda: _traceback_text(error)),
@@ -82,6 +83,13 @@ def _eager(
         return capture_crash(again, step, Running({**running.models, **models}), _CAUSES)
 
     return ask_eager(error, frames, paths, capture)
+
+
+def _uncompiled(eager: EagerAnswer | None, frames: tuple[CrashFrame, ...]) -> CrashFact | None:
+    """The crash without the compiler, with the frames that led to the compiled call before its own."""
+    if eager is None or eager.crash is None:
+        return None
+    return dataclasses.replace(eager.crash, frames=frames[: eager.outside] + eager.crash.frames)
 
 
 def _causes(error: BaseException, step: int, running: Running, depth: int) -> tuple[CrashFact, ...]:

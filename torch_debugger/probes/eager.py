@@ -24,6 +24,7 @@ from torch_debugger.records.codec import from_plain, to_plain
 _TIME_LIMIT_S = 0.8
 _EVAL_FRAME = os.path.join("_dynamo", "eval_frame.py")
 _WRAPPERS = ("compile_wrapper", "_fn")  # the second before torch 2.9
+_GENERATED, _INDUCTOR = "<eval_with_key>", f"{os.sep}torchinductor_"
 _COMPILERS = ("torch._dynamo", "torch._inductor", "torch._functorch")
 
 
@@ -38,29 +39,42 @@ class CompiledCall:
     function: Callable[..., Any]
     args: tuple[Any, ...]
     kwargs: dict[str, Any]
+    outside: int  # frames up to the user's line that makes the call
 
     @property
     def model(self) -> nn.Module | None:
-        owner = getattr(self.function, "__self__", None)
-        return owner if isinstance(owner, nn.Module) else None
+        """Its own method is called; one of torch's layers stands in the closure of a wrapper."""
+        held = [getattr(self.function, "__self__", None)]
+        held += [cell.cell_contents for cell in getattr(self.function, "__closure__", None) or ()]
+        return next((owner for owner in held if isinstance(owner, nn.Module)), None)
 
 
 @dataclass(frozen=True)
 class EagerAnswer:
     crash: CrashFact | None  # None: it runs through
+    outside: int = 0  # frames of the traceback up to the user's line that makes the call
 
 
 def compiled_call(error: BaseException, frames: Sequence[Seen]) -> CompiledCall | None:
-    """The outermost compiled call of a traceback, when it was the compiler that raised."""
-    if not type(error).__module__.startswith(_COMPILERS):
+    """The outermost compiled call of a traceback, when the compiler raised, or the code that it made."""
+    if not type(error).__module__.startswith(_COMPILERS) and not _in_generated_code(frames):
         return None
-    for seen in frames:
+    outside = 0
+    for place, seen in enumerate(frames):
+        outside = place + 1 if seen.user else outside
         if seen.function in _WRAPPERS and seen.file.endswith(_EVAL_FRAME):
             held = seen.frame.f_locals
             function, args, kwargs = held.get("fn"), held.get("args"), held.get("kwargs")
             if callable(function) and type(args) is tuple and type(kwargs) is dict:
-                return CompiledCall(function, args, kwargs)
+                return CompiledCall(function, args, kwargs, outside)
     return None
+
+
+def _in_generated_code(frames: Sequence[Seen]) -> bool:
+    """Behind the user's last line, whose number is then only that of the function."""
+    last = next((place for place, seen in enumerate(reversed(frames)) if seen.user), len(frames))
+    behind = frames[len(frames) - last :]
+    return any(seen.file.startswith(_GENERATED) or _INDUCTOR in seen.file for seen in behind)
 
 
 def ask_eager(
@@ -76,7 +90,7 @@ def ask_eager(
     if task.ended != "done":
         return None
     crash = from_plain("CrashFact", plain) if (plain := json.loads(text)) is not None else None
-    return EagerAnswer(crash if isinstance(crash, CrashFact) else None)
+    return EagerAnswer(crash if isinstance(crash, CrashFact) else None, call.outside)
 
 
 def _reach(call: CompiledCall) -> Iterator[torch.Tensor]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from torch_debugger.checks.explainers.compile_errors import (
     explain_backend_failure,
     explain_backend_name,
+    explain_compiled_code,
     explain_export,
     explain_graph_break,
     explain_recompiling,
@@ -36,5 +37,6 @@ class CompileError(CrashCheck):
         explain_recompiling,
         explain_backend_failure,
         explain_backend_name,
+        explain_compiled_code,
         explain_export,
     )

@@ -24,7 +24,8 @@ class DdpUnusedParameters(CrashCheck):
         checkpoints, use_reentrant=False.
     Known limits:
         The loss's graph confirms only where the last loss is still held by a variable. Which of two uses
-        made a gradient come twice is not known without a checkpoint.
+        made a gradient come twice is not known without a checkpoint. find_unused_parameters=True needs what
+        forward returns to be tensors, in tuples, lists or dicts; in an object of another class it sees none.
     """
 
     id = "TD961"

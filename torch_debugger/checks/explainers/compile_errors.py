@@ -32,13 +32,19 @@ def explain_graph_break(crash: CrashFact) -> Blame | None:
     return Blame(
         message=f"torch.compile cannot put {_region(found)} into one graph: it stops at "
         f"{line_text(found.place)}",
-        why=f"{found.told.rstrip('.')}. {_eager(found)}",
+        why=f"{_reason(found)} {_eager(found)}",
         fix=f"{_rewrite(found)}, {_allow(found)}.",
         where=found.place,
         evidence=_evidence(found, crash),
         confidence=0.95 if found.eager == "runs" else 0.85,
         edit=without(found, "fullgraph=True"),
     )
+
+
+def _reason(found: CompileEvidence) -> str:
+    if "data-dependent branching" in found.told:
+        return "Which way it goes depends on the value of a tensor; there are no values while a graph is made."
+    return f"{re.sub(r' .has_kwargs .*', '', found.told).rstrip('.')}."
 
 
 def _rewrite(found: CompileEvidence) -> str:
@@ -59,7 +65,9 @@ def _allow(found: CompileEvidence) -> str:
 
 def without(found: CompileEvidence, argument: str) -> Edit | None:
     """The line that compiles, without one of its arguments."""
-    code = found.fullgraph.code or ""
+    code, changed = found.fullgraph.code or "", argument.replace("True", "False")
+    if code.rstrip(",") == argument:  # on a line of its own, which cannot go
+        return rewritten(found.fullgraph, argument, changed) if changed != argument else None
     for written in (f", {argument}", f"{argument}, ", argument):
         if code.count(written) == 1:
             return rewritten(found.fullgraph, written, "")
@@ -114,6 +122,24 @@ def explain_backend_failure(crash: CrashFact) -> Blame | None:
     )
 
 
+def explain_compiled_code(crash: CrashFact) -> Blame | None:
+    """Code that was compiled and then fails, where the uncompiled does not."""
+    found = compiled_of(crash)
+    if found is None or found.stage != "running" or found.eager != "runs":
+        return None
+    return Blame(
+        message=f"The compiled form of {_region(found)}, called at {place_text(found.place)}, fails: "
+        f"{found.told}",
+        why=f"{_eager(found)} So the compiled code is at fault, or what it was compiled for does not hold any "
+        "more.",
+        fix="Leave out torch.compile there, or compile with another backend; if it is PyTorch's own, the "
+        "failure is worth a report.",
+        where=found.place,
+        evidence=_evidence(found, crash),
+        confidence=0.8,
+    )
+
+
 def _whose(crash: CrashFact, missing: str | None) -> str:
     if missing:
         return f"It makes machine code with {missing}, and found none"
@@ -144,7 +170,8 @@ def explain_backend_name(crash: CrashFact) -> Blame | None:
     ]
     return Blame(
         message=f"torch.compile at {place_text(crash.place)} knows no backend `{named[1]}`.",
-        why=f"It has {', '.join(found.choices)}.",
+        why="The common ones are inductor, aot_eager, eager and cudagraphs; "
+        "`torch._dynamo.list_backends(None)` tells all that are installed.",
         fix=f'Write "{near[0]}".'
         if near
         else 'Leave out the argument ("inductor" is the default), or take one of these.',
@@ -161,7 +188,7 @@ def explain_export(crash: CrashFact) -> Blame | None:
         return None
     tool = "torch.export" if found.stage == "export" else "torch.jit.script"
     return Blame(
-        message=f"{tool} cannot take the model: it stops at {line_text(found.place)}",
+        message=f"{tool} cannot take this line: {line_text(found.place)}",
         why=_refusal(found),
         fix=_other_form(found),
         where=found.place,

@@ -99,7 +99,7 @@ def explain_absent_group(crash: CrashFact) -> Blame | None:
         'Call `torch.distributed.init_process_group("gloo")` (on GPUs "nccl") before'
     )  # fmt: skip
     return Blame(
-        message=f"`{frame.failing or crash.place.code}` at {place_text(crash.place)} needs a process group, "
+        message=f"`{crash.place.code}` at {place_text(crash.place)} needs a process group, "
         "and init_process_group has not been called.",
         why="Collectives, DistributedDataParallel and DistributedSampler ask the default process group for the "
         "rank and the number of processes.",

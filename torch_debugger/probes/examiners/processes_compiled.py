@@ -55,6 +55,8 @@ def _stage(scene: Scene) -> str | None:
     if kind.__module__.startswith("torch.jit.frontend") or _is_scripting(scene):
         return "script"
     stage = _STAGES.get(kind.__name__) if kind.__module__.startswith(_HOMES) else None
+    if stage is None and scene.eager is not None:
+        return "running"
     exporting = any(_EXPORT in seen.file for seen in scene.frames)
     return "export" if exporting and stage in ("graph break", "export") else stage
 
@@ -69,6 +71,8 @@ def _is_scripting(scene: Scene) -> bool:
 def _told(error: Any, stage: str, inner: Any) -> str:
     message = str(error)
     explained = re.search(r"^  Explanation: (.+)$", message, re.MULTILINE)
+    if stage == "running":
+        message = f"{type(error).__name__}: {message}"
     if stage == "recompiling":
         explained = None
         message = _reason(error) or message

@@ -68,7 +68,7 @@ class ChildEvidence:
 class CompileEvidence:
     """What a compiler of torch's was asked to do with the user's code, and where it stopped."""
 
-    stage: str  # graph break | fake tensors | backend | recompiling | export | script | name
+    stage: str  # graph break | fake tensors | backend | recompiling | running | export | ...
     told: str  # in the compiler's words, one sentence
     place: Place  # the user's line that it stopped at
     hints: tuple[str, ...] = ()
