@@ -2,9 +2,29 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+from torch_debugger.records.place import Place
 
 
 @dataclass(frozen=True, slots=True)
 class NameEvidence:
-    """A name that was asked of a module or object, and the names that exist."""
+    """A name that does not exist where it was looked for."""
+
+    asked: str  # Watchdog, fc_1, learning_rate, torch.utils.ffi
+    # attribute, import, package, keyword, missing-argument, removed, called, indexed, variable, syntax
+    form: str
+    owner: str = ""  # what was asked, under its public name: torch.distributed, torch.Tensor, Net
+    kind: str = ""  # module, class, tensor, layer, object, function
+    lineage: tuple[str, ...] = ()  # the public names of the owner's classes, itself first
+    near: tuple[str, ...] = ()  # names that exist there, the nearest first
+    elsewhere: tuple[str, ...] = ()  # where in torch that very name exists: torch.nn.CrossEntropyLoss
+    keywords: tuple[str, ...] = ()  # what a function takes
+    refused: tuple[str, ...] = ()  # all keywords of the call that it does not take
+    inner: str = ""  # the part or object that has the name: module for a wrapped model, self for a layer
+    place: Place = field(default_factory=Place)  # the user's line that would set it
+    place_form: str = (
+        ""  # local: it lacks `self.`; later: it comes after its use; method: in a method not called
+    )
+    ours: tuple[str, ...] = ()  # what torch_debugger itself offers
+    version: str = ""  # of torch
