@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 
 from torch_debugger.checks.explainers.blame import place_text
 from torch_debugger.checks.explainers.calls import parse_statement
@@ -30,6 +31,9 @@ def _detached(name: str, parts: int) -> str:
 
 def _kept_detached(state: CarriedState) -> str | None:
     """`self.h = h.detach()` for `self.h = h` in a module's own method."""
+    appended = re.fullmatch(r"(.+\.append\()(\w+)\)", state.place.code or "")
+    if appended is not None:
+        return f"{appended[1]}{appended[2]}.detach())"
     tree = parse_statement(state.place.code or "") if state.in_module else None
     node = tree.body[0] if isinstance(tree, ast.Module) and tree.body else None
     if isinstance(node, ast.Assign) and isinstance(node.value, ast.Name) and len(node.targets) == 1:

@@ -16,6 +16,7 @@ _WHAT = {
     "tensor": "a tensor made anew from values has no graph",
     "numpy": "numpy keeps no graph",
     "integer": "whole numbers and truth values have no slope, so no gradient goes through them",
+    "grad": "`autograd.grad` gives gradients without a graph unless `create_graph=True` asks for one",
     "no_grad": "nothing computed there is recorded",
     "decorator": "nothing computed in that function is recorded",
     "switched-off": "nothing computed since is recorded",
@@ -70,6 +71,9 @@ def _fix(cut: GraphCut) -> tuple[str, Edit | None]:
     line, code = place_text(cut.place), cut.place.code or ""
     if cut.reason in ("detach", "data", "item", "tensor", "numpy"):
         return _uncut(cut)
+    if cut.reason == "grad":
+        kept = with_argument(_as_written(cut, code) or cut.text, "create_graph=True")
+        return f"Keep the graph: write `{kept}` at {line}.", rewritten(cut.place, _as_written(cut, code), kept)
     if cut.reason == "integer":
         return f"{_soft(cut)}Keep {line} for counting what is right.", None
     if cut.reason == "decorator":

@@ -175,6 +175,19 @@ def _made_before(crash: CrashFact, freed: FreedGraph) -> Blame:
     )
 
 
+def _cached(crash: CrashFact, freed: FreedGraph) -> Blame:
+    return Blame(
+        f"{_call(crash)} goes through the graph of `{freed.name}` again: it is computed once, at "
+        f"{place_text(freed.made)}, and kept with its graph, which an earlier backward has freed.",
+        _WHY + f"`{freed.name}` also stays as the first weights made it while they are trained.",
+        f"Compute it in every forward, without the test around {place_text(freed.made)}; or keep its "
+        "`.detach()` if what makes it is not to be trained.",
+        freed.made,
+        _evidence(crash, freed),
+        0.93,
+    )
+
+
 def _short(place: Place) -> str:
     return one_line(place.code or "").split("\n")[0]
 
@@ -187,4 +200,5 @@ _TELLERS = {
     "carried": _carried,
     "accumulated": _accumulated,
     "made-before": _made_before,
+    "cached": _cached,
 }

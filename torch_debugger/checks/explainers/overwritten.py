@@ -16,7 +16,7 @@ _WHY = (
     "Backward computes with tensors that the forward saved; it stops when one of them is no longer "
     "what it was. "
 )
-_SURE = {"replay": 0.97, "variable": 0.96, "graph": 0.93, "step": 0.95, "update": 0.9}
+_SURE = {"replay": 0.97, "variable": 0.96, "graph": 0.93, "step": 0.95, "update": 0.9, "source": 0.88}
 
 
 def explain_overwritten(crash: CrashFact) -> Blame | None:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy
 from torch import nn
 
-from torch_debugger.anatomy.sources import tree_of
+from torch_debugger.anatomy.sources import is_user_file, tree_of
 from torch_debugger.probes.crash_frames import is_tensor
 from torch_debugger.probes.examiners.autograd_scene import models_of, named_modules, scopes
 from torch_debugger.probes.examiners.cut_replay import replay_cut, switch_around
@@ -146,7 +146,8 @@ def _is_data(value: Any) -> bool:
 def function_cut(function: Any, trainable: bool) -> GraphCut | None:
     """A cut in a function's own source: its decorator, or what it returns."""
     code = inspect.unwrap(function).__code__
-    node = _definition(code.co_filename, code.co_name, code.co_firstlineno)
+    user = is_user_file(code.co_filename)
+    node = _definition(code.co_filename, code.co_name, code.co_firstlineno) if user else None
     if node is None or not trainable:
         return None
     switch = switch_around(code.co_filename, node.lineno)

@@ -11,6 +11,7 @@ from typing import Any
 from torch import nn
 
 from torch_debugger.anatomy.places import constructor_places
+from torch_debugger.anatomy.sources import tree_of
 from torch_debugger.probes.crash_frames import is_tensor
 from torch_debugger.probes.examiners.autograd_replay import Conflict, Write, replay_writes
 from torch_debugger.probes.examiners.autograd_scene import (
@@ -30,7 +31,7 @@ from torch_debugger.records import Place
 from torch_debugger.records.evidence.autograd import InPlaceWrite, Overwritten
 
 _VICTIM = re.compile(
-    r"\[torch\.(?:\w+\.)?\w+ \[([\d, ]*)\]\](?:, which is output \d+ of (\w+),)? is at version (\d+); "
+    r"\[torch\.(?:\w+\.)?\w+ \[([\d, ]*)\]\](?:, which is output \d+ of ([\w:]+),)? is at version (\d+); "
     r"expected version (\d+) instead"
 )
 _CALLS = 4
@@ -110,7 +111,29 @@ def _by_source(scene: Scene, victim: Overwritten) -> Overwritten | None:
             if found:
                 told = tuple(_write_of(scope, write) for write in found[-(victim.version - victim.expected) :])
                 return dataclasses.replace(victim, by=by, writes=told)
-    return None
+    return _in_ended_function(scene, victim, edges)
+
+
+def _in_ended_function(scene: Scene, victim: Overwritten, edges: set[tuple[str, str]]) -> Overwritten | None:
+    """The only statement of the user's files that makes the write which the graph shows."""
+    found: list[tuple[str, SourceWrite]] = []
+    for file in dict.fromkeys(scope.file for scope in scopes(scene)):
+        tree = tree_of(file)
+        nodes = [node for node in ast.walk(tree) if isinstance(node, ast.stmt)] if tree is not None else []
+        writes = [write for node in nodes for write in writes_in(node)]
+        found += [(file, one) for one in writes if _is_shown(one.operation, victim.maker, edges)]
+    if len(found) != 1:
+        return None
+    file, write = found[0]
+    place = statement_place(file, write.node.lineno)
+    told = InPlaceWrite(place, write.operation, ast.unparse(write.target))
+    return dataclasses.replace(victim, by="source", writes=(told,))
+
+
+def _is_shown(operation: str, maker: str, edges: set[tuple[str, str]]) -> bool:
+    """The graph has this operation done to the victim; or the victim now is what the write made of it."""
+    made = any(operation == one for one, _ in edges)
+    return (operation, maker) in edges or (operation == maker and made)
 
 
 def _ran_before(scope: Scope, write: SourceWrite) -> bool:

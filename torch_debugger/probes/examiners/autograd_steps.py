@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import torch
+from torch import nn
 
 from torch_debugger.anatomy.sources import tree_of
 from torch_debugger.probes.examiners.autograd_scene import (
@@ -32,7 +33,7 @@ def find_steps(scene: Scene, victim: Overwritten) -> Overwritten | None:
         return None
     for name, parameter in _parameters(scene):
         if parameter._version == victim.version and _same_form(tuple(parameter.shape), victim.shape):
-            found = _step(scene, parameter) or _update(scene)
+            found = _loaded(scene, parameter) or _step(scene, parameter) or _update(scene)
             if found is not None:
                 by, write = found
                 return dataclasses.replace(
@@ -59,6 +60,20 @@ def _parameters(scene: Scene) -> Iterator[tuple[str, torch.Tensor]]:
 
 def _is_weight(tensor: torch.Tensor) -> bool:
     return tensor.is_leaf and tensor.requires_grad
+
+
+def _loaded(scene: Scene, parameter: torch.Tensor) -> tuple[str, InPlaceWrite] | None:
+    """model.load_state_dict(...) between the line that made the loss and the backward."""
+    made = loss_made(scene).line or 0
+    for scope in scopes(scene):
+        for call in calls_in(scope.function):
+            loads = isinstance(call.func, ast.Attribute) and call.func.attr == "load_state_dict"
+            if loads and made < call.lineno < scope.line:
+                model = scope.held(_owner(call)[0])
+                held = model.parameters() if isinstance(model, nn.Module) else ()
+                if any(item is parameter for item in held):
+                    return "step", InPlaceWrite(scope.place(call), "load_state_dict")
+    return None
 
 
 def _step(scene: Scene, parameter: torch.Tensor) -> tuple[str, InPlaceWrite] | None:

@@ -7,11 +7,14 @@ import itertools
 from collections.abc import Iterator
 from typing import Any
 
+from torch import nn
+
 from torch_debugger.anatomy.sources import class_source
 from torch_debugger.probes.crash_frames import is_tensor
 from torch_debugger.probes.examiners.autograd_scene import Node, backward_roots, graph_of, named_modules, scopes
 from torch_debugger.probes.examiners.scene import Scene
-from torch_debugger.probes.examiners.user_scope import Scope, assigned, names_read, statement_place
+from torch_debugger.probes.examiners.user_scope import Scope, assigned, covers, names_read, statement_place
+from torch_debugger.records import Place
 from torch_debugger.records.evidence.autograd import CarriedState
 
 _PARTS = 8
@@ -25,7 +28,7 @@ def find_carried(scene: Scene) -> CarriedState | None:
             found = next(_in_loop(scope, loop, graph), None)
             if found is not None:
                 return found
-    return next(_in_modules(scene, graph), None)
+    return next(_in_objects(scene, graph), None)
 
 
 def _in_loop(scope: Scope, loop: ast.stmt, graph: set[Node]) -> Iterator[CarriedState]:
@@ -36,6 +39,10 @@ def _in_loop(scope: Scope, loop: ast.stmt, graph: set[Node]) -> Iterator[Carried
             if parts and _is_read_first(inside, node, name) and any(part in graph for part in _nodes(parts)):
                 count = 0 if is_tensor(_value(scope, name)) else len(parts)
                 yield CarriedState(name, scope.place(node), statement_place(scope.file, scope.line), count)
+        appended = _appended(node)
+        parts = graph_parts(scope.named(appended))
+        if parts and _is_indexed(inside, appended) and any(part in graph for part in _nodes(parts[-1:])):
+            yield CarriedState(appended, scope.place(node), scope.place(node))
 
 
 def _value(scope: Scope, name: str) -> Any:
@@ -67,23 +74,79 @@ def _nodes(parts: list[Any]) -> Iterator[Node]:
     return itertools.chain.from_iterable(graph_of(part) for part in parts)
 
 
-def _in_modules(scene: Scene, graph: set[Node]) -> Iterator[CarriedState]:
-    """An attribute of a module that its forward reads and writes."""
-    for path, module in named_modules(scene):
-        for name, value in list(vars(module).items()):
-            parts = graph_parts(value)
-            source = class_source(type(module)) if parts and any(n in graph for n in _nodes(parts)) else None
-            node = _keeping(source[1], f"self.{name}") if source else None
-            if source and node is not None:
-                place = statement_place(source[0], node.lineno, path)
-                yield CarriedState(f"self.{name}", place, place, 0 if is_tensor(value) else len(parts), True)
+def _appended(node: ast.stmt) -> str:
+    """`states` of states.append(h)"""
+    call = node.value if isinstance(node, ast.Expr) else None
+    if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr == "append":
+        return ast.unparse(call.func.value)
+    return ""
 
 
-def _keeping(cls: ast.ClassDef, name: str) -> ast.stmt | None:
-    """The last statement that binds an attribute in a method that reads it too."""
+def _is_indexed(inside: list[ast.stmt], name: str) -> bool:
+    """Whether entries are taken out again: states[-1]"""
+    parts = [part for node in inside for part in ast.walk(node) if isinstance(part, ast.Subscript)]
+    return any(ast.unparse(part.value) == name for part in parts)
+
+
+def _in_objects(scene: Scene, graph: set[Node]) -> Iterator[CarriedState]:
+    """An attribute that a method of its object both reads and writes: a module's state, a trainer's."""
+    for path, owner in _objects(scene):
+        for name, parts in kept_graphs(owner, graph):
+            source = class_source(type(owner))
+            method, node = _keeping(source[1], f"self.{name}") if source else (None, None)
+            if source is None or method is None or node is None or is_cached(method, node, f"self.{name}"):
+                continue
+            place = statement_place(source[0], node.lineno, path or None)
+            held = vars(owner)[name]
+            yield CarriedState(
+                f"self.{name}", place, _behind(scene, source[0], method) or place,
+                0 if is_tensor(held) else len(parts), in_module=isinstance(owner, nn.Module),
+            )  # fmt: skip
+
+
+def _objects(scene: Scene) -> Iterator[tuple[str, Any]]:
+    """The modules in reach, and whatever else is `self` in a user's frame."""
+    yield from named_modules(scene)
+    for scope in scopes(scene):
+        owner = scope.seen.frame.f_locals.get("self")
+        if owner is not None and not isinstance(owner, nn.Module) and hasattr(type(owner), "__dict__"):
+            yield "", owner
+
+
+def kept_graphs(owner: Any, graph: set[Node]) -> Iterator[tuple[str, list[Any]]]:
+    """The attributes that hold tensors of the graph."""
+    for name, value in list(getattr(owner, "__dict__", {}).items()):
+        parts = graph_parts(value)
+        if parts and any(node in graph for node in _nodes(parts)):
+            yield name, parts
+
+
+def _keeping(cls: ast.ClassDef, name: str) -> tuple[ast.FunctionDef | None, ast.stmt | None]:
+    """The last statement that binds an attribute in a method that reads it too, and that method."""
     for method in (node for node in cls.body if isinstance(node, ast.FunctionDef)):
         inner = [node for node in ast.walk(method) if isinstance(node, ast.stmt) and node is not method]
         bound = [node for node in inner if name in assigned(node)]
         if bound and any(name in _read(node) for node in inner) and method.name != "__init__":
-            return max(bound, key=lambda node: node.lineno)
+            return method, max(bound, key=lambda node: node.lineno)
+    return None, None
+
+
+def filling(cls: type, name: str) -> tuple[str, int] | None:
+    """The file and line where a class fills an attribute that was still empty."""
+    source = class_source(cls)
+    method, node = _keeping(source[1], name) if source else (None, None)
+    return (source[0], node.lineno) if source and method and node and is_cached(method, node, name) else None
+
+
+def is_cached(method: ast.FunctionDef, node: ast.stmt, name: str) -> bool:
+    """Filled only where it is still empty: `if self.table is None: self.table = ...`"""
+    tests = [part for part in ast.walk(method) if isinstance(part, ast.If) and covers(part, node.lineno)]
+    return any(name in ast.unparse(part.test) for part in tests) and name not in _read(node)
+
+
+def _behind(scene: Scene, file: str, method: ast.FunctionDef) -> Place | None:
+    """The backward's own line, where it stands in the method that keeps the state."""
+    for scope in scopes(scene):
+        if scope.file == file and covers(method, scope.line):
+            return statement_place(file, scope.line)
     return None

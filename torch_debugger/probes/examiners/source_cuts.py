@@ -34,6 +34,8 @@ def cut_of(node: ast.AST) -> SourceCut | None:
     if not isinstance(node, ast.Call):
         return None
     function = ast.unparse(node.func)
+    if function.endswith("autograd.grad") and node.args and not _keeps_graph(node):
+        return SourceCut(node, "grad", node.args[0])
     if function in _FUNCTIONS and node.args:
         return SourceCut(node, _FUNCTIONS[function], node.args[0])
     if function.startswith(_NUMPY) and node.args:
@@ -45,6 +47,10 @@ def cut_of(node: ast.AST) -> SourceCut | None:
     return SourceCut(node, reason, inner)
 
 
+def _keeps_graph(call: ast.Call) -> bool:
+    return any(word.arg in ("create_graph", None) for word in call.keywords)
+
+
 def cuts_in(node: ast.AST) -> list[SourceCut]:
     """The cuts of an expression, the outermost first."""
     return [cut for part in ast.walk(node) if (cut := cut_of(part)) is not None]
@@ -53,13 +59,13 @@ def cuts_in(node: ast.AST) -> list[SourceCut]:
 def core_of(node: ast.expr) -> ast.expr:
     """What is left when all cuts around it are taken off: `loss` of torch.tensor(loss.detach().item())"""
     cut = cut_of(node)
-    return core_of(cut.inner) if cut is not None and cut.reason != "integer" else node
+    return core_of(cut.inner) if cut is not None and cut.reason not in ("integer", "grad") else node
 
 
 def is_conversion(node: ast.expr) -> bool:
     """Whether a cut only changes the form of its core: numpy's own functions compute something."""
     cut = cut_of(node)
-    if cut is None or cut.reason == "integer":
+    if cut is None or cut.reason in ("integer", "grad"):
         return cut is None
     computes = isinstance(node, ast.Call) and ast.unparse(node.func).startswith(_NUMPY)
     return not computes and is_conversion(cut.inner)

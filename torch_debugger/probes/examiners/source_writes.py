@@ -11,7 +11,10 @@ from torch_debugger.probes.examiners.user_scope import calls_in
 _OPERATORS = {ast.Add: "Add", ast.Sub: "Sub", ast.Mult: "Mul", ast.Div: "Div", ast.Pow: "Pow"}
 _SLICES = "CopySlices"
 _NO_WRITES = ("requires_grad_", "retain_grad_", "share_memory_")
-_COMPOUND = (ast.For, ast.While, ast.With, ast.If, ast.Try, ast.AsyncFor, ast.AsyncWith)
+_COMPOUND = (
+    ast.For, ast.While, ast.With, ast.If, ast.Try, ast.AsyncFor, ast.AsyncWith,
+    ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef,
+)  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -67,6 +67,9 @@ class Scope:
     def named(self, name: str) -> Any:
         return self.seen.frame.f_locals.get(name, self.seen.frame.f_globals.get(name))
 
+    def place_of(self, node: ast.AST | None) -> Place:
+        return self.place(node) if node is not None else Place()
+
     def place(self, node: ast.AST, module: str | None = None) -> Place:
         return statement_place(self.file, getattr(node, "lineno", self.line), module)
 

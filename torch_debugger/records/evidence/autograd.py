@@ -50,7 +50,7 @@ class Overwritten:
 class FreedGraph:
     """Why a graph was asked for gradients when an earlier backward had freed it."""
 
-    reason: str  # again, repeated, shared, fed, carried, accumulated, made-before
+    reason: str  # again, repeated, shared, fed, carried, accumulated, made-before, cached
     name: str  # the variable that reaches into the freed graph
     made: Place  # where that variable is made or kept
     first: Place  # the earlier backward, where it is another line
@@ -63,9 +63,8 @@ class FreedGraph:
 class GraphCut:
     """Where a loss lost its graph."""
 
-    reason: (
-        str  # detach, data, item, tensor, numpy, integer, no_grad, decorator, switched-off, frozen, constant
-    )
+    # detach, data, item, tensor, numpy, integer, grad, no_grad, decorator, switched-off, frozen, constant
+    reason: str
     place: Place
     text: str = ""  # the very expression: out.detach()
     inner: str = ""  # what it was taken of: out
