@@ -2,9 +2,159 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+from torch_debugger.records.place import Place
+
+
+@dataclass(frozen=True, slots=True)
+class MethodFact:
+    """A function that belongs to a class, or was meant to."""
+
+    name: str
+    place: Place  # its `def` line
+    inside: str = (
+        ""  # the method it is nested in by mistake, or "<module>" where it stands outside of the class
+    )
+    fills: tuple[str, ...] = ()  # the attributes of self that it assigns
+
+
+@dataclass(frozen=True, slots=True)
+class InitFact:
+    """An object of the user's class whose base class was never, or not rightly, initialised."""
+
+    cls: str  # the class whose __init__ is at fault
+    base: str  # as the class statement writes it: nn.Module
+    fault: str  # missing | late | not called | wrong super | misspelt | arguments | dataclass
+    place: Place  # the line to edit: the first of __init__, the wrong super call, the misspelt def
+    written: str = ""  # what stands there instead: super().__init__, __int__, super(Encoder, self)
+    needed: str = ""  # the attribute that is missing therefore
+    first: Place = field(default_factory=Place)  # the first statement of __init__
+
+
+@dataclass(frozen=True, slots=True)
+class ForwardFact:
+    """A module that was called and has no forward."""
+
+    path: str
+    cls: str
+    place: Place  # the class statement
+    near: MethodFact | None = None  # what was probably meant to be its forward
+    keys: tuple[str, ...] = ()  # of a ModuleList or ModuleDict: its entries
+
+
+@dataclass(frozen=True, slots=True)
+class ArgumentsFact:
+    """A module whose forward cannot be called with what it was given."""
+
+    path: str
+    cls: str
+    place: Place  # the `def forward` line of a class of the user's
+    takes: tuple[str, ...]  # names of positional parameters, without self
+    required: tuple[str, ...]  # those without a default
+    given: tuple[str, ...]  # what came by position, in words: a tensor [8, 4]
+    keywords: tuple[str, ...] = ()  # names of what came by keyword
+    caller: str = ""  # the path of the container that called it
+    without_self: bool = False  # `def forward(x)`
+
+
+@dataclass(frozen=True, slots=True)
+class ClassUseFact:
+    """A module class used where an object of it is meant."""
+
+    written: str  # nn.ReLU, Net, model: as the line has it
+    cls: str
+    call: str  # the call that raised or made the odd object
+    place: Place  # the line of that call
+    tensors: tuple[str, ...] = ()  # what was given to the constructor, in words
+    is_loss: bool = False
+    weights: bool = False  # objects of this class have parameters: they are built once
+    torchs: bool = True  # a class of torch's own
+    needs: tuple[str, ...] = ()  # arguments of the constructor without a default
+    objects: tuple[str, ...] = ()  # names that hold an object of this class
+    assigned: Place = field(default_factory=Place)  # where a name was given the class: model = Net
+
+
+@dataclass(frozen=True, slots=True)
+class ValueFact:
+    """Something that is no tensor and was used like one."""
+
+    written: str  # the expression that stands for it: out, batch, self.lstm(x)
+    kind: str  # tuple, NoneType, numpy.ndarray
+    holds: tuple[str, ...]  # its entries or attributes, in words: [0] a tensor [8, 4]
+    receiver: str  # what was given it: `net.fc`, cross_entropy, or the attribute that was asked of it
+    argument: str = ""  # input, target
+    origin: Place = field(default_factory=Place)  # the line that made it
+    maker: str = ""  # the call on that line: self.lstm(x)
+    maker_path: str = ""  # net.lstm
+    maker_kind: str = ""  # LSTM
+    maker_returns: str = ""  # nothing | several, as the source of its forward says
+    returns: Place = field(default_factory=Place)  # the return statement, or the last line where there is none
+
+
+@dataclass(frozen=True, slots=True)
+class StrayFact:
+    """Layers that a model keeps where it does not look for them."""
+
+    attribute: str
+    container: str  # list, dict, tuple, or tensor for a plain tensor that requires grad
+    kinds: tuple[str, ...]
+    place: Place
+
+
+@dataclass(frozen=True, slots=True)
+class OptimizerRefusal:
+    """What an optimizer was given when it refused."""
+
+    kind: str  # Adam
+    fault: str
+    argument: str  # the text of the argument at fault
+    given: str = ""  # its kind or value, in words
+    model: str = ""  # the model the argument names
+    parameters: int = 0
+    trainable: int = 0
+    names: tuple[str, ...] = ()  # parameters concerned
+    strays: tuple[StrayFact, ...] = ()
+    origin: Place = field(default_factory=Place)  # where the argument was made, frozen or used up
+    groups: tuple[int, ...] = ()  # numbers of the parameter groups concerned
+
+
+@dataclass(frozen=True, slots=True)
+class SchedulerRefusal:
+    """What a learning rate scheduler was given or asked when it refused."""
+
+    kind: str  # OneCycleLR
+    fault: str
+    given: str = ""
+    optimizer: str = ""  # a name that holds an optimizer in reach
+    numbers: dict[str, int] = field(default_factory=dict)
+    place: Place = field(default_factory=Place)  # the line that builds the scheduler
+
+
+@dataclass(frozen=True, slots=True)
+class RegistrationRefusal:
+    """Something that a module could not take under a name."""
+
+    owner: str  # net.block or the class name
+    role: str  # module | parameter | buffer
+    name: str
+    given: str  # its kind, or the function's or class's name
+    fault: str  # kind | taken | dot | not a name | no module
+    function: str  # __setattr__, add_module, register_buffer, Sequential, ModuleList
+    size: int | None = None  # of a list or tuple
+    held: str = ""  # the kind of what has the name already
+    place: Place = field(default_factory=Place)  # where that was assigned, or the class statement
 
 
 @dataclass(frozen=True, slots=True)
 class BuildingEvidence:
     """How a module, optimizer or scheduler was built and called."""
+
+    init: InitFact | None = None
+    forward: ForwardFact | None = None
+    arguments: ArgumentsFact | None = None
+    class_use: ClassUseFact | None = None
+    value: ValueFact | None = None
+    optimizer: OptimizerRefusal | None = None
+    scheduler: SchedulerRefusal | None = None
+    registration: RegistrationRefusal | None = None
