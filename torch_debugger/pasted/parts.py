@@ -6,7 +6,9 @@ import re
 from dataclasses import dataclass, field
 
 # Names that are exceptions wherever they stand; any other capitalised word may be one.
-_SURE = re.compile(r"(Error|Exception|Warning|Interrupt|Exit|Iteration|Group|Unsupported|Cancelled|Timeout)$")
+_SURE = re.compile(
+    r"(Error|Exception|Warning|Interrupt|Exit|Iteration|Group|Unsupported|Cancelled|Timeout|Failed)$"
+)
 _ENDING = re.compile(
     r"(?P<kind>[A-Za-z_]\w*(?:\.[A-Za-z_<][\w<>]*)*)(?::(?: (?P<message>.*)|(?P<none>))|(?P<bare>))$"
 )
@@ -42,7 +44,7 @@ def ending(line: str) -> tuple[str, str, bool] | None:
     if match is None or len(match["kind"]) > 200:
         return None
     name = match["kind"].rpartition(".")[2]
-    sure = bool(_SURE.search(name))
+    sure = bool(_SURE.search(name)) or (name[:1].isupper() and "." in match["kind"])
     if not sure and not (name[:1].isupper() or "." in match["kind"]):
         return None
     return match["kind"], match["message"] or "", sure

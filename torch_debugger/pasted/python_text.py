@@ -120,7 +120,8 @@ class _Reader:
         if content.strip() in _JOINTS:
             self._found.leads_to_next = _JOINTS[content.strip()]
             return False
-        if content.startswith("  File ") and not self._inner and _FRAME.match(content):
+        frame = _FRAME.match(content) if content.startswith("  File ") and not self._inner else None
+        if frame is not None and frame["function"]:
             self._found.kind = self._found.message = ""  # that was no end: a line that looked like one
             return self._take_frame(content)
         told = self._found.message.split("\n")
