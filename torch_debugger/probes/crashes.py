@@ -25,19 +25,25 @@ from torch_debugger.probes.eager import EagerAnswer, ask_eager
 from torch_debugger.probes.examiners.all import examine_all
 from torch_debugger.probes.examiners.scene import Running, Scene
 from torch_debugger.probes.shape_flow import replay_last_call, replay_shapes
-from torch_debugger.records import CrashFact, CrashFrame, FlowStep, Place
+from torch_debugger.probes.spare_files import spare_files
+from torch_debugger.probes.worker_alarms import alarms_held
+from torch_debugger.records import CrashEvidence, CrashFact, CrashFrame, FlowStep, Place
 
 _MESSAGE_LENGTH = 20_000
 _CHAIN_LENGTH = 50
 _CAUSES = 3
 _ALONE = Running()
+_NO_TEXT = "<the exception's text could not be made: its __str__ fails>"
 
 Made = TypeVar("Made")
 
 
+@alarms_held()
+@spare_files()
 def capture_crash(error: BaseException, step: int, running: Running = _ALONE, depth: int = 0) -> CrashFact:
     """What the exception and its frames tell. Never raises: a part that cannot be had stays empty."""
     cause = _or(error, lambda: _first_leaf(error))
+    text = _text(cause)
     frames: list[Seen] = _or([], lambda: walk_traceback(cause.__traceback__))
     roots = {id(module): name for name, module in running.models.items()}
     paths: dict[int, str] = _or({}, lambda: module_paths(frames, roots))
@@ -46,11 +52,11 @@ def capture_crash(error: BaseException, step: int, running: Running = _ALONE, de
     uncompiled = _uncompiled(eager, told)
     return CrashFact(
         kind=type(cause).__name__,
-        message=_text(cause),
+        message=text,
         frames=told,
         place=_or(Place(), lambda: _user_place(frames, paths)),
         layer=_or(None, lambda: find_layer(frames, paths)),
-        traceback=_or(f"{type(cause).__name__}: {_text(cause)}\n", lambda: _traceback_text(error)),
+        traceback=_or(f"{type(cause).__name__}: {text}\n", lambda: _traceback_text(error)),
         step=step,
         flow=tuple(_flow(cause, frames, paths, running)),
         qualified=_or("", lambda: kind_name(type(cause))),
@@ -58,7 +64,8 @@ def capture_crash(error: BaseException, step: int, running: Running = _ALONE, de
         attributes=_or({}, lambda: carried_by(cause)),
         causes=(uncompiled,) if uncompiled else _or((), lambda: _causes(cause, step, running, depth)),
         raised_from=cause.__cause__ is not None or uncompiled is not None,
-        evidence=examine_all(Scene(cause, frames, paths, running, eager)),
+        # examiners read the message: a __str__ of the user's that fails must not end them
+        evidence=CrashEvidence() if text == _NO_TEXT else examine_all(Scene(cause, frames, paths, running, eager)),
     )
 
 
@@ -94,7 +101,9 @@ def _uncompiled(eager: EagerAnswer | None, frames: tuple[CrashFrame, ...]) -> Cr
 
 def _causes(error: BaseException, step: int, running: Running, depth: int) -> tuple[CrashFact, ...]:
     """What it was raised from, else what was being handled; each with its own behind it."""
-    behind = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
+    behind = error.__cause__
+    if behind is None and not error.__suppress_context__:  # not `or`: an exception may refuse to be a bool
+        behind = error.__context__
     if behind is None or depth >= _CAUSES:
         return ()
     fact = capture_crash(behind, step, running, depth + 1)
@@ -105,7 +114,7 @@ def _or(otherwise: Made, make: Callable[[], Made]) -> Made:
     """What can be made, else the stand-in: half an explanation of a crash beats a second crash."""
     try:
         return make()
-    except Exception:
+    except (Exception, SystemExit):  # a __str__ of the user's may even end the program
         return otherwise
 
 
@@ -113,7 +122,7 @@ def _text(error: BaseException) -> str:
     try:
         return str(error)[:_MESSAGE_LENGTH]
     except BaseException:  # the user's own __str__ may raise anything at all
-        return "<the exception's text could not be made: its __str__ fails>"
+        return _NO_TEXT
 
 
 def _first_leaf(error: BaseException) -> BaseException:
