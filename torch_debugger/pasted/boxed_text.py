@@ -10,7 +10,7 @@ from torch_debugger.pasted.parts import TextFrame, TextTraceback, ending
 
 _HEADER = re.compile(r"\W*Traceback \(most recent call last\)\W*[\u2500-]{3}")
 _PLACE = re.compile(r"(?:in )?(?P<file>\S.*?\.py|<[^>]+>):(?P<line>\d+)(?: in (?P<function>\S+))?$")
-_ARROW = re.compile("[\u2771>] *(?P<line>\\d+)[ \u2502]*(?P<code>.*)$")
+_ARROW = re.compile(r"[\u2771>] *(?P<line>\d+)[ \u2502]*(?P<code>.*)$")
 _BORDER, _CORNER = "\u2502|", ("\u2570", "+-", "\u2514")
 _PATHS = ("/", "~", "C:\\", "D:\\")
 _JOINTS = {"The above exception was the direct cause": "cause", "During handling of the above": "context"}
