@@ -7,27 +7,48 @@ import re
 
 from torch_debugger.checks.explainers.blame import Blame, line_text, place_text
 from torch_debugger.records import CrashFact
+from torch_debugger.records.evidence.loading import OddPart
 
 _UNEQUAL = (
     r"stack expects each tensor to be equal size, but got (\[[\d, ]*\]) at entry 0 and (\[[\d, ]*\]) at entry"
 )
+_SIZE = r"^((?:tensor|ndarray) \w+) (\[[\d, ]*\])$"
 _COLLATE = os.path.join("torch", "utils", "data", "_utils", "collate.py")
 
 
 def explain_collate(crash: CrashFact) -> Blame | None:
     """When torch's own collate function raised, in this process or in a worker that hands its traceback on."""
-    match = re.search(_UNEQUAL, crash.message)
     here = bool(crash.frames) and crash.frames[-1].file.endswith(_COLLATE)
     worker = crash.message.startswith("Caught RuntimeError in DataLoader worker") and _COLLATE in crash.message
-    if match is None or not (here or worker):
+    sizes = _told(crash) or _seen(crash)
+    if sizes is None or not (here or worker):
         return None
     return Blame(
         message=f"The DataLoader read at {place_text(crash.place)} puts samples of different sizes into one "
-        f"batch: {match[1]} and {match[2]}.",
+        f"batch: {sizes[0]} and {sizes[1]}.",
         why="A batch is one tensor, so all of its samples must have one size.",
         fix="Bring all samples to one size in the dataset (resize, crop or pad), or give the DataLoader a "
         "collate_fn that pads them.",
         where=crash.place,
-        evidence={"first sample": match[1], "other sample": match[2], "line": line_text(crash.place)},
+        evidence={"first sample": sizes[0], "other sample": sizes[1], "line": line_text(crash.place)},
         confidence=0.97,
     )
+
+
+def _told(crash: CrashFact) -> tuple[str, str] | None:
+    match = re.search(_UNEQUAL, crash.message)
+    return (match[1], match[2]) if match is not None else None
+
+
+def _seen(crash: CrashFact) -> tuple[str, str] | None:
+    """A worker that cannot enlarge the batch's shared memory does not tell the sizes; the samples do."""
+    loading = crash.evidence.loading
+    odd = loading.failure.odd if loading is not None and loading.failure is not None else None
+    return ragged_sizes(odd) if odd is not None and "resize storage" in crash.message else None
+
+
+def ragged_sizes(odd: OddPart) -> tuple[str, str] | None:
+    """The sizes of two samples that differ in nothing else: [7] and [8]."""
+    rare, usual = re.search(_SIZE, odd.kind), re.search(_SIZE, odd.usual)
+    alike = rare is not None and usual is not None and rare[1] == usual[1]
+    return (usual[2], rare[2]) if alike and rare is not None and usual is not None else None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from torch_debugger.checks.explainers.blame import Blame, place_text
+from torch_debugger.checks.explainers.collate_shapes import ragged_sizes
 from torch_debugger.checks.explainers.failed_samples import NOT_OF_A_SAMPLE, OF_ANOTHER_KIND
 from torch_debugger.checks.explainers.loader_words import (
     capital,
@@ -37,7 +38,7 @@ def explain_odd_sample(crash: CrashFact) -> Blame | None:
         return None
     loader, failure = found
     odd = failure.odd
-    if odd is None or OF_ANOTHER_KIND.search(failure.raised.message):
+    if odd is None or ragged_sizes(odd) is not None or OF_ANOTHER_KIND.search(failure.raised.message):
         return None
     part = f"`sample{odd.path}` of {samples_text(odd.samples)}" if odd.path else samples_text(odd.samples)
     if not odd.usual:

@@ -24,7 +24,7 @@ from torch_debugger.records.evidence import IndexEvidence
 
 def explain_picked_indices(crash: CrashFact) -> Blame | None:
     found = crash.evidence.indices
-    if found is None or not found.expression:
+    if found is None or not found.expression or _beyond_a_dataset(crash):
         return None
     if counts_from_one(found):
         return _from_one(crash, found)
@@ -33,6 +33,13 @@ def explain_picked_indices(crash: CrashFact) -> Blame | None:
     if found.operation == "[]" and not found.indices.shape:
         return _single(crash, found)
     return _scores(crash, found) or _table(crash, found)
+
+
+def _beyond_a_dataset(crash: CrashFact) -> bool:
+    """A sample that does not exist: the dataset's length is at fault, not this line."""
+    loading = crash.evidence.loading
+    failure = loading.failure if loading is not None else None
+    return failure is not None and failure.stage == "sample" and failure.raised.subscripted is not None
 
 
 def _from_one(crash: CrashFact, found: IndexEvidence) -> Blame:

@@ -43,7 +43,7 @@ def worker_death(scene: Scene, loading: Loading) -> WorkerDeath | None:
         return None
     number, worker = dead[0]
     waiting = _batches_at_work(loading.iterator, number)
-    spawned = type(worker).__name__ in ("SpawnProcess", "ForkServerProcess")
+    spawned = getattr(worker._popen, "method", "fork") != "fork"
     again = _again(loading, waiting, worker.exitcode)
     culprit, place = _culprit(again)
     named = [batch for batch, indices in waiting.items() if culprit in indices]

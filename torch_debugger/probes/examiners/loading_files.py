@@ -15,6 +15,7 @@ import torch
 from torch_debugger.anatomy.sources import place_at, tree_of
 from torch_debugger.probes.crash_frames import Seen
 from torch_debugger.probes.examiners.scene import Scene
+from torch_debugger.probes.spare_files import file_limit
 from torch_debugger.records import Place
 from torch_debugger.records.evidence.loading import OpenFiles
 
@@ -25,9 +26,7 @@ _FILLING = ("append", "add", "extend", "appendleft", "setdefault", "update")
 def open_files(scene: Scene) -> OpenFiles | None:
     if not _is_about_files(scene):
         return None
-    import resource  # not on Windows, where there is no such limit either
-
-    limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    limit = file_limit()
     opened = sum(_is_open(number) for number in range(min(limit, _COUNTED)))
     name, held, holds, place = max(_holders(scene), key=lambda found: found[1], default=("", 0, "", Place()))
     return OpenFiles(opened, limit, _strategy(), name, held, holds, place)

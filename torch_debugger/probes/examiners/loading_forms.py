@@ -84,6 +84,8 @@ def odd_part(samples: Sequence[tuple[int, Form]], path: str = "") -> OddPart | N
 
 
 def _odd_inside(samples: Sequence[tuple[int, Form]], path: str, kind: str) -> OddPart | None:
+    if kind in ("tensor", "ndarray") and len({form.detail for _, form in samples}) > 1:
+        return _odd_size(samples, path)
     if kind not in _CONTAINERS:
         return None
     shapes = Counter(_names(form) for _, form in samples)
@@ -95,6 +97,12 @@ def _odd_inside(samples: Sequence[tuple[int, Form]], path: str, kind: str) -> Od
         if (odd := odd_part(inside, path + key)) is not None:
             return odd
     return None
+
+
+def _odd_size(samples: Sequence[tuple[int, Form]], path: str) -> OddPart:
+    usual = Counter(form.words for _, form in samples).most_common(1)[0][0]
+    those = [(index, form) for index, form in samples if form.words != usual]
+    return OddPart(path, those[0][1].words, usual, tuple(index for index, _ in those)[:_PARTS], len(samples))
 
 
 def _class(form: Form) -> str:

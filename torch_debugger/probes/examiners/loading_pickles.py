@@ -114,6 +114,8 @@ def _inside(path: str, value: Any) -> Iterator[Part]:
 
 def _has_own_state(value: Any) -> bool:
     """What a class of the user's sends instead of its attributes is not known."""
+    if isinstance(value, torch.nn.Module):
+        return False
     own = getattr(type(value), "__getstate__", None)
     return own is not None and own is not getattr(object, "__getstate__", None)
 
