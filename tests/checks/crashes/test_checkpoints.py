@@ -78,11 +78,20 @@ file = io.BytesIO()
 torch.save(torch.zeros(2), file)
 file.seek(0)
 def place(storage, location):
-    raise RuntimeError("Attempting to deserialize object on a CUDA device but torch.cuda.is_available() is False")
+    raise RuntimeError("Attempting to deserialize object on a CUDA device but torch.cuda.is_available()")
 torch.load(file, map_location=place)
 """,
     "a file that open does not find": "open('no_such_folder/model.pt', 'rb')\n",
     "a numpy file that is not there": "import numpy\nnumpy.load('no_such_folder/data.npy')\n",
+    "a sample whose file is missing": """
+class Data(torch.utils.data.Dataset):
+    def __len__(self):
+        return 2
+    def __getitem__(self, index):
+        return torch.load(f"sample_{index}.pt")
+for batch in torch.utils.data.DataLoader(Data()):
+    pass
+""",
     "the user's own end of file": "raise EOFError('Ran out of input')\n",
     "torch.load of a number": "torch.load(3)\n",
     "torch.load of a tensor": "torch.load(torch.zeros(2))\n",

@@ -90,6 +90,8 @@ sys.modules["layers"] = types.ModuleType("layers")
 from layers import Linear
 """,
     "syntax that never was": "exec('x = = 3')\n",
+    "an index out of range": "x = torch.ones(3)\nx[5]\n",
+    "a number that is indexed twice": "x = torch.ones(())\nx[0, 1]\n",
     "a wrong number of values": "a, b = torch.ones(3)\n",
     "something deeper inside torch": "torch.optim.SGD(['a'], lr=0.1)\n",
 }  # fmt: skip

@@ -10,6 +10,7 @@ from torch_debugger.checks.explainers.absent_imports import (
 )
 from torch_debugger.checks.explainers.absent_keywords import (
     explain_absent_keyword,
+    explain_indexed_number,
     explain_missing_device,
     explain_wrong_use,
 )
@@ -45,6 +46,7 @@ class NameDoesNotExist(CrashCheck):
         explain_absent_keyword,
         explain_missing_device,
         explain_wrong_use,
+        explain_indexed_number,
         explain_absent_package,
         explain_forgotten_import,
         explain_old_syntax,

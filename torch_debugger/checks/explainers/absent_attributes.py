@@ -14,6 +14,8 @@ def explain_absent_attribute(crash: CrashFact) -> Blame | None:
     name, frame = crash.evidence.names, user_frame(crash)
     if name is None or frame is None or name.kind != "layer" or name.form != "attribute":
         return None
+    if crash.evidence.building is not None:
+        return None  # the object was never rightly built: that is the cause
     statement = statement_of(frame, frame.module)
     if name.inner:
         return _wrapped(name, statement)

@@ -80,14 +80,15 @@ def _length_edit(loader: LoaderState, asked: Subscripted, ahead: int) -> Edit | 
 
 
 def _absent(loader: LoaderState, failure: SampleFailure, asked: Subscripted) -> Blame:
-    what = f"its {asked.size} keys are {asked.keys}" if asked.kind == "dict" else f"it has {asked.size} entries"
-    made = f" It is made at {line_text(asked.place)}." if asked.place.file else ""
-    thing = f"key {asked.key}" if asked.kind == "dict" else f"index {asked.key}"
+    keyed = asked.kind == "dict"
+    what = f"its {asked.size} keys are {asked.keys}" if keyed else f"it has {asked.size} entries"
+    made = (
+        f"It is made at {line_text(asked.place)}." if asked.place.file else "Nothing puts that entry into it."
+    )
     return Blame(
         message=f"{capital(sample_name(loader, failure))} asks `{asked.container}` for {asked.key}, which it "
         f"does not have: {what}.",
-        why=f"`{failure.raised.failing or failure.raised.place.code}` looks up {thing}.{made}"
-        f"{looked_again_text(failure)}",
+        why=f"{made}{looked_again_text(failure)}",
         fix=f"Give `{asked.container}` an entry for {asked.key}, or correct or leave out the samples that ask "
         f"for it.",
         where=failure.raised.place,

@@ -141,6 +141,23 @@ def explain_wrong_use(crash: CrashFact) -> Blame | None:
     )
 
 
+def explain_indexed_number(crash: CrashFact) -> Blame | None:
+    """loss.data[0]"""
+    name, frame = crash.evidence.names, user_frame(crash)
+    if name is None or frame is None or name.form != "number":
+        return None
+    statement = statement_of(frame, None)
+    return Blame(
+        message=f"`{name.owner}` is a single number without dimensions, so there is no `[0]` of it.",
+        why="Since PyTorch 0.4 a loss has no dimension; before, it had one of size 1.",
+        fix=f"Write `{name.owner}.item()` instead of `{name.asked}` at {place_text(statement.line)}.",
+        where=statement.line,
+        evidence={"asked": name.asked, "line": line_text(statement.line)},
+        confidence=0.97,
+        edit=rewritten(statement.whole, name.asked, f"{name.owner}.item()"),
+    )
+
+
 def _uncalled(statement: Statement, asked: str) -> Edit | None:
     """Only an empty pair of parentheses; x.shape(0) becomes x.shape[0]."""
     found = re.findall(rf"\.{asked}\(\s*(-?\d*)\s*\)", statement.whole.code or "")

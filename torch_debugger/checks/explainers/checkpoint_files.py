@@ -144,8 +144,8 @@ def explain_absent_file(crash: CrashFact) -> Blame | None:
     file = evidence.file if evidence is not None else None
     if file is None or frame is None or file.writing or file.buffer or crash.kind not in _ABSENT:
         return None
-    if file.exists and not file.folder:
-        return None
+    if (file.exists and not file.folder) or any("torch/utils/data/" in item.file for item in crash.frames):
+        return None  # a file that a dataset reads is one of its samples
     statement = statement_of(frame, None)
     message, fix, edit = _absence(file, statement)
     return Blame(

@@ -178,6 +178,21 @@ def _wrong_use(seen: Seen, called: bool) -> NameEvidence | None:
     return None
 
 
+def examine_number(scene: Scene) -> NameEvidence | None:
+    """loss.data[0], as it was before PyTorch 0.4 had tensors without a dimension."""
+    seen = scene.innermost
+    if seen is None or not seen.user or not str(scene.error).startswith("invalid index of a 0-dim tensor"):
+        return None
+    for node in _expressions(seen):
+        if isinstance(node, ast.Subscript) and ast.unparse(node.slice) == "0":
+            inner = node.value
+            bare = inner.value if isinstance(inner, ast.Attribute) and inner.attr == "data" else inner
+            value = _resolved(bare, seen)
+            if is_tensor(value) and value.dim() == 0:
+                return NameEvidence(ast.unparse(node), "number", ast.unparse(bare), "tensor", ("torch.Tensor",))
+    return None
+
+
 def examine_removed(scene: Scene) -> NameEvidence | None:
     """A function that torch keeps only to say that it is gone."""
     innermost = scene.innermost

@@ -31,7 +31,7 @@ def nearest(asked: str, names: Iterable[str]) -> tuple[str, ...]:
     close = difflib.get_close_matches(asked.lower(), [name.lower() for name in pool], 3 * _SHOWN, _CLOSE)
     alike = [name for low in dict.fromkeys(close) for name in pool if name.lower() == low]
     alike = [name for name in alike if not _means_another(asked, name)]
-    return tuple(alike[:_SHOWN])
+    return tuple(sorted(alike, key=lambda name: name[0].isupper() != asked[0].isupper())[:_SHOWN])
 
 
 def _bare(name: str) -> str:

@@ -7,7 +7,7 @@ import dataclasses
 import torch
 
 from torch_debugger.probes.examiners.name_attributes import examine_attribute
-from torch_debugger.probes.examiners.name_calls import examine_call, examine_removed
+from torch_debugger.probes.examiners.name_calls import examine_call, examine_number, examine_removed
 from torch_debugger.probes.examiners.name_imports import examine_import, examine_syntax, examine_variable
 from torch_debugger.probes.examiners.name_search import our_names
 from torch_debugger.probes.examiners.scene import Scene
@@ -20,6 +20,7 @@ _EXAMINERS = {
     NameError: examine_variable,
     SyntaxError: examine_syntax,
     RuntimeError: examine_removed,
+    IndexError: examine_number,
 }
 
 

@@ -12,7 +12,7 @@ class NameEvidence:
     """A name that does not exist where it was looked for."""
 
     asked: str  # Watchdog, fc_1, learning_rate, torch.utils.ffi
-    # attribute, import, package, keyword, missing-argument, removed, called, indexed, variable, syntax
+    # attribute, import, package, keyword, missing-argument, removed, called, indexed, number, variable, syntax
     form: str
     owner: str = ""  # what was asked, under its public name: torch.distributed, torch.Tensor, Net
     kind: str = ""  # module, class, tensor, layer, object, function

@@ -1,25 +1,22 @@
-"""A regression with batches copied ahead of their use."""
+"""A regression with batches from a loader."""
 import torch
 from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
 
 torch.manual_seed(0)
+x = torch.randn(320, 5)
+loader = DataLoader(
+    TensorDataset(x, x.sum(1, keepdim=True)),
+    batch_size=32,
+    shuffle=True,
+    num_workers=0,
+)
 model = nn.Linear(5, 1)
 optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-
-
-def fetch():
-    x = torch.randn(32, 5)
-    y = x.sum(1, keepdim=True)
-    if torch.cuda.is_available():
-        x, y = x.cuda(non_blocking=True), y.cuda()
-        model.cuda()
-    return x, y
-
-
-for step in range(50):
-    x, y = fetch()
-    loss = nn.functional.mse_loss(model(x), y)
-    optimizer.zero_grad()
-    loss.backward()
-    optimizer.step()
+for epoch in range(5):
+    for inputs, targets in loader:
+        loss = nn.functional.mse_loss(model(inputs), targets)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
 print("loss", loss.item())
