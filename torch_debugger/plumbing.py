@@ -51,6 +51,7 @@ class Plumbing:
             budget=settings.budget, always_deep=settings.deep_always, max_steps=settings.max_steps
         )
         watch = self.watch
+        self.loaders = Loaders(watch)
         self.strays = Strays(watch)
         self.roots = Roots(watch)
         self.forward = Forward(watch, self.roots, self.strays)
@@ -70,7 +71,7 @@ class Plumbing:
     def start(self) -> None:
         # Their end_step runs in this order: numbers of the step first, the inputs let go last.
         watch = self.watch
-        others = [Loaders(watch), Evaluation(watch), UserScalars(watch), Scaler(watch)]
+        others = [self.loaders, Evaluation(watch), UserScalars(watch), Scaler(watch)]
         others.append(Compiled(watch, self.roots, self.forward))
         watch.install([*others, self.backward, self.optimizers, self.forward, self.ledger, self.roots])
 
@@ -94,6 +95,7 @@ class Plumbing:
             models={root.name: module for root, module in alive},
             optimizers={held.name: optimizer for held, optimizer in self.optimizers.live()},
             calls={root.name: root.call for root, _ in alive if root.call is not None},
+            batches=self.loaders.recent.latest_first(),
         )
 
     def disconnect(self, sinks: Sequence[Sink], outcome: str) -> None:

@@ -40,8 +40,19 @@ def _blocks(script: Path) -> configparser.ConfigParser:
     return blocks
 
 
+def needs(script: Path) -> str:
+    """What a script cannot do without: cuda, or nothing."""
+    blocks = _blocks(script) if (script.parent / "expected.txt").exists() else {}
+    return blocks[script.name].get("needs", "") if script.name in blocks else ""
+
+
 def all_scripts() -> list[Path]:
-    return sorted(script for script in ZOO.rglob("*.py") if script.parent != ZOO)
+    """Those that run anywhere; tests/gpu runs the others."""
+    return sorted(script for script in ZOO.rglob("*.py") if script.parent != ZOO and not needs(script))
+
+
+def gpu_scripts() -> list[Path]:
+    return sorted(script for script in ZOO.rglob("broken*.py") if needs(script) == "cuda")
 
 
 def broken_scripts() -> list[Path]:

@@ -13,6 +13,7 @@ from torch.utils.data.dataloader import _BaseDataLoaderIter
 
 from torch_debugger.anatomy.frames import place_of, user_frame
 from torch_debugger.probes.patches import Patches
+from torch_debugger.probes.recent import RecentBatches
 from torch_debugger.probes.sampling import DEEP
 from torch_debugger.probes.watch import Probe, Watch
 from torch_debugger.records import BatchFact, LoaderFact
@@ -27,6 +28,7 @@ class Loaders(Probe):
         self._told: set[int] = set()
         self._waited_s = 0.0
         self._looked_at = 0  # the step whose batch was measured
+        self.recent = RecentBatches()
 
     def install(self, patches: Patches) -> None:
         patches.replace(DataLoader, "__iter__", self._around_iter)
@@ -53,9 +55,17 @@ class Loaders(Probe):
             self._waited_s += time.perf_counter() - start
             if self.watch.depth == DEEP:
                 self.watch.probe("loaders", self._measure, batch)
+            if torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
+                self.watch.probe("loaders", self._keep, batch)
             return batch
 
         return __next__
+
+    def remove(self) -> None:
+        self.recent.let_go()
+
+    def _keep(self, batch: Any) -> None:
+        self.recent.see(batch_tensors(batch))
 
     def _meet(self, loader: Any) -> None:
         if id(loader) in self._told or len(self._told) >= self.LIMIT:

@@ -192,7 +192,8 @@ class Watch:
         )
 
     def _fault(self, probe: str, error: BaseException) -> None:
-        self.emit(ProbeFault(probe, f"{type(error).__name__}: {error}", self.step))
+        if not _is_of_a_dead_device(error):
+            self.emit(ProbeFault(probe, f"{type(error).__name__}: {error}", self.step))
         if probe == "step":
             self.uninstall()  # nobody would tell the probes any more when a step begins and ends
         for failed in self.probes:
@@ -208,3 +209,8 @@ class Watch:
 
     def notice(self, text: str) -> None:
         self.emit(Notice(text, self.step))
+
+
+def _is_of_a_dead_device(error: BaseException) -> bool:
+    """A kernel of the user's has failed: whoever asks the device next, here a probe, hears of it."""
+    return isinstance(error, RuntimeError) and "CUDA error" in str(error)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from torch_debugger.records import FlowFact, FlowStep, MemoryFact
+from torch_debugger.records.units import bytes_text
 
 
 def memory_sentence(flows: Sequence[FlowFact], memory: MemoryFact | None) -> str:
@@ -22,18 +23,6 @@ def memory_sentence(flows: Sequence[FlowFact], memory: MemoryFact | None) -> str
             now, most = bytes_text(memory.device_bytes), bytes_text(memory.device_peak_bytes)
             parts.append(f"accelerator {now} now, {most} at most")
     return "; ".join(parts)
-
-
-def bytes_text(size: int) -> str:
-    """999 B, 1.5 kB, 256 MB"""
-    if size < 1000:
-        return f"{size} B"
-    value, unit = size / 1000, "kB"
-    for larger in ("MB", "GB", "TB"):
-        if value < 999.5:
-            break
-        value, unit = value / 1000, larger
-    return f"{value:.3g} {unit}"
 
 
 def _innermost(steps: Sequence[FlowStep]) -> list[FlowStep]:

@@ -37,7 +37,7 @@ class Device:
 Device().connect()
 """,
     "numpy of a tensor in training": "x = torch.ones(2, requires_grad=True)\nx.numpy()\n",
-    "a TypeError that speaks of numpy": 'raise TypeError("can\'t convert cuda:0 device type tensor to numpy")\n',
+    "a TypeError about numpy": 'raise TypeError("can\'t convert cuda:0 device type tensor to numpy")\n',
     "a word that is no device": "torch.device('fast')\n",
 }
 

@@ -8,6 +8,7 @@ from typing import Any
 from torch_debugger.probes.examiners.autograd import examine_autograd
 from torch_debugger.probes.examiners.building import examine_building
 from torch_debugger.probes.examiners.checkpoints import examine_checkpoints
+from torch_debugger.probes.examiners.cuda import examine_cuda
 from torch_debugger.probes.examiners.devices import examine_devices
 from torch_debugger.probes.examiners.indices import examine_indices
 from torch_debugger.probes.examiners.loading import examine_loading
@@ -22,6 +23,7 @@ _EXAMINERS: dict[str, Callable[[Scene], Any]] = {
     "autograd": examine_autograd,
     "devices": examine_devices,
     "memory": examine_memory,
+    "cuda": examine_cuda,
     "loading": examine_loading,
     "checkpoints": examine_checkpoints,
     "names": examine_names,

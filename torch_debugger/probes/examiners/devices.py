@@ -35,11 +35,13 @@ def examine_devices(scene: Scene) -> DeviceEvidence | None:
     asked = examine_asked(scene, text)
     if asked is not None:
         return asked
-    if not isinstance(scene.error, RuntimeError | TypeError) or not _ABOUT_DEVICES.search(text):
+    about = isinstance(scene.error, RuntimeError | TypeError) and _ABOUT_DEVICES.search(text)
+    if not about or "CUDA error" in text:
         return None
     found = meetings(scene)
     accelerator = _accelerator(found, text)
-    if accelerator is None:
+    devices = {str(each.tensor.device) for each in found} | set(_NAMED.findall(text))
+    if accelerator is None or (len(devices) < 2 and isinstance(scene.error, RuntimeError)):
         return None
     return DeviceEvidence(
         met=tuple(_met(each, scene, accelerator) for each in found),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -11,8 +10,7 @@ import torch
 from torch import nn
 
 from torch_debugger.probes.crash_frames import Seen, is_tensor
-from torch_debugger.probes.crash_source import failing_expression, statement_at
-from torch_debugger.probes.examiners.operands import operands_of
+from torch_debugger.probes.examiners.operands import operands_of, running_expression
 from torch_debugger.probes.examiners.scene import Scene
 
 _CALLERS = ("_call_impl", "_wrapped_call_impl")
@@ -100,19 +98,9 @@ def _of_line(scene: Scene) -> Iterator[Meeting]:
     seen = scene.user_frame
     if seen is None:
         return
-    code = statement_at(seen.file, seen.line)[1]
-    expression = failing_expression(seen.frame.f_code, seen.instruction) or _right_side(code)
-    named = operands_of(seen, expression)
+    named = operands_of(seen, running_expression(seen))
     yield from (Meeting(name, tensor, "variable") for name, tensor in named)
     yield from _handed_to_torch(scene, seen)
-
-
-def _right_side(code: str) -> str:
-    """The expression of a statement, where Python does not tell which one raised."""
-    operation = re.fullmatch(r"(?s)([\w.\[\]]+)\s*([-+*/@])=\s*(.+)", code)
-    if operation is not None:
-        return f"{operation[1]} {operation[2]} ({operation[3]})"
-    return re.sub(r"(?s)^(return\s+|[\w.\[\], ]+=(?!=)\s*)", "", code)
 
 
 def _handed_to_torch(scene: Scene, seen: Seen) -> Iterator[Meeting]:

@@ -24,13 +24,14 @@ def examine_indices(scene: Scene) -> IndexEvidence | None:
     if not isinstance(scene.error, IndexError | RuntimeError) or not any(word in message for word in _WORDS):
         return None
     for lookup in lookups_of(scene):
-        evidence = _examine(scene, lookup, message)
+        evidence = examine_lookup(scene, lookup, message)
         if evidence is not None:
             return evidence
     return None
 
 
-def _examine(scene: Scene, lookup: Lookup, message: str) -> IndexEvidence | None:
+def examine_lookup(scene: Scene, lookup: Lookup, message: str = "") -> IndexEvidence | None:
+    """The values of one lookup that are out of range, if the message is about them."""
     if lookup.indices.is_floating_point() or not lookup.indices.numel():
         return None
     with torch.no_grad(), torch.utils._python_dispatch._disable_current_modes():

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from typing import Any
 
 from torch import nn
 
 from torch_debugger.probes.crash_frames import Seen, attribute, is_tensor
+from torch_debugger.probes.crash_source import failing_expression, statement_at
 
 # What these give is on another device, or is no tensor at all.
 _NOT_THE_TENSOR = frozenset({
@@ -21,6 +23,20 @@ _VIEWS = ("T", "mT", "H", "data", "real", "imag")
 _ENTRIES = 64
 
 Named = tuple[str, Any]  # the user's text for it, the tensor
+
+
+def running_expression(seen: Seen) -> str:
+    """The expression of the frame's line that raised; where Python does not tell, the statement's whole one."""
+    told = failing_expression(seen.frame.f_code, seen.instruction)
+    return told or _right_side(statement_at(seen.file, seen.line)[1])
+
+
+def _right_side(code: str) -> str:
+    """The expression of a statement, where Python does not tell which one raised."""
+    operation = re.fullmatch(r"(?s)([\w.\[\]]+)\s*([-+*/@])=\s*(.+)", code)
+    if operation is not None:
+        return f"{operation[1]} {operation[2]} ({operation[3]})"
+    return re.sub(r"(?s)^(return\s+|[\w.\[\], ]+=(?!=)\s*)", "", code)
 
 
 def operands_of(seen: Seen, expression: str) -> list[Named]:

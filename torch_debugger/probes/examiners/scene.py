@@ -21,6 +21,8 @@ class Running:
     optimizers: Mapping[str, torch.optim.Optimizer] = field(default_factory=dict)
     # what each root was last called with for training: positional and keyword arguments, by reference
     calls: Mapping[str, tuple[tuple[Any, ...], dict[str, Any]]] = field(default_factory=dict)
+    # integer tensors of the last batches that loaders gave, the newest first; only while CUDA is in use
+    batches: Sequence[Mapping[str, torch.Tensor]] = ()
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from torch_debugger.records.evidence.autograd import AutogradEvidence
 from torch_debugger.records.evidence.building import BuildingEvidence
 from torch_debugger.records.evidence.checkpoints import CheckpointEvidence
+from torch_debugger.records.evidence.cuda import CudaEvidence
 from torch_debugger.records.evidence.devices import DeviceEvidence
 from torch_debugger.records.evidence.indices import IndexEvidence
 from torch_debugger.records.evidence.loading import LoadingEvidence
@@ -23,6 +24,7 @@ class CrashEvidence:
     autograd: AutogradEvidence | None = None
     devices: DeviceEvidence | None = None
     memory: MemoryEvidence | None = None
+    cuda: CudaEvidence | None = None
     loading: LoadingEvidence | None = None
     checkpoints: CheckpointEvidence | None = None
     names: NameEvidence | None = None
@@ -31,6 +33,6 @@ class CrashEvidence:
 
 
 __all__ = [
-    "AutogradEvidence", "BuildingEvidence", "CheckpointEvidence", "CrashEvidence", "DeviceEvidence",
-    "IndexEvidence", "LoadingEvidence", "MemoryEvidence", "NameEvidence", "ProcessEvidence",
+    "AutogradEvidence", "BuildingEvidence", "CheckpointEvidence", "CrashEvidence", "CudaEvidence",
+    "DeviceEvidence", "IndexEvidence", "LoadingEvidence", "MemoryEvidence", "NameEvidence", "ProcessEvidence",
 ]  # fmt: skip

@@ -1,0 +1,30 @@
+"""Autoencoder for colour images."""
+import torch
+import torch.nn as nn
+
+
+class AutoEncoder(nn.Module):
+    def __init__(self, size, code):
+        super().__init__()
+        pixels = 3 * size * size
+        self.encode = nn.Linear(pixels, pixels)
+        self.shrink = nn.Linear(pixels, code)
+        self.decode = nn.Linear(code, pixels)
+
+    def forward(self, images):
+        flat = images.flatten(1)
+        hidden = torch.tanh(self.encode(flat))
+        return self.decode(self.shrink(hidden)).view_as(images)
+
+
+torch.manual_seed(0)
+net = AutoEncoder(size=256, code=16)
+optimizer = torch.optim.Adam(net.parameters(), lr=1e-3)
+images = torch.rand(4, 3, 256, 256)
+for step in range(15):
+    loss = nn.functional.mse_loss(net(images), images)
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+    if step % 5 == 0:
+        print(step, round(loss.item(), 4))
