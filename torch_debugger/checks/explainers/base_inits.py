@@ -37,12 +37,12 @@ def _missing(fact: InitFact) -> Blame:
     message = f"`{fact.cls}.__init__` never calls `super().__init__()`, so {_lacking(fact)}."
     one_liner = place.code is not None and place.code.startswith("def ")
     edit = None
-    if place.file and place.line and place.code and not one_liner:
+    if place.file and place.line and place.code and not one_liner and not fact.written:
         edit = Edit(place.file, place.line, place.code, f"super().__init__()\n{place.code}")
     return _blame(
         fact,
         message,
-        f"Put `super().__init__()` as the first line of `__init__`, at {place_text(place)}.",
+        f"Put `super().__init__({fact.written})` as the first line of `__init__`, at {place_text(place)}.",
         edit,
     )
 

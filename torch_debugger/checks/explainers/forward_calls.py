@@ -11,6 +11,7 @@ from torch_debugger.records import CrashFact, Edit, Place
 from torch_debugger.records.evidence.building import ArgumentsFact
 
 _WHY = "Calling a module hands its arguments on to `forward`, which must take exactly those."
+_NAMES_SHOWN = 5
 _MEANT = {
     "MultiheadAttention": "for self-attention give it the same tensor three times: query, key and value",
     "TransformerDecoder": "give it the target and the encoder's output, called memory",
@@ -42,7 +43,8 @@ def _name(fact: ArgumentsFact) -> str:
 
 def _takes(fact: ArgumentsFact) -> str:
     line = f" at {place_text(fact.place)}" if fact.place.file else ""
-    return f"`forward({', '.join(fact.takes)})`{line}"
+    names = fact.takes if len(fact.takes) <= _NAMES_SHOWN else (*fact.required, "...")
+    return f"`forward({', '.join(names)})`{line}"
 
 
 def _blame(

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from torch_debugger.checks.explainers.blame import Blame, line_text, place_text, user_frame
+import re
+
+from torch_debugger.checks.explainers.blame import Blame, line_text, place_text
 from torch_debugger.checks.explainers.calls import rewritten
 from torch_debugger.checks.explainers.constructors import constructor_place
-from torch_debugger.checks.explainers.respelling import line_edit
+from torch_debugger.checks.explainers.respelling import line_edit, statement_place
 from torch_debugger.records import CrashFact, Edit, Place
 from torch_debugger.records.evidence.building import ForwardFact, MethodFact
 
@@ -68,9 +70,11 @@ def _container(crash: CrashFact, fact: ForwardFact) -> Blame:
     why = f"An `nn.{fact.cls}` only holds modules; it has no `forward` that runs them."
     evidence: dict[str, float | str] = {"entries": ", ".join(fact.keys), "call": line_text(crash.place)}
     if fact.cls == "ModuleDict":
-        frame = user_frame(crash)
-        call = frame.failing if frame is not None else ""
-        told = f", as in `{call.replace('(', f'[{fact.keys[0]!r}](', 1)}`" if call and fact.keys else ""
+        last = fact.path.rpartition(".")[2]
+        written = (
+            re.search(rf"[\w.]*\b{re.escape(last)}(?=\()", statement_place(crash).code or "") if last else None
+        )
+        told = f", as in `{written[0]}[{fact.keys[0]!r}](...)`" if written and fact.keys else ""
         fix = f"Choose the module to run by its key{told}; the keys are {', '.join(map(repr, fact.keys))}."
         return Blame(message, why, fix, crash.place, evidence, 0.97)
     place = constructor_place(crash.layer) if crash.layer is not None else Place()

@@ -29,7 +29,15 @@ def explain_odd_value(crash: CrashFact) -> Blame | None:
         return _several(crash, fact)
     if fact.kind in ("numpy.ndarray", "int", "float"):
         return _plain_data(crash, fact)
-    return _container(crash, fact)
+    return _packed(crash, fact) if fact.kind == "PackedSequence" else _container(crash, fact)
+
+
+def _packed(crash: CrashFact, fact: ValueFact) -> Blame:
+    message = f"{_got(fact)}it is a batch of sequences, packed for a recurrent layer."
+    why = "Only recurrent layers take packed sequences, and what they return for one is packed as well."
+    name = fact.written or "out"
+    text = f"unpack it first: `{name}, lengths = nn.utils.rnn.pad_packed_sequence({name}, batch_first=True)`"
+    return _blame(crash, fact, message, why, Change(text, None, crash.place))
 
 
 def _blame(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import inspect
 import re
 from types import FunctionType
 from typing import Any
@@ -56,8 +57,10 @@ def _maker_of(cls: type, name: str) -> type | None:
     """The library's base class whose __init__ assigns this attribute, while no __init__ of the user's does."""
     for base in cls.__mro__[1:]:
         init = vars(base).get("__init__")
-        if isinstance(init, FunctionType) and not is_user_file(init.__code__.co_filename):
-            return base if name in init.__code__.co_names else None
+        if not isinstance(init, FunctionType) or is_user_file(init.__code__.co_filename):
+            continue
+        if name in init.__code__.co_names:
+            return base
     return None
 
 
@@ -72,19 +75,28 @@ def _at_fault(scene: Scene, cls: type, base: type, needed: str) -> InitFact | No
             return InitFact(owner.__name__, source.base, "dataclass", source.place, needed=needed)
         method = source.method("__init__") if source is not None else None
         if source is not None and method is not None:
-            fault = _fault_in(scene, source, method, needed)
+            fault = _fault_in(scene, source, method, needed, _needs(owner))
             if fault is not None:
                 return fault
     return None
 
 
-def _fault_in(scene: Scene, source: ClassSource, method: ast.FunctionDef, needed: str) -> InitFact | None:
+def _needs(cls: type) -> str:
+    """The arguments that the base class's own __init__ cannot do without: params"""
+    parameters = list(inspect.signature(cls.__mro__[1].__init__).parameters.values())[1:]  # type: ignore[misc]
+    kinds = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    return ", ".join(item.name for item in parameters if item.default is item.empty and item.kind not in kinds)
+
+
+def _fault_in(
+    scene: Scene, source: ClassSource, method: ast.FunctionDef, needed: str, arguments: str
+) -> InitFact | None:
     calls = list(base_calls(method))
     first = place_at(source.file, first_statement(method).lineno)
     if not calls:
         # A def and its body on one line leave no line to put the call before.
         where = first if first.line != method.lineno else place_at(source.file, method.lineno)
-        return InitFact(source.node.name, source.base, "missing", where, needed=needed, first=first)
+        return InitFact(source.node.name, source.base, "missing", where, arguments, needed, first)
     line, text = place_at(source.file, calls[0].lineno), ast.unparse(calls[0])
     if not is_called(method, calls[0]):
         return InitFact(source.node.name, source.base, "not called", line, text, needed, first)

@@ -69,6 +69,9 @@ def examine_built_value(scene: Scene) -> ClassUseFact | None:
     if maker.call is None or maker.seen is None or type(odd.value).__name__ != maker.kind:
         return None
     given = [value_of(maker.seen, node) for node in maker.call.args]
+    # The first argument of nn.ReLU(x) is a tensor; after x = nn.ReLU(x) its name stands for the module.
+    if not given or not (given[0] is UNKNOWN or given[0] is odd.value or is_tensor(given[0])):
+        return None
     tensors = [words_for(value) for value in given if value is not UNKNOWN and is_tensor(value)]
     told = tensors or [f"`{ast.unparse(node)}`" for node in maker.call.args[:1]]
     return class_use(maker.seen, maker.call, type(odd.value), told)
@@ -79,7 +82,7 @@ def _returned_unrun(odd: Odd, maker: Maker) -> ClassUseFact | None:
     node = definition_of(maker.function)
     for value in returned_by(node) if node is not None else ():
         names = maker.function.__globals__
-        if isinstance(value, ast.Call) and named_in(names, value.func) is type(odd.value):
+        if isinstance(value, ast.Call) and value.args and named_in(names, value.func) is type(odd.value):
             place = place_at(maker.function.__code__.co_filename, value.lineno)
             fact = class_use(
                 odd.seen, value, type(odd.value), [f"`{ast.unparse(part)}`" for part in value.args[:1]]

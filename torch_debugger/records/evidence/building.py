@@ -27,7 +27,9 @@ class InitFact:
     base: str  # as the class statement writes it: nn.Module
     fault: str  # missing | late | not called | wrong super | misspelt | arguments | dataclass
     place: Place  # the line to edit: the first of __init__, the wrong super call, the misspelt def
-    written: str = ""  # what stands there instead: super().__init__, __int__, super(Encoder, self)
+    # What stands there instead: super().__init__, __int__, super(Encoder, self); where nothing does, the
+    # arguments that the call must have.
+    written: str = ""
     needed: str = ""  # the attribute that is missing therefore
     first: Place = field(default_factory=Place)  # the first statement of __init__
 
