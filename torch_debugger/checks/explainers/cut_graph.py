@@ -108,7 +108,10 @@ def _uncut(cut: GraphCut) -> tuple[str, Edit | None]:
         return f"Keep the graph: write `{_instead(cut)}` instead of `{whole}` at {line}.", rewritten(
             cut.place, whole, _instead(cut)
         )
-    if whole and cut.inner:
+    stays_numpy = cut.reason == "numpy" and not cut.text.startswith(
+        "torch."
+    )  # what follows computes with numpy
+    if whole and cut.inner and not stays_numpy:
         return f"Keep the graph: write `{cut.inner}` instead of `{whole}` at {line}.", rewritten(
             cut.place, whole, cut.inner
         )
