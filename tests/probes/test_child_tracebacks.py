@@ -79,9 +79,7 @@ def test_a_signal() -> None:
 
 
 def test_an_exit_code() -> None:
-    error = ProcessExitedException(
-        "process 0 terminated with exit code 3", 0, 4711, exit_code=3
-    )
+    error = ProcessExitedException("process 0 terminated with exit code 3", 0, 4711, exit_code=3)
     assert "ended with exit code 3" in told(error).message
 
 

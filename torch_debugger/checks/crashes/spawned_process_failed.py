@@ -10,7 +10,7 @@ class SpawnedProcessFailed(CrashCheck):
     """A process started by torch.multiprocessing.spawn or torchrun raised an exception or was ended.
 
     Symptom:
-        ProcessRaisedException, ProcessExitedException or ChildFailedError.
+        The script stops with ProcessRaisedException, ProcessExitedException or ChildFailedError.
     Evidence:
         The traceback that the process left as text: its error and the innermost line of your own; or the
         signal that ended it.
