@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from types import CodeType
 
 from torch_debugger.anatomy.sources import is_user_file, place_at, tree_of
+from torch_debugger.probes.written_numbers import written_numbers
 from torch_debugger.records import Construction, Place
 
 _CODE_LENGTH, _SCOPE_LENGTH = 1200, 6000
@@ -51,7 +52,8 @@ def constructions_of(path: str, kind: str, places: Mapping[str, Place]) -> Itera
             maker, scope = _maker(tree, place.line)
             code = _call_lines(tree, place.file, place.line, kind)
             text = _source(place.file, scope) if scope is not None else ""
-            yield Construction(Place(place.file, place.line, path, code), maker, text)
+            numbers = written_numbers(place.file, code)
+            yield Construction(Place(place.file, place.line, path, code), maker, text, numbers)
         path, kind = path.rpartition(".")[0], ""
 
 

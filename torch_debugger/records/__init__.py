@@ -3,7 +3,7 @@
 from torch_debugger.records.crash import CrashFact, CrashFrame, FlowFact, FlowStep, LocalValue
 from torch_debugger.records.evidence import CrashEvidence
 from torch_debugger.records.finding import SEVERITIES, Edit, Finding, Request
-from torch_debugger.records.layer import Construction, LayerFact
+from torch_debugger.records.layer import Construction, LayerFact, WrittenNumber
 from torch_debugger.records.model import (
     LedgerFact,
     LedgerRow,
@@ -67,5 +67,5 @@ __all__ = [
     "LedgerRow", "LoaderFact", "LocalTensor", "LocalValue", "LossGraph", "LossSite", "MemoryFact", "ModelFact",
     "ModuleFact", "NonFinite", "Notice", "OptimizerFact", "Origin", "ParameterFact", "PhaseFact", "Place",
     "ProbeFault", "Record", "Rectifier", "Rehearsal", "Request", "RunFact", "Scalars", "SchedulerFact",
-    "StrayModuleFact", "Table", "TensorRows",
+    "StrayModuleFact", "Table", "TensorRows", "WrittenNumber",
 ]  # fmt: skip

@@ -9,12 +9,24 @@ from torch_debugger.records.training import LocalTensor
 
 
 @dataclass(frozen=True, slots=True)
+class WrittenNumber:
+    """The one place of a file that gives a name its number."""
+
+    name: str
+    value: int
+    place: Place
+    text: str  # HIDDEN = 32, "hidden": 32, hidden=32
+    uses: int  # how often the file reads the name
+
+
+@dataclass(frozen=True, slots=True)
 class Construction:
     """How the user's source builds a module: the call, and the function it stands in."""
 
     place: Place  # the constructing lines, all of them
     maker: str = ""  # the user's function or class whose body holds them: double_conv
     scope: str = ""  # that function's source
+    numbers: tuple[WrittenNumber, ...] = ()  # behind the names that the lines mention
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,6 +49,20 @@ def argument_of(call: str, position: int, keyword: str) -> Argument | None:
     return Argument(call, *_span(call, chosen[0])) if chosen else None
 
 
+def arguments_of_number(code: str, value: int) -> list[Argument]:
+    """The argument of a call that is this number; empty where there is none, or more than one."""
+    tree = parse_statement(code)
+    found = []
+    for node in ast.walk(tree) if tree is not None and code.isascii() else ():
+        call = ast.get_source_segment(code, node) if isinstance(node, ast.Call) else None
+        parsed = parse_expression(call) if call else None
+        given = (
+            [*parsed.args, *(word.value for word in parsed.keywords)] if isinstance(parsed, ast.Call) else []
+        )
+        found += [Argument(call or "", *_span(call or "", item)) for item in given if _number(item) == value]
+    return found if len(found) == 1 else []
+
+
 def _span(text: str, node: ast.expr) -> tuple[int, int]:
     """Where a part of a text that was parsed starts and ends in it, over several lines too."""
     starts = [0]

@@ -4,32 +4,59 @@ from __future__ import annotations
 
 import ast
 import functools
+import re
 from collections.abc import Sequence
 
-from torch_debugger.checks.explainers.calls import Argument, argument_of, calls_of, number_of, one_line
+from torch_debugger.checks.explainers.calls import (
+    Argument,
+    argument_of,
+    calls_of,
+    number_of,
+    one_line,
+    parse_expression,
+)
 from torch_debugger.records import Construction, LayerFact, Place
 
 _LOOPS = (ast.For, ast.While, ast.ListComp, ast.GeneratorExp, ast.DictComp)
 
 
-def handed_in(layer: LayerFact, name: str, value: int) -> tuple[Argument, Place] | None:
-    """The argument that gives `name` its value where the user's function is called, and that line.
+def handed_in(layer: LayerFact, name: str, value: int, shared: bool) -> tuple[Argument, Place] | None:
+    """The number that gives `name` its value: where the user's function is called, or where it is written.
 
-    Only through names that serve nothing else on the way: the change must reach this layer alone.
+    Only through names that serve nothing else on the way, unless the size is `shared` by nature, as the
+    number of classes is: the change must reach this layer alone.
     """
-    return _handed(layer.constructions, name, value)
+    return _handed(layer.constructions, name, value, shared)
 
 
-def _handed(chain: Sequence[Construction], name: str, value: int) -> tuple[Argument, Place] | None:
+def _handed(
+    chain: Sequence[Construction], name: str, value: int, shared: bool
+) -> tuple[Argument, Place] | None:
     names = _parameters(chain[0].scope) if chain else []
-    if name not in names or _uses(chain[0].scope, name) != 1:
+    if name not in names:
+        return _written(chain[0], name, value, shared) if chain else None
+    if _uses(chain[0].scope, name) != 1 and not shared:
         return None
     for index, outer in enumerate(chain[1:], 1):
         calls = calls_of(outer.place.code or "", chain[0].maker)
         argument = argument_of(calls[0], names.index(name), name) if len(calls) == 1 else None
         if argument is not None:
             found = number_of(argument.text) == value
-            return (argument, outer.place) if found else _handed(chain[index:], argument.text, value)
+            return (argument, outer.place) if found else _handed(chain[index:], argument.text, value, shared)
+        if calls:
+            return _written(chain[0], name, value, shared)  # its default
+    return None
+
+
+def _written(built: Construction, expression: str, value: int, shared: bool) -> tuple[Argument, Place] | None:
+    """HIDDEN, config["hidden"], cfg.hidden: the number behind it, if the file writes it in one place."""
+    if not isinstance(parse_expression(expression), ast.Name | ast.Attribute | ast.Subscript):
+        return None
+    name = re.findall(r"[A-Za-z_]\w*", expression)[-1]
+    for number in built.numbers:
+        if (number.name, number.value) == (name, value) and (shared or number.uses == 1):
+            start = len(number.text) - len(str(value))
+            return Argument(number.text, start, len(number.text)), number.place
     return None
 
 

@@ -8,6 +8,7 @@ from torch_debugger.checks.explainers.blame import layer_name, place_text
 from torch_debugger.checks.explainers.calls import (
     Argument,
     argument_of,
+    arguments_of_number,
     calls_of,
     number_of,
     one_line,
@@ -38,7 +39,8 @@ class Setting:
     def where(self) -> Place:
         """The line to edit: where the size is written, else the constructor, else the call."""
         if (handed := self._handed()) is not None:
-            return replace(handed[1], code=(handed[1].code or "").partition("\n")[0])
+            module = handed[1].module or self.layer.path
+            return replace(handed[1], module=module, code=(handed[1].code or "").partition("\n")[0])
         return self.layer.place if self.layer.place.file and not self._misplaced() else self.layer.call
 
     def built_text(self) -> str:
@@ -60,7 +62,7 @@ class Setting:
             name = layer_name(self.layer)
             return f"Build {name}{line} with {self.keyword}={self.got} instead of {self.built_for}{reason}."
         argument, place = written
-        before, after = one_line(argument.call), one_line(argument.replaced(str(self.got)))
+        before, after = one_line(argument.call), one_line(argument.replaced(self._size(argument)))
         if self._is_plain(argument):
             line = f" at {place_text(place)}" if self._handed() else ""
             return f"Change `{before}` to `{after}`{line}{reason}."
@@ -71,7 +73,17 @@ class Setting:
         if written is None or not self._is_plain(written[0]):
             return None
         argument, place = written
-        return rewritten(place, argument.call, argument.replaced(str(self.got)))
+        return rewritten(place, argument.call, argument.replaced(self._size(argument)))
+
+    def _size(self, argument: Argument) -> str:
+        """The size to write: len(vocab) keeps counting, with as much added as is missing."""
+        if self._is_shared() and argument.text.startswith("len(") and self.got > self.built_for:
+            return f"{argument.text} + {self.got - self.built_for}"
+        return str(self.got)
+
+    def _is_shared(self) -> bool:
+        """Whether other layers must have the same size: a number of classes or of rows, not of features."""
+        return self.keyword in ("out_features", "out_channels", "num_embeddings")
 
     def _is_plain(self, argument: Argument) -> bool:
         """Whether a number can take its place: a name that serves this layer alone is better changed itself.
@@ -92,7 +104,7 @@ class Setting:
     def _handed(self) -> tuple[Argument, Place] | None:
         """The argument of the user's own function or class that ends up in the constructor."""
         argument = self._argument()
-        return handed_in(self.layer, argument.text, self.built_for) if argument else None
+        return handed_in(self.layer, argument.text, self.built_for, self._is_shared()) if argument else None
 
     def _argument(self) -> Argument | None:
         """The argument in the source, when one call on the constructor's line can be this layer's."""
@@ -105,7 +117,9 @@ class Setting:
         written = [argument_of(call, self._position(), self.keyword) for call in calls_of(code, name)]
         for owner, position, keyword in _OWNERS.get(self.keyword, ()):
             written += [argument_of(call, position, keyword) for call in calls_of(code, owner)]
-        return [argument for argument in written if argument is not None]
+        found = [argument for argument in written if argument is not None]
+        # else it is built by a function or class of the user's: what that takes of this very number
+        return found or arguments_of_number(code, self.built_for)
 
     def _position(self) -> int:
         """Where the constructor takes the size: that of a class of the user's may take it elsewhere."""
