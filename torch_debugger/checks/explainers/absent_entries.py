@@ -52,9 +52,7 @@ def _too_long(loader: LoaderState, failure: SampleFailure, asked: Subscripted, a
             f"{(loader.length or 0) + ahead} entries.{made}"
         )
     return Blame(
-        message=f"`{loader.dataset}` says it has {loader.length} samples, but the {asked.size} entries of "
-        f"`{asked.container}` are enough for {asked.size - ahead}: sample {failure.raised.index} reads entry "
-        f"{asked.key}.",
+        message=f"`{loader.dataset}` says it has {loader.length} samples; {_enough(failure, asked, ahead)}.",
         why=f"{capital(at)} gives {loader.length}, and the DataLoader asks for every index below that"
         f"{f'; sample {failure.raised.index} reads {ahead} entries further on' if ahead else ''}."
         f"{looked_again_text(failure)}",
@@ -63,6 +61,15 @@ def _too_long(loader: LoaderState, failure: SampleFailure, asked: Subscripted, a
         evidence=failure_evidence(failure, samples=float(loader.length or 0), **{asked.container: asked.size}),
         confidence=0.98,
         edit=edit,
+    )
+
+
+def _enough(failure: SampleFailure, asked: Subscripted, ahead: int) -> str:
+    if not ahead:
+        return f"`{asked.container}` has {asked.size} entries: there is no sample {asked.key}"
+    return (
+        f"the {asked.size} entries of `{asked.container}` are enough for {asked.size - ahead}: sample "
+        f"{failure.raised.index} reads entry {asked.key}"
     )
 
 

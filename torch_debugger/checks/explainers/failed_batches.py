@@ -55,7 +55,9 @@ def explain_odd_sample(crash: CrashFact) -> Blame | None:
 
 
 def _a(words: str) -> str:
-    return words if words == "None" else f"{'an' if words[0] in 'aeio' else 'a'} {words}"
+    return (
+        words if words == "None" else f"{'an' if words.startswith(('a', 'e', 'i', 'o', 'nd')) else 'a'} {words}"
+    )
 
 
 def _counted(odd: OddPart, failure: SampleFailure) -> str:

@@ -36,7 +36,7 @@ Told = tuple[str, str, str, tuple[str, ...]]  # message, why, fix, arguments to 
 def _blame(crash: CrashFact, statement: Statement, told: Told) -> Blame:
     message, why, fix, out = told
     edit = _without(statement, out) if out else None
-    written = f"Write `{one_line(edit.after)}` at {place_text(statement.line)}: " if edit is not None else ""
+    written = f"Write `{one_line(edit.after)}` at {place_text(statement.line)}; " if edit is not None else ""
     return Blame(
         message=f"{place_text(statement.line)}: {message}",
         why=why,
@@ -90,7 +90,7 @@ def _exclusions(call: LoaderCall, loader: LoaderState) -> Iterator[Told]:
     without = tuple(name for name in _WORKERS_ONLY if name in given)
     if "num_workers" not in given and without:
         names = ", ".join(f"`{name}`" for name in without)
-        why = "They are settings of worker processes, and with `num_workers=0` there are none."
+        why = "That is for worker processes, and with `num_workers=0` there are none."
         yield f"{names} without workers.", why, "or give `num_workers=2` to load in worker processes.", without
     if given.get("batch_size") == "None" and "drop_last" in given:
         why = "`batch_size=None` makes no batches, so none can be incomplete."

@@ -24,7 +24,7 @@ from torch_debugger.probes.examiners.loading_raised import describe_raised
 from torch_debugger.records import Place
 from torch_debugger.records.evidence.loading import Raised
 
-_LIMIT_S = 0.4
+_LIMIT_S = 0.5
 _STACK = re.compile(r'^  File "(.+)", line (\d+) in ', re.MULTILINE)
 
 

@@ -13,7 +13,6 @@ from torch.utils.data.dataloader import _BaseDataLoaderIter
 
 from torch_debugger.anatomy.places import class_place
 from torch_debugger.anatomy.sources import class_source, place_at, tree_of
-from torch_debugger.probes.crash_values import kind_name
 from torch_debugger.probes.examiners.scene import Scene
 from torch_debugger.records import Place
 from torch_debugger.records.evidence.loading import LoaderState
@@ -58,7 +57,7 @@ def describe_loader(scene: Scene, loading: Loading) -> LoaderState:
     iterator, dataset = loading.iterator, loading.dataset
     workers = getattr(iterator, "_num_workers", 0)
     return LoaderState(
-        dataset=kind_name(type(dataset)),
+        dataset=type(dataset).__name__,
         place=loader_place(scene, loading.loader),
         class_place=class_place(type(dataset)),
         dataset_place=method_place(type(dataset), "__getitem__") or method_place(type(dataset), "__iter__"),

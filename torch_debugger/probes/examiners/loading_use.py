@@ -7,12 +7,12 @@ import inspect
 from collections.abc import Iterator
 from typing import Any
 
-from torch.utils.data import DataLoader, IterableDataset
+from torch.utils.data import DataLoader, IterableDataset, default_collate
 
 from torch_debugger.anatomy.sources import place_at, tree_of
 from torch_debugger.probes.crash_frames import Seen
 from torch_debugger.probes.crash_operands import UnknownValueError, value_of
-from torch_debugger.probes.crash_source import failing_expression
+from torch_debugger.probes.crash_source import failing_expression, statement_at
 from torch_debugger.probes.crash_values import kind_name
 from torch_debugger.probes.examiners.loading_refetch import fetch_again
 from torch_debugger.probes.examiners.loading_scene import Loading
@@ -46,7 +46,7 @@ def _is_default(name: str, value: Any, default: Any) -> bool:
 
 
 def _text(value: Any) -> str:
-    return repr(value)[:80] if type(value) in _PLAIN else kind_name(type(value))
+    return repr(value)[:80] if type(value) in _PLAIN else type(value).__name__
 
 
 def loader_use(scene: Scene) -> tuple[LoaderUse, Loading] | None:
@@ -67,7 +67,7 @@ def _loops(seen: Seen, failing: str) -> Iterator[tuple[LoaderUse, Any]]:
     for loop in _for_statements(seen):
         named = next(_loader_in(loop.iter, seen), None)
         header = seen.line in range(loop.lineno, loop.body[0].lineno)
-        variable = "" if header else _used_variable(loop, failing)
+        variable = "" if header else _used_variable(loop, seen, failing)
         if named is not None and (header or variable):
             name, loader = named
             around = ast.unparse(loop.iter.func) if isinstance(loop.iter, ast.Call) else ""
@@ -86,14 +86,22 @@ def _for_statements(seen: Seen) -> list[ast.For]:
     )
 
 
-def _used_variable(loop: ast.For, failing: str) -> str:
+def _used_variable(loop: ast.For, seen: Seen, failing: str) -> str:
     names = {node.id for node in ast.walk(loop.target) if isinstance(node, ast.Name)}
+    for used in _candidates(seen, failing):
+        owner = used.value if isinstance(used, ast.Attribute | ast.Subscript) else None
+        if isinstance(owner, ast.Name) and owner.id in names:
+            return owner.id
+    return ""
+
+
+def _candidates(seen: Seen, failing: str) -> list[ast.AST]:
+    """The expression that raised; before Python 3.11 all of the statement."""
     try:
-        used = ast.parse(failing, mode="eval").body if failing else None
+        tree = ast.parse(failing or statement_at(seen.file, seen.line)[1])
     except SyntaxError:
-        return ""
-    owner = used.value if isinstance(used, ast.Attribute | ast.Subscript) else None
-    return owner.id if isinstance(owner, ast.Name) and owner.id in names else ""
+        return []
+    return [tree.body[0].value] if failing and isinstance(tree.body[0], ast.Expr) else list(ast.walk(tree))
 
 
 def _loader_in(node: ast.AST, seen: Seen) -> Iterator[tuple[str, Any]]:
@@ -109,18 +117,15 @@ def _loader_in(node: ast.AST, seen: Seen) -> Iterator[tuple[str, Any]]:
 
 def _mentions(seen: Seen, failing: str) -> Iterator[tuple[LoaderUse, Any]]:
     """next(loader), loader[0]"""
-    try:
-        node = ast.parse(failing, mode="eval").body if failing else None
-    except SyntaxError:
-        return
-    owner = node.value if isinstance(node, ast.Subscript | ast.Attribute) else node
-    for name, loader in _loader_in(owner, seen) if owner is not None else ():
-        yield LoaderUse(name, ast.unparse(node.func) if isinstance(node, ast.Call) else ""), loader
+    for node in _candidates(seen, failing):
+        owner = node.value if isinstance(node, ast.Subscript) else node if isinstance(node, ast.Call) else None
+        for name, loader in _loader_in(owner, seen) if owner is not None else ():
+            yield LoaderUse(name, ast.unparse(node.func) if isinstance(node, ast.Call) else ""), loader
 
 
 def _sample(loader: Any) -> tuple[str, int | None, tuple[str, ...]]:
-    """The form of the first sample: what a batch is made of."""
-    if isinstance(loader.dataset, IterableDataset):
+    """The form of the first sample: what a batch is made of, where nobody else makes the batches."""
+    if isinstance(loader.dataset, IterableDataset) or loader.collate_fn is not default_collate:
         return "", None, ()
     again = fetch_again(loader.dataset, [0])
     if not again.forms:
