@@ -102,9 +102,15 @@ def describe_layer(
         inputs=inputs,
         parameters=_parameters(layer),
         constructions=tuple(constructions_of(path or "", own, places)),
+        ran_before=any(_has_gradient(value) for value in vars(layer).get("_parameters", {}).values()),
         user_class=own if own != kind else "",
         user_arguments=_own_arguments(type(layer)),
     )
+
+
+def _has_gradient(parameter: Any) -> bool:
+    # of a tensor that is no leaf torch would warn when asked
+    return is_tensor(parameter) and parameter.is_leaf and parameter.grad is not None
 
 
 def _torch_class(layer: nn.Module) -> str:

@@ -41,5 +41,6 @@ class LayerFact:
     inputs: tuple[LocalTensor, ...]
     parameters: tuple[LocalTensor, ...]
     constructions: tuple[Construction, ...] = ()  # of the layer, then of the modules around it
+    ran_before: bool = False  # its parameters have gradients: it went through a forward and a backward
     user_class: str = ""  # the user's own subclass that it is: MaskedLinear
     user_arguments: tuple[str, ...] = ()  # what that class's own constructor takes

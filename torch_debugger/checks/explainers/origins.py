@@ -16,7 +16,7 @@ from torch_debugger.records import CrashFact, LayerFact
 def origin_text(crash: CrashFact, setting: Setting, unit: str = "") -> str:
     """; 3456 = 6 x 24 x 24 comes out of `net.conv` (or nothing); for data as it came in, the other way out."""
     if straight_from_data(crash, setting.layer):
-        return f", or give it {setting.built_for}{unit or ' features'}"
+        return f", or give it {setting.built_for}{unit or ' features'}" if not setting.layer.ran_before else ""
     return _joined(crash, setting.layer, setting.got) or _made(crash, setting.got, unit)
 
 

@@ -38,6 +38,8 @@ class Setting:
     @property
     def where(self) -> Place:
         """The line to edit: where the size is written, else the constructor, else the call."""
+        if self._is_proven():
+            return self.layer.call
         if (handed := self._handed()) is not None:
             module = handed[1].module or self.layer.path
             return replace(handed[1], module=module, code=(handed[1].code or "").partition("\n")[0])
@@ -56,6 +58,11 @@ class Setting:
 
     def fix(self, reason: str) -> str:
         written = self._written()
+        if self._is_proven():
+            return (
+                f"{layer_name(self.layer)} has been trained with {self.built_for}, so it is this input that "
+                f"differs: give it {self.built_for} as before{reason}."
+            )
         if written is None:
             known = self.layer.place.file and not self._misplaced()
             line = f" at {place_text(self.layer.place)}" if known else ""
@@ -70,7 +77,7 @@ class Setting:
 
     def edit(self) -> Edit | None:
         written = self._written()
-        if written is None or not self._is_plain(written[0]):
+        if written is None or not self._is_plain(written[0]) or self._is_proven():
             return None
         argument, place = written
         return rewritten(place, argument.call, argument.replaced(self._size(argument)))
@@ -80,6 +87,10 @@ class Setting:
         if self._is_shared() and argument.text.startswith("len(") and self.got > self.built_for:
             return f"{argument.text} + {self.got - self.built_for}"
         return str(self.got)
+
+    def _is_proven(self) -> bool:
+        """Whether the layer has worked with the size it was built for: then the input is the odd one."""
+        return self.layer.ran_before and not self._is_shared()
 
     def _is_shared(self) -> bool:
         """Whether other layers must have the same size: a number of classes or of rows, not of features."""
