@@ -50,6 +50,7 @@ def capture_crash(error: BaseException, step: int, running: Running = _ALONE, de
     eager: EagerAnswer | None = _or(None, lambda: _eager(cause, frames, paths, step, running))
     told = tuple(_frame_or_bare(seen, paths) for seen in frames)
     uncompiled = _uncompiled(eager, told)
+    scene = Scene(cause, frames, paths, running, eager)
     return CrashFact(
         kind=type(cause).__name__,
         message=text,
@@ -65,7 +66,7 @@ def capture_crash(error: BaseException, step: int, running: Running = _ALONE, de
         causes=(uncompiled,) if uncompiled else _or((), lambda: _causes(cause, step, running, depth)),
         raised_from=cause.__cause__ is not None or uncompiled is not None,
         # examiners read the message: a __str__ of the user's that fails must not end them
-        evidence=CrashEvidence() if text == _NO_TEXT else examine_all(Scene(cause, frames, paths, running, eager)),
+        evidence=CrashEvidence() if text == _NO_TEXT else examine_all(scene),
     )
 
 
