@@ -93,8 +93,7 @@ def _by_update(crash: CrashFact, victim: Overwritten) -> Blame:
             "rounds, so this backward runs through weights that have been updated since."
         )
         return Blame(message, why, change.text, change.where, evidence, 0.95, change.edit)
-    made = victim.loss_made
-    again = f"or compute the loss after the update: move `{_short(made)}` below it" if made.file else ""
+    again = _once_more(victim, write.place)
     name = (
         crash.evidence.autograd.roots[0].name
         if crash.evidence.autograd and crash.evidence.autograd.roots
@@ -107,6 +106,16 @@ def _by_update(crash: CrashFact, victim: Overwritten) -> Blame:
     return Blame(
         message, _WHY + "An update writes the weights in place.", fix, write.place, evidence, _SURE[victim.by]
     )
+
+
+def _once_more(victim: Overwritten, update: Place) -> str:
+    made = victim.loss_made
+    if not made.file:
+        return ""
+    if made.file == update.file and (made.line or 0) > (update.line or 0):
+        model = victim.parameter.partition(".")[0]
+        return f"or call `{model}` once more after the update, and make the loss from what it gives then"
+    return f"or compute the loss after the update: move `{_short(made)}` below it"
 
 
 def _loss(crash: CrashFact) -> str:

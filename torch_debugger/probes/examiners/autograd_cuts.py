@@ -42,7 +42,9 @@ def examine_cut(scene: Scene) -> GraphCut | None:
 
 def _failing(scope: Scope) -> ast.stmt | None:
     lines = [node for node in scope.statements() if covers(node, scope.line) and not hasattr(node, "body")]
-    return lines[-1] if lines else None
+    # opt.zero_grad(); loss.backward(); opt.step()
+    backward = [node for node in lines if "backward(" in ast.unparse(node)]
+    return (backward or lines)[-1] if lines else None
 
 
 class _Walk:
