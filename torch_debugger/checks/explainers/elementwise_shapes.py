@@ -72,7 +72,16 @@ def _repair(
             )
             sizes = f"{other.shape[place]} instead of {own.shape[place]}"
             return f"Build `{own.name}` with {sizes} in dimension {place}, or change `{other.name}`.", None
-    return f"Bring `{left.name}` and `{right.name}` to the same shape before this line.", None
+    fix = f"Bring `{left.name}` and `{right.name}` to the same shape before this line"
+    return f"{fix}{_sources(crash, left, right)}.", None
+
+
+def _sources(crash: CrashFact, *tensors: LocalTensor) -> str:
+    """: `y` comes out of `net.block.conv2`; said only where one module alone made that shape."""
+    made = [(step.path, step.made[0]) for step in crash.flow if step.made]
+    makers = {tensor.name: [path for path, shape in made if shape == tensor.shape] for tensor in tensors}
+    told = [f"`{name}` comes out of `{paths[0]}`" for name, paths in makers.items() if len(paths) == 1]
+    return f": {', '.join(told)}" if told else ""
 
 
 def _clashes(first: int, second: int) -> bool:
