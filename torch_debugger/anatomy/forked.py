@@ -19,9 +19,12 @@ _PAUSE_S = 0.03  # between two looks: they are system calls, and steps may be sh
 
 
 class ForkedTask:
-    """A function that returns a short text, run in a child that ends itself after `timeout_s`."""
+    """A function that returns a short text, run in a child that ends itself after `timeout_s`.
 
-    def __init__(self, task: Callable[[], str], timeout_s: float) -> None:
+    It gives way to the training, unless `urgent`: after a crash there is nothing to give way to.
+    """
+
+    def __init__(self, task: Callable[[], str], timeout_s: float, urgent: bool = False) -> None:
         started = time.perf_counter()
         self._text = b""
         self._looked = 0.0
@@ -29,7 +32,7 @@ class ForkedTask:
         self._reading, writing = os.pipe()
         self.pid = _fork()
         if self.pid == 0:
-            _be_the_child(task, writing, timeout_s)
+            _be_the_child(task, writing, timeout_s, urgent)
         os.close(writing)
         os.set_blocking(self._reading, False)
         self.cost_s = time.perf_counter() - started  # what the parent paid so far
@@ -84,11 +87,13 @@ def _fork() -> int:
         return os.fork()
 
 
-def _be_the_child(task: Callable[[], str], writing: int, timeout_s: float) -> None:
+def _be_the_child(task: Callable[[], str], writing: int, timeout_s: float, urgent: bool) -> None:
     status = 1
     try:
         _set_alarm(timeout_s)
         _touch_nothing_outside()
+        if not urgent:
+            os.nice(10)
         torch.set_num_threads(1)  # threads of the parent's pools do not exist here: waiting for them hangs
         os.write(writing, task().encode())
         status = 0
@@ -117,4 +122,3 @@ def _touch_nothing_outside() -> None:
     faulthandler.disable()
     logging.disable(logging.CRITICAL)
     gc.disable()  # a finalizer of the user's object must not run twice
-    os.nice(10)

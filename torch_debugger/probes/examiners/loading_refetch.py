@@ -24,7 +24,7 @@ from torch_debugger.probes.examiners.loading_raised import describe_raised
 from torch_debugger.records import Place
 from torch_debugger.records.evidence.loading import Raised
 
-_LIMIT_S = 0.5
+_LIMIT_S = 0.6
 _STACK = re.compile(r'^  File "(.+)", line (\d+) in ', re.MULTILINE)
 
 
@@ -47,7 +47,7 @@ def fetch_again(dataset: Any, indices: Iterable[int], limit_s: float = _LIMIT_S)
     if not hasattr(os, "fork"):
         return Refetched()
     reading, writing = os.pipe()
-    task = ForkedTask(lambda: _fetch_all(dataset, indices, writing, limit_s), limit_s + 1.0)
+    task = ForkedTask(lambda: _fetch_all(dataset, indices, writing, limit_s), limit_s + 1.0, urgent=True)
     os.close(writing)
     text, ended = _read_until(reading, time.monotonic() + limit_s)
     os.close(reading)

@@ -1,10 +1,11 @@
-"""The alarm that torch raises when a DataLoader worker dies, held back while a crash is looked at."""
+"""Handlers of signals run wherever the main thread is, in our code too: what they raise is not ours."""
 
 from __future__ import annotations
 
 import contextlib
 import signal
 import threading
+import traceback
 from collections.abc import Iterator
 
 
@@ -21,3 +22,10 @@ def alarms_held() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGCHLD, handler)
+
+
+def came_by_signal(error: BaseException) -> bool:
+    """Whether a signal's handler raised it: it was meant for the script, and only met us on its way."""
+    handlers = [signal.getsignal(number) for number in signal.valid_signals()]
+    codes = {getattr(getattr(handler, "__func__", handler), "__code__", None) for handler in handlers} - {None}
+    return any(frame.f_code in codes for frame, _ in traceback.walk_tb(error.__traceback__))

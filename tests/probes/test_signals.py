@@ -1,0 +1,60 @@
+"""What a handler of a signal raises is the script's, wherever it comes up."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+from types import FrameType
+
+import pytest
+
+from torch_debugger.probes.guard import Guard
+from torch_debugger.probes.signals import alarms_held, came_by_signal
+
+
+class Alarm(Exception):
+    pass
+
+
+def ring(number: int, frame: FrameType | None) -> None:
+    raise Alarm
+
+
+@pytest.fixture(params=["SIGALRM", "SIGCHLD"])
+def number(request: pytest.FixtureRequest) -> Iterator[int]:
+    wanted = getattr(signal, request.param)
+    before = signal.signal(wanted, ring)
+    yield wanted
+    signal.signal(wanted, before)
+
+
+def test_an_alarm_in_a_probe_reaches_the_script_and_leaves_the_probe_on(number: int) -> None:
+    faults: list[str] = []
+    guard = Guard(lambda probe, error: faults.append(probe))
+    with pytest.raises(Alarm):
+        guard.call("loaders", os.kill, os.getpid(), number)
+    assert (faults, guard.removed) == ([], set())
+
+
+def test_a_fault_of_a_probe_is_still_its_own(number: int) -> None:
+    faults: list[str] = []
+    guard = Guard(lambda probe, error: faults.append(probe))
+    guard.call("loaders", lambda: 1 / 0)
+    assert faults == ["loaders"]
+
+
+def test_a_workers_end_waits_until_the_crash_is_explained() -> None:
+    before = signal.signal(signal.SIGCHLD, ring)
+    try:
+        with alarms_held():
+            os.kill(os.getpid(), signal.SIGCHLD)
+        assert signal.getsignal(signal.SIGCHLD) is ring
+    finally:
+        signal.signal(signal.SIGCHLD, before)
+
+
+def test_an_exception_of_its_own_came_by_no_signal() -> None:
+    with pytest.raises(ZeroDivisionError) as caught:
+        _ = 1 / 0
+    assert not came_by_signal(caught.value)
