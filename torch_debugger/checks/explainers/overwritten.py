@@ -93,7 +93,7 @@ def _by_update(crash: CrashFact, victim: Overwritten) -> Blame:
             "rounds, so this backward runs through weights that have been updated since."
         )
         return Blame(message, why, change.text, change.where, evidence, 0.95, change.edit)
-    again = _once_more(victim, write.place)
+    again = _once_more(victim)
     name = (
         crash.evidence.autograd.roots[0].name
         if crash.evidence.autograd and crash.evidence.autograd.roots
@@ -108,14 +108,14 @@ def _by_update(crash: CrashFact, victim: Overwritten) -> Blame:
     )
 
 
-def _once_more(victim: Overwritten, update: Place) -> str:
-    made = victim.loss_made
+def _once_more(victim: Overwritten) -> str:
+    """Only a line that calls the model itself can be moved; what it gave before the update stays old."""
+    made, model = victim.loss_made, victim.parameter.partition(".")[0]
     if not made.file:
         return ""
-    if made.file == update.file and (made.line or 0) > (update.line or 0):
-        model = victim.parameter.partition(".")[0]
-        return f"or call `{model}` once more after the update, and make the loss from what it gives then"
-    return f"or compute the loss after the update: move `{_short(made)}` below it"
+    if calls_of(made.code or "", model):
+        return f"or compute the loss after the update: move `{_short(made)}` below it"
+    return f"or call `{model}` once more after the update, and make the loss from what it gives then"
 
 
 def _loss(crash: CrashFact) -> str:

@@ -13,7 +13,7 @@ from torch_debugger.probes.examiners.score_layer import find_score_layer
 from torch_debugger.records import LayerFact
 from torch_debugger.records.evidence import IndexEvidence
 
-_WORDS = ("out of range", "out of bounds", "Class values must", "valid range")
+_WORDS = ("out of range", "out of bounds", "Class values must", "valid range", "index_size", "num_embeddings")
 _SHOWN = 5
 _DISTINCT = 1_000_000  # values sorted to count the different ones
 
