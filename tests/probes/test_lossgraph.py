@@ -205,3 +205,15 @@ def test_tensors_of_a_frame() -> None:
     found = {each.name: (each.shape, each.dtype) for each in local_tensors(held)}
     assert found == {"pred": ((4, 1), "float32"), "target": ((4,), "int64")}
     assert local_tensors(None) == ()
+
+
+def test_what_is_freed_or_overwritten_is_left_alone() -> None:
+    layer = nn.Linear(3, 4)
+    made = torch.relu(layer(torch.randn(2, 3)))
+    made += 1
+    loss = made.sum()
+    names = {id(layer.weight): "fc.weight", id(layer.bias): "fc.bias"}
+    assert read_rectifiers(loss.grad_fn, names) == []
+    again = torch.relu(layer(torch.randn(2, 3))).sum()
+    again.backward()
+    assert read_rectifiers(again.grad_fn, names) == []

@@ -92,9 +92,11 @@ def _by_the_command(script: Path) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
+    import rich.console  # noqa: F401  imported once for all forks, as are
     import torch
+    import torch._dynamo  # which every optimizer imports when it is first made
 
-    import torch_debugger.plumbing  # noqa: F401  imported once for all forks
+    import torch_debugger.plumbing  # noqa: F401
     from torch_debugger.checks.catalog import catalog
     from torch_debugger.cli.in_process import run_in_process
     from torch_debugger.report.json_form import to_json

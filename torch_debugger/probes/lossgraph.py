@@ -59,10 +59,18 @@ def _shape(node: Any) -> tuple[int, ...]:
     return tuple(variable.shape) if variable is not None else ()
 
 
+def saved(node: Any, name: str) -> Any:
+    """What the forward saved in a node; None where it saved no such thing, or it is freed or overwritten."""
+    try:
+        return getattr(node, name, None)
+    except RuntimeError:  # the user's own backward is about to say the same
+        return None
+
+
 def _saved_scalars(node: Any) -> dict[str, float | str]:
     found: dict[str, float | str] = {}
     for name in _SCALARS:
-        value = getattr(node, name, None)
+        value = saved(node, name)
         if name == "_saved_reduction" and isinstance(value, int):
             found["reduction"] = _REDUCTIONS.get(value, str(value))
         elif isinstance(value, (int, float)) and not isinstance(value, bool):
@@ -105,8 +113,8 @@ def read_rectifiers(root: Any, names: dict[int, str], limit: int = 4000) -> list
 
 @torch.no_grad()
 def _look_at_relu(node: Any, names: dict[int, str]) -> RectifierLook | None:
-    result = node._saved_result
-    source = _feeding_layer(node, names)
+    result = saved(node, "_saved_result")
+    source = _feeding_layer(node, names) if result is not None else None
     if source is None or result.dim() < 2 or result.layout is not torch.strided or not result.numel():
         return None
     # Units are channels of images, features of everything else; the rest is samples.

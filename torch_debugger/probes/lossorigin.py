@@ -13,6 +13,7 @@ from typing import Any
 import torch
 
 from torch_debugger.anatomy.statements import last_call_before
+from torch_debugger.probes.lossgraph import saved
 from torch_debugger.records import Origin, Place
 from torch_debugger.stats.words import describe_operand
 
@@ -42,7 +43,7 @@ def find_in_graph(root: Any, site: Place, limit: int = 256) -> Origin | None:
         node = queue.popleft()
         edge = _EDGES.get(node.name())
         if edge is not None:
-            operand = getattr(node, edge[0], None)
+            operand = saved(node, edge[0])
             if isinstance(operand, torch.Tensor) and edge[1](operand.detach()):
                 found = (node.name(), edge[0], operand.detach())
         for operand_node, _ in node.next_functions:
