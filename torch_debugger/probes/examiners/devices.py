@@ -36,7 +36,9 @@ def examine_devices(scene: Scene) -> DeviceEvidence | None:
     if asked is not None:
         return asked
     about = isinstance(scene.error, RuntimeError | TypeError) and _ABOUT_DEVICES.search(text)
-    if not about or "CUDA error" in text:
+    # Compilers speak of meta tensors of their own: what the call does without them is among the causes.
+    compiled = type(scene.error).__module__.startswith("torch._")
+    if not about or compiled or "CUDA error" in text:
         return None
     found = meetings(scene)
     accelerator = _accelerator(found, text)
