@@ -28,6 +28,18 @@ other = torch.randn(3, device="meta")
 x = torch.randn(2, 3) + torch.randn(4)
 """,
     "a value of a meta tensor": "x = torch.ones(2, device='meta').sum()\nprint(float(x))\n",
+    "a compiler that cannot follow a branch": """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(4, 2)
+    def forward(self, x):
+        y = self.fc(x)
+        return y if y.mean() > 0 else -y
+net = torch.compile(Net(), backend="eager", fullgraph=True)
+x = torch.randn(3, 4)
+out = net(x)
+""",
     "a misspelt attribute": "torch.ones(2).devce\n",
     "a dtype error on one device": "torch.ones(2, 2).long() @ torch.ones(2, 2)\n",
     "an error of the user's device class": """
