@@ -13,11 +13,13 @@ from torch_debugger.probes.examiners.building_registrations import examine_regis
 from torch_debugger.probes.examiners.building_schedulers import examine_scheduler
 from torch_debugger.probes.examiners.building_values import examine_built_value, examine_value
 from torch_debugger.probes.examiners.scene import Scene
+from torch_debugger.probes.examiners.single_values import examine_single_value
 from torch_debugger.records.evidence import BuildingEvidence
 
 _KINDS = (TypeError, AttributeError, ValueError, KeyError, NotImplementedError, RuntimeError, ZeroDivisionError)
 # In this order: a part that speaks is the cause of what a later one would see.
 _PARTS: dict[str, Callable[[Scene], Any]] = {
+    "single_value": examine_single_value,
     "init": examine_init,
     "forward": examine_forward,
     "arguments": examine_arguments,

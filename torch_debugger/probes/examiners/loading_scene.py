@@ -45,9 +45,10 @@ def _loader_of(scene: Scene, dataset: Any) -> Any:
 
 
 def named_loaders(scene: Scene) -> Iterator[tuple[str, Any]]:
-    """DataLoaders that the user's frames know by name."""
+    """DataLoaders that the user's frames, and the objects whose methods they are, know by name."""
     for seen in reversed(scene.frames):
-        for names in (seen.frame.f_locals, seen.frame.f_globals) if seen.user else ():
+        own = getattr(seen.frame.f_locals.get("self"), "__dict__", {})
+        for names in (seen.frame.f_locals, own, seen.frame.f_globals) if seen.user else ():
             yield from (
                 (name, value) for name, value in list(names.items()) if issubclass(type(value), DataLoader)
             )
@@ -93,8 +94,8 @@ def length_of(dataset: Any) -> int | None:
 
 
 def loader_place(scene: Scene, loader: Any = None) -> Place:
-    """The only `DataLoader(...)` call of the user's files, or the one given to the loader's own name."""
-    name = next((name for name, value in named_loaders(scene) if value is loader), "")
+    """The only `DataLoader(...)` call of the user's files, or the one given to a name of the loader's."""
+    names = {name for name, value in named_loaders(scene) if value is loader}
     for seen in reversed(scene.frames):
         tree = tree_of(seen.file) if seen.user else None
         calls = (
@@ -102,8 +103,8 @@ def loader_place(scene: Scene, loader: Any = None) -> Place:
             if tree
             else []
         )
-        named = [call for target, call in _assigned(tree) if target == name and call in calls] if tree else []
-        chosen = named if name and len(named) == 1 else calls
+        named = [call for target, call in _assigned(tree) if target in names and call in calls] if tree else []
+        chosen = named if len(named) == 1 else calls
         if len(chosen) == 1:
             return place_at(seen.file, chosen[0].lineno)
     return Place()
@@ -115,8 +116,9 @@ def _makes_loader(node: ast.Call) -> bool:
 
 def _assigned(tree: ast.Module) -> Iterator[tuple[str, ast.expr]]:
     for node in ast.walk(tree):
-        if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
-            yield node.targets[0].id, node.value
+        target = node.targets[0] if isinstance(node, ast.Assign) and len(node.targets) == 1 else None
+        if isinstance(node, ast.Assign) and isinstance(target, ast.Name | ast.Attribute):
+            yield ast.unparse(target).rpartition(".")[2], node.value
 
 
 def method_place(cls: type, name: str) -> Place:

@@ -64,8 +64,8 @@ def loader_use(scene: Scene) -> tuple[LoaderUse, Loading] | None:
 
 def _loops(seen: Seen, failing: str) -> Iterator[tuple[LoaderUse, Any]]:
     """The loop that failed to unpack a batch, or whose variable the failing expression uses."""
-    for loop in _for_statements(seen):
-        named = next(_loader_in(loop.iter, seen), None)
+    for loop in for_statements(seen):
+        named = next(loader_in(loop.iter, seen), None)
         header = seen.line in range(loop.lineno, loop.body[0].lineno)
         variable = "" if header else _used_variable(loop, seen, failing)
         if named is not None and (header or variable):
@@ -76,7 +76,7 @@ def _loops(seen: Seen, failing: str) -> Iterator[tuple[LoaderUse, Any]]:
             yield LoaderUse(name, around, place, target, variable, kind, *_sample(loader)), loader
 
 
-def _for_statements(seen: Seen) -> list[ast.For]:
+def for_statements(seen: Seen) -> list[ast.For]:
     """Those around the line, the innermost first."""
     tree = tree_of(seen.file)
     loops = [node for node in ast.walk(tree) if isinstance(node, ast.For)] if tree else []
@@ -104,7 +104,7 @@ def _candidates(seen: Seen, failing: str) -> list[ast.AST]:
     return [tree.body[0].value] if failing and isinstance(tree.body[0], ast.Expr) else list(ast.walk(tree))
 
 
-def _loader_in(node: ast.AST, seen: Seen) -> Iterator[tuple[str, Any]]:
+def loader_in(node: ast.AST, seen: Seen) -> Iterator[tuple[str, Any]]:
     """A loader, or one inside enumerate(...), tqdm(...), iter(...)."""
     for part in (node, *(node.args if isinstance(node, ast.Call) else ())):
         try:
@@ -119,7 +119,7 @@ def _mentions(seen: Seen, failing: str) -> Iterator[tuple[LoaderUse, Any]]:
     """next(loader), loader[0]"""
     for node in _candidates(seen, failing):
         owner = node.value if isinstance(node, ast.Subscript) else node if isinstance(node, ast.Call) else None
-        for name, loader in _loader_in(owner, seen) if owner is not None else ():
+        for name, loader in loader_in(owner, seen) if owner is not None else ():
             yield LoaderUse(name, ast.unparse(node.func) if isinstance(node, ast.Call) else ""), loader
 
 

@@ -149,6 +149,35 @@ class RegistrationRefusal:
 
 
 @dataclass(frozen=True, slots=True)
+class BatchSource:
+    """The loop that hands out the batches, and how many samples its last one holds."""
+
+    name: str  # as the loop writes it: loader, self.train_loader, range(0, len(x), 16)
+    samples: int
+    batch_size: int
+    loop: Place  # the `for` line
+    place: Place = field(default_factory=Place)  # the whole statement that makes the DataLoader
+    is_range: bool = False  # a range over the first indices of the batches
+
+    @property
+    def last(self) -> int:
+        return self.samples % self.batch_size or self.batch_size
+
+
+@dataclass(frozen=True, slots=True)
+class SingleValueFact:
+    """A normalization that was to work out the spread of one single value."""
+
+    function: str  # batch_norm | group_norm | instance_norm
+    shape: tuple[int, ...]  # of its input
+    groups: int = 0  # of group_norm
+    tracks: bool = True  # running statistics are there, which model.eval() would use
+    without_gradients: bool = False  # a torch.no_grad() is around the call
+    trains: bool = False  # backward() is called in the function that calls the model
+    source: BatchSource | None = None  # where it gives a batch of one
+
+
+@dataclass(frozen=True, slots=True)
 class BuildingEvidence:
     """How a module, optimizer or scheduler was built and called."""
 
@@ -160,3 +189,4 @@ class BuildingEvidence:
     optimizer: OptimizerRefusal | None = None
     scheduler: SchedulerRefusal | None = None
     registration: RegistrationRefusal | None = None
+    single_value: SingleValueFact | None = None
