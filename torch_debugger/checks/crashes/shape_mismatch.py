@@ -14,7 +14,9 @@ from torch_debugger.checks.explainers.join_shapes import explain_join
 from torch_debugger.checks.explainers.kernel_shapes import explain_kernel
 from torch_debugger.checks.explainers.linear_shapes import explain_linear
 from torch_debugger.checks.explainers.loss_shapes import explain_loss_shapes
+from torch_debugger.checks.explainers.memory_order import explain_memory_order
 from torch_debugger.checks.explainers.norm_shapes import explain_norm
+from torch_debugger.checks.explainers.packed_sequences import explain_packing
 from torch_debugger.checks.explainers.pool_shapes import explain_pool, explain_unflatten
 from torch_debugger.checks.explainers.product_shapes import explain_product
 from torch_debugger.checks.explainers.sequence_shapes import explain_sequence
@@ -28,7 +30,9 @@ class ShapeMismatch(CrashCheck):
 
     Symptom:
         The script stops with an error about sizes: "mat1 and mat2 shapes cannot be multiplied",
-        "expected input to have 3 channels", "The size of tensor a must match the size of tensor b".
+        "expected input to have 3 channels", "The size of tensor a must match the size of tensor b";
+        or about their order: "view size is not compatible with input tensor's size and stride", or lengths
+        that pack_padded_sequence does not take.
     Evidence:
         The expression that raised (Python 3.11 and later tell which it is), the shapes in the frames of
         the traceback, what the layer was built for and the lines that build it, and the shapes that flowed
@@ -54,6 +58,7 @@ class ShapeMismatch(CrashCheck):
             explain_pool,
             explain_unflatten,
             explain_norm,
+            explain_packing,
             explain_sequence,
             explain_state,
             explain_attention,
@@ -62,6 +67,7 @@ class ShapeMismatch(CrashCheck):
             explain_elementwise,
             explain_join,
             explain_view,
+            explain_memory_order,
             explain_kernel,
             explain_indexed,
             explain_dimensions,

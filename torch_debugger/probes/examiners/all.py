@@ -14,8 +14,10 @@ from torch_debugger.probes.examiners.indices import examine_indices
 from torch_debugger.probes.examiners.loading import examine_loading
 from torch_debugger.probes.examiners.memory import examine_memory
 from torch_debugger.probes.examiners.names import examine_names
+from torch_debugger.probes.examiners.packing import examine_packing
 from torch_debugger.probes.examiners.processes import examine_processes
 from torch_debugger.probes.examiners.scene import Scene
+from torch_debugger.probes.examiners.views import examine_view
 from torch_debugger.records.evidence import CrashEvidence
 
 _EXAMINERS: dict[str, Callable[[Scene], Any]] = {
@@ -29,6 +31,8 @@ _EXAMINERS: dict[str, Callable[[Scene], Any]] = {
     "names": examine_names,
     "building": examine_building,
     "processes": examine_processes,
+    "view": examine_view,
+    "packing": examine_packing,
 }
 
 

@@ -72,7 +72,7 @@ def _name_of(scene: Scene, indices: torch.Tensor) -> str:
     user = scene.user_frame
     if user is None:
         return ""
-    for node in _raising(user):
+    for node in raising_expressions(user):
         given = node.args[0] if isinstance(node, ast.Call) and node.args else None
         if given is not None and _is_value(given, user, indices):
             return ast.unparse(given)
@@ -87,7 +87,7 @@ def _is_value(node: ast.expr, seen: Seen, tensor: torch.Tensor) -> bool:
     return is_plain_tensor(value) and torch.equal(value, tensor)
 
 
-def _raising(seen: Seen) -> list[ast.expr]:
+def raising_expressions(seen: Seen) -> list[ast.expr]:
     """The expressions that may have raised: the one that did, or all of the line where Python cannot tell."""
     tree = tree_of(seen.file)
     failing = failing_expression(seen.frame.f_code, seen.instruction)
@@ -100,7 +100,7 @@ def _raising(seen: Seen) -> list[ast.expr]:
 
 
 def _written(seen: Seen) -> Iterator[Lookup]:
-    for node in _raising(seen):
+    for node in raising_expressions(seen):
         try:
             if isinstance(node, ast.Subscript):
                 yield from _brackets(seen, node)

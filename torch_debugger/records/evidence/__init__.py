@@ -10,6 +10,7 @@ from torch_debugger.records.evidence.checkpoints import CheckpointEvidence
 from torch_debugger.records.evidence.cuda import CudaEvidence
 from torch_debugger.records.evidence.devices import DeviceEvidence
 from torch_debugger.records.evidence.indices import IndexEvidence
+from torch_debugger.records.evidence.layouts import PackingEvidence, ViewEvidence
 from torch_debugger.records.evidence.loading import LoadingEvidence
 from torch_debugger.records.evidence.memory import MemoryEvidence
 from torch_debugger.records.evidence.names import NameEvidence
@@ -30,9 +31,12 @@ class CrashEvidence:
     names: NameEvidence | None = None
     building: BuildingEvidence | None = None
     processes: ProcessEvidence | None = None
+    view: ViewEvidence | None = None
+    packing: PackingEvidence | None = None
 
 
 __all__ = [
     "AutogradEvidence", "BuildingEvidence", "CheckpointEvidence", "CrashEvidence", "CudaEvidence",
-    "DeviceEvidence", "IndexEvidence", "LoadingEvidence", "MemoryEvidence", "NameEvidence", "ProcessEvidence",
+    "DeviceEvidence", "IndexEvidence", "LoadingEvidence", "MemoryEvidence", "NameEvidence", "PackingEvidence",
+    "ProcessEvidence", "ViewEvidence",
 ]  # fmt: skip
