@@ -87,9 +87,47 @@ if loss.dim():
     "a write with the wrong dtype": "h = torch.zeros(4, dtype=torch.long)\nh += 0.5\n",
     "a write to an expanded tensor": "h = torch.zeros(1, 4).expand(3, 4)\nh += 1\n",
     "a leaf changed in size": "w = torch.zeros(4, requires_grad=True)\nw.resize_(8)\n",
-    "an input of autograd.grad that is not used": """
-a, b = torch.ones(3, requires_grad=True), torch.ones(3, requires_grad=True)
-torch.autograd.grad((a * 2).sum(), b)
+    "the user's own words about an input of autograd.grad": """
+a, b = torch.ones(3, requires_grad=True), torch.ones(3)
+if not b.requires_grad:
+    raise RuntimeError("One of the differentiated Tensors does not require grad")
+""",
+    "a gradient asked before the first backward": """
+w = torch.zeros(3, requires_grad=True)
+for step in range(3):
+    w.grad.zero_()
+    (w * 2).sum().backward()
+    with torch.no_grad():
+        w = w - 0.1 * w.grad
+""",
+    "a weight that was no leaf from the start": """
+w = torch.randn(3, requires_grad=True) * 0.1
+for step in range(3):
+    (w * 2).sum().backward()
+    w = w - 0.1 * w.grad
+""",
+    "another None beside weights that were left behind": """
+w, names = torch.zeros(3, requires_grad=True), {}
+(w * 2).sum().backward()
+with torch.no_grad():
+    w = w - 0.1 * w.grad
+names.get("w").lower()
+""",
+    "another None beside weights that are made anew to be trained": """
+w, names = torch.zeros(3, requires_grad=True), {}
+for step in range(3):
+    (w * 2).sum().backward()
+    w = (w - 0.1 * w.grad).detach().requires_grad_()
+    print(w.grad.sum())
+""",
+    "a weight that asked for a gradient and was frozen elsewhere": """
+def settle(tensor):
+    setattr(tensor, "requires_" + "grad", False)
+w = torch.zeros(3, requires_grad=True)
+settle(w)
+loss = (w * 2).sum()
+loss.backward()
+print(w.grad)
 """,
     "an input of autograd.grad without grad": """
 a, b = torch.ones(3, requires_grad=True), torch.ones(3)

@@ -12,9 +12,11 @@ from torch_debugger.probes.examiners.autograd_cuts import examine_cut
 from torch_debugger.probes.examiners.autograd_freed import examine_freed
 from torch_debugger.probes.examiners.autograd_functions import examine_function
 from torch_debugger.probes.examiners.autograd_inplace import examine_overwritten
+from torch_debugger.probes.examiners.autograd_inputs import examine_differentiated
 from torch_debugger.probes.examiners.autograd_refused import examine_refused
 from torch_debugger.probes.examiners.autograd_scene import backward_roots, name_of, scopes
 from torch_debugger.probes.examiners.autograd_steps import loss_made
+from torch_debugger.probes.examiners.rebound import examine_rebound
 from torch_debugger.probes.examiners.scene import Scene
 from torch_debugger.probes.examiners.user_scope import calls_in
 from torch_debugger.records import Place
@@ -25,6 +27,7 @@ _OVERWRITTEN = "modified by an inplace operation"
 _FREED = "backward through the graph a second time"
 _NO_GRAPH = "does not require grad and does not have a grad_fn"
 _NO_METHOD = "'float' object has no attribute 'backward'"
+_NO_INPUT = "differentiated Tensor"  # one of them, or the one at an index
 
 
 def examine_autograd(scene: Scene) -> AutogradEvidence | None:
@@ -34,8 +37,10 @@ def examine_autograd(scene: Scene) -> AutogradEvidence | None:
     roots = backward_roots(scene)
     function = examine_function(scene, message)
     refused = examine_refused(scene, message)
+    missed = isinstance(scene.error, TypeError | AttributeError) and "NoneType" in message
+    rebound = examine_rebound(scene, missed) if missed or _NO_GRAPH in message else ()
     cut = examine_cut(scene) if _NO_GRAPH in message or message == _NO_METHOD else None
-    if not roots and function is None and refused is None and cut is None:
+    if not roots and function is None and refused is None and cut is None and not rebound:
         return None
     return AutogradEvidence(
         roots=tuple(fact for root in roots[:4] if (fact := describe(name_of(scene, root), root)) is not None),
@@ -43,7 +48,9 @@ def examine_autograd(scene: Scene) -> AutogradEvidence | None:
         criterion=_unreduced(scene) if roots and roots[0].dim() else Place(),
         overwritten=examine_overwritten(scene, message) if _OVERWRITTEN in message else None,
         freed=examine_freed(scene) if _FREED in message else None,
-        cut=cut,
+        cut=None if rebound else cut,
+        rebound=rebound,
+        differentiated=examine_differentiated(scene) if _NO_INPUT in message else None,
         function=function,
         refused=refused,
     )

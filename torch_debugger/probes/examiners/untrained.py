@@ -10,6 +10,7 @@ import torch
 from torch_debugger.anatomy.sources import tree_of
 from torch_debugger.probes.crash_frames import is_tensor
 from torch_debugger.probes.examiners.autograd_scene import models_of, named_parameters, optimizers_of, scopes
+from torch_debugger.probes.examiners.rebound_source import asks_gradient
 from torch_debugger.probes.examiners.scene import Scene
 from torch_debugger.probes.examiners.user_scope import Scope, calls_in, statement_place
 from torch_debugger.records import Place
@@ -67,7 +68,9 @@ def _constant(scene: Scene) -> GraphCut | None:
             ):
                 continue
             node = scope.assignment_before(name, scope.line)
-            if node is not None and (any(item is value for item in held) or _gradient_is_read(scope, name)):
+            if node is None or asks_gradient(node):  # asked for there, and lost where nothing tells
+                continue
+            if any(item is value for item in held) or _gradient_is_read(scope, name):
                 made = getattr(node, "value", None)
                 text = ast.unparse(made) if isinstance(made, ast.Call) else ""
                 return GraphCut("constant", scope.place(node), text, name, proven=True)

@@ -75,6 +75,30 @@ class GraphCut:
 
 
 @dataclass(frozen=True, slots=True)
+class Rebinding:
+    """An update by hand that gave a trained variable a new tensor."""
+
+    name: str  # w, self.w, params[k]
+    place: Place
+    update: str  # the same update in place, w -= lr * w.grad; empty where it is not plain
+    recorded: bool = False  # the new tensor has a graph, so it is no leaf; otherwise it asks for no gradient
+    switched_off: bool = False  # the update stands under no_grad
+    cleared: bool = False  # some line clears gradients, or none are added up
+
+
+@dataclass(frozen=True, slots=True)
+class Differentiated:
+    """An input of autograd.grad that no gradient can be given for."""
+
+    reason: str  # plain, integer, frozen, late, remade, cut, unused
+    name: str
+    output: str  # what was differentiated: score
+    place: Place  # what made the input; of late, remade and cut, the line that is wrong
+    output_made: Place = field(default_factory=Place)
+    text: str = ""  # the cut: x.detach()
+
+
+@dataclass(frozen=True, slots=True)
 class CustomFunction:
     """A user's autograd.Function and its two halves."""
 
@@ -116,5 +140,7 @@ class AutogradEvidence:
     overwritten: Overwritten | None = None
     freed: FreedGraph | None = None
     cut: GraphCut | None = None
+    rebound: tuple[Rebinding, ...] = ()
+    differentiated: Differentiated | None = None
     function: CustomFunction | None = None
     refused: RefusedTensor | None = None
