@@ -17,12 +17,12 @@ class LoaderMisuse(CrashCheck):
         "'list' object has no attribute 'to'".
     Evidence:
         The arguments that DataLoader was called with, the methods its dataset has, the loop's own line and
-        the form of the dataset's first sample, which is fetched in another process.
+        the form of the dataset's first sample, or of a batch that your collate_fn makes of the first ones,
+        fetched in another process.
     Fix:
         Take out the argument that has no part in it, or take the batch apart as the finding says.
     Known limits:
-        Samples of an IterableDataset are not looked at. A batch that a collate_fn of your own makes may
-        have another form than a sample.
+        Samples of an IterableDataset are not looked at.
     """
 
     id = "TD936"

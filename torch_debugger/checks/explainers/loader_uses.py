@@ -10,6 +10,7 @@ from torch_debugger.checks.explainers.statements import statement_of
 from torch_debugger.records import CrashFact, Edit, Place
 from torch_debugger.records.evidence.loading import LoaderUse
 
+_KEYS = 5  # of a dict that are named
 _UNPACK = r"(too many|not enough) values to unpack \(expected (\d+)"
 
 
@@ -56,19 +57,32 @@ def _unpacked(crash: CrashFact, use: LoaderUse, dataset: str, names: int) -> Bla
         return None
     after = _header(use, names)
     gives = f"`{dataset}` gives {_parts(use)} (a sample is {use.sample})"
+    if use.collate:
+        gives = f"`{use.name}` gives what `{use.collate}` returns: {_parts(use) if use.keys else use.sample}"
     if numbered:
         gives = f"`{use.around}` gives two: a number and the batch"
     return Blame(
         message=f"{place_text(use.loop)} takes {names} values in each round, but {gives}.",
-        why="A batch has as many parts as a sample of the dataset, and is one value until it is taken apart.",
+        why=_whole(use),
         fix=f"Write `for {after} in {_iterated(use)}:` at {place_text(use.loop)}."
         if after
         else _other_way(use),
         where=use.loop,
-        evidence={"sample": use.sample, "values taken": float(names), "line": line_text(use.loop)},
+        evidence={_kind(use): use.sample, "values taken": float(names), "line": line_text(use.loop)},
         confidence=0.97,
         edit=_header_edit(use, after) if after else None,
     )
+
+
+def _whole(use: LoaderUse) -> str:
+    if use.keys:
+        return "Taking a dict apart gives its keys, as any loop over a dict does, and not what they hold."
+    made = f"what `{use.collate}` puts in it" if use.collate else "a sample of the dataset"
+    return f"A batch has as many parts as {made}, and is one value until it is taken apart."
+
+
+def _kind(use: LoaderUse) -> str:
+    return "batch" if use.collate else "sample"
 
 
 def _flat(use: LoaderUse) -> bool:
@@ -94,6 +108,7 @@ def _header(use: LoaderUse, names: int) -> str:
         return f"{taken[0]}, ({', '.join(taken[1:])})" if fits else ""
     if (
         use.around
+        or use.collate  # which of its parts the names stand for is not known
         or use.keys
         or not _flat(use)
         or use.parts is None
@@ -111,10 +126,14 @@ def _header_edit(use: LoaderUse, after: str) -> Edit | None:
 
 def _other_way(use: LoaderUse) -> str:
     if use.keys:
-        return f"Write `for batch in {_iterated(use)}:` and take `batch[{use.keys[0]}]` and so on."
+        taken = [f"`batch[{key}]`" for key in use.keys[:_KEYS]]
+        listed = " and ".join(filter(None, (", ".join(taken[:-1]), taken[-1])))
+        target = f"{use.target.strip('()').partition(',')[0]}, batch" if use.around == "enumerate" else "batch"
+        return f"Write `for {target} in {_iterated(use)}:` at {place_text(use.loop)} and take {listed} from it."
     if use.parts == 1:
         return f"Write `for batch in {_iterated(use)}:`; a batch is that one tensor."
-    return f"Take {use.parts} values from each batch, or let the dataset give what the line wants."
+    maker = f"`{use.collate}`" if use.collate else "the dataset"
+    return f"Take {use.parts} values from each batch, or let {maker} give what the line wants."
 
 
 def _wrong_kind(crash: CrashFact, use: LoaderUse, dataset: str) -> Blame | None:
@@ -127,6 +146,8 @@ def _wrong_kind(crash: CrashFact, use: LoaderUse, dataset: str) -> Blame | None:
         names = "x, y" if use.parts == 2 else ", ".join(f"part_{number}" for number in range(use.parts or 0))
         what = f"a whole batch of `{dataset}`, a {use.variable_kind} of {use.parts} parts"
         why = f"A sample is {use.sample}, and a batch has the same parts."
+        if use.collate:
+            why = f"`{use.collate}` makes a {use.sample} of each batch."
         fix = f"Take it apart first: `{names} = {use.variable}`, or `for {names} in {_iterated(use)}:`."
         return _blame(crash, use, what, why, fix, crash.place)
     return None
@@ -138,6 +159,6 @@ def _blame(crash: CrashFact, use: LoaderUse, what: str, why: str, fix: str, wher
         why=why,
         fix=fix,
         where=where,
-        evidence={"sample": use.sample, "loop": line_text(use.loop), "line": line_text(crash.place)},
+        evidence={_kind(use): use.sample, "loop": line_text(use.loop), "line": line_text(crash.place)},
         confidence=0.95,
     )

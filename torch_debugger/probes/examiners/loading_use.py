@@ -20,6 +20,8 @@ from torch_debugger.probes.examiners.scene import Scene
 from torch_debugger.records.evidence.loading import LoaderCall, LoaderUse
 
 _PLAIN = (int, float, bool, str, type(None))
+_TAKEN_APART = ("tuple", "list", "dict", "tensor", "ndarray")
+_FETCHED = 64  # samples for one batch at most: enough to see its form
 _USES = (TypeError, ValueError, AttributeError, KeyError, IndexError)
 
 
@@ -123,14 +125,36 @@ def _mentions(seen: Seen, failing: str) -> Iterator[tuple[LoaderUse, Any]]:
             yield LoaderUse(name, ast.unparse(node.func) if isinstance(node, ast.Call) else ""), loader
 
 
-def _sample(loader: Any) -> tuple[str, int | None, tuple[str, ...]]:
-    """The form of the first sample: what a batch is made of, where nobody else makes the batches."""
-    if isinstance(loader.dataset, IterableDataset) or loader.collate_fn is not default_collate:
-        return "", None, ()
-    again = fetch_again(loader.dataset, [0])
-    if not again.forms:
-        return "", None, ()
+def _sample(loader: Any) -> tuple[str, int | None, tuple[str, ...], str]:
+    """The form of the first sample, or of a batch where a function of the user's makes those."""
+    if isinstance(loader.dataset, IterableDataset):
+        return "", None, (), ""
+    own = loader.collate_fn is not default_collate
+    again = fetch_again(_Batches(loader) if own else loader.dataset, [0])
+    if not again.forms or (own and again.forms[0][1].kind not in _TAKEN_APART):
+        return "", None, (), ""
     form = again.forms[0][1]
     parts = int(form.detail) if form.kind in ("tuple", "list", "dict") else 1
     keys = tuple(key[1:-1] for key, _ in form.parts) if form.kind == "dict" else ()
-    return form.words, parts, keys
+    if own and parts == _FETCHED:  # a list of the samples themselves, cut short by us
+        return "", None, (), ""
+    return form.words, parts, keys, _collate_name(loader.collate_fn) if own else ""
+
+
+def _collate_name(function: Any) -> str:
+    name = str(getattr(function, "__name__", type(function).__name__))
+    return name if name.isidentifier() else "collate_fn"
+
+
+class _Batches:
+    """What a loader hands out, made from the first samples of its dataset."""
+
+    def __init__(self, loader: Any) -> None:
+        self.loader = loader
+
+    def __getitem__(self, number: int) -> Any:
+        dataset, size = self.loader.dataset, self.loader.batch_size
+        if self.loader.batch_sampler is None:
+            return self.loader.collate_fn(dataset[number])
+        count = min(size or _FETCHED, len(dataset), _FETCHED)
+        return self.loader.collate_fn([dataset[index] for index in range(count)])

@@ -153,7 +153,7 @@ class LoaderCall:
 
 @dataclass(frozen=True, slots=True)
 class LoaderUse:
-    """A DataLoader in the line that raised, and what one of its samples looks like."""
+    """A DataLoader in the line that raised, and what its batches are made of."""
 
     name: str  # as the line writes it
     around: str = ""  # enumerate
@@ -164,6 +164,7 @@ class LoaderUse:
     sample: str = ""  # tuple of 3 (tensor float32 [4], int, str)
     parts: int | None = None
     keys: tuple[str, ...] = ()  # of a dict
+    collate: str = ""  # the user's own function that makes the batches: `sample` is then a batch of its
 
 
 @dataclass(frozen=True, slots=True)
