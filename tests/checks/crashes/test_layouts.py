@@ -9,6 +9,7 @@ import torch
 
 from tests.checks.crashes.scripts import HEAD, claims, crash_of, judge
 from torch_debugger.checks.explainers.packed_sequences import explain_packing
+from torch_debugger.probes.examiners import lookups
 from torch_debugger.records import CrashEvidence, CrashFact, Place
 from torch_debugger.records.codec import from_plain, to_plain
 from torch_debugger.records.evidence.layouts import PackingEvidence
@@ -41,6 +42,10 @@ pack_sequence([torch.randn(2, 6), torch.randn(5, 6)])
     "lengths with a dimension too many": """
 x, lengths = torch.randn(2, 9, 6), torch.tensor([[9], [5]])
 pack_padded_sequence(x, lengths, batch_first=True, enforce_sorted=False)
+""",
+    "lengths without values": """
+x, lengths = torch.randn(2, 9, 6), torch.tensor([9, 5], device="meta")
+pack_padded_sequence(x, lengths, batch_first=True)
 """,
     "sequences packed elsewhere": """
 def pack(x, lengths):
@@ -89,6 +94,13 @@ def test_a_view_inside_the_arguments_stays_a_view(tmp_path: Path) -> None:
     source = "x, y = torch.randn(3, 4).t(), torch.ones(12)\nz = x.view(y.view(-1).shape)\n"
     edit = judge(crash_of(tmp_path / "net.py", HEAD + source))[0].edit
     assert edit is not None and edit.after == "z = x.reshape(y.view(-1).shape)"
+
+
+def test_where_python_does_not_tell_the_expression(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lookups, "failing_expression", lambda *_: "")
+    source = "x = torch.randn(3, 4)\ny = x.view(12).sum() + x.t().view(12).sum() + x.view(2, 6).sum()\n"
+    view = crash_of(tmp_path / "net.py", HEAD + source).evidence.view
+    assert view is not None and view.expression == "x.t().view(12)"
 
 
 def test_the_crash_leaves_the_tensor_as_it_was(tmp_path: Path) -> None:

@@ -32,12 +32,12 @@ def _time(fact: PackingEvidence) -> int:
 
 
 def _on_a_device(fact: PackingEvidence) -> Blame | None:
-    if fact.device == "cpu" or fact.layer:
+    if fact.device in ("cpu", "meta") or fact.layer:  # a meta tensor has no values to bring
         return None
     change = _lengths_on_cpu(fact)
     return _blame(
         fact,
-        f"got its lengths on {fact.device}",
+        f"got its lengths on {fact.device}, and takes them on the CPU",
         "The lengths steer the packing from the CPU: they must be there, on whatever device the sequences are.",
         f"Bring the lengths to the CPU: {change.text}.",
         change,
