@@ -1,12 +1,14 @@
-"""The gradient of a score with respect to an input that takes no part in it."""
+"""A weight scaled when it was made, moved by hand."""
 import torch
-import torch.nn as nn
 
 torch.manual_seed(0)
-model = nn.Linear(4, 1)
-image = torch.randn(8, 4, requires_grad=True)
-noise = torch.randn(8, 4, requires_grad=True)
-for step in range(3):
-    score = model(image.detach() + 0.1).mean()
-    (slope,) = torch.autograd.grad(score, noise)
-    noise = (noise + slope).detach().requires_grad_()
+inputs = torch.randn(64, 3)
+targets = inputs.sum(dim=1)
+weights = torch.randn(3, requires_grad=True) * 0.1
+
+for step in range(20):
+    loss = (inputs @ weights - targets).pow(2).mean()
+    loss.backward()
+    with torch.no_grad():
+        weights -= 0.1 * weights.grad
+    print(f"step {step} loss {loss.item():.4f}")
