@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import ast
+import re
+from dataclasses import replace
 
 from torch_debugger.checks.explainers.blame import Blame, line_text, place_text
 from torch_debugger.checks.explainers.calls import (
     argument_of,
     calls_of,
+    one_line,
     parse_expression,
     rewritten,
     with_argument,
@@ -47,16 +50,32 @@ def _longer(fact: SchedulerRefusal, epochs: int, batches: int) -> Change:
     loader = f"len({fact.given})" if fact.given else str(batches)
     total = argument_of(calls[0], 2, "total_steps") if len(calls) == 1 else None
     per_epoch = argument_of(calls[0], 4, "steps_per_epoch") if len(calls) == 1 else None
-    if total is not None and fact.numbers["total_steps"] == epochs:
-        changed = total.replaced(f"{total.text} * {loader}")
-    elif total is not None:
-        changed = total.replaced(str(epochs * batches))
-    elif per_epoch is not None and fact.numbers["total_steps"] != epochs * batches:
-        changed = per_epoch.replaced(loader)
-    else:
+    argument, after = per_epoch, loader
+    if total is not None:
+        of_epochs = fact.numbers["total_steps"] == epochs
+        argument, after = total, f"{total.text if of_epochs else epochs} * {loader}"
+        if not of_epochs and not fact.given:
+            after = str(epochs * batches)
+    if argument is None:
         return Change(f"build it for {epochs * batches} steps at {place_text(fact.place)}", None, fact.place)
-    text = f"write `{changed}` at {place_text(fact.place)}: {epochs} x {batches} = {epochs * batches} steps"
-    return Change(text, rewritten(fact.place, calls[0], changed), fact.place)
+    sums = f"epochs x {loader} = {epochs} x {batches} = {epochs * batches} steps"
+    counted = _counted(fact, argument.text, after, sums)
+    if counted is not None:
+        return counted
+    edit = rewritten(fact.place, calls[0], argument.replaced(after))
+    line = place_text(replace(fact.place, line=edit.line) if edit is not None else fact.place)
+    word = "total_steps" if total is not None else "steps_per_epoch"
+    text = f"write `{word}={after}` instead of `{one_line(argument.text)}` at {line}: {sums}"
+    return Change(text, edit, fact.place)
+
+
+def _counted(fact: SchedulerRefusal, name: str, after: str, sums: str) -> Change | None:
+    """The line above that works the number out, where the call only names it."""
+    made = re.fullmatch(rf"{re.escape(name)} = (.+)", fact.counted.code or "")
+    if made is None or after.startswith(f"{name} "):
+        return None
+    text = f"write `{name} = {after}` instead of `{made[0]}` at {place_text(fact.counted)}: {sums}"
+    return Change(text, rewritten(fact.counted, made[0], f"{name} = {after}"), fact.counted)
 
 
 def _line(crash: CrashFact, fact: SchedulerRefusal) -> str:

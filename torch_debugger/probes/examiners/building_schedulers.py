@@ -12,11 +12,18 @@ import torch
 from torch.optim import lr_scheduler
 from torch.utils.data import DataLoader
 
-from torch_debugger.anatomy.sources import place_at, tree_of
+from torch_debugger.anatomy.sources import tree_of
 from torch_debugger.probes.crash_frames import Seen, is_tensor
 from torch_debugger.probes.crash_values import kind_name
+from torch_debugger.probes.examiners.loop_lengths import (
+    argument_made,
+    counted_loops,
+    frame_around,
+    name_in,
+)
 from torch_debugger.probes.examiners.reading import UNKNOWN, calls_in, value_of
 from torch_debugger.probes.examiners.scene import Scene
+from torch_debugger.probes.examiners.user_scope import statement_place
 from torch_debugger.records import Place
 from torch_debugger.records.evidence.building import SchedulerRefusal
 
@@ -118,14 +125,7 @@ def _wrong_length(user: Seen, kind: str, held: dict[str, Any]) -> SchedulerRefus
 def _refused_step(scene: Scene, user: Seen, scheduler: Any, kind: str) -> SchedulerRefusal | None:
     held = vars(scheduler)
     if kind == "OneCycleLR" and held.get("last_epoch", 0) >= held.get("total_steps", float("inf")):
-        numbers = {"total_steps": int(held["total_steps"]), **_lengths(user)}
-        return SchedulerRefusal(
-            kind,
-            "too many steps",
-            _name_of(user, DataLoader),
-            numbers=numbers,
-            place=_built_at(user, scheduler),
-        )
+        return _too_many_steps(scene, user, scheduler)
     metrics = next(
         (seen.frame.f_locals["metrics"] for seen in scene.frames if "metrics" in seen.frame.f_locals), UNKNOWN
     )
@@ -134,6 +134,20 @@ def _refused_step(scene: Scene, user: Seen, scheduler: Any, kind: str) -> Schedu
     if held.get("step_size") == 0:
         return SchedulerRefusal(kind, "step size", place=_built_at(user, scheduler))
     return None
+
+
+def _too_many_steps(scene: Scene, user: Seen, scheduler: Any) -> SchedulerRefusal:
+    place = _built_at(user, scheduler)
+    counted, loader = counted_loops(scene)
+    building = frame_around(scene, place)
+    return SchedulerRefusal(
+        type(scheduler).__name__,
+        "too many steps",
+        name_in(building, loader) if loader is not None else _name_of(user, DataLoader),
+        numbers={"total_steps": int(scheduler.total_steps), **_lengths(user), **counted},
+        place=place,
+        counted=argument_made(building, place, ("total_steps", "steps_per_epoch")),
+    )
 
 
 def _lengths(user: Seen) -> dict[str, int]:
@@ -161,7 +175,7 @@ def _built_at(user: Seen, scheduler: Any) -> Place:
         for node in (ast.walk(tree) if tree else ())
         if isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2] == type(scheduler).__name__
     ]
-    return place_at(user.file, lines[0]) if len(lines) == 1 else Place()
+    return statement_place(user.file, lines[0]) if len(lines) == 1 else Place()
 
 
 def _unbound_call(user: Seen) -> SchedulerRefusal | None:

@@ -130,7 +130,8 @@ class SchedulerRefusal:
     given: str = ""
     optimizer: str = ""  # a name that holds an optimizer in reach
     numbers: dict[str, int] = field(default_factory=dict)
-    place: Place = field(default_factory=Place)  # the line that builds the scheduler
+    place: Place = field(default_factory=Place)  # the statement that builds the scheduler
+    counted: Place = field(default_factory=Place)  # the line that works out the steps it is built for
 
 
 @dataclass(frozen=True, slots=True)
