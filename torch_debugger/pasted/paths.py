@@ -14,6 +14,7 @@ _TORCH_CHECKOUT = re.compile(
 )
 _GENERATED = (
     "<frozen ",
+    "<string>",  # what dataclasses and the like write; of `python -c` it is all there is, and taken anyway
     "<eval_with_key>",
     "<attrs generated",
     "<torch_package",

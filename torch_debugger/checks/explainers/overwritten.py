@@ -110,10 +110,10 @@ def _by_update(crash: CrashFact, victim: Overwritten) -> Blame:
 
 def _once_more(victim: Overwritten) -> str:
     """Only a line that calls the model itself can be moved; what it gave before the update stays old."""
-    made, model = victim.loss_made, victim.parameter.partition(".")[0]
+    made, (model, _, weight) = victim.loss_made, victim.parameter.partition(".")
     if not made.file:
         return ""
-    if calls_of(made.code or "", model):
+    if not weight or calls_of(made.code or "", model):
         return f"or compute the loss after the update: move `{_short(made)}` below it"
     return f"or call `{model}` once more after the update, and make the loss from what it gives then"
 

@@ -90,6 +90,7 @@ explain_text_indices = explain_by(
         message=r"^index (?P<index>-?\d+) is out of bounds for dimension (?P<dimension>\d+) "
         r"with size (?P<size>\d+)",
         line=r"\[|index_select|gather|take",
+        outside=r"/torch/utils/data/",
         told="{at} takes entry {index} of dimension {dimension}, which has {size}.",
         why="Entries are numbered from 0 to the size - 1.",
         fix="Print the index and the shape before the line.",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import re
 from dataclasses import dataclass
 
 from torch_debugger.checks.explainers.blame import Blame
@@ -21,6 +22,7 @@ class TextRule:
     unknown: str
     through: str = ""
     line: str = ""
+    outside: str = ""  # a file of which no frame may be: there the same message means something else
 
 
 def explain_by(*rules: TextRule) -> functools.partial[Blame | None]:
@@ -30,6 +32,8 @@ def explain_by(*rules: TextRule) -> functools.partial[Blame | None]:
 
 def _first(rules: tuple[TextRule, ...], crash: CrashFact) -> Blame | None:
     for rule in rules:
+        if rule.outside and any(re.search(rule.outside, frame.file) for frame in crash.frames):
+            continue
         told = read(crash, rule.message, through=rule.through, line=rule.line)
         if told is not None:
             words = {name: text for name, text in told.match.groupdict().items() if text is not None}
