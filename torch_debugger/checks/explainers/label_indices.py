@@ -91,17 +91,30 @@ def _unmapped(crash: CrashFact, call: LossCall | None, found: IndexEvidence) -> 
 
 def _too_few_scores(crash: CrashFact, call: LossCall | None, found: IndexEvidence) -> Blame:
     wanted = found.highest + 1
-    from_one = "; if the labels count from 1, subtract 1 from them instead" if may_count_from_one(found) else ""
     setting = scores_setting(found.scores_from, wanted)
     why = f"{_WHY}: label {found.highest} needs at least {wanted} scores a sample, not {found.size}."
+    if may_count_from_one(found):
+        return _from_one_perhaps(crash, call, found, why, setting)
     if setting is None:
-        fix = f"Build the model's last layer for {wanted} classes; it gives {found.size} now{from_one}."
+        fix = f"Build the model's last layer for {wanted} classes; it gives {found.size} now."
         return _blame(crash, call, found, why, fix, crash.place, None)
     binary = (
         "; or, with one score a sample, use nn.BCEWithLogitsLoss" if found.size == found.highest == 1 else ""
     )
-    fix, edit = setting.fix(from_one or binary), setting.edit() if not from_one else None
-    return _blame(crash, call, found, why, fix, setting.where, edit, setting.layer)
+    return _blame(crash, call, found, why, setting.fix(binary), setting.where, setting.edit(), setting.layer)
+
+
+def _from_one_perhaps(
+    crash: CrashFact, call: LossCall | None, found: IndexEvidence, why: str, setting: Setting | None
+) -> Blame:
+    """No label of the batch is 0, and the highest is one too high: two ways out, the likelier one first."""
+    change, _ = _changed(crash, call, "{} - 1")
+    wanted = f"If there are {found.highest + 1} classes"
+    other = f"Build the model's last layer for {found.highest + 1} classes; it gives {found.size} now."
+    built = setting.fix("") if setting is not None else other
+    fix = f"If the labels count from 1 (none of these is 0), {change}. {wanted}: {built[0].lower()}{built[1:]}"
+    layer = setting.layer if setting is not None else None
+    return _blame(crash, call, found, why, fix, crash.place, None, layer)
 
 
 def scores_setting(layer: LayerFact | None, wanted: int) -> Setting | None:
