@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from tests.checks.crashes.scripts import HEAD, claims, crash_of, judge
-from torch_debugger.checks.explainers.packed_sequences import explain_packing
+from torch_debugger.checks.explainers.shapes.packed_sequences import explain_packing
 from torch_debugger.probes.examiners import lookups
 from torch_debugger.records import CrashEvidence, CrashFact, Place
 from torch_debugger.records.codec import from_plain, to_plain

@@ -12,7 +12,7 @@ import torch.utils.cpp_extension
 import torch.utils.data
 
 from tests.checks.crashes.scripts import HEAD, claims, crash_of, judge
-from torch_debugger.checks.explainers.known_names import IMPORTS, INVENTED_KEYWORDS, KNOWN, SYNONYMS
+from torch_debugger.checks.explainers.names.known_names import IMPORTS, INVENTED_KEYWORDS, KNOWN, SYNONYMS
 from torch_debugger.probes.examiners import names
 from torch_debugger.probes.examiners.name_search import nearest
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from torch_debugger.checks.explainers.autograd.freed_graph import explain_freed_graph
 from torch_debugger.checks.explainers.crash_check import CrashCheck
-from torch_debugger.checks.explainers.freed_graph import explain_freed_graph
 
 
 class BackwardTwice(CrashCheck):

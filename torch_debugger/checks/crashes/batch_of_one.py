@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from torch_debugger.checks.explainers.building.single_values import explain_single_value
 from torch_debugger.checks.explainers.crash_check import CrashCheck
-from torch_debugger.checks.explainers.single_values import explain_single_value
 
 
 class BatchOfOne(CrashCheck):

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from torch_debugger.checks.explainers.checkpoint_keys import (
+from torch_debugger.checks.explainers.checkpoints.checkpoint_keys import (
     explain_inner_state,
     explain_prefix,
     explain_wrong_object,
 )
-from torch_debugger.checks.explainers.checkpoint_layers import explain_other_layers
+from torch_debugger.checks.explainers.checkpoints.checkpoint_layers import explain_other_layers
+from torch_debugger.checks.explainers.checkpoints.optimizer_states import explain_optimizer_state
 from torch_debugger.checks.explainers.crash_check import CrashCheck
-from torch_debugger.checks.explainers.optimizer_states import explain_optimizer_state
 
 
 class CheckpointKeys(CrashCheck):

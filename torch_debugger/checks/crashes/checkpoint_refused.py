@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from torch_debugger.checks.explainers.checkpoint_refusals import explain_refusal
+from torch_debugger.checks.explainers.checkpoints.checkpoint_refusals import explain_refusal
 from torch_debugger.checks.explainers.crash_check import CrashCheck
 
 

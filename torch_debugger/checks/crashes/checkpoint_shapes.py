@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from torch_debugger.checks.explainers.checkpoint_shapes import explain_checkpoint_shapes
+from torch_debugger.checks.explainers.checkpoints.checkpoint_shapes import explain_checkpoint_shapes
 from torch_debugger.checks.explainers.crash_check import CrashCheck
 
 

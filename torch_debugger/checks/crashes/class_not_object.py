@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from torch_debugger.checks.explainers.class_uses import explain_class_use
+from torch_debugger.checks.explainers.building.class_uses import explain_class_use
 from torch_debugger.checks.explainers.crash_check import CrashCheck
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from torch_debugger.checks.explainers.compile_errors import (
+from torch_debugger.checks.explainers.crash_check import CrashCheck
+from torch_debugger.checks.explainers.processes.compile_errors import (
     explain_backend_failure,
     explain_backend_name,
     explain_compiled_code,
@@ -10,7 +11,6 @@ from torch_debugger.checks.explainers.compile_errors import (
     explain_graph_break,
     explain_recompiling,
 )
-from torch_debugger.checks.explainers.crash_check import CrashCheck
 
 
 class CompileError(CrashCheck):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from torch_debugger.checks.explainers.crash_check import CrashCheck
-from torch_debugger.checks.explainers.cuda_forks import explain_forked_cuda
+from torch_debugger.checks.explainers.memory.cuda_forks import explain_forked_cuda
 
 
 class CudaInForkedWorker(CrashCheck):

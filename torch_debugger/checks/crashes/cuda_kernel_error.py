@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from torch_debugger.checks.explainers.crash_check import CrashCheck
-from torch_debugger.checks.explainers.cuda_errors import explain_cuda_error
+from torch_debugger.checks.explainers.memory.cuda_errors import explain_cuda_error
 
 
 class CudaKernelError(CrashCheck):

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from torch_debugger.checks.explainers.autograd.custom_functions import explain_custom_function
+from torch_debugger.checks.explainers.autograd.custom_gradients import explain_custom_gradients
 from torch_debugger.checks.explainers.crash_check import CrashCheck
-from torch_debugger.checks.explainers.custom_functions import explain_custom_function
-from torch_debugger.checks.explainers.custom_gradients import explain_custom_gradients
 
 
 class CustomFunctionGradients(CrashCheck):

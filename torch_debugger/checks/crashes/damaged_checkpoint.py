@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from torch_debugger.checks.explainers.checkpoint_files import (
+from torch_debugger.checks.explainers.checkpoints.checkpoint_files import (
     explain_absent_file,
     explain_unread_buffer,
     explain_unreadable_file,
     explain_vanished_file,
 )
-from torch_debugger.checks.explainers.checkpoint_writes import explain_unwritten_file
+from torch_debugger.checks.explainers.checkpoints.checkpoint_writes import explain_unwritten_file
 from torch_debugger.checks.explainers.crash_check import CrashCheck
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from torch_debugger.checks.explainers.crash_check import CrashCheck
-from torch_debugger.checks.explainers.reductions import (
+from torch_debugger.checks.explainers.autograd.reductions import (
     explain_left_out,
     explain_nothing_to_reduce,
     explain_ready_twice,
 )
+from torch_debugger.checks.explainers.crash_check import CrashCheck
 
 
 class DdpUnusedParameters(CrashCheck):

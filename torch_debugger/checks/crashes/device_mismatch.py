@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from torch_debugger.checks.explainers.crash_check import CrashCheck
-from torch_debugger.checks.explainers.device_absent import explain_absent_device
-from torch_debugger.checks.explainers.device_host import explain_host_copy
-from torch_debugger.checks.explainers.device_mixes import explain_mixed_devices
+from torch_debugger.checks.explainers.devices.device_absent import explain_absent_device
+from torch_debugger.checks.explainers.devices.device_host import explain_host_copy
+from torch_debugger.checks.explainers.devices.device_mixes import explain_mixed_devices
 
 
 class DeviceMismatch(CrashCheck):

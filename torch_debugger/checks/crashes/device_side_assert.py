@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from torch_debugger.checks.explainers.crash_check import CrashCheck
-from torch_debugger.checks.explainers.cuda_asserts import explain_device_assert
+from torch_debugger.checks.explainers.memory.cuda_asserts import explain_device_assert
 
 
 class DeviceSideAssert(CrashCheck):

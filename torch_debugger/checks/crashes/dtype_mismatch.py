@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from torch_debugger.checks.explainers.crash_check import CrashCheck
-from torch_debugger.checks.explainers.layer_dtypes import explain_layer_dtypes
-from torch_debugger.checks.explainers.loss_dtypes import explain_loss_dtypes
-from torch_debugger.checks.explainers.operand_dtypes import explain_operand_dtypes
+from torch_debugger.checks.explainers.dtypes.layer_dtypes import explain_layer_dtypes
+from torch_debugger.checks.explainers.dtypes.loss_dtypes import explain_loss_dtypes
+from torch_debugger.checks.explainers.dtypes.operand_dtypes import explain_operand_dtypes
 
 
 class DtypeMismatch(CrashCheck):

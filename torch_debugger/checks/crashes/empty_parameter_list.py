@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from torch_debugger.checks.explainers.building.empty_optimizers import explain_empty_parameters
 from torch_debugger.checks.explainers.crash_check import CrashCheck
-from torch_debugger.checks.explainers.empty_optimizers import explain_empty_parameters
 
 
 class EmptyParameterList(CrashCheck):

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from torch_debugger.checks.explainers.building.forward_calls import explain_forward_call
 from torch_debugger.checks.explainers.crash_check import CrashCheck
-from torch_debugger.checks.explainers.forward_calls import explain_forward_call
 
 
 class ForwardArguments(CrashCheck):

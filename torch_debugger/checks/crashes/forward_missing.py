@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from torch_debugger.checks.explainers.building.missing_forwards import explain_missing_forward
 from torch_debugger.checks.explainers.crash_check import CrashCheck
-from torch_debugger.checks.explainers.missing_forwards import explain_missing_forward
 
 
 class ForwardMissing(CrashCheck):

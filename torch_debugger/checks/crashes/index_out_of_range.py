@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from torch_debugger.checks.explainers.crash_check import CrashCheck
-from torch_debugger.checks.explainers.embedding_indices import explain_embedding_indices
-from torch_debugger.checks.explainers.label_indices import explain_label_indices
-from torch_debugger.checks.explainers.picked_indices import explain_picked_indices
+from torch_debugger.checks.explainers.indices.embedding_indices import explain_embedding_indices
+from torch_debugger.checks.explainers.indices.label_indices import explain_label_indices
+from torch_debugger.checks.explainers.indices.picked_indices import explain_picked_indices
 
 
 class IndexOutOfRange(CrashCheck):

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from torch_debugger.checks.explainers.autograd.written_leaves import explain_written_leaf
 from torch_debugger.checks.explainers.crash_check import CrashCheck
-from torch_debugger.checks.explainers.written_leaves import explain_written_leaf
 
 
 class LeafModifiedInPlace(CrashCheck):

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from torch_debugger.checks.explainers.crash_check import CrashCheck
-from torch_debugger.checks.explainers.loader_arguments import explain_arguments
-from torch_debugger.checks.explainers.loader_datasets import explain_dataset
-from torch_debugger.checks.explainers.loader_uses import explain_use
+from torch_debugger.checks.explainers.loading.loader_arguments import explain_arguments
+from torch_debugger.checks.explainers.loading.loader_datasets import explain_dataset
+from torch_debugger.checks.explainers.loading.loader_uses import explain_use
 
 
 class LoaderMisuse(CrashCheck):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from torch_debugger.checks.explainers.crash_check import CrashCheck
-from torch_debugger.checks.explainers.slow_workers import explain_timeout
+from torch_debugger.checks.explainers.loading.slow_workers import explain_timeout
 
 
 class LoaderTimeout(CrashCheck):

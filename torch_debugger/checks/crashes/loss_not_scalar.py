@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from torch_debugger.checks.explainers.autograd.unreduced_loss import explain_unreduced
 from torch_debugger.checks.explainers.crash_check import CrashCheck
-from torch_debugger.checks.explainers.unreduced_loss import explain_unreduced
 
 
 class LossNotScalar(CrashCheck):

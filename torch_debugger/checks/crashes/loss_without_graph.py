@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from torch_debugger.checks.explainers.autograd.cut_graph import explain_cut_graph
+from torch_debugger.checks.explainers.autograd.differentiated import explain_differentiated
+from torch_debugger.checks.explainers.autograd.rebound_weights import explain_rebound_weights
 from torch_debugger.checks.explainers.crash_check import CrashCheck
-from torch_debugger.checks.explainers.cut_graph import explain_cut_graph
-from torch_debugger.checks.explainers.differentiated import explain_differentiated
-from torch_debugger.checks.explainers.rebound_weights import explain_rebound_weights
 
 
 class LossWithoutGraph(CrashCheck):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from torch_debugger.checks.explainers.crash_check import CrashCheck
-from torch_debugger.checks.explainers.main_guards import explain_bootstrapping, explain_main_guard
+from torch_debugger.checks.explainers.loading.main_guards import explain_bootstrapping, explain_main_guard
 
 
 class MissingMainGuard(CrashCheck):

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from torch_debugger.checks.explainers.autograd.overwritten import explain_overwritten
 from torch_debugger.checks.explainers.crash_check import CrashCheck
-from torch_debugger.checks.explainers.overwritten import explain_overwritten
 
 
 class ModifiedInPlace(CrashCheck):

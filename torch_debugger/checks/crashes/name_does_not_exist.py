@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from torch_debugger.checks.explainers.absent_attributes import explain_absent_attribute, explain_missing_self
-from torch_debugger.checks.explainers.absent_imports import (
+from torch_debugger.checks.explainers.crash_check import CrashCheck
+from torch_debugger.checks.explainers.names.absent_attributes import (
+    explain_absent_attribute,
+    explain_missing_self,
+)
+from torch_debugger.checks.explainers.names.absent_imports import (
     explain_absent_package,
     explain_forgotten_import,
     explain_old_syntax,
 )
-from torch_debugger.checks.explainers.absent_keywords import (
+from torch_debugger.checks.explainers.names.absent_keywords import (
     explain_absent_keyword,
     explain_indexed_number,
     explain_missing_device,
     explain_wrong_use,
 )
-from torch_debugger.checks.explainers.absent_names import explain_absent_name
-from torch_debugger.checks.explainers.crash_check import CrashCheck
+from torch_debugger.checks.explainers.names.absent_names import explain_absent_name
 
 
 class NameDoesNotExist(CrashCheck):

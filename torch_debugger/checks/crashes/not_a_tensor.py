@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from torch_debugger.checks.explainers.building.odd_values import explain_odd_value
 from torch_debugger.checks.explainers.crash_check import CrashCheck
-from torch_debugger.checks.explainers.odd_values import explain_odd_value
 
 
 class NotATensor(CrashCheck):

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from torch_debugger.checks.explainers.crash_check import CrashCheck
-from torch_debugger.checks.explainers.memory_device import explain_device_memory
-from torch_debugger.checks.explainers.memory_host import explain_host_memory
+from torch_debugger.checks.explainers.memory.memory_device import explain_device_memory
+from torch_debugger.checks.explainers.memory.memory_host import explain_host_memory
 
 
 class OutOfMemory(CrashCheck):

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from torch_debugger.checks.explainers.building.optimizer_arguments import explain_optimizer_argument
+from torch_debugger.checks.explainers.building.optimizer_settings import explain_optimizer_setting
 from torch_debugger.checks.explainers.crash_check import CrashCheck
-from torch_debugger.checks.explainers.optimizer_arguments import explain_optimizer_argument
-from torch_debugger.checks.explainers.optimizer_settings import explain_optimizer_setting
 
 
 class ParameterGroups(CrashCheck):

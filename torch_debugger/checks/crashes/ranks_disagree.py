@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from torch_debugger.checks.explainers.crash_check import CrashCheck
-from torch_debugger.checks.explainers.spawned_processes import DISAGREEMENTS
+from torch_debugger.checks.explainers.processes.spawned_processes import DISAGREEMENTS
 
 
 class RanksDisagree(CrashCheck):

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from torch_debugger.checks.explainers.absent_entries import explain_entry
+from torch_debugger.checks.explainers.building.absent_entries import explain_entry
 from torch_debugger.checks.explainers.crash_check import CrashCheck
-from torch_debugger.checks.explainers.failed_batches import explain_collate_function, explain_odd_sample
-from torch_debugger.checks.explainers.failed_samples import explain_missing_file, explain_raising_sample
+from torch_debugger.checks.explainers.loading.failed_batches import explain_collate_function, explain_odd_sample
+from torch_debugger.checks.explainers.loading.failed_samples import explain_missing_file, explain_raising_sample
 
 
 class SampleRaises(CrashCheck):

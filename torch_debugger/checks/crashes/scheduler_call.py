@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from torch_debugger.checks.explainers.building.scheduler_calls import explain_scheduler
 from torch_debugger.checks.explainers.crash_check import CrashCheck
-from torch_debugger.checks.explainers.scheduler_calls import explain_scheduler
 
 
 class SchedulerCall(CrashCheck):

@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
-from torch_debugger.checks.explainers.attention_shapes import explain_attention
-from torch_debugger.checks.explainers.collate_shapes import explain_collate
-from torch_debugger.checks.explainers.conv_shapes import explain_conv
 from torch_debugger.checks.explainers.crash_check import CrashCheck
-from torch_debugger.checks.explainers.ctc_shapes import explain_ctc
-from torch_debugger.checks.explainers.dimension_shapes import explain_dimensions
-from torch_debugger.checks.explainers.elementwise_shapes import explain_elementwise
-from torch_debugger.checks.explainers.indexed_shapes import explain_indexed
-from torch_debugger.checks.explainers.join_shapes import explain_join
-from torch_debugger.checks.explainers.kernel_shapes import explain_kernel
-from torch_debugger.checks.explainers.linear_shapes import explain_linear
-from torch_debugger.checks.explainers.loss_shapes import explain_loss_shapes
-from torch_debugger.checks.explainers.memory_order import explain_memory_order
-from torch_debugger.checks.explainers.norm_shapes import explain_norm
-from torch_debugger.checks.explainers.packed_sequences import explain_packing
-from torch_debugger.checks.explainers.pool_shapes import explain_pool, explain_unflatten
-from torch_debugger.checks.explainers.product_shapes import explain_product
-from torch_debugger.checks.explainers.sequence_shapes import explain_sequence
-from torch_debugger.checks.explainers.shape_flow import showing_flow
-from torch_debugger.checks.explainers.state_shapes import explain_state
-from torch_debugger.checks.explainers.view_shapes import explain_view
+from torch_debugger.checks.explainers.shapes.attention_shapes import explain_attention
+from torch_debugger.checks.explainers.shapes.collate_shapes import explain_collate
+from torch_debugger.checks.explainers.shapes.conv_shapes import explain_conv
+from torch_debugger.checks.explainers.shapes.ctc_shapes import explain_ctc
+from torch_debugger.checks.explainers.shapes.dimension_shapes import explain_dimensions
+from torch_debugger.checks.explainers.shapes.elementwise_shapes import explain_elementwise
+from torch_debugger.checks.explainers.shapes.indexed_shapes import explain_indexed
+from torch_debugger.checks.explainers.shapes.join_shapes import explain_join
+from torch_debugger.checks.explainers.shapes.kernel_shapes import explain_kernel
+from torch_debugger.checks.explainers.shapes.linear_shapes import explain_linear
+from torch_debugger.checks.explainers.shapes.loss_shapes import explain_loss_shapes
+from torch_debugger.checks.explainers.shapes.memory_order import explain_memory_order
+from torch_debugger.checks.explainers.shapes.norm_shapes import explain_norm
+from torch_debugger.checks.explainers.shapes.packed_sequences import explain_packing
+from torch_debugger.checks.explainers.shapes.pool_shapes import explain_pool, explain_unflatten
+from torch_debugger.checks.explainers.shapes.product_shapes import explain_product
+from torch_debugger.checks.explainers.shapes.sequence_shapes import explain_sequence
+from torch_debugger.checks.explainers.shapes.shape_flow import showing_flow
+from torch_debugger.checks.explainers.shapes.state_shapes import explain_state
+from torch_debugger.checks.explainers.shapes.view_shapes import explain_view
 
 
 class ShapeMismatch(CrashCheck):

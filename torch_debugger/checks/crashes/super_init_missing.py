@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from torch_debugger.checks.explainers.base_inits import explain_base_init
+from torch_debugger.checks.explainers.building.base_inits import explain_base_init
 from torch_debugger.checks.explainers.crash_check import CrashCheck
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from torch_debugger.checks.explainers.attached_tensors import explain_attached
+from torch_debugger.checks.explainers.autograd.attached_tensors import explain_attached
 from torch_debugger.checks.explainers.crash_check import CrashCheck
 
 

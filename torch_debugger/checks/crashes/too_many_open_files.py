@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from torch_debugger.checks.explainers.crash_check import CrashCheck
-from torch_debugger.checks.explainers.open_files import explain_open_files
+from torch_debugger.checks.explainers.loading.open_files import explain_open_files
 
 
 class TooManyOpenFiles(CrashCheck):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from torch_debugger.checks.explainers.crash_check import CrashCheck
-from torch_debugger.checks.explainers.pickled_parts import explain_unpicklable
+from torch_debugger.checks.explainers.loading.pickled_parts import explain_unpicklable
 
 
 class UnpicklableObject(CrashCheck):

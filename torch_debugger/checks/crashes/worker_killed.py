@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from torch_debugger.checks.explainers.crash_check import CrashCheck
-from torch_debugger.checks.explainers.dead_workers import explain_worker_death
+from torch_debugger.checks.explainers.loading.dead_workers import explain_worker_death
 
 
 class WorkerKilled(CrashCheck):

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from torch_debugger.checks.base import Check
 from torch_debugger.checks.explainers.blame import Blame, first_of
-from torch_debugger.checks.explainers.texts import TEXTS
+from torch_debugger.checks.explainers.texts.texts import TEXTS
 from torch_debugger.checks.state import RunState
 from torch_debugger.records import CrashFact, Finding, Record
 

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator, Sequence
 
 from torch_debugger.checks.explainers.blame import Blame, ended_in_torch, first_of, user_frame
 from torch_debugger.checks.explainers.calls import parse_statement
-from torch_debugger.checks.explainers.casts import is_floating
-from torch_debugger.checks.explainers.inference import broadcast, method_shape, same_shape
+from torch_debugger.checks.explainers.dtypes.casts import is_floating
+from torch_debugger.checks.explainers.shapes.inference import broadcast, method_shape, same_shape
 from torch_debugger.records import CrashFact, CrashFrame, FlowStep, LocalTensor
 
 _CASTS = {

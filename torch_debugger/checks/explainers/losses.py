@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from torch_debugger.checks.explainers.blame import place_text, user_frame
 from torch_debugger.checks.explainers.calls import argument_of, one_line, rewritten
-from torch_debugger.checks.explainers.casts import is_floating, is_whole
+from torch_debugger.checks.explainers.dtypes.casts import is_floating, is_whole
 from torch_debugger.checks.explainers.expressions import Line
 from torch_debugger.checks.explainers.statements import is_plain, statement_at, written_call
 from torch_debugger.records import CrashFact, CrashFrame, Edit, LocalTensor

@@ -1,0 +1,1 @@
+"""Crashes of backward: graphs that are cut, freed or overwritten."""

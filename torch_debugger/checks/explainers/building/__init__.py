@@ -1,0 +1,1 @@
+"""Modules, optimizers and schedulers that were built or called wrongly."""

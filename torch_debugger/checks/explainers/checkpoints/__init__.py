@@ -1,0 +1,1 @@
+"""Files and states that do not load."""

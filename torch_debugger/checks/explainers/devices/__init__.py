@@ -1,0 +1,1 @@
+"""Tensors on two devices, and devices that are not there."""

@@ -1,0 +1,1 @@
+"""Numbers that choose what is not there."""

@@ -1,0 +1,1 @@
+"""Memory that ran out, and errors of the device itself."""

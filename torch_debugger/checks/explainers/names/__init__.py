@@ -1,0 +1,1 @@
+"""Names that torch, a module or a call does not have."""

@@ -1,0 +1,1 @@
+"""Process groups, ranks, spawned processes and compilers."""

@@ -1,0 +1,1 @@
+"""Tracebacks of which only the text is known."""
