@@ -52,7 +52,7 @@ def _verdict(chapter: Chapter, result: RunResult, indent: int) -> RenderableType
     finding = chapter.cause
     sections = [
         Padding(_prose(sentences.told(finding.message, result), "bold"), (0, 2)),
-        _labelled("where", Text(sentences.where(finding, result))),
+        _labelled("where", Text(sentences.where(finding, result), overflow="fold")),
         _code(excerpt(finding.where, result.folder), indent),
         _labelled("evidence", _evidence(finding)) if finding.evidence else None,
         _labelled("why", _prose(sentences.told(finding.why, result))),
