@@ -64,7 +64,9 @@ def _given(scene: Scene, seen: Seen, call: ast.Call) -> list[Any]:
     if any(value is not UNKNOWN and is_tensor(value) for value in written):
         return written
     index = next(place for place, frame in enumerate(scene.frames) if frame is seen)
-    inside = scene.frames[index + 1] if index + 1 < len(scene.frames) else None
+    # Once torch.compile was used, dynamo stands around every module's constructor.
+    within = (frame for frame in scene.frames[index + 1 :] if frame.function != "patched_init")
+    inside = next(within, None)
     if inside is None or inside.function != "__init__":
         return written
     code, held = inside.frame.f_code, inside.frame.f_locals
