@@ -22,7 +22,6 @@ from torch_debugger.probes.crash_source import failing_expression, statement_at
 from torch_debugger.probes.crash_values import carried_by, kind_name, values_in
 from torch_debugger.probes.crash_views import views_before
 from torch_debugger.probes.eager import EagerAnswer, ask_eager
-from torch_debugger.probes.examiners.all import examine_all
 from torch_debugger.probes.examiners.scene import Running, Scene
 from torch_debugger.probes.shape_flow import replay_last_call, replay_shapes
 from torch_debugger.probes.signals import alarms_held
@@ -66,8 +65,15 @@ def capture_crash(error: BaseException, step: int, running: Running = _ALONE, de
         causes=(uncompiled,) if uncompiled else _or((), lambda: _causes(cause, step, running, depth)),
         raised_from=cause.__cause__ is not None or uncompiled is not None,
         # examiners read the message: a __str__ of the user's that fails must not end them
-        evidence=CrashEvidence() if text == _NO_TEXT else examine_all(scene),
+        evidence=CrashEvidence() if text == _NO_TEXT else _or(CrashEvidence(), lambda: _evidence(scene)),
     )
+
+
+def _evidence(scene: Scene) -> CrashEvidence:
+    # Eighty files, which a training that does not crash need not hold in memory.
+    from torch_debugger.probes.examiners.all import examine_all
+
+    return examine_all(scene)
 
 
 def _flow(
