@@ -39,8 +39,8 @@ def test_no_probe_failed(script: Path, zoo_result: ResultOf) -> None:
     assert zoo_result(script)["cost"]["probes_removed"] == []
 
 
-@pytest.mark.parametrize("script", [*broken_scripts()[::10], *silent_scripts()[5::10]], ids=name_of)
-def test_one_in_ten_through_the_real_command(script: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("script", [*broken_scripts()[::20], *silent_scripts()[5::20]], ids=name_of)
+def test_one_in_twenty_through_the_real_command(script: Path, tmp_path: Path) -> None:
     command = [
         sys.executable,
         "-m",
