@@ -26,7 +26,7 @@ def _parts(error: BaseException) -> tuple[BaseException, ...]:
     """Of an exception group; other classes may mean anything by that name."""
     try:
         parts = getattr(error, "exceptions", ())
-    except Exception:
+    except Exception:  # the user's own attribute, and the user's own fault: it has no parts that we can tell
         return ()
     return tuple(part for part in parts if isinstance(part, BaseException)) if type(parts) is tuple else ()
 

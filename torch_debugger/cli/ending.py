@@ -79,7 +79,7 @@ def write_whole(target: Path, text: str) -> None:
             file.write(text)
         os.chmod(name, 0o666 & ~_umask())
         os.replace(name, target)
-    except BaseException:
+    except BaseException:  # also Ctrl-C: whatever it was, half a file is taken away and it goes on
         os.unlink(name)
         raise
 
