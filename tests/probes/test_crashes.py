@@ -470,3 +470,15 @@ def test_tensors_of_every_kind_are_described_or_left_out() -> None:
     held = {tensor.name: tensor for tensor in crash.frames[-1].tensors}
     assert {"sparse", "empty", "meta", "pair[0]"} <= set(held)
     assert (held["meta"].device, held["empty"].shape) == ("meta", (0,))
+
+
+def test_an_examiner_that_fails_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    from torch_debugger.checks.judge import Judge
+    from torch_debugger.probes.examiners import all as examiners
+
+    monkeypatch.setitem(examiners._EXAMINERS, "names", lambda scene: 1 / 0)
+    judge = Judge()
+    judge.see(capture_crash(caught(lambda: [][1]), 3))
+    (fault,) = judge.faults
+    assert fault.probe == "evidence of the crash (names)"
+    assert fault.error == "ZeroDivisionError: division by zero"

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from torch_debugger.checks.base import Check
 from torch_debugger.checks.catalog import catalog, find_check
 from torch_debugger.checks.state import RunState
-from torch_debugger.records import SEVERITIES, Finding, ProbeFault, Record
+from torch_debugger.records import SEVERITIES, CrashFact, Finding, ProbeFault, Record
 
 
 class Judge:
@@ -31,6 +31,8 @@ class Judge:
         self.state.see(record)
         if isinstance(record, ProbeFault):
             self.faults.append(record)
+        elif isinstance(record, CrashFact):
+            self.faults += [_examiner_fault(fault, record.step) for fault in record.evidence.faults]
         new: list[Finding] = []
         readers = sorted(self._readers.get(type(record), ()), key=lambda check: check.last_resort)
         for check in readers:
@@ -74,6 +76,11 @@ class Judge:
     def findings(self) -> list[Finding]:
         """All findings, the verdict first, symptoms named as such."""
         return rank(list(self._found.values()))
+
+
+def _examiner_fault(fault: str, step: int) -> ProbeFault:
+    part, _, error = fault.partition(": ")
+    return ProbeFault(f"evidence of the crash ({part})", error, step)
 
 
 def rank(findings: list[Finding]) -> list[Finding]:

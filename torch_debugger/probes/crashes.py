@@ -64,9 +64,13 @@ def capture_crash(error: BaseException, step: int, running: Running = _ALONE, de
         attributes=_or({}, lambda: carried_by(cause)),
         causes=(uncompiled,) if uncompiled else _or((), lambda: _causes(cause, step, running, depth)),
         raised_from=cause.__cause__ is not None or uncompiled is not None,
-        # examiners read the message: a __str__ of the user's that fails must not end them
-        evidence=CrashEvidence() if text == _NO_TEXT else _or(CrashEvidence(), lambda: _evidence(scene)),
+        evidence=_evidence(scene) if text != _NO_TEXT and _tells_its_class(cause) else CrashEvidence(),
     )
+
+
+def _tells_its_class(error: BaseException) -> bool:
+    """Examiners ask for class and text; where those of the user's own making fail, none is asked."""
+    return _or(False, lambda: isinstance(error, Warning) or True)
 
 
 def _evidence(scene: Scene) -> CrashEvidence:

@@ -57,7 +57,7 @@ class EagerAnswer:
 
 def compiled_call(error: BaseException, frames: Sequence[Seen]) -> CompiledCall | None:
     """The outermost compiled call of a traceback, when the compiler raised, or the code that it made."""
-    if not type(error).__module__.startswith(_COMPILERS) and not _in_generated_code(frames):
+    if not str(type(error).__module__).startswith(_COMPILERS) and not _in_generated_code(frames):
         return None
     outside = 0
     for place, seen in enumerate(frames):

@@ -37,11 +37,11 @@ _EXAMINERS: dict[str, Callable[[Scene], Any]] = {
 
 
 def examine_all(scene: Scene) -> CrashEvidence:
-    return CrashEvidence(**{part: _guarded(examine, scene) for part, examine in _EXAMINERS.items()})
-
-
-def _guarded(examine: Callable[[Scene], Any], scene: Scene) -> Any:
-    try:
-        return examine(scene)
-    except Exception:  # a fault of ours, or of an object of the user's that we asked
-        return None
+    parts: dict[str, Any] = {}
+    faults: list[str] = []
+    for part, examine in _EXAMINERS.items():
+        try:
+            parts[part] = examine(scene)
+        except Exception as fault:  # ours, or of an object of the user's that we asked: the report tells it
+            faults.append(f"{part}: {type(fault).__name__}: {fault}")
+    return CrashEvidence(**parts, faults=tuple(faults))

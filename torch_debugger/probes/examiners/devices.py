@@ -37,7 +37,7 @@ def examine_devices(scene: Scene) -> DeviceEvidence | None:
         return asked
     about = isinstance(scene.error, RuntimeError | TypeError) and _ABOUT_DEVICES.search(text)
     # Compilers speak of meta tensors of their own: what the call does without them is among the causes.
-    compiled = type(scene.error).__module__.startswith("torch._")
+    compiled = str(type(scene.error).__module__).startswith("torch._")
     if not about or compiled or "CUDA error" in text:
         return None
     found = meetings(scene)

@@ -20,7 +20,7 @@ def examine_child(scene: Scene) -> ChildEvidence | None:
     home, name = type(scene.error).__module__, type(scene.error).__name__
     if home == _SPAWN and name in ("ProcessRaisedException", "ProcessExitedException"):
         return _spawned(scene.error)
-    if home.startswith(_ELASTIC) and name == "ChildFailedError":
+    if str(home).startswith(_ELASTIC) and name == "ChildFailedError":
         return _launched(scene.error)
     return None
 

@@ -52,9 +52,9 @@ def examine_compiled(scene: Scene) -> CompileEvidence | None:
 
 def _stage(scene: Scene) -> str | None:
     kind = type(scene.error)
-    if kind.__module__.startswith("torch.jit.frontend") or _is_scripting(scene):
+    if str(kind.__module__).startswith("torch.jit.frontend") or _is_scripting(scene):
         return "script"
-    stage = _STAGES.get(kind.__name__) if kind.__module__.startswith(_HOMES) else None
+    stage = _STAGES.get(kind.__name__) if str(kind.__module__).startswith(_HOMES) else None
     if stage is None and scene.eager is not None:
         return "running"
     exporting = any(_EXPORT in seen.file for seen in scene.frames)

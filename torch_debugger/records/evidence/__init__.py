@@ -33,6 +33,7 @@ class CrashEvidence:
     processes: ProcessEvidence | None = None
     view: ViewEvidence | None = None
     packing: PackingEvidence | None = None
+    faults: tuple[str, ...] = ()  # examiners that failed, and how: "autograd: KeyError: 'x'"
 
 
 __all__ = [
