@@ -59,7 +59,7 @@ def _memory() -> tuple[int, int]:
     """Free and total bytes; nothing where the context does not answer."""
     try:
         free, total = torch.cuda.mem_get_info()
-    except RuntimeError:
+    except (RuntimeError, AssertionError):
         return 0, 0
     return int(free), int(total)
 
@@ -68,7 +68,7 @@ def _device() -> tuple[str, str]:
     try:
         major, minor = torch.cuda.get_device_capability()
         return torch.cuda.get_device_name(), f"sm_{major}{minor}"
-    except RuntimeError:
+    except (RuntimeError, AssertionError):
         return "", ""
 
 
