@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import _signal
 import asyncio
 import functools
 import sys
@@ -157,7 +158,12 @@ def coroutine(error: BaseException) -> None:
         await asyncio.sleep(0)
         raise error
 
-    asyncio.run(work())
+    handler = _signal.getsignal(_signal.SIGINT)
+    try:
+        asyncio.run(work())
+    finally:
+        # It asks its own handler for its repr when it ends, fails on the exception in it, and leaves it on.
+        _signal.signal(_signal.SIGINT, handler)
 
 
 def c_callback(error: BaseException) -> None:

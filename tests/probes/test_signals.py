@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _signal
 import os
 import signal
 from collections.abc import Iterator
@@ -58,3 +59,23 @@ def test_an_exception_of_its_own_came_by_no_signal() -> None:
     with pytest.raises(ZeroDivisionError) as caught:
         _ = 1 / 0
     assert not came_by_signal(caught.value)
+
+
+class Unprintable:
+    def __call__(self, number: int, frame: FrameType | None) -> None:
+        raise Alarm
+
+    def __repr__(self) -> str:
+        raise ZeroDivisionError
+
+
+def test_a_handler_is_never_asked_for_its_repr() -> None:
+    before, handler = _signal.getsignal(signal.SIGCHLD), Unprintable()
+    _signal.signal(signal.SIGCHLD, handler)
+    try:
+        assert not came_by_signal(ValueError())
+        with alarms_held():
+            os.kill(os.getpid(), signal.SIGCHLD)
+        assert _signal.getsignal(signal.SIGCHLD) is handler
+    finally:
+        _signal.signal(signal.SIGCHLD, before)
