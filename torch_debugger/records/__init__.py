@@ -14,6 +14,7 @@ from torch_debugger.records.model import (
     SchedulerFact,
     StrayModuleFact,
 )
+from torch_debugger.records.nonfinite import NonFinite, Operand, Origin
 from torch_debugger.records.place import Place
 from torch_debugger.records.rows import Table, TensorRows
 from torch_debugger.records.run import CostFact, EndFact, MemoryFact, Notice, ProbeFault, RunFact
@@ -25,8 +26,6 @@ from torch_debugger.records.training import (
     LocalTensor,
     LossGraph,
     LossSite,
-    NonFinite,
-    Origin,
     PhaseFact,
     Rectifier,
     Rehearsal,
@@ -65,7 +64,7 @@ __all__ = [
     "SEVERITIES", "BatchFact", "CarriedGradient", "Construction", "CostFact", "CrashEvidence", "CrashFact",
     "CrashFrame", "Edit", "EndFact", "Finding", "FlowFact", "FlowStep", "GraphNode", "LayerFact", "LedgerFact",
     "LedgerRow", "LoaderFact", "LocalTensor", "LocalValue", "LossGraph", "LossSite", "MemoryFact", "ModelFact",
-    "ModuleFact", "NonFinite", "Notice", "OptimizerFact", "Origin", "ParameterFact", "PhaseFact", "Place",
-    "ProbeFault", "Record", "Rectifier", "Rehearsal", "Request", "RunFact", "Scalars", "SchedulerFact",
-    "StrayModuleFact", "Table", "TensorRows", "WrittenNumber",
+    "ModuleFact", "NonFinite", "Notice", "Operand", "OptimizerFact", "Origin", "ParameterFact", "PhaseFact",
+    "Place", "ProbeFault", "Record", "Rectifier", "Rehearsal", "Request", "RunFact", "Scalars",
+    "SchedulerFact", "StrayModuleFact", "Table", "TensorRows", "WrittenNumber",
 ]  # fmt: skip

@@ -138,34 +138,6 @@ class BatchFact:
 
 
 @dataclass(frozen=True, slots=True)
-class Origin:
-    """Where something not finite was made."""
-
-    phase: str  # forward | loss | backward | input
-    module: str | None
-    op: str | None
-    place: Place
-    operands: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class NonFinite:
-    """The first NaN or Inf of the run, and what the step's evidence says of its origin."""
-
-    step: int
-    what: str  # loss | gradient | weight
-    value: str  # nan | inf | -inf
-    module: str | None  # the first module whose output (or gradient) was not finite
-    phase: str  # forward | loss | backward | input | weights | unknown
-    op: str | None  # the op that produced it from finite inputs: log, div
-    place: Place  # that op's user line; the backward() line when unknown
-    operands: tuple[str, ...]  # "input: min 0, max 3.2, zeros 12"
-    parameters: tuple[str, ...]  # parameters not finite at that time
-    replayed: bool
-    site: Place = field(default_factory=Place)  # the backward() call
-
-
-@dataclass(frozen=True, slots=True)
 class Rehearsal:
     """The forward pass rehearsed on a pretended accelerator, in a process of its own."""
 
