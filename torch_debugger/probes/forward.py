@@ -21,12 +21,13 @@ from torch_debugger.anatomy.frames import locals_of
 from torch_debugger.anatomy.nested import first_tensor
 from torch_debugger.probes.calls import Calls, Entered, call_frame
 from torch_debugger.probes.flow import Flow, flow_step
+from torch_debugger.probes.measured import Measured, tables, take_numbers
 from torch_debugger.probes.roots import Root, Roots, module_paths
 from torch_debugger.probes.sampling import DEEP, NONE
 from torch_debugger.probes.strays import Strays
 from torch_debugger.probes.watch import Probe, Watch
 from torch_debugger.records import Table, TensorRows
-from torch_debugger.stats.summary import COLUMNS, measurable, measure
+from torch_debugger.stats.summary import measurable
 
 _CONTAINERS = (nn.Sequential, nn.ModuleList, nn.ModuleDict)
 
@@ -47,8 +48,8 @@ class Forward(Probe):
         self._node_handles: list[RemovableHandle] = []
         self._calls = Calls()
         self._measuring = False
-        self._outputs: dict[str, torch.Tensor] = {}
-        self._gradients: dict[str, torch.Tensor] = {}
+        self._outputs: dict[str, Measured] = {}
+        self._gradients: dict[str, Measured] = {}
 
     def begin_step(self, depth: int) -> None:
         self._outputs, self._gradients, self.ran = {}, {}, set()
@@ -165,8 +166,7 @@ class Forward(Probe):
             return
         tensor = first_tensor(output)
         if tensor is not None and measurable(tensor) and not _in_transform():
-            with torch.no_grad():
-                self._outputs[path] = measure(tensor)
+            self._outputs[path] = take_numbers(tensor)
             self._follow_gradient(path, tensor)
 
     def _path(self, module: nn.Module, root: Root, callers: list[nn.Module]) -> str:
@@ -195,16 +195,10 @@ class Forward(Probe):
     def _take_gradient(self, path: str, gradients: Any, index: int, step: int) -> None:
         gradient = gradients[index]
         if step == self.watch.step and path not in self._gradients and measurable(gradient):
-            with torch.no_grad():
-                self._gradients[path] = measure(gradient)
+            self._gradients[path] = take_numbers(gradient)
 
-    def _emit(self, kind: str, numbers: dict[str, torch.Tensor]) -> None:
-        by_device: dict[torch.device, list[str]] = {}
-        for path, values in numbers.items():
-            by_device.setdefault(values.device, []).append(path)
-        for paths in by_device.values():
-            table = Table(kind, paths[0].split(".")[0], tuple(paths), COLUMNS)
-            values = torch.stack([numbers[path] for path in paths])
+    def _emit(self, kind: str, measured: dict[str, Measured]) -> None:
+        for table, values in tables(kind, measured):
             self.watch.transfer.send(values, functools.partial(self._deliver, table, self.watch.step))
 
     def _deliver(self, table: Table, step: int, values: Any) -> None:

@@ -18,6 +18,7 @@ class Table:
     root: str
     names: tuple[str, ...]  # in execution order where one is known
     columns: tuple[str, ...]
+    dtypes: tuple[str, ...] = ()  # of each tensor, where their ranges matter: float16
 
 
 @dataclass(frozen=True, slots=True, eq=False)

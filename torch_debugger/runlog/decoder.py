@@ -89,7 +89,8 @@ def _table(metadata: bytes) -> Table:
     whose = message(metadata)
     plugin = message(whose[numbered.METADATA_PLUGIN])
     plain = json.loads(plugin[numbered.PLUGIN_CONTENT])
-    return Table(plain["kind"], plain["root"], tuple(plain["names"]), tuple(plain["columns"]))
+    names, columns, dtypes = (tuple(plain.get(key, ())) for key in ("names", "columns", "dtypes"))
+    return Table(plain["kind"], plain["root"], names, columns, dtypes)
 
 
 def _shape(shape: bytes) -> tuple[int, ...]:

@@ -15,7 +15,7 @@ COLUMNS = ("mean", "std", "min", "max", "zeros")
 _KINDS = (torch.float32, torch.float64, torch.bfloat16, torch.float16)  # eight bits have no reductions
 _NARROW = (torch.bfloat16, torch.float16)
 _AT_ONCE = 2**18  # elements
-_SAMPLE = 2**16  # elements; their share of zeros is within 0.4 % of the whole tensor's
+SAMPLE = 2**16  # elements; their share of zeros is within 0.4 % of the whole tensor's
 
 
 def measurable(value: object) -> bool:
@@ -39,7 +39,7 @@ def measure(tensor: torch.Tensor) -> torch.Tensor:
     low, high = torch.aminmax(data) if data.is_contiguous() else (data.amin(), data.amax())
     mean = _add([part.sum(dtype=length.dtype) for part in _parts(data)]) / count
     variance = (length * length / count - mean * mean).clamp_min(0)
-    spread = sampled(data, _SAMPLE)  # counting is the dearest of the five, and a share needs no census
+    spread = sampled(data, SAMPLE)  # counting is the dearest of the five, and a share needs no census
     zeros = 1.0 - torch.count_nonzero(spread) / spread.numel()
     return torch.stack([value.float() for value in (mean, variance.sqrt(), low, high, zeros)])
 

@@ -1,0 +1,152 @@
+"""All a line can say of a tensor: counted to the last element, in float64, on the tensor's own device.
+
+Dearer than `stats.summary`, which watches a training: this is for a look by hand. Numbers that
+are not finite are counted and then left out of the range, the mean and the deviation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import torch
+from torch import nn
+
+from torch_debugger.stats.line import line_of
+from torch_debugger.stats.summary import sampled
+from torch_debugger.stats.values import values_of
+
+BINS = 10
+_AT_ONCE = 2**22  # elements widened to float64 at a time
+_SKETCHED = 2**16  # elements that the histogram is drawn from
+_NUMBERS = ("nans", "infs", "zeros", "min", "max", "mean", "std")
+
+
+@dataclass(frozen=True, repr=False)
+class TensorStats:
+    """Numbers of one tensor; its str() is one line."""
+
+    shape: tuple[int | str, ...]
+    dtype: str
+    device: str
+    count: int = 0  # elements that were counted
+    nans: int = 0
+    infs: int = 0
+    zeros: int = 0
+    min: float | None = None  # of the finite elements, as all that follow; None where there are none
+    max: float | None = None
+    mean: float | None = None
+    std: float | None = None  # of the population: divided by the count
+    histogram: tuple[int, ...] = ()  # how many lie in each tenth of the range; of a sample where there are many
+    remarks: tuple[str, ...] = ()
+
+    @property
+    def finite(self) -> bool:
+        return not self.nans and not self.infs
+
+    def __str__(self) -> str:
+        return line_of(vars(self))
+
+    __repr__ = __str__
+
+
+@dataclass(frozen=True)
+class Counted:
+    """A tensor that was counted; its numbers are still on the device."""
+
+    known: TensorStats
+    numbers: torch.Tensor | None
+
+
+def take_stats(tensor: torch.Tensor) -> TensorStats:
+    return read_counted([count(tensor)])[0]
+
+
+def count(tensor: torch.Tensor) -> Counted:
+    """Everything that needs the elements, without waiting for the device."""
+    values, remarks = values_of(tensor)
+    known = TensorStats(
+        shape=shape_of(tensor),
+        dtype=str(tensor.dtype).removeprefix("torch."),
+        device=str(tensor.device),
+        count=0 if values is None else values.numel(),
+        remarks=(*_autograd(tensor), *remarks),
+    )
+    if values is None or not values.numel():
+        return Counted(known, None)
+    with torch.no_grad(), torch._C.DisableTorchFunction():
+        return Counted(known, _numbers(values))
+
+
+def read_counted(items: Iterable[Counted]) -> list[TensorStats]:
+    """The numbers of many tensors; one transfer for each device that holds some."""
+    found = list(items)
+    waiting = {index: item.numbers for index, item in enumerate(found) if item.numbers is not None}
+    read: dict[int, list[float]] = {}
+    for device in {numbers.device for numbers in waiting.values()}:
+        here = [index for index, numbers in waiting.items() if numbers.device == device]
+        read |= dict(zip(here, torch.stack([waiting[index] for index in here]).tolist(), strict=True))
+    return [_finished(item.known, read.get(index)) for index, item in enumerate(found)]
+
+
+def shape_of(tensor: torch.Tensor) -> tuple[int | str, ...]:
+    """Sizes as numbers where they are some; a nested tensor's ragged size has a name only."""
+    if nn.parameter.is_lazy(tensor):
+        return ("?",)
+    if tensor.is_nested and tensor.layout is not torch.jagged:
+        return (tensor.size(0), *("*" for _ in range(tensor.dim() - 1)))
+    return tuple(size if type(size) is int else str(size) for size in tensor.shape)
+
+
+def _autograd(tensor: torch.Tensor) -> tuple[str, ...]:
+    return ("requires grad",) if tensor.requires_grad else ()
+
+
+def _numbers(values: torch.Tensor) -> torch.Tensor:
+    parts = torch.split(values, _AT_ONCE)
+    tallies = torch.stack([_tally(part.to(torch.float64)) for part in parts])
+    nans, infs, zeros, total = tallies[:, :4].sum(0)
+    low, high = tallies[:, 4].amin(), tallies[:, 5].amax()
+    finite = values.numel() - nans - infs
+    mean = total / finite
+    squares = torch.stack([_distance(part.to(torch.float64), mean) for part in parts]).sum()
+    counts = torch.stack((nans, infs, zeros, low, high, mean, (squares / finite).sqrt()))
+    return torch.cat((counts, _sketch(sampled(values, _SKETCHED).to(torch.float64), low, high)))
+
+
+def _tally(part: torch.Tensor) -> torch.Tensor:
+    finite = part.isfinite()
+    return torch.stack(
+        (
+            part.isnan().sum().double(),
+            part.isinf().sum().double(),
+            (part == 0).sum().double(),
+            torch.where(finite, part, 0.0).sum(),
+            torch.where(finite, part, torch.inf).amin(),
+            torch.where(finite, part, -torch.inf).amax(),
+        )
+    )
+
+
+def _distance(part: torch.Tensor, mean: torch.Tensor) -> torch.Tensor:
+    return torch.where(part.isfinite(), part - mean, 0.0).square().sum()
+
+
+def _sketch(part: torch.Tensor, low: torch.Tensor, high: torch.Tensor) -> torch.Tensor:
+    tenth = ((part - low) / (high - low) * BINS).floor().clamp(0, BINS - 1)
+    tenth = torch.where(part.isfinite(), tenth, -1.0)
+    counts = torch.stack([(tenth == index).sum() for index in range(BINS)]).double()
+    counts[0].clamp_min_(1.0)  # the ends of the range are there, whether the sample met them or not
+    counts[-1].clamp_min_(1.0)
+    return counts
+
+
+def _finished(known: TensorStats, numbers: list[float] | None) -> TensorStats:
+    if numbers is None:
+        return known
+    held = vars(known) | dict(zip(_NUMBERS, numbers, strict=False))
+    held |= {name: int(held[name]) for name in ("nans", "infs", "zeros")}
+    if held["nans"] + held["infs"] == known.count:
+        return TensorStats(**held | dict.fromkeys(("min", "max", "mean", "std")))
+    drawn = numbers[len(_NUMBERS) :] if held["max"] > held["min"] else ()
+    return TensorStats(**held | {"histogram": tuple(int(each) for each in drawn)})
