@@ -46,11 +46,8 @@ def share_text(part: int, whole: int) -> str:
     """'0', '1.9 %', 'all'; what is there is never rounded away."""
     if part in (0, whole):
         return "all" if part else "0"
-    return f"{min(100 * part / whole, 99.9):.2g} %" if 100 * part / whole < 10 else _percent(part, whole)
-
-
-def _percent(part: int, whole: int) -> str:
-    return f"{min(100 * part / whole, 99.9):.3g} %"
+    percent = min(100 * part / whole, 99.9)
+    return f"{percent:.{2 if percent < 10 else 3}g} %"
 
 
 def sketch_text(counts: Sequence[int]) -> str:

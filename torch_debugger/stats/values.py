@@ -26,11 +26,11 @@ def _why_no_values(tensor: torch.Tensor) -> str:
     if nn.parameter.is_lazy(tensor):
         return "not initialized"
     if tensor.is_meta:
-        return "meta: no values"
+        return "no values"
     if _is_fake(tensor):
-        return "fake: no values"
+        return "fake, no values"
     if torch._C._functorch.is_functorch_wrapped_tensor(tensor):
-        return "inside a transform: no values yet"
+        return "inside a transform, no values yet"
     return ""
 
 
@@ -44,7 +44,9 @@ def _read(tensor: torch.Tensor, remarks: tuple[str, ...]) -> Values:
         return _read(inner, (*remarks, remark) if remark else remarks)
     if tensor.device.type == "mps":
         return _read(tensor.cpu(), remarks)  # has no float64
-    return _row(tensor), remarks
+    row = _row(tensor)
+    row[:1].to(torch.float64)  # raises for kinds that are bits and not numbers
+    return row, remarks
 
 
 def _unwrapped(tensor: Any) -> tuple[Any, str]:
