@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -22,6 +23,52 @@ def tensors_in(value: Any, depth: int = 0) -> Iterator[torch.Tensor]:
 
 def first_tensor(value: Any) -> torch.Tensor | None:
     return next(tensors_in(value), None)
+
+
+def named_leaves(
+    value: Any, kinds: type | tuple[type, ...] = torch.Tensor, name: str = "", depth: int = 0
+) -> Iterator[tuple[str, Any]]:
+    """The same with the way to each: "[0]", "[1][0]", "['logits']"; empty for a tensor that stands alone."""
+    if isinstance(value, kinds):
+        yield name, value
+    elif depth < _DEEPEST:
+        for key, item in zip(_keys(value), _items(value), strict=True):
+            yield from named_leaves(item, kinds, f"{name}[{key!r}]", depth + 1)
+
+
+def copied(value: Any) -> Any:
+    """What a forward is given, so that it may write into it without reaching the user's own tensors."""
+    if isinstance(value, torch.Tensor):
+        return value.detach().clone().requires_grad_(value.requires_grad)
+    if type(value) in (list, tuple):
+        return type(value)(copied(item) for item in value)
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        return type(value)(*map(copied, value))
+    if isinstance(value, dict):
+        twin = copy.copy(value)
+        twin.update({key: copied(item) for key, item in value.items()})
+        return twin
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return _copied_fields(value)
+    return value
+
+
+def _copied_fields(value: Any) -> Any:
+    twin = copy.copy(value)
+    for field in dataclasses.fields(value):
+        if hasattr(value, field.name):
+            object.__setattr__(twin, field.name, copied(getattr(value, field.name)))  # also where it is frozen
+    return twin
+
+
+def _keys(value: Any) -> Iterable[Any]:
+    if isinstance(value, (tuple, list)):
+        return range(len(value))
+    if isinstance(value, dict):
+        return value.keys()
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return [field.name for field in dataclasses.fields(value)]
+    return ()
 
 
 def _items(value: Any) -> Iterable[Any]:

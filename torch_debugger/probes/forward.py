@@ -19,6 +19,7 @@ from torch.utils.hooks import RemovableHandle
 
 from torch_debugger.anatomy.frames import locals_of
 from torch_debugger.anatomy.nested import first_tensor
+from torch_debugger.anatomy.running import in_backward, in_transform
 from torch_debugger.probes.calls import Calls, Entered, call_frame
 from torch_debugger.probes.flow import Flow, flow_step
 from torch_debugger.probes.measured import Measured, tables, take_numbers
@@ -115,13 +116,13 @@ class Forward(Probe):
             calls.rows, calls.modules = [], 0
             root = self._meet(module, arguments)
         calls.modules += 1
-        row = self.flow.reserve(calls.rows) if root is not None and not _in_backward() else None
+        row = self.flow.reserve(calls.rows) if root is not None and not in_backward() else None
         began = time.perf_counter()
         calls.own_s += began - start
         calls.stack.append(Entered(module, root, row, id(sys.exc_info()[1]), calls.own_s, began))
 
     def _meet(self, module: nn.Module, arguments: Any) -> Root | None:
-        if _in_backward():  # a checkpointed block runs once more: no model of its own
+        if in_backward():  # a checkpointed block runs once more: no model of its own
             return self.roots.holder(module)
         root = self.roots.of(module) or self._meet_first(module, arguments)
         if torch.is_grad_enabled():
@@ -165,7 +166,7 @@ class Forward(Probe):
         if path in self._outputs or len(self._outputs) >= self.LIMIT or isinstance(module, _CONTAINERS):
             return
         tensor = first_tensor(output)
-        if tensor is not None and measurable(tensor) and not _in_transform():
+        if tensor is not None and measurable(tensor) and not in_transform():
             self._outputs[path] = take_numbers(tensor)
             self._follow_gradient(path, tensor)
 
@@ -203,12 +204,3 @@ class Forward(Probe):
 
     def _deliver(self, table: Table, step: int, values: Any) -> None:
         self.watch.emit(TensorRows(step, table, values))
-
-
-def _in_backward() -> bool:
-    return torch._C._current_graph_task_id() != -1
-
-
-def _in_transform() -> bool:
-    """Inside vmap and the like a tensor has no numbers yet."""
-    return torch._C._functorch.peek_interpreter_stack() is not None
