@@ -13,6 +13,7 @@ from typing import Any
 import torch
 
 from torch_debugger.probes.backward import Backward
+from torch_debugger.probes.clipping import Clipping
 from torch_debugger.probes.compiled import Compiled
 from torch_debugger.probes.crashes import capture_crash
 from torch_debugger.probes.evaluation import Evaluation
@@ -58,7 +59,8 @@ class Plumbing:
         self.hunt = NonFiniteHunt(watch, self.roots, self._replay)
         looks = ParameterLook(watch, self.roots, self.strays, self.hunt)
         self.optimizers = Optimizers(watch, self.strays, looks)
-        self.backward = Backward(watch, self.roots, self.optimizers, self.hunt)
+        self.scaler = Scaler(watch, self.optimizers)
+        self.backward = Backward(watch, self.roots, self.optimizers, self.hunt, self.scaler)
         self.ledger = Ledger(watch, self.roots, self.optimizers, self.forward)
         self._rehearsals: list[RehearsalProcess] = []
         self._rehearsed = 0
@@ -71,8 +73,8 @@ class Plumbing:
     def start(self) -> None:
         # Their end_step runs in this order: numbers of the step first, the inputs let go last.
         watch = self.watch
-        others = [self.loaders, Evaluation(watch), UserScalars(watch), Scaler(watch)]
-        others.append(Compiled(watch, self.roots, self.forward))
+        others = [self.loaders, Evaluation(watch), UserScalars(watch), self.scaler]
+        others += [Clipping(watch, self.scaler), Compiled(watch, self.roots, self.forward)]
         watch.install([*others, self.backward, self.optimizers, self.forward, self.ledger, self.roots])
 
     def crash(self, error: BaseException, only: Sequence[Sink] = ()) -> None:

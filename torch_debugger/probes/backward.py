@@ -19,6 +19,7 @@ from torch_debugger.probes.optimizers import Optimizers
 from torch_debugger.probes.patches import Patches
 from torch_debugger.probes.roots import Roots
 from torch_debugger.probes.sampling import DEEP
+from torch_debugger.probes.scaler import Scaler
 from torch_debugger.probes.watch import Probe, Watch
 from torch_debugger.records import GraphNode, LossGraph, LossSite, Place
 
@@ -27,11 +28,14 @@ class Backward(Probe):
     name = "backward"
     GRAPHS = 3  # told per site; after that only when the graph looks different
 
-    def __init__(self, watch: Watch, roots: Roots, optimizers: Optimizers, hunt: NonFiniteHunt) -> None:
+    def __init__(
+        self, watch: Watch, roots: Roots, optimizers: Optimizers, hunt: NonFiniteHunt, scaler: Scaler
+    ) -> None:
         super().__init__(watch)
         self.roots = roots
         self.optimizers = optimizers
         self.hunt = hunt
+        self.scaler = scaler
         self._sites: dict[tuple[str, int], LossSite] = {}
         self._sums: dict[str, tuple[float, int]] = {}  # site -> sum of its losses in this step, count
         self._graphs_told: dict[str, int] = {}
@@ -72,7 +76,8 @@ class Backward(Probe):
         self.roots.name_compiled(frame) if frame is not None else None
         if self.watch.depth:
             self.optimizers.look_before_backward(site.place)
-        self._take_value(loss, site, frame)
+        unscaled = self.watch.probe(self.scaler.name, self.scaler.see_backward, loss, site.place)
+        self._take_value(loss, loss if unscaled is None else unscaled, site)
         if self.watch.depth == DEEP and loss.grad_fn is not None:
             self.roots.notice_random_numbers()
             self.watch.probe("loss graph", self._read_graph, loss, site, frame)
@@ -90,14 +95,15 @@ class Backward(Probe):
         taken = {site.name for site in self._sites.values()}
         return name if name not in taken else f"{name}_{len(taken) + 1}"
 
-    def _take_value(self, loss: torch.Tensor, site: LossSite, frame: FrameType | None) -> None:
+    def _take_value(self, loss: torch.Tensor, unscaled: torch.Tensor, site: LossSite) -> None:
         if loss.is_cuda:
             step = self.watch.step
             self.watch.transfer.send(
-                loss.detach().float().reshape(1), lambda found: self._late_value(float(found[0]), site, step)
+                unscaled.detach().float().reshape(1),
+                lambda found: self._late_value(float(found[0]), site, step),
             )
             return
-        value = loss.item()
+        value = unscaled.item()
         self._add_value(value, site)
         if not math.isfinite(value):
             self.hunt.loss_is_not_finite(value, loss, site.place, self._saved_hooks)

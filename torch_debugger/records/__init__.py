@@ -30,6 +30,7 @@ from torch_debugger.records.training import (
     Rectifier,
     Rehearsal,
     Scalars,
+    ScalerMisuse,
 )
 
 Record = (
@@ -49,6 +50,7 @@ Record = (
     | LossGraph
     | CarriedGradient
     | Rectifier
+    | ScalerMisuse
     | PhaseFact
     | LoaderFact
     | BatchFact
@@ -65,6 +67,6 @@ __all__ = [
     "CrashFrame", "Edit", "EndFact", "Finding", "FlowFact", "FlowStep", "GraphNode", "LayerFact", "LedgerFact",
     "LedgerRow", "LoaderFact", "LocalTensor", "LocalValue", "LossGraph", "LossSite", "MemoryFact", "ModelFact",
     "ModuleFact", "NonFinite", "Notice", "Operand", "OptimizerFact", "Origin", "ParameterFact", "PhaseFact",
-    "Place", "ProbeFault", "Record", "Rectifier", "Rehearsal", "Request", "RunFact", "Scalars",
+    "Place", "ProbeFault", "Record", "Rectifier", "Rehearsal", "Request", "RunFact", "Scalars", "ScalerMisuse",
     "SchedulerFact", "StrayModuleFact", "Table", "TensorRows", "WrittenNumber",
 ]  # fmt: skip

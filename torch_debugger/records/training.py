@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 
 from torch_debugger.records.place import Place
@@ -10,7 +11,8 @@ from torch_debugger.records.place import Place
 @dataclass(frozen=True, slots=True)
 class Scalars:
     """Numbers of one step, by tag. Standard tags: loss, loss/<name>, lr/<group>, grad_norm,
-    weight_norm, time/step_s, time/data_wait_s, eval/<name>, user/<tag>. NaN and Inf are kept.
+    weight_norm, time/step_s, time/data_wait_s, eval/<name>, user/<tag>, scaler/scale, scaler/skipped
+    (1 on steps that a GradScaler left out). NaN and Inf are kept.
     """
 
     step: int
@@ -83,6 +85,19 @@ class CarriedGradient:
     carried_norm: float  # their norm before the cycle's first backward
     norm: float  # and when the optimizer used them
     parameter: str  # the sampled parameter
+
+
+@dataclass(frozen=True, slots=True)
+class ScalerMisuse:
+    """Gradients used while a GradScaler's scale was still in them, or divided by one that never was."""
+
+    step: int
+    fault: str  # clipped (before unscale_) | stepped (without the scaler) | not scaled (but divided)
+    optimizer: str
+    place: Place  # the call of clip_grad_norm_, of optimizer.step() or of backward()
+    scale: float
+    limit: float = math.nan  # of a clip: max_norm or clip_value; NaN where it is no plain number
+    norm: float = math.nan  # of the gradients as clip_grad_norm_ found them
 
 
 @dataclass(frozen=True, slots=True)
