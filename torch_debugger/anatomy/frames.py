@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from types import CodeType, FrameType
 from typing import Any
 
+from torch import nn
+
 from torch_debugger.anatomy.sources import is_user_file, package_folder, place_at
 from torch_debugger.records import Place
 
@@ -27,6 +29,13 @@ def user_frame(skip: int = 1) -> FrameType | None:
         if is_user_file(frame.f_code.co_filename):
             return frame
     return None
+
+
+def call_frame(frame: FrameType | None) -> FrameType | None:
+    """The frame of the module call around a hook; its `kwargs` are those of the call."""
+    while frame is not None and frame.f_code is not nn.Module._call_impl.__code__:
+        frame = frame.f_back
+    return frame
 
 
 def locals_of(frame: FrameType) -> dict[str, Any]:

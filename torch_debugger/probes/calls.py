@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from dataclasses import dataclass
-from types import FrameType
 
 from torch import nn
 
@@ -32,10 +31,3 @@ class Calls(threading.local):
         self.rows: Rows = []
         self.modules = 0  # that began since the outermost call did
         self.own_s = 0.0
-
-
-def call_frame(frame: FrameType | None) -> FrameType | None:
-    """The frame of the module call around a hook; its `kwargs` are those of the call."""
-    while frame is not None and frame.f_code is not nn.Module._call_impl.__code__:
-        frame = frame.f_back
-    return frame

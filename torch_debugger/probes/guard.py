@@ -10,10 +10,8 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-import torch
-from torch.utils._python_dispatch import _disable_current_modes
-
 from torch_debugger.probes.signals import came_by_signal
+from torch_debugger.stats.unseen import unseen
 
 CALL_S = 4e-7  # what a guarded call costs beyond the time it measures itself (measured: 0.3-0.5 us)
 
@@ -33,7 +31,7 @@ class Guard:
         self._running = True
         start = time.perf_counter()
         try:
-            return _unseen(function, *arguments)
+            return unseen(function, *arguments)
         except Exception as error:  # the promise: a failing probe never reaches the user's training
             if came_by_signal(error):
                 raise
@@ -61,12 +59,3 @@ class Guard:
     def take_spent(self) -> float:
         spent, self.spent_s = self.spent_s, 0.0
         return spent
-
-
-def _unseen(function: Callable[..., Any], *arguments: Any) -> Any:
-    """A mode or a tensor class of the user's that counts or logs operations must not meet ours."""
-    with torch._C.DisableTorchFunction():
-        if torch._C._len_torch_dispatch_stack():
-            with _disable_current_modes():
-                return function(*arguments)
-        return function(*arguments)
