@@ -5,15 +5,15 @@ from __future__ import annotations
 import contextlib
 import copy
 import io
-import random
 import warnings
 from collections import deque
 from collections.abc import Iterator
 from typing import Any
 
-import numpy
 import torch
 from torch import nn
+
+from torch_debugger.anatomy.randomness import keep_randomness
 
 _TORCHS_OWN = frozenset(vars(nn.Module()))
 
@@ -22,8 +22,7 @@ _TORCHS_OWN = frozenset(vars(nn.Module()))
 def leaving_no_trace(root: nn.Module) -> Iterator[None]:
     """Runs the body with copies of the buffers, in silence, and puts everything back."""
     held = [(module, dict(vars(module)), dict(module._buffers)) for module in root.modules()]
-    randomness = torch.get_rng_state(), numpy.random.get_state(), random.getstate()
-    cuda = torch.cuda.get_rng_state_all() if torch.cuda.is_initialized() else []  # type: ignore[no-untyped-call]
+    restore_randomness = keep_randomness()
     for module, attributes, buffers in held:
         module._buffers.update({name: buffer.clone() for name, buffer in buffers.items() if buffer is not None})
         vars(module).update(_copies(attributes))
@@ -38,11 +37,7 @@ def leaving_no_trace(root: nn.Module) -> Iterator[None]:
             vars(module).update(attributes)
             module._buffers.clear()
             module._buffers.update(buffers)
-        torch.set_rng_state(randomness[0])
-        numpy.random.set_state(randomness[1])
-        random.setstate(randomness[2])
-        if cuda:
-            torch.cuda.set_rng_state_all(cuda)
+        restore_randomness()
 
 
 def _copies(attributes: dict[str, Any]) -> dict[str, Any]:

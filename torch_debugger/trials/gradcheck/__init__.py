@@ -1,0 +1,1 @@
+"""Gradients that autograd computes, compared with differences of the function itself."""

@@ -1,0 +1,135 @@
+"""From what the caller gave to what is checked: copies, in float64, the caller's own untouched."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from torch import nn
+
+from torch_debugger.errors import UsageError
+from torch_debugger.trials.gradcheck.subject import FunctionSubject
+
+_WIDE = {torch.float16: torch.float64, torch.bfloat16: torch.float64, torch.float32: torch.float64,
+         torch.complex64: torch.complex128}  # fmt: skip
+
+Target = Callable[..., Any]
+
+
+def prepare(target: Target, inputs: Any, *, widen: bool) -> FunctionSubject:
+    """A subject made of copies; with `widen`, of float64 copies."""
+    given = _as_tuple(inputs)
+    names = input_names(target, len(given))
+    marked = [place for place, value in enumerate(given) if _could_be_checked(value) and value.requires_grad]
+    able = [place for place, value in enumerate(given) if _could_be_checked(value)]
+    checked = {place: names[place] for place in marked or able}
+    arguments = [_copied(value, widen) for value in given]
+    name, call = name_of(target), target
+    if isinstance(target, nn.Module):
+        call, parameters = _module_as_function(target, len(arguments), widen)
+        for word, parameter in parameters.items():
+            if parameter.requires_grad:
+                checked[len(arguments)] = word
+            arguments.append(_copied(parameter, widen))
+    if not checked:
+        raise UsageError(
+            f"There is nothing to check: `{name}` got no floating-point tensor and has no parameter that "
+            "requires a gradient."
+        )
+    for place in checked:
+        arguments[place] = arguments[place].requires_grad_()
+    return FunctionSubject(name, call, arguments, checked, chosen_by_us=not marked)
+
+
+def narrow_dtypes(target: Target, inputs: Any) -> list[str]:
+    """The dtypes among inputs and parameters that `widen` would change: float32."""
+    tensors = [value for value in _as_tuple(inputs) if isinstance(value, torch.Tensor)]
+    if isinstance(target, nn.Module):
+        tensors += list(target.parameters())
+    found = [str(tensor.dtype).removeprefix("torch.") for tensor in tensors if tensor.dtype in _WIDE]
+    return sorted(set(found))
+
+
+def name_of(target: Target) -> str:
+    """As the user would write it: Cube.apply, my_function, Linear."""
+    if isinstance(target, nn.Module):
+        return type(target).__name__
+    owner = getattr(target, "__self__", None)
+    if isinstance(owner, type):
+        return f"{owner.__name__}.{getattr(target, '__name__', 'apply')}"
+    name = getattr(target, "__name__", type(target).__name__)
+    return "your function" if name == "<lambda>" else str(name)
+
+
+def input_names(target: Target, count: int) -> list[str]:
+    """The parameters' names where there is a signature, else: input 0."""
+    fallback = [f"input {place}" for place in range(count)]
+    try:
+        parameters = list(inspect.signature(signature_of(target)).parameters.values())
+    except (TypeError, ValueError):  # built-in functions have none
+        return fallback
+    owner = getattr(target, "__self__", None)
+    if isinstance(owner, type) and issubclass(owner, torch.autograd.Function) and takes_context(owner):
+        parameters = parameters[1:]
+    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    words = [parameter.name for parameter in parameters if parameter.kind in kinds]
+    return [words[place] if place < len(words) else fallback[place] for place in range(count)]
+
+
+def signature_of(target: Target) -> Callable[..., Any]:
+    """The function whose parameters the inputs are: a Function's or a module's forward."""
+    if isinstance(target, nn.Module):
+        return target.forward
+    owner = getattr(target, "__self__", None)
+    if isinstance(owner, type) and issubclass(owner, torch.autograd.Function):
+        forward: Callable[..., Any] = owner.forward
+        return forward
+    return target
+
+
+def takes_context(function: type[torch.autograd.Function]) -> bool:
+    """Whether forward's first parameter is `ctx`: not where setup_context is written apart."""
+    return function.setup_context is torch.autograd.Function.setup_context
+
+
+def _as_tuple(inputs: Any) -> tuple[Any, ...]:
+    return tuple(inputs) if isinstance(inputs, (tuple, list)) else (inputs,)
+
+
+def _could_be_checked(value: Any) -> bool:
+    if not isinstance(value, torch.Tensor) or not (value.is_floating_point() or value.is_complex()):
+        return False
+    if value.layout is not torch.strided:
+        raise UsageError(
+            f"A {str(value.layout).removeprefix('torch.')} tensor cannot be checked; make it dense."
+        )
+    return value.numel() > 0
+
+
+def _copied(value: Any, widen: bool) -> Any:
+    if not isinstance(value, torch.Tensor):
+        return value
+    copied = value.detach().clone()
+    return copied.to(_WIDE.get(copied.dtype, copied.dtype)) if widen else copied
+
+
+def _module_as_function(module: nn.Module, inputs: int, widen: bool) -> tuple[Target, dict[str, torch.Tensor]]:
+    """The module as a function of its inputs and then its parameters."""
+    own = copy.deepcopy(module)
+    for parameter in own.parameters():
+        parameter.grad = None
+    if widen:
+        own = own.double()
+    parameters = dict(own.named_parameters())
+    buffers = {name: _copied(buffer, widen) for name, buffer in own.named_buffers()}
+
+    def call(*arguments: Any) -> Any:
+        values: Sequence[Any] = arguments[inputs:]
+        state = dict(zip(parameters, values, strict=True))
+        state |= {name: buffer.clone() for name, buffer in buffers.items()}
+        return torch.func.functional_call(own, state, tuple(arguments[:inputs]))
+
+    return call, dict(parameters)

@@ -1,0 +1,121 @@
+"""What a gradient check found, for programs and, as text, for people."""
+
+from __future__ import annotations
+
+import textwrap
+from dataclasses import dataclass
+
+_WIDTH = 100
+
+
+@dataclass(frozen=True)
+class Pattern:
+    """The mistake a wrong gradient looks like. `deliberate` ones are also written on purpose."""
+
+    name: str  # wrong-sign, missing-factor, transposed, ...
+    words: str
+    advice: str
+    deliberate: bool = False
+
+
+@dataclass(frozen=True)
+class Mismatch:
+    """One input whose gradient is wrong, and its worst element."""
+
+    input: str  # x, weight
+    output: str  # output, output 1
+    element: str  # x[2, 3]
+    output_element: str  # output[0, 1]
+    analytical: float  # the derivative as backward gives it
+    numerical: float  # and as differences of the function give it
+    relative_error: float
+    wrong: int  # elements of the input, of those tried
+    tried: int
+    total: int
+    pattern: Pattern
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What keeps a gradient from being right, or from being checked, other than a wrong number."""
+
+    name: str  # non-deterministic, in-place, forward-raised, backward-raised, ...
+    words: str
+    advice: str
+
+
+@dataclass(frozen=True)
+class GradcheckResult:
+    """True where all gradients are right. As text it says what is wrong, where, and what to do.
+
+    >>> result = torch_debugger.gradcheck(Cube.apply, x)
+    >>> bool(result), result.mismatches[0].pattern.name
+    (False, 'missing-factor')
+    """
+
+    name: str
+    second_order: bool
+    mismatches: tuple[Mismatch, ...] = ()
+    problems: tuple[Problem, ...] = ()
+    notes: tuple[str, ...] = ()
+    inputs: tuple[str, ...] = ()
+    close_to: float = 0.0  # the largest relative difference between the two ways
+
+    def __bool__(self) -> bool:
+        return not self.mismatches and not self.problems
+
+    @property
+    def deliberate(self) -> bool:
+        """Wrong only as a layer may be on purpose: straight-through, gradient reversal."""
+        return (
+            bool(self.mismatches)
+            and not self.problems
+            and all(mismatch.pattern.deliberate for mismatch in self.mismatches)
+        )
+
+    def __str__(self) -> str:
+        blocks = [self._headline()]
+        blocks += [_mismatch_text(mismatch) for mismatch in self.mismatches]
+        blocks += [
+            _indented([("problem", problem.words), ("fix", problem.advice)]) for problem in self.problems
+        ]
+        if self.notes:
+            blocks.append(_indented([("note", note) for note in self.notes]))
+        return "\n\n".join(blocks)
+
+    __repr__ = __str__
+
+    def _headline(self) -> str:
+        what = "second gradients" if self.second_order else "gradients"
+        if self:
+            names = ", ".join(f"`{name}`" for name in self.inputs)
+            return f"`{self.name}`: the {what} are right (of {names}; to {max(self.close_to, 1e-16):.1g})."
+        if not self.mismatches:
+            return f"`{self.name}`: the {what} did not pass."
+        wrong = ", ".join(f"`{mismatch.input}`" for mismatch in self.mismatches)
+        return f"`{self.name}`: the {what} of {wrong} are wrong."
+
+
+def _mismatch_text(mismatch: Mismatch) -> str:
+    worst = (
+        f"d {mismatch.output_element} / d {mismatch.element}: {mismatch.analytical:.6g} by backward, "
+        f"{mismatch.numerical:.6g} by differences (relative error {mismatch.relative_error:.2g})"
+    )
+    where = f"input `{mismatch.input}`, {mismatch.output}; {_share(mismatch)}"
+    pattern = mismatch.pattern
+    return _indented([("where", where), ("worst", worst), ("pattern", pattern.words), ("fix", pattern.advice)])
+
+
+def _share(mismatch: Mismatch) -> str:
+    if mismatch.tried == mismatch.total:
+        return f"{mismatch.wrong} of {mismatch.total} elements wrong"
+    return f"{mismatch.wrong} of {mismatch.tried} elements wrong that were tried ({mismatch.total} in all)"
+
+
+def _indented(rows: list[tuple[str, str]]) -> str:
+    lines = []
+    for label, words in rows:
+        wrapped = textwrap.wrap(words, _WIDTH - 11, break_long_words=False, break_on_hyphens=False)
+        lines.append(f"  {label:<9}{wrapped[0]}")
+        lines += [" " * 11 + line for line in wrapped[1:]]
+    return "\n".join(lines)
