@@ -11,7 +11,7 @@ PACKAGE = REPOSITORY / "torch_debugger"
 
 # Who may import whom; a room may always import itself. What is not named here may not be imported.
 FOUNDATIONS = {"errors", "settings", "imports", "tracebacks", "_version"}
-MAKERS = {"probes", "trials"}
+MAKERS = {"probes", "trials", "inspections"}
 MAY_IMPORT: dict[str, set[str]] = {
     "_version": set(),
     "errors": set(),
@@ -24,6 +24,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "anatomy": {"records", "stats"} | FOUNDATIONS,
     "probes": {"records", "stats", "anatomy"} | FOUNDATIONS,
     "trials": {"records", "stats", "anatomy"} | FOUNDATIONS,
+    "inspections": {"records", "stats", "anatomy"} | FOUNDATIONS,
     "checks": {"records"} | FOUNDATIONS,
     "report": {"records"} | FOUNDATIONS,
     "pasted": {"records"} | FOUNDATIONS,

@@ -11,9 +11,10 @@ from typing import Any
 import torch
 
 from torch_debugger.anatomy.frames import place_of, user_frame
+from torch_debugger.anatomy.graph_nodes import read_nodes
 from torch_debugger.anatomy.loss_variable import loss_name
 from torch_debugger.anatomy.statements import assignment_before, last_call_before, only_call
-from torch_debugger.probes.lossgraph import RectifierLook, local_tensors, read_nodes, read_rectifiers
+from torch_debugger.probes.lossgraph import RectifierLook, local_tensors, read_rectifiers
 from torch_debugger.probes.nonfinite import NonFiniteHunt
 from torch_debugger.probes.optimizers import Optimizers
 from torch_debugger.probes.patches import Patches

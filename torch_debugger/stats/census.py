@@ -6,6 +6,7 @@ are not finite are counted and then left out of the range, the mean and the devi
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -43,6 +44,13 @@ class TensorStats:
     @property
     def finite(self) -> bool:
         return not self.nans and not self.infs
+
+    @property
+    def norm(self) -> float:
+        """The 2-norm of the finite elements."""
+        if self.mean is None or self.std is None:
+            return 0.0
+        return math.sqrt((self.count - self.nans - self.infs) * (self.mean**2 + self.std**2))
 
     def __str__(self) -> str:
         return line_of(vars(self))

@@ -1,0 +1,70 @@
+"""The autograd graph read node by node: what each op is, the shape it made, what it was made from."""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from typing import Any
+
+from torch_debugger.records import GraphNode
+
+_NUMBERED = re.compile(r"Backward\d*$")
+_SCALARS = ("_saved_dim", "_saved_reduction", "_saved_ignore_index", "_saved_alpha", "_saved_keepdim")
+_REDUCTIONS = {0: "none", 1: "mean", 2: "sum"}
+
+
+def read_nodes(root: Any, names: dict[int, str], limit: int = 64) -> tuple[tuple[GraphNode, ...], bool]:
+    """The nodes nearest to `root` (a loss's grad_fn), breadth first; True when there were more."""
+    order: dict[Any, int] = {root: 0}
+    queue = deque([root])
+    nodes: list[tuple[Any, list[Any]]] = []
+    while queue and len(nodes) < limit:
+        node = queue.popleft()
+        operands = [operand for operand, _ in node.next_functions]
+        nodes.append((node, operands))
+        for operand in operands:
+            if operand is not None and operand not in order:
+                order[operand] = len(order)
+                queue.append(operand)
+    kept = len(nodes)
+    found = tuple(_describe(node, operands, order, kept, names) for node, operands in nodes)
+    return found, bool(queue)
+
+
+def _describe(
+    node: Any, operands: list[Any], order: dict[Any, int], kept: int, names: dict[int, str]
+) -> GraphNode:
+    # An operand beyond the limit keeps its number: it exists, but was not read.
+    inputs = tuple(None if operand is None else order[operand] for operand in operands)
+    variable = getattr(node, "variable", None)
+    parameter = names.get(id(variable), "") if variable is not None else None
+    return GraphNode(_NUMBERED.sub("", node.name()), _shape(node), inputs, parameter, _saved_scalars(node))
+
+
+def _shape(node: Any) -> tuple[int, ...]:
+    """The shape of what the op made, from the metadata of the gradient it expects."""
+    metadata = getattr(node, "_input_metadata", None)
+    if metadata:
+        return tuple(int(size) for size in metadata[0].shape)
+    variable = getattr(node, "variable", None)
+    return tuple(variable.shape) if variable is not None else ()
+
+
+def saved(node: Any, name: str) -> Any:
+    """What the forward saved in a node; None where it saved no such thing, or it is freed or overwritten."""
+    try:
+        return getattr(node, name, None)
+    except RuntimeError:  # the user's own backward is about to say the same
+        return None
+
+
+def _saved_scalars(node: Any) -> dict[str, float | str]:
+    found: dict[str, float | str] = {}
+    for name in _SCALARS:
+        value = saved(node, name)
+        if name == "_saved_reduction" and isinstance(value, int):
+            found["reduction"] = _REDUCTIONS.get(value, str(value))
+        elif isinstance(value, (int, float)) and not isinstance(value, bool):
+            # autograd hands dim as an unsigned 64-bit number: -1 comes as 2**64 - 1
+            found[name.removeprefix("_saved_")] = value - 2**64 if value > 2**63 else value
+    return found

@@ -1,0 +1,1 @@
+"""Looking inside by hand: one call, one look, nothing left behind."""

@@ -1,0 +1,46 @@
+"""One forward of the user's model for our own sake, as if it had never been."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Iterator
+
+import torch
+from torch import nn
+
+from torch_debugger.anatomy.rerun import leaving_no_trace
+from torch_debugger.errors import UsageError
+
+
+@contextlib.contextmanager
+def as_if_never(model: nn.Module) -> Iterator[None]:
+    """Buffers, random numbers and attributes are put back; what the forward prints is shown."""
+    lazy = [name for name, value in model.named_parameters() if nn.parameter.is_lazy(value)]
+    if lazy:
+        raise UsageError(f"`{lazy[0]}` has no shape yet: run the model once before looking into it.")
+    out, err = sys.stdout, sys.stderr
+    heard = contextlib.redirect_stdout(out), contextlib.redirect_stderr(err)
+    with leaving_no_trace(model), heard[0], heard[1], uncompiled(), _own_autocast_cache():
+        yield
+
+
+@contextlib.contextmanager
+def uncompiled() -> Iterator[None]:
+    """Hooks do not fire inside compiled code: what is compiled runs as it was written."""
+    if "torch._dynamo" not in sys.modules:  # then nothing is
+        yield
+        return
+    with torch.compiler.set_stance("force_eager"):
+        yield
+
+
+@contextlib.contextmanager
+def _own_autocast_cache() -> Iterator[None]:
+    """Weights that autocast has cast without gradients would be used by the user's next forward as well."""
+    enabled = torch.is_autocast_cache_enabled()
+    torch.set_autocast_cache_enabled(False)
+    try:
+        yield
+    finally:
+        torch.set_autocast_cache_enabled(enabled)
