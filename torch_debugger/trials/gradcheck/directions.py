@@ -41,15 +41,16 @@ class Directions:
 
     def suspicions(self) -> Iterator[Suspicion]:
         for _ in range(DIRECTIONS):
-            direction = self._normal(self._point.inputs) * self._steps.scales
-            weights = self._normal(self._point.at_point)
+            direction = self._drawn(self._point.inputs) * self._steps.scales
+            weights = self._drawn(self._point.at_point)
             suspicion = self._compare(direction, weights)
             if suspicion is not None:
                 yield suspicion
 
-    def _normal(self, like: torch.Tensor) -> torch.Tensor:
-        drawn = torch.randn(like.shape, generator=self._generator, dtype=torch.float64)
-        return drawn.to(like.device)
+    def _drawn(self, like: torch.Tensor) -> torch.Tensor:
+        """Of either sign and between 0.5 and 1 in size: no element is passed over in any direction."""
+        drawn = torch.rand(like.shape, generator=self._generator, dtype=torch.float64) - 0.5
+        return (drawn + torch.copysign(torch.tensor(0.5, dtype=torch.float64), drawn)).to(like.device)
 
     def _compare(self, direction: torch.Tensor, weights: torch.Tensor) -> Suspicion | None:
         step = self._steps.usual
