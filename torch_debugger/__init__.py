@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from torch_debugger._version import __version__
 
 if TYPE_CHECKING:
+    from torch_debugger.breaking import break_on_shape, break_when
     from torch_debugger.debugger import Debugger, watch
     from torch_debugger.explanations import Explanation, explain
     from torch_debugger.integrations.explaining import explaining
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 _HOMES = {
     "Debugger": "torch_debugger.debugger",
     "watch": "torch_debugger.debugger",
+    "break_on_shape": "torch_debugger.breaking",
+    "break_when": "torch_debugger.breaking",
     "Explanation": "torch_debugger.explanations",
     "explain": "torch_debugger.explanations",
     "explaining": "torch_debugger.integrations.explaining",
@@ -27,7 +30,7 @@ _HOMES = {
     "unload_ipython_extension": "torch_debugger.integrations.ipython",
 }
 
-__all__ = ["Debugger", "Explanation", "__version__", "explain", "explaining", "watch"]
+__all__ = ["Debugger", "Explanation", "__version__", "break_on_shape", "break_when", "explain", "explaining", "watch"]
 
 
 def __getattr__(name: str) -> object:

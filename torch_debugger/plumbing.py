@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 
@@ -34,6 +34,9 @@ from torch_debugger.records.sink import Sink
 from torch_debugger.settings import Settings
 from torch_debugger.trials.rehearsal import RehearsalProcess
 from torch_debugger.trials.replay import find_origin
+
+if TYPE_CHECKING:
+    from torch_debugger.breakpoints.breakpoint import Breakpoint
 
 _current: Plumbing | None = None
 _fork_seen = False
@@ -64,6 +67,8 @@ class Plumbing:
         self.ledger = Ledger(watch, self.roots, self.optimizers, self.forward)
         self._rehearsals: list[RehearsalProcess] = []
         self._rehearsed = 0
+        self._breaks = settings.breaks
+        self._breakpoints: Sequence[Breakpoint] = ()
         if run is not None:
             watch.sinks.remember(run)
         if settings.rehearse and run is not None and run.names_accelerator and run.device == "cpu":
@@ -76,6 +81,10 @@ class Plumbing:
         others = [self.loaders, Evaluation(watch), UserScalars(watch), self.scaler]
         others += [Clipping(watch, self.scaler), Compiled(watch, self.roots, self.forward)]
         watch.install([*others, self.backward, self.optimizers, self.forward, self.ledger, self.roots])
+        if self._breaks:
+            from torch_debugger.breakpoints.setting import set_breaks
+
+            self._breakpoints = set_breaks(self._breaks, current_watch)
 
     def crash(self, error: BaseException, only: Sequence[Sink] = ()) -> None:
         """Explain an exception to these watchers, or to all."""
@@ -105,6 +114,8 @@ class Plumbing:
         global _current
         self.watchers -= 1
         if self.watchers == 0:
+            for breakpoint in self._breakpoints:
+                breakpoint.remove()
             self._await_rehearsals()
             self.watch.finish(outcome)
             if _current is self:
@@ -152,6 +163,11 @@ class Plumbing:
 def capture(error: BaseException) -> CrashFact:
     """A crash seen by whoever watches this process, else by its frames alone."""
     return _current.capture(error) if _current is not None else capture_crash(error, 0)
+
+
+def current_watch() -> Watch | None:
+    """The watch of this process, if somebody watches it."""
+    return _current.watch if _current is not None else None
 
 
 def is_reported_at_end() -> bool:

@@ -22,6 +22,11 @@ class Settings:
     max_steps: int | None = None
     deep_always: bool = False  # every step deep: Debugger's flow report
     rehearse: bool = True
+    breaks: tuple[str, ...] = ()  # EXPR @ GLOB, each a breakpoint
+    post_mortem: bool = False  # --pdb
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "breaks", tuple(self.breaks))  # JSON knows lists only
 
     def to_json(self) -> str:
         return json.dumps(dataclasses.asdict(self))

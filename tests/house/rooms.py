@@ -11,7 +11,7 @@ PACKAGE = REPOSITORY / "torch_debugger"
 
 # Who may import whom; a room may always import itself. What is not named here may not be imported.
 FOUNDATIONS = {"errors", "settings", "imports", "tracebacks", "_version"}
-MAKERS = {"probes", "trials", "inspections"}
+MAKERS = {"breakpoints", "probes", "trials", "inspections"}
 MAY_IMPORT: dict[str, set[str]] = {
     "_version": set(),
     "errors": set(),
@@ -22,6 +22,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "runlog": {"records"} | FOUNDATIONS,
     "stats": {"records"} | FOUNDATIONS,
     "anatomy": {"records", "stats"} | FOUNDATIONS,
+    "breakpoints": {"records", "stats", "anatomy"} | FOUNDATIONS,
     "probes": {"records", "stats", "anatomy"} | FOUNDATIONS,
     "trials": {"records", "stats", "anatomy"} | FOUNDATIONS,
     "inspections": {"records", "stats", "anatomy"} | FOUNDATIONS,
@@ -32,7 +33,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "session": {"records", "runlog", "stats", "anatomy", "plumbing"} | MAKERS | FOUNDATIONS,
 }
 # The doors of the house may open any room; no room may open a door.
-DOORS = {"__init__", "__main__", "cli", "debugger", "demo", "explanations", "integrations"}
+DOORS = {"__init__", "__main__", "breaking", "cli", "debugger", "demo", "explanations", "integrations"}
 NO_TORCH = {
     "_version", "errors", "settings", "imports", "tracebacks", "records", "runlog", "checks", "report", "pasted"
 }  # fmt: skip

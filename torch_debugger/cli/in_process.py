@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from torch_debugger.checks.judge import Judge
 from torch_debugger.cli.crash_printer import CrashPrinter
 from torch_debugger.cli.main_module import Program, run_as_main
+from torch_debugger.cli.post_mortem import look_into_crash
 from torch_debugger.cli.watch import Watch
 from torch_debugger.records import CrashFact, Finding, Record
 from torch_debugger.report.digest import RunDigest
@@ -64,6 +65,8 @@ def run_in_process(
     watch.start()
     error = _run(program, watch)
     code = _show(error, bench.crash, crash) if error is not None else 0
+    if error is not None and settings.post_mortem:
+        look_into_crash(error)
     watch.end()
     for end in (reader, sender):
         end.close()

@@ -44,6 +44,7 @@ def main() -> None:
     _forget_us(program)
     for fd in (orders.board_fd, orders.requests_fd):
         os.set_inheritable(fd, False)
+    pid = os.getpid()
     board = Board(orders.board_fd)
     handover = Handover(board)
     watch = _start_watch(orders, program, board)
@@ -52,7 +53,8 @@ def main() -> None:
     except BaseException as error:
         watch.saw(error)
         if not isinstance(error, SystemExit):
-            show_at_exit(handover)
+            itself = os.getpid() == pid  # and not a fork of the script's
+            show_at_exit(handover, look_into=orders.settings.post_mortem and itself)
         raise  # the interpreter knows best how an exception, an exit code or Ctrl-C ends a process
 
 

@@ -36,6 +36,15 @@ def add_run_options(parser: argparse.ArgumentParser) -> None:
     add("--ignore", metavar="CHECK", action="append", default=[], help="judge by all checks but these")
     add("--quiet", action="store_true", help="say nothing but the verdict, if there is one")
     add("--live", action="store_true", help="keep a status row at the bottom of the terminal")
+    add(
+        "--break",
+        dest="breaks",
+        metavar="'EXPR @ GLOB'",
+        action="append",
+        default=[],
+        help="stop with pdb where this holds, such as 'nan(output) @ encoder.*'",
+    )
+    add("--pdb", action="store_true", help="after a crash and its explanation, pdb in the frame of your code")
     add("--in-process", action="store_true", help="run the script in this process, for debuggers and IDEs")
     add("-m", dest="module", action="store_true", help="the next word is a module, as in python -m")
     add("program", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
@@ -58,6 +67,8 @@ class RunOptions:
     quiet: bool
     live: bool
     in_process: bool
+    breaks: tuple[str, ...] = ()
+    post_mortem: bool = False
 
     @staticmethod
     def read(arguments: argparse.Namespace) -> RunOptions:
@@ -75,6 +86,8 @@ class RunOptions:
             quiet=arguments.quiet,
             live=arguments.live,
             in_process=arguments.in_process or os.name == "nt",
+            breaks=_read_breaks(arguments.breaks),
+            post_mortem=arguments.pdb,
         )
 
     def settings(self, folder: str | None) -> Settings:
@@ -84,6 +97,8 @@ class RunOptions:
             budget=self.budget,
             log_limit_bytes=self.log_limit_bytes,
             max_steps=self.max_steps,
+            breaks=self.breaks,
+            post_mortem=self.post_mortem,
         )
 
 
@@ -116,6 +131,16 @@ def _read_steps(text: str | None) -> int | None:
     if not text.isascii() or not text.isdigit() or int(text) < 1:
         raise UsageError(f"--max-steps takes a whole number from 1 on, not {text!r}.")
     return int(text)
+
+
+def _read_breaks(texts: Sequence[str]) -> tuple[str, ...]:
+    """As they are, once the language has understood them: better now than at step 500."""
+    if texts:
+        from torch_debugger.breakpoints.conditions import parse_break
+
+        for text in texts:
+            parse_break(text)
+    return tuple(texts)
 
 
 def _read_names(lists: Sequence[str]) -> tuple[str, ...]:

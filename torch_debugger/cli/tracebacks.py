@@ -9,12 +9,13 @@ import sys
 from types import TracebackType
 
 from torch_debugger.cli.handover import Handover
+from torch_debugger.cli.post_mortem import look_into_crash
 from torch_debugger.tracebacks import hide_our_frames
 
 
-def show_at_exit(handover: Handover) -> None:
+def show_at_exit(handover: Handover, *, look_into: bool) -> None:
     """For an exception that is about to end the interpreter: the user's own excepthook
-    gets it as it would have come without us; python's own is the parent's to replace."""
+    gets it as it would have come without us; python's own is the parent's to replace. Then --pdb, perhaps."""
     users_hook = sys.excepthook
 
     def hook(kind: type[BaseException], error: BaseException, traceback: TracebackType | None) -> None:
@@ -22,8 +23,9 @@ def show_at_exit(handover: Handover) -> None:
         hide_our_frames(error)
         sys.last_traceback = error.__traceback__
         plain = users_hook is sys.__excepthook__ and not isinstance(error, KeyboardInterrupt)
-        if plain and handover.is_possible() and handover.offer():
-            return
-        users_hook(kind, error, error.__traceback__)
+        if not (plain and handover.is_possible() and handover.offer()):
+            users_hook(kind, error, error.__traceback__)
+        if look_into:
+            look_into_crash(error)
 
     sys.excepthook = hook

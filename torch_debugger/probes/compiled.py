@@ -6,12 +6,12 @@ from the first torch.compile on no module call is hooked any more.
 
 from __future__ import annotations
 
-import sys
 from typing import Any
 
 import torch
 from torch import nn
 
+from torch_debugger.anatomy.compiling import something_is_compiled
 from torch_debugger.probes.forward import Forward
 from torch_debugger.probes.patches import Patches
 from torch_debugger.probes.roots import Roots
@@ -28,7 +28,7 @@ class Compiled(Probe):
 
     def install(self, patches: Patches) -> None:
         patches.replace(torch, "compile", self._around_compile)
-        if _something_is_compiled():
+        if something_is_compiled():
             self._step_aside()
 
     def _around_compile(self, original: Any) -> Any:
@@ -57,9 +57,3 @@ class Compiled(Probe):
                 "torch.compile is in use: layers inside compiled regions are not looked into; "
                 "loss, gradients, weights and updates are."
             )
-
-
-def _something_is_compiled() -> bool:
-    """Before we came; from then on torch.compile tells us itself."""
-    frames = sys.modules.get("torch._dynamo.eval_frame")
-    return any(callable(backend) for backend in getattr(frames, "cached_backends", {}).values())

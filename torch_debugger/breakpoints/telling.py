@@ -1,0 +1,72 @@
+"""The sentences of a stop: what held, where, and the tensors in question, one line each."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from types import FrameType
+from typing import Any
+
+import torch
+
+from torch_debugger.anatomy.nested import tensors_in
+from torch_debugger.breakpoints.breakpoint import Breakpoint
+from torch_debugger.stats.words import describe_operand
+
+
+def say(text: str) -> None:
+    """On stderr; stdout belongs to the script."""
+    with contextlib.suppress(OSError, ValueError, AttributeError):  # a script may close its stderr
+        sys.__stderr__.write(f"torch-debugger: {text}\n")  # type: ignore[union-attr]
+        sys.__stderr__.flush()  # type: ignore[union-attr]
+
+
+def place_in_words(frame: FrameType) -> str:
+    """train.py:24 in forward"""
+    code = frame.f_code
+    inside = "" if code.co_name == "<module>" else f" in {code.co_name}"
+    return f"{_shown(code.co_filename)}:{frame.f_lineno}{inside}"
+
+
+def _shown(path: str) -> str:
+    try:
+        near = os.path.relpath(path)
+    except (OSError, ValueError):  # no folder to be relative to, or another drive
+        return path
+    return path if near.startswith("..") else near
+
+
+def tensor_lines(names: Mapping[str, Any]) -> list[str]:
+    """One line for each tensor under these names: 'output: float32 [64, 10], min 0, max 3.2'"""
+    return [describe(name, tensor) for label, value in names.items() for name, tensor in _named(label, value)]
+
+
+def _named(name: str, value: Any) -> Iterator[tuple[str, torch.Tensor]]:
+    if isinstance(value, torch.nn.Module):
+        return
+    found = list(tensors_in(value))
+    alone = isinstance(value, torch.Tensor)
+    for place, tensor in enumerate(found):
+        yield name if alone else f"{name}, tensor {place + 1} of {len(found)}", tensor
+
+
+def describe(name: str, tensor: torch.Tensor) -> str:
+    try:
+        return describe_operand(name, tensor)
+    except (RuntimeError, NotImplementedError, TypeError):  # a layout or dtype that torch cannot reduce
+        return f"{name}: {str(tensor.dtype).removeprefix('torch.')} {list(tensor.shape)}, {tensor.layout}"
+
+
+def summary(post: Breakpoint, known: Sequence[str]) -> str | None:
+    """What there is to say of a breakpoint that is taken off, if anything."""
+    if post.hits > 1 and not post.stops:
+        return f"`{post}` held {post.hits:,} times."
+    if post.at is not None and not post.matched:
+        names = ", ".join(f"`{path}`" for path in known[:8]) or "none"
+        more = f" and {len(known) - 8} more" if len(known) > 8 else ""
+        return (
+            f"`{post}` was never asked: no module that was called fits `{post.at}`. Called were {names}{more}."
+        )
+    return None
