@@ -16,6 +16,12 @@ if TYPE_CHECKING:
     from torch_debugger.breaking import break_on_shape, break_when
     from torch_debugger.debugger import Debugger, watch
     from torch_debugger.explanations import Explanation, explain
+    from torch_debugger.inspections.activations import activations
+    from torch_debugger.inspections.describing import describe
+    from torch_debugger.inspections.gradient_check import check_gradients
+    from torch_debugger.inspections.gradients import gradients
+    from torch_debugger.inspections.graph import graph
+    from torch_debugger.inspections.taps import tap
     from torch_debugger.integrations.explaining import explaining
 
 _HOMES = {
@@ -26,11 +32,20 @@ _HOMES = {
     "Explanation": "torch_debugger.explanations",
     "explain": "torch_debugger.explanations",
     "explaining": "torch_debugger.integrations.explaining",
+    "activations": "torch_debugger.inspections.activations",
+    "check_gradients": "torch_debugger.inspections.gradient_check",
+    "describe": "torch_debugger.inspections.describing",
+    "gradients": "torch_debugger.inspections.gradients",
+    "graph": "torch_debugger.inspections.graph",
+    "tap": "torch_debugger.inspections.taps",
     "load_ipython_extension": "torch_debugger.integrations.ipython",  # %load_ext torch_debugger
     "unload_ipython_extension": "torch_debugger.integrations.ipython",
 }
 
-__all__ = ["Debugger", "Explanation", "__version__", "break_on_shape", "break_when", "explain", "explaining", "watch"]
+__all__ = [
+    "Debugger", "Explanation", "__version__", "activations", "break_on_shape", "break_when", "check_gradients",
+    "describe", "explain", "explaining", "gradients", "graph", "tap", "watch",
+]  # fmt: skip
 
 
 def __getattr__(name: str) -> object:

@@ -15,33 +15,39 @@ _REDUCTIONS = {0: "none", 1: "mean", 2: "sum"}
 
 def read_nodes(root: Any, names: dict[int, str], limit: int = 64) -> tuple[tuple[GraphNode, ...], bool]:
     """The nodes nearest to `root` (a loss's grad_fn), breadth first; True when there were more."""
+    nodes, order, more = walk_nodes(root, limit)
+    return tuple(_describe(node, order, names) for node in nodes), more
+
+
+def walk_nodes(root: Any, limit: int) -> tuple[list[Any], dict[Any, int], bool]:
+    """The nodes themselves, the number of each in that order, and whether there were more."""
     order: dict[Any, int] = {root: 0}
     queue = deque([root])
-    nodes: list[tuple[Any, list[Any]]] = []
+    nodes: list[Any] = []
     while queue and len(nodes) < limit:
         node = queue.popleft()
-        operands = [operand for operand, _ in node.next_functions]
-        nodes.append((node, operands))
-        for operand in operands:
+        nodes.append(node)
+        for operand, _ in node.next_functions:
             if operand is not None and operand not in order:
                 order[operand] = len(order)
                 queue.append(operand)
-    kept = len(nodes)
-    found = tuple(_describe(node, operands, order, kept, names) for node, operands in nodes)
-    return found, bool(queue)
+    return nodes, order, bool(queue)
 
 
-def _describe(
-    node: Any, operands: list[Any], order: dict[Any, int], kept: int, names: dict[int, str]
-) -> GraphNode:
+def _describe(node: Any, order: dict[Any, int], names: dict[int, str]) -> GraphNode:
     # An operand beyond the limit keeps its number: it exists, but was not read.
-    inputs = tuple(None if operand is None else order[operand] for operand in operands)
+    inputs = tuple(None if operand is None else order[operand] for operand, _ in node.next_functions)
     variable = getattr(node, "variable", None)
     parameter = names.get(id(variable), "") if variable is not None else None
-    return GraphNode(_NUMBERED.sub("", node.name()), _shape(node), inputs, parameter, _saved_scalars(node))
+    return GraphNode(op_name(node), made_shape(node), inputs, parameter, _saved_scalars(node))
 
 
-def _shape(node: Any) -> tuple[int, ...]:
+def op_name(node: Any) -> str:
+    """NllLoss for NllLossBackward0"""
+    return _NUMBERED.sub("", node.name())
+
+
+def made_shape(node: Any) -> tuple[int, ...]:
     """The shape of what the op made, from the metadata of the gradient it expects."""
     metadata = getattr(node, "_input_metadata", None)
     if metadata:

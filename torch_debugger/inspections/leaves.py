@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from types import FrameType
 from typing import Any
 
 import torch
 
 from torch_debugger.anatomy.frames import locals_of
+from torch_debugger.anatomy.graph_nodes import walk_nodes
 
 _MOST_NODES = 50_000
 
@@ -38,15 +38,8 @@ def _is_loss(value: Any) -> bool:
     return type(value) is torch.Tensor and value.grad_fn is not None and value.numel() == 1
 
 
-def leaves_of(tensor: torch.Tensor) -> Iterator[torch.Tensor]:
+def leaves_of(tensor: torch.Tensor) -> list[torch.Tensor]:
     """Read from the nodes, which stay when backward() has freed what they saved."""
-    waiting = [tensor.grad_fn] if tensor.grad_fn is not None else []
-    seen: set[Any] = set(waiting)
-    while waiting and len(seen) < _MOST_NODES:
-        node: Any = waiting.pop()
-        leaf = getattr(node, "variable", None)
-        if leaf is not None:
-            yield leaf
-        new = {operand for operand, _ in node.next_functions if operand is not None} - seen
-        seen |= new
-        waiting += new
+    nodes = walk_nodes(tensor.grad_fn, _MOST_NODES)[0] if tensor.grad_fn is not None else []
+    found = (getattr(node, "variable", None) for node in nodes)
+    return [leaf for leaf in found if leaf is not None]
