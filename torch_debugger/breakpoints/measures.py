@@ -10,6 +10,9 @@ import torch
 
 from torch_debugger.anatomy.nested import tensors_in
 from torch_debugger.stats.summary import norm
+from torch_debugger.stats.values import values_of
+
+_REDUCIBLE = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 
 
 class NoAnswerError(Exception):
@@ -17,12 +20,10 @@ class NoAnswerError(Exception):
 
 
 def tensors_of(value: Any) -> list[torch.Tensor]:
-    """The tensors inside that have numbers; NoAnswerError where there are none."""
     found = [tensor.detach() for tensor in tensors_in(value)]
-    kept = [tensor for tensor in found if tensor.layout is torch.strided and not tensor.is_meta]
-    if not kept:
+    if not found:
         raise NoAnswerError
-    return kept
+    return found
 
 
 def the_tensor(value: Any) -> torch.Tensor:
@@ -30,19 +31,17 @@ def the_tensor(value: Any) -> torch.Tensor:
     return tensors_of(value)[0]
 
 
-def _plain(tensor: torch.Tensor) -> torch.Tensor:
-    """With numbers that every reduction knows: integers and eight-bit floats are widened."""
-    if tensor.is_complex():
-        return torch.view_as_real(tensor.resolve_conj())
-    wide = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
-    return tensor if tensor.dtype in wide else tensor.to(torch.float64)
-
-
-def _filled(value: Any) -> list[torch.Tensor]:
-    kept = [_plain(tensor) for tensor in tensors_of(value) if tensor.numel()]
-    if not kept:
+def _rows(value: Any) -> list[torch.Tensor]:
+    """The numbers of each tensor, of a kind that every reduction knows; tensors without any are left out."""
+    found = (values_of(tensor)[0] for tensor in tensors_of(value))
+    rows = [
+        row if row.dtype in _REDUCIBLE else row.to(torch.float64)
+        for row in found
+        if row is not None and len(row)
+    ]
+    if not rows:
         raise NoAnswerError
-    return kept
+    return rows
 
 
 def _is_calm(tensor: torch.Tensor) -> bool:
@@ -53,25 +52,25 @@ def _is_calm(tensor: torch.Tensor) -> bool:
 def has_nan(value: Any) -> bool:
     if isinstance(value, int | float):
         return math.isnan(value)
-    return any(not _is_calm(part) and bool(part.isnan().any()) for part in _filled(value))
+    return any(not _is_calm(part) and bool(part.isnan().any()) for part in _rows(value))
 
 
 def has_inf(value: Any) -> bool:
     if isinstance(value, int | float):
         return math.isinf(value)
-    return any(not _is_calm(part) and bool(part.isinf().any()) for part in _filled(value))
+    return any(not _is_calm(part) and bool(part.isinf().any()) for part in _rows(value))
 
 
 def is_finite(value: Any) -> bool:
     if isinstance(value, int | float):
         return math.isfinite(value)
-    return all(_is_calm(part) or bool(part.isfinite().all()) for part in _filled(value))
+    return all(_is_calm(part) or bool(part.isfinite().all()) for part in _rows(value))
 
 
 def _together(value: Any) -> torch.Tensor:
     """All numbers in one row, in double precision where there are several tensors."""
-    parts = _filled(value)
-    return parts[0] if len(parts) == 1 else torch.cat([part.double().flatten() for part in parts])
+    parts = _rows(value)
+    return parts[0] if len(parts) == 1 else torch.cat([part.double() for part in parts])
 
 
 def _wide(tensor: torch.Tensor) -> torch.Tensor:
@@ -106,7 +105,7 @@ MEASURES: dict[str, Callable[[Any], Any]] = {
     "finite": is_finite,
     "any": lambda value: any(bool(tensor.any()) for tensor in tensors_of(value)),
     "all": lambda value: all(bool(tensor.all()) for tensor in tensors_of(value)),
-    "norm": lambda value: math.hypot(*(norm(tensor).item() for tensor in _filled(value))),
+    "norm": lambda value: math.hypot(*(norm(tensor).item() for tensor in _rows(value))),
     "min": lambda value: _together(value).min().item(),
     "max": lambda value: _together(value).max().item(),
     "mean": lambda value: _wide(_together(value)).mean().item(),

@@ -9,11 +9,14 @@ from collections.abc import Callable, Mapping
 from types import FrameType, TracebackType
 from typing import Any
 
+from torch import nn
+
 from torch_debugger.anatomy.frames import is_ours, locals_of
 from torch_debugger.anatomy.nested import tensors_in
+from torch_debugger.anatomy.sources import is_user_file
 from torch_debugger.breakpoints.telling import place_in_words, say, tensor_lines
 
-HELP = "tensors: all of this frame; describe x: one of them; {off}c: go on; q: quit the run"
+HELP = "Commands: tensors (all of this frame), describe x, {off}c (go on), q (quit)."
 # Stepping goes through the user's lines, not through our hooks and torch's call of a module.
 _SKIPPED = ("torch_debugger.*", "torch.nn.modules.module")
 
@@ -35,8 +38,8 @@ class TensorPdb(pdb.Pdb):
         before = sys.gettrace()
         sys.settrace(None)
         self.interaction(frame, None)
-        if self.stoplineno == -1:  # `c`
-            sys.settrace(before)
+        if self.stoplineno == -1:  # `c`, which ends the stepping of an earlier stop too
+            sys.settrace(None if isinstance(getattr(before, "__self__", None), TensorPdb) else before)
         else:
             self._trace_from(frame)
 
@@ -65,10 +68,10 @@ class TensorPdb(pdb.Pdb):
     def get_stack(
         self, f: FrameType | None, t: TracebackType | None
     ) -> tuple[list[tuple[FrameType, int]], int]:
-        """Without our own frames; a post-mortem begins in the innermost frame of the user's."""
+        """Without our frames and torch's module calls; a post-mortem begins in the user's innermost frame."""
         stack, index = super().get_stack(f, t)
         current = stack[index][0]
-        kept = [entry for entry in stack if not is_ours(entry[0]) or entry[0] is current]
+        kept = [entry for entry in stack if not _is_machinery(entry[0]) or entry[0] is current]
         if t is not None:
             return kept, _users(kept)
         return kept, max(place for place, entry in enumerate(kept) if entry[0] is current)
@@ -130,6 +133,10 @@ class TensorPdb(pdb.Pdb):
         return frame
 
 
+def _is_machinery(frame: FrameType) -> bool:
+    return is_ours(frame) or frame.f_code.co_filename == nn.Module._call_impl.__code__.co_filename
+
+
 def _outermost(frame: FrameType) -> FrameType:
     while frame.f_back is not None:
         frame = frame.f_back
@@ -137,7 +144,5 @@ def _outermost(frame: FrameType) -> FrameType:
 
 
 def _users(stack: list[tuple[FrameType, int]]) -> int:
-    from torch_debugger.anatomy.sources import is_user_file
-
     places = [place for place, (frame, _) in enumerate(stack) if is_user_file(frame.f_code.co_filename)]
     return places[-1] if places else len(stack) - 1

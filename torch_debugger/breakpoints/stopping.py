@@ -30,7 +30,7 @@ def stop(
         say(_report(frame, reason, names, f"Not stopped: {why}."))
         return False
     at_hand = _free_names(frame, names)
-    how = HELP.format(off="off: take this breakpoint off; " if off is not None else "")
+    how = HELP.format(off="off (this breakpoint), " if off is not None else "")
     say(_report(frame, reason, at_hand, how))
     if debugger is None:
         TensorPdb(at_hand, off).stop(frame)
@@ -46,7 +46,7 @@ def post_mortem(traceback: TracebackType | None) -> None:
     elif not has_terminal():
         say("--pdb needs a terminal, and stdin or stdout is none: there is no post-mortem.")
     else:
-        say("post-mortem of the crash above. " + HELP.format(off=""))
+        say("post-mortem of the crash above. Commands: tensors (all of this frame), describe x, u, d, q (quit).")
         TensorPdb({}).post_mortem(traceback)
 
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from types import FrameType
 from typing import Any
 
 import torch
 
-from torch_debugger.anatomy.nested import tensors_in
+from torch_debugger.anatomy.nested import named_leaves
 from torch_debugger.breakpoints.breakpoint import Breakpoint
-from torch_debugger.stats.words import describe_operand
+from torch_debugger.stats.census import take_stats
 
 
 def say(text: str) -> None:
@@ -39,24 +39,13 @@ def _shown(path: str) -> str:
 
 
 def tensor_lines(names: Mapping[str, Any]) -> list[str]:
-    """One line for each tensor under these names: 'output: float32 [64, 10], min 0, max 3.2'"""
-    return [describe(name, tensor) for label, value in names.items() for name, tensor in _named(label, value)]
-
-
-def _named(name: str, value: Any) -> Iterator[tuple[str, torch.Tensor]]:
-    if isinstance(value, torch.nn.Module):
-        return
-    found = list(tensors_in(value))
-    alone = isinstance(value, torch.Tensor)
-    for place, tensor in enumerate(found):
-        yield name if alone else f"{name}, tensor {place + 1} of {len(found)}", tensor
-
-
-def describe(name: str, tensor: torch.Tensor) -> str:
-    try:
-        return describe_operand(name, tensor)
-    except (RuntimeError, NotImplementedError, TypeError):  # a layout or dtype that torch cannot reduce
-        return f"{name}: {str(tensor.dtype).removeprefix('torch.')} {list(tensor.shape)}, {tensor.layout}"
+    """One line for each tensor under these names: "output['logits']: float32 [64, 10] cpu  min 0  max 3.2"."""
+    held = {name: value for name, value in names.items() if not isinstance(value, torch.nn.Module)}
+    return [
+        f"{name}{way}: {take_stats(tensor)}"
+        for name, value in held.items()
+        for way, tensor in named_leaves(value)
+    ]
 
 
 def summary(post: Breakpoint, known: Sequence[str]) -> str | None:
