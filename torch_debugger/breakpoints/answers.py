@@ -40,7 +40,7 @@ def holds(tree: Node, scene: Scene) -> bool:
     try:
         with torch.no_grad():
             return bool(_answer(tree, scene))
-    except (NoAnswerError, ArithmeticError):  # 1 / 0 is no answer either
+    except NoAnswerError:
         return False
 
 
@@ -54,9 +54,23 @@ def _answer(node: Node, scene: Scene) -> Any:
     if isinstance(node, Item):
         return _item(_answer(node.whole, scene), _answer(node.key, scene))
     if isinstance(node, Junction):
-        decide = all if node.word == "and" else any
-        return decide(_answer(part, scene) for part in node.parts)
+        return _join(node, scene)
     return _operate(node.symbol, [_answer(part, scene) for part in node.parts])
+
+
+def _join(node: Junction, scene: Scene) -> bool:
+    """A part without an answer leaves it to the others: `loss > 5 or nan(output)` before there is a loss."""
+    decisive = node.word == "or"
+    unknown = False
+    for part in node.parts:
+        try:
+            if bool(_answer(part, scene)) is decisive:
+                return decisive
+        except NoAnswerError:
+            unknown = True
+    if unknown:
+        raise NoAnswerError
+    return not decisive
 
 
 def _call(node: Call, scene: Scene) -> Any:
@@ -65,6 +79,8 @@ def _call(node: Call, scene: Scene) -> Any:
 
 
 def _item(whole: Any, key: Any) -> Any:
+    if isinstance(whole, torch.Tensor) and isinstance(key, str):
+        raise NoAnswerError
     try:
         return whole[int(key) if isinstance(key, float) else key]
     except (LookupError, TypeError):
@@ -79,7 +95,10 @@ def _operate(symbol: str, parts: list[Any]) -> Any:
     ready: list[Any] = [part if isinstance(part, int | float | str) else the_tensor(part) for part in parts]
     if len(ready) == 1:
         return -ready[0] if symbol == "-" else ready[0]
-    return _power(*ready) if symbol == "**" else _OPERATORS[symbol](*ready)
+    try:
+        return _power(*ready) if symbol == "**" else _OPERATORS[symbol](*ready)
+    except (ArithmeticError, ValueError):  # 1 / 0, (-8) ** 0.5
+        raise NoAnswerError from None
 
 
 def _power(base: Any, exponent: Any) -> Any:

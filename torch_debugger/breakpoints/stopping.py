@@ -46,7 +46,7 @@ def post_mortem(traceback: TracebackType | None) -> None:
     elif not has_terminal():
         say("--pdb needs a terminal, and stdin or stdout is none: there is no post-mortem.")
     else:
-        say("post-mortem of the crash above. Commands: tensors (all of this frame), describe x, u, d, q (quit).")
+        say("post-mortem of the crash. Commands: tensors (all of this frame), describe x, u, d, q (quit).")
         TensorPdb({}).post_mortem(traceback)
 
 
