@@ -5,10 +5,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 
-import torch
-
-from torch_debugger.trials.gradcheck.culprit import Culprit, Search, gap, one_at, sound_step
+from torch_debugger.trials.gradcheck.culprit import Culprit, Search, gap, one_at, only, sound_step
 from torch_debugger.trials.gradcheck.directions import Directions, Suspicion, fineness
+from torch_debugger.trials.gradcheck.linearity import what_is_not_linear
 from torch_debugger.trials.gradcheck.patterns import recognise
 from torch_debugger.trials.gradcheck.point import Point
 from torch_debugger.trials.gradcheck.result import Mismatch, Problem
@@ -30,6 +29,10 @@ class Tolerance:
         size = max(abs(culprit.analytical), abs(culprit.numerical))
         allowed = floor + self.rtol * size + 3 * culprit.error
         return gap(culprit.analytical, culprit.numerical) <= allowed
+
+    def cannot_forgive(self, suspicion: Suspicion) -> bool:
+        """Too much in sum, though no single element stands out: nobody asked to forgive that."""
+        return suspicion.trusted and self.atol is None and suspicion.off_by > 10 * self.rtol
 
 
 @dataclass(frozen=True)
@@ -55,68 +58,62 @@ class Comparison:
     close_to: float = 0.0
 
 
-def compare(point: Point, tolerance: Tolerance) -> Comparison:
-    steps = Steps(point, tolerance.eps)
-    directions = Directions(point, steps)
-    found = Comparison()
-    for suspicion in directions.suspicions():
-        if _settle(point, steps, tolerance, suspicion, found):
-            break
-    found.close_to = directions.close_to
-    return found
+def compare(point: Point, tolerance: Tolerance, *, at_first: bool) -> Comparison:
+    """`at_first`: at the caller's own point, where zeros and ties are likelier than beside it."""
+    return _Comparing(point, tolerance, at_first).carried_out()
 
 
-def _settle(point: Point, steps: Steps, tolerance: Tolerance, suspicion: Suspicion, found: Comparison) -> bool:
-    """Follows one suspicion to its end; True when no other needs to be looked at."""
-    step = sound_step(point, suspicion.direction, steps.usual)
-    if step is None:
-        found.kinks = [Kink(slot) for slot in point.x]
-        return True
-    search = Search(point, steps, suspicion, step)
-    culprits = search.culprits()
-    found.kinks = [
-        Kink(culprit.leaf, culprit.place) for culprit in culprits if _on_kink(point, steps, culprit, step)
-    ]
-    if found.kinks:
-        return True
-    wrong = [culprit for culprit in culprits if not tolerance.forgives(culprit, point)]
-    if not wrong and not _is_linear(point, suspicion.weights):
-        found.problems.append(_not_linear())
-        return True
-    if not wrong and _is_beyond_doubt(suspicion, tolerance):
-        wrong = culprits[:1]
-    found.mismatches = [_mismatch(point, search, culprit) for culprit in wrong]
-    found.within_tolerance = max(found.within_tolerance, suspicion.off_by)
-    return bool(wrong)
+class _Comparing:
+    def __init__(self, point: Point, tolerance: Tolerance, at_first: bool) -> None:
+        self._point = point
+        self._tolerance = tolerance
+        self._at_first = at_first
+        self._steps = Steps(point, tolerance.eps)
+        self._found = Comparison()
 
+    def carried_out(self) -> Comparison:
+        directions = Directions(self._point, self._steps)
+        for suspicion in directions.suspicions():
+            if self._settle(suspicion):
+                break
+        self._found.close_to = directions.close_to
+        return self._found
 
-def _is_beyond_doubt(suspicion: Suspicion, tolerance: Tolerance) -> bool:
-    """Too much in sum, though no single element stands out: nobody asked to forgive that."""
-    return suspicion.trusted and tolerance.atol is None and suspicion.off_by > 10 * tolerance.rtol
+    def _settle(self, suspicion: Suspicion) -> bool:
+        """Follows one suspicion to its end; True when no other needs to be looked at."""
+        step = sound_step(self._point, suspicion.direction, self._steps.usual)
+        if step is None:
+            self._found.kinks = [Kink(slot) for slot in self._point.x]
+            return True
+        not_linear = what_is_not_linear(self._point, suspicion.weights)
+        if not_linear is not None:
+            self._found.problems.append(not_linear)
+            return True
+        search = Search(self._point, self._steps, suspicion, step)
+        culprits = search.culprits()
+        self._found.kinks = self._kinks(suspicion, culprits, step)
+        return bool(self._found.kinks) or self._blame(suspicion, search, culprits)
 
+    def _blame(self, suspicion: Suspicion, search: Search, culprits: list[Culprit]) -> bool:
+        wrong = [culprit for culprit in culprits if not self._tolerance.forgives(culprit, self._point)]
+        if not wrong and self._tolerance.cannot_forgive(suspicion):
+            wrong = culprits[:1]
+        self._found.mismatches = [_mismatch(self._point, search, culprit) for culprit in wrong]
+        self._found.within_tolerance = max(self._found.within_tolerance, suspicion.off_by)
+        return bool(wrong)
 
-def _on_kink(point: Point, steps: Steps, culprit: Culprit, step: float) -> bool:
-    direction = one_at(point.inputs, culprit.place, float(steps.scales[culprit.place]))
-    return is_kink(point, direction, one_at(point.at_point, culprit.out_place), step)
-
-
-def _is_linear(point: Point, weights: torch.Tensor) -> bool:
-    """Backward is a linear map of the incoming gradient; clipping or normalising it is not."""
-    plain = point.pull(weights)
-    size = float(plain.abs().max())
-    stretched = [point.pull(weights * by) / by for by in (1e3, 1e-3)]
-    return all(float((other - plain).abs().max()) <= 1e-6 * size for other in stretched)
-
-
-def _not_linear() -> Problem:
-    return Problem(
-        "not-linear",
-        "backward is not linear in the gradient it is given: twice the incoming gradient does not give twice "
-        "the "
-        "result. It is right for small incoming gradients and wrong for others.",
-        "Take clipping, normalising or rounding of `grad_output` out of `backward`, if it is not there on "
-        "purpose.",
-    )
+    def _kinks(self, suspicion: Suspicion, culprits: list[Culprit], step: float) -> list[Kink]:
+        point = self._point
+        found = []
+        for culprit in culprits:
+            along = one_at(point.inputs, culprit.place, float(self._steps.scales[culprit.place]))
+            if is_kink(point, along, one_at(point.at_point, culprit.out_place), step):
+                found.append(Kink(culprit.leaf, culprit.place))
+            elif self._at_first:
+                # Another element of this input may lie on one: it would blur what the others show.
+                along = only(suspicion.direction, culprit.leaf.start, culprit.leaf.stop)
+                found += [Kink(culprit.leaf)] * is_kink(point, along, culprit.weights, step)
+        return found
 
 
 def _mismatch(point: Point, search: Search, culprit: Culprit) -> Mismatch:

@@ -22,7 +22,8 @@ class SameRandomness:
         self._subject = subject
         self._restore = keep_randomness()
         self.name, self.leaf_names, self.leaves = subject.name, subject.leaf_names, subject.leaves
-        self.chosen_by_us = subject.chosen_by_us
+        self.output_names = subject.output_names
+        self.unmarked, self.leave_out = subject.unmarked, subject.leave_out
 
     def run(self, shifts: Sequence[torch.Tensor] | None) -> tuple[Tensors, Tensors]:
         self._restore()

@@ -56,7 +56,7 @@ class Search:
         self._point = point
         self._steps = steps
         self._direction = suspicion.direction
-        self._weights = [_only(suspicion.weights, slot.start, slot.stop) for slot in point.y]
+        self._weights = [only(suspicion.weights, slot.start, slot.stop) for slot in point.y]
         self._gradients = [point.pull(weights) for weights in self._weights]
         self._step = step
 
@@ -72,7 +72,7 @@ class Search:
 
     def _worst_output(self, leaf: Slot) -> tuple[float, int]:
         """How many times the allowed difference, at the output where it is most."""
-        direction = _only(self._direction, leaf.start, leaf.stop)
+        direction = only(self._direction, leaf.start, leaf.stop)
         change = central_difference(self._point, direction, self._step)
         ratings = [self._rating(direction, change, output) for output in range(len(self._point.y))]
         worst = max(range(len(ratings)), key=lambda output: ratings[output])
@@ -90,7 +90,7 @@ class Search:
         weights, gradient = self._weights[output], self._gradients[output]
 
         def input_gap(start: int, stop: int) -> float:
-            direction = _only(self._direction, start, stop)
+            direction = only(self._direction, start, stop)
             change = central_difference(self._point, direction, self._step)
             return gap(float(gradient @ direction), float(weights @ change))
 
@@ -98,7 +98,7 @@ class Search:
         column = self.column(place)
 
         def output_gap(start: int, stop: int) -> float:
-            part = _only(weights, start, stop)
+            part = only(weights, start, stop)
             return gap(float(self._point.pull(part)[place]), float(part @ column))
 
         slot = self._point.y[output]
@@ -133,7 +133,7 @@ def _halved(start: int, stop: int, gap_of: Callable[[int, int], float]) -> int:
     return start
 
 
-def _only(row: torch.Tensor, start: int, stop: int) -> torch.Tensor:
+def only(row: torch.Tensor, start: int, stop: int) -> torch.Tensor:
     part = torch.zeros_like(row)
     part[start:stop] = row[start:stop]
     return part

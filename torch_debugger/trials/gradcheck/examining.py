@@ -101,23 +101,22 @@ class Examination:
     def _leave_out_unreached(self, point: Point) -> None:
         """An input that nobody marked and that gets no gradient (a mask, a target) is taken as meant so."""
         gradients = point.pulled(torch.ones_like(point.at_point))
-        unreached = [place for place, gradient in enumerate(gradients) if gradient is None]
-        if not self._subject.chosen_by_us or not unreached or len(unreached) == len(gradients):
+        unreached = [slot.name for slot, gradient in zip(point.x, gradients, strict=True) if gradient is None]
+        names = [name for name in unreached if name in self._subject.unmarked]
+        if not names or len(unreached) == len(gradients):
             return
-        names = [self._subject.leaf_names[place] for place in unreached]
         self._notes.append(
             f"No gradient arrives at {_listed(names)}, so it was not checked. Pass it with "
             "requires_grad=True if "
             "it should have one."
         )
-        for place in reversed(unreached):
-            self._subject.leaves.pop(place).requires_grad_(False)
-            self._subject.leaf_names.pop(place)
+        for name in names:
+            self._subject.leave_out(name)
 
     def _look_beside_kinks(self, tolerance: Tolerance) -> None:
         signs = (None, None, 1.0, -1.0)
         for attempt in range(_NUDGES + 1):
-            self._comparison = compare(Point(self._subject), tolerance)
+            self._comparison = compare(Point(self._subject), tolerance, at_first=attempt == 0)
             kinks = self._comparison.kinks
             if not kinks:
                 return

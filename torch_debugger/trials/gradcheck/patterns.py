@@ -31,11 +31,18 @@ def _detached(sample: Sample) -> Pattern | None:
     if sample.point.pulled(culprit.weights)[number] is not None:
         return None
     who = culprit.leaf.name
+    if culprit.output.name.startswith("gradient of"):
+        advice = f"In `backward`, use `{who}` as it was saved, without `.detach()`, `.data` or `.item()`."
+    else:
+        advice = (
+            "Return its gradient instead of None from `backward`, and look for `.detach()`, `.data`, "
+            "`.item()`, "
+            f"`torch.no_grad()` or a new `torch.tensor(...)` between `{who}` and the {culprit.output.name}."
+        )
     return Pattern(
         "detached",
         f"detached: no gradient arrives at `{who}`, although the {culprit.output.name} depends on it.",
-        "Return its gradient instead of None from `backward`, and look for `.detach()`, `.data`, `.item()`, "
-        f"`torch.no_grad()` or a new `torch.tensor(...)` between `{who}` and the {culprit.output.name}.",
+        advice,
     )
 
 
@@ -90,29 +97,6 @@ def _identity(sample: Sample) -> Pattern | None:
         "change. Otherwise return the incoming gradient as it is.",
         deliberate=True,
     )
-
-
-def _unlinked(sample: Sample) -> Pattern | None:
-    """Backward must be linear in the incoming gradient: nothing comes of nothing."""
-    culprit, who = sample.culprit, sample.culprit.leaf.name
-    part = slice(culprit.leaf.start, culprit.leaf.stop)
-    doubled = sample.point.pull(culprit.weights * 2)[part]
-    if torch.equal(doubled, culprit.gradient[part]):
-        return Pattern(
-            "grad-output-unused",
-            f"the gradient of `{who}` does not depend on the incoming gradient: `grad_output` is not used "
-            "for it.",
-            f"Multiply the local derivative by `grad_output`: that is the chain rule. (`{who}` gets the "
-            "gradient of "
-            "a loss further on, not of this output.)",
-        )
-    if bool(sample.point.pull(torch.zeros_like(culprit.weights))[part].any()):
-        return Pattern(
-            "constant-term",
-            f"backward adds something to the gradient of `{who}` that is there even when `grad_output` is 0.",
-            f"Every term of the gradient of `{who}` must have `grad_output` as a factor.",
-        )
-    return None
 
 
 def _constant_factor(sample: Sample) -> Pattern | None:
@@ -204,7 +188,6 @@ _LOOKS: tuple[Callable[[Sample], Pattern | None], ...] = (
     _detached,
     _not_finite,
     _zero,
-    _unlinked,
     _constant_forward,
     _identity,
     _constant_factor,

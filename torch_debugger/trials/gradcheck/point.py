@@ -33,8 +33,8 @@ class Point:
         self.left_out = [number for number in numbers if number not in self.chosen]
         self.outputs: Tensors = [found[number] for number in self.chosen]
         self.x: tuple[Slot, ...] = lay_out(subject.leaf_names, subject.leaves)
-        single = len(found) == 1
-        names = ["output" if single else f"output {number}" for number in self.chosen]
+        words = subject.output_names or _words(len(found))
+        names = [words[number] for number in self.chosen]
         self.y: tuple[Slot, ...] = lay_out(names, self.outputs)
         self.at_point = to_row(self.outputs, self.y) if self.y else torch.zeros(0, dtype=torch.float64)
         self.inputs = to_row(subject.leaves, self.x)
@@ -76,3 +76,7 @@ class Point:
             )
         except Exception as error:  # the user's backward may raise anything
             raise BackwardError from error
+
+
+def _words(count: int) -> list[str]:
+    return ["output"] if count == 1 else [f"output {number}" for number in range(count)]

@@ -26,6 +26,7 @@ def prepare(target: Target, inputs: Any, *, widen: bool) -> FunctionSubject:
     marked = [place for place, value in enumerate(given) if _could_be_checked(value) and value.requires_grad]
     able = [place for place, value in enumerate(given) if _could_be_checked(value)]
     checked = {place: names[place] for place in marked or able}
+    unmarked = [] if marked else list(checked.values())
     arguments = [_copied(value, widen) for value in given]
     name, call = name_of(target), target
     if isinstance(target, nn.Module):
@@ -41,7 +42,7 @@ def prepare(target: Target, inputs: Any, *, widen: bool) -> FunctionSubject:
         )
     for place in checked:
         arguments[place] = arguments[place].requires_grad_()
-    return FunctionSubject(name, call, arguments, checked, chosen_by_us=not marked)
+    return FunctionSubject(name, call, arguments, checked, unmarked)
 
 
 def narrow_dtypes(target: Target, inputs: Any) -> list[str]:

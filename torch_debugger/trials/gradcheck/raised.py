@@ -50,14 +50,18 @@ def backward_raised(error: BaseException, names: list[str]) -> Problem:
             "Write that part with other operations where second gradients are needed.",
         )
     if "once_differentiable" in text:
-        return Problem(
-            "not-differentiable-twice",
-            "backward cannot be differentiated again.",
-            "Write `backward` with torch operations on `ctx.saved_tensors` and `grad_output`, without "
-            "`once_differentiable`, `.data` or numpy; then it has a gradient of its own.",
-        )
+        return not_twice()
     return Problem(
         "backward-raised", f"backward raised {_told(error)}.", "Make `backward` run for these inputs first."
+    )
+
+
+def not_twice() -> Problem:
+    return Problem(
+        "not-differentiable-twice",
+        "backward cannot be differentiated again.",
+        "Write `backward` with torch operations on `ctx.saved_tensors` and `grad_output`, without "
+        "`once_differentiable`, `.detach()`, `.data` or numpy; then it has a gradient of its own.",
     )
 
 

@@ -42,6 +42,7 @@ class Problem:
     name: str  # non-deterministic, in-place, forward-raised, backward-raised, ...
     words: str
     advice: str
+    deliberate: bool = False
 
 
 @dataclass(frozen=True)
@@ -67,11 +68,9 @@ class GradcheckResult:
     @property
     def deliberate(self) -> bool:
         """Wrong only as a layer may be on purpose: straight-through, gradient reversal."""
-        return (
-            bool(self.mismatches)
-            and not self.problems
-            and all(mismatch.pattern.deliberate for mismatch in self.mismatches)
-        )
+        judged = [mismatch.pattern.deliberate for mismatch in self.mismatches]
+        judged += [problem.deliberate for problem in self.problems]
+        return bool(judged) and all(judged)
 
     def __str__(self) -> str:
         blocks = [self._headline()]

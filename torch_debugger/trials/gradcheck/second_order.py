@@ -13,7 +13,7 @@ from torch_debugger.trials.gradcheck.examining import Examination
 from torch_debugger.trials.gradcheck.first_order import WrongGradientError, ready
 from torch_debugger.trials.gradcheck.point import Point
 from torch_debugger.trials.gradcheck.preparing import Target, input_names, name_of
-from torch_debugger.trials.gradcheck.raised import backward_raised
+from torch_debugger.trials.gradcheck.raised import backward_raised, not_twice
 from torch_debugger.trials.gradcheck.result import GradcheckResult, Problem
 from torch_debugger.trials.gradcheck.subject import Subject, Tensors
 
@@ -55,10 +55,12 @@ def _checked(target: Target, inputs: Any, tolerance: Tolerance) -> GradcheckResu
         return GradcheckResult(name_of(target), True, problems=(_no_graph(),), notes=tuple(notes))
     try:
         subject = FirstGradients(first)
-        subject.run(None)
+        cut_off = Point(subject).detached or subject.is_cut_off()
     except Exception as error:  # the user's backward may raise anything, and it is told
-        problem = backward_raised(error, names)
+        problem = backward_raised(error.__cause__ or error, names)
         return GradcheckResult(name_of(target), True, problems=(problem,), notes=tuple(notes))
+    if cut_off:
+        return GradcheckResult(name_of(target), True, problems=(not_twice(),), notes=tuple(notes))
     return Examination(subject, names, notes, second_order=True).carry_out(tolerance)
 
 
@@ -77,7 +79,19 @@ class FirstGradients:
         self.name = first.name
         self.leaf_names = [*first.leaf_names, *words]
         self.leaves: Tensors = [*first.leaves, *incoming]
-        self.chosen_by_us = first.chosen_by_us
+        self.unmarked: list[str] = []
+        reached = point.pulled(torch.ones_like(point.at_point))
+        self._reached = [number for number, gradient in enumerate(reached) if gradient is not None]
+        self.output_names = [f"gradient of {first.leaf_names[number]}" for number in self._reached]
+
+    def leave_out(self, name: str) -> None:
+        raise NotImplementedError("first gradients have no unmarked leaves")
+
+    def is_cut_off(self) -> bool:
+        """A gradient is linear in the incoming one; if that has no influence, the graph ends in backward."""
+        point = Point(self)
+        arrived = point.pulled(torch.ones_like(point.at_point))
+        return all(gradient is None for gradient in arrived[self._count :])
 
     def run(self, shifts: Sequence[torch.Tensor] | None) -> tuple[Tensors, Tensors]:
         count = self._count
@@ -90,7 +104,7 @@ class FirstGradients:
         gradients = torch.autograd.grad(
             outputs, self._first.leaves, incoming, create_graph=True, allow_unused=True
         )
-        return [*given, *incoming], [gradient for gradient in gradients if gradient is not None]
+        return [*given, *incoming], [gradients[number] for number in self._reached]
 
 
 def _no_graph() -> Problem:

@@ -18,10 +18,14 @@ class Subject(Protocol):
     name: str
     leaf_names: list[str]
     leaves: Tensors
-    chosen_by_us: bool  # no input was marked with requires_grad, so all that could be were taken
+    output_names: list[str]  # where outputs have names of their own: "gradient of x"
+    unmarked: list[str]  # inputs among the leaves that are there because no input required a gradient
 
     def run(self, shifts: Sequence[torch.Tensor] | None) -> tuple[Tensors, Tensors]:
         """The tensors that went in (leaves plus shifts, none a leaf itself) and all that came out."""
+
+    def leave_out(self, name: str) -> None:
+        """This leaf is not to be checked."""
 
 
 class FunctionSubject:
@@ -33,15 +37,21 @@ class FunctionSubject:
         call: Callable[..., Any],
         arguments: Sequence[Any],
         checked: dict[int, str],  # place among the arguments -> name
-        chosen_by_us: bool,
+        unmarked: Sequence[str] = (),
     ) -> None:
         self.name = name
         self.leaf_names = list(checked.values())
         self.leaves: Tensors = [arguments[place] for place in checked]
-        self.chosen_by_us = chosen_by_us
+        self.output_names: list[str] = []
+        self.unmarked = list(unmarked)
         self._call = call
         self._arguments = arguments
         self._places = list(checked)
+
+    def leave_out(self, name: str) -> None:
+        number = self.leaf_names.index(name)
+        del self.leaf_names[number], self._places[number]
+        self.leaves.pop(number).requires_grad_(False)
 
     def run(self, shifts: Sequence[torch.Tensor] | None) -> tuple[Tensors, Tensors]:
         given = self._moved(shifts)
