@@ -7,7 +7,7 @@ import pytest
 
 from tests.fakes import judged, loss_site, losses, optimizer, rows, scalars
 from torch_debugger.checks.judge import Judge, verdict
-from torch_debugger.records import Edit, Finding, NonFinite, Place, Record, SchedulerFact, TensorRows
+from torch_debugger.records import Edit, Finding, NonFinite, Origin, Place, Record, SchedulerFact, TensorRows
 
 SGD = optimizer("SGD", 10.0, source="torch.optim.SGD(net.parameters(), lr=10.0)")
 
@@ -120,7 +120,8 @@ def test_a_search_for_the_best_rate_is_only_noted() -> None:
 
 
 def test_it_explains_the_nan_that_follows() -> None:
-    nan = NonFinite(4, "loss", "nan", "net", "forward", "addmm", Place("train.py", 12), (), (), True)
+    origin = Origin("forward", "net", "addmm", Place("train.py", 12))
+    nan = NonFinite(4, "loss", "nan", Place("train.py", 40), origin, how="step")
     findings = judged([SGD, *updates([6.4]), *losses([1.6, 803.0, 8e8, math.nan]), nan])
     first = verdict(findings)
     assert first is not None and first.name == "lr-too-high"

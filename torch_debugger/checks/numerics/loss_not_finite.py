@@ -3,50 +3,13 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterable
 
 from torch_debugger.checks.base import Check
+from torch_debugger.checks.explainers.nonfinite.telling import tell
+from torch_debugger.checks.explainers.nonfinite.wording import described
 from torch_debugger.checks.state import RunState
 from torch_debugger.records import Finding, NonFinite, Place, Record, Scalars
-
-_ADVICE = {
-    "log": "Keep the input above 0: `torch.log(x.clamp_min(1e-8))`; for probabilities of a softmax use "
-    "`F.log_softmax`, for those of a sigmoid `F.logsigmoid`.",
-    "sqrt": "Add a small number under the root: `torch.sqrt(x + 1e-8)`; below 0 it is NaN, at 0 its "
-    "gradient is Inf.",
-    "root of a negative": "The input goes below 0, where a root is NaN: find out what made it negative. A "
-    "log-variance becomes a deviation by `torch.exp(0.5 * x)`; a variance is kept positive by `F.softplus(x)`.",
-    "div": "Keep the divisor away from 0: `a / (b + 1e-8)`, or `b.clamp_min(1e-8)` where it is positive.",
-    "exp": "Bound the exponent (`x.clamp(max=20)`), or use a form that does it for you: `F.softplus`, "
-    "`torch.logsumexp`, `F.log_softmax`.",
-    "pow": "Keep the base above 0 (`x.clamp_min(1e-8)`) where the exponent is no whole number or is negative.",
-    "norm": "At exactly 0 a norm has no gradient: use `(x.pow(2).sum(dim) + 1e-8).sqrt()`.",
-    "asin": "Keep the input inside the domain: `x.clamp(-1 + 1e-6, 1 - 1e-6)`.",
-    "softmax": "A row that is -inf as a whole has no softmax: leave at least one place of each mask open.",
-    "std": "The spread of a single value is not defined: pass `correction=0`, or skip batches of one.",
-    "mean": "The mean of nothing is NaN: skip empty selections.",
-    "grow": "The values grew until they left the range of the dtype: lower the learning rate, clip the "
-    "gradients (`torch.nn.utils.clip_grad_norm_`), or scale the inputs.",
-    "binary_cross_entropy": "Pass raw scores to `F.binary_cross_entropy_with_logits` instead of probabilities.",
-}
-_SAME = {
-    "log2": "log", "log10": "log", "log1p": "log", "xlogy": "log", "rsqrt": "sqrt", "reciprocal": "div",
-    "true_divide": "div", "floor_divide": "div", "remainder": "div", "expm1": "exp", "sinh": "exp",
-    "cosh": "exp",
-    "linalg_vector_norm": "norm", "linalg_norm": "norm", "cdist": "norm", "normalize": "norm", "acos": "asin",
-    "atanh": "asin", "acosh": "asin", "log_softmax": "softmax", "scaled_dot_product_attention": "softmax",
-    "var": "std", "var_mean": "std", "std_mean": "std", "addmm": "grow", "mm": "grow", "bmm": "grow",
-    "matmul": "grow", "linear": "grow", "conv1d": "grow", "conv2d": "grow", "conv3d": "grow",
-    "convolution": "grow", "mse_loss": "grow", "mul": "grow", "add": "grow", "sub": "grow", "sum": "grow",
-}  # fmt: skip
-_ORIGIN = {
-    "forward": "in the forward pass",
-    "loss": "between the model's output and the loss",
-    "backward": "in the backward pass; the forward pass was finite",
-    "input": "in the data: the batch itself is not finite",
-    "weights": "in the weights: an earlier update left them so",
-}
 
 
 class LossNotFinite(Check):
@@ -55,15 +18,18 @@ class LossNotFinite(Check):
     Symptom:
         The loss prints `nan` or `inf`; from then on every weight is NaN and nothing is learned.
     Evidence:
-        The first value that was not finite, and where the step's evidence or its replay finds the
-        operation that made it from finite inputs: module, operation, line and the operands' ranges.
+        The step is run again op by op: the first op whose result was not finite although its inputs
+        were, forward or backward, with its line, its module, and the operands' numbers that show why. Or
+        the rows of the batch and the samples of the dataset that were not finite to begin with, or the
+        update that made the weights so.
     Fix:
-        Keep the operation inside its domain (log, sqrt and division near 0, exp of large numbers), or
-        lower the learning rate where values grew step by step.
+        Keep the op inside its domain: the edit of the line is offered where it is plain (log, sqrt and
+        division at 0, exp of large numbers, masked rows, the mean of nothing). Clean the data, or lower
+        the learning rate where values grew step by step.
     Known limits:
-        A gradient that is not finite is reported only if the loss follows it: with mixed precision
-        `GradScaler` skips such steps by design. Where the step could not be replayed, the operation is
-        not known and the confidence is lower.
+        With a `GradScaler` a gradient that is not finite is reported only if the loss follows it: such
+        steps are skipped by design. Where the step could not be run again, as on a GPU that is not waited
+        for, the op is not known and the confidence is lower; `--on-nan stop` looks at every step.
     """
 
     id = "TD601"
@@ -81,13 +47,18 @@ class LossNotFinite(Check):
 
     def see(self, record: Record, state: RunState) -> Iterable[Finding]:
         if isinstance(record, NonFinite):
-            self._fact = self._fact or record
+            self._keep(record)
         elif isinstance(record, Scalars):
             loss = record.values.get("loss", 0.0)
             if self._lost is None and not math.isfinite(loss):
                 self._lost = (record.step, loss)
         if not self._reported and (self._fact is not None or self._lost is not None):
             yield from self._report(state, ended=False)
+
+    def _keep(self, fact: NonFinite) -> None:
+        """The first, unless it stayed without consequence: then a later one has its own cause."""
+        if self._fact is None or fact.step > self._fact.step + self.steps_to_wait:
+            self._fact = fact
 
     def finish(self, state: RunState) -> Iterable[Finding]:
         if not self._reported:
@@ -97,38 +68,37 @@ class LossNotFinite(Check):
         fact = self._fact
         if fact is not None and self._is_confirmed(fact):
             self._reported = True
-            yield self._explained(fact)
+            yield self._explained(fact, state)
         elif fact is not None and ended and fact.step >= state.step:
-            yield self._explained(fact)  # the run ended before the loss could follow
+            yield self._explained(fact, state)  # the run ended before the loss could follow
         elif self._lost is not None and (ended or state.step >= self._lost[0] + self.steps_to_wait):
             self._reported = True
             yield self._bare(*self._lost, state)
 
     def _is_confirmed(self, fact: NonFinite) -> bool:
-        """A gradient must be followed by the loss: GradScaler drops bad gradients by design."""
+        """A gradient must be followed by the loss, for GradScaler drops bad ones by design, unless there is
+        no scaler and it was seen to be made in backward: then the update makes NaN of the weights."""
         if fact.what != "gradient":
+            return True
+        made = fact.origin is not None and fact.origin.phase == "backward" and fact.how in ("step", "model")
+        if not fact.scaled and (made or fact.policy != "report"):
             return True
         return self._lost is not None and self._lost[0] <= fact.step + self.steps_to_wait
 
-    def _explained(self, fact: NonFinite) -> Finding:
+    def _explained(self, fact: NonFinite, state: RunState) -> Finding:
         confirmed = self._is_confirmed(fact)
+        story = tell(fact, state.optimizers.get(fact.optimizer))
         return self.finding(
             severity="error" if confirmed else "warning",
             confidence=_confidence(fact) if confirmed else 0.6,
-            message=_message(fact),
-            why=_why(fact),
-            fix=_fix(fact),
+            message=story.proof,
+            why=story.why,
+            fix=story.fix,
             where=_where(fact),
             first_step=fact.step,
             last_step=fact.step,
-            evidence={
-                "what": fact.what,
-                "value": fact.value,
-                "phase": fact.phase,
-                "op": fact.op or "unknown",
-                "operands": "; ".join(fact.operands),
-                "parameters": ", ".join(fact.parameters[:5]),
-            },
+            evidence=_evidence(fact),
+            edit=story.edit,
         )
 
     def _bare(self, step: int, value: float, state: RunState) -> Finding:
@@ -150,52 +120,30 @@ class LossNotFinite(Check):
 
 
 def _confidence(fact: NonFinite) -> float:
-    if fact.op is not None:
-        return 0.97 if fact.replayed else 0.9
-    return 0.85 if fact.module is not None or fact.phase == "input" else 0.7
-
-
-def _message(fact: NonFinite) -> str:
-    where = f" in `{fact.module}`" if fact.module else ""
-    line = f" at {fact.place.file}:{fact.place.line}" if fact.place.file else ""
-    start = f"The {fact.what} became {fact.value} at step {fact.step}: "
-    if fact.op is not None:
-        given = f", given {'; '.join(fact.operands)}" if fact.operands else ""
-        made = f"the slope of `{fact.op}`" if fact.phase == "backward" else f"`{fact.op}`"
-        return f"{start}{made}{where}{line} produced the first value that is not finite{given}."
-    if fact.phase == "weights" and fact.parameters:
-        return f"{start}`{fact.parameters[0]}` and {len(fact.parameters) - 1} more parameters were not finite."
-    if fact.module:
-        return f"{start}`{fact.module}` is the first module whose numbers were not finite ({fact.phase})."
-    return f"{start}its origin is not known."
-
-
-def _why(fact: NonFinite) -> str:
-    origin = _ORIGIN.get(fact.phase)
-    known = f"It began {origin}." if origin else "Where it began could not be seen."
-    return known + " NaN spreads: one update with it makes every weight it touches NaN for good."
-
-
-def _fix(fact: NonFinite) -> str:
-    op = (fact.op or "").rstrip("_")
-    family = _SAME.get(op, op)
-    advice = _ADVICE.get("root of a negative" if family == "sqrt" and _goes_below_zero(fact) else family)
-    if advice is not None:
-        return advice
-    if fact.phase == "input":
-        return "Clean the data: find samples with NaN or Inf (`torch.isfinite(x).all()`), drop or fill them."
-    return (
-        "Look at the line named here for a log, root, division or exp near the edge of its range; if the loss "
-        "grew before, lower the learning rate."
-    )
+    origin = fact.origin
+    if origin is None or fact.how == "late":
+        return 0.7
+    if origin.op is not None or origin.phase in ("input", "weights"):
+        return 0.9 if fact.how == "graph" else 0.97
+    return 0.85 if origin.module is not None else 0.7
 
 
 def _where(fact: NonFinite) -> Place:
-    place = fact.place if fact.place.file else fact.site
-    return Place(place.file, place.line, fact.module, place.code)
+    origin = fact.origin
+    place = origin.place if origin is not None and origin.place.file else fact.site
+    return Place(place.file, place.line, origin.module if origin is not None else None, place.code)
 
 
-def _goes_below_zero(fact: NonFinite) -> bool:
-    """By more than rounding: "operand 1: float32 [64, 8], min -0.18, max 0.2"."""
-    found = re.search(r"min (-[0-9.e+-]+)", fact.operands[0]) if fact.operands else None
-    return found is not None and float(found.group(1)) < -1e-4
+def _evidence(fact: NonFinite) -> dict[str, float | str]:
+    origin = fact.origin
+    evidence: dict[str, float | str] = {
+        "what": fact.what,
+        "value": fact.value,
+        "phase": origin.phase if origin else "unknown",
+        "op": origin.op or "unknown" if origin else "unknown",
+        "how": fact.how or "not traced",
+    }
+    operands = origin.operands if origin else ()
+    told = [described(operand, operand.name or f"operand {index}") for index, operand in enumerate(operands, 1)]
+    more = {"operands": "; ".join(told), "parameters": ", ".join(fact.parameters[:5])}
+    return evidence | {key: text for key, text in more.items() if text} | fact.update

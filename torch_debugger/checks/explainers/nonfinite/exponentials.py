@@ -1,0 +1,36 @@
+"""exp, expm1, exp2, sinh, cosh of numbers that are too large."""
+
+from __future__ import annotations
+
+import math
+
+from torch_debugger.checks.explainers.nonfinite.case import Case, Story
+from torch_debugger.checks.explainers.nonfinite.stable_forms import stable_form
+from torch_debugger.checks.explainers.nonfinite.wording import number, size_of
+from torch_debugger.records import Operand
+
+# Below the bound by some bits, so that a sum of such values is finite too.
+_MOST = {"float16": 10, "bfloat16": 80, "float32": 80, "float64": 700}
+
+
+def explain_exponential(case: Case) -> Story | None:
+    operand, name = case.operand(), case.name()
+    bound = exponent_bound(operand, case.op)
+    both = case.op in ("sinh", "cosh")
+    reached = size_of(operand) if both else operand.high
+    if bound is None or reached <= bound:
+        return None
+    proof = f"because {name} goes up to {number(reached)}" + (" in size" if both else "")
+    why = f"{case.op}(x) leaves {operand.dtype} ({number(operand.limit)}) above x = {number(bound)}."
+    if (stable := stable_form(case.written)) is not None:
+        return Story(proof, why, f"{stable[0]}: it cannot overflow.", stable[1])
+    most = math.floor(_MOST.get(operand.dtype, 10) / (math.log(2) if case.op == "exp2" else 1))
+    told, edit = case.with_method(0, f".clamp(-{most}, {most})" if both else f".clamp(max={most})")
+    return Story(proof, why, f"{told}, and find out why {name} grew so large.", edit)
+
+
+def exponent_bound(operand: Operand, op: str) -> float | None:
+    """The largest x whose exp(x) the dtype can hold: 88.72 for float32, 11.09 for float16."""
+    if operand.limit <= 1 or not operand.elements:
+        return None
+    return round(math.log2(operand.limit) if op == "exp2" else math.log(operand.limit), 2)

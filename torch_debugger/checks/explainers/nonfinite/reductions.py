@@ -1,0 +1,95 @@
+"""Means of nothing, the spread of a single value, products with a factor of 0, normalization without eps."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from torch_debugger.checks.explainers.blame import shape_text
+from torch_debugger.checks.explainers.calls import with_argument
+from torch_debugger.checks.explainers.nonfinite.case import Case, Story
+from torch_debugger.checks.explainers.nonfinite.wording import small_number, zeros_of
+from torch_debugger.checks.explainers.nonfinite.written import op_of
+
+_MEANS = ("mean", "nanmean", "median", "nanmedian", "std", "var", "kl_div")
+_EPS_OF_ZERO = re.compile(r"\beps\s*=\s*0(?:\.0*)?(?=\s*[,)])")
+
+
+def explain_empty(case: Case) -> Story | None:
+    """The mean of nothing, of whatever op takes one."""
+    empty = [
+        index for index, operand in enumerate(case.origin.operands) if operand.dtype and not operand.elements
+    ]
+    if not empty or case.backward or not (case.op in _MEANS or case.op.endswith(("_loss", "_entropy"))):
+        return None
+    index = empty[0]
+    name, shape = case.name(index), shape_text(case.operand(index).shape)
+    proof, why = f"because {name} is empty, of shape {shape}", "The mean of nothing is 0 / 0, which is NaN."
+    node, operand = case.written.node, case.node(index)
+    if (
+        case.op != "mean"
+        or operand is None
+        or not isinstance(node, ast.Call)
+        or len(op_of(node)[1]) > 1
+        or node.keywords
+    ):
+        return Story(
+            proof, why, f"Leave the step out where {name} is empty: `if {case.bare_name(index)}.numel():`."
+        )
+    text = case.written.with_method(operand, "")[1]
+    quotient = f"{text}.sum() / max({text}.numel(), 1)"
+    quotient = quotient if case.written.stands_alone(node) else f"({quotient})"
+    told, edit = case.told([(case.written.span(node), quotient)])
+    return Story(proof, why, f"{told}: it is 0 where nothing was selected.", edit)
+
+
+def explain_spread(case: Case) -> Story | None:
+    operand, name = case.operand(), case.name()
+    if case.backward:
+        return _of_equal_values(case)
+    dim = case.number("dim") if case.number("dim") is not None else case.number()
+    inside = dim is not None and -len(operand.shape) <= dim < len(operand.shape)
+    single = operand.shape[int(dim)] == 1 if dim is not None and inside else operand.elements == 1
+    if not single:
+        return None
+    along = f" along dimension {int(dim)}" if dim is not None and inside else ""
+    proof = f"because {name} of shape {shape_text(operand.shape)} has one value{along}"
+    why = f"{case.op} divides by n - 1, which is 0 for one value: 0 / 0 is NaN."
+    node, last = case.written.node, "or leave the last, smaller batch out: `DataLoader(..., drop_last=True)`"
+    if not isinstance(node, ast.Call) or any(word.arg in ("correction", "unbiased") for word in node.keywords):
+        return Story(proof, why, f"Pass `correction=0`, {last}.")
+    changed = with_argument(case.written.source(node), "correction=0")
+    told, edit = case.told([(case.written.span(node), changed)])
+    return Story(proof, why, f"{told}, {last}.", edit)
+
+
+def _of_equal_values(case: Case) -> Story | None:
+    operand, name = case.operand(), case.name()
+    if operand.low != operand.high or not operand.elements or case.op != "std":
+        return None
+    why = "The slope of std is (x - mean) / std, which is 0 / 0 where all values are equal."
+    added = small_number(operand)
+    fix = f"Take the root of a variance that cannot be 0: `({case.bare_name()}.var() + {added}).sqrt()`."
+    return Story(f"because all {operand.elements:,} values of {name} are equal", why, fix)
+
+
+def explain_product(case: Case) -> Story | None:
+    operand = case.operand()
+    if not case.backward or not operand.zeros:
+        return None
+    proof = f"because {zeros_of(operand, case.name())}"
+    why = "The slope of a product by one factor is the product divided by it, which is 0 / 0 for a factor of 0."
+    if operand.negatives:
+        return Story(proof, why, f"Keep the factors in {case.name()} away from 0.")
+    told, edit = case.with_method(0, f".clamp_min({small_number(operand)})")
+    return Story(proof, why, f"{told}.", edit)
+
+
+def explain_normalization(case: Case) -> Story | None:
+    """layer_norm and its like with eps=0: a variance of 0 is divided by."""
+    if case.number("eps") != 0 and not _EPS_OF_ZERO.search(case.written.code):
+        return None
+    why = f"{case.op} divides by sqrt(variance + eps): where all values are equal, that is 0 / 0."
+    changed = _EPS_OF_ZERO.sub("eps=1e-5", case.written.code)
+    edit = case.written.edit([((0, len(case.written.code)), changed)])
+    return Story("because its eps is 0", why, "Give it `eps=1e-5`, the default.", edit)

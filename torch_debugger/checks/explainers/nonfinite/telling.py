@@ -1,0 +1,134 @@
+"""A NonFinite record as the words of a finding: message, why, fix and edit."""
+
+from __future__ import annotations
+
+from torch_debugger.checks.explainers.nonfinite.case import Case, Story
+from torch_debugger.checks.explainers.nonfinite.causes import explain_op, is_custom
+from torch_debugger.checks.explainers.nonfinite.inputs import explain_input
+from torch_debugger.checks.explainers.nonfinite.weights import explain_weights, names_of
+from torch_debugger.checks.explainers.nonfinite.wording import line_of
+from torch_debugger.records import NonFinite, OptimizerFact, Origin
+
+_DONE = {
+    "stop": "the run was stopped there",
+    "break": "the run was halted there for a look",
+    "skip-step": "the update of that step was skipped",
+}
+# How an op makes NaN of an Inf; there is no other way.
+_INTO_NAN = {
+    "mul": "0 * inf is NaN", "sub": "inf - inf is NaN", "add": "inf + -inf is NaN", "div": "inf / inf is NaN",
+    "sum": "inf + -inf is NaN", "mean": "inf + -inf is NaN", "softmax": "inf - inf is NaN",
+    "log_softmax": "inf - inf is NaN", "mse_loss": "inf - inf is NaN",
+}  # fmt: skip
+_EDGES = (
+    "Look for a log, root, division or exp at the edge of its range; if the loss grew before, lower the "
+    "learning rate."
+)
+_STOP = "`torch-debugger run --on-nan stop` looks at every step at once and traces the op."
+
+
+def tell(fact: NonFinite, optimizer: OptimizerFact | None = None) -> Story:
+    """The story's proof is the whole message."""
+    story = _story(fact, optimizer)
+    done = f"; {_DONE[fact.policy]}" if fact.policy in _DONE else ""
+    return Story(f"{_subject(fact)}{story.proof}{done}.", story.why, story.fix, story.edit)
+
+
+def _subject(fact: NonFinite) -> str:
+    """The loss became nan at step 12"""
+    more = len(fact.parameters) - 1
+    names = f"`{fact.parameters[0]}`" if fact.parameters else ""
+    names += f" and {more} more parameter{'s' if more > 1 else ''}" if more > 0 else ""
+    if fact.what == "gradient" and names:
+        subject = f"The gradient{'s' if more > 0 else ''} of {names}"
+    elif fact.what == "weight" and names:
+        subject = f"The weight {names}" if more < 1 else f"The weights {names}"
+    else:
+        subject = f"The {fact.what}" if fact.what in ("loss", "weight") else "A gradient"
+    return f"{subject} became {fact.value} at step {fact.step}"
+
+
+def _story(fact: NonFinite, optimizer: OptimizerFact | None) -> Story:
+    origin = fact.origin
+    if fact.how == "late":
+        return _late(fact)
+    if origin is None:
+        return _nothing_found(fact)
+    if origin.phase == "input":
+        story = explain_input(origin)
+    elif origin.phase == "weights":
+        story = explain_weights(fact, origin, optimizer)
+    elif origin.op is None:
+        story = _module_only(origin)
+    else:
+        return _of_op(fact, origin)
+    return Story(f": {story.proof}", story.why, story.fix, story.edit)
+
+
+def _of_op(fact: NonFinite, origin: Origin) -> Story:
+    case, story = explain_op(origin)
+    made = origin.made or fact.value
+    proof = f", {story.proof}" if story.proof.startswith(("because", "given", "which")) else ""
+    why = " ".join(part for part in (_nature(case), story.why, _then(origin), _read_how(fact)) if part)
+    return Story(f": {_maker(case)} made the first {made}{proof}", why, story.fix, story.edit)
+
+
+def _maker(case: Case) -> str:
+    """`torch.log(p)` in `net.head` at train.py:31, the backward of it where it is that"""
+    module = f" in `{case.origin.module}`" if case.origin.module else ""
+    what = f"the backward of {case.shown()}" if case.backward else case.shown()
+    return f"{what}{module}{line_of(case.origin.place)}"
+
+
+def _nature(case: Case) -> str:
+    if is_custom(case.origin):
+        return f"`{case.origin.op}` has a backward of its own, and that is where it was made."
+    return "The forward pass was finite." if case.backward and not case.origin.selected_by else ""
+
+
+def _then(origin: Origin) -> str:
+    if not origin.into_nan:
+        return ""
+    reason = _INTO_NAN.get(origin.into_nan)
+    told = f": {reason}" if reason else ""
+    return f"Then `{origin.into_nan}`{line_of(origin.into_nan_place)} made NaN of it{told}."
+
+
+def _read_how(fact: NonFinite) -> str:
+    if fact.how != "graph":
+        return ""
+    return "This was read off the autograd graph: the step could not be run again."
+
+
+def _module_only(origin: Origin) -> Story:
+    kind = "gradient" if origin.phase == "backward" else "output"
+    if origin.module:
+        proof = f"`{origin.module}` is the first module whose {kind} was not finite"
+    else:
+        proof = f"it began in the {'loss' if origin.phase == 'loss' else origin.phase}"
+    return Story(f"{proof}{line_of(origin.place)}", "Which op in it made the value could not be seen.", _EDGES)
+
+
+def _late(fact: NonFinite) -> Story:
+    origin = fact.origin
+    held = f"; {names_of(fact)} not finite by then" if fact.what == "loss" and fact.parameters else ""
+    module = f", first in `{origin.module}`" if origin and origin.module else ""
+    why = (
+        "It was seen steps later: nothing waits for a look at the numbers on the device, and by then the step "
+        "could not be run again. The step is certain, the op is not known."
+    )
+    return Story(f"{module}{held}", why, f"{_STOP} {_EDGES}")
+
+
+def _nothing_found(fact: NonFinite) -> Story:
+    if fact.how in ("step", "model"):
+        again = "The step was run again" if fact.how == "step" else "The model's forward was run again"
+        why = (
+            f"{again} and gave finite numbers: what made it does not repeat. Random numbers from outside of "
+            "torch, a tensor changed since, or a kernel that is not deterministic can be the reason."
+        )
+        return Story(", and did not when it was run again", why, f"{_STOP} {_EDGES}")
+    why = (
+        "What made it could not be seen: the step could not be run again and its graph shows no op at its edge."
+    )
+    return Story("", why, f"{_STOP} {_EDGES}")
