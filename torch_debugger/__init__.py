@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from torch_debugger.inspections.graph import graph
     from torch_debugger.inspections.taps import tap
     from torch_debugger.integrations.explaining import explaining
+    from torch_debugger.trials.gradcheck.first_order import gradcheck
+    from torch_debugger.trials.gradcheck.second_order import gradgradcheck
 
 _HOMES = {
     "Debugger": "torch_debugger.debugger",
@@ -38,13 +40,15 @@ _HOMES = {
     "gradients": "torch_debugger.inspections.gradients",
     "graph": "torch_debugger.inspections.graph",
     "tap": "torch_debugger.inspections.taps",
+    "gradcheck": "torch_debugger.trials.gradcheck.first_order",
+    "gradgradcheck": "torch_debugger.trials.gradcheck.second_order",
     "load_ipython_extension": "torch_debugger.integrations.ipython",  # %load_ext torch_debugger
     "unload_ipython_extension": "torch_debugger.integrations.ipython",
 }
 
 __all__ = [
     "Debugger", "Explanation", "__version__", "activations", "break_on_shape", "break_when", "check_gradients",
-    "describe", "explain", "explaining", "gradients", "graph", "tap", "watch",
+    "describe", "explain", "explaining", "gradcheck", "gradgradcheck", "gradients", "graph", "tap", "watch",
 ]  # fmt: skip
 
 
