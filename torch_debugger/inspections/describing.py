@@ -13,6 +13,8 @@ from torch_debugger.errors import UsageError
 from torch_debugger.inspections.readings import Readings
 from torch_debugger.stats.census import TensorStats, take_stats
 
+_KINDS = (torch.Tensor, numpy.ndarray, numpy.generic)
+
 
 def describe(value: Any) -> TensorStats | Readings:
     """What a tensor is and what it holds, in one line; of a batch, one line for each tensor in it.
@@ -24,18 +26,14 @@ def describe(value: Any) -> TensorStats | Readings:
     `describe(x).std`. Takes tensors of every kind, numpy arrays, and dictionaries, lists, tuples and
     dataclasses of them.
     """
-    if isinstance(value, (torch.Tensor, numpy.ndarray)):
+    if isinstance(value, _KINDS):
         return _of_one(value)
-    found = {_plain(way): _of_one(leaf) for way, leaf in named_leaves(value, (torch.Tensor, numpy.ndarray))}
+    found = {_plain(way): _of_one(leaf) for way, leaf in named_leaves(value, _KINDS)}
     if not found:
-        raise UsageError(
-            f"describe() takes a tensor, an array, or several in a dict or list, not {_kind(value)}."
-        )
-    return Readings(found)
-
-
-def _kind(value: object) -> str:
-    return f"an empty {type(value).__name__}" if value in ({}, [], ()) else type(value).__name__
+        name = type(value).__name__
+        got = f"a {name} that holds none" if isinstance(value, (dict, list, tuple)) else name
+        raise UsageError(f"describe() takes a tensor, an array, or several in a dict or list, not {got}.")
+    return Readings(found, root="")
 
 
 def _plain(way: str) -> str:
@@ -47,6 +45,7 @@ def _plain(way: str) -> str:
 def _of_one(value: Any) -> TensorStats:
     if isinstance(value, torch.Tensor):
         return take_stats(value)
+    value = numpy.asarray(value)
     head = TensorStats(value.shape, str(value.dtype), "numpy")
     if value.dtype.kind not in "biufc":
         return dataclasses.replace(head, remarks=("no numbers",))

@@ -12,7 +12,6 @@ from torch_debugger.errors import UsageError
 from torch_debugger.stats.census import Counted, TensorStats, count, read_counted, take_stats
 
 KEPT = ("stats", "tensors")
-_ROOT = "(model)"
 _NAMED = 8  # of the places where nothing was seen
 
 
@@ -23,10 +22,13 @@ class Readings(dict[str, Any]):
     `lstm[0]`, `lstm[1][0]`, `head['logits']`. The model itself has the path "".
     """
 
-    def __init__(self, found: dict[str, Any], missing: Iterable[str] = (), why: str = "") -> None:
+    def __init__(
+        self, found: dict[str, Any], missing: Iterable[str] = (), why: str = "", root: str = "(model)"
+    ) -> None:
         super().__init__(found)
         self.missing = tuple(missing)  # asked for, but there was nothing to see
         self._why = why
+        self._root = root  # shown for the path ""
 
     def to_dict(self) -> dict[str, dict[str, Any]]:
         """Numbers only: {where: {"mean": ..., ...}}."""
@@ -39,7 +41,7 @@ class Readings(dict[str, Any]):
         }
 
     def __str__(self) -> str:
-        lines = {_shown(where): str(stats) for where, stats in self._stats().items()}
+        lines = {self._shown(where): str(stats) for where, stats in self._stats().items()}
         width = max(map(len, lines), default=0)
         table = [f"{where:{width}}  {line}" for where, line in lines.items()]
         return "\n".join([*table, *self._missing_line()])
@@ -52,13 +54,12 @@ class Readings(dict[str, Any]):
     def _missing_line(self) -> list[str]:
         if not self.missing:
             return []
-        named = ", ".join(f"`{_shown(path)}`" for path in self.missing[:_NAMED])
+        named = ", ".join(f"`{self._shown(path)}`" for path in self.missing[:_NAMED])
         more = len(self.missing) - _NAMED
         return [f"{self._why}: {named}{f' and {more} more' if more > 0 else ''}"]
 
-
-def _shown(where: str) -> str:
-    return where if where and where[0] not in "[#" else f"{_ROOT}{where}"
+    def _shown(self, where: str) -> str:
+        return where if where and where[0] not in "[#" else f"{self._root}{where}"
 
 
 def keeper(keep: str) -> Callable[[torch.Tensor], Any]:
