@@ -1,4 +1,4 @@
-"""When a NaN or Inf is reported, how sure the check is, and where it points; the words have tests of their own."""
+"""When a NaN or Inf is reported, how sure the check is, and where it points. The words have their own tests."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ def test_the_op_its_line_its_operands_and_the_edit() -> None:
     (finding,) = check(nonfinite())
     assert (finding.severity, finding.confidence) == ("error", 0.97)
     assert finding.message == (
-        "The loss became nan at step 12: `torch.log(p)` in `net.head` at train.py:31 made the first -inf, because "
-        "12 of 640 values of `p` are 0."
+        "The loss became nan at step 12: `torch.log(p)` in `net.head` at train.py:31 made the first -inf, "
+        "because 12 of 640 values of `p` are 0."
     )
     assert finding.why == "log(0) is -inf."
     assert finding.fix == (
@@ -62,7 +62,7 @@ def test_less_evidence_means_less_confidence() -> None:
 def test_what_was_seen_late_is_dated_but_not_traced() -> None:
     (finding,) = check(nonfinite(how="late", origin=None))
     assert finding.confidence == 0.7
-    assert finding.message == "The loss became nan at step 12."
+    assert finding.message == "The loss became nan at step 12, seen some steps later."
     assert "--on-nan stop" in finding.fix and finding.where.line == 40
 
 
@@ -70,8 +70,8 @@ def test_a_gradient_made_in_backward_is_told_at_once_without_a_scaler() -> None:
     (finding,) = check(*losses([1.0] * 12), nonfinite(what="gradient", origin=SLOPE), *losses([1.0] * 30, 13))
     assert finding.severity == "error"
     assert finding.message == (
-        "A gradient became nan at step 12: the backward of `torch.sqrt(p)` in `net.head` at train.py:31 made the "
-        "first -inf, because 12 of 640 values of `p` are 0."
+        "A gradient became nan at step 12: the backward of `torch.sqrt(p)` in `net.head` at train.py:31 made "
+        "the first -inf, because 12 of 640 values of `p` are 0."
     )
 
 

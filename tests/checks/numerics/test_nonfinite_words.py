@@ -28,7 +28,7 @@ FACTS = {name: (record(case), None) for name, case in RUN.items()} | TOLD
 
 def told() -> dict[str, str]:
     sections = GOLDEN.read_text(encoding="utf-8").split("=== ")[1:] if GOLDEN.exists() else []
-    return dict((section.partition("\n")[0], section.partition("\n")[2].strip()) for section in sections)
+    return {name: text.strip() for name, _, text in (section.partition("\n") for section in sections)}
 
 
 @pytest.mark.parametrize("name", FACTS)

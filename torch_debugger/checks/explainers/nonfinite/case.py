@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from torch_debugger.checks.explainers.nonfinite.op_names import plain_name
@@ -82,35 +83,29 @@ class Case:
     def with_sum(self, index: int, added: str) -> tuple[str, Edit | None]:
         return self._rewritten(index, lambda node: self.written.with_sum(node, added), f" + {added}")
 
-    def _rewritten(self, index: int, form: object, added: str) -> tuple[str, Edit | None]:
-        assert callable(form)
-        changes: list[Change] = []
-        for op_node in self.written.nodes:
-            node = self.node(index, op_node)
-            changes += [form(node)] if node is not None else []
+    def _rewritten(self, index: int, form: Callable[[ast.AST], Change], added: str) -> tuple[str, Edit | None]:
+        operands = [self.node(index, node) for node in self.written.nodes]
+        changes = [form(operand) for operand in operands if operand is not None]
         if changes:
             return self.told(changes)
         name = self.name(index)
-        return (
-            f"Give it `{name.strip('`')}{added}`" if "`" in name else f"Put `{added.strip()}` behind {name}"
-        ), None
+        if name.startswith("`"):
+            return f"Give it `{name.strip('`')}{added}`", None
+        return f"Put `{added.strip()}` behind {name}", None
 
-    def told(self, changes: list[Change]) -> tuple[str, Edit | None]:
-        """Write `torch.log(p.clamp_min(1e-8))` instead of `torch.log(p)`"""
-        node = self.written.node
-        assert node is not None
-        before, after = self.written.source(node), self.written.expression(node, changes)
+    def told(self, changes: Sequence[Change]) -> tuple[str, Edit | None]:
+        """Write `torch.log(p.clamp_min(1e-8))` instead of `torch.log(p)`, for an op that the line shows"""
+        before = self.written.source(self.written.nodes[0])
+        after = self.written.expression(self.written.nodes[0], changes)
         return f"Write `{after}` instead of `{before}`", self.written.edit(changes)
 
     def number(self, keyword: str = "", position: int = 0) -> float | None:
         """A number among the other arguments, by keyword or by position among those without one."""
         plain = [text for text in self.origin.arguments if "=" not in text]
         named = [text.partition("=")[2] for text in self.origin.arguments if text.startswith(f"{keyword}=")]
-        text = (
-            named[0] if keyword and named else plain[position] if position < len(plain) and not keyword else ""
-        )
+        found = named if keyword else plain[position:]
         try:
-            return float(text)
+            return float(found[0]) if found else None
         except ValueError:
             return None
 

@@ -56,17 +56,14 @@ def explain_class_loss(case: Case) -> Story | None:
         return _of_nothing(case, targets, int(ignored))
     if not scores.infs or scores.nans or case.origin.made == "nan":
         return None
-    proof = f"because {share(scores.infs, scores, case.name(0), '-inf')} and a target's class is among them"
-    smoothed = (case.number("label_smoothing") or 0) > 0
-    why = "The loss of a sample is minus the log-probability of its class: of a class at -inf that is inf." + (
-        " With `label_smoothing` every class counts, so that one at -inf is enough." if smoothed else ""
-    )
-    proof = f"because {share(scores.infs, scores, case.name(0), '-inf')}" if smoothed else proof
-    fix = (
-        f"Never mask the class that {case.name(1)} asks for: the mask and the targets disagree. To see where: "
-    )
-    fix += f"`{case.bare_name(0)}.gather(1, {case.bare_name(1)}[:, None])`."
-    return Story(proof, why, fix)
+    closed = f"because {share(scores.infs, scores, case.name(0), '-inf')}"
+    why = "The loss of a sample is minus the log-probability of its class: of a class at -inf that is inf."
+    if (case.number("label_smoothing") or 0) > 0:
+        why += " With `label_smoothing` every class counts, so that one at -inf is enough."
+        return Story(closed, why, "Mask with a finite number such as -1e4, or leave `label_smoothing` out.")
+    gathered = f"`{case.bare_name(0)}.gather(1, {case.bare_name(1)}[:, None])`"
+    fix = f"Never mask the class that {case.name(1)} asks for. Where the two disagree, {gathered} is -inf."
+    return Story(f"{closed} and a target's class is among them", why, fix)
 
 
 def _of_nothing(case: Case, targets: Operand, ignored: int) -> Story:

@@ -7,16 +7,13 @@ _SAME = {
     "divide": "div", "rpow": "pow", "ipow": "pow", "float_power": "pow", "rmul": "mul", "imul": "mul",
     "multiply": "mul", "radd": "add", "iadd": "add", "rsub": "sub", "isub": "sub", "subtract": "sub",
     "mod": "remainder", "rmod": "remainder", "fmod": "remainder", "rmatmul": "matmul", "imatmul": "matmul",
-    "mm": "matmul", "bmm": "matmul", "mv": "matmul", "dot": "matmul", "inner": "matmul", "arccos": "acos", "arcsin": "asin",
-    "arccosh": "acosh", "arctanh": "atanh", "arctan2": "atan2", "linalg_norm": "norm", "vector_norm": "norm",
-    "linalg_vector_norm": "norm", "frobenius_norm": "norm",
-    "special_log_softmax": "log_softmax", "special_logit": "logit", "special_xlogy": "xlogy",
-    "special_exp2": "exp2", "special_expm1": "expm1", "std_mean": "std", "var_mean": "var",
-    "special_log1p": "log1p", "special_logsumexp": "logsumexp", "nll_loss_nd": "nll_loss",
+    "mm": "matmul", "bmm": "matmul", "mv": "matmul", "dot": "matmul", "inner": "matmul", "arccos": "acos",
+    "arcsin": "asin", "arccosh": "acosh", "arctanh": "atanh", "arctan2": "atan2", "vector_norm": "norm",
+    "frobenius_norm": "norm", "std_mean": "std", "var_mean": "var", "nll_loss_nd": "nll_loss", "inverse": "inv",
 }  # fmt: skip
 
 
 def plain_name(op: str) -> str:
     """div for __truediv__, log for log_"""
-    name = op.strip("_")
+    name = op.strip("_").removeprefix("linalg_").removeprefix("special_")
     return _SAME.get(name, name)

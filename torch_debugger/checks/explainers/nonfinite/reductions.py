@@ -9,7 +9,7 @@ from torch_debugger.checks.explainers.blame import shape_text
 from torch_debugger.checks.explainers.calls import with_argument
 from torch_debugger.checks.explainers.nonfinite.case import Case, Story
 from torch_debugger.checks.explainers.nonfinite.wording import small_number, zeros_of
-from torch_debugger.checks.explainers.nonfinite.written import op_of
+from torch_debugger.checks.explainers.nonfinite.written import op_of, renamed
 
 _MEANS = ("mean", "nanmean", "median", "nanmedian", "std", "var", "kl_div")
 _EPS_OF_ZERO = re.compile(r"\beps\s*=\s*0(?:\.0*)?(?=\s*[,)])")
@@ -68,9 +68,12 @@ def _of_equal_values(case: Case) -> Story | None:
     if operand.low != operand.high or not operand.elements or case.op != "std":
         return None
     why = "The slope of std is (x - mean) / std, which is 0 / 0 where all values are equal."
-    added = small_number(operand)
-    fix = f"Take the root of a variance that cannot be 0: `({case.bare_name()}.var() + {added}).sqrt()`."
-    return Story(f"because all {operand.elements:,} values of {name} are equal", why, fix)
+    proof, node = f"because all {operand.elements:,} values of {name} are equal", case.written.node
+    if not isinstance(node, ast.Call):
+        return Story(proof, why, "Take the root of a variance that cannot be 0: `(x.var() + 1e-8).sqrt()`.")
+    variance = renamed(case.written, node, "std", "var")
+    told, edit = case.told([(case.written.span(node), f"({variance} + {small_number(operand)}).sqrt()")])
+    return Story(proof, why, f"{told}.", edit)
 
 
 def explain_product(case: Case) -> Story | None:

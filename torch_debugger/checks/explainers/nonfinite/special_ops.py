@@ -27,10 +27,9 @@ def explain_gamma(case: Case) -> Story | None:
 
 
 def explain_decomposition(case: Case) -> Story | None:
-    op = case.op.removeprefix("linalg_")
-    if not case.backward or op not in _EQUAL:
+    if not case.backward:
         return None
-    why = f"{_EQUAL[op]}: where two are equal, as for the identity, that is a division by 0."
+    why = f"{_EQUAL[case.op]}: where two are equal, as for the identity, that is a division by 0."
     fix = "Use only the values (`torch.linalg.svdvals`, `torch.linalg.eigvalsh`), or add a little noise."
     return Story("given a matrix that was finite", why, fix)
 
@@ -64,4 +63,4 @@ def _uninitialised(case: Case) -> Story:
         if edit
         else "Use `torch.zeros`, or fill it before it is used."
     )
-    return Story("which nothing was written to", why, fix, edit)
+    return Story("because nothing was written to that memory", why, fix, edit)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 
-from torch_debugger.checks.explainers.nonfinite.written import Written, bounds, op_of
+from torch_debugger.checks.explainers.nonfinite.written import Written, op_of, renamed
 from torch_debugger.records import Edit
 
 
@@ -50,7 +50,7 @@ def _of_log(written: Written, node: ast.AST) -> str | None:
     if op == "log1p":
         return _call(written, "softplus", _exponent(inner)) if kind == "exp" else None
     if kind == "softmax" and isinstance(inner, ast.Call):
-        return _renamed(written, inner, "softmax", "log_softmax")
+        return renamed(written, inner, "softmax", "log_softmax")
     if kind == "sigmoid" and first is not None:
         return _call(written, "logsigmoid", first)
     if kind == "sub" and _is_one(first) and op_of(op_of(inner)[1][1])[0] == "sigmoid":
@@ -124,12 +124,6 @@ def _torch_call(written: Written, name: str, argument: ast.expr, others: str = "
     if "torch." in written.code:
         return f"torch.{name}({written.source(argument)}{others and f', {others}'})"
     return f"{written.with_method(argument, '')[1]}.{name}({others})"
-
-
-def _renamed(written: Written, call: ast.Call, old: str, new: str) -> str:
-    start, end = bounds(call)
-    name_end = bounds(call.func)[1]
-    return written.code[start : name_end - len(old)] + new + written.code[name_end:end]
 
 
 def _others(written: Written, call: ast.Call, operand: ast.AST) -> str:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from torch_debugger.checks.explainers.nonfinite.case import Case, Story
 from torch_debugger.checks.explainers.nonfinite.causes import explain_op, is_custom
 from torch_debugger.checks.explainers.nonfinite.inputs import explain_input
-from torch_debugger.checks.explainers.nonfinite.weights import explain_weights, names_of
-from torch_debugger.checks.explainers.nonfinite.wording import line_of
+from torch_debugger.checks.explainers.nonfinite.weights import explain_weights, were
+from torch_debugger.checks.explainers.nonfinite.wording import line_of, parameters_text
 from torch_debugger.records import NonFinite, OptimizerFact, Origin
 
 _DONE = {
@@ -20,6 +20,7 @@ _INTO_NAN = {
     "sum": "inf + -inf is NaN", "mean": "inf + -inf is NaN", "softmax": "inf - inf is NaN",
     "log_softmax": "inf - inf is NaN", "mse_loss": "inf - inf is NaN",
 }  # fmt: skip
+_PHASES = {"loss": "between the model's output and the loss", "backward": "in the backward pass"}
 _EDGES = (
     "Look for a log, root, division or exp at the edge of its range; if the loss grew before, lower the "
     "learning rate."
@@ -36,15 +37,12 @@ def tell(fact: NonFinite, optimizer: OptimizerFact | None = None) -> Story:
 
 def _subject(fact: NonFinite) -> str:
     """The loss became nan at step 12"""
-    more = len(fact.parameters) - 1
-    names = f"`{fact.parameters[0]}`" if fact.parameters else ""
-    names += f" and {more} more parameter{'s' if more > 1 else ''}" if more > 0 else ""
-    if fact.what == "gradient" and names:
-        subject = f"The gradient{'s' if more > 0 else ''} of {names}"
-    elif fact.what == "weight" and names:
-        subject = f"The weight {names}" if more < 1 else f"The weights {names}"
-    else:
-        subject = f"The {fact.what}" if fact.what in ("loss", "weight") else "A gradient"
+    names = parameters_text(fact.parameters)
+    subject = "A gradient" if fact.what == "gradient" else f"The {fact.what}"
+    if fact.what == "gradient" and fact.parameters:
+        subject = f"The gradient{'s' if len(fact.parameters) > 1 else ''} of {names}"
+    elif fact.what == "weight" and fact.parameters:
+        subject = names
     return f"{subject} became {fact.value} at step {fact.step}"
 
 
@@ -68,7 +66,7 @@ def _story(fact: NonFinite, optimizer: OptimizerFact | None) -> Story:
 def _of_op(fact: NonFinite, origin: Origin) -> Story:
     case, story = explain_op(origin)
     made = origin.made or fact.value
-    proof = f", {story.proof}" if story.proof.startswith(("because", "given", "which")) else ""
+    proof = f", {story.proof}" if story.proof else ""
     why = " ".join(part for part in (_nature(case), story.why, _then(origin), _read_how(fact)) if part)
     return Story(f": {_maker(case)} made the first {made}{proof}", why, story.fix, story.edit)
 
@@ -83,7 +81,8 @@ def _maker(case: Case) -> str:
 def _nature(case: Case) -> str:
     if is_custom(case.origin):
         return f"`{case.origin.op}` has a backward of its own, and that is where it was made."
-    return "The forward pass was finite." if case.backward and not case.origin.selected_by else ""
+    is_plain = case.backward and case.finite and not case.origin.selected_by
+    return "The forward pass was finite." if is_plain else ""
 
 
 def _then(origin: Origin) -> str:
@@ -105,30 +104,31 @@ def _module_only(origin: Origin) -> Story:
     if origin.module:
         proof = f"`{origin.module}` is the first module whose {kind} was not finite"
     else:
-        proof = f"it began in the {'loss' if origin.phase == 'loss' else origin.phase}"
+        proof = f"it began {_PHASES.get(origin.phase, 'in the forward pass')}"
     return Story(f"{proof}{line_of(origin.place)}", "Which op in it made the value could not be seen.", _EDGES)
 
 
 def _late(fact: NonFinite) -> Story:
     origin = fact.origin
-    held = f"; {names_of(fact)} not finite by then" if fact.what == "loss" and fact.parameters else ""
+    held = f"; {were(fact)} not finite by then" if fact.what == "loss" and fact.parameters else ""
     module = f", first in `{origin.module}`" if origin and origin.module else ""
     why = (
-        "It was seen steps later: nothing waits for a look at the numbers on the device, and by then the step "
-        "could not be run again. The step is certain, the op is not known."
+        "Nothing waits for a look at the numbers on the device, and when it was seen the step could not be run "
+        "again: the step is certain, the op is not known."
     )
-    return Story(f"{module}{held}", why, f"{_STOP} {_EDGES}")
+    return Story(f"{module}, seen some steps later{held}", why, f"{_STOP} {_EDGES}")
 
 
 def _nothing_found(fact: NonFinite) -> Story:
-    if fact.how in ("step", "model"):
-        again = "The step was run again" if fact.how == "step" else "The model's forward was run again"
+    again = ", but {} was run again and gave finite numbers"
+    if fact.how == "model":
+        why = "So it was made after the model, where the loss is computed, or it does not repeat."
+        return Story(again.format("the model's forward"), why, f"{_EDGES} {_STOP}")
+    if fact.how == "step":
         why = (
-            f"{again} and gave finite numbers: what made it does not repeat. Random numbers from outside of "
-            "torch, a tensor changed since, or a kernel that is not deterministic can be the reason."
+            "What made it does not repeat. Random numbers from outside of torch, a tensor changed since, or a "
+            "kernel that is not deterministic can be the reason."
         )
-        return Story(", and did not when it was run again", why, f"{_STOP} {_EDGES}")
-    why = (
-        "What made it could not be seen: the step could not be run again and its graph shows no op at its edge."
-    )
+        return Story(again.format("the step"), why, f"{_STOP} {_EDGES}")
+    why = "What made it could not be seen: the step could not be run again, and its graph shows no such op."
     return Story("", why, f"{_STOP} {_EDGES}")

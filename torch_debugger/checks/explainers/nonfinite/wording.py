@@ -57,6 +57,13 @@ def described(operand: Operand, name: str) -> str:
     return f"{name} ({', '.join(parts)})"
 
 
+def parameters_text(names: tuple[str, ...]) -> str:
+    """`net.fc.weight` and 3 more parameters"""
+    more = len(names) - 1
+    first = f"`{names[0]}`" if names else "some weights"
+    return first + (f" and {more} more parameter{'s' if more > 1 else ''}" if more > 0 else "")
+
+
 def line_of(place: Place) -> str:
     """at train.py:31, or nothing"""
     return f" at {place_text(place)}" if place.file else ""

@@ -103,6 +103,12 @@ def replaced(code: str, changes: Sequence[Change]) -> str:
     return code
 
 
+def renamed(written: Written, call: ast.Call, old: str, new: str) -> str:
+    """The call of another function with the same arguments."""
+    (start, end), name_end = bounds(call), bounds(call.func)[1]
+    return written.code[start : name_end - len(old)] + new + written.code[name_end:end]
+
+
 def bounds(node: ast.AST) -> tuple[int, int]:
     return getattr(node, "col_offset", 0), getattr(node, "end_col_offset", 0)
 
