@@ -88,7 +88,7 @@ def test_every_call_of_a_shared_module() -> None:
     seen = activations(model, *inputs, layers="blocks.0.act", keep="tensors")
     assert list(seen) == ["blocks.0.act", "blocks.0.act#2", "blocks.0.act#3"]
     assert not torch.equal(seen["blocks.0.act"], seen["blocks.0.act#2"])
-    assert list(activations(model, *inputs, layers="blocks.2.act"))[0] == "blocks.2.act"
+    assert next(iter(activations(model, *inputs, layers="blocks.2.act"))) == "blocks.2.act"
 
 
 def test_ways_into_outputs() -> None:
@@ -135,7 +135,7 @@ def test_layers_that_are_not_there() -> None:
         activations(model, *inputs, layers=nn.LSTM)
     with pytest.raises(UsageError, match=r"^keep='all' is unknown: it is 'stats' or 'tensors'\.$"):
         activations(model, *inputs, keep="all")
-    with pytest.raises(UsageError, match="expected a model, an `nn.Module`, but got function"):
+    with pytest.raises(UsageError, match=r"^expected a model, an `nn\.Module`, but got function\.$"):
         activations(lambda x: x, 3)  # type: ignore[arg-type]
 
 

@@ -11,7 +11,9 @@ from torch import nn
 from torch_debugger.inspections.layers import clean_path
 from torch_debugger.stats.census import TensorStats, count, read_counted
 
-LAST_BITS = 10.0  # a step with lr 0.1 along a gradient this many roundings long changes no weight
+LAST_BITS = (
+    10.0  # roundings of the weight; a step with lr 0.01 along so short a gradient changes hardly a weight
+)
 FAR_BELOW = 1e-3  # of the largest root mean square in the model
 
 

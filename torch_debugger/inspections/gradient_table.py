@@ -16,7 +16,7 @@ HEADINGS = ("parameter", "shape", "gradient", "norm", "of weight", "why")
 _FINE_SHOWN = 40
 _NARROWEST = 100  # columns
 _TINY = (
-    f"tiny: below the dtype's smallest normal number, or so short that a step with lr 0.1 changes no weight "
+    f"tiny: below the dtype's smallest normal number, or so short that a step with lr 0.01 changes hardly a weight "
     f"(norm < {LAST_BITS:.0f} eps of the weight's) and less than {FAR_BELOW:g} of the largest in the model."
 )
 

@@ -64,7 +64,7 @@ def gradients(
     inner = inner_model(model)
     chosen = chosen_layers(inner, layers)
     follower = _Follower(keeper(keep))
-    with as_if_never(inner), torch.inference_mode(False), torch.enable_grad():
+    with torch.inference_mode(False), as_if_never(inner), torch.enable_grad():
         with listening(chosen, follower.follow) as ran:
             value = _loss_of(inner(*copied(inputs), **copied(keywords)), loss)
         follower.forward_ended()
