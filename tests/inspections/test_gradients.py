@@ -21,7 +21,7 @@ from torch_debugger.inspections.gradients import gradients
 
 
 def by_hand(name: str) -> tuple[float, list[tuple[str, torch.Tensor | None]], dict[str, torch.Tensor | None]]:
-    """On a twin of the model: every output is kept with retain_grad, behind a clone that in-place ops write into."""
+    """On a twin of the model: every output is kept with retain_grad; in-place ops write into a clone of it."""
     model, inputs, keywords, loss = build(name)
     kept: list[tuple[str, torch.Tensor]] = []
 

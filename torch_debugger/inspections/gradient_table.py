@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import io
+import textwrap
 from collections.abc import Sequence
 
 from rich.console import Console
@@ -16,8 +17,8 @@ HEADINGS = ("parameter", "shape", "gradient", "norm", "of weight", "why")
 _FINE_SHOWN = 40
 _NARROWEST = 100  # columns
 _TINY = (
-    f"tiny: below the dtype's smallest normal number, or so short that a step with lr 0.01 changes hardly a weight "
-    f"(norm < {LAST_BITS:.0f} eps of the weight's) and less than {FAR_BELOW:g} of the largest in the model."
+    f"tiny: below the dtype's smallest normal number, or less than {FAR_BELOW:g} of the largest in the model and so "
+    f"short that a step with lr 0.01 changes hardly a weight (norm < {LAST_BITS:.0f} eps of the weight's)."
 )
 
 
@@ -35,7 +36,8 @@ def text_table(rows: Sequence[GradientRow]) -> str:
     width = max(_NARROWEST, Console().width)
     Console(file=target, width=width, color_system=None).print(table)
     lines = [line.rstrip() for line in target.getvalue().splitlines()]
-    return "\n".join([*lines, *_words(rows, len(rows) - len(shown))])
+    words = [part for line in _words(rows, len(rows) - len(shown)) for part in textwrap.wrap(line, width)]
+    return "\n".join([*lines, *words])
 
 
 def html_table(rows: Sequence[GradientRow]) -> str:

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
+from typing import TypeVar
 
 from torch_debugger.inspections.graph_reading import Operation
 from torch_debugger.inspections.graph_text import leaf_text
@@ -14,6 +15,7 @@ MOST_BOXES = 150
 _COLLAPSED = 80  # boxes at the most, once several operations share one
 _MOST_LEAVES = 5  # lines of one box
 
+T = TypeVar("T")
 Groups = list[list[int]]  # operations by their places, each group one box; producers first
 
 
@@ -39,11 +41,15 @@ def _grouped(operations: Sequence[Operation]) -> Groups:
     if len(alone) <= MOST_BOXES:
         return alone
     rows = _rows(operations)
-    if len(rows) <= _COLLAPSED:
-        return rows
+    if len(rows) < _COLLAPSED:
+        length = -(-len(operations) // (_COLLAPSED - len(rows)))
+        return sorted((piece for row in rows for piece in _pieces(row, length)), key=lambda piece: piece[-1])
     passed = _between_necks(rows, operations)
-    size = -(-len(passed) // _COLLAPSED)
-    return [list(chain(*passed[start : start + size])) for start in range(0, len(passed), size)]
+    return [list(chain(*some)) for some in _pieces(passed, -(-len(passed) // _COLLAPSED))]
+
+
+def _pieces(items: list[T], length: int) -> list[list[T]]:
+    return [items[start : start + length] for start in range(0, len(items), length)]
 
 
 def _rows(operations: Sequence[Operation]) -> Groups:

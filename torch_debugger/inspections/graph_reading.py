@@ -114,8 +114,13 @@ def _saved_constants(node: Any) -> Iterator[torch.Tensor]:
     for name in dir(node):
         if name.startswith("_saved_") and name not in _RESULTS and _is_kept_plainly(node, name):
             value = saved(node, name)
-            if isinstance(value, torch.Tensor) and not value.requires_grad and value.is_floating_point():
+            if isinstance(value, torch.Tensor) and not value.requires_grad and _may_be_operand(value):
                 yield value
+
+
+def _may_be_operand(value: torch.Tensor) -> bool:
+    """Of whole numbers only single ones: others are indices and labels, which are no operands of the graph."""
+    return value.is_floating_point() or value.is_complex() or not value.dim()
 
 
 def _is_kept_plainly(node: Any, name: str) -> bool:
