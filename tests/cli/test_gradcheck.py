@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -98,11 +98,12 @@ def check(*words: str) -> Done:
 
 
 @pytest.fixture
-def check_here(monkeypatch: pytest.MonkeyPatch) -> Callable[..., int]:
+def check_here(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., int]]:
     """The same without a new process; what the imports leave behind goes with the test."""
     monkeypatch.setattr(sys, "path", list(sys.path))
-    monkeypatch.setattr(sys, "modules", dict(sys.modules))
-    return lambda *words: main(["gradcheck", *words])
+    yield lambda *words: main(["gradcheck", *words])
+    for name in ("kernels", "constants", "empty", "broken", "exits"):
+        sys.modules.pop(name, None)
 
 
 def test_every_function_of_a_file(kernels: Path) -> None:
