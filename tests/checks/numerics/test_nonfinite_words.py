@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import ast
 import os
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
+import torch
 
 from tests.checks.numerics.nonfinite_lines import applied, is_finite, record, run
 from tests.checks.numerics.nonfinite_records import TOLD
@@ -50,6 +52,41 @@ def test_the_line_fails_and_the_edited_line_is_finite_forward_and_backward(name:
     assert not is_finite(run(case.code, case.given))
     assert edit is not None
     assert is_finite(run(applied(edit, case.code), case.given))
+
+
+# These change what is computed, and mean to.
+OTHER_FORMULA = {
+    "sqrt_of_log_variance": "exp(0.5 * x) for sqrt(x)",
+    "std_of_one": "divides by n, not by n - 1",
+    "no_target_counts": "has no target that counts, whatever the numbers are",
+    "mean_of_nothing": "selects nothing",
+}
+
+
+HEALTHY = {
+    "acosh_at_one": {"c": torch.tensor([1.5, 2.0])},
+    "masked_row": {"m": torch.tensor([[False, True], [False, False]])},
+}
+
+
+@pytest.mark.parametrize("name", [name for name in RUN if name not in OTHER_FORMULA])
+def test_an_edit_changes_nothing_where_numbers_are_healthy(name: str) -> None:
+    case = RUN[name]
+    edit, given = tell(record(case)).edit, healthy(case.given) | HEALTHY.get(name, {})
+    assert edit is not None
+    for before, after in zip(run(case.code, given), run(edit.after, given), strict=True):
+        torch.testing.assert_close(after, before, rtol=1e-2, atol=1e-2, check_dtype=False)
+
+
+def healthy(given: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    """The same tensors with values between 0.1 and 0.9."""
+    generator = torch.Generator().manual_seed(0)
+    return {
+        key: torch.rand(value.shape, generator=generator).mul(0.8).add(0.1).to(value.dtype)
+        if value.is_floating_point()
+        else torch.ones_like(value)
+        for key, value in given.items()
+    }
 
 
 @pytest.mark.parametrize("name", FACTS)

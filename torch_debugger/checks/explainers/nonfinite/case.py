@@ -6,8 +6,9 @@ import ast
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from torch_debugger.checks.explainers.calls import with_argument
 from torch_debugger.checks.explainers.nonfinite.op_names import plain_name
-from torch_debugger.checks.explainers.nonfinite.written import Change, Written, op_of, read_op
+from torch_debugger.checks.explainers.nonfinite.written import Change, Written, bounds, op_of, read_op
 from torch_debugger.records import Edit, Operand, Origin
 
 _LONGEST = 60  # of an op shown in a sentence
@@ -92,6 +93,14 @@ class Case:
         if name.startswith("`"):
             return f"Give it `{name.strip('`')}{added}`", None
         return f"Put `{added.strip()}` behind {name}", None
+
+    def with_keyword(self, argument: str, position: int) -> tuple[str, Edit | None]:
+        """The call with one more argument, that may also be given at a position; or what to give it"""
+        calls = [node for node in self.written.nodes if isinstance(node, ast.Call)]
+        given = {word.arg for call in calls for word in call.keywords}
+        if not calls or given & {argument.partition("=")[0], None} or len(op_of(calls[0])[1]) > position:
+            return f"Give it `{argument}`", None
+        return self.told([(bounds(call), with_argument(self.written.inner(call), argument)) for call in calls])
 
     def told(self, changes: Sequence[Change]) -> tuple[str, Edit | None]:
         """Write `torch.log(p.clamp_min(1e-8))` instead of `torch.log(p)`, for an op that the line shows"""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 
-from torch_debugger.checks.explainers.calls import with_argument
 from torch_debugger.checks.explainers.nonfinite.case import Case, Story
 from torch_debugger.checks.explainers.nonfinite.stable_forms import stable_form
 from torch_debugger.checks.explainers.nonfinite.wording import (
@@ -105,9 +104,5 @@ def explain_logit(case: Case) -> Story | None:
         return None
     proof = f"because {name} goes from {number(operand.low)} to {number(operand.high)}"
     why = "logit(p) is log(p / (1 - p)): -inf at 0, inf at 1, NaN beyond them."
-    argument, node = f"eps={near_one(operand)}", case.written.node
-    if not isinstance(node, ast.Call) or node.keywords or len(op_of(node)[1]) != 1:
-        return Story(proof, why, f"Give it `{argument}`, which keeps the input that far from 0 and 1.")
-    changed = with_argument(case.written.source(node), argument)
-    told, edit = case.told([(case.written.span(node), changed)])
-    return Story(proof, why, f"{told}.", edit)
+    told, edit = case.with_keyword(f"eps={near_one(operand)}", 1)
+    return Story(proof, why, f"{told}: it keeps the input that far from 0 and 1.", edit)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 
-from torch_debugger.checks.explainers.calls import with_argument
 from torch_debugger.checks.explainers.nonfinite.case import Case, Story
 from torch_debugger.checks.explainers.nonfinite.exponentials import exponent_bound
 from torch_debugger.checks.explainers.nonfinite.wording import negatives_of, number, share, zeros_of
@@ -85,10 +84,5 @@ def explain_ctc(case: Case) -> Story | None:
     why = (
         "CTC is inf where a sample's input has fewer steps than its target needs, and the slope of that is NaN."
     )
-    node = case.written.node
-    if not isinstance(node, ast.Call):
-        return Story("given finite input", why, "Pass `zero_infinity=True`, and check the lengths you give.")
-    told, edit = case.told(
-        [(case.written.span(node), with_argument(case.written.source(node), "zero_infinity=True"))]
-    )
+    told, edit = case.with_keyword("zero_infinity=True", 6)
     return Story("given finite input", why, f"{told}, and check the lengths you give.", edit)

@@ -76,7 +76,7 @@ def _of_nothing(case: Case, targets: Operand, ignored: int) -> Story:
         return Story(proof, why, advice)
     if len(node.args) != 2:
         return Story(proof, why, advice)
-    call = case.written.source(node)
+    call = case.written.inner(node)
     text = f'{call[:-1]}, reduction="sum") / ({bare} != {ignored}).sum().clamp_min(1)'
     text = text if case.written.stands_alone(node) else f"({text})"
     told, edit = case.told([(case.written.span(node), text)])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 
-from torch_debugger.checks.explainers.calls import with_argument
 from torch_debugger.checks.explainers.nonfinite.case import Case, Story
 from torch_debugger.checks.explainers.nonfinite.wording import small_number, zeros_of
 from torch_debugger.checks.explainers.nonfinite.written import op_of
@@ -63,11 +62,7 @@ def explain_unit_vector(case: Case) -> Story | None:
     operand, eps = case.operand(), case.number("eps")
     if not operand.zeros or not (operand.dtype == "float16" or eps == 0):
         return explain_norm(case)
-    told = "its eps is 0" if eps == 0 else f"its eps of {_EPS[case.op]} is 0 in float16"
-    why = f"{case.op} divides by max(|x|, eps), and {told}: for a vector of zeros that is 0 / 0."
-    proof, argument = f"because {zeros_of(operand, case.name())}", f"eps={small_number(operand)}"
-    node = case.written.node
-    if not isinstance(node, ast.Call) or any(word.arg == "eps" for word in node.keywords):
-        return Story(proof, why, f"Give it `{argument}`.")
-    told, edit = case.told([(case.written.span(node), with_argument(case.written.source(node), argument))])
-    return Story(proof, why, f"{told}.", edit)
+    zero = "its eps is 0" if eps == 0 else f"its eps of {_EPS[case.op]} is 0 in float16"
+    why = f"{case.op} divides by max(|x|, eps), and {zero}: for a vector of zeros that is 0 / 0."
+    told, edit = case.with_keyword(f"eps={small_number(operand)}", 3)
+    return Story(f"because {zeros_of(operand, case.name())}", why, f"{told}.", edit)

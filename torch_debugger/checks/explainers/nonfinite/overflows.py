@@ -7,7 +7,7 @@ import ast
 from torch_debugger.checks.explainers.nonfinite.case import Case, Story
 from torch_debugger.checks.explainers.nonfinite.reach import PRODUCTS, limit_of, reach_of, sized
 from torch_debugger.checks.explainers.nonfinite.wording import headroom, number, size_of
-from torch_debugger.checks.explainers.nonfinite.written import Change, op_of
+from torch_debugger.checks.explainers.nonfinite.written import Change, bounds, op_of
 from torch_debugger.records import Edit, Operand
 
 _HALF = 65504.0
@@ -98,7 +98,7 @@ def _moved(case: Case, holder: ast.AST, scale: str) -> tuple[str, Edit | None]:
     after = case.written.expression(inner, [changed])
     return (
         f"Write `{after}` instead of `{case.written.source(holder)}`",
-        case.written.edit([(case.written.span(holder), after)]),
+        case.written.edit([(bounds(holder), after)]),
     )
 
 

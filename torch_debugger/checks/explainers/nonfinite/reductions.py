@@ -6,7 +6,6 @@ import ast
 import re
 
 from torch_debugger.checks.explainers.blame import shape_text
-from torch_debugger.checks.explainers.calls import with_argument
 from torch_debugger.checks.explainers.nonfinite.case import Case, Story
 from torch_debugger.checks.explainers.nonfinite.wording import small_number, zeros_of
 from torch_debugger.checks.explainers.nonfinite.written import op_of, renamed
@@ -55,11 +54,10 @@ def explain_spread(case: Case) -> Story | None:
     along = f" along dimension {int(dim)}" if dim is not None and inside else ""
     proof = f"because {name} of shape {shape_text(operand.shape)} has one value{along}"
     why = f"{case.op} divides by n - 1, which is 0 for one value: 0 / 0 is NaN."
-    node, last = case.written.node, "or leave the last, smaller batch out: `DataLoader(..., drop_last=True)`"
-    if not isinstance(node, ast.Call) or any(word.arg in ("correction", "unbiased") for word in node.keywords):
-        return Story(proof, why, f"Pass `correction=0`, {last}.")
-    changed = with_argument(case.written.source(node), "correction=0")
-    told, edit = case.told([(case.written.span(node), changed)])
+    last = "or leave the last, smaller batch out: `DataLoader(..., drop_last=True)`"
+    if "unbiased" in case.written.code:
+        return Story(proof, why, f"Pass `correction=0` instead of `unbiased`, {last}.")
+    told, edit = case.with_keyword("correction=0", 2)  # the third could be `unbiased`
     return Story(proof, why, f"{told}, {last}.", edit)
 
 
