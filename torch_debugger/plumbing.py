@@ -8,14 +8,17 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Sequence
+from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 import torch
 
 from torch_debugger.probes.backward import Backward
+from torch_debugger.probes.bad_weights import BadWeights
 from torch_debugger.probes.clipping import Clipping
 from torch_debugger.probes.compiled import Compiled
 from torch_debugger.probes.crashes import capture_crash
+from torch_debugger.probes.custom_functions import CustomFunctions
 from torch_debugger.probes.evaluation import Evaluation
 from torch_debugger.probes.examiners.scene import Running
 from torch_debugger.probes.forward import Forward
@@ -29,14 +32,16 @@ from torch_debugger.probes.scaler import Scaler
 from torch_debugger.probes.strays import Strays
 from torch_debugger.probes.user_scalars import UserScalars
 from torch_debugger.probes.watch import Watch
-from torch_debugger.records import CrashFact, Origin, RunFact
+from torch_debugger.records import CrashFact, GradientCheckFact, Origin, RunFact
 from torch_debugger.records.sink import Sink
 from torch_debugger.settings import Settings
+from torch_debugger.trials.hunt.model import Model, find_in_model
+from torch_debugger.trials.hunt.step import Scene, can_fork, find_in_step
 from torch_debugger.trials.rehearsal import RehearsalProcess
-from torch_debugger.trials.replay import find_origin
 
 if TYPE_CHECKING:
     from torch_debugger.breakpoints.breakpoint import Breakpoint
+    from torch_debugger.trials.gradcheck.process import CustomGradients
 
 _current: Plumbing | None = None
 _fork_seen = False
@@ -63,10 +68,13 @@ class Plumbing:
         looks = ParameterLook(watch, self.roots, self.strays, self.hunt)
         self.optimizers = Optimizers(watch, self.strays, looks)
         self.scaler = Scaler(watch, self.optimizers)
+        self.hunt.explain_weights = BadWeights(self.roots, self.optimizers).explain
         self.backward = Backward(watch, self.roots, self.optimizers, self.hunt, self.scaler)
         self.ledger = Ledger(watch, self.roots, self.optimizers, self.forward)
         self._rehearsals: list[RehearsalProcess] = []
         self._rehearsed = 0
+        self._checks_gradients = settings.check_custom_gradients
+        self._gradients: CustomGradients | None = None
         self._breaks = settings.breaks
         self._breakpoints: Sequence[Breakpoint] = ()
         if run is not None:
@@ -80,6 +88,9 @@ class Plumbing:
         watch = self.watch
         others = [self.loaders, Evaluation(watch), UserScalars(watch), self.scaler]
         others += [Clipping(watch, self.scaler), Compiled(watch, self.roots, self.forward)]
+        if self._checks_gradients:
+            others.append(CustomFunctions(watch, self._check_gradient))
+            watch.on_step.append(self._poll_gradients)
         watch.install([*others, self.backward, self.optimizers, self.forward, self.ledger, self.roots])
         if self._breaks:
             from torch_debugger.breakpoints.setting import set_breaks
@@ -117,6 +128,7 @@ class Plumbing:
             for breakpoint in self._breakpoints:
                 breakpoint.remove()
             self._await_rehearsals()
+            self.watch.guard.call("custom gradients", self._await_gradients)
             self.watch.finish(outcome)
             if _current is self:
                 _current = None
@@ -125,13 +137,20 @@ class Plumbing:
         for sink in sinks:
             self.watch.sinks.leave(sink)
 
-    def _replay(self, root: Root, slopes: bool) -> Origin | None:
-        module = root.module()
-        if module is None or root.call is None:
-            return None
+    def _replay(self, frames: Sequence[FrameType], slopes: bool) -> tuple[Origin, str] | None:
+        alive = self.roots.alive()
+        models = [Model(module, root.paths, root.call, root.rng_state) for root, module in alive]
         # Probes run with torch functions switched off; a replay lives by them.
         with self.watch.asleep(), torch._C._EnableTorchFunction():
-            return find_origin(module, root.paths, root.call, root.rng_state, slopes=slopes)
+            if can_fork(models):
+                batch, dataset = self.loaders.last
+                found = find_in_step(Scene(frames, models, slopes, batch, dataset))
+                return (found.origin, found.how) if found else None
+            for model in models:
+                origin = find_in_model(model, slopes=slopes)
+                if origin is not None:
+                    return origin, "model"
+        return None
 
     def _rehearse(self, root: Root, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> None:
         module = root.module()
@@ -158,6 +177,28 @@ class Plumbing:
             time.sleep(0.02)
         for process in self._rehearsals:
             process.close()
+
+
+    def _check_gradient(self, function: Any, arguments: tuple[Any, ...], step: int) -> None:
+        from torch_debugger.trials.gradcheck.process import CustomGradients
+
+        self._gradients = self._gradients or CustomGradients()
+        with torch._C._EnableTorchFunction():  # in the fork as well
+            self._gradients.start(function, arguments, step)
+
+    def _poll_gradients(self, step: int = 0, scalars: dict[str, float] | None = None) -> None:
+        if self._gradients is not None:
+            self._tell_gradients(self._gradients.poll())
+
+    def _await_gradients(self) -> None:
+        if self._gradients is not None:
+            self._tell_gradients(self._gradients.finish(self.LAST_WAIT_S))
+
+    def _tell_gradients(self, facts: Sequence[GradientCheckFact]) -> None:
+        for fact in facts:
+            self.watch.emit(fact)
+            if fact.outcome == "unchecked":
+                self.watch.notice(f"The gradient of `{fact.function}` was not checked: {fact.words}.")
 
 
 def capture(error: BaseException) -> CrashFact:

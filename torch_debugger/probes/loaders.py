@@ -29,6 +29,8 @@ class Loaders(Probe):
         self._waited_s = 0.0
         self._looked_at = 0  # the step whose batch was measured
         self.recent = RecentBatches()
+        # The last batch and its dataset, for a step that must be run again; the user's loop holds it as long.
+        self.last: tuple[Any, Any] = (None, None)
 
     def install(self, patches: Patches) -> None:
         patches.replace(DataLoader, "__iter__", self._around_iter)
@@ -51,10 +53,15 @@ class Loaders(Probe):
         @functools.wraps(original)
         def __next__(iterator: Any) -> Any:  # noqa: N807
             start = time.perf_counter()
-            batch = original(iterator)
+            try:
+                batch = original(iterator)
+            except StopIteration:
+                self.last = (None, None)
+                raise
             self._waited_s += time.perf_counter() - start
             if self.watch.depth == DEEP:
                 self.watch.probe("loaders", self._measure, batch)
+            self.last = (batch, iterator._dataset)
             if torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
                 self.watch.probe("loaders", self._keep, batch)
             return batch
@@ -63,6 +70,7 @@ class Loaders(Probe):
 
     def remove(self) -> None:
         self.recent.let_go()
+        self.last = (None, None)
 
     def _keep(self, batch: Any) -> None:
         self.recent.see(batch_tensors(batch))

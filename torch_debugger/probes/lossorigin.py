@@ -15,7 +15,7 @@ import torch
 from torch_debugger.anatomy.statements import last_call_before
 from torch_debugger.probes.lossgraph import saved
 from torch_debugger.records import Origin, Place
-from torch_debugger.stats.words import describe_operand
+from torch_debugger.stats.operands import measure_operand
 
 Test = Callable[[torch.Tensor], bool]
 
@@ -37,7 +37,7 @@ _EDGES: dict[str, tuple[str, Test, tuple[str, ...]]] = {
 
 def find_in_graph(root: Any, site: Place, limit: int = 256) -> Origin | None:
     """The suspicious op farthest from the loss: what follows it only passes the NaN on."""
-    found: tuple[str, str, torch.Tensor] | None = None
+    found: tuple[str, torch.Tensor] | None = None
     seen, queue = {root}, deque([root])
     while queue and len(seen) < limit:
         node = queue.popleft()
@@ -45,7 +45,7 @@ def find_in_graph(root: Any, site: Place, limit: int = 256) -> Origin | None:
         if edge is not None:
             operand = saved(node, edge[0])
             if isinstance(operand, torch.Tensor) and edge[1](operand.detach()):
-                found = (node.name(), edge[0], operand.detach())
+                found = (node.name(), operand.detach())
         for operand_node, _ in node.next_functions:
             if operand_node is not None and operand_node not in seen:
                 seen.add(operand_node)
@@ -53,8 +53,7 @@ def find_in_graph(root: Any, site: Place, limit: int = 256) -> Origin | None:
     return None if found is None else _origin(*found, site)
 
 
-def _origin(node: str, operand_name: str, operand: torch.Tensor, site: Place) -> Origin:
+def _origin(node: str, operand: torch.Tensor, site: Place) -> Origin:
     names = _EDGES[node][2]
     line = last_call_before(site, names)
-    word = operand_name.removeprefix("_saved_").replace("self", "input")
-    return Origin("loss", None, names[0], line or Place(), (describe_operand(word, operand),))
+    return Origin("loss", None, names[0], line or Place(), (measure_operand(operand),))

@@ -1,71 +1,83 @@
 """The first NaN or Inf of a run: noticed where numbers pass by, traced on the spot.
 
-On the CPU a loss is seen before its backward, so the step's inputs, random state and weights
-are still those that made it: the forward is run again on them (by the replay that the session
-hands in), and names the op that made something not finite out of finite operands.
+On the CPU a loss is seen before its backward and a gradient before its update, so the step's inputs,
+random state and weights are still those that made it: the step is run again on them (by the replay that
+the session hands in), and names the op that made something not finite out of finite operands.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from types import FrameType
 
 import torch
 from torch import nn
 
+from torch_debugger.anatomy.frames import frames
 from torch_debugger.anatomy.loss_variable import loss_name
-from torch_debugger.anatomy.statements import assignment_before, last_call_before
+from torch_debugger.anatomy.sources import is_user_file
+from torch_debugger.anatomy.statements import assignment_before
 from torch_debugger.probes.lossorigin import find_in_graph
-from torch_debugger.probes.roots import Root, Roots
+from torch_debugger.probes.roots import Roots
 from torch_debugger.probes.watch import Watch
 from torch_debugger.records import NonFinite, Origin, Place
 
-Replay = Callable[[Root, bool], Origin | None]  # (the root with its call, look for infinite slopes)
+# (the user's frames, innermost first; whether gradients are at fault) -> the origin and how it was found
+Replay = Callable[[Sequence[FrameType], bool], tuple[Origin, str] | None]
 
 
 class NonFiniteHunt:
-    def __init__(self, watch: Watch, roots: Roots, replay: Replay | None) -> None:
+    def __init__(self, watch: Watch, roots: Roots, replay: Replay | None, policy: str = "report") -> None:
         self.watch = watch
         self.roots = roots
         self.replay = replay
+        self.policy = policy
         self.found: NonFinite | None = None
+        self.scaled = False  # a GradScaler is at work
+        # of a parameter: the origin, the optimizer that has moved it, and that one's numbers
+        self.explain_weights: Callable[[str], tuple[Origin, str, dict[str, float]]] | None = None
 
     def loss_is_not_finite(self, value: float, loss: torch.Tensor, site: Place, saved_hooks: bool) -> None:
         """Seen at backward, before anything has changed."""
         if self.found is not None:
             return
         wrong = self._wrong_parameters()
-        origin = None if wrong else self._replay(slopes=False)
-        replayed = origin is not None
-        if origin is None and not wrong and loss.grad_fn is not None and not saved_hooks:
-            origin = find_in_graph(loss.grad_fn, site)
-        phase = "weights" if wrong else "unknown"
-        self._tell("loss", value, self.watch.step, site, origin, phase, wrong, replayed)
+        if wrong:
+            self._tell_of_weights(value, site, wrong)
+            return
+        origin, how = self._replay(slopes=False)
+        if origin is None and loss.grad_fn is not None and not saved_hooks:
+            origin, how = find_in_graph(loss.grad_fn, site), "graph"
+        self._tell("loss", value, self.watch.step, site, origin, how if origin else "", ())
 
     def loss_was_not_finite(self, value: float, site: Place, step: int) -> None:
         """Told by the device some steps late: the inputs are gone."""
         if self.found is None:
-            self._tell("loss", value, step, site, None, "unknown", (), False)
+            self._tell("loss", value, step, site, None, "late", ())
 
     def gradient_is_not_finite(self, parameters: tuple[str, ...], site: Place, step: int) -> None:
         """Seen before the update: the loss was finite, its gradient is not."""
         if self.found is not None:
             return
-        origin = self._replay(slopes=True) if step == self.watch.step else None
-        module = origin.module if origin else _last_layer(parameters)
-        origin = origin or Origin("backward", module, None, Place(), ())
-        self._tell("gradient", math.nan, step, site, origin, "backward", parameters, origin.op is not None)
+        origin, how = self._replay(slopes=True) if step == self.watch.step else (None, "late")
+        if origin is None:
+            origin = Origin("backward", _last_layer(parameters), None)
+        self._tell("gradient", math.nan, step, site, origin, how, parameters)
 
-    def _replay(self, slopes: bool) -> Origin | None:
+    def _replay(self, slopes: bool) -> tuple[Origin | None, str]:
         if self.replay is None:
-            return None
-        for root, _ in self.roots.alive():
-            if root.call is not None:
-                found: Origin | None = self.watch.guard.call("replay", self.replay, root, slopes)
-                if found is not None:
-                    return found
-        return None
+            return None, ""
+        own = [frame for frame in frames(2) if is_user_file(frame.f_code.co_filename)]
+        found: tuple[Origin, str] | None = self.watch.guard.call("replay", self.replay, own, slopes)
+        return found or (None, "")
+
+    def _tell_of_weights(self, value: float, site: Place, wrong: tuple[str, ...]) -> None:
+        origin = Origin("weights", _last_layer(wrong[:1]), None, given=wrong[0])
+        optimizer, update = "", dict[str, float]()
+        if self.explain_weights is not None:
+            origin, optimizer, update = self.explain_weights(wrong[0])
+        self._tell("loss", value, self.watch.step, site, origin, "step", wrong, optimizer, update)
 
     @torch.no_grad()
     def _wrong_parameters(self) -> tuple[str, ...]:
@@ -83,33 +95,22 @@ class NonFiniteHunt:
         step: int,
         site: Place,
         origin: Origin | None,
-        phase: str,
+        how: str,
         parameters: tuple[str, ...],
-        replayed: bool,
+        optimizer: str = "",
+        update: dict[str, float] | None = None,
     ) -> None:
+        shown = site if origin is not None and origin.place.file else _line_of_the_loss(site)
         self.found = NonFinite(
-            step=step,
-            what=what,
-            value=_word(value),
-            module=origin.module if origin else None,
-            phase=origin.phase if origin else phase,
-            op=origin.op if origin else None,
-            place=(origin.place if origin else None) or _best_line(origin, site),
-            operands=origin.operands if origin else (),
-            parameters=parameters,
-            replayed=replayed,
-            site=site,
-        )
+            step, what, _word(value), shown, origin, parameters, how, self.scaled, optimizer, update or {},
+            self.policy,
+        )  # fmt: skip
         self.watch.emit(self.found)
 
 
-def _best_line(origin: Origin | None, site: Place) -> Place:
-    """Without the op's own line: where the model is given bad data, else where the loss is computed."""
-    if origin is not None and origin.phase == "input" and origin.module:
-        found = last_call_before(site, (origin.module.rsplit(".", 1)[-1],))
-    else:
-        found = assignment_before(site, loss_name(site))
-    return found or site
+def _line_of_the_loss(site: Place) -> Place:
+    """Without the op's own line: where the loss is computed."""
+    return assignment_before(site, loss_name(site)) or site
 
 
 def _is_finite(parameter: torch.Tensor) -> bool:
@@ -120,10 +121,10 @@ def _is_finite(parameter: torch.Tensor) -> bool:
 
 def _last_layer(parameters: tuple[str, ...]) -> str | None:
     """Gradients flow backward: the last layer with a bad one is the first to have had it."""
-    return parameters[-1].rsplit(".", 1)[0] if parameters else None
+    return parameters[-1].rpartition(".")[0] or None if parameters else None
 
 
-def _word(value: Any) -> str:
+def _word(value: float) -> str:
     if math.isnan(value):
         return "nan"
     return "inf" if value > 0 else "-inf"

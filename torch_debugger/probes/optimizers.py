@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import inspect
+import math
 import weakref
 from collections.abc import Callable
 from types import FrameType
@@ -87,7 +88,8 @@ class Optimizers(Probe):
         self._searched = True
         watched = self.looks.roots.path_of_parameter()
         for optimizer in [each for each in gc.get_objects() if issubclass(type(each), Optimizer)]:
-            if any(id(p) in watched for group in optimizer.param_groups for p in group["params"]):
+            groups = getattr(optimizer, "param_groups", ())  # one whose __init__ has raised has none
+            if any(id(p) in watched for group in groups for p in group["params"]):
                 self.watch.clock.optimizers_exist = True
                 if frame is not None and name_of(optimizer, frame):  # else one that a notebook has not let go
                     self._meet(optimizer)
@@ -130,8 +132,8 @@ class Optimizers(Probe):
     # Stepping
 
     def _before_step(self, optimizer: Optimizer, arguments: Any, keywords: Any) -> None:
-        if not torch.compiler.is_compiling() and self.watch.depth:
-            self.watch.probe("optimizers", self._look, optimizer)
+        if not torch.compiler.is_compiling():
+            self.watch.probe("optimizers", self._look if self.watch.depth else self._glance, optimizer)
 
     def _after_step(self, optimizer: Optimizer, arguments: Any, keywords: Any) -> None:
         if torch.compiler.is_compiling() or not self.watch.active:
@@ -162,6 +164,13 @@ class Optimizers(Probe):
             if held.steps:
                 held.carry.before_backward()
 
+    def _glance(self, optimizer: Optimizer) -> None:
+        """On every other step: one small gradient near the input, where any that is not finite ends up."""
+        held = self.held.get(id(optimizer))
+        gradient = held.sentinel.grad if held is not None and held.sentinel is not None else None
+        if gradient is not None and not math.isfinite(gradient.sum()):
+            self._look(optimizer)
+
     def _look(self, optimizer: Optimizer) -> None:
         held = self._meet(optimizer)
         parameters = [p for group in optimizer.param_groups for p in group["params"]]
@@ -174,12 +183,13 @@ class Optimizers(Probe):
             self.looks.notice_growth()
         ready = [p for p in parameters if p.grad is not None and p.grad.layout is torch.strided]
         if ready:
+            held.sentinel = _sentinel(ready)
             self.looks.before_update(held, ready, self._backward)
 
     def _tell(self, held: Held, optimizer: Optimizer, parameters: list[torch.Tensor]) -> None:
         if not held.name:
             self._name(held, optimizer, user_frame(2))
-        groups = tuple(_group_numbers(group) for group in optimizer.param_groups)
+        groups = tuple(group_numbers(group) for group in optimizer.param_groups)
         fixed = tuple({k: v for k, v in group.items() if k != "lr"} for group in groups)
         told = (len(parameters), str(fixed))
         if held.told != told:  # the learning rate has curves of its own; a schedule tells nothing new
@@ -208,7 +218,13 @@ class Optimizers(Probe):
         return candidate
 
 
-def _group_numbers(group: dict[str, Any]) -> dict[str, float]:
+def _sentinel(ready: list[torch.Tensor]) -> torch.Tensor | None:
+    """The smallest among the first; an accelerator would make the host wait for it."""
+    first = min(ready[:8], key=torch.numel)
+    return first if first.device.type == "cpu" else None
+
+
+def group_numbers(group: dict[str, Any]) -> dict[str, float]:
     numbers = {key: float(group[key]) for key in _NUMBERS if isinstance(group.get(key), (int, float))}
     betas = group.get("betas")
     if isinstance(betas, (tuple, list)) and all(isinstance(beta, (int, float)) for beta in betas):

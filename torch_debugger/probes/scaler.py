@@ -151,13 +151,14 @@ class Scaler(Probe):
             norm.detach().float().reshape(1) if isinstance(norm, torch.Tensor) else scale.new_tensor([math.nan])
         )
 
+        name = name_of(scaler, user_frame(2)) or "scaler"
+
         def deliver(numbers: Any) -> None:
             scale, norm = (float(number) for number in numbers)
-            self.watch.emit(ScalerMisuse(step, fault, optimizer, place, scale, limit, norm))
+            self.watch.emit(ScalerMisuse(step, fault, optimizer, place, scale, limit, norm, name))
 
         self.watch.transfer.send(torch.cat((scale, found.to(scale.device))), deliver)
 
     def name_of(self, optimizer: Any) -> str:
         held = self.optimizers.held.get(id(optimizer))
-        frame = user_frame(2)
-        return (held.name if held else "") or (name_of(optimizer, frame) if frame else None) or "optimizer"
+        return (held.name if held else "") or name_of(optimizer, user_frame(2)) or "optimizer"

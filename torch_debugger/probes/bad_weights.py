@@ -1,0 +1,42 @@
+"""Weights that are not finite: were they born so, or did an update make them?"""
+
+from __future__ import annotations
+
+from torch import nn
+
+from torch_debugger.anatomy.statements import attribute_place
+from torch_debugger.probes.held import Held
+from torch_debugger.probes.optimizers import Optimizers, group_numbers
+from torch_debugger.probes.roots import Roots
+from torch_debugger.records import Origin, Place
+
+
+class BadWeights:
+    def __init__(self, roots: Roots, optimizers: Optimizers) -> None:
+        self.roots = roots
+        self.optimizers = optimizers
+
+    def explain(self, name: str) -> tuple[Origin, str, dict[str, float]]:
+        """The origin, the optimizer that has moved the parameter (empty: none yet), and its numbers."""
+        owner, parameter = self._find(name)
+        held, numbers = self._holder(parameter)
+        module, _, attribute = name.rpartition(".")
+        if held is not None and held.steps:
+            return Origin("weights", module, None, held.place, given=name), held.name, numbers
+        born = attribute_place(type(owner), attribute) if owner is not None else None
+        return Origin("weights", module, None, born or Place(), given=name), "", {}
+
+    def _find(self, name: str) -> tuple[nn.Module | None, nn.Parameter | None]:
+        for root, module in self.roots.alive():
+            for path, child in module.named_modules():
+                for own, parameter in child.named_parameters(recurse=False):
+                    if ".".join(part for part in (root.name, path, own) if part) == name:
+                        return child, parameter
+        return None, None
+
+    def _holder(self, parameter: nn.Parameter | None) -> tuple[Held | None, dict[str, float]]:
+        for held, optimizer in self.optimizers.live():
+            for group in optimizer.param_groups:
+                if any(each is parameter for each in group["params"]):
+                    return held, group_numbers(group)
+        return None, {}

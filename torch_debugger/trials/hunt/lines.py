@@ -1,0 +1,141 @@
+"""The user's own lines of a step as a function that can be run once more.
+
+From a frame at rest: the statements of the innermost loop around its line (or of its function), up to
+the one at that line, with the frame's variables as they are now.
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from types import FrameType
+from typing import Any
+
+from torch import nn
+
+from torch_debugger.anatomy.frames import locals_of
+from torch_debugger.anatomy.sources import tree_of
+from torch_debugger.anatomy.statements import function_around
+
+_NAME = "once_more"
+
+
+@dataclass(frozen=True)
+class Lines:
+    """Statements of the user's, up to the one at the frame's line."""
+
+    frame: FrameType
+    statements: list[ast.stmt]
+    in_loop: bool
+
+    def function(self, begin: int) -> Callable[[], Any] | None:
+        """To run them, from the one of that number on. None where that cannot be."""
+        statements = self.statements[begin:]
+        if any(isinstance(part, _UNREPEATABLE) for each in statements for part in ast.walk(each)):
+            return None
+        return _function(statements, self.frame, self._variables())
+
+    def beginnings(self) -> list[int]:
+        """Where to begin: at the call of a model, at the first line, then at the others."""
+        variables, numbers = self._variables(), range(len(self.statements))
+        first = [at for at in numbers if _calls_a_model(self.statements[at], variables)][:1]
+        return list(dict.fromkeys([*first, *numbers]))
+
+    def _variables(self) -> dict[str, Any]:
+        return {**self.frame.f_globals, **locals_of(self.frame)}
+
+
+_UNREPEATABLE = (ast.Yield, ast.YieldFrom, ast.Await, ast.AsyncFor, ast.AsyncWith)
+
+
+def lines_around(frame: FrameType) -> list[Lines]:
+    """Of the innermost loop around the frame's line, then of the loop around that; else of its function."""
+    tree = tree_of(frame.f_code.co_filename)
+    scope = function_around(tree, frame.f_lineno) if tree is not None else None
+    if scope is None or isinstance(scope, ast.Module) != (frame.f_code.co_name == "<module>"):
+        return []
+    loops = [loop.body for loop in _loops(scope) if any(_covers(each, frame.f_lineno) for each in loop.body)]
+    bodies = [*reversed(loops[-2:])] or [scope.body]  # type: ignore[attr-defined]
+    return [Lines(frame, _up_to(body, frame.f_lineno), bool(loops)) for body in bodies]
+
+
+def _up_to(body: list[ast.stmt], line: int) -> list[ast.stmt]:
+    end = next((at for at, each in enumerate(body) if _covers(each, line)), -1)
+    return body[: end + 1]
+
+
+def _loops(scope: ast.AST) -> Iterator[ast.For | ast.While]:
+    """Outer loops before inner ones; not those of functions inside."""
+    for node in ast.iter_child_nodes(scope):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)):
+            continue
+        if isinstance(node, (ast.For, ast.While)):
+            yield node
+        yield from _loops(node)
+
+
+def _covers(node: ast.stmt, line: int) -> bool:
+    return node.lineno <= line <= (node.end_lineno or node.lineno)
+
+
+def _calls_a_model(statement: ast.stmt, variables: dict[str, Any]) -> bool:
+    """A call whose function, or one of its arguments, is a module or an object that holds one."""
+    for node in ast.walk(statement):
+        if isinstance(node, ast.Call):
+            parts = [node.func, *node.args, *(keyword.value for keyword in node.keywords)]
+            if any(_is_model(part, variables) for part in parts) and not _is_upkeep(node.func):
+                return True
+    return False
+
+
+_UPKEEP = ("train", "eval", "zero_grad", "to", "parameters", "named_parameters", "requires_grad_", "state_dict")
+
+
+def _is_upkeep(function: ast.expr) -> bool:
+    return isinstance(function, ast.Attribute) and function.attr in _UPKEEP
+
+
+def _is_model(node: ast.expr, variables: dict[str, Any]) -> bool:
+    names: list[str] = []
+    while isinstance(node, ast.Attribute):
+        names.append(node.attr)
+        node = node.value
+    if not isinstance(node, ast.Name):
+        return False
+    value = variables.get(node.id)
+    for name in reversed(names):
+        if isinstance(value, nn.Module) and not isinstance(value, nn.modules.loss._Loss):
+            return True
+        held = getattr(value, "__dict__", {})
+        value = held.get(name) if isinstance(held, dict) else None
+    return isinstance(value, nn.Module) and not isinstance(value, nn.modules.loss._Loss)
+
+
+def _function(statements: list[ast.stmt], frame: FrameType, variables: dict[str, Any]) -> Callable[[], Any]:
+    """Wrapped in a loop of one turn, for `continue` and `break`, in a function, for `return`."""
+    body = [_Unscoped().visit(copy.deepcopy(each)) for each in statements]
+    written = {
+        part.id
+        for each in body
+        for part in ast.walk(each)
+        if isinstance(part, ast.Name) and isinstance(part.ctx, (ast.Store, ast.Del))
+    }
+    names = sorted((written | set(locals_of(frame))) & variables.keys())
+    once = ast.parse(f"def {_NAME}({', '.join(names)}):\n    for _turn in (0,):\n        pass")
+    once.body[0].body[0].body = body  # type: ignore[attr-defined]
+    namespace = dict(variables)
+    exec(compile(ast.fix_missing_locations(once), frame.f_code.co_filename, "exec"), namespace)
+    run: Callable[..., Any] = namespace[_NAME]
+    return lambda: run(**{name: variables[name] for name in names})
+
+
+class _Unscoped(ast.NodeTransformer):
+    """Without `global` and `nonlocal`: all the names are parameters here."""
+
+    def visit_Global(self, node: ast.Global) -> ast.Pass:
+        return ast.copy_location(ast.Pass(), node)
+
+    def visit_Nonlocal(self, node: ast.Nonlocal) -> ast.Pass:
+        return ast.copy_location(ast.Pass(), node)

@@ -1,0 +1,92 @@
+"""A model's forward run once more on what it was given: which of its ops made a NaN or Inf?
+
+Runs where the step left off, on the same inputs, weights and random state, and leaves no trace: buffers,
+gradients and random state are put back and prints are swallowed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import nn
+
+from torch_debugger.anatomy.nested import tensors_in
+from torch_debugger.anatomy.rerun import leaving_no_trace
+from torch_debugger.records import Origin
+from torch_debugger.trials.hunt.hunter import Hunter
+from torch_debugger.trials.hunt.states import FINITE, state_of
+
+
+@dataclass(frozen=True)
+class Model:
+    """A model as a step left it."""
+
+    module: nn.Module
+    paths: Mapping[int, str]  # id of a submodule -> its path
+    call: tuple[tuple[Any, ...], dict[str, Any]] | None  # what it was last given
+    rng_state: torch.Tensor | None = None  # before that
+    output_gradients: tuple[torch.Tensor | None, ...] = ()  # that came back to what it gave; unknown: none
+
+
+def find_in_model(model: Model, *, slopes: bool) -> Origin | None:
+    """The op that made a NaN or Inf, in the forward or, with `slopes`, in the backward; None if none did."""
+    if model.call is None:
+        return None
+    arguments, keywords = copied(model.call)
+    hunter = Hunter(model.paths, parameter_names(model.module, model.paths), _names(arguments, keywords))
+    with leaving_no_trace(model.module), torch.set_grad_enabled(slopes):
+        if model.rng_state is not None:
+            torch.set_rng_state(model.rng_state)
+        with hunter:
+            output = model.module._call_impl(*arguments, **keywords)  # type: ignore[no-untyped-call]
+        found = hunter.origin_of(output)
+        if found is None and slopes:
+            _run_backward(hunter, model.module, output, model.output_gradients)
+            found = hunter.slope()
+        return found
+
+
+def _run_backward(hunter: Hunter, module: nn.Module, output: Any, known: tuple[Any, ...]) -> None:
+    """With the gradients that came to the outputs in the step; where they are not known, with ones."""
+    outputs = [tensor for tensor in tensors_in(output) if tensor.requires_grad]
+    leaves = [parameter for parameter in module.parameters() if parameter.requires_grad]
+    if not outputs or not leaves:
+        return
+    arrived = known if len(known) == len(outputs) else (None,) * len(outputs)
+    pairs = zip(outputs, arrived, strict=True)
+    given = [torch.ones_like(each) if gradient is None else gradient for each, gradient in pairs]
+    with hunter:
+        torch.autograd.grad(outputs, leaves, given, allow_unused=True)
+
+
+def parameter_names(module: nn.Module, paths: Mapping[int, str]) -> dict[int, str]:
+    """id -> net.fc.weight, of parameters and of buffers"""
+    found: dict[int, str] = {}
+    for child in module.modules():
+        held = [*child.named_parameters(recurse=False), *child.named_buffers(recurse=False)]
+        found |= {id(tensor): f"{paths.get(id(child), 'model')}.{name}" for name, tensor in held}
+    return found
+
+
+def _names(arguments: tuple[Any, ...], keywords: Mapping[str, Any]) -> dict[int, str]:
+    named = [(f"input {number + 1}" if number else "input", value) for number, value in enumerate(arguments)]
+    return {
+        id(tensor): name
+        for name, value in [*named, *keywords.items()]
+        for tensor in tensors_in(value)
+        if state_of(tensor) != FINITE
+    }
+
+
+def copied(value: Any) -> Any:
+    """An op of the model's that writes into its input must not reach the user's batch a second time."""
+    if isinstance(value, torch.Tensor):
+        return value.detach().clone().requires_grad_(value.requires_grad)
+    if type(value) in (list, tuple):
+        return type(value)(copied(item) for item in value)
+    if type(value) is dict:
+        return {key: copied(item) for key, item in value.items()}
+    return value
