@@ -10,8 +10,7 @@ from collections.abc import Callable, Mapping
 from types import FrameType
 from typing import Any
 
-from torch_debugger.anatomy.frames import locals_of
-from torch_debugger.breakpoints.telling import place_in_words, say
+from torch_debugger.breakpoints.telling import place_in_words, say, variables_of
 
 # They talk to the user through the terminal; others (debugpy, remote debuggers) have their own way.
 _ON_A_TERMINAL = ("pdb", "ipdb", "pudb", "IPython", "_pytest", "sys")
@@ -84,7 +83,7 @@ def _in_a_notebook() -> bool:
 
 def call_in(frame: FrameType, debugger: Debugger, names: Mapping[str, Any]) -> None:
     """Calls a debugger that stops in its caller: a frame on the user's line, with their variables."""
-    held = {**names, **locals_of(frame), "__debugger__": debugger}
+    held = {**names, **variables_of(frame), "__debugger__": debugger}
     code = compile("\n" * (frame.f_lineno - 1) + "__debugger__()", frame.f_code.co_filename, "exec")
     try:
         exec(code.replace(co_name=frame.f_code.co_name), frame.f_globals, held)

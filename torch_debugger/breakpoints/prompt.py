@@ -11,14 +11,12 @@ from typing import Any
 
 from torch import nn
 
-from torch_debugger.anatomy.frames import is_ours, locals_of
+from torch_debugger.anatomy.frames import is_ours
 from torch_debugger.anatomy.nested import tensors_in
 from torch_debugger.anatomy.sources import is_user_file
-from torch_debugger.breakpoints.telling import place_in_words, say, tensor_lines
+from torch_debugger.breakpoints.telling import place_in_words, say, tensor_lines, variables_of
 
 HELP = "Commands: tensors (all of this frame), describe x, {off}c (go on), q (quit)."
-# Stepping goes through the user's lines, not through our hooks and torch's call of a module.
-_SKIPPED = ("torch_debugger.*", "torch.nn.modules.module")
 
 
 class TensorPdb(pdb.Pdb):
@@ -26,14 +24,16 @@ class TensorPdb(pdb.Pdb):
 
     def __init__(self, names: Mapping[str, Any], off: Callable[[], None] | None = None) -> None:
         # nosigint: after `c` Ctrl-C ends the script again, as it did before.
-        super().__init__(skip=_SKIPPED, nosigint=True)
+        super().__init__(nosigint=True)
         self._at_hand = dict(names)
         self._off = off
+        self._file = ""  # of the frame that was stopped in
         self._dead = False  # a post-mortem: nothing goes on, nothing is stopped
 
     def stop(self, frame: FrameType) -> None:
         """The prompt, now, in this frame; returns when the user goes on, ends the script when they quit."""
         self.reset()
+        self._file = frame.f_code.co_filename
         self.botframe = _outermost(frame)
         before = sys.gettrace()
         sys.settrace(None)
@@ -56,6 +56,11 @@ class TensorPdb(pdb.Pdb):
         sys.settrace(self.trace_dispatch)
 
     # What pdb asks itself
+
+    def stop_here(self, frame: FrameType) -> bool:
+        """Stepping goes through the user's lines, not through our hooks and torch's calls of modules."""
+        file = frame.f_code.co_filename
+        return (file == self._file or is_user_file(file)) and super().stop_here(frame)
 
     @property
     def curframe_locals(self) -> Mapping[str, Any]:
@@ -81,7 +86,7 @@ class TensorPdb(pdb.Pdb):
     def do_tensors(self, arg: str) -> None:
         """tensors
         Describes every tensor of this frame, one line each."""
-        own = {name: value for name, value in locals_of(self._frame()).items() if not name.startswith("__")}
+        own = {name: value for name, value in variables_of(self._frame()).items() if not name.startswith("__")}
         for line in tensor_lines({**own, **self._at_hand}) or ["There are no tensors in this frame."]:
             self.message(f"  {line}")
 

@@ -6,10 +6,9 @@ from collections.abc import Callable, Mapping
 from types import FrameType, TracebackType
 from typing import Any
 
-from torch_debugger.anatomy.frames import locals_of
 from torch_debugger.breakpoints.debuggers import NoStopError, call_in, has_terminal, named_debugger
 from torch_debugger.breakpoints.prompt import HELP, TensorPdb
-from torch_debugger.breakpoints.telling import place_in_words, say, tensor_lines
+from torch_debugger.breakpoints.telling import place_in_words, say, tensor_lines, variables_of
 
 
 def stop_at(frame: FrameType, reason: str, names: Mapping[str, Any]) -> None:
@@ -58,7 +57,7 @@ def _report(frame: FrameType, reason: str, names: Mapping[str, Any], last: str) 
 
 def _free_names(frame: FrameType, names: Mapping[str, Any]) -> dict[str, Any]:
     """Where the frame has an `output` of its own, ours is `_output`: a debugger must not hide a variable."""
-    taken = {**frame.f_globals, **locals_of(frame)}
+    taken = {**frame.f_globals, **variables_of(frame)}
     return {
         f"_{name}" if name in taken and taken[name] is not value else name: value
         for name, value in names.items()

@@ -38,6 +38,12 @@ def _shown(path: str) -> str:
     return path if near.startswith("..") else near
 
 
+def variables_of(frame: FrameType) -> dict[str, Any]:
+    """Read as pdb reads them. Not by `locals_of`: what it clears, Python before 3.13 takes for the frame's own
+    variables when a trace function returns, and the frame has lost them all."""
+    return dict(frame.f_locals)
+
+
 def tensor_lines(names: Mapping[str, Any]) -> list[str]:
     """One line for each tensor under these names: "output['logits']: float32 [64, 10] cpu  min 0  max 3.2"."""
     held = {name: value for name, value in names.items() if not isinstance(value, torch.nn.Module)}
