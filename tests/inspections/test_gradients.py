@@ -68,6 +68,17 @@ def test_gradients_are_those_of_an_ordinary_backward(name: str) -> None:
         assert torch.allclose(gradient, by_hook, rtol=1e-5, atol=1e-7), where
 
 
+class Halves(nn.Module):
+    def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        return torch.unbind(x)  # one node, two outputs
+
+
+def test_several_outputs_of_one_node() -> None:
+    model = nn.Sequential(nn.Linear(3, 3), Halves())
+    found = gradients(model, torch.ones(2, 3), loss=lambda halves: halves[0].sum() + 5 * halves[1].sum())
+    assert (found.outputs["1[0]"].mean, found.outputs["1[1]"].mean) == (1.0, 5.0)
+
+
 def test_gradients_that_are_there_stay() -> None:
     model, inputs, _, loss = build("in place")
     loss(model(*inputs)).backward()

@@ -139,7 +139,7 @@ def test_no_graph(grad: bool) -> None:
 def test_nothing_is_held_and_nothing_runs() -> None:
     model = nn.Linear(4, 4)
     calls: list[int] = []
-    model.register_forward_hook(lambda *_: calls.append(1))
+    model.register_forward_pre_hook(lambda *_: calls.append(1))
     loss = checkpoint(model, torch.ones(2, 4), use_reentrant=False).sum()
     found = graph(loss)
     assert calls == [1], "a checkpointed block was run again"
@@ -264,6 +264,17 @@ def test_too_many_operations_share_boxes(make: Any, most: int, monkeypatch: pyte
     assert all(operand < user for operand, user in reachable(boxes)), "no box is made from a later one"
     held = sum(int(box.title.split()[0]) if " operations, " in box.title else 1 for box in boxes)
     assert held == len(operations)
+
+
+def test_blocks_are_drawn_together() -> None:
+    """Residual blocks: the boxes form a chain, and none ends inside a block."""
+    x = w = torch.ones(2, requires_grad=True)
+    for _ in range(100):
+        x = x + (x.sin() + x.cos()).exp()
+    boxes = boxes_of(graph(x, names={"w": w}).operations)
+    assert len(boxes) <= 80
+    assert [box.operands for box in boxes] == [(), *((place,) for place in range(len(boxes) - 1))]
+    assert all(box.title.endswith("to Add [2]") for box in boxes)
 
 
 def test_at_the_limit_each_operation_has_its_box() -> None:

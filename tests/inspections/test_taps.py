@@ -13,7 +13,7 @@ from torch.utils.checkpoint import checkpoint
 
 from tests.inspections.models import NAMES, build
 from tests.inspections.test_activations import layer_of
-from tests.inspections.test_gradients import by_hand
+from tests.inspections.test_gradients import Halves, by_hand
 from tests.inspections.untouched import model_untouched
 from torch_debugger.anatomy.nested import tensors_in
 from torch_debugger.errors import UsageError
@@ -59,6 +59,15 @@ def test_gradients_are_those_of_hooks_by_hand(name: str) -> None:
         ours = sorted(float(grad.double().norm()) for where, grad in seen if layer_of(where) == path)
         theirs = sorted(float(grad.double().norm()) for where, grad in expected if where == path)
         assert ours == pytest.approx(theirs, rel=1e-5)
+
+
+def test_several_outputs_of_one_node() -> None:
+    model = nn.Sequential(nn.Linear(3, 3), Halves())
+    seen: dict[str, float] = {}
+    with tap(model, "1", lambda path, module, grad: seen.update({path: float(grad.mean())}), on="grad"):
+        first, second = model(torch.ones(2, 3))
+        (first.sum() + 5 * second.sum()).backward()
+    assert seen == {"1[0]": 1.0, "1[1]": 5.0}
 
 
 @pytest.mark.parametrize("on", ["output", "input", "grad"])

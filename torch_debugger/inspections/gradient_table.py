@@ -17,8 +17,8 @@ HEADINGS = ("parameter", "shape", "gradient", "norm", "of weight", "why")
 _FINE_SHOWN = 40
 _NARROWEST = 100  # columns
 _TINY = (
-    f"tiny: below the dtype's smallest normal number, or less than {FAR_BELOW:g} of the largest in the model and so "
-    f"short that a step with lr 0.01 changes hardly a weight (norm < {LAST_BITS:.0f} eps of the weight's)."
+    f"tiny: below the dtype's smallest normal number, or less than {FAR_BELOW:g} of the largest in the model "
+    f"and so short that a step with lr 0.01 changes hardly a weight (norm < {LAST_BITS:.0f} eps of its weight)."
 )
 
 
