@@ -17,7 +17,20 @@ from torch_debugger.records import NonFinite, Operand, Origin
 OPS = (*_BY_OP, *PRODUCTS, "mul", "add", "sub", "sum", "mean", "square", "mse_loss", "softmax", "log_softmax",
        "logsumexp", "half", "empty", "Custom", "unheard_of")  # fmt: skip
 OPERATORS = {"div": "/", "mul": "*", "add": "+", "sub": "-", "pow": "**", "matmul": "@", "remainder": "%"}
-OPERANDS = ("x", "self.scale", "a - b", "(a - b)", "x[0]", "f(x)", "-x", "x if ok else y", "a @ b", "2", "x.T")
+OPERANDS = (
+    "x",
+    "(a) + (b)",
+    "self.scale",
+    "a - b",
+    "(a - b)",
+    "x[0]",
+    "f(x)",
+    "-x",
+    "x if ok else y",
+    "a @ b",
+    "2",
+    "x.T",
+)
 FRAMES = ("y = {}", "return {}", "loss += {}.mean()", "if {}.sum() > 0:", "y = -({}) * 2", "z = f({}, dim=1)",
           "* {} + (", "a, b = {}, g({})", "y = [{} for x in xs]", "y = torch.where(m, {}, 0.0)", "{}",
           "for i in {}:")  # fmt: skip
