@@ -28,6 +28,26 @@ RUN: dict[str, Line] = {
     "log_of_method": line("y = p.log()", "log", "p", p=[0.0, 0.5], made="-inf"),
     "log_of_difference": line("y = torch.log(1 - p)", "log", "1 - p", p=[1.0, 0.5], made="-inf"),
     "log_of_grouped_difference": line("y = (1 - p).log()", "log", "1 - p", p=[1.0, 0.5], made="-inf"),
+    "log_of_two_groups": line(
+        "y = torch.log((a) - (b))", "log", "(a) - (b)", a=[1.0, 2.0], b=[1.0, 0.1], made="-inf"
+    ),
+    "log_of_float_complement": line(
+        "loss = -(t * torch.log(p) + (1.0 - t) * torch.log(1.0 - p)).mean()",
+        "log",
+        "1.0 - p",
+        p=[0.0, 1.0],
+        t=[1, 0],
+        made="-inf",
+    ),
+    "half_scores_squared": line(
+        "y = (((2 * q) @ k.mT) / 4096) ** 2",
+        "matmul",
+        "2 * q | k.mT",
+        q=torch.full((2, 64), 40.0, dtype=HALF),
+        k=torch.full((2, 64), 20.0, dtype=HALF),
+        made="inf",
+        phase="forward",
+    ),
     "log_of_counts": line("y = torch.log(visits)", "log", "visits", visits=[0.0, 3.0], made="-inf"),
     "log_in_half": line("y = torch.log(p)", "log", "p", p=torch.tensor([0.0, 0.5], dtype=HALF), made="-inf"),
     "log_of_rounding": line("y = torch.log2(p)", "log2", "p", p=[-1e-7, 0.5]),

@@ -31,7 +31,7 @@ def explain_log(case: Case) -> Story | None:
     if stable is not None:
         return Story(proof, why, f"{stable[0]}: it never takes the log of 0.", stable[1])
     told, edit = _clamped(case, index)
-    return Story(proof, why, f"{told}. {_better(case, index)}", edit)
+    return Story(proof, why, f"{told}.{_better(case, index)}", edit)
 
 
 def _of_negatives(case: Case, index: int) -> Story:
@@ -61,31 +61,29 @@ def _clamped(case: Case, index: int) -> tuple[str, Edit | None]:
 
 def _complement(case: Case, index: int) -> ast.expr | None:
     """1 - p, where p is logged and 1 - p is too; or the other way round."""
-    node = case.node(index)
-    logs = [
-        op_of(held)[1][0] for tree in case.written.trees for held in ast.walk(tree) if op_of(held)[0] == "log"
-    ]
+    node, trees = case.node(index), case.written.trees
+    logs = [op_of(held)[1][0] for tree in trees for held in ast.walk(tree) if op_of(held)[0] == "log"]
     if node is None or len(logs) != 2:
         return None
-    texts = {ast.unparse(node), f"1 - {ast.unparse(node)}"}
-    for other in logs:
-        pair = {ast.unparse(other), f"1 - {ast.unparse(other)}"}
-        if len(texts & pair) == 1 and (ast.unparse(other) in texts or ast.unparse(node) in pair):
-            return other if other is not node else None
-    return None
+    other = logs[1] if logs[0] is node else logs[0]
+    first, second = ast.unparse(node), ast.unparse(other)
+    return other if _is_complement(first, second) or _is_complement(second, first) else None
+
+
+def _is_complement(text: str, other: str) -> bool:
+    return other in (f"1 - {text}", f"1.0 - {text}")
 
 
 def _better(case: Case, index: int) -> str:
+    """What may be meant instead, by the operand's range and what it is called."""
     name = case.name(index)
     if case.op == "xlogy":
-        return f"Where {name} is 0 by right, its weight should be 0 too."
+        return f" Where {name} is 0 by right, its weight should be 0 too."
     if _complement(case, index) is not None:
-        return (
-            "If the probability comes out of a sigmoid, `F.binary_cross_entropy_with_logits` takes its input."
-        )
+        return " Where the probability is a sigmoid's, `F.binary_cross_entropy_with_logits` takes its input."
     if case.operand(index).high > 1:
-        return f"If {name} holds counts, `torch.log1p` is made for them."
-    return f"If {name} comes out of a softmax or a sigmoid, use `F.log_softmax` or `F.logsigmoid` instead."
+        return f" If {name} holds counts, `torch.log1p` is made for them." if case.operand(index).name else ""
+    return f" If {name} comes out of a softmax or a sigmoid, use `F.log_softmax` or `F.logsigmoid` instead."
 
 
 def explain_log1p(case: Case) -> Story | None:

@@ -35,17 +35,12 @@ def explain_overflow(case: Case) -> Story | None:
 def _in_half(case: Case, reach: float, before: str) -> Story:
     told = [f"{case.name(index)} reaches {_with_headroom(case.operand(index))}" for index in sized(case)[:2]]
     why = f"{before}Of operands this large {case.op} can make {number(reach)}, and float16 ends at 65,504."
-    scaled = _scaled_before(case)
+    proof, scaled = f"because {' and '.join(told)}", _scaled_before(case)
     if scaled is not None:
-        return Story(
-            f"because {' and '.join(told)}",
-            why,
-            f"{scaled[0]}: scale before the product, not after.",
-            scaled[1],
-        )
+        return Story(proof, why, f"{scaled[0]}: scale before the product, not after.", scaled[1])
     advice, edit = _in_float32(case)
     fix = f"{advice}, scale its operands down, or train in bfloat16, which has the range of float32."
-    return Story(f"because {' and '.join(told)}", why, fix, edit)
+    return Story(proof, why, fix, edit)
 
 
 def _with_headroom(operand: Operand) -> str:
@@ -56,18 +51,9 @@ def _with_headroom(operand: Operand) -> str:
 def _in_float32(case: Case) -> tuple[str, Edit | None]:
     """Outside of the model a float32 result fits everywhere; inside, a half layer may follow."""
     nodes = [case.node(index) for index in sized(case)]
-    if (
-        case.origin.phase != "loss"
-        or case.written.node is None
-        or None in nodes
-        or case.operand().dtype != "float16"
-    ):
-        return (
-            "Keep this part in float32 (`x.float()`, or `torch.autocast(..., enabled=False)` around it)",
-            None,
-        )
-    changes = [case.written.with_method(node, ".float()") for node in nodes if node is not None]
-    return case.told(changes)
+    if case.origin.phase != "loss" or None in nodes or case.operand().dtype != "float16":
+        return "Keep this in float32 (`x.float()`, or `torch.autocast(..., enabled=False)` around it)", None
+    return case.told([case.written.with_method(node, ".float()") for node in nodes if node is not None])
 
 
 def _scaled_before(case: Case) -> tuple[str, Edit | None] | None:
@@ -84,22 +70,13 @@ def _scaled_before(case: Case) -> tuple[str, Edit | None] | None:
 
 
 def _moved(case: Case, holder: ast.AST, scale: str) -> tuple[str, Edit | None]:
-    inner = case.written.node
-    assert inner is not None
-    first, *_ = op_of(inner)[1]
-    start, end = case.written.span(first)
-    text = case.written.code[start:end]
-    text = (
-        text
-        if isinstance(first, ast.Name | ast.Attribute | ast.Subscript | ast.Call)
-        else f"({text.strip('()')})"
-    )
-    changed: Change = ((start, end), f"({text}{scale})" if isinstance(inner, ast.BinOp) else f"{text}{scale}")
-    after = case.written.expression(inner, [changed])
-    return (
-        f"Write `{after}` instead of `{case.written.source(holder)}`",
-        case.written.edit([(bounds(holder), after)]),
-    )
+    inner = case.written.nodes[0]
+    first = op_of(inner)[1][0]
+    text = f"{case.written.primary(first)}{scale}"
+    change: Change = (case.written.span(first), f"({text})" if isinstance(inner, ast.BinOp) else text)
+    after = case.written.expression(inner, [change])
+    told = f"Write `{after}` instead of `{case.written.inner(holder)}`"
+    return told, case.written.edit([(bounds(holder), after)])
 
 
 def _is_plain_number(node: ast.expr) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from typing import TypeGuard
 
 from torch_debugger.checks.explainers.blame import shape_text
 from torch_debugger.checks.explainers.nonfinite.case import Case, Story
@@ -16,30 +17,27 @@ _EPS_OF_ZERO = re.compile(r"\beps\s*=\s*0(?:\.0*)?(?=\s*[,)])")
 
 def explain_empty(case: Case) -> Story | None:
     """The mean of nothing, of whatever op takes one."""
-    empty = [
-        index for index, operand in enumerate(case.origin.operands) if operand.dtype and not operand.elements
-    ]
-    if not empty or case.backward or not (case.op in _MEANS or case.op.endswith(("_loss", "_entropy"))):
+    operands, is_mean = case.origin.operands, case.op in _MEANS or case.op.endswith(("_loss", "_entropy"))
+    empty = [index for index, operand in enumerate(operands) if operand.dtype and not operand.elements]
+    if not empty or case.backward or not is_mean:
         return None
     index = empty[0]
     name, shape = case.name(index), shape_text(case.operand(index).shape)
     proof, why = f"because {name} is empty, of shape {shape}", "The mean of nothing is 0 / 0, which is NaN."
     node, operand = case.written.node, case.node(index)
-    if (
-        case.op != "mean"
-        or operand is None
-        or not isinstance(node, ast.Call)
-        or len(op_of(node)[1]) > 1
-        or node.keywords
-    ):
-        return Story(
-            proof, why, f"Leave the step out where {name} is empty: `if {case.bare_name(index)}.numel():`."
-        )
-    text = case.written.with_method(operand, "")[1]
+    if case.op != "mean" or operand is None or not _is_of_all(node):
+        fix = f"Leave the step out where {name} is empty: `if {case.bare_name(index)}.numel():`."
+        return Story(proof, why, fix)
+    text = case.written.primary(operand)
     quotient = f"{text}.sum() / max({text}.numel(), 1)"
     quotient = quotient if case.written.stands_alone(node) else f"({quotient})"
     told, edit = case.told([(case.written.span(node), quotient)])
     return Story(proof, why, f"{told}: it is 0 where nothing was selected.", edit)
+
+
+def _is_of_all(node: ast.AST | None) -> TypeGuard[ast.Call]:
+    """A mean over no dimension in particular."""
+    return isinstance(node, ast.Call) and len(op_of(node)[1]) == 1 and not node.keywords
 
 
 def explain_spread(case: Case) -> Story | None:

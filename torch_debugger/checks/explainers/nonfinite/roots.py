@@ -54,7 +54,7 @@ def _of_log_variance(case: Case, proof: str, why: str) -> Story:
     if not isinstance(node, ast.Call):
         return Story(proof, why, f"The deviation is `torch.exp(0.5 * {case.bare_name()})`.")
     operand = case.node()
-    text = case.written.with_method(operand, "")[1] if operand is not None else case.bare_name()
+    text = case.written.primary(operand) if operand is not None else case.bare_name()
     told, edit = case.told([(case.written.span(node), f"torch.exp(0.5 * {text})")])
     return Story(proof, why, f"{told}: that is the deviation.", edit if "torch." in case.written.code else None)
 

@@ -9,15 +9,7 @@ from torch_debugger.checks.explainers.nonfinite.written import op_of
 from torch_debugger.records import Edit
 
 # What an op may be given in place of a bad value, far from every edge.
-_SAFE = {
-    "exp": "0.0",
-    "expm1": "0.0",
-    "acos": "0.0",
-    "asin": "0.0",
-    "atanh": "0.0",
-    "erfinv": "0.0",
-    "logit": "0.5",
-}
+_SAFE = dict.fromkeys(("exp", "expm1", "acos", "asin", "atanh", "erfinv"), "0.0") | {"logit": "0.5"}
 
 
 def explain_selected(case: Case, story: Story | None) -> Story:

@@ -54,7 +54,7 @@ def _of_log(written: Written, node: ast.AST) -> str | None:
     if kind == "sigmoid" and first is not None:
         return _call(written, "logsigmoid", first)
     if kind == "sub" and _is_one(first) and op_of(op_of(inner)[1][1])[0] == "sigmoid":
-        argument = written.with_method(op_of(op_of(inner)[1][1])[1][0], "")[1]
+        argument = written.primary(op_of(op_of(inner)[1][1])[1][0])
         return f"{_functional(written)}.logsigmoid(-{argument})"
     return _log_of_sum(written, inner)
 
@@ -123,7 +123,7 @@ def _torch_call(written: Written, name: str, argument: ast.expr, others: str = "
     """torch.softmax(x, 1), or x.softmax(1) where the line shows no torch"""
     if "torch." in written.code:
         return f"torch.{name}({written.source(argument)}{others and f', {others}'})"
-    return f"{written.with_method(argument, '')[1]}.{name}({others})"
+    return f"{written.primary(argument)}.{name}({others})"
 
 
 def _others(written: Written, call: ast.Call, operand: ast.AST) -> str:

@@ -67,7 +67,7 @@ def _of_op(fact: NonFinite, origin: Origin) -> Story:
     case, story = explain_op(origin)
     made = origin.made or fact.value
     proof = f", {story.proof}" if story.proof else ""
-    why = " ".join(part for part in (_nature(case), story.why, _then(origin), _read_how(fact)) if part)
+    why = " ".join(part for part in (_nature(fact, case), story.why, _then(origin), _read_how(fact)) if part)
     return Story(f": {_maker(case)} made the first {made}{proof}", why, story.fix, story.edit)
 
 
@@ -78,11 +78,10 @@ def _maker(case: Case) -> str:
     return f"{what}{module}{line_of(case.origin.place)}"
 
 
-def _nature(case: Case) -> str:
+def _nature(fact: NonFinite, case: Case) -> str:
     if is_custom(case.origin):
         return f"`{case.origin.op}` has a backward of its own, and that is where it was made."
-    is_plain = case.backward and case.finite and not case.origin.selected_by
-    return "The forward pass was finite." if is_plain else ""
+    return "The loss itself was finite." if case.backward and fact.what == "gradient" else ""
 
 
 def _then(origin: Origin) -> str:
@@ -122,7 +121,8 @@ def _late(fact: NonFinite) -> Story:
 def _nothing_found(fact: NonFinite) -> Story:
     again = ", but {} was run again and gave finite numbers"
     if fact.how == "model":
-        why = "So it was made after the model, where the loss is computed, or it does not repeat."
+        after = "after it, where the loss is computed," if fact.what == "loss" else "in the backward pass"
+        why = f"So it was made {after} or it does not repeat."
         return Story(again.format("the model's forward"), why, f"{_EDGES} {_STOP}")
     if fact.how == "step":
         why = (

@@ -67,7 +67,7 @@ def _blamed_setting(fact: NonFinite, origin: Origin, name: str) -> tuple[str, st
     """The setting that makes such an update; its mathematics; what to do."""
     broken = next((key for key, value in fact.update.items() if not math.isfinite(value)), None)
     if broken is not None:
-        why = f"The step is multiplied by {broken}, which is {number(fact.update[broken])}."
+        why = f"Every step is computed with `{broken}`, and that is {number(fact.update[broken])}."
         return broken, why, f"Find out where `{broken}` of {name} is computed; a schedule may divide by 0."
     half = _eps_for(origin) != "1e-8"
     if fact.update.get("eps") == 0 or (half and 0 < fact.update.get("eps", 1.0) < _SMALLEST_HALF / 2):

@@ -53,18 +53,19 @@ class Written:
     def span(self, node: ast.AST) -> tuple[int, int]:
         """Where a node stands in the line, the parentheses that group it included."""
         start, end = bounds(node)
-        around, prior = (
-            self.code[start - 1 : start] + self.code[end : end + 1],
-            self.code[: max(start - 1, 0)][-1:],
-        )
-        is_call = prior.isalnum() or prior in ("_", ")", "]")
-        return (start - 1, end + 1) if around == "()" and not is_call else (start, end)
+        before, after = self.code[:start], self.code[end:]
+        is_call = before[-2:-1].isalnum() or before[-2:-1] in ("_", ")", "]")
+        grouped = before.endswith("(") and after.startswith(")") and not is_call
+        return (start - 1, end + 1) if grouped else (start, end)
 
     def with_method(self, node: ast.AST, method: str) -> Change:
         """`p` -> `p.clamp_min(1e-8)`, `1 - p` -> `(1 - p).clamp_min(1e-8)`"""
-        text = self.source(node)
-        plain = isinstance(node, ast.Name | ast.Attribute | ast.Subscript | ast.Call) or text[0] == "("
-        return self.span(node), f"{text}{method}" if plain else f"({text}){method}"
+        return self.span(node), f"{self.primary(node)}{method}"
+
+    def primary(self, node: ast.AST) -> str:
+        """The source, in parentheses where something after it would bind to a part of it only."""
+        is_primary = isinstance(node, ast.Name | ast.Attribute | ast.Subscript | ast.Call)
+        return self.inner(node) if is_primary else f"({self.inner(node)})"
 
     def with_sum(self, node: ast.AST, added: str) -> Change:
         """`x` -> `x + 1e-8` as an argument, `(x + 1e-8)` elsewhere"""
