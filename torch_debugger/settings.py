@@ -24,6 +24,7 @@ class Settings:
     rehearse: bool = True
     breaks: tuple[str, ...] = ()  # EXPR @ GLOB, each a breakpoint
     post_mortem: bool = False  # --pdb
+    check_custom_gradients: bool = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "breaks", tuple(self.breaks))  # JSON knows lists only

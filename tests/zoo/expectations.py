@@ -46,6 +46,13 @@ def needs(script: Path) -> str:
     return blocks[script.name].get("needs", "") if script.name in blocks else ""
 
 
+def options(script: Path) -> tuple[str, ...]:
+    """Switches of `run` that a home's scripts, all of them, are watched with: check_custom_gradients."""
+    blocks = _blocks(script) if (script.parent / "expected.txt").exists() else {}
+    words = [block.get("options", "") for block in blocks.values()]
+    return tuple(sorted({word for line in words for word in line.split()}))
+
+
 def all_scripts() -> list[Path]:
     """Those that run anywhere; tests/gpu runs the others."""
     return sorted(script for script in ZOO.rglob("*.py") if script.parent != ZOO and not needs(script))

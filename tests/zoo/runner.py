@@ -19,6 +19,8 @@ import time
 from pathlib import Path
 from typing import Any
 
+from tests.zoo.expectations import options
+
 TIMEOUT_S = 90.0
 FRESH = "# needs a fresh interpreter"  # a script with this line is run by the real command instead
 
@@ -79,16 +81,22 @@ def _be_the_script(script: Path, results: Path) -> None:
 
 def _in_this_fork(script: Path) -> dict[str, Any]:
     torch.set_num_threads(1)
-    result, code = run_in_process(str(script), (), Settings())
+    chosen: dict[str, Any] = dict.fromkeys(options(script), True)
+    result, code = run_in_process(str(script), (), Settings(**chosen))
     return to_json(result) | {"exit_code": code}
 
 
 def _by_the_command(script: Path) -> dict[str, Any]:
     """Spawned processes import the script anew, from the file that python was started with."""
     command = [sys.executable, "-m", "torch_debugger", "run", "--quiet", "--no-log", "--json", "out.json"]
-    code = subprocess.run([*command, str(script)], timeout=TIMEOUT_S).returncode
+    code = subprocess.run([*command, *switches(script), str(script)], timeout=TIMEOUT_S).returncode
     plain: dict[str, Any] = json.loads(Path("out.json").read_text())
     return plain | {"exit_code": code}
+
+
+def switches(script: Path) -> list[str]:
+    """The options as the command line has them."""
+    return [f"--{option.replace('_', '-')}" for option in options(script)]
 
 
 if __name__ == "__main__":

@@ -20,6 +20,7 @@ from tests.zoo.expectations import (
     other_crash,
     silent_scripts,
 )
+from tests.zoo.runner import switches
 
 ResultOf = Callable[[Path], Result]
 
@@ -50,6 +51,7 @@ def test_one_in_twenty_through_the_real_command(script: Path, tmp_path: Path) ->
         "--no-log",
         "--json",
         "out.json",
+        *switches(script),
         str(script),
     ]
     subprocess.run(

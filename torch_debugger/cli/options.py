@@ -45,6 +45,11 @@ def add_run_options(parser: argparse.ArgumentParser) -> None:
         help="stop with pdb where this holds, such as 'nan(output) @ encoder.*'",
     )
     add("--pdb", action="store_true", help="after a crash and its explanation, pdb in the frame of your code")
+    add(
+        "--check-custom-gradients",
+        action="store_true",
+        help="check your custom autograd Functions, once each, on copies of the inputs they meet",
+    )
     add("--in-process", action="store_true", help="run the script in this process, for debuggers and IDEs")
     add("-m", dest="module", action="store_true", help="the next word is a module, as in python -m")
     add("program", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
@@ -69,6 +74,7 @@ class RunOptions:
     in_process: bool
     breaks: tuple[str, ...] = ()
     post_mortem: bool = False
+    check_custom_gradients: bool = False
 
     @staticmethod
     def read(arguments: argparse.Namespace) -> RunOptions:
@@ -88,6 +94,7 @@ class RunOptions:
             in_process=arguments.in_process or os.name == "nt",
             breaks=_read_breaks(arguments.breaks),
             post_mortem=arguments.pdb,
+            check_custom_gradients=arguments.check_custom_gradients,
         )
 
     def settings(self, folder: str | None) -> Settings:
@@ -99,6 +106,7 @@ class RunOptions:
             max_steps=self.max_steps,
             breaks=self.breaks,
             post_mortem=self.post_mortem,
+            check_custom_gradients=self.check_custom_gradients,
         )
 
 

@@ -3,6 +3,7 @@
 from torch_debugger.records.crash import CrashFact, CrashFrame, FlowFact, FlowStep, LocalValue
 from torch_debugger.records.evidence import CrashEvidence
 from torch_debugger.records.finding import SEVERITIES, Edit, Finding, Request
+from torch_debugger.records.gradient_check import GradientCheckFact
 from torch_debugger.records.layer import Construction, LayerFact, WrittenNumber
 from torch_debugger.records.model import (
     LedgerFact,
@@ -56,6 +57,7 @@ Record = (
     | BatchFact
     | NonFinite
     | Rehearsal
+    | GradientCheckFact
     | TensorRows
     | CrashFact
     | FlowFact
@@ -64,7 +66,8 @@ Record = (
 
 __all__ = [
     "SEVERITIES", "BatchFact", "CarriedGradient", "Construction", "CostFact", "CrashEvidence", "CrashFact",
-    "CrashFrame", "Edit", "EndFact", "Finding", "FlowFact", "FlowStep", "GraphNode", "LayerFact", "LedgerFact",
+    "CrashFrame", "Edit", "EndFact", "Finding", "FlowFact", "FlowStep", "GradientCheckFact", "GraphNode",
+    "LayerFact", "LedgerFact",
     "LedgerRow", "LoaderFact", "LocalTensor", "LocalValue", "LossGraph", "LossSite", "MemoryFact", "ModelFact",
     "ModuleFact", "NonFinite", "Notice", "Operand", "OptimizerFact", "Origin", "ParameterFact", "PhaseFact",
     "Place", "ProbeFault", "Record", "Rectifier", "Rehearsal", "Request", "RunFact", "Scalars", "ScalerMisuse",

@@ -122,14 +122,14 @@ def test_state_from_call_to_call() -> None:
         return x * len(calls)
 
     result = gradcheck(counting, drawn(3))
-    assert only_problem(result) == "non-deterministic"
+    assert only_problem(result) == "stateful"
     assert "random numbers are not the reason" in " ".join(str(result).split())
 
 
 def test_a_backward_with_a_mood() -> None:
     moods = iter(range(1000))
     result = gradcheck(function(torch.sin, lambda g, x: g * next(moods)), drawn(3))
-    assert only_problem(result) == "non-deterministic"
+    assert only_problem(result) == "non-deterministic-backward"
 
 
 def test_writing_into_an_input() -> None:

@@ -63,7 +63,7 @@ def non_deterministic(by_random_numbers: bool) -> Problem:
             "them in.",
         )
     return Problem(
-        "non-deterministic",
+        "stateful",
         "non-deterministic: two calls with the same inputs gave different outputs, and random numbers are "
         "not the "
         "reason. Differences of such a function mean nothing.",
@@ -73,7 +73,7 @@ def non_deterministic(by_random_numbers: bool) -> Problem:
 
 def backward_non_deterministic() -> Problem:
     return Problem(
-        "non-deterministic",
+        "non-deterministic-backward",
         "non-deterministic: backward, called twice on the same graph, gave different gradients.",
         "Look for what `backward` writes into: saved tensors, attributes of `ctx`, or random numbers it draws.",
     )

@@ -1,0 +1,148 @@
+"""Custom Functions met in training, each checked once in a fork, on the very inputs it met."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import sys
+import time
+from typing import Any
+
+import torch
+
+from torch_debugger.anatomy.forked import ForkedTask
+from torch_debugger.anatomy.sources import class_source, place_at
+from torch_debugger.records import GradientCheckFact, Place
+from torch_debugger.records.codec import from_plain, to_plain
+from torch_debugger.trials.gradcheck.first_order import gradcheck
+from torch_debugger.trials.gradcheck.preparing import input_names
+from torch_debugger.trials.gradcheck.result import GradcheckResult
+
+Function = type[torch.autograd.Function]
+
+_LARGEST = 2**21  # elements of all inputs together: about fifty forwards must fit into the time
+_TIMEOUT_S = 30.0
+
+
+class CustomGradients:
+    """The checks under way. `poll` them between steps; `finish` waits a little for the last ones."""
+
+    def __init__(self) -> None:
+        self._running: list[tuple[ForkedTask, GradientCheckFact]] = []
+        self._refused: list[GradientCheckFact] = []
+
+    def start(self, function: Function, arguments: tuple[Any, ...], step: int) -> None:
+        draft = _draft(function, arguments, step)
+        if draft.words:
+            self._refused.append(draft)
+            return
+        task = ForkedTask(lambda: _check_here(function, arguments, draft), _TIMEOUT_S)
+        self._running.append((task, draft))
+
+    def poll(self) -> list[GradientCheckFact]:
+        """What has been found since. Never waits."""
+        found, self._refused = self._refused, []
+        for entry in tuple(self._running):
+            task, draft = entry
+            text = task.poll()
+            if text is not None:
+                self._running.remove(entry)
+                found.append(_fact(task, text, draft))
+        return found
+
+    def finish(self, wait_s: float) -> list[GradientCheckFact]:
+        found, deadline = self.poll(), time.monotonic() + wait_s
+        while self._running and time.monotonic() < deadline:
+            time.sleep(0.02)
+            found += self.poll()
+        for task, draft in self._running:
+            task.kill()
+            found.append(_unchecked(draft, "the script ended before its check did"))
+        self._running.clear()
+        return found
+
+
+def _draft(function: Function, arguments: tuple[Any, ...], step: int) -> GradientCheckFact:
+    tensors = [value for value in arguments if isinstance(value, torch.Tensor)]
+    names = input_names(function.apply, len(arguments))
+    inputs = ", ".join(
+        f"{name} {list(value.shape)}"
+        for name, value in zip(names, arguments, strict=True)
+        if isinstance(value, torch.Tensor)
+    )
+    words = _refusal()
+    if sum(tensor.numel() for tensor in tensors) > _LARGEST:
+        words = f"its inputs are too large ({inputs})"
+    return GradientCheckFact(function.__name__, "unchecked", _place(function), step, inputs, words=words)
+
+
+def _refusal() -> str:
+    if sys.platform == "win32":
+        return "this system cannot fork"
+    if torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
+        return "a GPU is in use, and the check needs a process of its own"
+    if torch.distributed.is_available() and torch.distributed.is_initialized():
+        return "a process group is in use, whose sockets a fork would share"
+    return ""
+
+
+def _place(function: Function) -> Place:
+    """The line of its backward; of its class where that is inherited."""
+    source = class_source(function)
+    if source is None:
+        return Place()
+    file, statement = source
+    lines = [part.lineno for part in statement.body if getattr(part, "name", "") == "backward"]
+    return place_at(file, lines[0] if lines else statement.lineno)
+
+
+def _check_here(function: Function, arguments: tuple[Any, ...], draft: GradientCheckFact) -> str:
+    with torch.enable_grad():
+        result = gradcheck(function.apply, arguments)
+    return json.dumps(to_plain(_judged(result, draft)))
+
+
+def _fact(task: ForkedTask, text: bytes, draft: GradientCheckFact) -> GradientCheckFact:
+    if task.ended == "done":
+        record = from_plain("GradientCheckFact", json.loads(text))
+        assert isinstance(record, GradientCheckFact)
+        return record
+    return _unchecked(draft, "it took too long" if task.ended == "timeout" else "the process of the check died")
+
+
+def _unchecked(draft: GradientCheckFact, words: str) -> GradientCheckFact:
+    return dataclasses.replace(draft, outcome="unchecked", words=words)
+
+
+# These keep a gradient from being compared; they do not say that it is wrong.
+_NO_VERDICT = ("forward-raised", "stateful", "not-finite", "no-output", "uneven-outputs", "kink")
+_COMPARED_ALL_THE_SAME = "non-deterministic"  # with the same random numbers in every call
+
+
+def _judged(result: GradcheckResult, draft: GradientCheckFact) -> GradientCheckFact:
+    problems = [problem for problem in result.problems if problem.name != _COMPARED_ALL_THE_SAME]
+    if problems and problems[0].name in _NO_VERDICT:
+        return _unchecked(draft, problems[0].words.rstrip("."))
+    outcome = "deliberate" if result.deliberate else "wrong"
+    if result.mismatches:
+        worst = result.mismatches[0]
+        return dataclasses.replace(
+            draft,
+            outcome=outcome,
+            input=worst.input,
+            element=worst.element,
+            output_element=worst.output_element,
+            analytical=worst.analytical,
+            numerical=worst.numerical,
+            relative_error=worst.relative_error,
+            pattern=worst.pattern.name,
+            words=worst.pattern.words,
+            advice=worst.pattern.advice,
+            others=tuple(other.input for other in result.mismatches[1:]),
+        )
+    if problems:
+        first = problems[0]
+        return dataclasses.replace(
+            draft, outcome=outcome, pattern=first.name, words=first.words, advice=first.advice
+        )
+    return dataclasses.replace(draft, outcome="right")
