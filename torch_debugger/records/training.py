@@ -98,6 +98,7 @@ class ScalerMisuse:
     scale: float
     limit: float = math.nan  # of a clip: max_norm or clip_value; NaN where it is no plain number
     norm: float = math.nan  # of the gradients as clip_grad_norm_ found them
+    scaler: str = "scaler"  # the user's variable
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,158 @@
+"""TD603: gradients that float16 rounds to zero."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from torch_debugger.checks.base import Check
+from torch_debugger.checks.curves import fallen_share
+from torch_debugger.checks.state import RunState
+from torch_debugger.records import Finding, Place, Record, Scalars, TensorRows
+
+
+@dataclass(frozen=True)
+class _Look:
+    """One deep step in which gradients were lost."""
+
+    step: int
+    module: str  # the one nearest to the loss
+    zeros: float  # share of its gradient
+    faint: float  # of the others, the share on the last two steps above zero
+    lost: int  # modules whose gradient is lost, of
+    modules: int
+
+
+class GradientUnderflow(Check):
+    """Gradients in float16 are so small that they are rounded to zero.
+
+    Symptom:
+        With float16 the loss falls less than with float32, or not at all; nothing is NaN.
+    Evidence:
+        The output gradients of modules that compute in float16: the share that is zero, and how many of the
+        others sit on the last two steps above zero (6e-8 and 1.2e-7). Where two of five do, about as many
+        again have been rounded to zero.
+    Fix:
+        Scale the loss with `torch.amp.GradScaler`, or let it begin at a larger scale; or use bfloat16, which
+        reaches as far down as float32.
+    Known limits:
+        Zeros alone say nothing: ReLU makes them too. Judged on three deep looks in a row, and only while the
+        loss has not halved: near the end of a training gradients are small by right.
+    """
+
+    id = "TD603"
+    name = "gradient-underflow"
+    title = "float16 gradients are rounded to zero"
+    reads = (TensorRows, Scalars)
+    explains = ("vanishing-gradient",)
+
+    # Where gradients spread over some six binades, this share on the last steps means that 15 to 20 % are gone.
+    faint_share = 0.4
+    # Of the modules that compute in float16.
+    modules_share = 0.5
+    looks_needed = 3
+    steps_watched = 20
+    # A loss that halved is no victim.
+    healthy_fall = 0.5
+
+    def __init__(self) -> None:
+        self._looks: list[_Look] = []
+        self._scale: float | None = None
+        self._reported = False
+
+    def see(self, record: Record, state: RunState) -> Iterable[Finding]:
+        if isinstance(record, TensorRows):
+            if record.table.kind == "output_gradient" and "faint" in record.table.columns:
+                self._take(record)
+        elif isinstance(record, Scalars):
+            self._scale = record.values.get("scaler/scale", self._scale)
+            if self._looks and not self._reported:
+                yield from self._judge(state)
+
+    def finish(self, state: RunState) -> Iterable[Finding]:
+        if not self._reported:
+            yield from self._judge(state)
+
+    def _take(self, rows: TensorRows) -> None:
+        """One look without loss ends the streak."""
+        look = self._look(rows)
+        self._looks = [] if look is None else [*self._looks, look]
+        del self._looks[1 : -self.looks_needed]
+
+    def _look(self, rows: TensorRows) -> _Look | None:
+        table = rows.table
+        pairs = zip(table.names, table.dtypes, rows.column("zeros"), rows.column("faint"), strict=True)
+        half = [
+            (name, zeros, _of_the_rest(faint, zeros))
+            for name, dtype, zeros, faint in pairs
+            if dtype == "float16"
+        ]
+        lost = [each for each in half if each[1] == 1.0 or each[2] >= self.faint_share]
+        # In the order of the backward pass: what is zero behind lost gradients is lost with them.
+        if not lost or len(lost) < self.modules_share * len(half):
+            return None
+        name, zeros, faint = next((each for each in lost if each[2] >= self.faint_share), lost[0])
+        return _Look(rows.step, name, zeros, faint, len(lost), len(half))
+
+    def _judge(self, state: RunState) -> Iterable[Finding]:
+        looks, fallen = self._looks, fallen_share(state.losses.finite())
+        if len(looks) < self.looks_needed or state.step - looks[0].step < self.steps_watched:
+            return
+        if fallen is None or fallen >= self.healthy_fall or state.losses.finite()[-1][1] == 0:
+            return
+        self._reported = True
+        yield self._found(looks[0].step, looks[-1], fallen, state)
+
+    def _found(self, first_step: int, look: _Look, fallen: float, state: RunState) -> Finding:
+        site = next(iter(state.sites.values()), None)
+        return self.finding(
+            severity="error" if fallen < 0.1 else "warning",
+            confidence=0.9 if look.faint >= self.faint_share else 0.75,
+            message=f"float16 rounds gradients to zero: {_shares(look)}. {look.lost} of {look.modules} modules "
+            "that compute in float16 lose theirs so.",
+            why="The smallest number above zero in float16 is 6e-8, and below 6e-5 it keeps fewer and fewer "
+            "digits. A gradient under that is zero, and what it would have taught is lost.",
+            fix=_fix(self._scale, site.place if site else Place()),
+            where=site.place if site else Place(module=look.module),
+            first_step=first_step,
+            last_step=look.step,
+            evidence={
+                "module": look.module,
+                "zeros": look.zeros,
+                "faint": look.faint,
+                "fallen": fallen,
+                "scale": self._scale or 1.0,
+            },
+        )
+
+
+def _of_the_rest(faint: float, zeros: float) -> float:
+    return faint / (1.0 - zeros) if zeros < 1.0 and not math.isnan(faint) else 0.0
+
+
+def _shares(look: _Look) -> str:
+    if look.zeros == 1.0:
+        return f"all of the gradient that reaches `{look.module}` is zero"
+    return (
+        f"of the gradient that reaches `{look.module}`, {_percent(look.zeros)} is zero and "
+        f"{_percent(look.faint)} of the rest is at most 1.2e-7"
+    )
+
+
+def _percent(share: float) -> str:
+    return "more than 99 %" if 0.99 < share < 1.0 else f"{100 * share:.0f} %"
+
+
+def _fix(scale: float | None, site: Place) -> str:
+    line = f" at {site.file}:{site.line}" if site.file else ""
+    if scale is not None:
+        return (
+            f"Let GradScaler begin at a larger scale than {scale:g}: leave out `init_scale` (65536), or raise "
+            "it; where that is too much it is halved by itself. Or use `dtype=torch.bfloat16`."
+        )
+    return (
+        "Make a `scaler = torch.amp.GradScaler(device)`, and write `scaler.scale(loss).backward()`"
+        f"{line}, then `scaler.step(optimizer)` and `scaler.update()`. Or use `dtype=torch.bfloat16`, which "
+        "has the range of float32."
+    )

@@ -1,0 +1,51 @@
+"""Does a number grow towards a limit, and when would it reach it: fits that an odd point does not move."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import statistics
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+Points = Sequence[tuple[int, float]]  # (step, size), sizes above zero, oldest first
+
+
+@dataclass(frozen=True)
+class Growth:
+    doubles: bool  # by a factor a step, else by an amount
+    rate: float  # bits a step, or the amount
+    misfit: float  # typical distance of a point from the fit, in bits
+
+    def steps_to(self, limit: float, size: float) -> float:
+        return math.log2(limit / size) / self.rate if self.doubles else (limit - size) / self.rate
+
+
+def find_growth(points: Points) -> Growth | None:
+    """The better of two fits, by a factor or by an amount a step; None where neither rises."""
+    fits = [fit for fit in (fit_growth(points, True), fit_growth(points, False)) if fit is not None]
+    return min(fits, key=lambda fit: fit.misfit, default=None)
+
+
+def rising_share(points: Points) -> float:
+    """Of all neighbours, the share that rises."""
+    pairs = list(itertools.pairwise(size for _, size in points))
+    return sum(after > before for before, after in pairs) / len(pairs)
+
+
+def fit_growth(points: Points, doubles: bool) -> Growth | None:
+    measure: Callable[[float], float] = math.log2 if doubles else float
+    rate, start = theil_sen([(step, measure(size)) for step, size in points])
+    if rate <= 0:
+        return None
+    line = [start + rate * step for step, _ in points]
+    sizes = [2.0 ** min(value, 1000.0) if doubles else max(value, 1e-30) for value in line]
+    misfits = [abs(math.log2(size / fitted)) for (_, size), fitted in zip(points, sizes, strict=True)]
+    return Growth(doubles, rate, statistics.median(misfits))
+
+
+def theil_sen(points: Sequence[tuple[int, float]]) -> tuple[float, float]:
+    """Slope and start of a line: the median slope of all pairs of points."""
+    slopes = [(b - a) / (t - s) for (s, a), (t, b) in itertools.combinations(points, 2) if t != s]
+    slope = statistics.median(slopes) if slopes else 0.0
+    return slope, statistics.median(value - slope * step for step, value in points)
