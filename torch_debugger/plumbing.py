@@ -192,7 +192,7 @@ class Plumbing:
 
     def _await_gradients(self) -> None:
         if self._gradients is not None:
-            self._tell_gradients(self._gradients.finish(self.LAST_WAIT_S))
+            self._tell_gradients(self._gradients.finish())
 
     def _tell_gradients(self, facts: Sequence[GradientCheckFact]) -> None:
         for fact in facts:

@@ -11,6 +11,8 @@ from torch_debugger.trials.gradcheck.sample import Sample
 
 Named = tuple[str, torch.Tensor]
 
+_TELLING = 5  # smaller sizes are factors of many derivatives anyway: 3 of a cube
+
 
 def name_factor(sample: Sample, factor: float) -> str:
     """Where such a number may come from: a mean taken for a sum, or a sum for a mean."""
@@ -18,9 +20,11 @@ def name_factor(sample: Sample, factor: float) -> str:
     counts = {leaf.stop - leaf.start: "elements"}
     counts |= {size: f"entries of dimension {number}" for number, size in enumerate(leaf.shape)}
     for count, word in counts.items():
-        if count > 2 and abs(abs(factor) / count - 1) < 1e-3:
+        if count < _TELLING:
+            continue
+        if abs(abs(factor) / count - 1) < 1e-3:
             return f"; `{leaf.name}` has {count} {word}, as if forward took a mean and backward a sum"
-        if count > 2 and abs(abs(factor) * count - 1) < 1e-3:
+        if abs(abs(factor) * count - 1) < 1e-3:
             return f"; `{leaf.name}` has {count} {word}, as if forward took a sum and backward a mean"
     return ""
 

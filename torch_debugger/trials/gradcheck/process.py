@@ -25,7 +25,7 @@ _TIMEOUT_S = 30.0
 
 
 class CustomGradients:
-    """The checks under way. `poll` them between steps; `finish` waits a little for the last ones."""
+    """The checks under way. `poll` them between steps; `finish` them when the script ends."""
 
     def __init__(self) -> None:
         self._running: list[tuple[ForkedTask, GradientCheckFact]] = []
@@ -50,8 +50,9 @@ class CustomGradients:
                 found.append(_fact(task, text, draft))
         return found
 
-    def finish(self, wait_s: float) -> list[GradientCheckFact]:
-        found, deadline = self.poll(), time.monotonic() + wait_s
+    def finish(self) -> list[GradientCheckFact]:
+        """The last ones are waited for: they were asked for, and each ends itself in time."""
+        found, deadline = self.poll(), time.monotonic() + _TIMEOUT_S
         while self._running and time.monotonic() < deadline:
             time.sleep(0.02)
             found += self.poll()
