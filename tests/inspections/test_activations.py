@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import warnings
 import weakref
 from typing import Any
 
@@ -144,8 +145,16 @@ def test_layers_that_did_not_run() -> None:
     model.spare = nn.Linear(2, 2)
     seen = activations(model, torch.randn(2, 3, 6, 6))
     assert seen.missing == ("spare",)
-    assert str(seen).splitlines()[-1] == "did not run: `spare`"
+    assert str(seen).splitlines()[-1] == "not called: `spare`"
     assert "spare" not in activations(model, torch.randn(2, 3, 6, 6), layers=["conv"]).missing
+
+
+def test_lists_of_modules_are_not_missed_and_nothing_is_said_so() -> None:
+    model, inputs, _, _ = build("transformer")
+    assert activations(model, *inputs).missing == (
+        "layers.0.self_attn.out_proj", "layers.1.self_attn.out_proj",
+    )  # fmt: skip
+    assert str(activations(model, *inputs, layers="layers")) == "no tensors"
 
 
 def test_gradients_are_on_only_if_asked() -> None:
@@ -245,6 +254,14 @@ def test_a_model_that_was_never_run() -> None:
     with model_untouched_lazily(model), pytest.raises(UsageError) as raised:
         activations(model, torch.ones(2, 4))
     assert str(raised.value) == "`0.weight` has no shape yet: run the model once before looking into it."
+
+
+def test_a_scripted_model_is_refused() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # deprecated by torch, and still there
+        model = torch.jit.script(nn.Linear(2, 2))
+    with pytest.raises(UsageError, match=r"^a scripted or traced model cannot be looked into"):
+        activations(model, torch.ones(1, 2))
 
 
 class model_untouched_lazily:

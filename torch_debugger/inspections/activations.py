@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from torch_debugger.anatomy.nested import copied, named_leaves
-from torch_debugger.inspections.hooking import listening
+from torch_debugger.inspections.hooking import listening, not_called
 from torch_debugger.inspections.layers import Layers, chosen_layers, inner_model
 from torch_debugger.inspections.readings import Readings, finished, keeper
 from torch_debugger.inspections.running import as_if_never
@@ -43,4 +43,4 @@ def activations(
 
     with as_if_never(inner), torch.set_grad_enabled(grad), listening(chosen, look) as ran:
         inner(*copied(inputs), **copied(keywords))
-    return Readings(finished(seen), [path for path in chosen if path not in ran], "did not run")
+    return Readings(finished(seen), not_called(chosen, ran), "not called")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -11,7 +12,7 @@ from torch import nn
 
 from torch_debugger.anatomy.nested import copied, named_leaves, tensors_in
 from torch_debugger.errors import UsageError
-from torch_debugger.inspections.hooking import listening
+from torch_debugger.inspections.hooking import listening, not_called
 from torch_debugger.inspections.layers import Layers, chosen_layers, clean_path, inner_model
 from torch_debugger.inspections.readings import Readings, finished, keeper
 from torch_debugger.inspections.running import as_if_never
@@ -71,8 +72,9 @@ def gradients(
         trained = {name: each for name, each in inner.named_parameters() if each.requires_grad}
         found = torch.autograd.grad(value, list(trained.values()), allow_unused=True) if trained else ()
         of_parameters = dict(zip(map(clean_path, trained), found, strict=True))
-    silent = [path for path in chosen if path not in ran]
-    return Gradients(value.item(), follower.readings(silent), _of_layers(of_parameters, inner, chosen, keep))
+    outputs = follower.readings(not_called(chosen, ran))
+    number = math.nan if value.is_meta else value.item()
+    return Gradients(number, outputs, _of_layers(of_parameters, inner, chosen, keep))
 
 
 class _Follower:

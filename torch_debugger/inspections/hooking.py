@@ -27,6 +27,12 @@ def listening(layers: dict[str, nn.Module], listener: Listener) -> Iterator[Coun
             handle.remove()
 
 
+def not_called(layers: dict[str, nn.Module], ran: Counter[str]) -> list[str]:
+    """Without lists of modules, which nobody calls."""
+    callable_ones = [path for path, module in layers.items() if type(module).forward is not nn.Module.forward]
+    return [path for path in callable_ones if path not in ran]
+
+
 def _hook(path: str, ran: Counter[str], listener: Listener) -> Callable[..., Any]:
     def after(module: nn.Module, arguments: Any, keywords: Any, output: Any) -> Any:
         ran[path] += 1

@@ -20,7 +20,7 @@ def inner_model(model: nn.Module) -> nn.Module:
     if not isinstance(model, nn.Module):
         raise UsageError(f"expected a model, an `nn.Module`, but got {type(model).__name__}.")
     while True:
-        wrapped = model._modules.get(_COMPILED)
+        wrapped = getattr(model, _COMPILED, None)
         if wrapped is None and isinstance(model, (nn.DataParallel, nn.parallel.DistributedDataParallel)):
             wrapped = model.module
         if wrapped is None:

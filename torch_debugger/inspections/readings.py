@@ -44,7 +44,7 @@ class Readings(dict[str, Any]):
         lines = {self._shown(where): str(stats) for where, stats in self._stats().items()}
         width = max(map(len, lines), default=0)
         table = [f"{where:{width}}  {line}" for where, line in lines.items()]
-        return "\n".join([*table, *self._missing_line()])
+        return "\n".join([*table, *self._missing_line()]) or "no tensors"
 
     __repr__ = __str__
 

@@ -19,6 +19,8 @@ def as_if_never(model: nn.Module) -> Iterator[None]:
     lazy = [name for name, value in model.named_parameters() if nn.parameter.is_lazy(value)]
     if lazy:
         raise UsageError(f"`{lazy[0]}` has no shape yet: run the model once before looking into it.")
+    if any(isinstance(module, torch.jit.ScriptModule) for module in model.modules()):
+        raise UsageError("a scripted or traced model cannot be looked into: take the model it was made from.")
     out, err = sys.stdout, sys.stderr
     heard = contextlib.redirect_stdout(out), contextlib.redirect_stderr(err)
     with leaving_no_trace(model), heard[0], heard[1], uncompiled(), _own_autocast_cache():
@@ -37,7 +39,7 @@ def uncompiled() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _own_autocast_cache() -> Iterator[None]:
-    """Weights that autocast has cast without gradients would be used by the user's next forward as well."""
+    """In older torch, weights cast without gradients would be used by the user's next forward as well."""
     enabled = torch.is_autocast_cache_enabled()
     torch.set_autocast_cache_enabled(False)
     try:
