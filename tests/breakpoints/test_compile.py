@@ -12,12 +12,9 @@ from torch._dynamo.testing import CompileCounter
 from tests.breakpoints.conftest import Stop
 from tests.breakpoints.models import train
 from torch_debugger import break_when
+from torch_debugger.breakpoints.setting import COMPILED
 
-SENTENCE = (
-    "torch-debugger: torch.compile is in use. Hooks would be compiled in, so breakpoints cannot stop in "
-    "compiled regions, and module calls are not watched any more. Conditions on `step` and `loss` alone still stop, at "
-    "backward().\n"
-)
+SENTENCE = f"torch-debugger: {COMPILED}\n"
 
 
 @pytest.fixture(autouse=True)
@@ -62,3 +59,8 @@ def test_steps_and_losses_stop_at_backward(stops: list[Stop], capfd: pytest.Capt
 def test_losses_alone_need_no_word_about_it(stops: list[Stop], capfd: pytest.CaptureFixture[str]) -> None:
     graphs("nan(loss)")
     assert not capfd.readouterr().err
+
+
+def test_the_sentence_says_what_cannot_be_done_and_what_can() -> None:
+    assert "breakpoints cannot stop in compiled regions" in COMPILED
+    assert "Conditions on `step` and `loss` alone still stop, at backward()." in COMPILED

@@ -109,9 +109,8 @@ def test_the_prompt_works_and_c_goes_on_as_if_nothing_had_been(how: list[str]) -
         assert not any("torch_debugger" in line for line in terminal.all_lines)
 
 
-@HOWS
-def test_stepping_goes_through_the_user_s_lines(how: list[str]) -> None:
-    with run(*how, "--break", "step == 2 @ fc1") as terminal:
+def test_stepping_goes_through_the_user_s_lines() -> None:
+    with run("--break", "step == 2 @ fc1") as terminal:
         terminal.wait_at("(Pdb)")
         assert "-> hidden = self.fc1(x).relu()" in terminal.all_lines
         for command, line in [
@@ -151,7 +150,7 @@ def test_quitting_ends_the_script_with_1_and_one_sentence(how: list[str], word: 
         assert terminal.margins is None
 
 
-@HOWS
+@pytest.mark.parametrize("how", [[], ["--live"]], ids=["plain", "live"])
 def test_ctrl_c_clears_the_line_at_the_prompt_and_ends_the_script_behind_it(how: list[str]) -> None:
     write(TRAINS.replace("train(6)", "import time; train(1); print('asleep', flush=True); time.sleep(60)"))
     with run(*how, "--break", "step == 1") as terminal:
