@@ -45,6 +45,7 @@ class Forward(Probe):
         self.flow = Flow(watch)
         self.ran: set[int] = set()  # modules that ran in this deep step
         self.paused = False  # a compiled region must not see hooks
+        self.makes_half = False  # some module's output has been float16
         self._handles: list[RemovableHandle] = []
         self._node_handles: list[RemovableHandle] = []
         self._calls = Calls()
@@ -168,7 +169,16 @@ class Forward(Probe):
         tensor = first_tensor(output)
         if tensor is not None and measurable(tensor) and not in_transform():
             self._outputs[path] = take_numbers(tensor)
+            self.makes_half = self.makes_half or tensor.dtype is torch.float16
             self._follow_gradient(path, tensor)
+
+    def known_path(self, module: nn.Module) -> str | None:
+        """None for a module that no deep step has met, and for containers."""
+        if isinstance(module, _CONTAINERS):
+            return None
+        return next(
+            (root.paths[id(module)] for root, _ in self.roots.alive() if id(module) in root.paths), None
+        )
 
     def _path(self, module: nn.Module, root: Root, callers: list[nn.Module]) -> str:
         path = root.paths.get(id(module))

@@ -26,16 +26,17 @@ def take_numbers(tensor: torch.Tensor) -> Measured:
     return Measured(numbers, tensor.dtype)
 
 
-def tables(kind: str, measured: Mapping[str, Measured]) -> Iterator[tuple[Table, torch.Tensor]]:
-    """One table a device, and its values there."""
+def tables(
+    kind: str, measured: Mapping[str, Measured], columns: tuple[str, ...] = (*COLUMNS, *underflow.COLUMNS)
+) -> Iterator[tuple[Table, torch.Tensor]]:
+    """One table a device, and its values there; with the last columns only where a tensor has them."""
     by_device: dict[torch.device, list[str]] = {}
     for path, tensor in measured.items():
         by_device.setdefault(tensor.numbers.device, []).append(path)
     for paths in by_device.values():
         dtypes = tuple(str(measured[path].dtype).removeprefix("torch.") for path in paths)
         values = _even([measured[path].numbers for path in paths])
-        columns = (*COLUMNS, *underflow.COLUMNS)[: values.shape[1]]
-        yield Table(kind, paths[0].split(".")[0], tuple(paths), columns, dtypes), values
+        yield Table(kind, paths[0].split(".")[0], tuple(paths), columns[: values.shape[1]], dtypes), values
 
 
 def _even(numbers: list[torch.Tensor]) -> torch.Tensor:

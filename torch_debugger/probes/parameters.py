@@ -52,7 +52,7 @@ class ParameterLook:
         table, elements = self._heading(held, ready)
         step = self.watch.step
         self.watch.transfer.send(
-            both, lambda found: self._deliver(found, held.name, table, elements, backward, step)
+            both, lambda found: self._deliver(found, held.name, table, elements, ready, backward, step)
         )
         held.carry.at_step(step, held.name, backward, self.watch.transfer, self.watch.emit)
         held.carry.choose(ready, table.names)
@@ -70,7 +70,14 @@ class ParameterLook:
         return held.table, held.elements
 
     def _deliver(
-        self, found: Any, optimizer: str, table: Table, elements: Any, backward: Place, step: int
+        self,
+        found: Any,
+        optimizer: str,
+        table: Table,
+        elements: Any,
+        ready: list[torch.Tensor],
+        backward: Place,
+        step: int,
     ) -> None:
         count = len(table.names)
         gradient, weight = found[:count], found[count:]
@@ -80,8 +87,8 @@ class ParameterLook:
         self.watch.say(step, {f"grad_norm{suffix}": total, f"weight_norm{suffix}": weight_norm})
         self.watch.emit(TensorRows(step, table, numpy.stack((gradient, weight, elements), axis=1)))
         if not math.isfinite(total):
-            pairs = zip(table.names, gradient, strict=True)
-            wrong = tuple(name for name, norm in pairs if not math.isfinite(norm))
+            triples = zip(table.names, gradient, ready, strict=True)
+            wrong = tuple(name for name, norm, p in triples if not math.isfinite(norm) and not _is_finite(p.grad))
             if wrong:  # else only the sum of large squares overflowed
                 self.hunt.gradient_is_not_finite(wrong, backward, step)
 
@@ -104,3 +111,8 @@ class ParameterLook:
             self.watch.emit(TensorRows(step, table, numpy.stack((ratio, change), axis=1)))
 
         self.watch.transfer.send(torch.cat((changes, sizes)), deliver)
+
+
+def _is_finite(gradient: torch.Tensor | None) -> bool:
+    """By its elements, where that makes no host wait: a norm adds up squares, which overflow at 1e19."""
+    return gradient is not None and gradient.device.type == "cpu" and bool(torch.isfinite(gradient).all())

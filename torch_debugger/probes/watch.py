@@ -15,7 +15,7 @@ from typing import Any
 from torch_debugger.probes.clock import StepClock
 from torch_debugger.probes.guard import Guard
 from torch_debugger.probes.patches import Patches
-from torch_debugger.probes.sampling import DEEP, Governor
+from torch_debugger.probes.sampling import DEEP, LIGHT, Governor
 from torch_debugger.probes.sinks import Sinks
 from torch_debugger.records import CostFact, EndFact, Notice, ProbeFault, Scalars
 from torch_debugger.stats.transfer import Transfer
@@ -66,6 +66,7 @@ class Watch:
         self._beginners: list[Probe] = []
         self._enders: list[Probe] = []
         self._light_enders: list[Probe] = []
+        self._light_beginners: list[Probe] = []
         self.sinks = Sinks()
         self.emit = self.sinks.emit
         self._patches = Patches()
@@ -176,6 +177,14 @@ class Watch:
         if DEEP in (before, self.depth):  # between steps that are not deep nothing changes for them
             for probe in self._beginners:
                 self.guard.call(probe.name, probe.begin_step, self.depth)
+        elif self.depth == LIGHT:
+            for probe in self._light_beginners:
+                self.guard.call(probe.name, probe.begin_step, self.depth)
+
+    def tell_of_light_steps(self, probe: Probe) -> None:
+        """From now on, this one too."""
+        self._light_beginners.append(probe)
+        self._light_enders.append(probe)
 
     def _say_cost(self) -> None:
         governor = self.governor

@@ -32,11 +32,11 @@ class Hunter(TorchFunctionMode):
         self._slopes = Slopes(self._trail)
         self._in_backward: Origin | None = None  # an op of the user's own backward
 
-    def origin_of(self, value: Any) -> Origin | None:
-        """Who made the NaN or Inf in this, or None."""
+    def origin_of(self, value: Any, *, masks: bool = False) -> Origin | None:
+        """Who made the NaN or Inf in this, or None; what a mask put there counts only with `masks`."""
         for tensor in tensors_in(value):
             source = self._trail.of(tensor)
-            if source is not None and state_of(tensor) != FINITE:
+            if source is not None and state_of(tensor) != FINITE and (masks or not source.innocent):
                 return source.origin
         return None
 
@@ -97,6 +97,8 @@ class Hunter(TorchFunctionMode):
         if bad or labelled:
             call.seen_from(find_site(self._paths, skip=3))
         for tensor, state in bad:
+            if call.name == "get" and not call.tainted():
+                continue  # an attribute such as p.grad: read, not made
             source = self._trail.follow(call, tensor, state)
             if torch._C._current_graph_task_id() != _IN_BACKWARD and source.origin.phase != "input":
                 self._in_backward = self._in_backward or source.origin

@@ -19,6 +19,8 @@ from typing import Any
 
 import torch
 from torch import nn
+from torch.optim import Optimizer
+from torch.optim.optimizer import register_optimizer_step_pre_hook
 from torch.utils.data import DataLoader
 from torch.utils.data.dataloader import _BaseDataLoaderIter
 
@@ -126,16 +128,25 @@ def _run_lines(scene: Scene, run: Callable[[], Any], again: bool) -> Origin | No
     hunter = Hunter(paths, names)
     found: list[Origin | None] = []
 
+    def reach(origin: Origin | None) -> None:
+        found.append(origin)
+        raise _Reached
+
     def backward(tensors: Any, *arguments: Any, **keywords: Any) -> None:
         if any(state_of(tensor) != FINITE for tensor in tensors_in(tensors)):
-            found.append(hunter.origin_of(tensors))
-            raise _Reached
+            reach(hunter.origin_of(tensors) or hunter.origin_of(tensors, masks=True))
         hunter.backward(tensors, *arguments, **keywords)
         if hunter.slope() is not None:
-            found.append(hunter.slope())
-            raise _Reached
+            reach(hunter.slope())
+
+    def before_update(optimizer: Optimizer, *_: Any) -> None:
+        """Gradients that the user's own code has changed since."""
+        held = [p.grad for group in optimizer.param_groups for p in group["params"] if p.grad is not None]
+        if any(state_of(gradient) != FINITE for gradient in held):
+            reach(hunter.origin_of(held))
 
     torch.autograd.backward = backward
+    register_optimizer_step_pre_hook(before_update)
     _give_batches(scene.batch)
     for model in scene.models:
         _set_the_scene(model, again)

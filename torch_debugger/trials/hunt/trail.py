@@ -92,10 +92,17 @@ class Trail:
             origin = Origin(
                 "input", module, None, place, tuple(operands), given=given, rows=bad_rows(tensor), made=word
             )
-            found = Source(origin, innocent=state == INF and _is_mask(tensor))
+            found = Source(origin, innocent=state == INF and self._is_on_purpose(tensor, call))
         self._sources[id(tensor)] = found
         self._kept.append(tensor)
         return found
+
+    def _is_on_purpose(self, tensor: torch.Tensor, call: Call) -> bool:
+        """Masks and first best values; also -inf among others, as in the logarithms of forbidden choices,
+        but not where it enters a layer, as data does."""
+        if _is_mask(tensor):
+            return True
+        return sign_of_inf(tensor) == "-inf" and not any(id(each) in self.parameters for each in call.given)
 
 
 def _passed_on(source: Source, call: Call, state: str) -> Source:
