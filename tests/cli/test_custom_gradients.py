@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 from tests.cli.conftest import Write, run_plain, run_watched
+from tests.cli.test_real_session import real_session  # noqa: F401  a fixture for all tests here
 
 SCRIPT = """
 import torch
@@ -49,7 +50,7 @@ def test_a_wrong_function_is_found_and_nothing_changes(write: Write, tmp_path: P
     assert watched.stdout == plain.stdout
     result = json.loads((tmp_path / "out.json").read_text())
     found = [finding for finding in result["findings"] if finding["name"] == "wrong-custom-gradient"]
-    assert [finding["where"]["line"] for finding in found] == [11]
+    assert [finding["where"]["line"] for finding in found] == [11], watched.stderr
     assert "by 3" in found[0]["fix"]
     assert "The gradient of `Huge` was not checked: its inputs are too large" in " ".join(
         watched.stderr.split()

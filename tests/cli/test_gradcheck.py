@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import DEBUGGER, LIMIT_S, Done, Write
+from tests.cli.test_real_session import real_session  # noqa: F401  a fixture for all tests here
 from torch_debugger.cli import main
 
 KERNELS = """
