@@ -22,21 +22,23 @@ from torch_debugger.probes.custom_functions import CustomFunctions
 from torch_debugger.probes.evaluation import Evaluation
 from torch_debugger.probes.examiners.scene import Running
 from torch_debugger.probes.forward import Forward
+from torch_debugger.probes.lagging import Lagging
 from torch_debugger.probes.ledger import Ledger
 from torch_debugger.probes.loaders import Loaders
 from torch_debugger.probes.nonfinite import NonFiniteHunt
 from torch_debugger.probes.optimizers import Optimizers
 from torch_debugger.probes.parameters import ParameterLook
+from torch_debugger.probes.policies import Policy
+from torch_debugger.probes.ranges import Ranges
 from torch_debugger.probes.roots import Root, Roots
 from torch_debugger.probes.scaler import Scaler
 from torch_debugger.probes.strays import Strays
 from torch_debugger.probes.user_scalars import UserScalars
 from torch_debugger.probes.watch import Watch
-from torch_debugger.records import CrashFact, GradientCheckFact, Origin, RunFact
+from torch_debugger.records import CrashFact, GradientCheckFact, RunFact
 from torch_debugger.records.sink import Sink
+from torch_debugger.replays import StepReplays
 from torch_debugger.settings import Settings
-from torch_debugger.trials.hunt.model import Model, find_in_model
-from torch_debugger.trials.hunt.step import Scene, can_fork, find_in_step
 from torch_debugger.trials.rehearsal import RehearsalProcess
 
 if TYPE_CHECKING:
@@ -64,7 +66,10 @@ class Plumbing:
         self.strays = Strays(watch)
         self.roots = Roots(watch)
         self.forward = Forward(watch, self.roots, self.strays)
-        self.hunt = NonFiniteHunt(watch, self.roots, self._replay)
+        self.lagging = Lagging(watch, self.roots)
+        replays = StepReplays(watch, self.roots, self.loaders, self.lagging)
+        policy = Policy(watch, settings.on_nan, _stop_at)
+        self.hunt = NonFiniteHunt(watch, self.roots, self.lagging, replays, policy)
         looks = ParameterLook(watch, self.roots, self.strays, self.hunt)
         self.optimizers = Optimizers(watch, self.strays, looks)
         self.scaler = Scaler(watch, self.optimizers)
@@ -87,11 +92,14 @@ class Plumbing:
         # Their end_step runs in this order: numbers of the step first, the inputs let go last.
         watch = self.watch
         others = [self.loaders, Evaluation(watch), UserScalars(watch), self.scaler]
-        others += [Clipping(watch, self.scaler), Compiled(watch, self.roots, self.forward)]
+        others += [Clipping(watch, self.scaler), Ranges(watch, self.forward)]
+        others.append(Compiled(watch, self.roots, self.forward))
         if self._checks_gradients:
             others.append(CustomFunctions(watch, self._check_gradient))
             watch.on_step.append(self._poll_gradients)
-        watch.install([*others, self.backward, self.optimizers, self.forward, self.ledger, self.roots])
+        watch.install(
+            [*others, self.backward, self.optimizers, self.forward, self.ledger, self.lagging, self.roots]
+        )
         if self._breaks:
             from torch_debugger.breakpoints.setting import set_breaks
 
@@ -137,21 +145,6 @@ class Plumbing:
         for sink in sinks:
             self.watch.sinks.leave(sink)
 
-    def _replay(self, frames: Sequence[FrameType], slopes: bool) -> tuple[Origin, str] | None:
-        alive = self.roots.alive()
-        models = [Model(module, root.paths, root.call, root.rng_state) for root, module in alive]
-        # Probes run with torch functions switched off; a replay lives by them.
-        with self.watch.asleep(), torch._C._EnableTorchFunction():
-            if can_fork(models):
-                batch, dataset = self.loaders.last
-                found = find_in_step(Scene(frames, models, slopes, batch, dataset))
-                return (found.origin, found.how) if found else None
-            for model in models:
-                origin = find_in_model(model, slopes=slopes)
-                if origin is not None:
-                    return origin, "model"
-        return None
-
     def _rehearse(self, root: Root, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> None:
         module = root.module()
         if root.rehearsed or module is None or self._rehearsed >= self.REHEARSALS:
@@ -178,7 +171,6 @@ class Plumbing:
         for process in self._rehearsals:
             process.close()
 
-
     def _check_gradient(self, function: Any, arguments: tuple[Any, ...], step: int) -> None:
         from torch_debugger.trials.gradcheck.process import CustomGradients
 
@@ -199,6 +191,12 @@ class Plumbing:
             self.watch.emit(fact)
             if fact.outcome == "unchecked":
                 self.watch.notice(f"The gradient of `{fact.function}` was not checked: {fact.words}.")
+
+
+def _stop_at(frame: FrameType, reason: str, names: dict[str, Any]) -> None:
+    from torch_debugger.breakpoints.stopping import stop_at  # only where a breakpoint is wanted
+
+    stop_at(frame, reason, names)
 
 
 def capture(error: BaseException) -> CrashFact:

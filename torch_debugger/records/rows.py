@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 class Table:
     """The heading of a table of rows: written once, referred to by every row."""
 
-    kind: str  # activation | output_gradient | parameter | update
+    kind: str  # activation | output_gradient | range (of float16 activations) | parameter | update
     root: str
     names: tuple[str, ...]  # in execution order where one is known
     columns: tuple[str, ...]

@@ -87,24 +87,25 @@ class OverflowAhead(Check):
                 yield self._found(min(forecasts, key=lambda forecast: forecast.step), len(forecasts), state)
 
     def _is_watched(self, kind: str) -> bool:
-        return kind == "activation" or (kind == "output_gradient" and not self._scaler_seen)
+        return kind in ("activation", "range") or (kind == "output_gradient" and not self._scaler_seen)
 
     def _take(self, rows: TensorRows) -> list[tuple[str, str]]:
         """Add the sizes of one deep step; what is not finite has gone over already and begins anew."""
         table = rows.table
+        kind = "activation" if table.kind == "range" else table.kind
         dtypes = table.dtypes or ("float32",) * len(table.names)
         taken = []
         for name, dtype, low, high in zip(
             table.names, dtypes, rows.column("min"), rows.column("max"), strict=True
         ):
-            track = self._tracks.setdefault((table.kind, name), _Track())
+            track = self._tracks.setdefault((kind, name), _Track())
             size = max(-low, high)
             if track.dtype != dtype or not math.isfinite(size) or size <= 0:
                 track.dtype, track.points = dtype, []
             if math.isfinite(size) and size > 0:
                 track.points.append((rows.step, size))
                 del track.points[: -self.looks_kept]
-                taken.append((table.kind, name))
+                taken.append((kind, name))
         return taken
 
     def _forecast(self, key: tuple[str, str]) -> _Forecast | None:

@@ -30,7 +30,7 @@ model = Attribution()
 optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
 past = torch.zeros(128, 128, dtype=torch.float16)
 
-for step in range(1, 331):
+for step in range(1, 161):
     active = torch.randint(0, 12, (128,))
     x = torch.randn(128, 12) + 6 * nn.functional.one_hot(active, 12)
     optimizer.zero_grad()
@@ -39,5 +39,5 @@ for step in range(1, 331):
     loss = nn.functional.cross_entropy(scores.float(), active)
     loss.backward()
     optimizer.step()
-    if step % 30 == 0:
+    if step % 10 == 0:
         print(f"step {step}: loss {loss.item():.4f}, trace up to {past.abs().max().item():.0f}")
