@@ -6,9 +6,11 @@ a layer, an order within each layer that crosses few edges, and places near thos
 
 from __future__ import annotations
 
+import bisect
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from operator import itemgetter
 from statistics import fmean
 
 from torch_debugger.inspections.graph_boxes import Box
@@ -96,27 +98,29 @@ def _order(rows: list[list[int]], spots: list[Spot]) -> None:
     best, fewest = [list(row) for row in rows], _crossings(rows, spots)
     for sweep in range(_ORDERINGS):
         down = sweep % 2 == 0
-        for row in rows if down else reversed(rows):
-            place = {index: at for each in rows for at, index in enumerate(each)}
-            row.sort(
-                key=lambda index: _middle(spots[index].above if down else spots[index].below, place, index)
-            )
+        for fixed, row in itertools.pairwise(rows if down else rows[::-1]):
+            place = {index: at for at, index in enumerate(fixed)}
+            near = [spots[index].above if down else spots[index].below for index in row]
+            wishes = [_middle(neighbours, place, at) for at, neighbours in enumerate(near)]
+            row[:] = [index for _, index in sorted(zip(wishes, row, strict=True), key=itemgetter(0))]
         crossings = _crossings(rows, spots)
         if crossings < fewest:
             best, fewest = [list(row) for row in rows], crossings
     rows[:] = best
 
 
-def _middle(neighbours: list[int], place: dict[int, int], index: int) -> float:
-    return sum(place[each] for each in neighbours) / len(neighbours) if neighbours else float(place[index])
+def _middle(neighbours: list[int], place: dict[int, int], own: int) -> float:
+    return fmean(place[each] for each in neighbours) if neighbours else float(own)
 
 
 def _crossings(rows: list[list[int]], spots: list[Spot]) -> int:
     total = 0
     for upper, lower in itertools.pairwise(rows):
         place = {index: at for at, index in enumerate(lower)}
-        ends = [place[end] for index in upper for end in sorted(spots[index].below, key=place.__getitem__)]
-        total += sum(a > b for at, a in enumerate(ends) for b in ends[at + 1 :])
+        passed: list[int] = []  # ends of the edges further left, sorted
+        for end in (end for index in upper for end in sorted(place[each] for each in spots[index].below)):
+            total += len(passed) - bisect.bisect_right(passed, end)
+            bisect.insort(passed, end)
     return total
 
 
@@ -139,12 +143,12 @@ def _wish(spot: Spot, spots: list[Spot]) -> float:
 def _spread(row: list[int], spots: list[Spot], wishes: list[float]) -> None:
     """As near to the wishes as boxes allow that must not touch: those that collide move as one."""
     offsets = _offsets(row, spots)
-    blocks: list[list[float]] = []  # wishes of the left end, one for each member
+    blocks: list[tuple[float, int]] = []  # wishes for the left end added up, and how many
     for wish, offset in zip(wishes, offsets, strict=True):
-        blocks.append([wish - offset])
-        while len(blocks) > 1 and fmean(blocks[-2]) >= fmean(blocks[-1]):
-            blocks[-2:] = [blocks[-2] + blocks[-1]]
-    ends = [fmean(block) for block in blocks for _ in block]
+        blocks.append((wish - offset, 1))
+        while len(blocks) > 1 and blocks[-2][0] / blocks[-2][1] >= blocks[-1][0] / blocks[-1][1]:
+            blocks[-2:] = [(blocks[-2][0] + blocks[-1][0], blocks[-2][1] + blocks[-1][1])]
+    ends = [total / members for total, members in blocks for _ in range(members)]
     for index, end, offset in zip(row, ends, offsets, strict=True):
         spots[index].x = end + offset
 

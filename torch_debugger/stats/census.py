@@ -18,8 +18,8 @@ from torch_debugger.stats.summary import sampled
 from torch_debugger.stats.values import values_of
 
 BINS = 10
-_AT_ONCE = 2**22  # elements widened to float64 at a time
-_SKETCHED = 2**16  # elements that the histogram is drawn from
+_AT_ONCE, _AT_ONCE_ON_DEVICE = 2**18, 2**24  # elements widened to float64 at a time; a CPU's cache is small
+_SKETCHED = 2**13  # elements that the histogram is drawn from
 _NUMBERS = ("nans", "infs", "zeros", "min", "max", "mean", "std")
 
 
@@ -111,7 +111,7 @@ def _autograd(tensor: torch.Tensor) -> tuple[str, ...]:
 
 
 def _numbers(values: torch.Tensor) -> torch.Tensor:
-    parts = torch.split(values, _AT_ONCE)
+    parts = torch.split(values, _AT_ONCE if values.is_cpu else _AT_ONCE_ON_DEVICE)
     tallies = torch.stack([_tally(part.to(torch.float64)) for part in parts])
     nans, infs, zeros, total = tallies[:, :4].sum(0)
     low, high = tallies[:, 4].amin(), tallies[:, 5].amax()
@@ -123,12 +123,18 @@ def _numbers(values: torch.Tensor) -> torch.Tensor:
 
 
 def _tally(part: torch.Tensor) -> torch.Tensor:
+    """[NaN, Inf, zeros, sum, lowest, highest]"""
+    zeros, total = part.numel() - torch.count_nonzero(part), part.sum()
+    if _is_finite_here(total):
+        return torch.stack(
+            (torch.zeros_like(total), torch.zeros_like(total), zeros, total, *torch.aminmax(part))
+        )
     finite = part.isfinite()
     return torch.stack(
         (
-            part.isnan().sum().double(),
-            part.isinf().sum().double(),
-            (part == 0).sum().double(),
+            part.isnan().sum(),
+            part.isinf().sum(),
+            zeros,
             torch.where(finite, part, 0.0).sum(),
             torch.where(finite, part, torch.inf).amin(),
             torch.where(finite, part, -torch.inf).amax(),
@@ -137,7 +143,14 @@ def _tally(part: torch.Tensor) -> torch.Tensor:
 
 
 def _distance(part: torch.Tensor, mean: torch.Tensor) -> torch.Tensor:
-    return torch.where(part.isfinite(), part - mean, 0.0).square().sum()
+    away = part - mean
+    squares = torch.dot(away, away)
+    return squares if _is_finite_here(squares) else torch.where(part.isfinite(), away, 0.0).square().sum()
+
+
+def _is_finite_here(number: torch.Tensor) -> bool:
+    """Then all that was added up is finite, which saves work; a device is not asked, as that would wait."""
+    return number.is_cpu and math.isfinite(number.item())
 
 
 def _sketch(part: torch.Tensor, low: torch.Tensor, high: torch.Tensor) -> torch.Tensor:
