@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import itertools
+import warnings
 import weakref
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Iterator
@@ -160,6 +161,34 @@ def test_thousands_of_operations_in_a_row() -> None:
     assert len(found.operations) == 5000
     assert str(found).splitlines()[1] == "... 4,000 operations before these"
     assert "5,000 operations are drawn as 79 boxes: neighbours share one" in found.to_svg()
+
+
+class Doubled(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: torch.Tensor) -> torch.Tensor:
+        return x * 2
+
+    @staticmethod
+    def backward(ctx: Any, grad: torch.Tensor) -> torch.Tensor:
+        return grad * 2
+
+
+def test_functions_of_the_users_own() -> None:
+    w = torch.ones(2, requires_grad=True)
+    total = Doubled.apply(w).sum()
+    assert str(graph(total)).splitlines() == [
+        "graph of `total`: 2 operations, 1 leaf", "1  Doubled  [2]    w [2]", "2  Sum      []"
+    ]  # fmt: skip
+
+
+def test_nested_tensors() -> None:
+    w = torch.ones(3, requires_grad=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # torch says that nested tensors are a prototype
+        for layout in (torch.strided, torch.jagged):
+            nested = torch.nested.as_nested_tensor([w[:2] * 1, w * 2], layout=layout)
+            assert graph(nested).leaves == ("w",)
+            assert "w [3]" in str(graph(nested))
 
 
 def test_a_graph_too_large_to_read(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -51,9 +51,17 @@ def made_shape(node: Any) -> tuple[int, ...]:
     """The shape of what the op made, from the metadata of the gradient it expects."""
     metadata = getattr(node, "_input_metadata", None)
     if metadata:
-        return tuple(int(size) for size in metadata[0].shape)
+        return _sizes(metadata[0])
     variable = getattr(node, "variable", None)
     return tuple(variable.shape) if variable is not None else ()
+
+
+def _sizes(metadata: Any) -> tuple[int, ...]:
+    """A nested tensor has sizes that are no numbers, or no shape at all: -1 stands for what differs."""
+    try:
+        return tuple(size if type(size) is int else -1 for size in metadata.shape)
+    except RuntimeError:
+        return (-1,)
 
 
 def saved(node: Any, name: str) -> Any:

@@ -70,7 +70,8 @@ class Graph:
         leaves = {leaf for operation in self.operations for leaf in operation.leaves}
         more = "" if self.complete else ", and more that were not read"
         operations = f"{len(self.operations):,} operation{'s' if len(self.operations) > 1 else ''}"
-        return f"graph of `{self.name}`: {operations}, {len(leaves)} leaves{more}"
+        ends = f"{len(leaves)} {'leaf' if len(leaves) == 1 else 'leaves'}"
+        return f"graph of `{self.name}`: {operations}, {ends}{more}"
 
     def _remarks(self, boxes: list[Box]) -> list[str]:
         drawn = sum(box.kind != "constant" for box in boxes)
