@@ -25,6 +25,7 @@ class Settings:
     breaks: tuple[str, ...] = ()  # EXPR @ GLOB, each a breakpoint
     post_mortem: bool = False  # --pdb
     check_custom_gradients: bool = False
+    on_nan: str = "report"  # report | stop | break | skip-step
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "breaks", tuple(self.breaks))  # JSON knows lists only

@@ -29,7 +29,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "checks": {"records"} | FOUNDATIONS,
     "report": {"records"} | FOUNDATIONS,
     "pasted": {"records"} | FOUNDATIONS,
-    "plumbing": {"records", "runlog", "stats", "anatomy"} | MAKERS | FOUNDATIONS,
+    "replays": {"records", "stats", "anatomy", "probes", "trials"} | FOUNDATIONS,
+    "plumbing": {"replays", "records", "runlog", "stats", "anatomy"} | MAKERS | FOUNDATIONS,
     "session": {"records", "runlog", "stats", "anatomy", "plumbing"} | MAKERS | FOUNDATIONS,
 }
 # The doors of the house may open any room; no room may open a door.

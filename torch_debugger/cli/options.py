@@ -44,6 +44,12 @@ def add_run_options(parser: argparse.ArgumentParser) -> None:
         default=[],
         help="stop with pdb where this holds, such as 'nan(output) @ encoder.*'",
     )
+    add(
+        "--on-nan",
+        choices=("report", "stop", "break", "skip-step"),
+        default="report",
+        help="at a NaN or Inf: report it (default), end the script, stop with pdb, or leave such updates out",
+    )
     add("--pdb", action="store_true", help="after a crash and its explanation, pdb in the frame of your code")
     add(
         "--check-custom-gradients",
@@ -73,6 +79,7 @@ class RunOptions:
     live: bool
     in_process: bool
     breaks: tuple[str, ...] = ()
+    on_nan: str = "report"
     post_mortem: bool = False
     check_custom_gradients: bool = False
 
@@ -93,6 +100,7 @@ class RunOptions:
             live=arguments.live,
             in_process=arguments.in_process or os.name == "nt",
             breaks=_read_breaks(arguments.breaks),
+            on_nan=arguments.on_nan,
             post_mortem=arguments.pdb,
             check_custom_gradients=arguments.check_custom_gradients,
         )
@@ -105,6 +113,7 @@ class RunOptions:
             log_limit_bytes=self.log_limit_bytes,
             max_steps=self.max_steps,
             breaks=self.breaks,
+            on_nan=self.on_nan,
             post_mortem=self.post_mortem,
             check_custom_gradients=self.check_custom_gradients,
         )

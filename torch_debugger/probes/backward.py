@@ -52,6 +52,8 @@ class Backward(Probe):
         @functools.wraps(original)
         def backward(tensors: Any, *arguments: Any, **keywords: Any) -> Any:
             self.watch.probe("backward", self._before, tensors)
+            if self.hunt.policy.waits:
+                self.hunt.policy.act()
             original(tensors, *arguments, **keywords)
             if self.watch.active and self.watch.probe("backward", self.watch.clock.backward_done):
                 self.watch.end_step()
@@ -78,6 +80,7 @@ class Backward(Probe):
         if self.watch.depth:
             self.optimizers.look_before_backward(site.place)
         unscaled = self.watch.probe(self.scaler.name, self.scaler.see_backward, loss, site.place)
+        self.hunt.scaled = self.hunt.scaled or (unscaled is not None and unscaled is not loss)
         self._take_value(loss, loss if unscaled is None else unscaled, site)
         if self.watch.depth == DEEP and loss.grad_fn is not None:
             self.roots.notice_random_numbers()
@@ -97,7 +100,7 @@ class Backward(Probe):
         return name if name not in taken else f"{name}_{len(taken) + 1}"
 
     def _take_value(self, loss: torch.Tensor, unscaled: torch.Tensor, site: LossSite) -> None:
-        if loss.is_cuda:
+        if loss.is_cuda and not self.hunt.policy.waits:
             step = self.watch.step
             self.watch.transfer.send(
                 unscaled.detach().float().reshape(1),
@@ -112,8 +115,7 @@ class Backward(Probe):
     def _late_value(self, value: float, site: LossSite, step: int) -> None:
         """A loss from the device, some steps late."""
         self.watch.say(step, {"loss": value} if len(self._sites) == 1 else {f"loss/{site.name}": value})
-        if not math.isfinite(value):
-            self.hunt.loss_was_not_finite(value, site.place, step)
+        self.hunt.loss_arrived(value, site.place, step)
 
     def _add_value(self, value: float, site: LossSite) -> None:
         total, count = self._sums.get(site.name, (0.0, 0))

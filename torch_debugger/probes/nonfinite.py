@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from types import FrameType
+from typing import Protocol
 
 import torch
 from torch import nn
@@ -18,21 +19,31 @@ from torch_debugger.anatomy.frames import frames
 from torch_debugger.anatomy.loss_variable import loss_name
 from torch_debugger.anatomy.sources import is_user_file
 from torch_debugger.anatomy.statements import assignment_before
+from torch_debugger.probes.lagging import Inputs, Lagging
 from torch_debugger.probes.lossorigin import find_in_graph
+from torch_debugger.probes.policies import Policy
 from torch_debugger.probes.roots import Roots
 from torch_debugger.probes.watch import Watch
 from torch_debugger.records import NonFinite, Origin, Place
 
-# (the user's frames, innermost first; whether gradients are at fault) -> the origin and how it was found
-Replay = Callable[[Sequence[FrameType], bool], tuple[Origin, str] | None]
+
+class Replays(Protocol):
+    """Runs a step again; what that takes is not a probe's business."""
+
+    def of_step(self, frames: Sequence[FrameType], slopes: bool) -> tuple[Origin, str] | None:
+        """The step under way, from the user's frames, innermost first: the origin and how it was found."""
+
+    def of_inputs(self, inputs: Inputs, slopes: bool) -> Origin | None:
+        """A step of some time ago, from what was put into its models."""
 
 
 class NonFiniteHunt:
-    def __init__(self, watch: Watch, roots: Roots, replay: Replay | None, policy: str = "report") -> None:
+    def __init__(self, watch: Watch, roots: Roots, lagging: Lagging, replays: Replays, policy: Policy) -> None:
         self.watch = watch
         self.roots = roots
-        self.replay = replay
+        self.replays = replays
         self.policy = policy
+        self.lagging = lagging
         self.found: NonFinite | None = None
         self.scaled = False  # a GradScaler is at work
         # of a parameter: the origin, the optimizer that has moved it, and that one's numbers
@@ -51,26 +62,34 @@ class NonFiniteHunt:
             origin, how = find_in_graph(loss.grad_fn, site), "graph"
         self._tell("loss", value, self.watch.step, site, origin, how if origin else "", ())
 
-    def loss_was_not_finite(self, value: float, site: Place, step: int) -> None:
-        """Told by the device some steps late: the inputs are gone."""
-        if self.found is None:
-            self._tell("loss", value, step, site, None, "late", ())
+    def loss_arrived(self, value: float, site: Place, step: int) -> None:
+        """Told by the device some steps late."""
+        self.lagging.loss_arrived(step, math.isfinite(value))
+        if self.found is None and not math.isfinite(value):
+            origin, how = self._replay_late(step, slopes=False)
+            self._tell("loss", value, step, site, origin, how, ())
 
     def gradient_is_not_finite(self, parameters: tuple[str, ...], site: Place, step: int) -> None:
-        """Seen before the update: the loss was finite, its gradient is not."""
+        """Seen before the update, or later from a device: the loss was finite, its gradient is not."""
         if self.found is not None:
             return
-        origin, how = self._replay(slopes=True) if step == self.watch.step else (None, "late")
+        late = step != self.watch.step
+        origin, how = self._replay_late(step, slopes=True) if late else self._replay(slopes=True)
         if origin is None:
             origin = Origin("backward", _last_layer(parameters), None)
         self._tell("gradient", math.nan, step, site, origin, how, parameters)
 
     def _replay(self, slopes: bool) -> tuple[Origin | None, str]:
-        if self.replay is None:
-            return None, ""
         own = [frame for frame in frames(2) if is_user_file(frame.f_code.co_filename)]
-        found: tuple[Origin, str] | None = self.watch.guard.call("replay", self.replay, own, slopes)
+        found = self.watch.guard.call("replay", self.replays.of_step, own, slopes)
         return found or (None, "")
+
+    def _replay_late(self, step: int, slopes: bool) -> tuple[Origin | None, str]:
+        """On the inputs of that step, and on weights from before it."""
+        inputs = self.lagging.of(step)
+        found = self.watch.guard.call("replay", self.replays.of_inputs, inputs, slopes) if inputs else None
+        self.lagging.let_go()
+        return (found, "model") if found is not None else (None, "late")
 
     def _tell_of_weights(self, value: float, site: Place, wrong: tuple[str, ...]) -> None:
         origin = Origin("weights", _last_layer(wrong[:1]), None, given=wrong[0])
@@ -103,9 +122,10 @@ class NonFiniteHunt:
         shown = site if origin is not None and origin.place.file else _line_of_the_loss(site)
         self.found = NonFinite(
             step, what, _word(value), shown, origin, parameters, how, self.scaled, optimizer, update or {},
-            self.policy,
+            self.policy.kind,
         )  # fmt: skip
         self.watch.emit(self.found)
+        self.policy.told(self.found)
 
 
 def _line_of_the_loss(site: Place) -> Place:

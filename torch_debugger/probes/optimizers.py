@@ -132,12 +132,19 @@ class Optimizers(Probe):
     # Stepping
 
     def _before_step(self, optimizer: Optimizer, arguments: Any, keywords: Any) -> None:
-        if not torch.compiler.is_compiling():
-            self.watch.probe("optimizers", self._look if self.watch.depth else self._glance, optimizer)
+        if torch.compiler.is_compiling():
+            return
+        self.watch.probe("optimizers", self._look if self.watch.depth else self._glance, optimizer)
+        policy = self.looks.hunt.policy
+        if policy.waits:
+            policy.act()
+            self.watch.probe("skipped updates", policy.before_update, optimizer)
 
     def _after_step(self, optimizer: Optimizer, arguments: Any, keywords: Any) -> None:
         if torch.compiler.is_compiling() or not self.watch.active:
             return
+        if self.looks.hunt.policy.waits:
+            self.watch.probe("skipped updates", self.looks.hunt.policy.after_update, optimizer)
         if self.watch.probe("optimizers", self._stepped, optimizer) is not False:
             self.watch.end_step()
 
@@ -168,7 +175,7 @@ class Optimizers(Probe):
         """On every other step: one small gradient near the input, where any that is not finite ends up."""
         held = self.held.get(id(optimizer))
         gradient = held.sentinel.grad if held is not None and held.sentinel is not None else None
-        if gradient is not None and not math.isfinite(gradient.sum()):
+        if gradient is not None and (self.looks.hunt.policy.waits or not math.isfinite(gradient.sum())):
             self._look(optimizer)
 
     def _look(self, optimizer: Optimizer) -> None:

@@ -56,6 +56,7 @@ class ParameterLook:
         )
         held.carry.at_step(step, held.name, backward, self.watch.transfer, self.watch.emit)
         held.carry.choose(ready, table.names)
+        self.hunt.lagging.before_update(ready)
         if self.watch.depth == DEEP:
             held.before = {id(p): sampled(p).clone() for p in ready}
 
@@ -87,8 +88,8 @@ class ParameterLook:
         self.watch.say(step, {f"grad_norm{suffix}": total, f"weight_norm{suffix}": weight_norm})
         self.watch.emit(TensorRows(step, table, numpy.stack((gradient, weight, elements), axis=1)))
         if not math.isfinite(total):
-            triples = zip(table.names, gradient, ready, strict=True)
-            wrong = tuple(name for name, norm, p in triples if not math.isfinite(norm) and not _is_finite(p.grad))
+            named = zip(table.names, gradient, ready, strict=True)
+            wrong = tuple(name for name, norm, p in named if not (math.isfinite(norm) or _is_finite(p.grad)))
             if wrong:  # else only the sum of large squares overflowed
                 self.hunt.gradient_is_not_finite(wrong, backward, step)
 

@@ -36,6 +36,7 @@ class Root:
     paths: dict[int, str] = field(default_factory=dict)  # id of a submodule -> its path
     call: tuple[tuple[Any, ...], dict[str, Any]] | None = None  # the step's training inputs, by reference
     rng_state: torch.Tensor | None = None  # torch's, before that call
+    device_rng: torch.Tensor | None = None  # the accelerator's, where the inputs are on one
     draws: bool = True  # takes random numbers in its forward, as far as we know
     calm_looks: int = 0  # deep steps in which it took none
     phases: set[tuple[bool, bool]] = field(default_factory=set)
@@ -123,7 +124,9 @@ class Roots(Probe):
 
     def end_step(self) -> None:
         for root in self.roots.values():
-            root.call = root.rng_state = None  # a batch must not outlive its step because of us
+            root.call = root.rng_state = root.device_rng = (
+                None  # a batch must not outlive its step because of us
+            )
             root.trained = False
 
     def give_up(self) -> None:
@@ -164,6 +167,8 @@ class Roots(Probe):
             root.call, root.trained = without_graph(arguments, keywords), True
             if root.draws:
                 root.rng_state = torch.get_rng_state()
+            if _is_on_device(arguments) and not torch.cuda.is_current_stream_capturing():
+                root.device_rng = torch.cuda.get_rng_state()
             for listen in self.on_call:
                 listen(root, arguments, keywords)
 
@@ -173,6 +178,10 @@ def without_graph(
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """The same inputs, with no hold on the activations of whatever made them."""
     return tuple(map(_cut, arguments)), {name: _cut(value) for name, value in keywords.items()}
+
+
+def _is_on_device(arguments: tuple[Any, ...]) -> bool:
+    return bool(arguments) and isinstance(arguments[0], torch.Tensor) and arguments[0].is_cuda
 
 
 def _cut(value: Any) -> Any:

@@ -28,6 +28,7 @@ class Model:
     paths: Mapping[int, str]  # id of a submodule -> its path
     call: tuple[tuple[Any, ...], dict[str, Any]] | None  # what it was last given
     rng_state: torch.Tensor | None = None  # before that
+    device_rng: torch.Tensor | None = None  # of the accelerator, before that
     output_gradients: tuple[torch.Tensor | None, ...] = ()  # that came back to what it gave; unknown: none
 
 
@@ -40,6 +41,8 @@ def find_in_model(model: Model, *, slopes: bool) -> Origin | None:
     with leaving_no_trace(model.module), torch.set_grad_enabled(slopes):
         if model.rng_state is not None:
             torch.set_rng_state(model.rng_state)
+        if model.device_rng is not None:
+            torch.cuda.set_rng_state(model.device_rng)
         with hunter:
             output = model.module._call_impl(*arguments, **keywords)  # type: ignore[no-untyped-call]
         found = hunter.origin_of(output)
