@@ -229,6 +229,23 @@ TOLD: dict[str, Told] = {
     "update_with_lr_inf": update(lr=math.inf),
     "update_with_huge_lr": update(lr=1e20, eps=1e-8),
     "update_unclear": update(lr=1e-3, eps=1e-8, made_by=None),
+    "update_before_the_loss": (
+        NonFinite(
+            8,
+            "loss",
+            "nan",
+            place(42),
+            Origin("weights", "net", None, made="nan"),
+            ("net.a", "net.b"),
+            "step",
+            optimizer="opt",
+            update={"lr": math.inf},
+        ),
+        None,
+    ),
+    "by_graph_without_a_line": fact(
+        Origin("loss", None, "log", operands=(held("", zeros=2, low=0.0),)), how="graph"
+    ),
     "module_only": fact(Origin("forward", "net.head", None), how="model"),
     "module_of_gradient": fact(
         Origin("backward", "net.head", None), what="gradient", parameters=("net.a", "net.b")

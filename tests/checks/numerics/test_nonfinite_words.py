@@ -45,7 +45,7 @@ def test_no_text_is_left_over() -> None:
     assert set(told()) == set(FACTS)
 
 
-@pytest.mark.filterwarnings("ignore:std\\(\\): degrees of freedom")
+@pytest.mark.filterwarnings("ignore:std")
 @pytest.mark.parametrize("name", RUN)
 def test_the_line_fails_and_the_edited_line_is_finite_forward_and_backward(name: str) -> None:
     case = RUN[name]

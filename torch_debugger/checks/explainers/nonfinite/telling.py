@@ -65,7 +65,7 @@ def _story(fact: NonFinite, optimizer: OptimizerFact | None) -> Story:
 
 def _of_op(fact: NonFinite, origin: Origin) -> Story:
     case, story = explain_op(origin)
-    made = origin.made or fact.value
+    made = origin.made or "value that is not finite"
     proof = f", {story.proof}" if story.proof else ""
     why = " ".join(part for part in (_nature(fact, case), story.why, _then(origin), _read_how(fact)) if part)
     return Story(f": {_maker(case)} made the first {made}{proof}", why, story.fix, story.edit)
