@@ -37,8 +37,9 @@ def test_it_prints_and_goes_on_without_a_terminal(capfd: pytest.CaptureFixture[s
     ]
 
 
-def test_it_stops_in_the_frame_it_is_given(stops: list[Stop]) -> None:
+def test_it_stops_in_the_frame_it_is_given(stops: list[Stop], capfd: pytest.CaptureFixture[str]) -> None:
     here(torch.ones(2))
+    assert capfd.readouterr().err.endswith("  At hand: output, module, loss.\n")
     (stop,) = stops
     assert stop.function == "here" and stop.line.startswith("stop_at(")
     assert stop.names["x"].tolist() == [1, 1] and stop.names["output"].tolist() == [2, 2]

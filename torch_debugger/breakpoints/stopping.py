@@ -29,11 +29,12 @@ def stop(
         say(_report(frame, reason, names, f"Not stopped: {why}."))
         return False
     at_hand = _free_names(frame, names)
-    how = HELP.format(off="off (this breakpoint), " if off is not None else "")
-    say(_report(frame, reason, at_hand, how))
     if debugger is None:
+        commands = HELP.format(off="off (this breakpoint), " if off is not None else "")
+        say(_report(frame, reason, at_hand, commands))
         TensorPdb(at_hand, off).stop(frame)
     else:
+        say(_report(frame, reason, at_hand, f"At hand: {', '.join(at_hand)}."))
         call_in(frame, debugger, at_hand)
     return True
 
