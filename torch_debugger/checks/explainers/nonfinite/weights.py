@@ -56,10 +56,9 @@ def _held(operand: Operand, fact: NonFinite) -> str:
 def _by_update(fact: NonFinite, origin: Origin, optimizer: OptimizerFact | None) -> Story:
     name = f"`{fact.optimizer}`" if fact.optimizer else "the optimizer"
     kind = f" ({optimizer.kind})" if optimizer else ""
-    made = (
-        "it" if fact.what == "weight" else f"{parameters_text(fact.parameters)} {origin.made or 'not finite'}"
-    )
-    proof = f"the update of {name}{kind}{line_of(fact.site)} made {made} of finite gradients"
+    left = f"left {parameters_text(fact.parameters)} {origin.made or 'not finite'}"
+    made = "made it" if fact.what == "weight" else left
+    proof = f"the update of {name}{kind}{line_of(fact.site)} {made}, from finite gradients"
     setting, why, fix = _blamed_setting(fact, origin, name)
     edit = _with_eps(optimizer, _eps_for(origin)) if setting == "eps" and optimizer else None
     told = f", with {setting} = {number(fact.update[setting])}" if setting else ""
