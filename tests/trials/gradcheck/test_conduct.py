@@ -106,6 +106,25 @@ def test_float32_inside_does_not_raise_an_alarm() -> None:
     assert not gradcheck(wrong, drawn(4, 5))
 
 
+def test_half_precision_inside_is_told_as_such() -> None:
+    rough = function(lambda x: x.half().sin().double(), lambda g, x: g * x.cos())
+    result = gradcheck(rough, drawn(6))
+    assert only_problem(result) == "coarse"
+    assert "it rounds to half precision" in " ".join(str(result).split())
+
+
+def test_a_small_change_of_a_large_number() -> None:
+    assert gradcheck(lambda x: 1e9 + x**2, drawn(5))
+    assert not gradcheck(function(lambda x: 1e9 + x**2, lambda g, x: 3 * g * x), drawn(5))
+
+
+def test_no_grad_around_the_call_does_not_matter() -> None:
+    with torch.no_grad():
+        assert gradcheck(torch.sin, drawn(3))
+    with torch.inference_mode():
+        assert gradcheck(torch.sin, torch.ones(3))
+
+
 def test_random_numbers() -> None:
     result = gradcheck(nn.Dropout(0.5), drawn(4, 5))
     assert only_problem(result) == "non-deterministic"

@@ -13,7 +13,7 @@ from torch_debugger.trials.gradcheck.point import Point
 from torch_debugger.trials.gradcheck.result import Mismatch, Problem
 from torch_debugger.trials.gradcheck.rows import Slot
 from torch_debugger.trials.gradcheck.sample import draw_sample
-from torch_debugger.trials.gradcheck.slopes import Steps, is_kink
+from torch_debugger.trials.gradcheck.slopes import Steps, is_kink, is_staircase
 
 
 @dataclass(frozen=True)
@@ -85,6 +85,9 @@ class _Comparing:
         if step is None:
             self._found.kinks = [Kink(slot) for slot in self._point.x]
             return True
+        if is_staircase(self._point, suspicion.direction, step):
+            self._found.problems.append(_too_coarse())
+            return True
         not_linear = what_is_not_linear(self._point, suspicion.weights)
         if not_linear is not None:
             self._found.problems.append(not_linear)
@@ -114,6 +117,17 @@ class _Comparing:
                 along = only(suspicion.direction, culprit.leaf.start, culprit.leaf.stop)
                 found += [Kink(culprit.leaf)] * is_kink(point, along, culprit.weights, step)
         return found
+
+
+def _too_coarse() -> Problem:
+    return Problem(
+        "coarse",
+        "the outputs stand still for small changes of the inputs and jump for larger ones: it rounds to half "
+        "precision or to fixed levels inside, and differences cannot see its gradient.",
+        "Let it compute in the dtype of its inputs while it is checked: no `.half()`, `.bfloat16()`, "
+        "autocast or "
+        "quantization inside.",
+    )
 
 
 def _mismatch(point: Point, search: Search, culprit: Culprit) -> Mismatch:

@@ -17,6 +17,7 @@ from torch_debugger.trials.gradcheck.slopes import Steps, careful_slope, central
 
 DIRECTIONS = 8
 _SEED = 20_011
+_TRUSTED = 1e-3  # relative error of differences that still tell a wrong gradient from a right one
 _ROUNDINGS = 100  # a sum of many terms is rounded many times
 
 
@@ -60,7 +61,8 @@ class Directions:
         scale = float(torch.linalg.vector_norm(gradient)) + abs(numerical)
         noise = float(torch.linalg.vector_norm(weights * self._point.at_point))
         allowed = fineness(self._point) * scale + _ROUNDINGS * self._point.precision * noise / step
-        if abs(analytical - numerical) <= allowed:
+        blunt = 0 < _TRUSTED * scale < allowed  # as with a small change of a large number
+        if abs(analytical - numerical) <= allowed and not blunt:
             self.close_to = max(self.close_to, abs(analytical - numerical) / scale if scale else 0.0)
             return None
         return self._measure_again(direction, weights, analytical, scale)
@@ -70,7 +72,7 @@ class Directions:
     ) -> Suspicion | None:
         numerical, error = careful_slope(self._point, direction, weights, self._steps.usual)
         difference = abs(analytical - numerical)
-        trusted = error <= 1e-3 * scale
+        trusted = error <= _TRUSTED * scale
         if trusted and difference <= 3 * error + fineness(self._point) * scale:
             self.close_to = max(self.close_to, difference / scale)
             return None

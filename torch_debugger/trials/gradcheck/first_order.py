@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import torch
+
 from torch_debugger.anatomy.randomness import randomness_kept
 from torch_debugger.errors import DebuggerError
 from torch_debugger.trials.gradcheck.comparing import Tolerance
@@ -52,7 +54,7 @@ def gradcheck(
     >>> assert result, result
     """
     tolerance = Tolerance(eps, atol, rtol)
-    with randomness_kept():
+    with randomness_kept(), torch.inference_mode(False), torch.enable_grad():
         result = _checked(fn_or_module, inputs, tolerance)
     if raise_exception and not result:
         raise WrongGradientError(result)

@@ -35,9 +35,8 @@ def _detached(sample: Sample) -> Pattern | None:
         advice = f"In `backward`, use `{who}` as it was saved, without `.detach()`, `.data` or `.item()`."
     else:
         advice = (
-            "Return its gradient instead of None from `backward`, and look for `.detach()`, `.data`, "
-            "`.item()`, "
-            f"`torch.no_grad()` or a new `torch.tensor(...)` between `{who}` and the {culprit.output.name}."
+            "Look for `.detach()`, `.data`, `.item()`, `torch.no_grad()` or a new `torch.tensor(...)` between "
+            f"`{who}` and the {culprit.output.name}. A custom `backward` must return its gradient, not None."
         )
     return Pattern(
         "detached",

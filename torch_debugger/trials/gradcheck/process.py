@@ -116,7 +116,7 @@ def _unchecked(draft: GradientCheckFact, words: str) -> GradientCheckFact:
 
 
 # These keep a gradient from being compared; they do not say that it is wrong.
-_NO_VERDICT = ("forward-raised", "stateful", "not-finite", "no-output", "uneven-outputs", "kink")
+_NO_VERDICT = ("forward-raised", "stateful", "not-finite", "no-output", "uneven-outputs", "kink", "coarse")
 _COMPARED_ALL_THE_SAME = "non-deterministic"  # with the same random numbers in every call
 
 

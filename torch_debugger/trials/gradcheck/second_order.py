@@ -37,7 +37,7 @@ def gradgradcheck(
 
     >>> assert torch_debugger.gradgradcheck(torch.tanh, torch.randn(4, requires_grad=True))
     """
-    with randomness_kept():
+    with randomness_kept(), torch.inference_mode(False), torch.enable_grad():
         result = _checked(fn_or_module, inputs, Tolerance(eps, atol, rtol))
     if raise_exception and not result:
         raise WrongGradientError(result)
