@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from torch_debugger._version import __version__
 
 if TYPE_CHECKING:
+    from torch_debugger.anomalies import AnomalyError, detect_anomaly, find_nan, set_detect_anomaly
     from torch_debugger.breaking import break_on_shape, break_when
     from torch_debugger.debugger import Debugger, watch
     from torch_debugger.explanations import Explanation, explain
@@ -29,6 +30,10 @@ if TYPE_CHECKING:
 _HOMES = {
     "Debugger": "torch_debugger.debugger",
     "watch": "torch_debugger.debugger",
+    "AnomalyError": "torch_debugger.anomalies",
+    "detect_anomaly": "torch_debugger.anomalies",
+    "find_nan": "torch_debugger.anomalies",
+    "set_detect_anomaly": "torch_debugger.anomalies",
     "break_on_shape": "torch_debugger.breaking",
     "break_when": "torch_debugger.breaking",
     "Explanation": "torch_debugger.explanations",
@@ -47,8 +52,9 @@ _HOMES = {
 }
 
 __all__ = [
-    "Debugger", "Explanation", "__version__", "activations", "break_on_shape", "break_when", "check_gradients",
-    "describe", "explain", "explaining", "gradcheck", "gradgradcheck", "gradients", "graph", "tap", "watch",
+    "AnomalyError", "Debugger", "Explanation", "__version__", "activations", "break_on_shape", "break_when",
+    "check_gradients", "describe", "detect_anomaly", "explain", "explaining", "find_nan", "gradcheck",
+    "gradgradcheck", "gradients", "graph", "set_detect_anomaly", "tap", "watch",
 ]  # fmt: skip
 
 

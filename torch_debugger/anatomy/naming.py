@@ -31,6 +31,11 @@ def name_root(module: nn.Module, frame: FrameType | None) -> str:
     return type(module).__name__.lower()
 
 
+def module_paths(module: nn.Module, root: str) -> dict[int, str]:
+    """id of a submodule -> net.encoder.0"""
+    return {id(child): f"{root}.{path}" if path else root for path, child in module.named_modules()}
+
+
 def name_of(value: object, frame: FrameType | None) -> str | None:
     """The variable or attribute that holds any object (an optimizer), if one does."""
     for search in (_variable, _attribute):

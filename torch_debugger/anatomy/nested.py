@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import torch
@@ -38,26 +38,34 @@ def named_leaves(
 
 def copied(value: Any) -> Any:
     """What a forward is given, so that it may write into it without reaching the user's own tensors."""
-    if isinstance(value, torch.Tensor):
-        return value.detach().clone().requires_grad_(value.requires_grad)
+    return exchanged(value, lambda tensor: tensor.detach().clone().requires_grad_(tensor.requires_grad))
+
+
+def exchanged(
+    value: Any, change: Callable[[Any], Any], kinds: type | tuple[type, ...] = torch.Tensor
+) -> Any:
+    """The same tuples, dictionaries and dataclasses with something else in the tensors' place."""
+    if isinstance(value, kinds):
+        return change(value)
     if type(value) in (list, tuple):
-        return type(value)(copied(item) for item in value)
+        return type(value)([exchanged(item, change, kinds) for item in value])
     if isinstance(value, tuple) and hasattr(value, "_fields"):
-        return type(value)(*map(copied, value))
+        return type(value)(*(exchanged(item, change, kinds) for item in value))
     if isinstance(value, dict):
         twin = copy.copy(value)
-        twin.update({key: copied(item) for key, item in value.items()})
+        twin.update({key: exchanged(item, change, kinds) for key, item in value.items()})
         return twin
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return _copied_fields(value)
+        return _with_fields(value, change, kinds)
     return value
 
 
-def _copied_fields(value: Any) -> Any:
+def _with_fields(value: Any, change: Callable[[Any], Any], kinds: type | tuple[type, ...]) -> Any:
     twin = copy.copy(value)
     for field in dataclasses.fields(value):
         if hasattr(value, field.name):
-            object.__setattr__(twin, field.name, copied(getattr(value, field.name)))  # also where it is frozen
+            changed = exchanged(getattr(value, field.name), change, kinds)
+            object.__setattr__(twin, field.name, changed)  # also where it is frozen
     return twin
 
 

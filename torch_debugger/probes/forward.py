@@ -18,12 +18,13 @@ from torch.nn.modules import module as module_hooks
 from torch.utils.hooks import RemovableHandle
 
 from torch_debugger.anatomy.frames import call_frame, locals_of
+from torch_debugger.anatomy.naming import module_paths
 from torch_debugger.anatomy.nested import first_tensor
 from torch_debugger.anatomy.running import in_backward, in_transform
 from torch_debugger.probes.calls import Calls, Entered
 from torch_debugger.probes.flow import Flow, flow_step
 from torch_debugger.probes.measured import Measured, tables, take_numbers
-from torch_debugger.probes.roots import Root, Roots, module_paths
+from torch_debugger.probes.roots import Root, Roots
 from torch_debugger.probes.sampling import DEEP, NONE
 from torch_debugger.probes.strays import Strays
 from torch_debugger.probes.watch import Probe, Watch

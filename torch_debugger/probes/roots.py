@@ -17,7 +17,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from torch_debugger.anatomy.naming import name_root
+from torch_debugger.anatomy.naming import module_paths, name_root
 from torch_debugger.anatomy.places import class_place, constructor_places, forward_place
 from torch_debugger.probes.gates import Gate
 from torch_debugger.probes.patches import Patches
@@ -186,10 +186,6 @@ def _is_on_device(arguments: tuple[Any, ...]) -> bool:
 
 def _cut(value: Any) -> Any:
     return value.detach() if isinstance(value, torch.Tensor) and value.grad_fn is not None else value
-
-
-def module_paths(module: nn.Module, root: str) -> dict[int, str]:
-    return {id(child): f"{root}.{path}" if path else root for path, child in module.named_modules()}
 
 
 def _has_something_to_tell(module: nn.Module) -> bool:

@@ -51,8 +51,8 @@ class Origin:
 class NonFinite:
     """The first NaN or Inf of the run, and what the step's evidence says of its origin."""
 
-    step: int
-    what: str  # loss | gradient | weight
+    step: int  # 0 where no steps are counted
+    what: str  # loss | gradient | weight | result (of a piece of code without a backward)
     value: str  # nan | inf | -inf
     site: Place  # the backward() call; of an update, the step() call
     origin: Origin | None = None

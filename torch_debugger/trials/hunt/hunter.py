@@ -40,6 +40,11 @@ class Hunter(TorchFunctionMode):
                 return source.origin
         return None
 
+    def is_innocent(self, tensor: torch.Tensor) -> bool:
+        """Whether it holds Inf only where the user has put it."""
+        source = self._trail.of(tensor)
+        return source is not None and source.innocent
+
     def slope(self) -> Origin | None:
         """Which op's gradient was the first that was not finite, or None."""
         found, inner = self._slopes.found, self._in_backward
@@ -62,15 +67,20 @@ class Hunter(TorchFunctionMode):
             losses, _several(grad_tensors) or (None,) * len(losses), is_grads_batched=False
         )
         keep = create_graph if retain_graph is None else retain_graph
+        self._run_backward(losses, gradients, keep, create_graph, _several(inputs), accumulate_grad=True)
+
+    def backward_apart(self, tensors: Any, grad_tensors: Any, inputs: Any) -> None:
+        """The same towards these inputs, and no `.grad` is touched."""
+        losses = _several(tensors)
+        gradients = torch.autograd._make_grads(
+            losses, _several(grad_tensors) or (None,) * len(losses), is_grads_batched=False
+        )
+        self._run_backward(losses, gradients, False, False, _several(inputs), accumulate_grad=False)
+
+    def _run_backward(self, *arguments: Any, accumulate_grad: bool) -> None:
         with self:
             torch.autograd.Variable._execution_engine.run_backward(
-                losses,
-                gradients,
-                keep,
-                create_graph,
-                _several(inputs),
-                allow_unreachable=True,
-                accumulate_grad=True,
+                *arguments, allow_unreachable=True, accumulate_grad=accumulate_grad
             )
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:

@@ -1,7 +1,7 @@
 """The user's own lines of a step as a function that can be run once more.
 
-From a frame at rest: the statements of the innermost loop around its line (or of its function), up to
-the one at that line, with the frame's variables as they are now.
+From a frame at one moment: the statements of the innermost loop around its line (or of its function), up
+to the one at that line, with the frame's variables as they were.
 """
 
 from __future__ import annotations
@@ -10,12 +10,11 @@ import ast
 import copy
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from types import FrameType
 from typing import Any
 
 from torch import nn
 
-from torch_debugger.anatomy.frames import locals_of
+from torch_debugger.anatomy.moments import Moment
 from torch_debugger.anatomy.sources import tree_of
 from torch_debugger.anatomy.statements import function_around
 
@@ -24,9 +23,9 @@ _NAME = "once_more"
 
 @dataclass(frozen=True)
 class Lines:
-    """Statements of the user's, up to the one at the frame's line."""
+    """Statements of the user's, up to the one at the moment's line."""
 
-    frame: FrameType
+    moment: Moment
     statements: list[ast.stmt]
     in_loop: bool
 
@@ -35,30 +34,27 @@ class Lines:
         statements = self.statements[begin:]
         if any(isinstance(part, _UNREPEATABLE) for each in statements for part in ast.walk(each)):
             return None
-        return _function(statements, self.frame, self._variables())
+        return _function(statements, self.moment)
 
     def beginnings(self) -> list[int]:
         """Where to begin: at the call of a model, at the first line, then at the others."""
-        variables, numbers = self._variables(), range(len(self.statements))
+        variables, numbers = self.moment.variables, range(len(self.statements))
         first = [at for at in numbers if _calls_a_model(self.statements[at], variables)][:1]
         return list(dict.fromkeys([*first, *numbers]))
-
-    def _variables(self) -> dict[str, Any]:
-        return {**self.frame.f_globals, **locals_of(self.frame)}
 
 
 _UNREPEATABLE = (ast.Yield, ast.YieldFrom, ast.Await, ast.AsyncFor, ast.AsyncWith)
 
 
-def lines_around(frame: FrameType) -> list[Lines]:
-    """Of the innermost loop around the frame's line, then of the loop around that; else of its function."""
-    tree = tree_of(frame.f_code.co_filename)
-    scope = function_around(tree, frame.f_lineno) if tree is not None else None
-    if scope is None or isinstance(scope, ast.Module) != (frame.f_code.co_name == "<module>"):
+def lines_around(moment: Moment) -> list[Lines]:
+    """Of the innermost loop around its line, then of the loop around that; else of its function."""
+    tree, line = tree_of(moment.file), moment.line
+    scope = function_around(tree, line) if tree is not None else None
+    if scope is None or isinstance(scope, ast.Module) != (moment.function == "<module>"):
         return []
-    loops = [loop.body for loop in _loops(scope) if any(_covers(each, frame.f_lineno) for each in loop.body)]
+    loops = [loop.body for loop in _loops(scope) if any(_covers(each, line) for each in loop.body)]
     bodies = [*reversed(loops[-2:])] or [scope.body]  # type: ignore[attr-defined]
-    return [Lines(frame, _up_to(body, frame.f_lineno), bool(loops)) for body in bodies]
+    return [Lines(moment, _up_to(body, line), bool(loops)) for body in bodies]
 
 
 def _up_to(body: list[ast.stmt], line: int) -> list[ast.stmt]:
@@ -113,7 +109,7 @@ def _is_model(node: ast.expr, variables: dict[str, Any]) -> bool:
     return isinstance(value, nn.Module) and not isinstance(value, nn.modules.loss._Loss)
 
 
-def _function(statements: list[ast.stmt], frame: FrameType, variables: dict[str, Any]) -> Callable[[], Any]:
+def _function(statements: list[ast.stmt], moment: Moment) -> Callable[[], Any]:
     """Wrapped in a loop of one turn, for `continue` and `break`, in a function, for `return`."""
     body = [_Unscoped().visit(copy.deepcopy(each)) for each in statements]
     written = {
@@ -122,11 +118,12 @@ def _function(statements: list[ast.stmt], frame: FrameType, variables: dict[str,
         for part in ast.walk(each)
         if isinstance(part, ast.Name) and isinstance(part.ctx, (ast.Store, ast.Del))
     }
-    names = sorted((written | set(locals_of(frame))) & variables.keys())
+    variables = moment.variables
+    names = sorted((written | moment.own.keys()) & variables.keys())
     once = ast.parse(f"def {_NAME}({', '.join(names)}):\n    for _turn in (0,):\n        pass")
     once.body[0].body[0].body = body  # type: ignore[attr-defined]
     namespace = dict(variables)
-    exec(compile(ast.fix_missing_locations(once), frame.f_code.co_filename, "exec"), namespace)
+    exec(compile(ast.fix_missing_locations(once), moment.file, "exec"), namespace)
     run: Callable[..., Any] = namespace[_NAME]
     return lambda: run(**{name: variables[name] for name in names})
 

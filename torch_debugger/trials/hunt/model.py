@@ -31,6 +31,12 @@ class Model:
     device_rng: torch.Tensor | None = None  # of the accelerator, before that
     output_gradients: tuple[torch.Tensor | None, ...] = ()  # that came back to what it gave; unknown: none
 
+    def restore_randomness(self) -> None:
+        if self.rng_state is not None:
+            torch.set_rng_state(self.rng_state)
+        if self.device_rng is not None:
+            torch.cuda.set_rng_state(self.device_rng)
+
 
 def find_in_model(model: Model, *, slopes: bool) -> Origin | None:
     """The op that made a NaN or Inf, in the forward or, with `slopes`, in the backward; None if none did."""
@@ -39,10 +45,7 @@ def find_in_model(model: Model, *, slopes: bool) -> Origin | None:
     arguments, keywords = copied(model.call)
     hunter = Hunter(model.paths, parameter_names(model.module, model.paths), _names(arguments, keywords))
     with leaving_no_trace(model.module), torch.set_grad_enabled(slopes):
-        if model.rng_state is not None:
-            torch.set_rng_state(model.rng_state)
-        if model.device_rng is not None:
-            torch.cuda.set_rng_state(model.device_rng)
+        model.restore_randomness()
         with hunter:
             output = model.module._call_impl(*arguments, **keywords)  # type: ignore[no-untyped-call]
         found = hunter.origin_of(output)

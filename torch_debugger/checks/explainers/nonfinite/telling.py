@@ -43,7 +43,8 @@ def _subject(fact: NonFinite) -> str:
         subject = f"The gradient{'s' if len(fact.parameters) > 1 else ''} of {names}"
     elif fact.what == "weight" and fact.parameters:
         subject = names
-    return f"{subject} became {fact.value} at step {fact.step}"
+    when = f" at step {fact.step}" if fact.step else ""
+    return f"{subject} became {fact.value}{when}"
 
 
 def _story(fact: NonFinite, optimizer: OptimizerFact | None) -> Story:

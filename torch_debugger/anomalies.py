@@ -1,0 +1,117 @@
+"""Find the op that made a NaN or Inf, from code: `detect_anomaly` and `find_nan`.
+
+with torch_debugger.detect_anomaly():
+    loss = loss_function(model(x), y)
+    loss.backward()  # raises where the loss or a gradient is not finite, and names the op that made it so
+"""
+
+from __future__ import annotations
+
+import contextlib
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from torch_debugger.checks.numerics.loss_not_finite import LossNotFinite
+from torch_debugger.checks.state import RunState
+from torch_debugger.records import Finding, NonFinite, Origin, Place
+from torch_debugger.trials.hunt.anomaly import Anomaly, Minded
+from torch_debugger.trials.hunt.region import Session, Wish, current_session, switch
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from torch import nn
+
+
+class AnomalyError(RuntimeError):
+    """A NaN or Inf, with what is known of the op that made it."""
+
+    def __init__(self, text: str, finding: Finding, origin: Origin | None) -> None:
+        super().__init__(text)
+        self.finding = finding
+        self.origin = origin
+
+
+class detect_anomaly(contextlib.ContextDecorator):
+    """Raise AnomalyError where a loss or a gradient is not finite, and name the op that made it so.
+
+        with torch_debugger.detect_anomaly():
+            loss = loss_function(model(x), y)
+            loss.backward()
+
+        @torch_debugger.detect_anomaly(check_inf=False)
+        def train_step(batch): ...
+
+    Nothing is checked op by op: losses and gradients are looked at once after each `backward()`, and only when
+    something is wrong the forward and the backward run again on the same inputs, op by op. A region without
+    a backward is judged by what it leaves behind. `stacklevel` is the number of your lines shown that led
+    to the op. Results, weights and random numbers stay those of a run without it.
+    """
+
+    def __init__(self, check_nan: bool = True, check_inf: bool = True, stacklevel: int = 4) -> None:
+        self._wish = Wish(Minded(check_nan, check_inf), stacklevel, _error)
+        self._begun: list[tuple[Wish | None, Session | None, int, int]] = []
+
+    def __enter__(self) -> None:
+        before = switch(self._wish)
+        session = current_session()
+        assert session is not None
+        self._begun.append((before, session, session.recorder.tape.number, session.backwards))
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        before, session, since, backwards = self._begun.pop()
+        try:
+            if kind is None and session is not None and session is current_session():
+                session.end(since, backwards)
+        finally:
+            switch(before)
+
+
+class set_detect_anomaly:
+    """Switch `detect_anomaly` on or off for the code that follows, or, with `with`, for a region.
+
+        torch_debugger.set_detect_anomaly(True)
+        train()
+        torch_debugger.set_detect_anomaly(False)
+    """
+
+    def __init__(
+        self, mode: bool, check_nan: bool = True, check_inf: bool = True, stacklevel: int = 4
+    ) -> None:
+        wish = Wish(Minded(check_nan, check_inf), stacklevel, _error)
+        self._before = switch(wish if mode else None)
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, *_: object) -> None:
+        switch(self._before)
+
+
+def _error(anomaly: Anomaly) -> AnomalyError:
+    finding = _judge(anomaly.fact)
+    return AnomalyError(_told(anomaly, finding), finding, anomaly.fact.origin)
+
+
+def _judge(fact: NonFinite) -> Finding:
+    check, state = LossNotFinite(), RunState()
+    return next(iter([*check.see(fact, state), *check.finish(state)]))
+
+
+def _told(anomaly: Anomaly, finding: Finding) -> str:
+    why = finding.why if anomaly.fact.origin is not None else ""
+    hindrance = f"What made it is not known for certain: {anomaly.hindrance}." if anomaly.hindrance else ""
+    edit = finding.edit
+    parts = [
+        ("why", " ".join(part for part in (why, hindrance) if part)),
+        ("fix", finding.fix),
+        ("change", f"{edit.before}\n       to  {edit.after}" if edit is not None else ""),
+        ("lines", "\n          ".join(_line(place) for place in anomaly.lines)),
+    ]
+    return "\n".join([finding.message, *(f"  {label:<7} {text}" for label, text in parts if text)])
+
+
+def _line(place: Place) -> str:
+    return f"{place.file}:{place.line}  {place.code or ''}".rstrip()

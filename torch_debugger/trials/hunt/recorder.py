@@ -1,0 +1,186 @@
+"""A mode that writes a tape: torch functions called outside of modules, modules and Functions as a whole.
+
+Inside of a module it is off the stack: what runs there runs as if nobody recorded.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import math
+import sys
+from collections.abc import Callable, Iterator
+from types import FrameType
+from typing import Any, TypeVar
+
+import torch
+from torch.overrides import TorchFunctionMode
+
+from torch_debugger.anatomy.nested import tensors_in
+from torch_debugger.anatomy.sources import is_user_file
+from torch_debugger.trials.hunt.mode_stack import put_in, take_out
+from torch_debugger.trials.hunt.tape import Frames, Made, Setting, Tape, version_of
+
+_FRAMES = 40  # looked at for the user's own
+_DRAWING = frozenset({"rand", "randn", "randint", "randperm", "rand_like", "randn_like", "randint_like", "normal",
+                      "multinomial", "bernoulli", "poisson"})  # fmt: skip
+_VIEWS = frozenset({"T", "mT", "H", "mH", "real", "imag"})  # attributes that compute something
+_WRITERS = frozenset(
+    f"__{name}__" for name in ("iadd", "isub", "imul", "itruediv", "ipow", "setitem", "ifloordiv", "imod")
+)
+_READING, _COMPUTING, _WRITING, _DIFFERENTIATING = range(4)
+T = TypeVar("T")
+
+
+class Recorder(TorchFunctionMode):
+    """`stacklevel`: how many of the user's lines are noted with each step."""
+
+    def __init__(self, see_gradients: Callable[[Any, Step], None]) -> None:
+        super().__init__()
+        self.tape = Tape()
+        self.stacklevel = 1
+        self.surfaced: tuple[Made, float] | None = None  # the first value read by the user that was not finite
+        self._see_gradients = see_gradients  # that torch.autograd.grad has given
+        self.inside = False  # of a module or a backward: what happens there is one step
+        self.resting = False  # an optimizer is at work
+        self.fault = ""  # why it has taken itself off
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        keywords = kwargs or {}
+        kind = _kind(func) if not self.fault else _READING
+        if kind == _READING:
+            return func(*args, **keywords)
+        if kind == _DIFFERENTIATING and not keywords.get("create_graph"):
+            return self._differentiate(func, args, keywords)
+        if kind == _WRITING or keywords.get("out") is not None or keywords.get("inplace"):
+            return self._write(func, args, keywords)
+        result = func(*args, **keywords)
+        if isinstance(result, (torch.Tensor, tuple, list)):
+            self.guarded(self._note, func, args, keywords, result)
+        elif type(result) is float and not math.isfinite(result):
+            self.guarded(self._surface, args, result)
+        return result
+
+    def guarded(self, function: Callable[..., T], *arguments: Any, **keywords: Any) -> T | None:
+        """An error of ours is never the user's: then nothing is recorded any more."""
+        try:
+            return function(*arguments, **keywords)
+        except Exception as error:
+            self.fault = f"{type(error).__name__}: {error}"
+            self.tape.forget()
+            return None
+
+    def _note(self, func: Any, args: Any, keywords: Any, result: Any) -> None:
+        made = (result,) if isinstance(result, torch.Tensor) else tuple(tensors_in(result))
+        if made:
+            held, named = self.tape.hold(args), self.tape.hold(keywords)
+            drawn = "dropout" in getattr(func, "__name__", "")
+            step = self.tape.step(func, held, named, self._frames(sys._getframe(3)), setting_now(drawn))
+            self.tape.keep(step, made, {id(each) for each in tensors_in((args, keywords))})
+
+    def _write(self, func: Any, args: Any, keywords: Any) -> Any:
+        """What is written over is kept before, unless it is upkeep: without gradients, and nobody's result."""
+        targets = list(tensors_in((args[:1], keywords.get("out"))))
+        step: Step | None = None
+        if torch.is_grad_enabled() or any(map(self.tape.knows, targets)):
+            step = self.guarded(self._before_writing, func, args, keywords, targets)
+        result = func(*args, **keywords)
+        for tensor in targets if step is not None else ():
+            self.tape.wrote(step, tensor)
+        return result
+
+    def _before_writing(self, func: Any, args: Any, keywords: Any, targets: list[torch.Tensor]) -> Step:
+        frames = self._frames(sys._getframe(4))
+        for tensor in targets:
+            if not self.tape.knows(tensor) and not (tensor.requires_grad and tensor.is_leaf):
+                copy = self.tape.step(_itself, self.tape.hold((tensor.detach().clone(),)), {}, frames, setting_now())
+                self.tape.keep(copy, [tensor], set())
+        return self.tape.step(func, self.tape.hold(args), self.tape.hold(keywords), frames, setting_now())
+
+    def call(self, function: Any, called: Callable[..., Any], arguments: Any, keywords: Any) -> Any:
+        """A module or a Function as one step: `called` is what really runs."""
+        given = list(tensors_in((arguments, keywords)))
+        versions = [version_of(tensor) for tensor in given]
+        step = self.guarded(self._before_call, function, arguments, keywords)
+        with self.standing_by():
+            result = called(*arguments, **keywords)
+        if step is not None:
+            self.tape.keep(step, tensors_in(result), {id(tensor) for tensor in given})
+            for tensor, version in zip(given, versions, strict=True):
+                if version_of(tensor) != version:
+                    self.tape.wrote(step, tensor)
+        return result
+
+    def _before_call(self, function: Any, arguments: Any, keywords: Any) -> Step:
+        held, named = self.tape.hold(arguments), self.tape.hold(keywords)
+        return self.tape.step(function, held, named, self._frames(sys._getframe(4)), setting_now(drawn=True))
+
+    @contextlib.contextmanager
+    def standing_by(self) -> Iterator[None]:
+        """Off torch's stack of modes while something runs as a whole."""
+        self.inside = True
+        was_on = take_out(self)
+        try:
+            yield
+        finally:
+            self.inside = False
+            if was_on:
+                put_in(self)
+
+    def _differentiate(self, func: Any, args: Any, keywords: Any) -> Any:
+        """The results of a last derivative come from elsewhere: they do not keep what they were made of."""
+        result = func(*args, **keywords)
+        step = self.guarded(self._before_call, func, args, keywords)
+        if step is not None:
+            self._see_gradients(result, step)
+        return result
+
+    def _surface(self, args: Any, value: float) -> None:
+        made = self.tape.made(args[0]) if args and isinstance(args[0], torch.Tensor) else None
+        if self.surfaced is None and made is not None:
+            self.surfaced = made, value
+
+    def _frames(self, frame: FrameType | None) -> Frames:
+        """The caller's, whosoever it is, then the user's own."""
+        found = [] if frame is None else [(frame.f_code, frame.f_lasti)]
+        for _ in range(_FRAMES):
+            if frame is None or len(found) > self.stacklevel:
+                break
+            if is_user_file(frame.f_code.co_filename):
+                found.append((frame.f_code, frame.f_lasti))
+            frame = frame.f_back
+        return tuple(found)
+
+
+def setting_now(drawn: bool = False) -> Setting:
+    autocast: tuple[tuple[str, torch.dtype], ...] = ()
+    if torch._C._is_any_autocast_enabled():
+        kinds = [kind for kind in ("cpu", "cuda") if torch.is_autocast_enabled(kind)]
+        autocast = tuple((kind, torch.get_autocast_dtype(kind)) for kind in kinds)
+    return Setting(torch.is_grad_enabled(), autocast, _random_states() if drawn else ())
+
+
+def _random_states() -> tuple[tuple[torch.Generator, torch.Tensor], ...]:
+    generators = [torch.default_generator]
+    if torch.cuda.is_initialized():
+        generators.append(torch.cuda.default_generators[torch.cuda.current_device()])
+    return tuple((generator, generator.get_state()) for generator in generators)
+
+
+@functools.lru_cache(maxsize=4096)
+def _kind(func: Any) -> int:
+    name = str(getattr(func, "__name__", ""))
+    if name in ("__get__", "__set__"):
+        return _COMPUTING if getattr(func.__self__, "__name__", "") in _VIEWS else _READING
+    if name in ("backward", "requires_grad_", "register_hook", "retain_grad") or name in _DRAWING:
+        return _READING
+    if name == "grad" and func.__module__ == "torch.autograd":
+        return _DIFFERENTIATING
+    if name in _WRITERS or (name.endswith("_") and not name.endswith("__")):
+        return _WRITING
+    return _COMPUTING
+
+
+def _itself(tensor: torch.Tensor) -> torch.Tensor:
+    """A tensor as it was before it was first written into."""
+    return tensor.clone()
