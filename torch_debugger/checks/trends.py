@@ -33,6 +33,13 @@ def rising_share(points: Points) -> float:
     return sum(after > before for before, after in pairs) / len(pairs)
 
 
+def falling_share(points: Points, most: int = 64) -> float:
+    """Of all pairs, the share in which the later one is smaller; of a long curve, points spread evenly."""
+    values = [value for _, value in points[:: -(-len(points) // most)]]
+    pairs = list(itertools.combinations(values, 2))
+    return sum(later < earlier for earlier, later in pairs) / len(pairs)
+
+
 def fit_growth(points: Points, doubles: bool) -> Growth | None:
     measure: Callable[[float], float] = math.log2 if doubles else float
     rate, start = theil_sen([(step, measure(size)) for step, size in points])

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from torch_debugger.checks.base import Check
 from torch_debugger.checks.state import RunState
-from torch_debugger.checks.trends import Growth, find_growth, fit_growth, rising_share
+from torch_debugger.checks.trends import Growth, falling_share, find_growth, fit_growth, rising_share
 from torch_debugger.records import Finding, Place, Record, Scalars, TensorRows
 
 LARGEST = {"float16": 65504.0, "bfloat16": 3.3895e38, "float32": 3.4028e38, "float64": 1.7977e308}
@@ -48,8 +48,9 @@ class OverflowAhead(Check):
         without decay. Normalise it, bound it, or run that part in float32 or bfloat16.
     Known limits:
         A forecast, not a fact. Only outputs of modules are seen, not what a function computes inside. float16
-        must have less than 6 bits left (values above 1,000); wider dtypes must have grown a million times.
-        Growth that slows down is left alone; so are gradients under a GradScaler: its scale grows by design.
+        must have less than 4 bits left (values above 4,000); wider dtypes must have grown a million times.
+        Growth that slows down, or by which the loss falls, is left alone; so are gradients under a
+        GradScaler, whose scale grows by design.
     """
 
     id = "TD602"
@@ -58,10 +59,10 @@ class OverflowAhead(Check):
     reads = (TensorRows, Scalars)
     explains = ("loss-not-finite", "scale-collapse")
 
-    looks_needed = 7
+    looks_needed = 6
     looks_kept = 24
     # Bits between the largest value and the dtype's largest, below which growth is worth a word.
-    few_bits, few_bits_wide = 6.0, 100.0  # float16; all others
+    few_bits, few_bits_wide = 4.0, 100.0  # float16; all others
     # Bits lost within the looks: one is a doubling.
     lost_bits, lost_bits_wide = 1.0, 20.0
     # Noise of single batches may interrupt a rise, not make one.
@@ -69,6 +70,10 @@ class OverflowAhead(Check):
     misfit_share = 0.15
     # The second half of the looks must grow at this share of the whole's rate at least: no plateau.
     still_growing = 0.6
+    # Of all pairs of losses meanwhile, the share in which the later one is smaller: 0.5 is noise. More says
+    # that the growth is meant.
+    still_falling = 0.65
+    losses_needed = 10
     # A fit is trusted this many times as far ahead as it reaches back.
     reach = 2.0
 
@@ -81,7 +86,8 @@ class OverflowAhead(Check):
         if isinstance(record, Scalars):
             self._scaler_seen = self._scaler_seen or "scaler/scale" in record.values
         elif isinstance(record, TensorRows) and not self._reported and self._is_watched(record.table.kind):
-            forecasts = [found for key in self._take(record) if (found := self._forecast(key)) is not None]
+            taken = self._take(record)
+            forecasts = [found for key in taken if (found := self._forecast(key, state)) is not None]
             if forecasts:
                 self._reported = True
                 yield self._found(min(forecasts, key=lambda forecast: forecast.step), len(forecasts), state)
@@ -108,14 +114,14 @@ class OverflowAhead(Check):
                 taken.append((kind, name))
         return taken
 
-    def _forecast(self, key: tuple[str, str]) -> _Forecast | None:
+    def _forecast(self, key: tuple[str, str], state: RunState) -> _Forecast | None:
         track = self._tracks[key]
         limit = LARGEST.get(track.dtype, math.inf)
         points = track.points[-max(self.looks_needed, len(track.points) * 2 // 3) :]
         if len(points) < self.looks_needed or not self._has_little_left(track.dtype, points, limit):
             return None
         growth = self._steady_growth(points)
-        if growth is None:
+        if growth is None or self._is_learning(points[0][0], state):
             return None
         steps = growth.steps_to(limit, points[-1][1])
         if not 0 < steps <= self.reach * (points[-1][0] - points[0][0]):
@@ -137,6 +143,11 @@ class OverflowAhead(Check):
             return None
         late = fit_growth(points[len(points) // 2 - 1 :], growth.doubles)
         return late if late is not None and late.rate >= self.still_growing * growth.rate else None
+
+    def _is_learning(self, since: int, state: RunState) -> bool:
+        """Outputs that grow towards large targets do so while the loss falls, and stop when they are there."""
+        losses = [point for point in state.losses.finite() if point[0] >= since]
+        return len(losses) < self.losses_needed or falling_share(losses) > self.still_falling
 
     def _found(self, forecast: _Forecast, count: int, state: RunState) -> Finding:
         left = math.log2(LARGEST[forecast.dtype] / forecast.last[1])

@@ -1,4 +1,4 @@
-"""Predict wear from the readings of a machine, among them the hours it has run so far."""
+"""Predict wear from the readings of a machine, among them the hours its parts have run so far."""
 import torch
 from torch import nn
 
@@ -21,8 +21,8 @@ def main():
     model = Wear()
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
     weights = torch.randn(6, 1) / 2
-    for step in range(1, 151):
-        hours = torch.full((128, 1), 650.0 * step) + 24 * torch.rand(128, 1)
+    for step in range(1, 121):
+        hours = torch.full((128, 1), 1500.0 * step) + 24 * torch.rand(128, 1)
         readings = torch.randn(128, 6)
         wear = torch.tanh(readings @ weights)
         optimizer.zero_grad()
