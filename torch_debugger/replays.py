@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from types import FrameType
 
 import torch
 
+from torch_debugger.anatomy.moments import Moment
 from torch_debugger.probes.lagging import Inputs, Lagging
 from torch_debugger.probes.loaders import Loaders
 from torch_debugger.probes.roots import Roots
 from torch_debugger.probes.watch import Watch
 from torch_debugger.records import Origin
 from torch_debugger.trials.hunt.model import Model, find_in_model
-from torch_debugger.trials.hunt.step import Scene, can_fork, find_in_step
+from torch_debugger.trials.hunt.step import Scene, can_fork, find_in_lines, find_in_step
 
 
 class StepReplays:
@@ -25,7 +25,7 @@ class StepReplays:
         self.loaders = loaders
         self.lagging = lagging
 
-    def of_step(self, frames: Sequence[FrameType], slopes: bool) -> tuple[Origin, str] | None:
+    def of_step(self, moments: Sequence[Moment], slopes: bool) -> tuple[Origin, str] | None:
         """The step under way: its own lines in a fork, or where there is none, its models right here."""
         models = [
             Model(module, root.paths, root.call, root.rng_state, root.device_rng)
@@ -34,12 +34,11 @@ class StepReplays:
         with self.watch.asleep(), torch._C._EnableTorchFunction():
             if can_fork(models):
                 batch, dataset = self.loaders.last
-                found = find_in_step(Scene(frames, models, slopes, batch, dataset))
+                found = find_in_step(Scene(moments, models, slopes, batch, dataset))
                 return (found.origin, found.how) if found else None
-            origin = _first_origin(models, slopes)
-            return (origin, "model") if origin is not None else None
+            return _find_here(moments[:1], models, slopes)
 
-    def of_inputs(self, inputs: Inputs, slopes: bool) -> Origin | None:
+    def of_inputs(self, inputs: Inputs, slopes: bool) -> tuple[Origin, str] | None:
         """A step of some time ago, on the last weights that are known to have been finite."""
         models = [
             Model(module, root.paths, *inputs.calls[root.name])
@@ -47,12 +46,16 @@ class StepReplays:
             if root.name in inputs.calls
         ]
         with self.watch.asleep(), torch._C._EnableTorchFunction(), self.lagging.old_weights() as step:
-            return _first_origin(models, slopes) if step is not None else None
+            return _find_here(inputs.moments, models, slopes) if step is not None else None
 
 
-def _first_origin(models: Sequence[Model], slopes: bool) -> Origin | None:
+def _find_here(moments: Sequence[Moment], models: Sequence[Model], slopes: bool) -> tuple[Origin, str] | None:
+    for moment in moments:
+        origin = find_in_lines(moment, models)
+        if origin is not None:
+            return origin, "step"
     for model in models:
         origin = find_in_model(model, slopes=slopes)
         if origin is not None:
-            return origin
+            return origin, "model"
     return None

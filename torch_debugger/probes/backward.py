@@ -81,6 +81,8 @@ class Backward(Probe):
             self.optimizers.look_before_backward(site.place)
         unscaled = self.watch.probe(self.scaler.name, self.scaler.see_backward, loss, site.place)
         self.hunt.scaled = self.hunt.scaled or (unscaled is not None and unscaled is not loss)
+        if loss.is_cuda:
+            self.hunt.lagging.backward_called(frame)
         self._take_value(loss, loss if unscaled is None else unscaled, site)
         if self.watch.depth == DEEP and loss.grad_fn is not None:
             self.roots.notice_random_numbers()

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import contextlib
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import FrameType
 from typing import Any
 
 import torch
 
+from torch_debugger.anatomy.moments import Moment, moment_without_graphs
 from torch_debugger.probes.roots import Roots
 from torch_debugger.probes.watch import Probe, Watch
 
@@ -24,6 +26,7 @@ Call = tuple[tuple[Any, ...], dict[str, Any]]
 @dataclass(frozen=True)
 class Inputs:
     step: int
+    moments: Sequence[Moment]  # of the backward calls, one for each
     calls: Mapping[str, tuple[Call, torch.Tensor | None, torch.Tensor | None]]  # root -> call, random states
 
 
@@ -36,6 +39,7 @@ class Weights:
 class Lagging(Probe):
     name = "steps under way"
     STEPS = 6  # kept; a device rarely lags behind by more than two
+    BACKWARDS = 4  # of a step
     EVERY = 4  # steps between two copies of the weights
     SHARE_OF_FREE = 1 / 16  # of the free memory, that the copies may take
 
@@ -43,6 +47,7 @@ class Lagging(Probe):
         super().__init__(watch)
         self.roots = roots
         self._inputs: deque[Inputs] = deque(maxlen=self.STEPS)
+        self._moments: list[Moment] = []  # of the step under way
         self._good: Weights | None = None
         self._waiting: Weights | None = None
         self._allowed: bool | None = None
@@ -56,7 +61,12 @@ class Lagging(Probe):
             if root.call is not None and root.device_rng is not None
         }
         if calls:
-            self._inputs.append(Inputs(self.watch.step, calls))
+            self._inputs.append(Inputs(self.watch.step, tuple(self._moments), calls))
+        self._moments = []
+
+    def backward_called(self, frame: FrameType | None) -> None:
+        if frame is not None and len(self._moments) < self.BACKWARDS:
+            self._moments.append(moment_without_graphs(frame))
 
     def of(self, step: int) -> Inputs | None:
         return next((kept for kept in self._inputs if kept.step == step), None)
@@ -82,6 +92,7 @@ class Lagging(Probe):
 
     def let_go(self) -> None:
         self._inputs.clear()
+        self._moments = []
         self._good = self._waiting = None
         self._allowed = False
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from types import FrameType
 from typing import Protocol
 
 import torch
@@ -17,6 +16,7 @@ from torch import nn
 
 from torch_debugger.anatomy.frames import frames
 from torch_debugger.anatomy.loss_variable import loss_name
+from torch_debugger.anatomy.moments import Moment, moment_of
 from torch_debugger.anatomy.sources import is_user_file
 from torch_debugger.anatomy.statements import assignment_before
 from torch_debugger.probes.lagging import Inputs, Lagging
@@ -26,14 +26,16 @@ from torch_debugger.probes.roots import Roots
 from torch_debugger.probes.watch import Watch
 from torch_debugger.records import NonFinite, Origin, Place
 
+FRAMES = 4  # of the user's, from the innermost out
+
 
 class Replays(Protocol):
     """Runs a step again; what that takes is not a probe's business."""
 
-    def of_step(self, frames: Sequence[FrameType], slopes: bool) -> tuple[Origin, str] | None:
+    def of_step(self, moments: Sequence[Moment], slopes: bool) -> tuple[Origin, str] | None:
         """The step under way, from the user's frames, innermost first: the origin and how it was found."""
 
-    def of_inputs(self, inputs: Inputs, slopes: bool) -> Origin | None:
+    def of_inputs(self, inputs: Inputs, slopes: bool) -> tuple[Origin, str] | None:
         """A step of some time ago, from what was put into its models."""
 
 
@@ -80,7 +82,7 @@ class NonFiniteHunt:
         self._tell("gradient", math.nan, step, site, origin, how, parameters)
 
     def _replay(self, slopes: bool) -> tuple[Origin | None, str]:
-        own = [frame for frame in frames(2) if is_user_file(frame.f_code.co_filename)]
+        own = [moment_of(frame) for frame in frames(2) if is_user_file(frame.f_code.co_filename)][:FRAMES]
         found = self.watch.guard.call("replay", self.replays.of_step, own, slopes)
         return found or (None, "")
 
@@ -89,7 +91,7 @@ class NonFiniteHunt:
         inputs = self.lagging.of(step)
         found = self.watch.guard.call("replay", self.replays.of_inputs, inputs, slopes) if inputs else None
         self.lagging.let_go()
-        return (found, "model") if found is not None else (None, "late")
+        return found or (None, "late")
 
     def _tell_of_weights(self, value: float, site: Place, wrong: tuple[str, ...]) -> None:
         origin = Origin("weights", _last_layer(wrong[:1]), None, given=wrong[0])

@@ -44,20 +44,22 @@ class OnceMore:
         self._found: Origin | None = None
 
     def run(self, lines: Callable[[], Any]) -> Origin | None:
+        if not self._apart:
+            for model in self._models:
+                model.module.zero_grad()  # what the step itself has left there
         with contextlib.suppress(_Reached, Exception), torch.enable_grad(), self._stand_ins(), self._hunter:
             lines()
         return self._found
 
     @contextlib.contextmanager
     def _stand_ins(self) -> Iterator[None]:
-        nothing: Callable[..., None] = lambda *_, **__: None  # noqa: E731
         replaced: list[tuple[Any, str, Any]] = [
             (torch.autograd, "backward", self._backward),
             (_BaseDataLoaderIter, "__next__", lambda iterator: self._next_batch()),
             (DataLoader, "__iter__", lambda loader: iter((self._next_batch(),))),
-            (Optimizer, "zero_grad", nothing),
-            (nn.Module, "zero_grad", nothing),
         ]
+        if self._apart:
+            replaced += [(owner, "zero_grad", lambda *_, **__: None) for owner in (Optimizer, nn.Module)]
         before = [(owner, name, vars(owner)[name]) for owner, name, _ in replaced]
         handles = [register_optimizer_step_pre_hook(self._before_update), *map(self._prepare, self._models)]
         for owner, name, value in replaced:
