@@ -51,7 +51,7 @@ class Directions:
     def _drawn(self, like: torch.Tensor) -> torch.Tensor:
         """Of either sign and between 0.5 and 1 in size: no element is passed over in any direction."""
         drawn = torch.rand(like.shape, generator=self._generator, dtype=torch.float64) - 0.5
-        return (drawn + torch.copysign(torch.tensor(0.5, dtype=torch.float64), drawn)).to(like.device)
+        return drawn.add_(drawn.sign(), alpha=0.5).to(like.device)
 
     def _compare(self, direction: torch.Tensor, weights: torch.Tensor) -> Suspicion | None:
         step = self._steps.usual

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 
 import torch
@@ -39,7 +40,7 @@ class Point:
         self.at_point = to_row(self.outputs, self.y) if self.y else torch.zeros(0, dtype=torch.float64)
         self.inputs = to_row(subject.leaves, self.x)
 
-    @property
+    @functools.cached_property
     def precision(self) -> float:
         """The relative rounding of the coarsest dtype in sight: 2.2e-16 for float64."""
         kinds = {slot.dtype for slot in (*self.x, *self.y)}
