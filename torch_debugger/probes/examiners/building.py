@@ -10,13 +10,17 @@ from torch_debugger.probes.examiners.building_forwards import examine_arguments,
 from torch_debugger.probes.examiners.building_inits import examine_init
 from torch_debugger.probes.examiners.building_optimizers import examine_optimizer
 from torch_debugger.probes.examiners.building_registrations import examine_registration
+from torch_debugger.probes.examiners.building_scalers import examine_scaler
 from torch_debugger.probes.examiners.building_schedulers import examine_scheduler
 from torch_debugger.probes.examiners.building_values import examine_built_value, examine_value
 from torch_debugger.probes.examiners.scene import Scene
 from torch_debugger.probes.examiners.single_values import examine_single_value
 from torch_debugger.records.evidence import BuildingEvidence
 
-_KINDS = (TypeError, AttributeError, ValueError, KeyError, NotImplementedError, RuntimeError, ZeroDivisionError)
+_KINDS = (
+    TypeError, AttributeError, ValueError, KeyError, NotImplementedError, RuntimeError, ZeroDivisionError,
+    AssertionError,
+)  # fmt: skip
 # In this order: a part that speaks is the cause of what a later one would see.
 _PARTS: dict[str, Callable[[Scene], Any]] = {
     "single_value": examine_single_value,
@@ -27,6 +31,7 @@ _PARTS: dict[str, Callable[[Scene], Any]] = {
     "class_use": lambda scene: examine_class_use(scene) or examine_built_value(scene),
     "optimizer": examine_optimizer,
     "scheduler": examine_scheduler,
+    "scaler": examine_scaler,
     "value": examine_value,
 }
 

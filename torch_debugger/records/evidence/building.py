@@ -135,6 +135,18 @@ class SchedulerRefusal:
 
 
 @dataclass(frozen=True, slots=True)
+class ScalerRefusal:
+    """What a GradScaler was asked when it refused."""
+
+    fault: str
+    method: str  # step, unscale_, update: as the user called it
+    scaler: str  # the user's variable
+    optimizer: str = ""
+    updated: bool = False  # the user's files call its update() somewhere
+    place: Place = field(default_factory=Place)  # the other line that matters: backward(), optimizer.step()
+
+
+@dataclass(frozen=True, slots=True)
 class RegistrationRefusal:
     """Something that a module could not take under a name."""
 
@@ -191,3 +203,4 @@ class BuildingEvidence:
     scheduler: SchedulerRefusal | None = None
     registration: RegistrationRefusal | None = None
     single_value: SingleValueFact | None = None
+    scaler: ScalerRefusal | None = None
