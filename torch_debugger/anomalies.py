@@ -11,14 +11,17 @@ import contextlib
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
+from torch_debugger.anatomy.frames import user_frame
+from torch_debugger.anatomy.naming import module_paths, name_root
 from torch_debugger.checks.numerics.loss_not_finite import LossNotFinite
 from torch_debugger.checks.state import RunState
 from torch_debugger.records import Finding, NonFinite, Origin, Place
 from torch_debugger.trials.hunt.anomaly import Anomaly, Minded
+from torch_debugger.trials.hunt.model import Model, find_in_model
 from torch_debugger.trials.hunt.region import Session, Wish, current_session, switch
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from torch import nn
 
@@ -103,15 +106,67 @@ def _judge(fact: NonFinite) -> Finding:
 def _told(anomaly: Anomaly, finding: Finding) -> str:
     why = finding.why if anomaly.fact.origin is not None else ""
     hindrance = f"What made it is not known for certain: {anomaly.hindrance}." if anomaly.hindrance else ""
+    return _page(finding, f"{why} {hindrance}".strip(), anomaly.lines)
+
+
+def _page(finding: Finding, why: str, lines: Sequence[Place]) -> str:
     edit = finding.edit
     parts = [
-        ("why", " ".join(part for part in (why, hindrance) if part)),
+        ("why", why),
         ("fix", finding.fix),
-        ("change", f"{edit.before}\n       to  {edit.after}" if edit is not None else ""),
-        ("lines", "\n          ".join(_line(place) for place in anomaly.lines)),
+        ("change", edit.before if edit is not None else ""),
+        ("to", edit.after if edit is not None else ""),
+        ("lines", "\n          ".join(map(_line, lines))),
     ]
-    return "\n".join([finding.message, *(f"  {label:<7} {text}" for label, text in parts if text)])
+    return "\n".join([finding.message, *(f"  {label:<6}  {text}" for label, text in parts if text)])
 
 
 def _line(place: Place) -> str:
     return f"{place.file}:{place.line}  {place.code or ''}".rstrip()
+
+
+class NanSearch:
+    """What `find_nan` has found: false where everything was finite, and its str() tells."""
+
+    def __init__(self, fact: NonFinite | None) -> None:
+        self.origin = fact.origin if fact is not None else None
+        self.finding = _judge(fact) if fact is not None else None
+
+    def __bool__(self) -> bool:
+        return self.finding is not None
+
+    def __str__(self) -> str:
+        if self.finding is None:
+            return "All finite: no op of the model made a NaN or Inf."
+        return _page(self.finding, self.finding.why, ())
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+def find_nan(
+    model: nn.Module,
+    *inputs: Any,
+    loss: Callable[[Any], Any] | None = None,
+    backward: bool = True,
+    **kwargs: Any,
+) -> NanSearch:
+    """Run the model on these inputs, op by op, and name the first op that makes a NaN or Inf.
+
+        found = torch_debugger.find_nan(model, x)
+        if found:
+            print(found)  # the op, its line, its module, the numbers it was given, and what to change
+
+    `loss` makes a loss of the model's output; without it the backward starts with ones. With
+    `backward=False` only the forward is looked at. Buffers, gradients and random numbers are put back.
+    """
+    origin = find_in_model(_seen_as(model, inputs, kwargs), slopes=backward, loss=loss)
+    if origin is None:
+        return NanSearch(None)
+    what = "gradient" if origin.phase == "backward" else "output" if loss is None else "loss"
+    return NanSearch(NonFinite(0, what, origin.made or "nan", Place(), origin, how="step"))
+
+
+def _seen_as(model: nn.Module, inputs: tuple[Any, ...], keywords: dict[str, Any]) -> Model:
+    frame = user_frame(2)
+    return Model(model, module_paths(model, name_root(model, frame)), (inputs, keywords))

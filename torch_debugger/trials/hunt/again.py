@@ -16,7 +16,7 @@ from torch_debugger.anatomy.nested import exchanged, tensors_in
 from torch_debugger.anatomy.randomness import randomness_kept
 from torch_debugger.anatomy.rerun import leaving_no_trace
 from torch_debugger.trials.hunt.hunter import Hunter
-from torch_debugger.trials.hunt.tape import Given, Reference, Setting, Step, references, version_of
+from torch_debugger.trials.hunt.tape import Given, Made, Reference, Setting, Step, references, version_of
 
 _DEVICES = ("cpu", "cuda")
 
@@ -54,6 +54,13 @@ class Again:
             raise Lost
         return found[index]
 
+    def from_out_of_sight(self) -> list[torch.Tensor]:
+        """What was given to the steps and is not data, for it has a graph."""
+        return [each.tensor for each in self._given if each.tensor.grad_fn is not None]
+
+    def of(self, leaf: torch.Tensor | Made) -> torch.Tensor:
+        return leaf if isinstance(leaf, torch.Tensor) else self.result(leaf.step, leaf.index)
+
     @contextlib.contextmanager
     def prepared(self) -> Iterator[None]:
         """For the time in which the steps, and a backward through them, run again."""
@@ -71,7 +78,7 @@ class Again:
                 raise Lost
             arguments = exchanged(step.arguments, self._tensor, Reference)
             keywords = exchanged(step.keywords, self._tensor, Reference)
-            with _setting(step.setting), hunter:
+            with _setting(step.setting), _as_it_was(step), hunter:
                 result = _call_at(step, lambda step=step, a=arguments, k=keywords: step.function(*a, **k))  # type: ignore[misc]
             self._results[step.number] = list(tensors_in(result))
 
@@ -79,6 +86,19 @@ class Again:
         if isinstance(reference, Given):
             return self._twins[id(reference.tensor)]
         return self.result(reference.step, reference.index)
+
+
+@contextlib.contextmanager
+def _as_it_was(step: Step) -> Iterator[None]:
+    """A module in the mode it was in, with the buffers as they are now for each of its calls."""
+    module = step.function
+    if not isinstance(module, nn.Module):
+        yield
+        return
+    with leaving_no_trace(module):
+        if module.training != step.setting.training:
+            module.train(bool(step.setting.training))
+        yield
 
 
 def _twin(tensor: torch.Tensor) -> torch.Tensor:

@@ -72,7 +72,7 @@ class Watch:
         """Of a scaled loss too large gradients are to be expected: the loss itself must have bad ones."""
         before = unscaled(targets)
         gradients = None if before else call.gradients
-        slope = Slope(gradients, call.leaves)
+        slope = Slope(gradients, [self.recorder.tape.made(leaf) or leaf for leaf in call.leaves])
         found = self._traced("gradient", bad, before or targets, slope, leaves)
         return found if not before or (found is not None and found.fact.origin is not None) else None
 
@@ -124,13 +124,15 @@ class Watch:
 
 def _try(targets: Sequence[Made], slope: Slope | None) -> tuple[Traced, str]:
     if not targets:
-        return Traced(None), "it was computed before `detect_anomaly` was switched on"
+        return Traced(None), "it was computed in a compiled function, or before `detect_anomaly` was on"
     try:
         traced = trace(targets, slope)
     except Lost:
         return Traced(None), "a part of it was computed too long ago"
     except Exception as error:  # the user's code may raise anything when it runs a second time
         return Traced(None), f"it could not be run again ({type(error).__name__}: {error})"
+    if traced.out_of_sight:
+        return traced, "it came out of a compiled function, or was computed before `detect_anomaly` was on"
     if traced.was_changed:
         return traced, "a tensor it was computed from has been written into since"
     return traced, "" if traced.origin is not None else "it was run again and gave finite numbers"

@@ -6,7 +6,7 @@ gradients and random state are put back and prints are swallowed.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -38,8 +38,12 @@ class Model:
             torch.cuda.set_rng_state(self.device_rng)
 
 
-def find_in_model(model: Model, *, slopes: bool) -> Origin | None:
-    """The op that made a NaN or Inf, in the forward or, with `slopes`, in the backward; None if none did."""
+def find_in_model(
+    model: Model, *, slopes: bool, loss: Callable[[Any], Any] | None = None
+) -> Origin | None:
+    """The op that made a NaN or Inf, in the forward or, with `slopes`, in the backward; None if none did.
+
+    With `loss`, what it makes of the output takes the output's place."""
     if model.call is None:
         return None
     arguments, keywords = copied(model.call)
@@ -48,6 +52,7 @@ def find_in_model(model: Model, *, slopes: bool) -> Origin | None:
         model.restore_randomness()
         with hunter:
             output = model.module._call_impl(*arguments, **keywords)  # type: ignore[no-untyped-call]
+            output = output if loss is None else loss(output)
         found = hunter.origin_of(output)
         if found is None and slopes:
             _run_backward(hunter, model.module, output, model.output_gradients)
@@ -64,8 +69,7 @@ def _run_backward(hunter: Hunter, module: nn.Module, output: Any, known: tuple[A
     arrived = known if len(known) == len(outputs) else (None,) * len(outputs)
     pairs = zip(outputs, arrived, strict=True)
     given = [torch.ones_like(each) if gradient is None else gradient for each, gradient in pairs]
-    with hunter:
-        torch.autograd.grad(outputs, leaves, given, allow_unused=True)
+    hunter.backward_apart(outputs, given, leaves)
 
 
 def parameter_names(module: nn.Module, paths: Mapping[int, str]) -> dict[int, str]:

@@ -28,7 +28,7 @@ _VIEWS = frozenset({"T", "mT", "H", "mH", "real", "imag"})  # attributes that co
 _WRITERS = frozenset(
     f"__{name}__" for name in ("iadd", "isub", "imul", "itruediv", "ipow", "setitem", "ifloordiv", "imod")
 )
-_READING, _COMPUTING, _WRITING, _DIFFERENTIATING = range(4)
+_READING, _COMPUTING, _WRITING, _MARKING, _DIFFERENTIATING = range(5)
 T = TypeVar("T")
 
 
@@ -47,12 +47,16 @@ class Recorder(TorchFunctionMode):
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         keywords = kwargs or {}
+        if torch.compiler.is_compiling():  # a compiled function is traced with the modes around it
+            return func(*args, **keywords)
         kind = _kind(func) if not self.fault else _READING
         if kind == _READING:
             return func(*args, **keywords)
         if kind == _DIFFERENTIATING and not keywords.get("create_graph"):
             return self._differentiate(func, args, keywords)
-        if kind == _WRITING or keywords.get("out") is not None or keywords.get("inplace"):
+        if kind == _MARKING and not self.tape.knows(args[0]):
+            return func(*args, **keywords)
+        if kind in (_WRITING, _MARKING) or keywords.get("out") is not None or keywords.get("inplace"):
             return self._write(func, args, keywords)
         result = func(*args, **keywords)
         if isinstance(result, (torch.Tensor, tuple, list)):
@@ -71,12 +75,14 @@ class Recorder(TorchFunctionMode):
             return None
 
     def _note(self, func: Any, args: Any, keywords: Any, result: Any) -> None:
+        """What is made of no tensor, as by torch.tensor, comes from elsewhere."""
         made = (result,) if isinstance(result, torch.Tensor) else tuple(tensors_in(result))
-        if made:
+        operands = {id(each) for each in tensors_in((args, keywords))}
+        if made and operands:
             held, named = self.tape.hold(args), self.tape.hold(keywords)
             drawn = "dropout" in getattr(func, "__name__", "")
             step = self.tape.step(func, held, named, self._frames(sys._getframe(3)), setting_now(drawn))
-            self.tape.keep(step, made, {id(each) for each in tensors_in((args, keywords))})
+            self.tape.keep(step, made, operands)
 
     def _write(self, func: Any, args: Any, keywords: Any) -> Any:
         """What is written over is kept before, unless it is upkeep: without gradients, and nobody's result."""
@@ -113,7 +119,8 @@ class Recorder(TorchFunctionMode):
 
     def _before_call(self, function: Any, arguments: Any, keywords: Any) -> Step:
         held, named = self.tape.hold(arguments), self.tape.hold(keywords)
-        return self.tape.step(function, held, named, self._frames(sys._getframe(4)), setting_now(drawn=True))
+        setting = setting_now(drawn=True)._replace(training=getattr(function, "training", None))
+        return self.tape.step(function, held, named, self._frames(sys._getframe(4)), setting)
 
     @contextlib.contextmanager
     def standing_by(self) -> Iterator[None]:
@@ -171,8 +178,13 @@ def _random_states() -> tuple[tuple[torch.Generator, torch.Tensor], ...]:
 def _kind(func: Any) -> int:
     name = str(getattr(func, "__name__", ""))
     if name in ("__get__", "__set__"):
-        return _COMPUTING if getattr(func.__self__, "__name__", "") in _VIEWS else _READING
-    if name in ("backward", "requires_grad_", "register_hook", "retain_grad") or name in _DRAWING:
+        attribute = getattr(func.__self__, "__name__", "")
+        if name == "__set__" and attribute == "requires_grad":
+            return _MARKING
+        return _COMPUTING if name == "__get__" and attribute in _VIEWS else _READING
+    if name == "requires_grad_":
+        return _MARKING
+    if name in ("backward", "register_hook", "retain_grad") or name in _DRAWING:
         return _READING
     if name == "grad" and func.__module__ == "torch.autograd":
         return _DIFFERENTIATING

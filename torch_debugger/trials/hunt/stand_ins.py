@@ -13,6 +13,7 @@ from typing import Any
 import torch
 from torch import nn
 from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
+from torch.utils.data.dataloader import _BaseDataLoaderIter
 
 from torch_debugger.trials.hunt.mode_stack import put_in, take_out
 from torch_debugger.trials.hunt.recorder import Recorder
@@ -40,6 +41,7 @@ def stand_in() -> None:
             _replace(nn.Module, "__call__", _around_module)
             _replace(torch.autograd.Function, "apply", _around_function)
             _replace(torch.autograd, "backward", _around_backward)
+            _replace(_BaseDataLoaderIter, "__next__", _around_batch)
             hooks = register_optimizer_step_pre_hook(_rest), register_optimizer_step_post_hook(_wake)
             _undo.extend(hook.remove for hook in hooks)
 
@@ -83,9 +85,25 @@ def _around_function(original: Any) -> Any:
         recorder = this_thread.recorder
         if recorder is None or recorder.inside or recorder.fault:
             return original.__func__(cls, *arguments, **keywords)
+        if cls.__module__.startswith("torch._functorch"):  # compiled: it cannot be called a second time
+            with recorder.standing_by():
+                return original.__func__(cls, *arguments, **keywords)
         return recorder.call(cls.apply, functools.partial(original.__func__, cls), arguments, keywords)
 
     return classmethod(apply)
+
+
+def _around_batch(original: Any) -> Any:
+    @functools.wraps(original)
+    def following(batches: Any) -> Any:
+        """How a dataset makes its samples is not recorded: a batch comes from elsewhere."""
+        recorder = this_thread.recorder
+        if recorder is None or recorder.inside:
+            return original(batches)
+        with recorder.standing_by():
+            return original(batches)
+
+    return following
 
 
 def _around_backward(original: Any) -> Any:

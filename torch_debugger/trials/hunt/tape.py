@@ -28,6 +28,7 @@ class Setting(NamedTuple):
     gradients: bool
     autocast: tuple[tuple[str, torch.dtype], ...] = ()
     random_states: tuple[tuple[torch.Generator, torch.Tensor], ...] = ()
+    training: bool | None = None  # of the module that was called
 
 
 class Step:

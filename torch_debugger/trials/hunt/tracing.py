@@ -17,6 +17,7 @@ from torch_debugger.trials.hunt.again import Again, line_of
 from torch_debugger.trials.hunt.hunter import Hunter
 from torch_debugger.trials.hunt.model import parameter_names
 from torch_debugger.trials.hunt.sites import names_in
+from torch_debugger.trials.hunt.states import FINITE, state_of
 from torch_debugger.trials.hunt.tape import Made, Step, leading_to
 
 
@@ -25,7 +26,7 @@ class Slope:
     """A backward to run after the steps."""
 
     gradients: Any  # what it was given
-    leaves: Sequence[torch.Tensor]
+    leaves: Sequence[torch.Tensor | Made]
 
 
 @dataclass(frozen=True)
@@ -34,6 +35,7 @@ class Traced:
     lines: tuple[Place, ...] = ()  # of the user's, that led to it, the innermost first
     innocent: bool = False  # an Inf that the user has put there
     was_changed: bool = False  # something was written into since the steps ran first
+    out_of_sight: bool = False  # what it came in with was computed where nothing is recorded
 
 
 def trace(targets: Sequence[Made], slope: Slope | None = None) -> Traced:
@@ -45,11 +47,16 @@ def trace(targets: Sequence[Made], slope: Slope | None = None) -> Traced:
         results = [again.result(made.step, made.index) for made in targets]
         found = hunter.origin_of(results)
         if found is None and slope is not None:
-            hunter.backward_apart(results, slope.gradients, [*slope.leaves, *again.starts()])
+            leaves = [again.of(leaf) for leaf in slope.leaves]
+            hunter.backward_apart(results, slope.gradients, [*leaves, *again.starts()])
         if found is None or found.op == "grad":
             found = hunter.slope() or found
     innocent = any(hunter.is_innocent(result) for result in results)
     lines = _lines(found, again.steps) if found is not None else ()
+    if found is None or found.phase == "input":
+        unseen = again.from_out_of_sight()
+        if any(found is None or state_of(tensor) != FINITE for tensor in unseen):
+            return Traced(None, out_of_sight=True)
     return Traced(found, lines, innocent, again.was_changed)
 
 
