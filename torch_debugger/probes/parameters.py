@@ -49,6 +49,9 @@ class ParameterLook:
     def before_update(self, held: Held, ready: list[torch.Tensor], backward: Place) -> None:
         """`ready` are the parameters that have a dense gradient."""
         both = norms([p.grad for p in ready if p.grad is not None] + [p.detach() for p in ready])
+        scale = getattr(held.optimizer(), "grad_scale", None)
+        if scale is not None:  # a fused optimizer unscales its gradients only while it uses them
+            both[: len(ready)] /= scale
         table, elements = self._heading(held, ready)
         step = self.watch.step
         self.watch.transfer.send(

@@ -77,13 +77,10 @@ def _not_updated(crash: CrashFact, fact: ScalerRefusal) -> Told:
         text = f"call `{fact.scaler}.update()` once at the end of every step, also where a step ends early"
         return message, Change(text, None, place), ""
     code = place.code or ""
-    call = f"{fact.scaler}.update()"
-    text = f"write `{call}` after the line that steps, {place_text(place)}"
-    indent = code[: len(code) - len(code.lstrip())]
-    owner = re.match(r"\s*([\w.]*?)step\(", code)
-    return message, Change(
-        text, line_edit(place, code, f"{code}\n{indent}{owner[1] if owner else ''}update()"), place
-    )
+    owner = re.match(r"(\s*[\w.]+\.)step\(", code)
+    edit = line_edit(place, code, f"{code}\n{owner[1]}update()") if owner else None
+    text = f"write `{fact.scaler}.update()` after the line that steps, {place_text(place)}"
+    return message, Change(text, edit, place), ""
 
 
 def _half_gradients(crash: CrashFact, fact: ScalerRefusal) -> Told:
