@@ -35,7 +35,7 @@ class AnomalyError(RuntimeError):
         self.origin = origin
 
 
-class detect_anomaly(contextlib.ContextDecorator):
+class detect_anomaly(contextlib.ContextDecorator):  # noqa: N801  named as torch's
     """Raise AnomalyError where a loss or a gradient is not finite, and name the op that made it so.
 
         with torch_debugger.detect_anomaly():
@@ -72,17 +72,15 @@ class detect_anomaly(contextlib.ContextDecorator):
             switch(before)
 
 
-class set_detect_anomaly:
+class set_detect_anomaly:  # noqa: N801  named as torch's
     """Switch `detect_anomaly` on or off for the code that follows, or, with `with`, for a region.
 
-        torch_debugger.set_detect_anomaly(True)
-        train()
-        torch_debugger.set_detect_anomaly(False)
+    torch_debugger.set_detect_anomaly(True)
+    train()
+    torch_debugger.set_detect_anomaly(False)
     """
 
-    def __init__(
-        self, mode: bool, check_nan: bool = True, check_inf: bool = True, stacklevel: int = 4
-    ) -> None:
+    def __init__(self, mode: bool, check_nan: bool = True, check_inf: bool = True, stacklevel: int = 4) -> None:
         wish = Wish(Minded(check_nan, check_inf), stacklevel, _error)
         self._before = switch(wish if mode else None)
 
@@ -164,7 +162,8 @@ def find_nan(
     if origin is None:
         return NanSearch(None)
     what = "gradient" if origin.phase == "backward" else "output" if loss is None else "loss"
-    return NanSearch(NonFinite(0, what, origin.made or "nan", Place(), origin, how="step"))
+    names = (origin.given,) if origin.phase == "weights" else ()
+    return NanSearch(NonFinite(0, what, origin.made or "nan", Place(), origin, names, how="step"))
 
 
 def _seen_as(model: nn.Module, inputs: tuple[Any, ...], keywords: dict[str, Any]) -> Model:

@@ -41,9 +41,7 @@ def copied(value: Any) -> Any:
     return exchanged(value, lambda tensor: tensor.detach().clone().requires_grad_(tensor.requires_grad))
 
 
-def exchanged(
-    value: Any, change: Callable[[Any], Any], kinds: type | tuple[type, ...] = torch.Tensor
-) -> Any:
+def exchanged(value: Any, change: Callable[[Any], Any], kinds: type | tuple[type, ...] = torch.Tensor) -> Any:
     """The same tuples, dictionaries and dataclasses with something else in the tensors' place."""
     if isinstance(value, kinds):
         return change(value)

@@ -21,7 +21,7 @@ from torch_debugger.trials.hunt.tape import Given, Made, Reference, Setting, Ste
 _DEVICES = ("cpu", "cuda")
 
 
-class Lost(Exception):
+class LostError(Exception):
     """Something that is needed was let go of."""
 
 
@@ -51,7 +51,7 @@ class Again:
     def result(self, step: Step, index: int) -> torch.Tensor:
         found = self._results.get(step.number, [])
         if index >= len(found):
-            raise Lost
+            raise LostError
         return found[index]
 
     def from_out_of_sight(self) -> list[torch.Tensor]:
@@ -75,7 +75,7 @@ class Again:
     def run(self, hunter: Hunter) -> None:
         for step in self.steps:
             if step.function is None:
-                raise Lost
+                raise LostError
             arguments = exchanged(step.arguments, self._tensor, Reference)
             keywords = exchanged(step.keywords, self._tensor, Reference)
             with _setting(step.setting), _as_it_was(step), hunter:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +10,7 @@ import torch
 
 from torch_debugger.anatomy.frames import place_of, user_frame
 from torch_debugger.records import NonFinite, Place
-from torch_debugger.trials.hunt.again import Lost
+from torch_debugger.trials.hunt.again import LostError
 from torch_debugger.trials.hunt.backwards import BackwardCall, unscaled
 from torch_debugger.trials.hunt.leaves import all_finite, bad_ones
 from torch_debugger.trials.hunt.recorder import Recorder
@@ -60,11 +60,10 @@ class Watch:
         targets = [made for made in map(self.recorder.tape.made, call.losses) if made is not None]
         if losses and not unscaled(targets):
             return self._traced("loss", losses[0], targets, None)
-        leaves = [leaf for leaf in call.leaves if leaf.grad is not None and self.minded.among([leaf.grad])]
-        if not leaves:
-            return None
-        bad = self.minded.among([leaf.grad for leaf in leaves])
-        return self._of_gradients(bad[0], targets, call, leaves)
+        bad = self.minded.among(gradients)
+        wrong = {id(gradient) for gradient, _ in bad}
+        leaves = [leaf for leaf in call.leaves if leaf.grad is not None and id(leaf.grad) in wrong]
+        return self._of_gradients(bad[0], targets, call, leaves) if bad else None
 
     def _of_gradients(
         self, bad: tuple[torch.Tensor, str], targets: list[Made], call: BackwardCall, leaves: list[torch.Tensor]
@@ -97,10 +96,11 @@ class Watch:
         return self._of_surfaced()
 
     def _of_surfaced(self) -> Anomaly | None:
-        read = self.recorder.surfaced
-        if read is None or not self.minded.state(NAN if read[1] != read[1] else INF):
+        if self.recorder.surfaced is None:
             return None
-        found = self._traced("result", (torch.tensor(read[1]), NAN if read[1] != read[1] else INF), [read[0]], None)
+        made, value = self.recorder.surfaced
+        bad = self.minded.among([torch.tensor(value)])
+        found = self._traced("result", bad[0], [made], None) if bad else None
         return found if found is not None and _was_made_here(found) else None
 
     def _traced(
@@ -117,6 +117,8 @@ class Watch:
             return None
         site = place_of(user_frame(2))
         names = tuple(name_tensors(leaves, targets))
+        if traced.origin is not None and traced.origin.phase == "weights":
+            names = (traced.origin.given,)
         how = "step" if traced.origin is not None else ""
         fact = NonFinite(0, what, word_for(*bad), site, traced.origin, names, how)
         return Anomaly(fact, traced.lines, hindrance)
@@ -127,7 +129,7 @@ def _try(targets: Sequence[Made], slope: Slope | None) -> tuple[Traced, str]:
         return Traced(None), "it was computed in a compiled function, or before `detect_anomaly` was on"
     try:
         traced = trace(targets, slope)
-    except Lost:
+    except LostError:
         return Traced(None), "a part of it was computed too long ago"
     except Exception as error:  # the user's code may raise anything when it runs a second time
         return Traced(None), f"it could not be run again ({type(error).__name__}: {error})"

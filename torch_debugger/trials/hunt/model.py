@@ -38,9 +38,7 @@ class Model:
             torch.cuda.set_rng_state(self.device_rng)
 
 
-def find_in_model(
-    model: Model, *, slopes: bool, loss: Callable[[Any], Any] | None = None
-) -> Origin | None:
+def find_in_model(model: Model, *, slopes: bool, loss: Callable[[Any], Any] | None = None) -> Origin | None:
     """The op that made a NaN or Inf, in the forward or, with `slopes`, in the backward; None if none did.
 
     With `loss`, what it makes of the output takes the output's place."""

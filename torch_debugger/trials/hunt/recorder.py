@@ -19,11 +19,11 @@ from torch.overrides import TorchFunctionMode
 from torch_debugger.anatomy.nested import tensors_in
 from torch_debugger.anatomy.sources import is_user_file
 from torch_debugger.trials.hunt.mode_stack import put_in, take_out
-from torch_debugger.trials.hunt.tape import Frames, Made, Setting, Tape, version_of
+from torch_debugger.trials.hunt.tape import Frames, Made, Setting, Step, Tape, version_of
 
 _FRAMES = 40  # looked at for the user's own
-_DRAWING = frozenset({"rand", "randn", "randint", "randperm", "rand_like", "randn_like", "randint_like", "normal",
-                      "multinomial", "bernoulli", "poisson"})  # fmt: skip
+_DRAWING = frozenset({"rand", "randn", "randint", "randperm", "rand_like", "randn_like", "randint_like",
+                      "normal", "multinomial", "bernoulli", "poisson"})  # fmt: skip
 _VIEWS = frozenset({"T", "mT", "H", "mH", "real", "imag"})  # attributes that compute something
 _WRITERS = frozenset(
     f"__{name}__" for name in ("iadd", "isub", "imul", "itruediv", "ipow", "setitem", "ifloordiv", "imod")
@@ -91,16 +91,17 @@ class Recorder(TorchFunctionMode):
         if torch.is_grad_enabled() or any(map(self.tape.knows, targets)):
             step = self.guarded(self._before_writing, func, args, keywords, targets)
         result = func(*args, **keywords)
-        for tensor in targets if step is not None else ():
-            self.tape.wrote(step, tensor)
+        if step is not None:
+            for tensor in targets:
+                self.tape.wrote(step, tensor)
         return result
 
     def _before_writing(self, func: Any, args: Any, keywords: Any, targets: list[torch.Tensor]) -> Step:
         frames = self._frames(sys._getframe(4))
         for tensor in targets:
             if not self.tape.knows(tensor) and not (tensor.requires_grad and tensor.is_leaf):
-                copy = self.tape.step(_itself, self.tape.hold((tensor.detach().clone(),)), {}, frames, setting_now())
-                self.tape.keep(copy, [tensor], set())
+                before = self.tape.hold((tensor.detach().clone(),))
+                self.tape.keep(self.tape.step(_itself, before, {}, frames, setting_now()), [tensor], set())
         return self.tape.step(func, self.tape.hold(args), self.tape.hold(keywords), frames, setting_now())
 
     def call(self, function: Any, called: Callable[..., Any], arguments: Any, keywords: Any) -> Any:
@@ -169,7 +170,7 @@ def setting_now(drawn: bool = False) -> Setting:
 
 def _random_states() -> tuple[tuple[torch.Generator, torch.Tensor], ...]:
     generators = [torch.default_generator]
-    if torch.cuda.is_initialized():
+    if torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
         generators.append(torch.cuda.default_generators[torch.cuda.current_device()])
     return tuple((generator, generator.get_state()) for generator in generators)
 

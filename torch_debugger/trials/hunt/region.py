@@ -1,4 +1,4 @@
-"""Switching the look for anomalies on and off, for this thread; a switch within another changes what is minded."""
+"""The look for anomalies, on and off in this thread; a switch within another changes what is minded."""
 
 from __future__ import annotations
 

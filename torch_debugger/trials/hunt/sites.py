@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import nn
 
-from torch_debugger.anatomy.frames import frames, locals_of
+from torch_debugger.anatomy.frames import frames, is_ours, locals_of
 from torch_debugger.anatomy.sources import is_user_file, place_at
 from torch_debugger.records import Place
 
@@ -25,7 +25,7 @@ def find_site(paths: Mapping[int, str], skip: int) -> Site:
     place, module, found = Place(), None, None
     for frame in frames(skip + 1):
         code = frame.f_code
-        if module is None and code.co_varnames:
+        if module is None and code.co_varnames and not is_ours(frame):
             first = locals_of(frame).get(code.co_varnames[0])
             module = paths.get(id(first)) if isinstance(first, nn.Module) else None
         if found is None and is_user_file(code.co_filename):

@@ -111,8 +111,9 @@ def _around_backward(original: Any) -> Any:
     def backward(tensors: Any, *arguments: Any, **keywords: Any) -> None:
         recorder, watched = this_thread.recorder, this_thread.backward
         if recorder is None or watched is None or recorder.inside:
-            return original(tensors, *arguments, **keywords)
-        return watched(original, tensors, arguments, keywords)
+            original(tensors, *arguments, **keywords)
+        else:
+            watched(original, tensors, arguments, keywords)
 
     return backward
 

@@ -7,7 +7,7 @@ it was called, and of the tensors that came from elsewhere the tensors themselve
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from types import CodeType
 from typing import Any, NamedTuple
 
@@ -34,7 +34,9 @@ class Setting(NamedTuple):
 class Step:
     """One call: of a torch function, of a module, or of a Function of the user's own."""
 
-    __slots__ = ("arguments", "consumed", "frames", "function", "keywords", "number", "setting", "written")
+    __slots__ = (
+        "arguments", "consumed", "frames", "function", "keywords", "number", "setting", "sources", "written",
+    )  # fmt: skip
 
     def __init__(
         self, number: int, function: Any, arguments: Any, keywords: Any, frames: Frames, setting: Setting
@@ -44,7 +46,8 @@ class Step:
         self.arguments, self.keywords = arguments, keywords  # with references in the tensors' place
         self.frames = frames
         self.setting = setting
-        self.written: list[Step] = []  # later steps that wrote into its results
+        self.sources: list[Step] = []  # earlier ones whose results are among the arguments
+        self.written: list[Step] = []  # later ones that wrote into its results
         self.consumed = False
 
     @property
@@ -81,6 +84,7 @@ class Tape:
         self.number = 0
         self._made: dict[int, tuple[weakref.ref[torch.Tensor], Made]] = {}
         self._held_bytes = 0
+        self._sources: list[Step] = []  # of the arguments that are being held
 
     def hold(self, value: Any) -> Any:
         """The arguments of a call as a step keeps them."""
@@ -97,6 +101,7 @@ class Tape:
         found = self._made.get(id(tensor))
         if found is not None:
             found[1].step.consumed = True
+            self._sources.append(found[1].step)
             return found[1]
         if not isinstance(tensor, torch.nn.Parameter):
             self._held_bytes += tensor.nbytes if tensor.layout is torch.strided else 0
@@ -109,7 +114,9 @@ class Tape:
         self.number += 1
         if self._held_bytes > _MOST_BYTES or self.number % _MOST_STEPS == 0:
             self.forget()
-        return Step(self.number, function, arguments, keywords, frames, setting)
+        step = Step(self.number, function, arguments, keywords, frames, setting)
+        step.sources, self._sources = self._sources, []
+        return step
 
     def keep(self, step: Step, results: Iterable[torch.Tensor], operands: set[int]) -> None:
         """What came out of a step; a tensor that also went in stays what it was."""
@@ -136,14 +143,15 @@ class Tape:
         held = [(gone(), made) for gone, made in list(self._made.values())]
         alive = [(tensor, made) for tensor, made in held if tensor is not None]
         for tensor, _ in alive:
-            tensor._fix_weakref()  # type: ignore[attr-defined]  # torch may have put a new object around it
+            tensor._fix_weakref()  # torch may have put a new object around it
         return [each for each in alive if each[1].step.number > since and not each[1].step.consumed]
 
     def spend(self, steps: Iterable[Step]) -> None:
         """Backward has freed the graph of these: they let go of all they hold, and what was made of them
         comes from elsewhere from now on."""
         for step in leading_to(steps, through_detach=False):
-            step.function, step.arguments, step.keywords, step.written = None, (), {}, []
+            step.function, step.arguments, step.keywords = None, (), {}
+            step.sources, step.written = [], []
         for key, (_, made) in list(self._made.items()):
             if any(step.function is None for step in leading_to([made.step])):
                 self._made.pop(key, None)
@@ -172,15 +180,8 @@ def leading_to(steps: Iterable[Step], *, through_detach: bool = True) -> list[St
         step = waiting.pop()
         if not through_detach and (step.is_detaching or not step.setting.gradients):
             continue
-        for earlier in _before(step):
+        for earlier in (*step.sources, *step.written):
             if earlier.number not in wanted and earlier.number <= last:
                 wanted[earlier.number] = earlier
                 waiting.append(earlier)
     return [wanted[number] for number in sorted(wanted)]
-
-
-def _before(step: Step) -> Iterator[Step]:
-    for reference in references((step.arguments, step.keywords)):
-        if isinstance(reference, Made):
-            yield reference.step
-    yield from step.written

@@ -106,8 +106,8 @@ def _lines(origin: Origin, steps: Sequence[Step]) -> tuple[Place, ...]:
     own = [places for places in called if places and _same(places[0], origin.place)]
     if own:
         return own[0]
-    modules = [places for step, places in zip(steps, called, strict=True) if isinstance(step.function, torch.nn.Module)]
-    return (origin.place, *(modules[0] if len(modules) == 1 else ()))
+    modules = [step for step in steps if isinstance(step.function, torch.nn.Module)]
+    return (origin.place, *(places_of(modules[0]) if len(modules) == 1 else ()))
 
 
 def places_of(step: Step) -> tuple[Place, ...]:

@@ -19,7 +19,7 @@ _EMPTY = re.compile(r"torch\.empty\(|torch\.(?:Float)?Tensor\(")
 def explain_weights(fact: NonFinite, origin: Origin, optimizer: OptimizerFact | None) -> Story:
     if fact.update or (fact.what == "weight" and fact.optimizer):
         return _by_update(fact, origin, optimizer)
-    if fact.step <= 1:
+    if fact.step == 1:
         return _from_the_start(fact, origin)
     why = "An earlier update, or the script itself, wrote them; the step that did so was not seen."
     fix = (
