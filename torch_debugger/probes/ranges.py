@@ -44,7 +44,7 @@ class Ranges(Probe):
         if self.forward.makes_half and not self._listens:
             self._listens = True
             self.watch.tell_of_light_steps(self)
-        if depth == LIGHT and not self.forward.paused and self._is_due(self.watch.step):
+        if self._listens and depth == LIGHT and not self.forward.paused and self._is_due(self.watch.step):
             self._last = self.watch.step
             self._handle = module_hooks.register_module_forward_hook(self._after)
 
