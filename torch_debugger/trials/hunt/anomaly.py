@@ -141,4 +141,8 @@ def _try(targets: Sequence[Made], slope: Slope | None) -> tuple[Traced, str]:
 
 
 def _was_made_here(found: Anomaly) -> bool:
-    return found.fact.origin is not None and found.fact.origin.phase in _MADE_HERE
+    """By an op, and not written there as a NaN."""
+    origin = found.fact.origin
+    if origin is None or origin.phase not in _MADE_HERE:
+        return False
+    return not any(argument.endswith("nan") for argument in origin.arguments)

@@ -25,7 +25,11 @@ def find_site(paths: Mapping[int, str], skip: int) -> Site:
     place, module, found = Place(), None, None
     for frame in frames(skip + 1):
         code = frame.f_code
-        if module is None and code.co_varnames and not is_ours(frame):
+        if is_ours(frame) and not is_user_file(code.co_filename):
+            if found is not None:
+                break  # what is further out has called us, not the op
+            continue
+        if module is None and code.co_varnames:
             first = locals_of(frame).get(code.co_varnames[0])
             module = paths.get(id(first)) if isinstance(first, nn.Module) else None
         if found is None and is_user_file(code.co_filename):

@@ -88,9 +88,14 @@ def _around_function(original: Any) -> Any:
         if cls.__module__.startswith("torch._functorch"):  # compiled: it cannot be called a second time
             with recorder.standing_by():
                 return original.__func__(cls, *arguments, **keywords)
-        return recorder.call(cls.apply, functools.partial(original.__func__, cls), arguments, keywords)
+        again = functools.partial(_apply, cls)  # by whatever `apply` is then
+        return recorder.call(again, functools.partial(original.__func__, cls), arguments, keywords)
 
     return classmethod(apply)
+
+
+def _apply(cls: Any, *arguments: Any, **keywords: Any) -> Any:
+    return cls.apply(*arguments, **keywords)
 
 
 def _around_batch(original: Any) -> Any:

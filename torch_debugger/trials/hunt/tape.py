@@ -143,7 +143,7 @@ class Tape:
         held = [(gone(), made) for gone, made in list(self._made.values())]
         alive = [(tensor, made) for tensor, made in held if tensor is not None]
         for tensor, _ in alive:
-            tensor._fix_weakref()  # torch may have put a new object around it
+            tensor._fix_weakref()  # type: ignore[attr-defined]  # torch may have put a new object around it
         return [each for each in alive if each[1].step.number > since and not each[1].step.consumed]
 
     def spend(self, steps: Iterable[Step]) -> None:
