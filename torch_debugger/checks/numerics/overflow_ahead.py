@@ -67,9 +67,6 @@ class OverflowAhead(Check):
     lost_bits, lost_bits_wide = 1.0, 20.0
     # Noise of single batches may interrupt a rise, not make one.
     rising = 0.8
-    misfit_share = 0.15
-    # The second half of the looks must grow at this share of the whole's rate at least: no plateau.
-    still_growing = 0.6
     # Of all pairs of losses meanwhile, the share in which the later one is smaller: 0.5 is noise. More says
     # that the growth is meant.
     still_falling = 0.65
@@ -139,10 +136,8 @@ class OverflowAhead(Check):
         growth = find_growth(points)
         if growth is None or rising_share(points) < self.rising:
             return None
-        if growth.misfit > self.misfit_share * math.log2(points[-1][1] / points[0][1]):
-            return None
         late = fit_growth(points[len(points) // 2 - 1 :], growth.doubles)
-        return late if late is not None and late.rate >= self.still_growing * growth.rate else None
+        return None if late is None else min(growth, late, key=lambda fit: fit.rate)  # a plateau begins late
 
     def _is_learning(self, since: int, state: RunState) -> bool:
         """Outputs that grow towards large targets do so while the loss falls, and stop when they are there."""
