@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import torch
 
+from torch_debugger.anatomy.forked import in_fork
 from torch_debugger.anatomy.moments import Moment
 from torch_debugger.probes.lagging import Inputs, Lagging
 from torch_debugger.probes.loaders import Loaders
@@ -27,6 +28,8 @@ class StepReplays:
 
     def of_step(self, moments: Sequence[Moment], slopes: bool) -> tuple[Origin, str] | None:
         """The step under way: its own lines in a fork, or where there is none, its models right here."""
+        if in_fork():
+            return None
         models = [
             Model(module, root.paths, root.call, root.rng_state, root.device_rng)
             for root, module in self.roots.alive()

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 import torch.nn.functional as F
 from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
 
 from tests.probes.watching import Seen, watched
-from torch_debugger.records import NonFinite, ProbeFault
+from torch_debugger.records import NonFinite, Origin, ProbeFault
 
 
 class Net(nn.Module):
@@ -44,24 +46,30 @@ def the_one(seen: Seen) -> NonFinite:
     return found
 
 
+def origin(seen: Seen) -> Origin:
+    found = the_one(seen).origin
+    assert found is not None
+    return found
+
+
 def test_a_healthy_run_has_none() -> None:
     assert train(torch.relu).of(NonFinite) == []
 
 
 def test_in_forward() -> None:
-    found = the_one(train(lambda x: torch.log(x * 0)))
-    assert (found.step, found.what, found.phase, found.op, found.module) == (1, "loss", "forward", "log", "net")
-    assert found.value in ("nan", "inf")
-    assert found.replayed
-    assert found.place.code is not None
-    assert "torch.log(x * 0)" in found.place.code
+    seen = train(lambda x: torch.log(x * 0))
+    found, made = the_one(seen), origin(seen)
+    assert (found.step, found.what, found.how, found.value) == (1, "loss", "step", "nan")
+    assert (made.phase, made.op, made.module, made.made) == ("forward", "log", "net", "-inf")
+    assert made.place.code is not None
+    assert "torch.log(x * 0)" in made.place.code
     assert found.site.code == "loss.backward()"
-    assert "24 zeros" in found.operands[0]
+    assert made.operands[0].zeros == 24
 
 
 def test_an_inf_that_reaches_the_loss() -> None:
-    found = the_one(train(lambda x: x, lambda output: (output / 0).mean()))
-    assert (found.what, found.phase, found.op) == ("loss", "loss", "div")
+    found = origin(train(lambda x: x, lambda output: (output / 0).mean()))
+    assert (found.phase, found.op, found.arguments) == ("loss", "div", ("0",))
 
 
 @pytest.mark.parametrize(
@@ -75,16 +83,17 @@ def test_an_inf_that_reaches_the_loss() -> None:
     ids=["log", "sqrt", "exp", "div"],
 )
 def test_between_the_model_and_the_loss(loss: Any, op: str) -> None:
-    found = the_one(train(lambda x: x, loss))
-    assert (found.phase, found.op, found.module, found.replayed) == ("loss", op, None, False)
+    seen = train(lambda x: x, loss)
+    assert (origin(seen).phase, origin(seen).op, origin(seen).module) == ("loss", op, None)
+    assert the_one(seen).how == "step"
 
 
 def test_nan_in_the_batch() -> None:
     x = torch.randn(6, 4)
     x[2, 1] = float("nan")
-    found = the_one(train(lambda x: x, x=x))
-    assert (found.phase, found.module, found.op) == ("input", "net", None)
-    assert "1 not finite" in found.operands[0]
+    found = origin(train(lambda x: x, x=x))
+    assert (found.phase, found.op, found.given, found.rows) == ("input", None, "x", (2,))
+    assert found.operands[0].nans == 1
 
 
 def test_nan_in_the_weights() -> None:
@@ -93,8 +102,9 @@ def test_nan_in_the_weights() -> None:
         with torch.no_grad():
             net.fc1.weight[0, 0] = float("nan")
         net(torch.randn(3, 4)).mean().backward()
-    found = the_one(seen)
-    assert (found.phase, found.parameters, found.replayed) == ("weights", ("net.fc1.weight",), False)
+    assert (origin(seen).phase, origin(seen).given) == ("weights", "net.fc1.weight")
+    assert the_one(seen).parameters == ("net.fc1.weight",)
+    assert the_one(seen).optimizer == "", "no update has touched it"
 
 
 def test_half_precision_weights_are_not_called_infinite() -> None:
@@ -111,17 +121,16 @@ def test_half_precision_weights_are_not_called_infinite() -> None:
     with watched() as seen:
         net = Wide()
         net(torch.ones(3)).mean().backward()
-    found = the_one(seen)
-    assert (found.phase, found.op, found.parameters) == ("forward", "log", ())
+    assert (origin(seen).phase, origin(seen).op, the_one(seen).parameters) == ("forward", "log", ())
 
 
 def test_only_in_the_gradient() -> None:
     """sqrt(0) is 0, its slope is not: the loss is finite, the gradient is not."""
     seen = train(lambda x: torch.sqrt(x * 0), steps=1)
-    found = the_one(seen)
-    assert (found.what, found.phase, found.op, found.module) == ("gradient", "backward", "sqrt", "net")
+    found, made = the_one(seen), origin(seen)
+    assert (found.what, made.phase, made.op, made.module) == ("gradient", "backward", "sqrt", "net")
     assert found.parameters == ("net.fc1.weight", "net.fc1.bias")
-    assert found.replayed
+    assert found.how == "step"
 
 
 def test_the_first_one_only() -> None:
@@ -134,15 +143,15 @@ def test_a_mask_of_minus_infinity_is_healthy() -> None:
 
 
 def test_a_row_that_is_all_masked() -> None:
-    found = the_one(train(lambda x: F.softmax(x.masked_fill(torch.ones(4) > 0, float("-inf")), dim=-1)))
-    assert (found.phase, found.op) == ("forward", "softmax")
+    found = origin(train(lambda x: F.softmax(x.masked_fill(torch.ones(4) > 0, float("-inf")), dim=-1)))
+    assert (found.phase, found.op, found.masked_row) == ("forward", "softmax", True)
 
 
 def test_inputs_by_keyword_in_the_very_first_call() -> None:
     with watched() as seen:
         net = Net(lambda x: torch.log(x * 0))
         net(x=torch.randn(3, 4)).mean().backward()
-    assert the_one(seen).op == "log"
+    assert origin(seen).op == "log"
 
 
 def test_a_forward_that_cannot_be_run_again_costs_only_the_replay() -> None:
@@ -200,3 +209,90 @@ def test_lazy_parameters_do_not_get_in_the_way() -> None:
         torch.log(net(torch.randn(2, 4)) * 0).mean().backward()
     assert held
     assert the_one(seen).what == "loss"
+
+
+@pytest.mark.parametrize("deep", [True, False])
+def test_a_gradient_goes_bad_in_a_step_that_is_not_looked_at(deep: bool) -> None:
+    """Every step has a glance at one gradient, whatever the budget allows."""
+    with watched(deep=deep, budget=1e-9) as seen:
+        torch.manual_seed(0)
+        net = Net(torch.sigmoid)
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.01)
+        for step in range(60):
+            output = net(torch.randn(6, 4))
+            loss = torch.sqrt(output.pow(2).sum() * (step != 50))
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+    found = the_one(seen)
+    assert (found.step, found.what, origin(seen).op, found.how) == (51, "gradient", "sqrt", "step")
+
+
+def test_gradients_that_are_large_but_finite() -> None:
+    """Their squares overflow float32: the norm is Inf, the gradients are not."""
+    assert train(lambda x: x, lambda output: output.mean() * 1e30, steps=1).of(NonFinite) == []
+
+
+def test_gradients_changed_by_the_script_itself() -> None:
+    with watched() as seen:
+        net = nn.Linear(4, 1)
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.01)
+        for _ in range(2):
+            loss = net(torch.zeros(3, 4)).mul(0).mean()
+            optimizer.zero_grad()
+            loss.backward()
+            total = torch.sqrt(sum((p.grad**2).sum() for p in net.parameters() if p.grad is not None))
+            for p in net.parameters():
+                p.grad = p.grad / total if p.grad is not None else None
+            optimizer.step()
+    found = origin(seen)
+    assert (found.op, found.operands[1].name) == ("div", "total")
+
+
+def test_an_update_that_makes_weights_nan() -> None:
+    with watched() as seen:
+        net = nn.Embedding(10, 3)
+        optimizer = torch.optim.Adam(net.parameters(), lr=0.01, eps=0.0)
+        for _ in range(3):
+            loss = net(torch.tensor([1, 2])).pow(2).mean()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+    found = the_one(seen)
+    assert (found.step, found.what, origin(seen).phase, found.optimizer) == (2, "weight", "weights", "optimizer")
+    assert found.update["eps"] == 0.0
+    assert origin(seen).place.code is not None
+    assert "torch.optim.Adam" in origin(seen).place.code
+
+
+def test_what_the_lines_do_besides_is_lost_with_the_fork(tmp_path: Path) -> None:
+    """The step runs again; lists, files, iterators and counters of the script must not."""
+    done: list[int] = []
+    batches = iter([torch.randn(3, 4) for _ in range(10)])
+    with watched() as seen, (tmp_path / "log").open("w") as log:
+        net = nn.Linear(4, 1)
+        for step in range(3):
+            done.append(step)
+            batch = next(batches)
+            log.write(f"{step}\n")
+            output = net(batch)
+            (torch.log(output * 0) if step == 1 else output).mean().backward()
+    assert origin(seen).op == "log"
+    assert done == [0, 1, 2]
+    assert len(list(batches)) == 7
+    assert (tmp_path / "log").read_text() == "0\n1\n2\n"
+
+
+def test_the_sample_of_a_dataset() -> None:
+    data = torch.randn(40, 4)
+    data[17, 2] = float("nan")
+    with watched() as seen:
+        net = nn.Linear(4, 1)
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.01)
+        for (x,) in DataLoader(TensorDataset(data), batch_size=8):
+            loss = net(x).mean()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+    found = origin(seen)
+    assert (the_one(seen).step, found.given, found.rows, found.samples) == (3, "x", (1,), (17,))

@@ -18,6 +18,14 @@ import torch
 _PAUSE_S = 0.03  # between two looks: they are system calls, and steps may be short
 
 
+_inside = False
+
+
+def in_fork() -> bool:
+    """Whether this process is such a fork: what runs the user's code again must not do so without end."""
+    return _inside
+
+
 class ForkedTask:
     """A function that returns a short text, run in a child that ends itself after `timeout_s`.
 
@@ -88,7 +96,8 @@ def _fork() -> int:
 
 
 def _be_the_child(task: Callable[[], str], writing: int, timeout_s: float, urgent: bool) -> None:
-    status = 1
+    global _inside
+    status, _inside = 1, True
     try:
         _set_alarm(timeout_s)
         _touch_nothing_outside()

@@ -57,7 +57,7 @@ class NonFiniteHunt:
             return
         wrong = self._wrong_parameters()
         if wrong:
-            self._tell_of_weights(value, site, wrong)
+            self._tell_of_weights("loss", value, self.watch.step, site, wrong)
             return
         origin, how = self._replay(slopes=False)
         if origin is None and loss.grad_fn is not None and not saved_hooks:
@@ -93,12 +93,17 @@ class NonFiniteHunt:
         self.lagging.let_go()
         return found or (None, "late")
 
-    def _tell_of_weights(self, value: float, site: Place, wrong: tuple[str, ...]) -> None:
+    def weights_are_not_finite(self, parameters: tuple[str, ...], site: Place, step: int) -> None:
+        """Seen before an update, or later from a device; neither loss nor gradients have shown it."""
+        if self.found is None:
+            self._tell_of_weights("weight", math.nan, step, site, parameters)
+
+    def _tell_of_weights(self, what: str, value: float, step: int, site: Place, wrong: tuple[str, ...]) -> None:
         origin = Origin("weights", _last_layer(wrong[:1]), None, given=wrong[0])
         optimizer, update = "", dict[str, float]()
         if self.explain_weights is not None:
             origin, optimizer, update = self.explain_weights(wrong[0])
-        self._tell("loss", value, self.watch.step, site, origin, "step", wrong, optimizer, update)
+        self._tell(what, value, step, site, origin, "step", wrong, optimizer, update)
 
     @torch.no_grad()
     def _wrong_parameters(self) -> tuple[str, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy
@@ -91,10 +92,13 @@ class ParameterLook:
         self.watch.say(step, {f"grad_norm{suffix}": total, f"weight_norm{suffix}": weight_norm})
         self.watch.emit(TensorRows(step, table, numpy.stack((gradient, weight, elements), axis=1)))
         if not math.isfinite(total):
-            named = zip(table.names, gradient, ready, strict=True)
-            wrong = tuple(name for name, norm, p in named if not (math.isfinite(norm) or _is_finite(p.grad)))
+            wrong = _not_finite(table.names, gradient, [p.grad for p in ready])
             if wrong:  # else only the sum of large squares overflowed
                 self.hunt.gradient_is_not_finite(wrong, backward, step)
+        if not math.isfinite(weight_norm):
+            wrong = _not_finite(table.names, weight, ready)
+            if wrong:
+                self.hunt.weights_are_not_finite(wrong, backward, step)
 
     @torch.no_grad()
     def after_update(self, held: Held, optimizer: Optimizer) -> None:
@@ -117,6 +121,11 @@ class ParameterLook:
         self.watch.transfer.send(torch.cat((changes, sizes)), deliver)
 
 
-def _is_finite(gradient: torch.Tensor | None) -> bool:
+def _not_finite(names: Sequence[str], norms: Any, tensors: Sequence[torch.Tensor | None]) -> tuple[str, ...]:
+    found = zip(names, norms, tensors, strict=True)
+    return tuple(name for name, norm, tensor in found if not math.isfinite(norm) and not _is_finite(tensor))
+
+
+def _is_finite(tensor: torch.Tensor | None) -> bool:
     """By its elements, where that makes no host wait: a norm adds up squares, which overflow at 1e19."""
-    return gradient is not None and gradient.device.type == "cpu" and bool(torch.isfinite(gradient).all())
+    return tensor is not None and tensor.device.type == "cpu" and bool(torch.isfinite(tensor).all())

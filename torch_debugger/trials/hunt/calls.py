@@ -36,6 +36,7 @@ class Call:
         self.operands = [tensor.detach().clone() for tensor in self.given] if writes else self.given
         self.arguments, self.keywords = arguments, keywords
         self._writes = writes
+        self.nodes = [tensor.grad_fn for tensor in self.given if tensor.grad_fn is not None]  # before it ran
         self._versions = [_version(tensor) for tensor in self.given]
         self.site = Site(Place(), None, None)
         self._names: dict[int, str] = {}

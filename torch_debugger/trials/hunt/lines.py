@@ -43,6 +43,7 @@ class Lines:
         return list(dict.fromkeys([*first, *numbers]))
 
 
+_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 _UNREPEATABLE = (ast.Yield, ast.YieldFrom, ast.Await, ast.AsyncFor, ast.AsyncWith)
 
 
@@ -53,8 +54,18 @@ def lines_around(moment: Moment) -> list[Lines]:
     if scope is None or isinstance(scope, ast.Module) != (moment.function == "<module>"):
         return []
     loops = [loop.body for loop in _loops(scope) if any(_covers(each, line) for each in loop.body)]
-    bodies = [*reversed(loops[-2:])] or [scope.body]  # type: ignore[attr-defined]
+    bodies = [*reversed(loops[-2:])] or [scope.body, *_blocks(scope.body, line)]  # type: ignore[attr-defined]
     return [Lines(moment, _up_to(body, line), bool(loops)) for body in bodies]
+
+
+def _blocks(body: list[ast.stmt], line: int) -> list[list[ast.stmt]]:
+    """Outside of loops: the bodies of `with`, `if` and `try` around the line, from the outermost in."""
+    around = next((each for each in body if _covers(each, line)), None)
+    inner = [list(getattr(around, name, [])) for name in ("body", "orelse", "finalbody")]
+    for block in inner:
+        if not isinstance(around, _SCOPES) and any(_covers(each, line) for each in block):
+            return [block, *_blocks(block, line)]
+    return []
 
 
 def _up_to(body: list[ast.stmt], line: int) -> list[ast.stmt]:
@@ -65,7 +76,7 @@ def _up_to(body: list[ast.stmt], line: int) -> list[ast.stmt]:
 def _loops(scope: ast.AST) -> Iterator[ast.For | ast.While]:
     """Outer loops before inner ones; not those of functions inside."""
     for node in ast.iter_child_nodes(scope):
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)):
+        if isinstance(node, _SCOPES):
             continue
         if isinstance(node, (ast.For, ast.While)):
             yield node

@@ -32,8 +32,7 @@ class Slopes:
 
     def label(self, call: Call, outputs: Iterable[torch.Tensor]) -> None:
         """The nodes that a call has added to the graph."""
-        entries = [tensor.grad_fn for tensor in call.given if tensor.grad_fn is not None]
-        for node in entries:
+        for node in call.nodes:
             self._add(node, None)
             if call.name in _SELECTING:
                 self._selections.setdefault(node, call.name)
