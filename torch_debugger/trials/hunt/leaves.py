@@ -37,12 +37,12 @@ def all_finite(tensors: Sequence[torch.Tensor]) -> bool:
     for tensor in tensors:
         if tensor.layout is torch.strided and (tensor.is_floating_point() or tensor.is_complex()):
             groups.setdefault((tensor.device, tensor.dtype), []).append(tensor.detach())
-    totals: dict[torch.device, list[torch.Tensor]] = {}
+    totals: dict[torch.device, torch.Tensor] = {}
     with torch.no_grad():
         for (device, _), group in groups.items():
-            norms = torch._foreach_norm(group)
-            totals.setdefault(device, []).append(torch.stack(norms).sum(dtype=torch.float32))
-        return all(math.isfinite(torch.stack(each).sum().item()) for each in totals.values())
+            total = torch.stack(torch._foreach_norm(group)).sum(dtype=torch.float32)
+            totals[device] = totals[device] + total if device in totals else total
+        return all(math.isfinite(total.item()) for total in totals.values())
 
 
 def bad_ones(tensors: Sequence[torch.Tensor]) -> list[tuple[torch.Tensor, str]]:

@@ -77,12 +77,13 @@ class Recorder(TorchFunctionMode):
     def _note(self, func: Any, args: Any, keywords: Any, result: Any) -> None:
         """What is made of no tensor, as by torch.tensor, comes from elsewhere."""
         made = (result,) if isinstance(result, torch.Tensor) else tuple(tensors_in(result))
-        operands = {id(each) for each in tensors_in((args, keywords))}
-        if made and operands:
-            held, named = self.tape.hold(args), self.tape.hold(keywords)
-            drawn = "dropout" in getattr(func, "__name__", "")
-            step = self.tape.step(func, held, named, self._frames(sys._getframe(3)), setting_now(drawn))
-            self.tape.keep(step, made, operands)
+        if not made:
+            return
+        held, named = self.tape.hold(args), self.tape.hold(keywords) if keywords else keywords
+        drawn = "dropout" in getattr(func, "__name__", "")
+        step = self.tape.step(func, held, named, self._frames(sys._getframe(3)), setting_now(drawn))
+        if step.operands:
+            self.tape.keep(step, made)
 
     def _write(self, func: Any, args: Any, keywords: Any) -> Any:
         """What is written over is kept before, unless it is upkeep: without gradients, and nobody's result."""
@@ -101,7 +102,7 @@ class Recorder(TorchFunctionMode):
         for tensor in targets:
             if not self.tape.knows(tensor) and not (tensor.requires_grad and tensor.is_leaf):
                 before = self.tape.hold((tensor.detach().clone(),))
-                self.tape.keep(self.tape.step(_itself, before, {}, frames, setting_now()), [tensor], set())
+                self.tape.keep(self.tape.step(_itself, before, {}, frames, setting_now()), [tensor])
         return self.tape.step(func, self.tape.hold(args), self.tape.hold(keywords), frames, setting_now())
 
     def call(self, function: Any, called: Callable[..., Any], arguments: Any, keywords: Any) -> Any:
@@ -112,7 +113,7 @@ class Recorder(TorchFunctionMode):
         with self.standing_by():
             result = called(*arguments, **keywords)
         if step is not None:
-            self.tape.keep(step, tensors_in(result), {id(tensor) for tensor in given})
+            self.tape.keep(step, tensors_in(result))
             for tensor, version in zip(given, versions, strict=True):
                 if version_of(tensor) != version:
                     self.tape.wrote(step, tensor)

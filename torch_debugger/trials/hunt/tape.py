@@ -35,7 +35,8 @@ class Step:
     """One call: of a torch function, of a module, or of a Function of the user's own."""
 
     __slots__ = (
-        "arguments", "consumed", "frames", "function", "keywords", "number", "setting", "sources", "written",
+        "arguments", "consumed", "frames", "function", "keywords", "number", "operands", "setting", "sources",
+        "written",
     )  # fmt: skip
 
     def __init__(
@@ -46,6 +47,7 @@ class Step:
         self.arguments, self.keywords = arguments, keywords  # with references in the tensors' place
         self.frames = frames
         self.setting = setting
+        self.operands: set[int] = set()  # ids of the tensors among the arguments, while it is new
         self.sources: list[Step] = []  # earlier ones whose results are among the arguments
         self.written: list[Step] = []  # later ones that wrote into its results
         self.consumed = False
@@ -85,6 +87,7 @@ class Tape:
         self._made: dict[int, tuple[weakref.ref[torch.Tensor], Made]] = {}
         self._held_bytes = 0
         self._sources: list[Step] = []  # of the arguments that are being held
+        self._operands: set[int] = set()  # ids of the tensors among them
 
     def hold(self, value: Any) -> Any:
         """The arguments of a call as a step keeps them."""
@@ -98,6 +101,7 @@ class Tape:
         return exchanged(value, self.refer)
 
     def refer(self, tensor: torch.Tensor) -> Reference:
+        self._operands.add(id(tensor))
         found = self._made.get(id(tensor))
         if found is not None:
             found[1].step.consumed = True
@@ -116,10 +120,12 @@ class Tape:
             self.forget()
         step = Step(self.number, function, arguments, keywords, frames, setting)
         step.sources, self._sources = self._sources, []
+        step.operands, self._operands = self._operands, set()
         return step
 
-    def keep(self, step: Step, results: Iterable[torch.Tensor], operands: set[int]) -> None:
+    def keep(self, step: Step, results: Iterable[torch.Tensor]) -> None:
         """What came out of a step; a tensor that also went in stays what it was."""
+        operands, step.operands = step.operands, set()
         for index, tensor in enumerate(results):
             key = id(tensor)
             if key not in operands and key not in self._made:
@@ -128,7 +134,7 @@ class Tape:
 
     def wrote(self, step: Step, tensor: torch.Tensor) -> None:
         """A step has changed a tensor in place: so what it is a view of is changed as well."""
-        base = tensor._base if tensor._is_view() else None  # type: ignore[no-untyped-call]
+        base = tensor._base if tensor._is_view() else None
         for each in (tensor, base):
             found = self._made.get(id(each))
             if found is not None:
@@ -163,7 +169,10 @@ class Tape:
 
 
 def version_of(tensor: torch.Tensor) -> int:
-    return -1 if tensor.is_inference() else tensor._version
+    try:
+        return tensor._version
+    except RuntimeError:  # made in inference mode
+        return -1
 
 
 def references(value: Any) -> list[Reference]:
