@@ -13,7 +13,13 @@ from torch_debugger.records import EndFact, Notice, Record, Scalars, Table, Tens
 from torch_debugger.runlog.reader import read_log
 from torch_debugger.runlog.writer import LogWriter
 
-LAYERS = Table("activation", "net", ("net.fc1", "net.fc2", "net.fc3"), ("mean", "std", "zeros", "max"))
+LAYERS = Table(
+    "activation",
+    "net",
+    ("net.fc1", "net.fc2", "net.fc3"),
+    ("mean", "std", "zeros", "max"),
+    ("float16", "float16", "float32"),
+)
 WEIGHTS = Table("parameter", "net", ("net.fc1.weight",), ("norm", "max"))
 
 

@@ -68,8 +68,8 @@ def test_rows_are_tensors_with_their_heading(tmp_path: Path) -> None:
         np.testing.assert_array_equal(tensor, row.values)
     plugin = run.SummaryMetadata("torch_debugger/rows/0").plugin_data
     assert plugin.plugin_name == "torch_debugger"
-    heading = {"kind": "activation", "root": "net", "names": [*LAYERS.names], "columns": [*LAYERS.columns]}
-    assert json.loads(plugin.content) == heading
+    lists = {"names": [*LAYERS.names], "columns": [*LAYERS.columns], "dtypes": [*LAYERS.dtypes]}
+    assert json.loads(plugin.content) == {"kind": "activation", "root": "net", **lists}
 
 
 def test_other_records_are_texts(tmp_path: Path) -> None:
