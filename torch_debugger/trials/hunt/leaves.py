@@ -36,7 +36,7 @@ def all_finite(tensors: Sequence[torch.Tensor]) -> bool:
     groups: dict[tuple[torch.device, torch.dtype], list[torch.Tensor]] = {}
     for tensor in tensors:
         if tensor.layout is torch.strided and (tensor.is_floating_point() or tensor.is_complex()):
-            groups.setdefault((tensor.device, tensor.dtype), []).append(tensor.detach())
+            groups.setdefault((tensor.device, tensor.dtype), []).append(tensor)
     totals: dict[torch.device, torch.Tensor] = {}
     with torch.no_grad():
         for (device, _), group in groups.items():

@@ -120,8 +120,8 @@ class Recorder(TorchFunctionMode):
         return result
 
     def _before_call(self, function: Any, arguments: Any, keywords: Any) -> Step:
-        held, named = self.tape.hold(arguments), self.tape.hold(keywords)
-        setting = setting_now(drawn=True)._replace(training=getattr(function, "training", None))
+        held, named = self.tape.hold(arguments), self.tape.hold(keywords) if keywords else keywords
+        setting = setting_now(drawn=True, training=getattr(function, "training", None))
         return self.tape.step(function, held, named, self._frames(sys._getframe(4)), setting)
 
     @contextlib.contextmanager
@@ -161,12 +161,12 @@ class Recorder(TorchFunctionMode):
         return tuple(found)
 
 
-def setting_now(drawn: bool = False) -> Setting:
+def setting_now(drawn: bool = False, training: bool | None = None) -> Setting:
     autocast: tuple[tuple[str, torch.dtype], ...] = ()
     if torch._C._is_any_autocast_enabled():
         kinds = [kind for kind in ("cpu", "cuda") if torch.is_autocast_enabled(kind)]
         autocast = tuple((kind, torch.get_autocast_dtype(kind)) for kind in kinds)
-    return Setting(torch.is_grad_enabled(), autocast, _random_states() if drawn else ())
+    return Setting(torch.is_grad_enabled(), autocast, _random_states() if drawn else (), training)
 
 
 def _random_states() -> tuple[tuple[torch.Generator, torch.Tensor], ...]:

@@ -66,6 +66,7 @@ def _replace(owner: Any, name: str, around: Callable[[Any], Any]) -> None:
     _undo.append(undo)
 
 
+@functools.lru_cache(maxsize=1)
 def _around_module(original: Any) -> Any:
     @functools.wraps(original)
     def call(module: nn.Module, *arguments: Any, **keywords: Any) -> Any:
@@ -79,6 +80,7 @@ def _around_module(original: Any) -> Any:
     return call
 
 
+@functools.lru_cache(maxsize=1)
 def _around_function(original: Any) -> Any:
     @functools.wraps(original.__func__)
     def apply(cls: Any, *arguments: Any, **keywords: Any) -> Any:
@@ -98,6 +100,7 @@ def _apply(cls: Any, *arguments: Any, **keywords: Any) -> Any:
     return cls.apply(*arguments, **keywords)
 
 
+@functools.lru_cache(maxsize=1)
 def _around_batch(original: Any) -> Any:
     @functools.wraps(original)
     def following(batches: Any) -> Any:
@@ -111,6 +114,7 @@ def _around_batch(original: Any) -> Any:
     return following
 
 
+@functools.lru_cache(maxsize=1)
 def _around_backward(original: Any) -> Any:
     @functools.wraps(original)
     def backward(tensors: Any, *arguments: Any, **keywords: Any) -> None:

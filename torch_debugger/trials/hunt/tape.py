@@ -159,7 +159,7 @@ class Tape:
             step.function, step.arguments, step.keywords = None, (), {}
             step.sources, step.written = [], []
         for key, (_, made) in list(self._made.items()):
-            if any(step.function is None for step in leading_to([made.step])):
+            if made.step.function is None or any(step.function is None for step in leading_to([made.step])):
                 self._made.pop(key, None)
         self._held_bytes = 0
 
