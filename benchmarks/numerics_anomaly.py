@@ -1,8 +1,8 @@
 """A training step under torch_debugger.detect_anomaly and under torch's own, against the plain step.
 
-They take turns in one process, so that a busy machine is busy for all of them; times are medians. Ours is measured
-around every single step and around ten at a time: to switch it on costs about as much as 50 small ops. The goal: at
-most 1.2 times the plain step. Ours sees the forward and Inf as well.
+They take turns in one process, so that a busy machine is busy for all of them; times are medians. Ours is
+measured around every single step and around ten at a time: to switch it on costs about as much as 50 small
+ops. The goal: at most 1.2 times the plain step. Ours sees the forward and Inf as well.
 """
 
 from __future__ import annotations
