@@ -1,6 +1,6 @@
 """How large float16 outputs are, on light steps: deep ones are too rare to see a trend in time.
 
-Only models that make float16 pay for it: the hooks are on for one light step in five at most, and take
+Only models that make float16 pay for it: the hooks are on for one light step in three at most, and take
 nothing but the smallest and largest value.
 """
 
@@ -29,7 +29,7 @@ COLUMNS = ("min", "max")
 class Ranges(Probe):
     name = "ranges"
     deep_only = True
-    SPACING = 5  # steps between looks at the start of a run
+    SPACING = 3  # steps between looks at the start of a run
 
     def __init__(self, watch: Watch, forward: Forward) -> None:
         super().__init__(watch)

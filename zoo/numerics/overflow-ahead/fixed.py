@@ -32,7 +32,7 @@ past = torch.zeros(128, 128, dtype=torch.float16)
 
 for step in range(1, 101):
     active = torch.randint(0, 12, (128,))
-    x = 30 * torch.randn(128, 12) + 150 * nn.functional.one_hot(active, 12)
+    x = 50 * torch.randn(128, 12) + 250 * nn.functional.one_hot(active, 12)
     optimizer.zero_grad()
     with torch.autocast("cpu", dtype=torch.float16):
         scores, past = model(x, past.detach())
