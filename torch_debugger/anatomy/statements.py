@@ -54,6 +54,21 @@ def _is_attribute(node: ast.AST, attribute: str) -> bool:
     return isinstance(node, ast.Attribute) and node.attr == attribute
 
 
+def setting_of(file: str, key: str) -> Place | None:
+    """The last line of a file that fills something[key], as in group["lr"] = rate."""
+    tree = tree_of(file)
+    lines = [
+        node.lineno
+        for node in (ast.walk(tree) if tree is not None else ())
+        if isinstance(node, ast.Assign) and any(_is_item(target, key) for target in node.targets)
+    ]
+    return place_at(file, max(lines)) if lines else None
+
+
+def _is_item(node: ast.AST, key: str) -> bool:
+    return isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant) and node.slice.value == key
+
+
 def last_call_before(place: Place, names: tuple[str, ...]) -> Place | None:
     """The last call of one of these functions at or above a line: torch.log, x.log, F.log"""
     tree = tree_of(place.file) if place.file else None

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
+
 from torch import nn
 
-from torch_debugger.anatomy.statements import attribute_place
+from torch_debugger.anatomy.statements import attribute_place, setting_of
 from torch_debugger.probes.held import Held
 from torch_debugger.probes.optimizers import Optimizers, group_numbers
 from torch_debugger.probes.roots import Roots
@@ -22,7 +24,10 @@ class BadWeights:
         held, numbers = self._holder(parameter)
         module, _, attribute = name.rpartition(".")
         if held is not None and held.steps:
-            return Origin("weights", module, None, held.place, given=name), held.name, numbers
+            place = held.place
+            if not math.isfinite(numbers.get("lr", 0.0)) and held.place.file:
+                place = setting_of(held.place.file, "lr") or held.place
+            return Origin("weights", module, None, place, given=name), held.name, numbers
         born = attribute_place(type(owner), attribute) if owner is not None else None
         return Origin("weights", module, None, born or Place(), given=name), "", {}
 

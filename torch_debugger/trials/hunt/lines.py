@@ -48,23 +48,23 @@ _UNREPEATABLE = (ast.Yield, ast.YieldFrom, ast.Await, ast.AsyncFor, ast.AsyncWit
 
 
 def lines_around(moment: Moment) -> list[Lines]:
-    """Of the innermost loop around its line, then of the loop around that; else of its function."""
+    """Of the innermost loop around its line, then of the loop around that; else of its blocks and function."""
     tree, line = tree_of(moment.file), moment.line
     scope = function_around(tree, line) if tree is not None else None
     if scope is None or isinstance(scope, ast.Module) != (moment.function == "<module>"):
         return []
     loops = [loop.body for loop in _loops(scope) if any(_covers(each, line) for each in loop.body)]
-    bodies = [*reversed(loops[-2:])] or [scope.body, *_blocks(scope.body, line)]  # type: ignore[attr-defined]
+    bodies = [*reversed(loops[-2:])] or [*_blocks(scope.body, line), scope.body]  # type: ignore[attr-defined]
     return [Lines(moment, _up_to(body, line), bool(loops)) for body in bodies]
 
 
 def _blocks(body: list[ast.stmt], line: int) -> list[list[ast.stmt]]:
-    """Outside of loops: the bodies of `with`, `if` and `try` around the line, from the outermost in."""
+    """Outside of loops: the bodies of `with`, `if` and `try` around the line, from the innermost out."""
     around = next((each for each in body if _covers(each, line)), None)
     inner = [list(getattr(around, name, [])) for name in ("body", "orelse", "finalbody")]
     for block in inner:
         if not isinstance(around, _SCOPES) and any(_covers(each, line) for each in block):
-            return [block, *_blocks(block, line)]
+            return [*_blocks(block, line), block]
     return []
 
 

@@ -53,6 +53,9 @@ class Trail:
         guilty = [source for source in known if not source.innocent]
         if guilty:
             return _passed_on(guilty[0], call, state)
+        given = [source for source in known if source.origin.phase == "input"]
+        if given and self._has_weights(call):  # data in a layer, not the logarithms of forbidden choices
+            return _passed_on(Source(given[0].origin), call, state)
         if not tainted:
             # a call without operands (torch.full, torch.tensor) says itself what it fills in
             innocent = state == INF and (call.name in _FILLING or not call.given)
@@ -92,17 +95,14 @@ class Trail:
             origin = Origin(
                 "input", module, None, place, tuple(operands), given=given, rows=bad_rows(tensor), made=word
             )
-            found = Source(origin, innocent=state == INF and self._is_on_purpose(tensor, call))
+            on_purpose = _is_mask(tensor) or (sign_of_inf(tensor) == "-inf" and not self._has_weights(call))
+            found = Source(origin, innocent=state == INF and on_purpose)
         self._sources[id(tensor)] = found
         self._kept.append(tensor)
         return found
 
-    def _is_on_purpose(self, tensor: torch.Tensor, call: Call) -> bool:
-        """Masks and first best values; also -inf among others, as in the logarithms of forbidden choices,
-        but not where it enters a layer, as data does."""
-        if _is_mask(tensor):
-            return True
-        return sign_of_inf(tensor) == "-inf" and not any(id(each) in self.parameters for each in call.given)
+    def _has_weights(self, call: Call) -> bool:
+        return any(id(each) in self.parameters for each in call.given)
 
 
 def _passed_on(source: Source, call: Call, state: str) -> Source:
