@@ -81,7 +81,7 @@ class Backward(Probe):
             self.optimizers.look_before_backward(site.place)
         unscaled = self.watch.probe(self.scaler.name, self.scaler.see_backward, loss, site.place)
         self.hunt.scaled = self.hunt.scaled or (unscaled is not None and unscaled is not loss)
-        if loss.is_cuda:
+        if self.watch.transfer.lags(loss):
             self.hunt.lagging.backward_called(frame)
         self._take_value(loss, loss if unscaled is None else unscaled, site)
         if self.watch.depth == DEEP and loss.grad_fn is not None:
@@ -102,7 +102,7 @@ class Backward(Probe):
         return name if name not in taken else f"{name}_{len(taken) + 1}"
 
     def _take_value(self, loss: torch.Tensor, unscaled: torch.Tensor, site: LossSite) -> None:
-        if loss.is_cuda and not self.hunt.policy.waits:
+        if self.watch.transfer.lags(loss) and not self.hunt.policy.waits:
             step = self.watch.step
             self.watch.transfer.send(
                 unscaled.detach().float().reshape(1),
@@ -158,7 +158,7 @@ class Backward(Probe):
             return  # a graph that never repeats is told often enough
         self._graphs_told[site.name] = told + 1
         self._graph_seen[site.name] = signature
-        value = math.nan if loss.is_cuda else loss.item()
+        value = math.nan if self.watch.transfer.lags(loss) else loss.item()
         made = assignment_before(site.place, loss_name(site.place)) or Place()
         self.watch.emit(
             LossGraph(

@@ -19,6 +19,7 @@ import torch
 from torch_debugger.anatomy.moments import Moment, moment_without_graphs
 from torch_debugger.probes.roots import Roots
 from torch_debugger.probes.watch import Probe, Watch
+from torch_debugger.stats.memory import free_bytes
 
 Call = tuple[tuple[Any, ...], dict[str, Any]]
 
@@ -58,7 +59,7 @@ class Lagging(Probe):
         calls = {
             root.name: (root.call, root.rng_state, root.device_rng)
             for root, _ in self.roots.alive()
-            if root.call is not None and root.device_rng is not None
+            if root.call is not None and root.lags
         }
         if calls:
             self._inputs.append(Inputs(self.watch.step, tuple(self._moments), calls))
@@ -74,10 +75,10 @@ class Lagging(Probe):
     @torch.no_grad()
     def before_update(self, ready: list[torch.Tensor]) -> None:
         """Copies the weights now and then; they are confirmed by the loss that was computed with them."""
-        if self._waiting is not None or self.watch.step - self._copied < self.EVERY or not ready[0].is_cuda:
+        if self._waiting is not None or self.watch.step - self._copied < self.EVERY:
             return
         if self._allowed is None:
-            self._allowed = _fits(ready, self.SHARE_OF_FREE)
+            self._allowed = self.watch.transfer.lags(ready[0]) and _fits(ready, self.SHARE_OF_FREE)
         if not self._allowed:
             return
         self._copied = self.watch.step
@@ -117,4 +118,4 @@ class Lagging(Probe):
 
 def _fits(tensors: list[torch.Tensor], share: float) -> bool:
     needed = 2 * sum(tensor.numel() * tensor.element_size() for tensor in tensors)
-    return needed <= torch.cuda.mem_get_info(tensors[0].device)[0] * share
+    return needed <= free_bytes(tensors[0].device) * share

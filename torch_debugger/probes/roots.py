@@ -37,6 +37,7 @@ class Root:
     call: tuple[tuple[Any, ...], dict[str, Any]] | None = None  # the step's training inputs, by reference
     rng_state: torch.Tensor | None = None  # torch's, before that call
     device_rng: torch.Tensor | None = None  # the accelerator's, where the inputs are on one
+    lags: bool = False  # its numbers come later than its calls
     draws: bool = True  # takes random numbers in its forward, as far as we know
     calm_looks: int = 0  # deep steps in which it took none
     phases: set[tuple[bool, bool]] = field(default_factory=set)
@@ -124,9 +125,7 @@ class Roots(Probe):
 
     def end_step(self) -> None:
         for root in self.roots.values():
-            root.call = root.rng_state = root.device_rng = (
-                None  # a batch must not outlive its step because of us
-            )
+            root.call = root.rng_state = root.device_rng = None  # a batch must not outlive its step
             root.trained = False
 
     def give_up(self) -> None:
@@ -167,10 +166,14 @@ class Roots(Probe):
             root.call, root.trained = without_graph(arguments, keywords), True
             if root.draws:
                 root.rng_state = torch.get_rng_state()
-            if _is_on_device(arguments) and not torch.cuda.is_current_stream_capturing():
+            root.lags = bool(arguments) and self._lags(arguments[0])
+            if root.lags and arguments[0].is_cuda and not torch.cuda.is_current_stream_capturing():
                 root.device_rng = torch.cuda.get_rng_state()
             for listen in self.on_call:
                 listen(root, arguments, keywords)
+
+    def _lags(self, value: Any) -> bool:
+        return isinstance(value, torch.Tensor) and self.watch.transfer.lags(value)
 
 
 def without_graph(
@@ -178,10 +181,6 @@ def without_graph(
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """The same inputs, with no hold on the activations of whatever made them."""
     return tuple(map(_cut, arguments)), {name: _cut(value) for name, value in keywords.items()}
-
-
-def _is_on_device(arguments: tuple[Any, ...]) -> bool:
-    return bool(arguments) and isinstance(arguments[0], torch.Tensor) and arguments[0].is_cuda
 
 
 def _cut(value: Any) -> Any:

@@ -23,3 +23,7 @@ def measure_memory(step: int) -> MemoryFact:
         device_peak_bytes=torch.cuda.max_memory_allocated() if used else 0,
         step=step,
     )
+
+
+def free_bytes(device: torch.device) -> int:
+    return torch.cuda.mem_get_info(device)[0] if device.type == "cuda" else psutil.virtual_memory().available

@@ -30,9 +30,13 @@ class Transfer:
         self._waiting_since = 0.0
         self._under_way: deque[tuple[torch.cuda.Event, torch.Tensor, Waiting]] = deque(maxlen=self.LIMIT)
 
+    def lags(self, tensor: torch.Tensor) -> bool:
+        """Whether its numbers come later: asking for them now would make the host wait."""
+        return tensor.is_cuda
+
     def send(self, values: torch.Tensor, deliver: Deliver) -> None:
         """Have `deliver` called with the values as a float32 array of the same shape."""
-        if not values.is_cuda:
+        if not self.lags(values):
             deliver(values.detach().to("cpu", torch.float32).numpy())
             return
         if not self._waiting:

@@ -9,6 +9,8 @@ from torch_debugger.checks.explainers.blame import line_text, shape_text, user_f
 from torch_debugger.checks.state import RunState
 from torch_debugger.records import CrashFact, CrashFrame, Finding, LocalTensor, LocalValue, Record
 
+_OURS = "torch_debugger.anomalies.AnomalyError"
+
 
 class UnexplainedCrash(Check):
     """The script stopped with an exception whose cause no check recognised.
@@ -37,6 +39,8 @@ class UnexplainedCrash(Check):
 
     def see(self, record: Record, state: RunState) -> Iterable[Finding]:
         assert isinstance(record, CrashFact)
+        if record.qualified == _OURS:
+            return  # its text is the explanation
         crash = _uncompiled(record)
         frame = user_frame(crash)
         told = _first_line(crash.message)

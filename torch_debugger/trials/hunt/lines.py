@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import copy
+from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -29,12 +30,16 @@ class Lines:
     statements: list[ast.stmt]
     in_loop: bool
 
-    def function(self, begin: int) -> Callable[[], Any] | None:
-        """To run them, from the one of that number on. None where that cannot be."""
+    def function(self, begin: int, *, bare: bool = False) -> Callable[[], Any] | None:
+        """To run them, from the one of that number on. None where that cannot be.
+
+        bare: without calls whose result nobody takes, which are made for what they do besides (a list
+        grows, a line is logged), and with copies of the lists and dictionaries among the variables.
+        """
         statements = self.statements[begin:]
         if any(isinstance(part, _UNREPEATABLE) for each in statements for part in ast.walk(each)):
             return None
-        return _function(statements, self.moment)
+        return _function(statements, self.moment, _Bare() if bare else _Unscoped(), copies=bare)
 
     def beginnings(self) -> list[int]:
         """Where to begin: at the call of a model, at the first line, then at the others."""
@@ -120,9 +125,11 @@ def _is_model(node: ast.expr, variables: dict[str, Any]) -> bool:
     return isinstance(value, nn.Module) and not isinstance(value, nn.modules.loss._Loss)
 
 
-def _function(statements: list[ast.stmt], moment: Moment) -> Callable[[], Any]:
+def _function(
+    statements: list[ast.stmt], moment: Moment, change: ast.NodeTransformer, *, copies: bool
+) -> Callable[[], Any]:
     """Wrapped in a loop of one turn, for `continue` and `break`, in a function, for `return`."""
-    body = [_Unscoped().visit(copy.deepcopy(each)) for each in statements]
+    body = [change.visit(copy.deepcopy(each)) for each in statements]
     written = {
         part.id
         for each in body
@@ -136,7 +143,13 @@ def _function(statements: list[ast.stmt], moment: Moment) -> Callable[[], Any]:
     namespace = dict(variables)
     exec(compile(ast.fix_missing_locations(once), moment.file, "exec"), namespace)
     run: Callable[..., Any] = namespace[_NAME]
-    return lambda: run(**{name: variables[name] for name in names})
+    held = {name: variables[name] for name in names}
+    if copies:
+        held |= {name: copy.copy(each) for name, each in held.items() if type(each) in _CONTAINERS}
+    return lambda: run(**held)
+
+
+_CONTAINERS = (list, dict, set, deque, defaultdict, Counter)
 
 
 class _Unscoped(ast.NodeTransformer):
@@ -146,4 +159,15 @@ class _Unscoped(ast.NodeTransformer):
         return ast.copy_location(ast.Pass(), node)
 
     def visit_Nonlocal(self, node: ast.Nonlocal) -> ast.Pass:
+        return ast.copy_location(ast.Pass(), node)
+
+
+class _Bare(_Unscoped):
+    """Without the calls that are made only for what they do besides; a backward and x.add_(1) stay."""
+
+    def visit_Expr(self, node: ast.Expr) -> ast.stmt:
+        function = node.value.func if isinstance(node.value, ast.Call) else None
+        name = function.attr if isinstance(function, ast.Attribute) else ""
+        if name.endswith("_") or "backward" in ast.unparse(node):
+            return node
         return ast.copy_location(ast.Pass(), node)

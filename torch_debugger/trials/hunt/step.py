@@ -104,7 +104,7 @@ def _in_fork(scene: Scene, attempt: Callable[[], Origin | None]) -> Origin | Non
 def find_in_lines(moment: Moment, models: Sequence[Model]) -> Origin | None:
     """In this very process, where a fork cannot be: only from the line on that calls a model."""
     for lines in lines_around(moment)[:1]:
-        run = lines.function(lines.beginnings()[0]) if lines.statements else None
+        run = lines.function(lines.beginnings()[0], bare=True) if lines.statements else None
         if run is not None:
             with contextlib.ExitStack() as traces:
                 for model in models:
