@@ -15,6 +15,7 @@ class Expected:
     lines: tuple[int, ...]
     by_step: int
     mentions: tuple[str, ...]
+    ops: tuple[str, ...]
 
 
 def expected_of(script: Path) -> Expected:
@@ -24,6 +25,7 @@ def expected_of(script: Path) -> Expected:
         lines=tuple(int(line) for line in block["line"].split(" or ")),
         by_step=int(block["by_step"]),
         mentions=tuple(word.strip().lower() for word in block["mentions"].split(" or ")),
+        ops=tuple(op.strip() for op in block["op"].split(" or ")) if "op" in block else (),
     )
 
 

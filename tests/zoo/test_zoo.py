@@ -73,6 +73,8 @@ def assert_verdict(script: Path, result: Result) -> None:
     assert verdict["where"]["line"] in expected.lines, verdict["message"]
     assert verdict["first_step"] <= max(1, expected.by_step)
     assert any(word in verdict["fix"].lower() for word in expected.mentions), verdict["fix"]
+    if expected.ops:
+        assert verdict["evidence"]["op"] in expected.ops, verdict["message"]
     others = [finding for finding in result["findings"] if finding["name"] != expected.check]
     loud = [
         finding["name"] for finding in others if finding["severity"] != "note" and finding["symptom_of"] is None

@@ -43,6 +43,17 @@ TOLD: dict[str, Told] = {
     "log_of_negative": of_line("y = torch.log(x)", "log", "x", x=[-0.3, 0.0, 0.5]),
     "log_of_positive_proves_nothing": of_line("y = torch.log(x)", "log", "x", x=[0.1, 0.5]),
     "sqrt_of_negative": of_line("y = torch.sqrt(x)", "sqrt", "x", x=[-0.3, 0.5]),
+    "sqrt_of_difference": of_line("y = torch.sqrt(a - b)", "sqrt", "a - b", a=[1.0, 2.0], b=[1.5, 1.0]),
+    "square_of_nan": of_line("e = x.square()", "square", "x", x=[math.nan, 1.0], phase="backward"),
+    "batch_norm_of_negative_variance": fact(
+        Origin(
+            "forward",
+            "net.1",
+            "batch_norm",
+            made="nan",
+            operands=(held(), held("", low=-5.3, negatives=30, parameter="net.1.running_var")),
+        )
+    ),
     "power_of_negative": of_line("y = x ** 0.5", "pow", "x", x=[-0.3, 0.5], arguments=("0.5",)),
     "power_by_exponent": of_line("y = x ** p", "pow", "x | p", x=[-0.3, 0.5], p=[2.0, 3.0], phase="backward"),
     "norm_at_zero": of_line("y = x.norm(dim=1)", "norm", "x", x=ZEROS, phase="backward"),
@@ -201,6 +212,9 @@ TOLD: dict[str, Told] = {
     ),
     "nan_in_two_rows": fact(
         Origin("input", None, None, operands=(held(infs=2),), given="batch['x']", rows=(1, 5))
+    ),
+    "nan_in_a_flat_tensor": fact(
+        Origin("input", None, None, operands=(Operand("r", "float32", (9,), nans=1, elements=9),), given="r")
     ),
     "nan_in_the_labels": fact(
         Origin("input", None, None, operands=(held("y", nans=1),), given="y", rows=(3,), samples=(88,))

@@ -93,6 +93,8 @@ def _inner_story(case: Case) -> Story | None:
 
 
 def _general(case: Case) -> Story:
+    if not case.finite:
+        return _of_not_finite(case)
     given = [described(operand, case.name(index)) for index, operand in enumerate(case.origin.operands[:3])]
     inside = f"Inside it, `{case.origin.inner}` made it. " if case.origin.inner else ""
     grown = "a division, root or log near 0, or numbers that grew out of the range of the dtype"
@@ -104,3 +106,21 @@ def _general(case: Case) -> Story:
         "If the loss grew before, lower the learning rate."
     )
     return Story(f"given {' and '.join(given)}" if given else "", why, fix)
+
+
+def _of_not_finite(case: Case) -> Story:
+    """An op whose input had been let through, as a later `nanmean` would have left it out."""
+    held = enumerate(case.origin.operands)
+    bad = [(index, operand) for index, operand in held if operand.nans or operand.infs]
+    given = [described(operand, case.name(index)) for index, operand in bad[:2]]
+    slope = (
+        ", and neither is the slope there: 0 times NaN is NaN, so leaving the result out later does not help"
+    )
+    why = f"What went into it was not finite already{slope if case.backward else ''}."
+    name = case.bare_name(bad[0][0])
+    fix = (
+        "Leave those values out before this op, not after it: select the ones that are finite with a mask, or "
+        "fill the others, as `torch.where(torch.isfinite(x), x, 0.0)` does for a tensor `x` that goes into "
+        f"{f'`{name}`' if name not in 'xy' else 'it'}."
+    )
+    return Story(f"given {' and '.join(given)}", why, fix)

@@ -7,10 +7,11 @@ import math
 from torch_debugger.checks.explainers.nonfinite.case import Case, Story
 from torch_debugger.checks.explainers.nonfinite.stable_forms import stable_form
 from torch_debugger.checks.explainers.nonfinite.wording import number, size_of
+from torch_debugger.checks.explainers.nonfinite.written import op_of
 from torch_debugger.records import Operand
 
-# Below the bound by some bits, so that a sum of such values is finite too.
-_MOST = {"float16": 10, "bfloat16": 80, "float32": 80, "float64": 700}
+# Far below the bound, so that the square of such a value is finite too, and the square of its gradient.
+_MOST = {"float16": 10, "bfloat16": 20, "float32": 20, "float64": 170}
 
 
 def explain_exponential(case: Case) -> Story | None:
@@ -26,7 +27,15 @@ def explain_exponential(case: Case) -> Story | None:
         return Story(proof, why, f"{stable[0]}: it cannot overflow.", stable[1])
     most = math.floor(_MOST.get(operand.dtype, 10) / (math.log(2) if case.op == "exp2" else 1))
     told, edit = case.with_method(0, f".clamp(-{most}, {most})" if both else f".clamp(max={most})")
-    return Story(proof, why, f"{told}, and find out why {name} grew so large.", edit)
+    return Story(proof, why, f"{told}, and find out why {name} grew so large.{_of_sums(case)}", edit)
+
+
+def _of_sums(case: Case) -> str:
+    node = case.written.node
+    holders = case.written.holders(node) if node is not None and case.op == "exp" else []
+    if not any(op_of(holder)[0] == "sum" and op_of(holder)[1][0] is node for holder in holders):
+        return ""
+    return " The log of such a sum is `torch.logsumexp`, a share of it `torch.softmax`: neither overflows."
 
 
 def exponent_bound(operand: Operand, op: str) -> float | None:

@@ -53,4 +53,5 @@ def _listed(word: str, numbers: tuple[int, ...]) -> str:
 def _look(origin: Origin) -> str:
     if origin.samples:
         return f"Look at {_listed('sample', origin.samples)} of the dataset (`dataset[{origin.samples[0]}]`)."
-    return f"Find them with `torch.isfinite({origin.given or 'x'}).flatten(1).all(1)`."
+    flat = bool(origin.operands) and len(origin.operands[0].shape) == 1
+    return f"Find them with `torch.isfinite({origin.given or 'x'}){'' if flat else '.flatten(1).all(1)'}`."

@@ -72,7 +72,7 @@ def explain_poisson_nll(case: Case) -> Story | None:
         return None
     proof = f"because {case.name()} goes up to {number(operand.high)}"
     why = f"The loss takes exp of its input, which leaves {operand.dtype} above {number(bound)}."
-    told, edit = case.with_method(0, f".clamp(max={10 if operand.dtype == 'float16' else 80})")
+    told, edit = case.with_method(0, f".clamp(max={10 if operand.dtype == 'float16' else 20})")
     return Story(proof, why, f"{told}, and find out why {case.name()} grew so large.", edit)
 
 

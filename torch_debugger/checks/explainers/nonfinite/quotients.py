@@ -62,9 +62,18 @@ def _mathematics(case: Case, divisor: Operand) -> str:
 def _guarded(case: Case, index: int, divisor: Operand) -> tuple[str, Edit | None]:
     if divisor.dtype == "float16":  # the slope a / b**2 leaves float16 for every b that is small
         return f"Divide in float32: `{case.bare_name(index)}.float().clamp_min(1e-8)`", None
+    if (root := _inside_root(case, index)) is not None:
+        return case.told([case.written.with_sum(root, small_number(divisor))])
     if divisor.negatives:
         return case.with_sum(index, small_number(divisor))
     return case.with_method(index, f".clamp_min({small_number(divisor)})")
+
+
+def _inside_root(case: Case, index: int) -> ast.expr | None:
+    """What a divisor is the root of: behind the root a clamp is too late, its slope at 0 is inf already."""
+    node = case.node(index)
+    op, given = op_of(node) if node is not None else ("", [])
+    return given[0] if op == "sqrt" and given and len(case.written.nodes) == 1 else None
 
 
 def _by_number(case: Case) -> Story | None:

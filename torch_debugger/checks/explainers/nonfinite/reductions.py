@@ -8,7 +8,7 @@ from typing import TypeGuard
 
 from torch_debugger.checks.explainers.blame import shape_text
 from torch_debugger.checks.explainers.nonfinite.case import Case, Story
-from torch_debugger.checks.explainers.nonfinite.wording import small_number, zeros_of
+from torch_debugger.checks.explainers.nonfinite.wording import negatives_of, small_number, zeros_of
 from torch_debugger.checks.explainers.nonfinite.written import op_of, renamed
 
 _MEANS = ("mean", "nanmean", "median", "nanmedian", "std", "var", "kl_div")
@@ -86,9 +86,24 @@ def explain_product(case: Case) -> Story | None:
 
 def explain_normalization(case: Case) -> Story | None:
     """layer_norm and its like with eps=0: a variance of 0 is divided by."""
+    if not case.backward and (story := _of_running_variance(case)) is not None:
+        return story
     if case.number("eps") != 0 and not _EPS_OF_ZERO.search(case.written.code):
         return None
     why = f"{case.op} divides by sqrt(variance + eps): where all values are equal, that is 0 / 0."
     changed = _EPS_OF_ZERO.sub("eps=1e-5", case.written.code)
     edit = case.written.edit([((0, len(case.written.code)), changed)])
     return Story("because its eps is 0", why, "Give it `eps=1e-5`, the default.", edit)
+
+
+def _of_running_variance(case: Case) -> Story | None:
+    """In eval mode batch_norm divides by the root of a variance that was kept, not measured."""
+    kept = [held for held in case.origin.operands if held.parameter.endswith("running_var") and held.negatives]
+    if not kept:
+        return None
+    why = "In eval mode batch_norm divides by sqrt(running_var + eps); the root of a negative number is NaN."
+    fix = (
+        "Give the layer a `momentum` between 0 and 1 (0.1 is the default): a larger one overshoots, and "
+        "`running_var` falls below 0."
+    )
+    return Story(f"because {negatives_of(kept[0], f'`{kept[0].parameter}`')}", why, fix)

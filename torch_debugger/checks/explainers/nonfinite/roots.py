@@ -41,11 +41,24 @@ def _of_negatives(case: Case, why: str) -> Story:
         return Story(proof, f"{why} So close to 0 it is likely to be rounding.", f"{told}.", edit)
     if case.op == "sqrt" and _LOG_VARIANCE.search(case.bare_name()):
         return _of_log_variance(case, proof, why)
-    fix = (
-        f"Find out what makes {name} negative: it must not be, for a root. A variance is kept positive by "
-        "`F.softplus(...)`; the deviation of a log-variance is `torch.exp(0.5 * log_var)`."
-    )
+    fix = f"Find out what makes {name} negative: it must not be, for a root. {_kept_positive(case)}"
     return Story(proof, why, fix)
+
+
+def _kept_positive(case: Case) -> str:
+    node = case.node()
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub):
+        return (
+            "A variance taken as the difference of two means, mean(x**2) - mean(x)**2, is lost in rounding "
+            "where the mean is large: use `torch.var` or `torch.std`."
+        )
+    if case.op == "pow":
+        small = small_number(case.operand())
+        return f"What may only be 0 or more is kept there by `F.softplus(...)` or `.clamp_min({small})`."
+    return (
+        "A variance is kept positive by `F.softplus(...)`; the deviation of a log-variance is "
+        "`torch.exp(0.5 * log_var)`."
+    )
 
 
 def _of_log_variance(case: Case, proof: str, why: str) -> Story:

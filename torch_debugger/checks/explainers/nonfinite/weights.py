@@ -58,7 +58,10 @@ def _by_update(fact: NonFinite, origin: Origin, optimizer: OptimizerFact | None)
     kind = f" ({optimizer.kind})" if optimizer else ""
     left = f"left {parameters_text(fact.parameters)} {origin.made or 'not finite'}"
     made = "made it" if fact.what == "weight" else left
-    proof = f"the update of {name}{kind}{line_of(fact.site)} {made}, from finite gradients"
+    at = (
+        line_of(fact.site) if fact.what == "weight" else ""
+    )  # seen by the loss of the next step, it is that one's
+    proof = f"the update of {name}{kind}{at} {made}, from finite gradients"
     setting, why, fix = _blamed_setting(fact, origin, name)
     edit = _with_eps(optimizer, _eps_for(origin)) if setting == "eps" and optimizer else None
     told = f", with {setting} = {number(fact.update[setting])}" if setting else ""
