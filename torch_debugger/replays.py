@@ -26,7 +26,7 @@ class StepReplays:
         self.loaders = loaders
         self.lagging = lagging
 
-    def of_step(self, moments: Sequence[Moment], slopes: bool) -> tuple[Origin, str] | None:
+    def of_step(self, moments: Sequence[Moment], slopes: bool) -> tuple[Origin | None, str] | None:
         """The step under way: its own lines in a fork, or where there is none, its models right here."""
         if in_fork():
             return None
@@ -38,7 +38,7 @@ class StepReplays:
             if can_fork(models):
                 batch, dataset = self.loaders.last
                 found = find_in_step(Scene(moments, models, slopes, batch, dataset))
-                return (found.origin, found.how) if found else None
+                return (found.origin, found.how) if found else (None, "step")
             return _find_here(moments[:1], models, slopes)
 
     def of_inputs(self, inputs: Inputs, slopes: bool) -> tuple[Origin, str] | None:

@@ -32,7 +32,7 @@ FRAMES = 4  # of the user's, from the innermost out
 class Replays(Protocol):
     """Runs a step again; what that takes is not a probe's business."""
 
-    def of_step(self, moments: Sequence[Moment], slopes: bool) -> tuple[Origin, str] | None:
+    def of_step(self, moments: Sequence[Moment], slopes: bool) -> tuple[Origin | None, str] | None:
         """The step under way, from the user's frames, innermost first: the origin and how it was found."""
 
     def of_inputs(self, inputs: Inputs, slopes: bool) -> tuple[Origin, str] | None:
@@ -61,8 +61,9 @@ class NonFiniteHunt:
             return
         origin, how = self._replay(slopes=False)
         if origin is None and loss.grad_fn is not None and not saved_hooks:
-            origin, how = find_in_graph(loss.grad_fn, site), "graph"
-        self._tell("loss", value, self.watch.step, site, origin, how if origin else "", ())
+            origin = find_in_graph(loss.grad_fn, site)
+            how = "graph" if origin is not None else how
+        self._tell("loss", value, self.watch.step, site, origin, how, ())
 
     def loss_arrived(self, value: float, site: Place, step: int) -> None:
         """Told by the device some steps late."""
@@ -83,13 +84,13 @@ class NonFiniteHunt:
 
     def _replay(self, slopes: bool) -> tuple[Origin | None, str]:
         own = [moment_of(frame) for frame in frames(2) if is_user_file(frame.f_code.co_filename)][:FRAMES]
-        found = self.watch.guard.call("replay", self.replays.of_step, own, slopes)
+        found = self.watch.traced(self.replays.of_step, own, slopes)
         return found or (None, "")
 
     def _replay_late(self, step: int, slopes: bool) -> tuple[Origin | None, str]:
         """On the inputs of that step, and on weights from before it."""
         inputs = self.lagging.of(step)
-        found = self.watch.guard.call("replay", self.replays.of_inputs, inputs, slopes) if inputs else None
+        found = self.watch.traced(self.replays.of_inputs, inputs, slopes) if inputs else None
         self.lagging.let_go()
         return found or (None, "late")
 

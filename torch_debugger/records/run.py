@@ -41,10 +41,11 @@ class CostFact:
     budget: float
     light_steps: int
     deep_steps: int
+    tracing_s: float = 0.0  # beside the rest: steps run again to find a cause
 
     @property
     def ratio(self) -> float:
-        plain_s = self.elapsed_s - self.spent_s
+        plain_s = self.elapsed_s - self.spent_s - self.tracing_s
         return 1.0 + self.spent_s / plain_s if plain_s > 0 else 1.0
 
 

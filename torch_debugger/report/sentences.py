@@ -107,8 +107,10 @@ def _reminder(finding: Finding, result: RunResult) -> str:
 
 def cost_sentence(cost: CostFact) -> str:
     """0.8 % of 34.1 s (budget 2 %), 12 deep steps"""
-    plain_s, budget = cost.elapsed_s - cost.spent_s, f"{100 * cost.budget:g} %"
+    plain_s, budget = cost.elapsed_s - cost.spent_s - cost.tracing_s, f"{100 * cost.budget:g} %"
     deep = f"{cost.deep_steps:,} deep step{'' if cost.deep_steps == 1 else 's'}"
+    if cost.tracing_s:
+        deep += f"; {cost.tracing_s:.1f} s more to trace the cause"
     if cost.ratio - 1 > cost.budget and cost.spent_s < _UNAVOIDABLE_S:
         return (
             f"{cost.spent_s:.2f} s on top of {plain_s:.2f} s (too short a run for a budget of {budget}), {deep}"

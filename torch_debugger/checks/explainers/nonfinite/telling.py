@@ -26,6 +26,7 @@ _EDGES = (
     "learning rate."
 )
 _STOP = "`torch-debugger run --on-nan stop` looks at every step at once and traces the op."
+_FOLLOW = "Put `with torch_debugger.detect_anomaly():` around the step: it follows the ops as they run."
 
 
 def tell(fact: NonFinite, optimizer: OptimizerFact | None = None) -> Story:
@@ -124,12 +125,12 @@ def _nothing_found(fact: NonFinite) -> Story:
     if fact.how == "model":
         after = "after it, where the loss is computed," if fact.what == "loss" else "in the backward pass"
         why = f"So it was made {after} or it does not repeat."
-        return Story(again.format("the model's forward"), why, f"{_EDGES} {_STOP}")
+        return Story(again.format("the model's forward"), why, f"{_EDGES} {_FOLLOW}")
     if fact.how == "step":
         why = (
-            "What made it does not repeat. Random numbers from outside of torch, a tensor changed since, or a "
-            "kernel that is not deterministic can be the reason."
+            "What made it does not repeat. Random numbers from outside of torch, something that the step has "
+            "changed since, or a kernel that is not deterministic can be the reason."
         )
-        return Story(again.format("the step"), why, f"{_STOP} {_EDGES}")
+        return Story(again.format("the step"), why, f"{_FOLLOW} {_EDGES}")
     why = "What made it could not be seen: the step could not be run again, and its graph shows no such op."
-    return Story("", why, f"{_STOP} {_EDGES}")
+    return Story("", why, f"{_FOLLOW} {_EDGES}")
