@@ -43,6 +43,7 @@ TOLD: dict[str, Told] = {
     "log_of_negative": of_line("y = torch.log(x)", "log", "x", x=[-0.3, 0.0, 0.5]),
     "log_of_positive_proves_nothing": of_line("y = torch.log(x)", "log", "x", x=[0.1, 0.5]),
     "sqrt_of_negative": of_line("y = torch.sqrt(x)", "sqrt", "x", x=[-0.3, 0.5]),
+    "exp_summed": of_line("y = torch.exp(x).sum(1)", "exp", "x", x=[100.0, 1.0], made="inf"),
     "sqrt_of_difference": of_line("y = torch.sqrt(a - b)", "sqrt", "a - b", a=[1.0, 2.0], b=[1.5, 1.0]),
     "square_of_nan": of_line("e = x.square()", "square", "x", x=[math.nan, 1.0], phase="backward"),
     "batch_norm_of_negative_variance": fact(

@@ -25,17 +25,20 @@ def explain_exponential(case: Case) -> Story | None:
     why = f"{case.op}(x) leaves {operand.dtype} ({number(operand.limit)}) above x = {number(bound)}."
     if (stable := stable_form(case.written)) is not None:
         return Story(proof, why, f"{stable[0]}: it cannot overflow.", stable[1])
+    if _is_summed(case):
+        told = f"Where the log of this sum is taken, use `torch.logsumexp({case.bare_name()}, dim)`"
+        return Story(proof, why, f"{told}; where it is divided by, `torch.softmax`. Neither overflows.")
     most = math.floor(_MOST.get(operand.dtype, 10) / (math.log(2) if case.op == "exp2" else 1))
     told, edit = case.with_method(0, f".clamp(-{most}, {most})" if both else f".clamp(max={most})")
-    return Story(proof, why, f"{told}, and find out why {name} grew so large.{_of_sums(case)}", edit)
+    grown = "a learning rate that is too high, or inputs that are not scaled"
+    return Story(proof, why, f"{told}, and find out why {name} grew so large: {grown}.", edit)
 
 
-def _of_sums(case: Case) -> str:
+def _is_summed(case: Case) -> bool:
+    """A clamp before a sum would take the slope from its largest parts."""
     node = case.written.node
     holders = case.written.holders(node) if node is not None and case.op == "exp" else []
-    if not any(op_of(holder)[0] == "sum" and op_of(holder)[1][0] is node for holder in holders):
-        return ""
-    return " The log of such a sum is `torch.logsumexp`, a share of it `torch.softmax`: neither overflows."
+    return any(op_of(holder)[0] == "sum" and op_of(holder)[1][0] is node for holder in holders)
 
 
 def exponent_bound(operand: Operand, op: str) -> float | None:
