@@ -41,7 +41,7 @@ def test_the_overflow_is_announced_before_it_comes() -> None:
         "step 240, Inf around step 400."
     )
     assert (finding.severity, finding.where.line) == ("warning", 11)
-    assert finding.why.startswith("float16 ends at 65504. The largest value rose steadily from")
+    assert finding.why.startswith("float16 ends at 65,504. The largest value rose steadily from")
     assert "`nn.LayerNorm`" in finding.fix and "bfloat16" in finding.fix
 
 

@@ -153,8 +153,8 @@ class OverflowAhead(Check):
             message=f"{_WORDS[forecast.kind]} `{forecast.module}` ({forecast.dtype}) {_pace(forecast)}: "
             f"{left:.1f} bits are left at step {forecast.last[0]:,}, Inf around step "
             f"{forecast.step:,}.{others}",
-            why=f"{forecast.dtype} ends at {LARGEST[forecast.dtype]:.6g}. The largest value rose steadily from "
-            f"{forecast.first[1]:.4g} at step {forecast.first[0]:,} to {forecast.last[1]:.4g}.",
+            why=f"{forecast.dtype} ends at {_number(LARGEST[forecast.dtype])}. The largest value rose steadily "
+            f"from {_number(forecast.first[1])} at step {forecast.first[0]:,} to {_number(forecast.last[1])}.",
             fix=_fix(forecast),
             where=_where(forecast.module, state),
             first_step=forecast.first[0],
@@ -174,7 +174,11 @@ def _pace(forecast: _Forecast) -> str:
     if growth.doubles:
         steps = 1 / growth.rate
         return f"loses 1 bit of headroom every {steps:.0f} steps" if steps >= 1.5 else "loses a bit every step"
-    return f"grows by {growth.rate:.3g} a step"
+    return f"grows by {_number(growth.rate)} a step"
+
+
+def _number(size: float) -> str:
+    return f"{size:,.0f}" if 100 <= size < 1e6 else f"{size:.4g}"
 
 
 def _fix(forecast: _Forecast) -> str:
