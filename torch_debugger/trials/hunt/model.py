@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from torch_debugger.anatomy.nested import tensors_in
+from torch_debugger.anatomy.nested import copied, tensors_in
 from torch_debugger.anatomy.rerun import leaving_no_trace
 from torch_debugger.records import Origin
 from torch_debugger.trials.hunt.hunter import Hunter
@@ -87,14 +87,3 @@ def _names(arguments: tuple[Any, ...], keywords: Mapping[str, Any]) -> dict[int,
         for tensor in tensors_in(value)
         if state_of(tensor) != FINITE
     }
-
-
-def copied(value: Any) -> Any:
-    """An op of the model's that writes into its input must not reach the user's batch a second time."""
-    if isinstance(value, torch.Tensor):
-        return value.detach().clone().requires_grad_(value.requires_grad)
-    if type(value) in (list, tuple):
-        return type(value)(copied(item) for item in value)
-    if type(value) is dict:
-        return {key: copied(item) for key, item in value.items()}
-    return value
