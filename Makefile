@@ -16,7 +16,7 @@ demo: $(PACKAGE)
 	$(BIN)/torch-debugger demo
 
 test: lint
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --numprocesses=2 --dist=loadfile
 
 lint: $(TESTING)
 	$(BIN)/ruff check .

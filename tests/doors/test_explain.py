@@ -68,7 +68,9 @@ def test_without_any_exception(monkeypatch: pytest.MonkeyPatch) -> None:
         torch_debugger.explain()
 
 
-@pytest.mark.parametrize("given", ["Traceback ...", 3, ValueError, object()], ids=["text", "number", "class", "object"])
+@pytest.mark.parametrize(
+    "given", ["Traceback ...", 3, ValueError, object()], ids=["text", "number", "class", "object"]
+)
 def test_what_is_no_exception(given: object) -> None:
     with pytest.raises(UsageError, match="takes an exception, not") as caught:
         torch_debugger.explain(given)  # type: ignore[arg-type]

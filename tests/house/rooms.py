@@ -34,7 +34,9 @@ MAY_IMPORT: dict[str, set[str]] = {
     "session": {"records", "runlog", "stats", "anatomy", "plumbing"} | MAKERS | FOUNDATIONS,
 }
 # The doors of the house may open any room; no room may open a door.
-DOORS = {"__init__", "__main__", "anomalies", "breaking", "cli", "debugger", "demo", "explanations", "integrations"}
+DOORS = {
+    "__init__", "__main__", "anomalies", "breaking", "cli", "debugger", "demo", "explanations", "integrations"
+}  # fmt: skip
 NO_TORCH = {
     "_version", "errors", "settings", "imports", "tracebacks", "records", "runlog", "checks", "report", "pasted"
 }  # fmt: skip

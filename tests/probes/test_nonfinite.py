@@ -259,7 +259,8 @@ def test_an_update_that_makes_weights_nan() -> None:
             loss.backward()
             optimizer.step()
     found = the_one(seen)
-    assert (found.step, found.what, origin(seen).phase, found.optimizer) == (2, "weight", "weights", "optimizer")
+    assert (found.step, found.what, origin(seen).phase) == (2, "weight", "weights")
+    assert found.optimizer == "optimizer"
     assert found.update["eps"] == 0.0
     assert origin(seen).place.code is not None
     assert "torch.optim.Adam" in origin(seen).place.code
