@@ -297,3 +297,18 @@ def test_the_sample_of_a_dataset() -> None:
             optimizer.step()
     found = origin(seen)
     assert (the_one(seen).step, found.given, found.rows, found.samples) == (3, "x", (1,), (17,))
+
+
+def test_the_earlier_of_several_accumulated_batches() -> None:
+    with watched(deep=False) as seen:
+        torch.manual_seed(0)
+        net = nn.Linear(4, 1)
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.01)
+        for step in range(1, 7):
+            optimizer.zero_grad()
+            for part in range(3):
+                loss = torch.sqrt(net(torch.rand(5, 4)).pow(2).sum() * (step != 4 or part != 1))
+                loss.backward()
+            optimizer.step()
+    found = the_one(seen)
+    assert (found.step, found.what, origin(seen).op, found.how) == (4, "gradient", "sqrt", "step")

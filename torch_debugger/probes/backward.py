@@ -42,6 +42,8 @@ class Backward(Probe):
         self._graphs_told: dict[str, int] = {}
         self._graph_seen: dict[str, int] = {}
         self._typical_loss: float | None = None
+        self._accumulates = False  # the last step had several backwards of one loss
+        self._last_site = Place()
         self._saved_hooks = False  # saved-tensor hooks (checkpointing, offloading) have been in use
 
     def install(self, patches: Patches) -> None:
@@ -55,6 +57,8 @@ class Backward(Probe):
             if self.hunt.policy.waits:
                 self.hunt.policy.act()
             original(tensors, *arguments, **keywords)
+            if self._accumulates:  # at the step itself, the batch that did it would be long gone
+                self.watch.probe("backward", self.optimizers.glance_at_all, self._last_site)
             if self.watch.active and self.watch.probe("backward", self.watch.clock.backward_done):
                 self.watch.end_step()
 
@@ -75,6 +79,7 @@ class Backward(Probe):
         self.watch.governor.begin()
         frame = user_frame(2)
         site = self._site(frame)
+        self._last_site = site.place
         self.optimizers.find_made_before(frame)
         self.roots.name_compiled(frame) if frame is not None else None
         if self.watch.depth:
@@ -127,6 +132,7 @@ class Backward(Probe):
         scalars = self.watch.scalars
         for name, (total, count) in self._sums.items():
             value = total / count  # the mean over accumulated batches
+            self._accumulates = count > 1
             if len(self._sites) > 1:
                 scalars[f"loss/{name}"] = value
             scalars["loss"] = value  # of several, the last one of the step

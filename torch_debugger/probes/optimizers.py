@@ -178,6 +178,14 @@ class Optimizers(Probe):
         if gradient is not None and (self.looks.hunt.policy.waits or not math.isfinite(gradient.sum())):
             self._look(optimizer)
 
+    def glance_at_all(self, backward: Place) -> None:
+        """After one backward of several."""
+        for held, optimizer in self.live():
+            gradient = held.sentinel.grad if held.sentinel is not None else None
+            if gradient is not None and not math.isfinite(gradient.sum()):
+                self._backward = backward
+                self._look(optimizer)
+
     def _look(self, optimizer: Optimizer) -> None:
         held = self._meet(optimizer)
         parameters = [p for group in optimizer.param_groups for p in group["params"]]
