@@ -26,20 +26,21 @@ class StepReplays:
         self.loaders = loaders
         self.lagging = lagging
 
-    def of_step(self, moments: Sequence[Moment], slopes: bool) -> tuple[Origin | None, str] | None:
+    def of_step(self, moments: Sequence[Moment], loss: str) -> tuple[Origin | None, str] | None:
         """The step under way: its own lines in a fork, or where there is none, its models right here."""
         if in_fork():
             return None
         models = [
-            Model(module, root.paths, root.call, root.rng_state, root.device_rng)
+            Model(module, root.paths, root.call, root.rng_state, root.device_rng, root.first_rng)
             for root, module in self.roots.alive()
         ]
         with self.watch.asleep(), torch._C._EnableTorchFunction():
             if can_fork(models):
                 batch, dataset = self.loaders.last
-                found = find_in_step(Scene(moments, models, slopes, batch, dataset))
+                scene = Scene(moments, models, not loss, batch, dataset, self.roots.step_rng, loss)
+                found = find_in_step(scene)
                 return (found.origin, found.how) if found else (None, "step")
-            return _find_here(moments[:1], models, slopes)
+            return _find_here(moments[:1], models, not loss)
 
     def of_inputs(self, inputs: Inputs, slopes: bool) -> tuple[Origin, str] | None:
         """A step of some time ago, on the last weights that are known to have been finite."""

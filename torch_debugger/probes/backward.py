@@ -57,6 +57,7 @@ class Backward(Probe):
             if self.hunt.policy.waits:
                 self.hunt.policy.act()
             original(tensors, *arguments, **keywords)
+            self.watch.probe("models", self.roots.backward_done)
             if self._accumulates:  # at the step itself, the batch that did it would be long gone
                 self.watch.probe("backward", self.optimizers.glance_at_all, self._last_site)
             if self.watch.active and self.watch.probe("backward", self.watch.clock.backward_done):

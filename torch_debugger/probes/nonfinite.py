@@ -32,8 +32,11 @@ FRAMES = 4  # of the user's, from the innermost out
 class Replays(Protocol):
     """Runs a step again; what that takes is not a probe's business."""
 
-    def of_step(self, moments: Sequence[Moment], slopes: bool) -> tuple[Origin | None, str] | None:
-        """The step under way, from the user's frames, innermost first: the origin and how it was found."""
+    def of_step(self, moments: Sequence[Moment], loss: str) -> tuple[Origin | None, str] | None:
+        """The step under way, from the user's frames, innermost first: the origin and how it was found.
+
+        loss: nan, inf or -inf; empty where it was finite and the gradients are at fault.
+        """
 
     def of_inputs(self, inputs: Inputs, slopes: bool) -> tuple[Origin, str] | None:
         """A step of some time ago, from what was put into its models."""
@@ -59,7 +62,7 @@ class NonFiniteHunt:
         if wrong:
             self._tell_of_weights("loss", value, self.watch.step, site, wrong)
             return
-        origin, how = self._replay(slopes=False)
+        origin, how = self._replay(_word(value))
         if origin is None and loss.grad_fn is not None and not saved_hooks:
             origin = find_in_graph(loss.grad_fn, site)
             how = "graph" if origin is not None else how
@@ -77,14 +80,14 @@ class NonFiniteHunt:
         if self.found is not None:
             return
         late = step != self.watch.step
-        origin, how = self._replay_late(step, slopes=True) if late else self._replay(slopes=True)
+        origin, how = self._replay_late(step, slopes=True) if late else self._replay("")
         if origin is None:
             origin = Origin("backward", _last_layer(parameters), None)
         self._tell("gradient", math.nan, step, site, origin, how, parameters)
 
-    def _replay(self, slopes: bool) -> tuple[Origin | None, str]:
+    def _replay(self, loss: str) -> tuple[Origin | None, str]:
         own = [moment_of(frame) for frame in frames(2) if is_user_file(frame.f_code.co_filename)][:FRAMES]
-        found = self.watch.traced(self.replays.of_step, own, slopes)
+        found = self.watch.traced(self.replays.of_step, own, loss)
         return found or (None, "")
 
     def _replay_late(self, step: int, slopes: bool) -> tuple[Origin | None, str]:

@@ -36,6 +36,7 @@ class Root:
     paths: dict[int, str] = field(default_factory=dict)  # id of a submodule -> its path
     call: tuple[tuple[Any, ...], dict[str, Any]] | None = None  # the step's training inputs, by reference
     rng_state: torch.Tensor | None = None  # torch's, before that call
+    first_rng: torch.Tensor | None = None  # the same before the first call since the last backward
     device_rng: torch.Tensor | None = None  # the accelerator's, where the inputs are on one
     lags: bool = False  # its numbers come later than its calls
     draws: bool = True  # takes random numbers in its forward, as far as we know
@@ -55,6 +56,8 @@ class Roots(Probe):
         super().__init__(watch)
         self.roots: dict[int, Root] = {}
         self.on_call: list[Callable[[Root, tuple[Any, ...], dict[str, Any]], None]] = []
+        self.step_rng: torch.Tensor | None = None  # torch's random state when the step began
+        self._calm_steps = 0  # deep steps in which the script drew no random number
         self._gate = Gate(self._around)
         self._compiled: list[weakref.ref[nn.Module]] = []  # their calls must not be hooked; named at backward
 
@@ -117,9 +120,12 @@ class Roots(Probe):
 
     def notice_random_numbers(self) -> None:
         """At the backward of a deep step: has a forward drawn any? A state costs 1 to 3 us to keep."""
+        state = torch.get_rng_state()
+        if self.step_rng is not None:
+            self._calm_steps = 0 if not torch.equal(state, self.step_rng) else self._calm_steps + 1
         for root in self.roots.values():
             if root.rng_state is not None:
-                drawn = not torch.equal(torch.get_rng_state(), root.rng_state)
+                drawn = not torch.equal(state, root.rng_state)
                 root.calm_looks = 0 if drawn else root.calm_looks + 1
                 root.draws = root.calm_looks < self.CALM_LOOKS
 
@@ -127,6 +133,13 @@ class Roots(Probe):
         for root in self.roots.values():
             root.call = root.rng_state = root.device_rng = None  # a batch must not outlive its step
             root.trained = False
+        self.backward_done()
+        self.step_rng = torch.get_rng_state() if self._calm_steps < self.CALM_LOOKS else None
+
+    def backward_done(self) -> None:
+        """What is called from now on belongs to the next backward."""
+        for root in self.roots.values():
+            root.first_rng = None
 
     def give_up(self) -> None:
         self.open_gates()
@@ -166,6 +179,7 @@ class Roots(Probe):
             root.call, root.trained = without_graph(arguments, keywords), True
             if root.draws:
                 root.rng_state = torch.get_rng_state()
+                root.first_rng = root.rng_state if root.first_rng is None else root.first_rng
             root.lags = bool(arguments) and self._lags(arguments[0])
             if root.lags and arguments[0].is_cuda and not torch.cuda.is_current_stream_capturing():
                 root.device_rng = torch.cuda.get_rng_state()

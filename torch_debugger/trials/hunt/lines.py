@@ -43,9 +43,13 @@ class Lines:
 
     def beginnings(self) -> list[int]:
         """Where to begin: at the call of a model, at the first line, then at the others."""
-        variables, numbers = self.moment.variables, range(len(self.statements))
-        first = [at for at in numbers if _calls_a_model(self.statements[at], variables)][:1]
-        return list(dict.fromkeys([*first, *numbers]))
+        first = self.first_model_call()
+        return list(dict.fromkeys([*([] if first is None else [first]), *range(len(self.statements))]))
+
+    def first_model_call(self) -> int | None:
+        variables = self.moment.variables
+        found = (at for at, each in enumerate(self.statements) if _calls_a_model(each, variables))
+        return next(found, None)
 
 
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)

@@ -29,11 +29,13 @@ class Model:
     call: tuple[tuple[Any, ...], dict[str, Any]] | None  # what it was last given
     rng_state: torch.Tensor | None = None  # before that
     device_rng: torch.Tensor | None = None  # of the accelerator, before that
+    first_rng: torch.Tensor | None = None  # before the first of several calls; unknown: none
     output_gradients: tuple[torch.Tensor | None, ...] = ()  # that came back to what it gave; unknown: none
 
-    def restore_randomness(self) -> None:
-        if self.rng_state is not None:
-            torch.set_rng_state(self.rng_state)
+    def restore_randomness(self, *, first: bool = False) -> None:
+        state = self.first_rng if first and self.first_rng is not None else self.rng_state
+        if state is not None:
+            torch.set_rng_state(state)
         if self.device_rng is not None:
             torch.cuda.set_rng_state(self.device_rng)
 

@@ -18,7 +18,7 @@ from torch_debugger.records import Origin
 from torch_debugger.trials.hunt.hunter import Hunter
 from torch_debugger.trials.hunt.leaves import leaves_of
 from torch_debugger.trials.hunt.model import Model, parameter_names
-from torch_debugger.trials.hunt.states import FINITE, state_of
+from torch_debugger.trials.hunt.states import FINITE, state_of, word_for
 
 
 class _Reached(BaseException):
@@ -28,10 +28,21 @@ class _Reached(BaseException):
 class OnceMore:
     """One run of a step's lines: stand-ins for what they must not do again, and the hunter."""
 
-    def __init__(self, models: Sequence[Model], *, batch: Any = None, again: bool, apart: bool) -> None:
+    def __init__(
+        self,
+        models: Sequence[Model],
+        *,
+        batch: Any = None,
+        again: bool = False,
+        apart: bool = False,
+        rng_state: torch.Tensor | None = None,
+        loss: str = "",
+    ) -> None:
         """
         again: the models are given what they were given in the step, whatever the lines say.
         apart: in the training's own process, whose gradients and loaders must not be touched.
+        loss: what it was in the step, nan, inf or -inf; another one is another story.
+        rng_state: when the lines begin; without it, each model meets its own at its first call.
         """
         names: dict[int, str] = {}
         paths: dict[int, str] = {}
@@ -39,7 +50,7 @@ class OnceMore:
             names |= parameter_names(model.module, model.paths)
             paths |= model.paths
         self._models, self._batch = models, batch
-        self._again, self._apart = again, apart
+        self._again, self._apart, self._rng_state, self._loss = again, apart, rng_state, loss
         self._hunter = Hunter(paths, names)
         self._found: Origin | None = None
 
@@ -47,6 +58,8 @@ class OnceMore:
         if not self._apart:
             for model in self._models:
                 model.module.zero_grad()  # what the step itself has left there
+        if self._rng_state is not None:
+            torch.set_rng_state(self._rng_state)
         with contextlib.suppress(_Reached, Exception), torch.enable_grad(), self._stand_ins(), self._hunter:
             lines()
         return self._found
@@ -77,7 +90,10 @@ class OnceMore:
         raise _Reached
 
     def _backward(self, tensors: Any, *arguments: Any, **keywords: Any) -> None:
-        if any(state_of(tensor) != FINITE for tensor in tensors_in(tensors)):
+        bad = [word_for(each, state) for each in tensors_in(tensors) if (state := state_of(each)) != FINITE]
+        if bad and self._loss not in ("", *bad):
+            self._reach(None)
+        if bad:
             self._reach(self._hunter.origin_of(tensors) or self._hunter.origin_of(tensors, masks=True))
         if self._apart:
             gradients = arguments[0] if arguments else keywords.get("grad_tensors")
@@ -105,7 +121,8 @@ class OnceMore:
             if not waiting or not torch.is_grad_enabled():
                 return None
             waiting.clear()
-            model.restore_randomness()
+            if self._rng_state is None:
+                model.restore_randomness(first=True)
             return model.call if self._again else None
 
         return model.module.register_forward_pre_hook(before, with_kwargs=True, prepend=True)

@@ -14,7 +14,7 @@ import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 
@@ -41,6 +41,8 @@ class Scene:
     slopes: bool  # the loss was finite, a gradient was not
     batch: Any = None  # the last one that a loader gave
     dataset: Any = None
+    rng_state: torch.Tensor | None = None  # when the step began
+    loss: str = ""  # nan, inf or -inf, as it was in the step; empty while it was finite
 
 
 @dataclass(frozen=True)
@@ -53,28 +55,43 @@ def find_in_step(scene: Scene) -> Found | None:
     """An op, if one of the attempts meets it; else the tensor with which it came in."""
     deadline = time.monotonic() + _ALL_TOGETHER_S
     given: Found | None = None
-    for how, attempt in _attempts(scene):
+    for attempt in _attempts(scene):
         if time.monotonic() > deadline:
             break
-        origin = _in_fork(scene, attempt)
+        origin = _in_fork(scene, attempt.run)
         if origin is not None and origin.phase != "input":
-            return Found(origin, how)
-        if origin is not None and given is None:
-            given = Found(origin, how)
+            return Found(origin, attempt.how)
+        if origin is not None and given is None and attempt.knows_inputs:
+            given = Found(origin, attempt.how)
     return given
 
 
-def _attempts(scene: Scene) -> Iterator[tuple[str, Callable[[], Origin | None]]]:
+class _Attempt(NamedTuple):
+    how: str
+    run: Callable[[], Origin | None]
+    knows_inputs: bool = True  # what comes in not finite was not made in the step itself
+
+
+def _attempts(scene: Scene) -> Iterator[_Attempt]:
     """Of the user's lines, then of the models alone. A line begun with may have lost what it began with."""
     for lines in _training_lines(scene.moments):
-        for begin in lines.beginnings():
+        with_model = lines.first_model_call() is not None
+        for number, begin in enumerate(lines.beginnings()):
             run = lines.function(begin)
             if run is not None:
-                for again in (False, True) if begin == 0 else (False,):
-                    once = OnceMore(scene.models, batch=scene.batch, again=again, apart=False)
-                    yield "step", functools.partial(once.run, run)
+                for once in _ways(scene, begin):
+                    yield _Attempt("step", functools.partial(once.run, run), with_model and number < 2)
     for model in scene.models:
-        yield "model", functools.partial(find_in_model, model, slopes=scene.slopes)
+        yield _Attempt("model", functools.partial(find_in_model, model, slopes=scene.slopes))
+
+
+def _ways(scene: Scene, begin: int) -> Iterator[OnceMore]:
+    once_more = functools.partial(OnceMore, scene.models, batch=scene.batch, loss=scene.loss)
+    if begin == 0 and scene.rng_state is not None:
+        yield once_more(rng_state=scene.rng_state)
+    yield once_more()
+    if begin == 0:
+        yield once_more(again=True)
 
 
 def _training_lines(moments: Sequence[Moment]) -> Iterator[Lines]:
@@ -109,7 +126,7 @@ def find_in_lines(moment: Moment, models: Sequence[Model]) -> Origin | None:
             with contextlib.ExitStack() as traces:
                 for model in models:
                     traces.enter_context(leaving_no_trace(model.module))
-                return OnceMore(models, again=False, apart=True).run(run)
+                return OnceMore(models, apart=True).run(run)
     return None
 
 
