@@ -1,8 +1,12 @@
-"""Steps run again: what the probes keep of a step, handed to the trials that find the op at fault."""
+"""Steps run again: what the probes keep of a step, handed to the trials that find the op at fault.
+
+Those trials are imported where a step has gone wrong, and not before: healthy runs need no memory for them.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import torch
 
@@ -13,8 +17,9 @@ from torch_debugger.probes.loaders import Loaders
 from torch_debugger.probes.roots import Roots
 from torch_debugger.probes.watch import Watch
 from torch_debugger.records import Origin
-from torch_debugger.trials.hunt.model import Model, find_in_model
-from torch_debugger.trials.hunt.step import Scene, can_fork, find_in_lines, find_in_step
+
+if TYPE_CHECKING:
+    from torch_debugger.trials.hunt.model import Model
 
 
 class StepReplays:
@@ -28,6 +33,9 @@ class StepReplays:
 
     def of_step(self, moments: Sequence[Moment], loss: str) -> tuple[Origin | None, str] | None:
         """The step under way: its own lines in a fork, or where there is none, its models right here."""
+        from torch_debugger.trials.hunt.model import Model
+        from torch_debugger.trials.hunt.step import Scene, can_fork, find_in_step
+
         if in_fork():
             return None
         models = [
@@ -44,6 +52,8 @@ class StepReplays:
 
     def of_inputs(self, inputs: Inputs, slopes: bool) -> tuple[Origin, str] | None:
         """A step of some time ago, on the last weights that are known to have been finite."""
+        from torch_debugger.trials.hunt.model import Model
+
         models = [
             Model(module, root.paths, *inputs.calls[root.name])
             for root, module in self.roots.alive()
@@ -54,6 +64,9 @@ class StepReplays:
 
 
 def _find_here(moments: Sequence[Moment], models: Sequence[Model], slopes: bool) -> tuple[Origin, str] | None:
+    from torch_debugger.trials.hunt.model import find_in_model
+    from torch_debugger.trials.hunt.step import find_in_lines
+
     for moment in moments:
         origin = find_in_lines(moment, models)
         if origin is not None:

@@ -12,8 +12,8 @@ from torch import nn
 
 from tests.probes.watching import Seen, watched
 from torch_debugger.records import NonFinite
-from torch_debugger.replays import can_fork
 from torch_debugger.stats.transfer import Deliver, Transfer
+from torch_debugger.trials.hunt.step import can_fork
 
 LAG = 2  # steps
 
@@ -58,7 +58,7 @@ def train(
     monkeypatch: pytest.MonkeyPatch, loss_of: Loss, *, bad: int = 7, steps: int = 14
 ) -> tuple[Seen, list[torch.Tensor]]:
     """The last weights and random numbers too."""
-    monkeypatch.setattr("torch_debugger.replays.can_fork", lambda models: False)
+    monkeypatch.setattr("torch_debugger.trials.hunt.step.can_fork", lambda models: False)
     with watched(deep=False) as seen:
         seen.plumbing.watch.transfer = LateTransfer()
         torch.manual_seed(0)
