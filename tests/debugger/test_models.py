@@ -373,15 +373,15 @@ def test_a_forward_that_trains_another_model_inside() -> None:
 
 def test_our_own_time_is_not_the_modules(monkeypatch: pytest.MonkeyPatch) -> None:
     """However long we look, a module's time is its own."""
-    from torch_debugger.probes import forward
+    from torch_debugger.probes import forward, measured
 
     now = [0.0]
     monkeypatch.setattr(forward.time, "perf_counter", lambda: now[0])
-    plain_measure = forward.measure
+    plain_take = measured.take_numbers
 
-    def slow_look(tensor: torch.Tensor) -> torch.Tensor:
+    def slow_look(tensor: torch.Tensor) -> Any:
         now[0] += 100.0
-        return plain_measure(tensor)
+        return plain_take(tensor)
 
     class Timed(nn.Module):
         def __init__(self, seconds: float, *inside: nn.Module) -> None:
@@ -394,6 +394,6 @@ def test_our_own_time_is_not_the_modules(monkeypatch: pytest.MonkeyPatch) -> Non
                 x = each(x)
             return x + 1
 
-    monkeypatch.setattr(forward, "measure", slow_look)
+    monkeypatch.setattr(forward, "take_numbers", slow_look)
     flow = flow_of(Timed(1.0, Timed(2.0), Timed(3.0, Timed(4.0))), torch.randn(2))
     assert [step.time_s for step in flow.steps] == [10.0, 2.0, 7.0, 4.0]
