@@ -35,6 +35,7 @@ class LossNotFinite(Check):
     id = "TD601"
     name = "loss-not-finite"
     title = "the loss became NaN or Inf"
+    explains = ("values-not-finite",)
     reads = (NonFinite, Scalars)
 
     # The replay that names the operation needs some steps' time; after that the bare fact is reported.

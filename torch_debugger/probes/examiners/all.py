@@ -14,6 +14,7 @@ from torch_debugger.probes.examiners.indices import examine_indices
 from torch_debugger.probes.examiners.loading import examine_loading
 from torch_debugger.probes.examiners.memory import examine_memory
 from torch_debugger.probes.examiners.names import examine_names
+from torch_debugger.probes.examiners.numbers import examine_numbers
 from torch_debugger.probes.examiners.packing import examine_packing
 from torch_debugger.probes.examiners.processes import examine_processes
 from torch_debugger.probes.examiners.scene import Scene
@@ -33,6 +34,7 @@ _EXAMINERS: dict[str, Callable[[Scene], Any]] = {
     "processes": examine_processes,
     "view": examine_view,
     "packing": examine_packing,
+    "numbers": examine_numbers,
 }
 
 

@@ -14,6 +14,7 @@ from torch_debugger.records.evidence.layouts import PackingEvidence, ViewEvidenc
 from torch_debugger.records.evidence.loading import LoadingEvidence
 from torch_debugger.records.evidence.memory import MemoryEvidence
 from torch_debugger.records.evidence.names import NameEvidence
+from torch_debugger.records.evidence.numbers import NumberEvidence
 from torch_debugger.records.evidence.processes import ProcessEvidence
 
 
@@ -33,11 +34,12 @@ class CrashEvidence:
     processes: ProcessEvidence | None = None
     view: ViewEvidence | None = None
     packing: PackingEvidence | None = None
+    numbers: NumberEvidence | None = None
     faults: tuple[str, ...] = ()  # examiners that failed, and how: "autograd: KeyError: 'x'"
 
 
 __all__ = [
     "AutogradEvidence", "BuildingEvidence", "CheckpointEvidence", "CrashEvidence", "CudaEvidence",
-    "DeviceEvidence", "IndexEvidence", "LoadingEvidence", "MemoryEvidence", "NameEvidence", "PackingEvidence",
-    "ProcessEvidence", "ViewEvidence",
+    "DeviceEvidence", "IndexEvidence", "LoadingEvidence", "MemoryEvidence", "NameEvidence", "NumberEvidence",
+    "PackingEvidence", "ProcessEvidence", "ViewEvidence",
 ]  # fmt: skip
