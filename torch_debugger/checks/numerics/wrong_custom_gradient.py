@@ -32,7 +32,7 @@ class WrongCustomGradient(Check):
     name = "wrong-custom-gradient"
     title = "the backward of a custom Function does not belong to its forward"
     reads = (GradientCheckFact,)
-    explains = ("loss-not-finite", "lr-too-high", "vanishing-gradient")
+    explains = ("loss-not-finite", "overflow-ahead", "lr-too-high", "vanishing-gradient")
 
     def see(self, record: Record, state: RunState) -> Iterable[Finding]:
         assert isinstance(record, GradientCheckFact)

@@ -43,7 +43,7 @@ class MissingZeroGrad(Check):
     name = "missing-zero-grad"
     title = "gradients are not cleared between optimizer steps"
     reads = (CarriedGradient,)
-    explains = ("lr-too-high", "loss-not-finite", "dead-relu")
+    explains = ("lr-too-high", "loss-not-finite", "overflow-ahead", "dead-relu")
 
     # Holds for any optimizer: autograd adds to .grad, so a carried gradient is always a sum.
     sampled_steps = 3
