@@ -300,3 +300,22 @@ def test_the_same_dropout_as_in_the_step() -> None:
         torch.manual_seed(1234)
         found = find_in_model(Model(model, {id(model): "net"}, ((x,), {}), state), slopes=False)
         assert (found is not None) == failed
+
+
+def test_attention_whose_mask_forbids_a_whole_row() -> None:
+    """The mask is as it should be written; what it leaves is nothing."""
+    layer = nn.MultiheadAttention(8, 2, batch_first=True)
+    mask = torch.zeros(5, 5)
+    mask[2] = float("-inf")
+    x = torch.randn(2, 5, 8)
+    found = origin_of(layer, x, x, x, attn_mask=mask)
+    assert found is not None
+    assert (found.phase, found.op) == ("forward", "multi_head_attention_forward")
+
+
+def test_minus_infinity_in_the_data_of_a_layer() -> None:
+    bad = X.clone()
+    bad[1, 2] = float("-inf")
+    found = origin_of(Net(lambda x: x + 1), bad)
+    assert found is not None
+    assert (found.phase, found.given, found.rows) == ("input", "input", (1,))

@@ -25,6 +25,7 @@ _ROWS = 10
 class Source:
     origin: Origin
     innocent: bool = False
+    mask: bool = False  # nothing but Inf and one other number
 
 
 class Trail:
@@ -53,7 +54,7 @@ class Trail:
         guilty = [source for source in known if not source.innocent]
         if guilty:
             return _passed_on(guilty[0], call, state)
-        given = [source for source in known if source.origin.phase == "input"]
+        given = [source for source in known if source.origin.phase == "input" and not source.mask]
         if given and self._has_weights(call):  # data in a layer, not the logarithms of forbidden choices
             return _passed_on(Source(given[0].origin), call, state)
         if not tainted:
@@ -95,8 +96,9 @@ class Trail:
             origin = Origin(
                 "input", module, None, place, tuple(operands), given=given, rows=bad_rows(tensor), made=word
             )
-            on_purpose = _is_mask(tensor) or (sign_of_inf(tensor) == "-inf" and not self._has_weights(call))
-            found = Source(origin, innocent=state == INF and on_purpose)
+            mask = state == INF and _is_mask(tensor)
+            chosen = state == INF and sign_of_inf(tensor) == "-inf" and not self._has_weights(call)
+            found = Source(origin, innocent=mask or chosen, mask=mask)
         self._sources[id(tensor)] = found
         self._kept.append(tensor)
         return found
