@@ -10,13 +10,14 @@ REPOSITORY = Path(__file__).parents[2]
 PACKAGE = REPOSITORY / "torch_debugger"
 
 # Who may import whom; a room may always import itself. What is not named here may not be imported.
-FOUNDATIONS = {"errors", "settings", "imports", "tracebacks", "_version"}
+FOUNDATIONS = {"errors", "settings", "imports", "signals", "tracebacks", "_version"}
 MAKERS = {"breakpoints", "probes", "trials", "inspections"}
 MAY_IMPORT: dict[str, set[str]] = {
     "_version": set(),
     "errors": set(),
     "settings": {"errors"},
     "imports": set(),
+    "signals": set(),
     "tracebacks": set(),
     "records": set(),
     "runlog": {"records"} | FOUNDATIONS,
@@ -38,7 +39,8 @@ DOORS = {
     "__init__", "__main__", "anomalies", "breaking", "cli", "debugger", "demo", "explanations", "integrations"
 }  # fmt: skip
 NO_TORCH = {
-    "_version", "errors", "settings", "imports", "tracebacks", "records", "runlog", "checks", "report", "pasted"
+    "_version", "errors", "settings", "imports", "signals", "tracebacks", "records", "runlog", "checks",
+    "report", "pasted",
 }  # fmt: skip
 
 

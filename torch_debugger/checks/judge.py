@@ -9,6 +9,7 @@ from torch_debugger.checks.base import Check
 from torch_debugger.checks.catalog import catalog, find_check
 from torch_debugger.checks.state import RunState
 from torch_debugger.records import SEVERITIES, CrashFact, Finding, ProbeFault, Record
+from torch_debugger.signals import came_by_signal
 
 
 class Judge:
@@ -41,6 +42,8 @@ class Judge:
             try:
                 new += self._keep(check.see(record, self.state))
             except Exception as error:  # a check's own bug must not cost the user the other verdicts
+                if came_by_signal(error):
+                    raise
                 self._retire(check, error)
         return new
 
@@ -50,6 +53,8 @@ class Judge:
             try:
                 new += self._keep(check.finish(self.state))
             except Exception as error:  # as above
+                if came_by_signal(error):
+                    raise
                 self._retire(check, error)
         return new
 

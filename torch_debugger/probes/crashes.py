@@ -24,9 +24,9 @@ from torch_debugger.probes.crash_views import views_before
 from torch_debugger.probes.eager import EagerAnswer, ask_eager
 from torch_debugger.probes.examiners.scene import Running, Scene
 from torch_debugger.probes.shape_flow import replay_last_call, replay_shapes
-from torch_debugger.probes.signals import alarms_held
 from torch_debugger.probes.spare_files import spare_files
 from torch_debugger.records import CrashEvidence, CrashFact, CrashFrame, FlowStep, Place
+from torch_debugger.signals import alarms_held
 
 _MESSAGE_LENGTH = 20_000
 _CHAIN_LENGTH = 50

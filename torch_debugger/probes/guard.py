@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from torch_debugger.probes.signals import came_by_signal
+from torch_debugger.signals import came_by_signal
 from torch_debugger.stats.unseen import unseen
 
 CALL_S = 4e-7  # what a guarded call costs beyond the time it measures itself (measured: 0.3-0.5 us)

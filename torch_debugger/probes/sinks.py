@@ -21,6 +21,7 @@ from torch_debugger.records import (
     SchedulerFact,
 )
 from torch_debugger.records.sink import Sink
+from torch_debugger.signals import came_by_signal
 
 _STANDING = frozenset({RunFact, ModelFact, OptimizerFact, SchedulerFact, LossSite, LoaderFact})
 
@@ -75,6 +76,8 @@ def hand(record: Record, sink: Sink) -> bool:
     try:
         sink.add(record)
     except Exception as error:  # whatever a sink does, the training goes on
+        if came_by_signal(error):
+            raise
         name = type(sink).__name__
         say(f"{name} failed ({type(error).__name__}: {error}) and gets no more records; the training goes on.")
         return False

@@ -10,8 +10,12 @@ from types import FrameType
 
 import pytest
 
+from torch_debugger.checks.base import Check
+from torch_debugger.checks.judge import Judge
+from torch_debugger.checks.state import RunState
 from torch_debugger.probes.guard import Guard
-from torch_debugger.probes.signals import alarms_held, came_by_signal
+from torch_debugger.records import Finding, Notice, Record
+from torch_debugger.signals import alarms_held, came_by_signal
 
 
 class Alarm(Exception):
@@ -79,3 +83,23 @@ def test_a_handler_is_never_asked_for_its_repr() -> None:
         assert _signal.getsignal(signal.SIGCHLD) is handler
     finally:
         _signal.signal(signal.SIGCHLD, before)
+
+
+def test_an_alarm_in_a_check_is_no_fault_of_the_check(number: int) -> None:
+    """A Debugger judges in the script's own process."""
+
+    class Listening(Check):
+        name = "listening"
+        reads = (Notice,)
+
+        def see(self, record: Record, state: RunState) -> list[Finding]:
+            os.kill(os.getpid(), number)
+            return []
+
+    judge = Judge()
+    check = Listening()
+    judge.checks.append(check)
+    judge._readers.setdefault(Notice, []).append(check)
+    with pytest.raises(Alarm):
+        judge.see(Notice("hello", 1))
+    assert check in judge.checks
