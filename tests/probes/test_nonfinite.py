@@ -312,3 +312,15 @@ def test_the_earlier_of_several_accumulated_batches() -> None:
             optimizer.step()
     found = the_one(seen)
     assert (found.step, found.what, origin(seen).op, found.how) == (4, "gradient", "sqrt", "step")
+
+
+def test_several_statements_on_the_line_of_the_backward() -> None:
+    with watched() as seen:
+        net = nn.Linear(4, 1)
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.01)
+        for _ in range(2):
+            loss = torch.log(net(torch.randn(3, 4)) * 0).mean()
+            # fmt: off
+            optimizer.zero_grad(); loss.backward(); optimizer.step()  # noqa: E702
+            # fmt: on
+    assert (origin(seen).op, the_one(seen).how) == ("log", "step")

@@ -78,7 +78,8 @@ def _blocks(body: list[ast.stmt], line: int) -> list[list[ast.stmt]]:
 
 
 def _up_to(body: list[ast.stmt], line: int) -> list[ast.stmt]:
-    end = next((at for at, each in enumerate(body) if _covers(each, line)), -1)
+    """To the last statement at the line: a line may hold several."""
+    end = max((at for at, each in enumerate(body) if _covers(each, line)), default=-1)
     return body[: end + 1]
 
 
