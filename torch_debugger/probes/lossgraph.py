@@ -14,7 +14,7 @@ from typing import Any
 import torch
 
 from torch_debugger.anatomy.frames import locals_of
-from torch_debugger.anatomy.graph_nodes import saved as saved
+from torch_debugger.anatomy.graph_nodes import saved
 from torch_debugger.records import LocalTensor, Rectifier
 
 

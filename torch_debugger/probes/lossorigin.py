@@ -12,8 +12,8 @@ from typing import Any
 
 import torch
 
+from torch_debugger.anatomy.graph_nodes import saved
 from torch_debugger.anatomy.statements import last_call_before
-from torch_debugger.probes.lossgraph import saved
 from torch_debugger.records import Origin, Place
 from torch_debugger.stats.operands import measure_operand
 
