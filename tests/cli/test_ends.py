@@ -187,8 +187,8 @@ def test_the_training_goes_on_when_the_parent_is_killed(write: Write, tmp_path: 
     write(
         """
         import os, pathlib, sys, time, training
-        print("ready", flush=True)
         parent = os.getppid()
+        print("ready", flush=True)
         while os.getppid() == parent:
             time.sleep(0.02)
         for n in range(50):

@@ -136,6 +136,29 @@ def test_an_error_of_a_worker_that_changed_its_file_names_no_line(tmp_path: Path
     assert claims(crash_of(tmp_path / "net.py", changed)) == []
 
 
+LEFT = """
+class Data(Dataset):
+    def __len__(self):
+        return 4
+    def __getitem__(self, index):
+        if index == 2:
+            import ctypes
+            ctypes.string_at(8, 4)
+        return torch.zeros(2)
+loader = DataLoader(Data(), batch_size=1, num_workers=1, prefetch_factor=2)
+for batch in loader:
+    import time
+    time.sleep(30)
+"""
+
+
+def test_a_worker_that_dies_while_the_loop_is_busy_elsewhere(tmp_path: Path) -> None:
+    """The exception leaves the loop, and the iterator goes with it: no process is left to be asked."""
+    finding = judge(crash_of(tmp_path / "net.py", HEAD + DATA + LEFT))[0]
+    assert (finding.name, finding.where.line) == ("worker-killed", 15)
+    assert "was ended by SIGSEGV while it fetched sample 2 of `Data` at net.py:15" in finding.message
+
+
 class Four:
     def __getitem__(self, index: int) -> int:
         if index == 2:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import signal
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import psutil
@@ -14,6 +16,7 @@ from torch.utils.data import IterableDataset
 from torch_debugger.probes.examiners.loading_order import batch_indices
 from torch_debugger.probes.examiners.loading_refetch import Refetched, fetch_again
 from torch_debugger.probes.examiners.loading_scene import Loading, find_loading, length_of
+from torch_debugger.probes.examiners.loading_use import for_statements, loader_in
 from torch_debugger.probes.examiners.main_guard import unguarded_line
 from torch_debugger.probes.examiners.scene import Scene
 from torch_debugger.records import Place
@@ -26,6 +29,17 @@ _SAMPLES = 10_000
 _NEVER_AGAIN = tuple(-number for number in (signal.SIGKILL, signal.SIGBUS, signal.SIGTERM, signal.SIGINT))
 
 
+@dataclass(frozen=True)
+class _End:
+    """A worker's end, and what it still owed."""
+
+    pids: tuple[int, ...]
+    exit_code: int
+    delivered: int | None = None
+    waiting: dict[int, tuple[int, ...]] = field(default_factory=dict)
+    spawned: bool = False
+
+
 def find_dying_loader(scene: Scene) -> Loading | None:
     """A worker's end is heard of in a signal handler, wherever the script is; or while waiting for data."""
     handler = scene.innermost is not None and scene.innermost.function == "handler"
@@ -34,32 +48,63 @@ def find_dying_loader(scene: Scene) -> Loading | None:
     if not at_signal and not (waiting and not isinstance(scene.error, (TypeError, KeyError, ValueError))):
         return None
     loading = find_loading(scene, anywhere=at_signal)
-    return loading if loading is not None and getattr(loading.iterator, "_workers", None) else None
+    if loading is not None and getattr(loading.iterator, "_workers", None):
+        return loading
+    return next(_left_loops(scene), None) if at_signal else None
+
+
+def _left_loops(scene: Scene) -> Iterator[Loading]:
+    """An exception that leaves a loop lets go of its iterator, but not of a loader with a name."""
+    for seen in reversed(scene.frames):
+        for loop in for_statements(seen) if seen.user else ():
+            loaders = [loader for _, loader in loader_in(loop.iter, seen) if loader.num_workers]
+            yield from (Loading(None, loader.dataset, loader) for loader in loaders)
 
 
 def worker_death(scene: Scene, loading: Loading) -> WorkerDeath | None:
-    dead = _dead(loading.iterator._workers)
-    if not dead:
+    end = _seen_end(loading.iterator) if loading.iterator is not None else _told_end(scene.error)
+    if end is None:
         return None
-    number, worker = dead[0]
-    waiting = _batches_at_work(loading.iterator, number)
-    spawned = getattr(worker._popen, "method", "fork") != "fork"
-    again = _again(loading, waiting, worker.exitcode)
+    again = _again(loading, end.waiting, end.exit_code)
     culprit, place = _culprit(again)
-    named = [batch for batch, indices in waiting.items() if culprit in indices]
+    named = [batch for batch, indices in end.waiting.items() if culprit in indices]
     return WorkerDeath(
-        pids=tuple(worker.pid for _, worker in dead),
-        exit_code=worker.exitcode,
-        delivered=int(loading.iterator._num_yielded),
-        batch=next(iter(named or waiting), None),
+        pids=end.pids,
+        exit_code=end.exit_code,
+        delivered=end.delivered,
+        batch=next(iter(named or end.waiting), None),
         culprit=culprit,
         culprit_place=place,
         shared_free_bytes=_shared().free if _shared() else -1,
         shared_total_bytes=_shared().total if _shared() else -1,
         memory_free_bytes=int(psutil.virtual_memory().available),
         batch_bytes=_batch_bytes(loading, again),
-        unguarded=unguarded_line(scene) if spawned else Place(),
+        unguarded=unguarded_line(scene) if end.spawned else Place(),
     )
+
+
+def _seen_end(iterator: Any) -> _End | None:
+    dead = _dead(iterator._workers)
+    if not dead:
+        return None
+    number, worker = dead[0]
+    return _End(
+        pids=tuple(each.pid for _, each in dead),
+        exit_code=worker.exitcode,
+        delivered=int(iterator._num_yielded),
+        waiting=_batches_at_work(iterator, number),
+        spawned=getattr(worker._popen, "method", "fork") != "fork",
+    )
+
+
+def _told_end(error: BaseException) -> _End | None:
+    """With the iterator its processes are gone; torch's handler says which one it was, and how it ended."""
+    told = re.search(r"pid (\d+)\).*?(?:exit code (\d+)|by signal: (.+?)\. )", str(error))
+    if told is None:
+        return None
+    numbers = {signal.strsignal(number): number for number in signal.valid_signals()}
+    exit_code = int(told[2]) if told[2] else -numbers.get(told[3], 0)
+    return _End(pids=(int(told[1]),), exit_code=exit_code)
 
 
 def _dead(workers: Iterable[Any]) -> list[tuple[int, Any]]:

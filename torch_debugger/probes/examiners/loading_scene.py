@@ -32,7 +32,8 @@ def find_loading(scene: Scene, anywhere: bool = False) -> Loading | None:
     held = [seen.frame.f_locals.get("self") for seen in reversed(scene.frames) if not seen.user]
     found = [value for value in held if isinstance(value, _BaseDataLoaderIter)]
     if not found and anywhere:
-        alive = [value for value in gc.get_objects() if isinstance(value, _BaseDataLoaderIter)]
+        # type() and not isinstance: some objects in memory warn, or raise, when they are asked for their class.
+        alive = [value for value in gc.get_objects() if issubclass(type(value), _BaseDataLoaderIter)]
         found = alive if len(alive) == 1 else []
     if not found:
         return None
@@ -56,7 +57,7 @@ def named_loaders(scene: Scene) -> Iterator[tuple[str, Any]]:
 
 def describe_loader(scene: Scene, loading: Loading) -> LoaderState:
     iterator, dataset = loading.iterator, loading.dataset
-    workers = getattr(iterator, "_num_workers", 0)
+    workers = getattr(iterator, "_num_workers", getattr(loading.loader, "num_workers", 0))
     return LoaderState(
         dataset=type(dataset).__name__,
         place=loader_place(scene, loading.loader),

@@ -96,7 +96,7 @@ class WorkerDeath:
 
     pids: tuple[int, ...]
     exit_code: int | None  # -9 for signal 9
-    delivered: int  # batches that had come
+    delivered: int | None = None  # batches that had come, where that is known
     batch: int | None = None
     culprit: int | None = None  # the sample that ends a process that fetches it
     culprit_place: Place = _NOWHERE

@@ -124,7 +124,7 @@ def _size(count: int) -> str:
 def _evidence(loader: LoaderState, death: WorkerDeath, crash: CrashFact) -> dict[str, float | str]:
     told: dict[str, float | str] = {
         "exit code": float(death.exit_code or 0),
-        "batches delivered": float(death.delivered),
+        **({} if death.delivered is None else {"batches delivered": float(death.delivered)}),
         "workers": float(loader.workers),
         "free in /dev/shm": _size(death.shared_free_bytes),
         "free memory": _size(death.memory_free_bytes),
