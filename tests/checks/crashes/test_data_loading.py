@@ -155,8 +155,8 @@ for batch in loader:
 def test_a_worker_that_dies_while_the_loop_is_busy_elsewhere(tmp_path: Path) -> None:
     """The exception leaves the loop, and the iterator goes with it: no process is left to be asked."""
     finding = judge(crash_of(tmp_path / "net.py", HEAD + DATA + LEFT))[0]
-    assert (finding.name, finding.where.line) == ("worker-killed", 15)
-    assert "was ended by SIGSEGV while it fetched sample 2 of `Data` at net.py:15" in finding.message
+    assert (finding.name, finding.where.line) == ("worker-killed", 13)
+    assert "was ended by SIGSEGV while it fetched sample 2 of `Data` at net.py:13" in finding.message
 
 
 class Four:
