@@ -25,10 +25,10 @@ def frames(skip: int = 1) -> Iterator[FrameType]:
 
 def user_frame(skip: int = 1) -> FrameType | None:
     """The innermost frame that is the user's own code."""
-    for frame in frames(skip + 1):
-        if is_user_file(frame.f_code.co_filename):
-            return frame
-    return None
+    frame: FrameType | None = sys._getframe(skip)
+    while frame is not None and not is_user_file(frame.f_code.co_filename):
+        frame = frame.f_back
+    return frame
 
 
 def call_frame(frame: FrameType | None) -> FrameType | None:

@@ -57,7 +57,8 @@ class Backward(Probe):
             if self.hunt.policy.waits:
                 self.hunt.policy.act()
             original(tensors, *arguments, **keywords)
-            self.watch.probe("models", self.roots.backward_done)
+            if self.roots.states_kept:
+                self.watch.probe("models", self.roots.backward_done)
             if self._accumulates:  # at the step itself, the batch that did it would be long gone
                 self.watch.probe("backward", self.optimizers.glance_at_all, self._last_site)
             if self.watch.active and self.watch.probe("backward", self.watch.clock.backward_done):
@@ -85,8 +86,10 @@ class Backward(Probe):
         self.roots.name_compiled(frame) if frame is not None else None
         if self.watch.depth:
             self.optimizers.look_before_backward(site.place)
-        unscaled = self.watch.probe(self.scaler.name, self.scaler.see_backward, loss, site.place)
-        self.hunt.scaled = self.hunt.scaled or (unscaled is not None and unscaled is not loss)
+        unscaled = loss
+        if self.watch.depth == DEEP or self.scaler.losses.scaler is not None:
+            unscaled = self.watch.probe(self.scaler.name, self.scaler.see_backward, loss, site.place)
+            self.hunt.scaled = self.hunt.scaled or (unscaled is not None and unscaled is not loss)
         if self.watch.transfer.lags(loss):
             self.hunt.lagging.backward_called(frame)
         self._take_value(loss, loss if unscaled is None else unscaled, site)

@@ -56,6 +56,8 @@ class Lagging(Probe):
 
     def end_step(self) -> None:
         """Before the roots let go of their inputs."""
+        if not self.roots.any_lags:
+            return
         calls = {
             root.name: (root.call, root.rng_state, root.device_rng)
             for root, _ in self.roots.alive()

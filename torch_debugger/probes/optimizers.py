@@ -145,8 +145,8 @@ class Optimizers(Probe):
             return
         if self.looks.hunt.policy.waits:
             self.watch.probe("skipped updates", self.looks.hunt.policy.after_update, optimizer)
-        if self.watch.probe("optimizers", self._stepped, optimizer) is not False:
-            self.watch.end_step()
+        if not self.watch.probe("optimizers", self._stepped, optimizer):
+            self.watch.end_step()  # steps are counted without us too
 
     def _stepped(self, optimizer: Optimizer) -> bool:
         held = self._meet(optimizer)
@@ -155,7 +155,9 @@ class Optimizers(Probe):
         if held.before:
             self.looks.after_update(held, optimizer)
         held.carry.restart()
-        return self.watch.clock.stepped(id(optimizer))
+        if self.watch.clock.stepped(id(optimizer)):
+            self.watch.end_step()
+        return True
 
     def _take_rates(self, held: Held, optimizer: Optimizer) -> None:
         prefix = f"lr/{held.name}" if self.looks.several else "lr"

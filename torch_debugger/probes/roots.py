@@ -57,6 +57,8 @@ class Roots(Probe):
         self.roots: dict[int, Root] = {}
         self.on_call: list[Callable[[Root, tuple[Any, ...], dict[str, Any]], None]] = []
         self.step_rng: torch.Tensor | None = None  # torch's random state when the step began
+        self.any_lags = False
+        self.states_kept = False  # some root has a first_rng
         self._calm_steps = 0  # deep steps in which the script drew no random number
         self._gate = Gate(self._around)
         self._compiled: list[weakref.ref[nn.Module]] = []  # their calls must not be hooked; named at backward
@@ -133,11 +135,13 @@ class Roots(Probe):
         for root in self.roots.values():
             root.call = root.rng_state = root.device_rng = None  # a batch must not outlive its step
             root.trained = False
-        self.backward_done()
+            root.first_rng = None
+        self.states_kept = False
         self.step_rng = torch.get_rng_state() if self._calm_steps < self.CALM_LOOKS else None
 
     def backward_done(self) -> None:
         """What is called from now on belongs to the next backward."""
+        self.states_kept = False
         for root in self.roots.values():
             root.first_rng = None
 
@@ -180,7 +184,9 @@ class Roots(Probe):
             if root.draws:
                 root.rng_state = torch.get_rng_state()
                 root.first_rng = root.rng_state if root.first_rng is None else root.first_rng
+                self.states_kept = True
             root.lags = bool(arguments) and self._lags(arguments[0])
+            self.any_lags = self.any_lags or root.lags
             if root.lags and arguments[0].is_cuda and not torch.cuda.is_current_stream_capturing():
                 root.device_rng = torch.cuda.get_rng_state()
             for listen in self.on_call:
@@ -194,7 +200,8 @@ def without_graph(
     arguments: tuple[Any, ...], keywords: dict[str, Any]
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """The same inputs, with no hold on the activations of whatever made them."""
-    return tuple(map(_cut, arguments)), {name: _cut(value) for name, value in keywords.items()}
+    cut = tuple([_cut(value) for value in arguments])
+    return cut, {name: _cut(value) for name, value in keywords.items()} if keywords else {}
 
 
 def _cut(value: Any) -> Any:

@@ -90,13 +90,13 @@ class Governor:
         return NONE
 
     def _deep_now(self, step: int) -> bool:
+        # Often at the start, then about twenty times per doubling of the run's length.
+        since = step - self._last_deep
+        if not self._requested and since < min(200, max(5, step // 20)):
+            return False
         needed_s = self.deep_s + self._deep_cost_s
         if self._requested:
             return needed_s <= self._free_s() * (1.0 - self.LIGHT_SHARE) * self.REQUEST_OVERDRAFT
-        # Often at the start, then about twenty times per doubling of the run's length.
-        since = step - self._last_deep
-        if since < min(200, max(5, step // 20)):
-            return False
         return self._affords(needed_s, 1.0 - self.LIGHT_SHARE, since, max(5, step // 6))
 
     def _affords(self, needed_s: float, share: float, since: int, spacing: int) -> bool:

@@ -169,12 +169,12 @@ class Watch:
         for tell in self.on_step:
             self.guard.call("step listener", tell, self.step, self.scalars)
         self.clock.step += 1
-        self._charge()
+        self._charge(now)
         self._begin_step()
 
-    def _charge(self) -> None:
+    def _charge(self, now: float) -> None:
         self.governor.charge(self.depth, self.guard.take_spent())
-        if time.perf_counter() - self._cost_said > self.COST_EVERY_S:
+        if now - self._cost_said > self.COST_EVERY_S:
             extra_s = self.sinks.cpu_s
             self.governor.charge_base(extra_s - self._extra_charged_s)
             self._extra_charged_s = extra_s

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import itertools
 import re
 import shutil
 import signal
@@ -12,10 +14,11 @@ from typing import Any
 
 import psutil
 from torch.utils.data import IterableDataset
+from torch.utils.data.dataloader import _MultiProcessingDataLoaderIter
 
 from torch_debugger.probes.examiners.loading_order import batch_indices
 from torch_debugger.probes.examiners.loading_refetch import Refetched, fetch_again
-from torch_debugger.probes.examiners.loading_scene import Loading, find_loading, length_of
+from torch_debugger.probes.examiners.loading_scene import Loading, find_loading, length_of, loading_of
 from torch_debugger.probes.examiners.loading_use import for_statements, loader_in
 from torch_debugger.probes.examiners.main_guard import unguarded_line
 from torch_debugger.probes.examiners.scene import Scene
@@ -47,10 +50,21 @@ def find_dying_loader(scene: Scene) -> Loading | None:
     waiting = scene.frame_of("_try_get_data", "dataloader.py") is not None
     if not at_signal and not (waiting and not isinstance(scene.error, (TypeError, KeyError, ValueError))):
         return None
-    loading = find_loading(scene, anywhere=at_signal)
+    loading = find_loading(scene)
     if loading is not None and getattr(loading.iterator, "_workers", None):
         return loading
-    return next(_left_loops(scene), None) if at_signal else None
+    return next(itertools.chain(_alive(scene), _left_loops(scene)), None) if at_signal else None
+
+
+def _alive(scene: Scene) -> Iterator[Loading]:
+    """Iterators that somebody holds on to, of the worker that is spoken of."""
+    end = _told_end(scene.error)
+    pids = end.pids if end is not None else ()
+    # type() and not isinstance: some objects in memory warn, or raise, when they are asked for their class.
+    alive = [one for one in gc.get_objects() if issubclass(type(one), _MultiProcessingDataLoaderIter)]
+    for iterator in alive:
+        if any(worker.pid in pids for worker in getattr(iterator, "_workers", ())):
+            yield loading_of(scene, iterator)
 
 
 def _left_loops(scene: Scene) -> Iterator[Loading]:

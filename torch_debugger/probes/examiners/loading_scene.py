@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import gc
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -27,18 +26,16 @@ class Loading:
     loader: Any = None
 
 
-def find_loading(scene: Scene, anywhere: bool = False) -> Loading | None:
-    """The iterator whose method is in the traceback; `anywhere`: else the only one alive."""
+def find_loading(scene: Scene) -> Loading | None:
+    """The iterator whose method is in the traceback."""
     held = [seen.frame.f_locals.get("self") for seen in reversed(scene.frames) if not seen.user]
     found = [value for value in held if isinstance(value, _BaseDataLoaderIter)]
-    if not found and anywhere:
-        # type() and not isinstance: some objects in memory warn, or raise, when they are asked for their class.
-        alive = [value for value in gc.get_objects() if issubclass(type(value), _BaseDataLoaderIter)]
-        found = alive if len(alive) == 1 else []
-    if not found:
-        return None
-    dataset = found[0]._dataset
-    return Loading(found[0], dataset, _loader_of(scene, dataset))
+    return loading_of(scene, found[0]) if found else None
+
+
+def loading_of(scene: Scene, iterator: Any) -> Loading:
+    dataset = iterator._dataset
+    return Loading(iterator, dataset, _loader_of(scene, dataset))
 
 
 def _loader_of(scene: Scene, dataset: Any) -> Any:
