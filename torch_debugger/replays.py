@@ -5,6 +5,7 @@ Those trials are imported where a step has gone wrong, and not before: healthy r
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -51,7 +52,7 @@ class StepReplays:
             return _find_here(moments[:1], models, not loss)
 
     def of_inputs(self, inputs: Inputs, slopes: bool) -> tuple[Origin, str] | None:
-        """A step of some time ago, on the last weights that are known to have been finite."""
+        """A step of some time ago, on the weights that were frozen with the first number not finite."""
         from torch_debugger.trials.hunt.model import Model
 
         models = [
@@ -59,8 +60,8 @@ class StepReplays:
             for root, module in self.roots.alive()
             if root.name in inputs.calls
         ]
-        with self.watch.asleep(), torch._C._EnableTorchFunction(), self.lagging.old_weights() as step:
-            return _find_here(inputs.moments, models, slopes) if step is not None else None
+        with self.watch.asleep(), torch._C._EnableTorchFunction(), self.lagging.weights.in_place() as kept:
+            return _find_here(inputs.moments, models, slopes) if kept else None
 
 
 def _find_here(moments: Sequence[Moment], models: Sequence[Model], slopes: bool) -> tuple[Origin, str] | None:
@@ -72,7 +73,8 @@ def _find_here(moments: Sequence[Moment], models: Sequence[Model], slopes: bool)
         if origin is not None:
             return origin, "step"
     for model in models:
-        origin = find_in_model(model, slopes=slopes)
-        if origin is not None:
-            return origin, "model"
+        with contextlib.suppress(Exception):  # the user's code, run again, may refuse in any way it likes
+            origin = find_in_model(model, slopes=slopes)
+            if origin is not None:
+                return origin, "model"
     return None

@@ -70,7 +70,6 @@ class NonFiniteHunt:
 
     def loss_arrived(self, value: float, site: Place, step: int) -> None:
         """Told by the device some steps late."""
-        self.lagging.loss_arrived(step, math.isfinite(value))
         if self.found is None and not math.isfinite(value):
             origin, how = self._replay_late(step, slopes=False)
             self._tell("loss", value, step, site, origin, how, ())
@@ -91,9 +90,13 @@ class NonFiniteHunt:
         return found or (None, "")
 
     def _replay_late(self, step: int, slopes: bool) -> tuple[Origin | None, str]:
-        """On the inputs of that step, and on weights from before it."""
-        inputs = self.lagging.of(step)
-        found = self.watch.traced(self.replays.of_inputs, inputs, slopes) if inputs else None
+        """On the inputs and weights of that step; a loss may also show what the gradients before it did."""
+        for kept in (self.lagging.of(step), self.lagging.of(step - 1)):
+            found = (
+                self.watch.traced(self.replays.of_inputs, kept, slopes or kept.step < step) if kept else None
+            )
+            if found:
+                break
         self.lagging.let_go()
         return found or (None, "late")
 

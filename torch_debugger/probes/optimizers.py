@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import inspect
-import math
 import weakref
 from collections.abc import Callable
 from types import FrameType
@@ -176,15 +175,13 @@ class Optimizers(Probe):
     def _glance(self, optimizer: Optimizer) -> None:
         """On every other step: one small gradient near the input, where any that is not finite ends up."""
         held = self.held.get(id(optimizer))
-        gradient = held.sentinel.grad if held is not None and held.sentinel is not None else None
-        if gradient is not None and (self.looks.hunt.policy.waits or not math.isfinite(gradient.sum())):
+        if held is not None and (self.looks.hunt.policy.waits or self.looks.glance(held, self._backward)):
             self._look(optimizer)
 
     def glance_at_all(self, backward: Place) -> None:
         """After one backward of several."""
         for held, optimizer in self.live():
-            gradient = held.sentinel.grad if held.sentinel is not None else None
-            if gradient is not None and not math.isfinite(gradient.sum()):
+            if self.looks.glance(held, backward):
                 self._backward = backward
                 self._look(optimizer)
 
@@ -200,7 +197,7 @@ class Optimizers(Probe):
             self.looks.notice_growth()
         ready = [p for p in parameters if p.grad is not None and p.grad.layout is torch.strided]
         if ready:
-            held.sentinel = _sentinel(ready)
+            held.sentinel = min(ready[:8], key=torch.numel)
             self.looks.before_update(held, ready, self._backward)
 
     def _tell(self, held: Held, optimizer: Optimizer, parameters: list[torch.Tensor]) -> None:
@@ -233,12 +230,6 @@ class Optimizers(Probe):
         while candidate in taken:
             candidate, number = f"{name}_{number}", number + 1
         return candidate
-
-
-def _sentinel(ready: list[torch.Tensor]) -> torch.Tensor | None:
-    """The smallest among the first; an accelerator would make the host wait for it."""
-    first = min(ready[:8], key=torch.numel)
-    return first if first.device.type == "cpu" else None
 
 
 def group_numbers(group: dict[str, Any]) -> dict[str, float]:

@@ -23,11 +23,13 @@ Waiting = list[tuple[torch.Tensor, Deliver]]
 class Transfer:
     MOST_WAITING = 32  # numbers of a step or two; a loss alone waits for others
     LONGEST_WAIT_S = 0.25
+    MOST_STEPS = 4  # a NaN is traced with what is kept of its step, and that is not for long
     LIMIT = 4096  # copies under way; a device that lags further behind loses the oldest
 
     def __init__(self) -> None:
         self._waiting: Waiting = []
         self._waiting_since = 0.0
+        self._steps = 0  # since something waits
         self._under_way: deque[tuple[torch.cuda.Event, torch.Tensor, Waiting]] = deque(maxlen=self.LIMIT)
 
     def lags(self, tensor: torch.Tensor) -> bool:
@@ -45,8 +47,10 @@ class Transfer:
 
     def poll(self) -> None:
         """Send what has waited long enough, deliver what has arrived; never waits itself."""
+        self._steps += bool(self._waiting)
         if self._waiting and (
             len(self._waiting) >= self.MOST_WAITING
+            or self._steps >= self.MOST_STEPS
             or time.perf_counter() - self._waiting_since > self.LONGEST_WAIT_S
         ):
             self._dispatch()
@@ -62,7 +66,7 @@ class Transfer:
             self._deliver_oldest()
 
     def _dispatch(self) -> None:
-        waiting, self._waiting = self._waiting, []
+        waiting, self._waiting, self._steps = self._waiting, [], 0
         for device in {values.device for values, _ in waiting}:
             group = [(values, deliver) for values, deliver in waiting if values.device == device]
             together = torch.cat([values.reshape(-1).float() for values, _ in group])
