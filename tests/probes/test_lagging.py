@@ -134,6 +134,48 @@ def test_a_gradient_that_nobody_saw_shows_in_the_next_loss(monkeypatch: pytest.M
     assert (found.step, found.origin.phase, found.origin.op) == (8, "backward", "sqrt")
 
 
+class ReadAtOnce(LateTransfer):
+    """A script that asks for its loss in every step: the numbers are there when the step ends."""
+
+    def poll(self) -> None:
+        arrived, self._steps[-1] = self._steps[-1], []
+        for values, deliver in arrived:
+            deliver(values)
+
+
+@pytest.mark.parametrize(("loss_of", "op"), [(mean_log, "log"), (root, "sqrt")])
+def test_news_at_the_end_of_the_same_step_come_after_its_update(
+    monkeypatch: pytest.MonkeyPatch, loss_of: Loss, op: str
+) -> None:
+    monkeypatch.setattr("tests.probes.test_lagging.LateTransfer", ReadAtOnce)
+    seen, _ = train(monkeypatch, loss_of)
+    [found] = seen.of(NonFinite)
+    assert found.origin is not None
+    assert (found.step, found.origin.op, found.how) == (7, op, "step")
+
+
+def test_an_update_that_makes_weights_nan(monkeypatch: pytest.MonkeyPatch) -> None:
+    adam, updates = torch.optim.Adam, []
+
+    def wild(*arguments: Any, **keywords: Any) -> torch.optim.Optimizer:
+        optimizer = adam(*arguments, **keywords)
+        optimizer.register_step_post_hook(spoil)
+        return optimizer
+
+    @torch.no_grad()
+    def spoil(optimizer: torch.optim.Optimizer, *_: Any) -> None:
+        updates.append(optimizer)
+        if len(updates) == 5:
+            optimizer.param_groups[0]["params"][0].fill_(float("nan"))
+
+    monkeypatch.setattr(torch.optim, "Adam", wild)
+    seen, _ = train(monkeypatch, healthy)
+    [found] = seen.of(NonFinite)
+    assert found.origin is not None
+    assert (found.step, found.what, found.origin.phase) == (6, "loss", "weights")
+    assert (found.parameters, found.optimizer) == (("net.fc1.weight",), "optimizer")
+
+
 def test_it_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """Also not when a step was run again: the weights of the run are those of a run without us."""
     torch.manual_seed(0)

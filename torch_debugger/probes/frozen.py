@@ -65,6 +65,11 @@ class FrozenWeights:
             if clean is not None and clean.device == copies.latest.device:
                 torch.where(clean, copies.latest, copies.kept, out=copies.kept)
 
+    def not_finite(self) -> list[torch.Tensor]:
+        """The parameters of which no finite values were kept; the host waits for the answer."""
+        pairs = [pair for copies in self._copies for pair in _pairs(copies)]
+        return [p for p, kept in pairs if not bool(torch.isfinite(kept).all())]
+
     @contextlib.contextmanager
     def in_place(self) -> Iterator[bool]:
         """The parameters are for a while what was kept of them; yields whether anything was."""

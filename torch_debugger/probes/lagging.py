@@ -23,13 +23,16 @@ from torch_debugger.probes.watch import Probe, Watch
 from torch_debugger.stats.memory import free_bytes
 
 Call = tuple[tuple[Any, ...], dict[str, Any]]
+States = tuple[torch.Tensor | None, torch.Tensor | None]  # of the host, of the device
+# a root's call, the random states before it, and those before the first of several calls
+Kept = tuple[Call | None, torch.Tensor | None, torch.Tensor | None, torch.Tensor | None, torch.Tensor | None]
 
 
 @dataclass(frozen=True)
 class Inputs:
     step: int
     moments: Sequence[Moment]  # of the backward calls, one for each
-    calls: Mapping[str, tuple[Call, torch.Tensor | None, torch.Tensor | None]]  # root -> call, random states
+    calls: Mapping[str, Kept]
 
 
 class Lagging(Probe):
@@ -45,6 +48,7 @@ class Lagging(Probe):
         self.weights = FrozenWeights()
         self._inputs: deque[Inputs] = deque(maxlen=self.STEPS)
         self._moments: list[Moment] = []  # of the step under way
+        self._first: dict[str, States] = {}  # random states before the first call of each root
         self._began: float | None = None
         self._spent_s = 0.0
         self._seen = False  # the gradients of the step under way
@@ -55,6 +59,8 @@ class Lagging(Probe):
             return
         if frame is not None and len(self._moments) < self.BACKWARDS:
             self._moments.append(moment_without_graphs(frame))
+        alive = [root for root, _ in self.roots.alive() if root.lags]
+        self._first = {root.name: (root.first_rng, root.first_device_rng) for root in alive}
         if self._is_due():
             self._timed(self.weights.see, loss)
 
@@ -88,7 +94,7 @@ class Lagging(Probe):
 
     def _keep_inputs(self) -> None:
         calls = {
-            root.name: (root.call, root.rng_state, root.device_rng)
+            root.name: (root.call, root.rng_state, root.device_rng, *self._first.get(root.name, (None, None)))
             for root, _ in self.roots.alive()
             if root.call is not None and root.lags
         }
@@ -96,11 +102,11 @@ class Lagging(Probe):
             if not self._inputs:
                 self._limit_to(calls)
             self._inputs.append(Inputs(self.watch.step, tuple(self._moments), calls))
-        self._moments = []
+        self._moments, self._first = [], {}
 
-    def _limit_to(self, calls: Mapping[str, tuple[Call, Any, Any]]) -> None:
+    def _limit_to(self, calls: Mapping[str, tuple[Any, ...]]) -> None:
         """As many steps as the memory allows, by the size of the first."""
-        tensors = [tensor for call, _, _ in calls.values() for tensor in tensors_in(call)]
+        tensors = [tensor for call, *_ in calls.values() for tensor in tensors_in(call)]
         size = sum(tensor.numel() * tensor.element_size() for tensor in tensors)
         allowed = free_bytes(tensors[0].device) * self.SHARE_OF_FREE if tensors else 0.0
         most = self.STEPS if size == 0 else max(2, min(self.STEPS, int(allowed // size)))

@@ -71,6 +71,11 @@ class NonFiniteHunt:
     def loss_arrived(self, value: float, site: Place, step: int) -> None:
         """Told by the device some steps late."""
         if self.found is None and not math.isfinite(value):
+            wrong = self._frozen_wrong()
+            if wrong:  # an update has made them so, out of gradients that were finite
+                self.lagging.let_go()
+                self._tell_of_weights("loss", value, step, site, wrong)
+                return
             origin, how = self._replay_late(step, slopes=False)
             self._tell("loss", value, step, site, origin, how, ())
 
@@ -78,7 +83,7 @@ class NonFiniteHunt:
         """Seen before the update, or later from a device: the loss was finite, its gradient is not."""
         if self.found is not None:
             return
-        late = step != self.watch.step
+        late = step != self.watch.step or self.lagging.of(step) is not None  # its update is made
         origin, how = self._replay_late(step, slopes=True) if late else self._replay("")
         if origin is None:
             origin = Origin("backward", _last_layer(parameters), None)
@@ -111,6 +116,11 @@ class NonFiniteHunt:
         if self.explain_weights is not None:
             origin, optimizer, update = self.explain_weights(wrong[0])
         self._tell(what, value, step, site, origin, "step", wrong, optimizer, update)
+
+    def _frozen_wrong(self) -> tuple[str, ...]:
+        """Parameters that were not finite already when the first bad step began."""
+        names = self.roots.path_of_parameter()
+        return tuple(names[id(p)] for p in self.lagging.weights.not_finite() if id(p) in names)
 
     @torch.no_grad()
     def _wrong_parameters(self) -> tuple[str, ...]:
