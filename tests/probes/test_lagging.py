@@ -176,6 +176,14 @@ def test_an_update_that_makes_weights_nan(monkeypatch: pytest.MonkeyPatch) -> No
     assert (found.parameters, found.optimizer) == (("net.fc1.weight",), "optimizer")
 
 
+def test_weights_that_were_nan_from_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(nn.Linear, "reset_parameters", lambda linear: linear.weight.data.fill_(float("nan")))
+    seen, _ = train(monkeypatch, healthy)
+    [found] = seen.of(NonFinite)
+    assert found.origin is not None
+    assert (found.step, found.origin.phase, found.optimizer) == (1, "weights", "")
+
+
 def test_it_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """Also not when a step was run again: the weights of the run are those of a run without us."""
     torch.manual_seed(0)

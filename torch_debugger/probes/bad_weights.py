@@ -18,18 +18,21 @@ class BadWeights:
         self.roots = roots
         self.optimizers = optimizers
 
-    def explain(self, name: str) -> tuple[Origin, str, dict[str, float]]:
-        """The origin, the optimizer that has moved the parameter (empty: none yet), and its numbers."""
+    def explain(self, name: str, born: bool) -> tuple[Origin, str, dict[str, float]]:
+        """The origin, the optimizer that has moved the parameter (empty: none yet), and its numbers.
+
+        born: it was so before any update, even if there have been some since.
+        """
         owner, parameter = self._find(name)
         held, numbers = self._holder(parameter)
         module, _, attribute = name.rpartition(".")
-        if held is not None and held.steps:
+        if held is not None and held.steps and not born:
             place = held.place
             if not math.isfinite(numbers.get("lr", 0.0)) and held.place.file:
                 place = setting_of(held.place.file, "lr") or held.place
             return Origin("weights", module, None, place, given=name), held.name, numbers
-        born = attribute_place(type(owner), attribute) if owner is not None else None
-        return Origin("weights", module, None, born or Place(), given=name), "", {}
+        written = attribute_place(type(owner), attribute) if owner is not None else None
+        return Origin("weights", module, None, written or Place(), given=name), "", {}
 
     def _find(self, name: str) -> tuple[nn.Module | None, nn.Parameter | None]:
         for root, module in self.roots.alive():

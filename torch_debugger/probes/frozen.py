@@ -61,7 +61,7 @@ class FrozenWeights:
         """After an update."""
         clean = self.flag == 0 if self.flag is not None else None
         for copies in self._copies:
-            torch._foreach_copy_(copies.views, [p.detach() for p in copies.parameters])
+            torch._foreach_copy_(copies.views, copies.parameters)
             if clean is not None and clean.device == copies.latest.device:
                 torch.where(clean, copies.latest, copies.kept, out=copies.kept)
 
@@ -93,7 +93,7 @@ def _copies_of(parameters: list[torch.Tensor]) -> _Copies:
         sum(p.numel() for p in parameters), dtype=parameters[0].dtype, device=parameters[0].device
     )
     copies = _Copies(parameters, _views(latest, parameters), latest, torch.empty_like(latest))
-    torch._foreach_copy_(copies.views, [p.detach() for p in parameters])
+    torch._foreach_copy_(copies.views, parameters)
     copies.kept.copy_(latest)
     return copies
 

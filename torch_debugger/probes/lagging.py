@@ -40,7 +40,7 @@ class Lagging(Probe):
     STEPS = 12  # kept; numbers are fetched every few steps, and a device lags behind by one or two
     BACKWARDS = 4  # of a step
     SHARE_OF_FREE = 1 / 16  # of the free memory, that the inputs of past steps may hold
-    SHARE_OF_TIME, FREE_S = 0.01, 0.1  # of the run, for gradients and weights; and before that is asked
+    SHARE_OF_TIME, FREE_S = 0.005, 0.05  # of the run, for gradients and weights; and before that is asked
 
     def __init__(self, watch: Watch, roots: Roots) -> None:
         super().__init__(watch)
@@ -51,7 +51,9 @@ class Lagging(Probe):
         self._first: dict[str, States] = {}  # random states before the first call of each root
         self._began: float | None = None
         self._spent_s = 0.0
-        self._seen = False  # the gradients of the step under way
+        self._due = True  # for gradients and weights, in the step under way
+        self._seen = False  # its gradients
+        self.since = 0  # the step from which on weights are kept; 0: none are
         self._over = False
 
     def backward_called(self, loss: torch.Tensor, frame: FrameType | None) -> None:
@@ -61,26 +63,29 @@ class Lagging(Probe):
             self._moments.append(moment_without_graphs(frame))
         alive = [root for root, _ in self.roots.alive() if root.lags]
         self._first = {root.name: (root.first_rng, root.first_device_rng) for root in alive}
-        if self._is_due():
+        self._due = self._is_due()
+        if self._due:
             self._timed(self.weights.see, loss)
 
     def before_update(self, ready: list[torch.Tensor], norms: torch.Tensor | None) -> None:
         """`norms` are those of gradients and weights, where infinite ones mean something."""
         if not self._over and self.watch.transfer.lags(ready[0]):
             self.weights.watch(ready)
+            self.since = self.since or self.watch.step
             self._seen = True
             if norms is not None:
                 self._timed(self.weights.see, norms.sum())
 
     def see_gradient(self, gradient: torch.Tensor | None, tell: Callable[[int], None]) -> None:
         """Of one parameter near the input, where any that is not finite ends up; told when it has arrived."""
-        if self._over or not self._is_due():
+        if self._over or not self._due:
             return
         self._seen = True
-        if gradient is None:
-            return
-        flag = self._timed(self.weights.see, gradient.sum(dtype=torch.float32))
-        step = self.watch.step
+        if gradient is not None:
+            self._timed(self._send_flag, gradient, tell)
+
+    def _send_flag(self, gradient: torch.Tensor, tell: Callable[[int], None]) -> None:
+        flag, step = self.weights.see(gradient.sum(dtype=torch.float32)), self.watch.step
         self.watch.transfer.send(flag.clone().reshape(1), lambda found: None if found[0] == 0 else tell(step))
 
     def end_step(self) -> None:
@@ -88,7 +93,7 @@ class Lagging(Probe):
         if self._over or not self.roots.any_lags:
             return
         self._keep_inputs()
-        if self._seen:  # else they may have become NaN by gradients that nobody saw
+        if self._seen and self._due:  # else they may have become NaN by gradients that nobody saw
             self._timed(self.weights.update)
         self._seen = False
 
@@ -114,6 +119,10 @@ class Lagging(Probe):
 
     def of(self, step: int) -> Inputs | None:
         return next((kept for kept in self._inputs if kept.step == step), None)
+
+    def knows_weights_of(self, step: int) -> bool:
+        """The ones that were kept are its own, or older; not so where keeping began after it."""
+        return 0 < self.since <= step
 
     def let_go(self) -> None:
         self._over = True

@@ -51,8 +51,8 @@ class NonFiniteHunt:
         self.lagging = lagging
         self.found: NonFinite | None = None
         self.scaled = False  # a GradScaler is at work
-        # of a parameter: the origin, the optimizer that has moved it, and that one's numbers
-        self.explain_weights: Callable[[str], tuple[Origin, str, dict[str, float]]] | None = None
+        # of a parameter (True: before any update): the origin, the optimizer that has moved it, its numbers
+        self.explain_weights: Callable[[str, bool], tuple[Origin, str, dict[str, float]]] | None = None
 
     def loss_is_not_finite(self, value: float, loss: torch.Tensor, site: Place, saved_hooks: bool) -> None:
         """Seen at backward, before anything has changed."""
@@ -71,10 +71,10 @@ class NonFiniteHunt:
     def loss_arrived(self, value: float, site: Place, step: int) -> None:
         """Told by the device some steps late."""
         if self.found is None and not math.isfinite(value):
-            wrong = self._frozen_wrong()
-            if wrong:  # an update has made them so, out of gradients that were finite
+            wrong = self._frozen_wrong(step)
+            if wrong:  # born so, or by an update with gradients that were finite
+                self._tell_of_weights("loss", value, step, site, wrong, born=step == self.lagging.since)
                 self.lagging.let_go()
-                self._tell_of_weights("loss", value, step, site, wrong)
                 return
             origin, how = self._replay_late(step, slopes=False)
             self._tell("loss", value, step, site, origin, how, ())
@@ -96,12 +96,11 @@ class NonFiniteHunt:
 
     def _replay_late(self, step: int, slopes: bool) -> tuple[Origin | None, str]:
         """On the inputs and weights of that step; a loss may also show what the gradients before it did."""
-        for kept in (self.lagging.of(step), self.lagging.of(step - 1)):
-            found = (
-                self.watch.traced(self.replays.of_inputs, kept, slopes or kept.step < step) if kept else None
-            )
-            if found:
-                break
+        known = [self.lagging.of(each) for each in (step, step - 1) if self.lagging.knows_weights_of(each)]
+        found: tuple[Origin, str] | None = None
+        for kept in known:
+            if kept is not None and found is None:
+                found = self.watch.traced(self.replays.of_inputs, kept, slopes or kept.step < step)
         self.lagging.let_go()
         return found or (None, "late")
 
@@ -110,15 +109,19 @@ class NonFiniteHunt:
         if self.found is None:
             self._tell_of_weights("weight", math.nan, step, site, parameters)
 
-    def _tell_of_weights(self, what: str, value: float, step: int, site: Place, wrong: tuple[str, ...]) -> None:
+    def _tell_of_weights(
+        self, what: str, value: float, step: int, site: Place, wrong: tuple[str, ...], born: bool = False
+    ) -> None:
         origin = Origin("weights", _last_layer(wrong[:1]), None, given=wrong[0])
         optimizer, update = "", dict[str, float]()
         if self.explain_weights is not None:
-            origin, optimizer, update = self.explain_weights(wrong[0])
+            origin, optimizer, update = self.explain_weights(wrong[0], born)
         self._tell(what, value, step, site, origin, "step", wrong, optimizer, update)
 
-    def _frozen_wrong(self) -> tuple[str, ...]:
+    def _frozen_wrong(self, step: int) -> tuple[str, ...]:
         """Parameters that were not finite already when the first bad step began."""
+        if not self.lagging.knows_weights_of(step):
+            return ()
         names = self.roots.path_of_parameter()
         return tuple(names[id(p)] for p in self.lagging.weights.not_finite() if id(p) in names)
 
