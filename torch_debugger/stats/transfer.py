@@ -15,6 +15,8 @@ import numpy
 import numpy.typing
 import torch
 
+from torch_debugger.stats import landing
+
 Numbers = numpy.typing.NDArray[numpy.float32]
 Deliver = Callable[[Numbers], None]
 Waiting = list[tuple[torch.Tensor, Deliver]]
@@ -70,15 +72,17 @@ class Transfer:
         for device in {values.device for values, _ in waiting}:
             group = [(values, deliver) for values, deliver in waiting if values.device == device]
             together = torch.cat([values.reshape(-1).float() for values, _ in group])
-            landing = torch.empty(together.shape, dtype=torch.float32, pin_memory=True)
-            landing.copy_(together, non_blocking=True)
+            place = landing.take(together.numel())
+            place[: together.numel()].copy_(together, non_blocking=True)
             event = torch.cuda.Event()  # type: ignore[no-untyped-call]
             event.record(torch.cuda.current_stream(device))
-            self._under_way.append((event, landing, group))
+            self._under_way.append((event, place, group))
 
     def _deliver_oldest(self) -> None:
-        _, landing, group = self._under_way.popleft()
-        numbers, start = landing.numpy(), 0
+        _, place, group = self._under_way.popleft()
+        count = sum(values.numel() for values, _ in group)
+        numbers, start = place[:count].numpy().copy(), 0
+        landing.give_back(place)
         for values, deliver in group:
             end = start + values.numel()
             deliver(numbers[start:end].reshape(tuple(values.shape)))
