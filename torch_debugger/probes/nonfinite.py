@@ -7,8 +7,10 @@ the session hands in), and names the op that made something not finite out of fi
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import Protocol
 
 import torch
@@ -42,6 +44,16 @@ class Replays(Protocol):
         """A step of some time ago, from what was put into its models."""
 
 
+@dataclass(frozen=True)
+class BadWeight:
+    """A weight that is not finite, and who made it so."""
+
+    origin: Origin
+    optimizer: str = ""  # that has moved it; none yet
+    numbers: dict[str, float] = field(default_factory=dict)  # of that optimizer
+    gradients_seen: bool = True  # in its last update
+
+
 class NonFiniteHunt:
     def __init__(self, watch: Watch, roots: Roots, lagging: Lagging, replays: Replays, policy: Policy) -> None:
         self.watch = watch
@@ -51,8 +63,7 @@ class NonFiniteHunt:
         self.lagging = lagging
         self.found: NonFinite | None = None
         self.scaled = False  # a GradScaler is at work
-        # of a parameter (True: before any update): the origin, the optimizer that has moved it, its numbers
-        self.explain_weights: Callable[[str, bool], tuple[Origin, str, dict[str, float]]] | None = None
+        self.explain_weights: Callable[[str, bool], BadWeight] | None = None  # True: before any update
 
     def loss_is_not_finite(self, value: float, loss: torch.Tensor, site: Place, saved_hooks: bool) -> None:
         """Seen at backward, before anything has changed."""
@@ -112,11 +123,12 @@ class NonFiniteHunt:
     def _tell_of_weights(
         self, what: str, value: float, step: int, site: Place, wrong: tuple[str, ...], born: bool = False
     ) -> None:
-        origin = Origin("weights", _last_layer(wrong[:1]), None, given=wrong[0])
-        optimizer, update = "", dict[str, float]()
+        bad = BadWeight(Origin("weights", _last_layer(wrong[:1]), None, given=wrong[0]))
         if self.explain_weights is not None:
-            origin, optimizer, update = self.explain_weights(wrong[0], born)
-        self._tell(what, value, step, site, origin, "step", wrong, optimizer, update)
+            bad = self.explain_weights(wrong[0], born)
+        if self.lagging.since:  # from a device only one gradient is heard of in every step
+            bad = dataclasses.replace(bad, gradients_seen=False)
+        self._tell(what, value, step, site, bad.origin, "step", wrong, bad)
 
     def _frozen_wrong(self, step: int) -> tuple[str, ...]:
         """Parameters that were not finite already when the first bad step began."""
@@ -143,14 +155,13 @@ class NonFiniteHunt:
         origin: Origin | None,
         how: str,
         parameters: tuple[str, ...],
-        optimizer: str = "",
-        update: dict[str, float] | None = None,
+        bad: BadWeight | None = None,
     ) -> None:
         shown = site if origin is not None and origin.place.file else _line_of_the_loss(site)
+        by = (bad.optimizer, bad.numbers, bad.gradients_seen) if bad is not None else ("", {}, True)
         self.found = NonFinite(
-            step, what, _word(value), shown, origin, parameters, how, self.scaled, optimizer, update or {},
-            self.policy.kind,
-        )  # fmt: skip
+            step, what, _word(value), shown, origin, parameters, how, self.scaled, *by, self.policy.kind
+        )
         self.watch.emit(self.found)
         self.policy.told(self.found)
 

@@ -197,8 +197,9 @@ class Optimizers(Probe):
             self.looks.notice_growth()
         ready = [p for p in parameters if p.grad is not None and p.grad.layout is torch.strided]
         if ready:
-            held.sentinel = min(ready[:8], key=torch.numel)
+            held.sentinel = _sentinel(ready)
             self.looks.before_update(held, ready, self._backward)
+            held.looked = held.steps
 
     def _tell(self, held: Held, optimizer: Optimizer, parameters: list[torch.Tensor]) -> None:
         if not held.name:
@@ -230,6 +231,11 @@ class Optimizers(Probe):
         while candidate in taken:
             candidate, number = f"{name}_{number}", number + 1
         return candidate
+
+
+def _sentinel(ready: list[torch.Tensor]) -> torch.Tensor:
+    """The first, which most models use first; else a smaller one near it, to be summed in no time."""
+    return ready[0] if ready[0].numel() <= 20_000 else min(ready[:8], key=torch.numel)
 
 
 def group_numbers(group: dict[str, Any]) -> dict[str, float]:
