@@ -22,6 +22,7 @@ from torch_debugger.probes.custom_functions import CustomFunctions
 from torch_debugger.probes.evaluation import Evaluation
 from torch_debugger.probes.examiners.scene import Running
 from torch_debugger.probes.forward import Forward
+from torch_debugger.probes.graph_keeping import GraphKeeping
 from torch_debugger.probes.lagging import Lagging
 from torch_debugger.probes.ledger import Ledger
 from torch_debugger.probes.loaders import Loaders
@@ -75,6 +76,7 @@ class Plumbing:
         self.scaler = Scaler(watch, self.optimizers)
         self.hunt.explain_weights = BadWeights(self.roots, self.optimizers).explain
         self.backward = Backward(watch, self.roots, self.optimizers, self.hunt, self.scaler)
+        self.backward.on_deep.append(GraphKeeping(watch).look)
         self.ledger = Ledger(watch, self.roots, self.optimizers, self.forward)
         self._rehearsals: list[RehearsalProcess] = []
         self._rehearsed = 0

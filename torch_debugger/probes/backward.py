@@ -5,16 +5,18 @@ from __future__ import annotations
 import dataclasses
 import functools
 import math
+from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
 import torch
 
 from torch_debugger.anatomy.frames import place_of, user_frame
-from torch_debugger.anatomy.graph_nodes import read_nodes
+from torch_debugger.anatomy.graph_nodes import read_nodes, walk_nodes
 from torch_debugger.anatomy.loss_variable import loss_name
 from torch_debugger.anatomy.statements import assignment_before, last_call_before, only_call
 from torch_debugger.probes.lossgraph import RectifierLook, local_tensors, read_rectifiers
+from torch_debugger.probes.lossterms import TermLook, read_terms
 from torch_debugger.probes.nonfinite import NonFiniteHunt
 from torch_debugger.probes.optimizers import Optimizers
 from torch_debugger.probes.patches import Patches
@@ -37,6 +39,7 @@ class Backward(Probe):
         self.optimizers = optimizers
         self.hunt = hunt
         self.scaler = scaler
+        self.on_deep: list[Callable[[torch.Tensor, FrameType | None], None]] = []  # (loss, the caller's frame)
         self._sites: dict[tuple[str, int], LossSite] = {}
         self._sums: dict[str, tuple[float, int]] = {}  # site -> sum of its losses in this step, count
         self._graphs_told: dict[str, int] = {}
@@ -96,6 +99,8 @@ class Backward(Probe):
         if self.watch.depth == DEEP and loss.grad_fn is not None:
             self.roots.notice_random_numbers()
             self.watch.probe("loss graph", self._read_graph, loss, site, frame)
+            for listen in self.on_deep:
+                self.watch.probe("loss listeners", listen, loss, frame)
 
     def _site(self, frame: FrameType | None) -> LossSite:
         key = (frame.f_code.co_filename, frame.f_lineno) if frame is not None else ("", 0)
@@ -158,7 +163,8 @@ class Backward(Probe):
                 self.watch.transfer.send(
                     look.counts, functools.partial(self._tell_rectifier, look, self.watch.step)
                 )
-        nodes, truncated = read_nodes(loss.grad_fn, names)
+            self.watch.probe("loss terms", self._read_terms, loss, site, names)
+        nodes, truncated = read_nodes(loss.grad_fn, names, factors=not self._saved_hooks)
         nodes = tuple(self._with_place(node, site.place) for node in nodes)
         signature = hash(tuple((node.op, node.shape) for node in nodes))
         told = self._graphs_told.get(site.name, 0)
@@ -175,6 +181,15 @@ class Backward(Probe):
                 site.name, site.place, value, nodes, local_tensors(frame), self.watch.step, truncated, made
             )
         )
+
+    def _read_terms(self, loss: torch.Tensor, site: LossSite, names: dict[int, str]) -> None:
+        nodes, _, _ = walk_nodes(loss.grad_fn, 64)
+        made = assignment_before(site.place, loss_name(site.place)) or site.place
+        for look in read_terms(nodes, site.name, self.watch.step, made):
+            self.watch.transfer.send(look.numbers, functools.partial(self._tell_term, look))
+
+    def _tell_term(self, look: TermLook, numbers: Any) -> None:
+        self.watch.emit(look.record(numbers.tolist()))
 
     def _tell_rectifier(self, look: RectifierLook, step: int, counts: Any) -> None:
         self.watch.emit(look.record(float(counts[0]), float(counts[1]), step))

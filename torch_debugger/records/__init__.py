@@ -1,10 +1,13 @@
 """What the house talks about: frozen, printable facts without tensors or callables."""
 
 from torch_debugger.records.crash import CrashFact, CrashFrame, FlowFact, FlowStep, LocalValue
+from torch_debugger.records.data import BatchLook, InputLook, TargetLook, TensorLook
 from torch_debugger.records.evidence import CrashEvidence
 from torch_debugger.records.finding import SEVERITIES, Edit, Finding, Request
 from torch_debugger.records.gradient_check import GradientCheckFact
+from torch_debugger.records.health import KeptGraphs
 from torch_debugger.records.layer import Construction, LayerFact, WrittenNumber
+from torch_debugger.records.loss_terms import ClassTargets, Comparison, Spread, TokenTargets
 from torch_debugger.records.model import (
     LedgerFact,
     LedgerRow,
@@ -49,12 +52,19 @@ Record = (
     | Scalars
     | LossSite
     | LossGraph
+    | Comparison
+    | ClassTargets
+    | TokenTargets
+    | KeptGraphs
     | CarriedGradient
     | Rectifier
     | ScalerMisuse
     | PhaseFact
     | LoaderFact
     | BatchFact
+    | BatchLook
+    | InputLook
+    | TargetLook
     | NonFinite
     | Rehearsal
     | GradientCheckFact
@@ -65,11 +75,11 @@ Record = (
 )
 
 __all__ = [
-    "SEVERITIES", "BatchFact", "CarriedGradient", "Construction", "CostFact", "CrashEvidence", "CrashFact",
-    "CrashFrame", "Edit", "EndFact", "Finding", "FlowFact", "FlowStep", "GradientCheckFact", "GraphNode",
-    "LayerFact", "LedgerFact",
+    "SEVERITIES", "BatchFact", "BatchLook", "CarriedGradient", "ClassTargets", "Comparison", "Construction", "CostFact",
+    "CrashEvidence", "CrashFact", "CrashFrame", "Edit", "EndFact", "Finding", "FlowFact", "FlowStep", "GradientCheckFact", "GraphNode",
+    "KeptGraphs", "InputLook", "LayerFact", "LedgerFact",
     "LedgerRow", "LoaderFact", "LocalTensor", "LocalValue", "LossGraph", "LossSite", "MemoryFact", "ModelFact",
     "ModuleFact", "NonFinite", "Notice", "Operand", "OptimizerFact", "Origin", "ParameterFact", "PhaseFact",
     "Place", "ProbeFault", "Record", "Rectifier", "Rehearsal", "Request", "RunFact", "Scalars", "ScalerMisuse",
-    "SchedulerFact", "StrayModuleFact", "Table", "TensorRows", "WrittenNumber",
+    "SchedulerFact", "Spread", "StrayModuleFact", "Table", "TargetLook", "TensorLook", "TensorRows", "TokenTargets", "WrittenNumber",
 ]  # fmt: skip
