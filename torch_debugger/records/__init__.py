@@ -36,6 +36,7 @@ from torch_debugger.records.training import (
     Scalars,
     ScalerMisuse,
 )
+from torch_debugger.records.wiring import IdleOptimizer, StepCycle
 
 Record = (
     RunFact
@@ -71,15 +72,18 @@ Record = (
     | TensorRows
     | CrashFact
     | FlowFact
+    | StepCycle
+    | IdleOptimizer
     | Finding
 )
 
 __all__ = [
-    "SEVERITIES", "BatchFact", "BatchLook", "CarriedGradient", "ClassTargets", "Comparison", "Construction", "CostFact",
-    "CrashEvidence", "CrashFact", "CrashFrame", "Edit", "EndFact", "Finding", "FlowFact", "FlowStep", "GradientCheckFact", "GraphNode",
-    "KeptGraphs", "InputLook", "LayerFact", "LedgerFact",
-    "LedgerRow", "LoaderFact", "LocalTensor", "LocalValue", "LossGraph", "LossSite", "MemoryFact", "ModelFact",
-    "ModuleFact", "NonFinite", "Notice", "Operand", "OptimizerFact", "Origin", "ParameterFact", "PhaseFact",
-    "Place", "ProbeFault", "Record", "Rectifier", "Rehearsal", "Request", "RunFact", "Scalars", "ScalerMisuse",
-    "SchedulerFact", "Spread", "StrayModuleFact", "Table", "TargetLook", "TensorLook", "TensorRows", "TokenTargets", "WrittenNumber",
+    "SEVERITIES", "BatchFact", "BatchLook", "CarriedGradient", "ClassTargets", "Comparison", "Construction",
+    "CostFact", "CrashEvidence", "CrashFact", "CrashFrame", "Edit", "EndFact", "Finding", "FlowFact",
+    "FlowStep", "GradientCheckFact", "GraphNode", "IdleOptimizer", "InputLook", "KeptGraphs", "LayerFact",
+    "LedgerFact", "LedgerRow", "LoaderFact", "LocalTensor", "LocalValue", "LossGraph", "LossSite",
+    "MemoryFact", "ModelFact", "ModuleFact", "NonFinite", "Notice", "Operand", "OptimizerFact", "Origin",
+    "ParameterFact", "PhaseFact", "Place", "ProbeFault", "Record", "Rectifier", "Rehearsal", "Request",
+    "RunFact", "Scalars", "ScalerMisuse", "SchedulerFact", "Spread", "StepCycle", "StrayModuleFact", "Table",
+    "TargetLook", "TensorLook", "TensorRows", "TokenTargets", "WrittenNumber",
 ]  # fmt: skip
