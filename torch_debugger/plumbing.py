@@ -19,6 +19,7 @@ from torch_debugger.probes.clipping import Clipping
 from torch_debugger.probes.compiled import Compiled
 from torch_debugger.probes.crashes import capture_crash
 from torch_debugger.probes.custom_functions import CustomFunctions
+from torch_debugger.probes.cycles import Cycles
 from torch_debugger.probes.evaluation import Evaluation
 from torch_debugger.probes.examiners.scene import Running
 from torch_debugger.probes.forward import Forward
@@ -77,6 +78,8 @@ class Plumbing:
         self.hunt.explain_weights = BadWeights(self.roots, self.optimizers).explain
         self.backward = Backward(watch, self.roots, self.optimizers, self.hunt, self.scaler)
         self.backward.on_deep.append(GraphKeeping(watch).look)
+        self.cycles = Cycles(watch, self.optimizers)
+        self.backward.on_deep.append(self.cycles.see_backward)
         self.ledger = Ledger(watch, self.roots, self.optimizers, self.forward)
         self._rehearsals: list[RehearsalProcess] = []
         self._rehearsed = 0
@@ -95,7 +98,7 @@ class Plumbing:
         watch = self.watch
         others = [self.loaders, Evaluation(watch), UserScalars(watch), self.scaler]
         others += [Clipping(watch, self.scaler), Ranges(watch, self.forward)]
-        others.append(Compiled(watch, self.roots, self.forward))
+        others += [Compiled(watch, self.roots, self.forward), self.cycles]
         if self._checks_gradients:
             others.append(CustomFunctions(watch, self._check_gradient))
             watch.on_step.append(self._poll_gradients)

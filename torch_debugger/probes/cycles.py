@@ -1,0 +1,156 @@
+"""An optimizer's cycle: gradients are made, used by its step, and cleared. In that order?
+
+Seen on deep steps: where gradients are cleared, what a step finds, and who never steps at all.
+"""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass, field
+from types import FrameType
+from typing import Any
+
+import torch
+from torch import nn
+from torch.optim import Optimizer
+from torch.optim.optimizer import register_optimizer_step_post_hook
+from torch.utils.hooks import RemovableHandle
+
+from torch_debugger.anatomy.frames import place_of, user_frame
+from torch_debugger.anatomy.naming import name_of
+from torch_debugger.anatomy.uncalled import uncalled
+from torch_debugger.probes.idle import Idleness
+from torch_debugger.probes.ledger import gradient_state
+from torch_debugger.probes.lossgraph import local_tensors
+from torch_debugger.probes.optimizers import Optimizers
+from torch_debugger.probes.patches import Patches
+from torch_debugger.probes.sampling import DEEP
+from torch_debugger.probes.twins import find_twin
+from torch_debugger.probes.watch import Probe, Watch
+from torch_debugger.records import Place, StepCycle
+
+
+@dataclass
+class Cycle:
+    """What happened to one optimizer's gradients since its last step."""
+
+    backwards: int = 0
+    cleared: Place = field(default_factory=Place)
+    used: tuple[int, int] | None = None  # the gradient that its last step used: identity, version
+    told: dict[str, int] = field(default_factory=dict)  # state -> how often
+
+
+class Cycles(Probe):
+    """Installed before the optimizers' probe, whose own hook ends the step."""
+
+    name = "optimizer cycles"
+    TOLD = 8  # of each state of each optimizer
+
+    def __init__(self, watch: Watch, optimizers: Optimizers) -> None:
+        super().__init__(watch)
+        self.optimizers = optimizers
+        self._cycles: dict[int, Cycle] = {}
+        self._idle = Idleness(watch)
+        self._backward = Place()
+        self._handles: list[RemovableHandle] = []
+
+    def install(self, patches: Patches) -> None:
+        patches.replace(Optimizer, "zero_grad", self._around_zero_grad)
+        patches.replace(nn.Module, "zero_grad", self._around_zero_grad)
+        self._handles = [register_optimizer_step_post_hook(self._after_step)]
+
+    def remove(self) -> None:
+        for handle in self._handles:
+            handle.remove()
+        self._handles = []
+
+    def _around_zero_grad(self, original: Any) -> Any:
+        @functools.wraps(original)
+        def zero_grad(owner: Any, *arguments: Any, **keywords: Any) -> Any:
+            if not torch.compiler.is_compiling() and self.watch.depth == DEEP:
+                self.watch.probe(self.name, self._clear, owner)
+            return original(owner, *arguments, **keywords)
+
+        return zero_grad
+
+    def see_backward(self, loss: torch.Tensor, frame: FrameType | None) -> None:
+        """Told before every backward of a deep step."""
+        self._backward = place = place_of(frame)
+        for held, optimizer in self.optimizers.live():
+            cycle = self._cycle(optimizer)
+            cycle.backwards += 1
+            cycle.cleared = Place()
+            if not held.steps:
+                self._idle.see_backward(held, optimizer, place)
+
+    def _cycle(self, optimizer: Optimizer) -> Cycle:
+        return self._cycles.setdefault(id(optimizer), Cycle())
+
+    def _clear(self, owner: Optimizer | nn.Module) -> None:
+        frame = user_frame(2)
+        concerned = [owner] if isinstance(owner, Optimizer) else self._holders(owner)
+        for optimizer in concerned:
+            held = self.optimizers.held.get(id(optimizer))
+            if held is not None and not held.steps and optimizer is owner:
+                self._idle.see_clearing(held, name_of(optimizer, frame) or "")
+            if self._cycle(optimizer).backwards and any(p.grad is not None for p in _parameters(optimizer)):
+                self._cycle(optimizer).cleared = place_of(frame)
+
+    def _holders(self, module: nn.Module) -> list[Optimizer]:
+        own = {id(parameter) for parameter in module.parameters()}
+        live = [optimizer for _, optimizer in self.optimizers.live()]
+        return [each for each in live if any(id(p) in own for p in _parameters(each))]
+
+    def _after_step(self, optimizer: Optimizer, arguments: Any, keywords: Any) -> None:
+        if torch.compiler.is_compiling():
+            return
+        if self._idle.suspects:
+            self.watch.probe(self.name, self._idle.see_step, id(optimizer))
+        if self.watch.depth == DEEP:
+            self.watch.probe(self.name, self._stepped, optimizer)
+
+    def _stepped(self, optimizer: Optimizer) -> None:
+        held = self.optimizers.held.get(id(optimizer))
+        if held is None or not held.name:
+            return
+        cycle = self._cycle(optimizer)
+        state, used = _state(_parameters(optimizer), cycle.used)
+        if cycle.told.get(state, 0) < self.TOLD:
+            cycle.told[state] = cycle.told.get(state, 0) + 1
+            self.watch.emit(self._fact(held.name, optimizer, cycle, state))
+        cycle.backwards, cycle.cleared, cycle.used = 0, Place(), used
+
+    def _fact(self, name: str, optimizer: Optimizer, cycle: Cycle, state: str) -> StepCycle:
+        frame = user_frame(2)
+        place = place_of(frame)
+        missing = not cycle.backwards and state != "nonzero"
+        scalars = [each for each in local_tensors(frame) if each.requires_grad and not each.shape]
+        unreached = cycle.backwards > 0 and not cycle.cleared and state in ("none", "stale")
+        twin = find_twin(optimizer, self.optimizers) if unreached else None
+        return StepCycle(
+            step=self.watch.step,
+            optimizer=name,
+            place=place,
+            gradients=state,
+            backwards=cycle.backwards,
+            backward=self._backward if cycle.backwards else Place(),
+            cleared=cycle.cleared,
+            losses=tuple(each.name for each in scalars) if missing else (),
+            uncalled=uncalled(place.file, "backward") if missing else Place(),
+            twin=twin.name if twin is not None else "",
+            twin_place=twin.place if twin is not None else Place(),
+        )
+
+
+def _parameters(optimizer: Optimizer) -> list[torch.Tensor]:
+    return [p for group in optimizer.param_groups for p in group["params"]]
+
+
+@torch.no_grad()
+def _state(parameters: list[torch.Tensor], used: tuple[int, int] | None) -> tuple[str, tuple[int, int] | None]:
+    """By the first gradient that is not zero; of most optimizers that is the very first."""
+    for parameter in parameters:
+        if gradient_state(parameter) in ("nonzero", "notfinite") and parameter.grad is not None:
+            now = (id(parameter.grad), parameter.grad._version)
+            return ("stale" if now == used else "nonzero"), now
+    return ("zero" if any(p.grad is not None for p in parameters) else "none"), None

@@ -1,0 +1,39 @@
+"""Facts of how the parts of a training hang together: who steps, who is reached, who was loaded."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from torch_debugger.records.place import Place
+
+
+@dataclass(frozen=True, slots=True)
+class StepCycle:
+    """What an optimizer found when it stepped (deep steps only)."""
+
+    step: int
+    optimizer: str
+    place: Place  # the call of step()
+    gradients: str  # nonzero | zero | none | stale (the very ones of its last step)
+    backwards: int  # seen since its last step
+    backward: Place  # the last of them
+    cleared: Place = field(default_factory=Place)  # a zero_grad() after that backward and before the step
+    losses: tuple[str, ...] = ()  # scalars with a graph near the step, where no backward came
+    uncalled: Place = field(default_factory=Place)  # a line that names `backward` and does not call it
+    twin: str = ""  # a trained model that no optimizer holds, with parameters of these very shapes
+    twin_place: Place = field(default_factory=Place)  # the line that makes that model
+
+
+@dataclass(frozen=True, slots=True)
+class IdleOptimizer:
+    """An optimizer whose parameters get gradients and stay as they are, because it has not stepped yet."""
+
+    optimizer: str
+    kind: str
+    place: Place  # the line that makes it
+    backwards: int
+    zero_grads: int  # calls of its zero_grad()
+    backward: Place
+    uncalled: Place  # a line that names its `step` and does not call it
+    stepped: bool  # it has now, so all is well
+    step: int
