@@ -75,8 +75,9 @@ def _inside(name: str, value: Any) -> Iterator[tuple[str, Any]]:
     if type(value) is dict:
         for key, item in itertools.islice(list(value.items()), _ITEMS):
             yield f"{name}[{key!r}]", item
-    elif not isinstance(value, (torch.Tensor, torch.nn.Module)):
-        for key, item in itertools.islice(list(own_attributes(value).items()), _ITEMS):
+    elif not isinstance(value, torch.Tensor):
+        plain = [(key, item) for key, item in own_attributes(value).items() if not key.startswith("_")]
+        for key, item in plain[:_ITEMS]:
             yield f"{name}.{key}", item
             if type(item) is dict:
                 yield from _inside(f"{name}.{key}", item)
