@@ -24,9 +24,11 @@ from torch_debugger.probes.evaluation import Evaluation
 from torch_debugger.probes.examiners.scene import Running
 from torch_debugger.probes.forward import Forward
 from torch_debugger.probes.graph_keeping import GraphKeeping
+from torch_debugger.probes.inputs import LayerInputs
 from torch_debugger.probes.lagging import Lagging
 from torch_debugger.probes.ledger import Ledger
 from torch_debugger.probes.loaders import Loaders
+from torch_debugger.probes.loops import loop_probes
 from torch_debugger.probes.nonfinite import NonFiniteHunt
 from torch_debugger.probes.optimizers import Optimizers
 from torch_debugger.probes.parameters import ParameterLook
@@ -35,6 +37,7 @@ from torch_debugger.probes.ranges import Ranges
 from torch_debugger.probes.roots import Root, Roots
 from torch_debugger.probes.scaler import Scaler
 from torch_debugger.probes.strays import Strays
+from torch_debugger.probes.targets import Targets
 from torch_debugger.probes.user_scalars import UserScalars
 from torch_debugger.probes.watch import Watch
 from torch_debugger.records import CrashFact, GradientCheckFact, RunFact
@@ -80,6 +83,9 @@ class Plumbing:
         self.backward.on_deep.append(GraphKeeping(watch).look)
         self.cycles = Cycles(watch, self.optimizers)
         self.backward.on_deep.append(self.cycles.see_backward)
+        inputs = LayerInputs(watch, self.roots)
+        self.forward.on_layer.append(inputs.see)
+        self.backward.on_deep.append(Targets(watch, inputs, self.backward).look)
         self.ledger = Ledger(watch, self.roots, self.optimizers, self.forward)
         self._rehearsals: list[RehearsalProcess] = []
         self._rehearsed = 0
@@ -99,6 +105,7 @@ class Plumbing:
         others = [self.loaders, Evaluation(watch), UserScalars(watch), self.scaler]
         others += [Clipping(watch, self.scaler), Ranges(watch, self.forward)]
         others += [Compiled(watch, self.roots, self.forward), self.cycles]
+        others += loop_probes(watch, self.optimizers)
         if self._checks_gradients:
             others.append(CustomFunctions(watch, self._check_gradient))
             watch.on_step.append(self._poll_gradients)

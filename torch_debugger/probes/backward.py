@@ -47,7 +47,7 @@ class Backward(Probe):
         self._typical_loss: float | None = None
         self._accumulates = False  # the last step had several backwards of one loss
         self._last_site = Place()
-        self._saved_hooks = False  # saved-tensor hooks (checkpointing, offloading) have been in use
+        self.saved_hooks = False  # saved-tensor hooks (checkpointing, offloading) have been in use
 
     def install(self, patches: Patches) -> None:
         patches.replace(torch.autograd, "backward", self._around_backward)
@@ -72,7 +72,7 @@ class Backward(Probe):
     def _around_saved_hooks(self, original: Any) -> Any:
         @functools.wraps(original)
         def enter(hooks: Any) -> Any:
-            self._saved_hooks = True
+            self.saved_hooks = True
             return original(hooks)
 
         return enter
@@ -126,7 +126,7 @@ class Backward(Probe):
         value = unscaled.item()
         self._add_value(value, site)
         if not math.isfinite(value):
-            self.hunt.loss_is_not_finite(value, loss, site.place, self._saved_hooks)
+            self.hunt.loss_is_not_finite(value, loss, site.place, self.saved_hooks)
 
     def _late_value(self, value: float, site: LossSite, step: int) -> None:
         """A loss from the device, some steps late."""
@@ -158,13 +158,13 @@ class Backward(Probe):
 
     def _read_graph(self, loss: torch.Tensor, site: LossSite, frame: FrameType | None) -> None:
         names = self.roots.path_of_parameter() | self.optimizers.strays.parameters
-        if not self._saved_hooks:
+        if not self.saved_hooks:
             for look in read_rectifiers(loss.grad_fn, names):
                 self.watch.transfer.send(
                     look.counts, functools.partial(self._tell_rectifier, look, self.watch.step)
                 )
             self.watch.probe("loss terms", self._read_terms, loss, site, names)
-        nodes, truncated = read_nodes(loss.grad_fn, names, factors=not self._saved_hooks)
+        nodes, truncated = read_nodes(loss.grad_fn, names, factors=not self.saved_hooks)
         nodes = tuple(self._with_place(node, site.place) for node in nodes)
         signature = hash(tuple((node.op, node.shape) for node in nodes))
         told = self._graphs_told.get(site.name, 0)

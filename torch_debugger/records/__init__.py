@@ -7,6 +7,7 @@ from torch_debugger.records.finding import SEVERITIES, Edit, Finding, Request
 from torch_debugger.records.gradient_check import GradientCheckFact
 from torch_debugger.records.health import KeptGraphs
 from torch_debugger.records.layer import Construction, LayerFact, WrittenNumber
+from torch_debugger.records.loop import SchedulerLook
 from torch_debugger.records.loss_terms import ClassTargets, Comparison, Spread, TokenTargets
 from torch_debugger.records.model import (
     LedgerFact,
@@ -49,6 +50,7 @@ Record = (
     | StrayModuleFact
     | OptimizerFact
     | SchedulerFact
+    | SchedulerLook
     | LedgerFact
     | Scalars
     | LossSite
@@ -84,6 +86,6 @@ __all__ = [
     "LedgerFact", "LedgerRow", "LoaderFact", "LocalTensor", "LocalValue", "LossGraph", "LossSite",
     "MemoryFact", "ModelFact", "ModuleFact", "NonFinite", "Notice", "Operand", "OptimizerFact", "Origin",
     "ParameterFact", "PhaseFact", "Place", "ProbeFault", "Record", "Rectifier", "Rehearsal", "Request",
-    "RunFact", "Scalars", "ScalerMisuse", "SchedulerFact", "Spread", "StepCycle", "StrayModuleFact", "Table",
+    "RunFact", "Scalars", "ScalerMisuse", "SchedulerFact", "SchedulerLook", "Spread", "StepCycle", "StrayModuleFact", "Table",
     "TargetLook", "TensorLook", "TensorRows", "TokenTargets", "WrittenNumber",
 ]  # fmt: skip

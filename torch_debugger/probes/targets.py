@@ -1,0 +1,106 @@
+"""What a loss function compares the model with, as autograd has saved it (deep steps, on the CPU)."""
+
+from __future__ import annotations
+
+from types import FrameType
+from typing import Any
+
+import torch
+
+from torch_debugger.anatomy.frames import place_of
+from torch_debugger.anatomy.graph_nodes import op_name, saved, walk_nodes
+from torch_debugger.anatomy.loss_variable import loss_name
+from torch_debugger.anatomy.statements import assignment_before
+from torch_debugger.probes.backward import Backward
+from torch_debugger.probes.inputs import LayerInputs
+from torch_debugger.probes.watch import Watch
+from torch_debugger.records import TargetLook
+
+_LOSSES = (
+    "NllLoss",
+    "BinaryCrossEntropyWithLogits",
+    "BinaryCrossEntropy",
+    "MseLoss",
+    "SmoothL1Loss",
+    "HuberLoss",
+)
+_NEAR = 24  # nodes from the loss on
+_SAMPLES = 1024
+_CLASSES = 64
+
+
+class Targets:
+    LOOKS = 60
+
+    def __init__(self, watch: Watch, inputs: LayerInputs, backward: Backward) -> None:
+        self.watch = watch
+        self.inputs = inputs
+        self.backward = backward
+        self._looks = 0
+
+    def look(self, loss: torch.Tensor, frame: FrameType | None) -> None:
+        if self._looks >= self.LOOKS or loss.is_cuda or loss.grad_fn is None or self.backward.saved_hooks:
+            return
+        nodes, _, _ = walk_nodes(loss.grad_fn, _NEAR)
+        found = [node for node in nodes if op_name(node) in _LOSSES]
+        if len(found) == 1:  # of several, none is the model's one target
+            self._look(found[0], frame)
+
+    @torch.no_grad()
+    def _look(self, node: Any, frame: FrameType | None) -> None:
+        answers, target = saved(node, "_saved_self"), saved(node, "_saved_target")
+        if not _plain(answers) or not _plain(target):
+            return
+        self._looks += 1
+        op, site = op_name(node), place_of(frame)
+        answers, target = answers[:_SAMPLES], target[:_SAMPLES]
+        labels, predicted, spread = _classes(op, answers, target)
+        self.watch.emit(
+            TargetLook(
+                loss_name(site),
+                op,
+                tuple(target.shape),
+                str(target.dtype).removeprefix("torch."),
+                labels,
+                predicted,
+                spread,
+                _copies(self.inputs.table(), target),
+                self.watch.step,
+                assignment_before(site, loss_name(site)) or site,
+            )
+        )
+
+
+def _plain(value: Any) -> bool:
+    return isinstance(value, torch.Tensor) and value.layout is torch.strided and 0 < value.dim() <= 2
+
+
+def _classes(
+    op: str, answers: torch.Tensor, target: torch.Tensor
+) -> tuple[dict[str, int], dict[str, int], float]:
+    """What was asked for, what came, and how far the probabilities differ from sample to sample."""
+    if op == "NllLoss" and answers.dim() == 2:
+        chosen, chances = answers.argmax(1), answers.exp()
+    elif op.startswith("Binary") and answers.numel() == len(answers):
+        chances = answers.sigmoid() if op.endswith("Logits") else answers
+        chosen = (chances > 0.5).reshape(-1).long()
+    else:
+        return {}, {}, 0.0
+    spread = chances.std(0, correction=0).max().item() if len(chances) > 1 else 0.0
+    return _counted(target), _counted(chosen), spread
+
+
+def _counted(labels: torch.Tensor) -> dict[str, int]:
+    values, counts = torch.unique(labels.reshape(-1), return_counts=True)
+    if len(values) > _CLASSES or not bool((values == values.round()).all()):
+        return {}
+    return {str(int(value)): int(count) for value, count in zip(values.tolist(), counts.tolist(), strict=True)}
+
+
+def _copies(table: torch.Tensor | None, target: torch.Tensor) -> tuple[int, ...]:
+    """Columns that hold the very target, sample by sample."""
+    wanted = target.reshape(len(target), -1)
+    if table is None or wanted.shape[1] != 1 or len(table) < len(wanted):
+        return ()
+    same = (table[: len(wanted)].to(torch.float64) == wanted.to(torch.float64)).all(0)
+    return tuple(int(column) for column in same.nonzero().reshape(-1)[:8])
