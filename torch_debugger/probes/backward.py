@@ -14,6 +14,7 @@ import torch
 from torch_debugger.anatomy.frames import place_of, user_frame
 from torch_debugger.anatomy.graph_nodes import read_nodes, walk_nodes
 from torch_debugger.anatomy.loss_variable import loss_name
+from torch_debugger.anatomy.returned import returned_activation
 from torch_debugger.anatomy.statements import assignment_before, last_call_before, only_call
 from torch_debugger.probes.lossgraph import RectifierLook, local_tensors, read_rectifiers
 from torch_debugger.probes.lossterms import TermLook, read_terms
@@ -165,7 +166,6 @@ class Backward(Probe):
                 )
             self.watch.probe("loss terms", self._read_terms, loss, site, names)
         nodes, truncated = read_nodes(loss.grad_fn, names, factors=not self.saved_hooks)
-        nodes = tuple(self._with_place(node, site.place) for node in nodes)
         signature = hash(tuple((node.op, node.shape) for node in nodes))
         told = self._graphs_told.get(site.name, 0)
         if told >= self.GRAPHS and self._graph_seen.get(site.name) == signature:
@@ -174,6 +174,7 @@ class Backward(Probe):
             return  # a graph that never repeats is told often enough
         self._graphs_told[site.name] = told + 1
         self._graph_seen[site.name] = signature
+        nodes = tuple(self._with_place(node, site.place) for node in nodes)
         value = math.nan if self.watch.transfer.lags(loss) else loss.item()
         made = assignment_before(site.place, loss_name(site.place)) or Place()
         self.watch.emit(
@@ -195,7 +196,9 @@ class Backward(Probe):
         self.watch.emit(look.record(float(counts[0]), float(counts[1]), step))
 
     def _with_place(self, node: GraphNode, site: Place) -> GraphNode:
-        """Softmax and the like get the line of the call: in the models' classes, else above the backward."""
+        """Activations and losses get the line of their call: in the models' classes, else above backward()."""
+        if node.op == "Relu":  # a model has many; the one that its forward returns can be told
+            return dataclasses.replace(node, place=self._returned_relu())
         names = _FUNCTIONS.get(node.op)
         if names is None:
             return node
@@ -204,5 +207,20 @@ class Backward(Probe):
         place = found[0] if len(found) == 1 else None if found else last_call_before(site, names)
         return dataclasses.replace(node, place=place)
 
+    def _returned_relu(self) -> Place | None:
+        places = [returned_activation(module, torch.nn.ReLU, "relu") for _, module in self.roots.alive()]
+        return next((place for place in places if place is not None), None)
 
-_FUNCTIONS = {"Softmax": ("softmax",), "LogSoftmax": ("log_softmax",), "Sigmoid": ("sigmoid",)}
+
+_CHOOSING = ("nll_loss", "NLLLoss", "cross_entropy", "CrossEntropyLoss")
+_FUNCTIONS = {
+    "Softmax": ("softmax",),
+    "LogSoftmax": ("log_softmax",),
+    "Sigmoid": ("sigmoid",),
+    "Tanh": ("tanh",),
+    "NllLoss": _CHOOSING,
+    "NllLoss2D": _CHOOSING,
+    "BinaryCrossEntropy": ("binary_cross_entropy", "BCELoss"),
+    "BinaryCrossEntropyWithLogits": ("binary_cross_entropy_with_logits", "BCEWithLogitsLoss"),
+    "MseLoss": ("mse_loss", "MSELoss"),
+}
