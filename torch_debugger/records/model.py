@@ -72,6 +72,9 @@ class SchedulerFact:
     optimizer: str
     place: Place
     step: int
+    number: int = 0  # counted as they are made, from 1
+    settings: dict[str, float] = field(default_factory=dict)  # T_max, total_steps, step_size, gamma
+    source: str = ""  # the statement that makes it
 
 
 @dataclass(frozen=True, slots=True)
