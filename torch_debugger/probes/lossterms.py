@@ -95,9 +95,9 @@ def _choose(node: Any, known: tuple[str, int, Place]) -> list[TermLook]:
     reduction = _REDUCTIONS.get(saved(node, "_saved_reduction"), "")
 
     def record(found: Sequence[float]) -> Record:
-        counts_end = 3 + len(counts)
-        told, given = tuple(found[3:counts_end]), tuple(found[counts_end:])
-        return ClassTargets(*known, shape, reduction, ignored, *found[:3], told, given, total)
+        low, high, lost, *rest = found
+        told, given = tuple(rest[: len(counts)]), tuple(rest[len(counts) :])
+        return ClassTargets(*known, shape, reduction, ignored, low, high, lost, told, given, total)
 
     return [TermLook(numbers, record)]
 
