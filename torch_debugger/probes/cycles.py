@@ -19,6 +19,7 @@ from torch.utils.hooks import RemovableHandle
 from torch_debugger.anatomy.frames import place_of, user_frame
 from torch_debugger.anatomy.naming import name_of
 from torch_debugger.anatomy.uncalled import uncalled
+from torch_debugger.probes.held import Held
 from torch_debugger.probes.idle import Idleness
 from torch_debugger.probes.ledger import gradient_state
 from torch_debugger.probes.lossgraph import local_tensors
@@ -38,13 +39,16 @@ class Cycle:
     cleared: Place = field(default_factory=Place)
     used: tuple[int, int] | None = None  # the gradient that its last step used: identity, version
     told: dict[str, int] = field(default_factory=dict)  # state -> how often
+    last_told: str = ""
+    closer_looks: int = 0  # asked for
 
 
 class Cycles(Probe):
     """Installed before the optimizers' probe, whose own hook ends the step."""
 
     name = "optimizer cycles"
-    TOLD = 8  # of each state of each optimizer
+    TOLD = 8  # of each state of each optimizer; after that only changes
+    CLOSER_LOOKS = 3  # asked for per optimizer, for some steps each
 
     def __init__(self, watch: Watch, optimizers: Optimizers) -> None:
         super().__init__(watch)
@@ -92,7 +96,7 @@ class Cycles(Probe):
         for optimizer in concerned:
             held = self.optimizers.held.get(id(optimizer))
             if held is not None and not held.steps and optimizer is owner:
-                self._idle.see_clearing(held, name_of(optimizer, frame) or "")
+                self._idle.see_clearing(id(optimizer), name_of(optimizer, frame) or "")
             if self._cycle(optimizer).backwards and any(p.grad is not None for p in _parameters(optimizer)):
                 self._cycle(optimizer).cleared = place_of(frame)
 
@@ -108,6 +112,17 @@ class Cycles(Probe):
             self.watch.probe(self.name, self._idle.see_step, id(optimizer))
         if self.watch.depth == DEEP:
             self.watch.probe(self.name, self._stepped, optimizer)
+            return
+        held = self.optimizers.held.get(id(optimizer))
+        if held is not None and held.sentinel is not None and held.sentinel.grad is None:
+            self.watch.probe(self.name, self._look_closer, optimizer)
+
+    def _look_closer(self, optimizer: Optimizer) -> None:
+        """A parameter that had gradients has none."""
+        cycle = self._cycle(optimizer)
+        if cycle.closer_looks < self.CLOSER_LOOKS:
+            cycle.closer_looks += 1
+            self.watch.governor.request(4)
 
     def _stepped(self, optimizer: Optimizer) -> None:
         held = self.optimizers.held.get(id(optimizer))
@@ -115,21 +130,22 @@ class Cycles(Probe):
             return
         cycle = self._cycle(optimizer)
         state, used = _state(_parameters(optimizer), cycle.used)
-        if cycle.told.get(state, 0) < self.TOLD:
+        if cycle.told.get(state, 0) < self.TOLD or state != cycle.last_told:
+            cycle.last_told = state
             cycle.told[state] = cycle.told.get(state, 0) + 1
-            self.watch.emit(self._fact(held.name, optimizer, cycle, state))
+            self.watch.emit(self._fact(held, optimizer, cycle, state))
         cycle.backwards, cycle.cleared, cycle.used = 0, Place(), used
 
-    def _fact(self, name: str, optimizer: Optimizer, cycle: Cycle, state: str) -> StepCycle:
+    def _fact(self, held: Held, optimizer: Optimizer, cycle: Cycle, state: str) -> StepCycle:
         frame = user_frame(2)
         place = place_of(frame)
         missing = not cycle.backwards and state != "nonzero"
         scalars = [each for each in local_tensors(frame) if each.requires_grad and not each.shape]
         unreached = cycle.backwards > 0 and not cycle.cleared and state in ("none", "stale")
-        twin = find_twin(optimizer, self.optimizers) if unreached else None
+        twin = find_twin(optimizer, self.optimizers, held.place) if unreached else None
         return StepCycle(
             step=self.watch.step,
-            optimizer=name,
+            optimizer=held.name,
             place=place,
             gradients=state,
             backwards=cycle.backwards,

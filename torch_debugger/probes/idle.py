@@ -23,6 +23,7 @@ class Suspect:
     name: str = ""
     backwards: int = 0
     zero_grads: int = 0
+    reached: bool = False  # some parameter has had a gradient that is not zero
     told: bool = False
 
 
@@ -34,10 +35,11 @@ class Idleness:
         self.watch = watch
         self.suspects: dict[int, Suspect] = {}
 
-    def see_clearing(self, held: Held, name: str) -> None:
-        for suspect in self.suspects.values():
-            if suspect.held is held:
-                suspect.name, suspect.zero_grads = name or suspect.name, suspect.zero_grads + 1
+    def see_clearing(self, key: int, name: str) -> None:
+        suspect = self.suspects.get(key)
+        if suspect is not None:
+            suspect.name, suspect.zero_grads = name or suspect.name, suspect.zero_grads + 1
+            suspect.reached = suspect.reached or _is_reached(suspect)
 
     def see_backward(self, held: Held, optimizer: Optimizer, place: Place) -> None:
         suspect = self.suspects.get(id(optimizer))
@@ -45,9 +47,10 @@ class Idleness:
             suspect = Suspect(held, type(optimizer).__name__, _samples(optimizer, self.SAMPLED))
             self.suspects[id(optimizer)] = suspect
         suspect.backwards += 1
-        if suspect.backwards in self.TELL_AT and not self.watch.clock.skipped and _waits(suspect):
-            suspect.told = True
-            self._tell(suspect, place, stepped=False)
+        suspect.reached = suspect.reached or _is_reached(suspect)
+        if suspect.backwards in self.TELL_AT and suspect.reached and not self.watch.clock.skipped:
+            suspect.told = not _has_moved(suspect)
+            self._tell(suspect, place, stepped=not suspect.told)
 
     def see_step(self, key: int) -> None:
         suspect = self.suspects.pop(key, None)
@@ -56,15 +59,16 @@ class Idleness:
 
     def _tell(self, suspect: Suspect, backward: Place, stepped: bool) -> None:
         held = suspect.held
+        name = held.name or suspect.name
         self.watch.emit(
             IdleOptimizer(
-                held.name or suspect.name or "optimizer",
+                name or "optimizer",
                 suspect.kind,
                 held.place,
                 suspect.backwards,
                 suspect.zero_grads,
                 backward,
-                uncalled(backward.file, "step"),
+                uncalled(backward.file, "step", name),
                 stepped,
                 self.watch.step,
             )
@@ -78,10 +82,12 @@ def _samples(optimizer: Optimizer, count: int) -> list[tuple[weakref.ref[torch.T
     return [(weakref.ref(p), sampled(p).clone()) for p in smallest if not p.is_cuda]
 
 
+def _is_reached(suspect: Suspect) -> bool:
+    parameters = [reference() for reference, _ in suspect.samples]
+    return any(p is not None and p.grad is not None and bool(p.grad.any()) for p in parameters)
+
+
 @torch.no_grad()
-def _waits(suspect: Suspect) -> bool:
-    """Some parameter has a gradient to follow, and none has moved."""
+def _has_moved(suspect: Suspect) -> bool:
     now = [(reference(), sample) for reference, sample in suspect.samples]
-    alive = [(parameter, sample) for parameter, sample in now if parameter is not None]
-    moved = any(not torch.equal(sampled(parameter), sample) for parameter, sample in alive)
-    return not moved and any(p.grad is not None and bool(p.grad.any()) for p, _ in alive)
+    return any(p is not None and not torch.equal(sampled(p), sample) for p, sample in now)
