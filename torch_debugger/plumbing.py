@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from torch_debugger.probes.alike_units import AlikeUnits
 from torch_debugger.probes.backward import Backward
 from torch_debugger.probes.bad_weights import BadWeights
 from torch_debugger.probes.clipping import Clipping
@@ -81,6 +82,7 @@ class Plumbing:
         self.hunt.explain_weights = BadWeights(self.roots, self.optimizers).explain
         self.backward = Backward(watch, self.roots, self.optimizers, self.hunt, self.scaler)
         self.backward.on_deep.append(GraphKeeping(watch).look)
+        AlikeUnits(watch, self.optimizers)
         self.cycles = Cycles(watch, self.optimizers)
         self.backward.on_deep.append(self.cycles.see_backward)
         inputs = LayerInputs(watch, self.roots)

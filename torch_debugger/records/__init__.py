@@ -5,7 +5,7 @@ from torch_debugger.records.data import BatchLook, InputLook, TargetLook, Tensor
 from torch_debugger.records.evidence import CrashEvidence
 from torch_debugger.records.finding import SEVERITIES, Edit, Finding, Request
 from torch_debugger.records.gradient_check import GradientCheckFact
-from torch_debugger.records.health import KeptGraphs
+from torch_debugger.records.health import KeptGraphs, TwinUnits
 from torch_debugger.records.layer import Construction, LayerFact, WrittenNumber
 from torch_debugger.records.loop import SchedulerLook
 from torch_debugger.records.loss_terms import ClassTargets, Comparison, Spread, TokenTargets
@@ -59,6 +59,7 @@ Record = (
     | ClassTargets
     | TokenTargets
     | KeptGraphs
+    | TwinUnits
     | CarriedGradient
     | Rectifier
     | ScalerMisuse
@@ -87,5 +88,5 @@ __all__ = [
     "MemoryFact", "ModelFact", "ModuleFact", "NonFinite", "Notice", "Operand", "OptimizerFact", "Origin",
     "ParameterFact", "PhaseFact", "Place", "ProbeFault", "Record", "Rectifier", "Rehearsal", "Request",
     "RunFact", "Scalars", "ScalerMisuse", "SchedulerFact", "SchedulerLook", "Spread", "StepCycle", "StrayModuleFact", "Table",
-    "TargetLook", "TensorLook", "TensorRows", "TokenTargets", "WrittenNumber",
+    "TargetLook", "TensorLook", "TensorRows", "TokenTargets", "TwinUnits", "WrittenNumber",
 ]  # fmt: skip

@@ -19,3 +19,15 @@ class KeptGraphs:
     place: Place  # the statement that adds to it
     added: str  # and what that adds: loss
     step: int
+
+
+@dataclass(frozen=True, slots=True)
+class TwinUnits:
+    """Weight matrices whose units are all alike before an update of a deep step."""
+
+    optimizer: str
+    step: int
+    alike: tuple[str, ...]  # with gradients that are alike too: the update keeps them so
+    silent: tuple[str, ...]  # with gradients of exactly zero
+    matrices: int  # that the optimizer holds and that have gradients
+    place: Place  # the line that fills them, if it can be told
