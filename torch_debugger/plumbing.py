@@ -6,7 +6,6 @@ There is one set of probes per process, shared by all who watch.
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Sequence
 from types import FrameType
 from typing import TYPE_CHECKING, Any
@@ -35,7 +34,7 @@ from torch_debugger.probes.optimizers import Optimizers
 from torch_debugger.probes.parameters import ParameterLook
 from torch_debugger.probes.policies import Policy
 from torch_debugger.probes.ranges import Ranges
-from torch_debugger.probes.roots import Root, Roots
+from torch_debugger.probes.roots import Roots
 from torch_debugger.probes.scaler import Scaler
 from torch_debugger.probes.strays import Strays
 from torch_debugger.probes.targets import Targets
@@ -43,9 +42,9 @@ from torch_debugger.probes.user_scalars import UserScalars
 from torch_debugger.probes.watch import Watch
 from torch_debugger.records import CrashFact, GradientCheckFact, RunFact
 from torch_debugger.records.sink import Sink
+from torch_debugger.rehearsals import Rehearsals
 from torch_debugger.replays import StepReplays
 from torch_debugger.settings import Settings
-from torch_debugger.trials.rehearsal import RehearsalProcess
 
 if TYPE_CHECKING:
     from torch_debugger.breakpoints.breakpoint import Breakpoint
@@ -57,9 +56,6 @@ _fork_seen = False
 
 class Plumbing:
     """All probes of this process, and the trials they may start."""
-
-    REHEARSALS = 3  # roots rehearsed in one run
-    LAST_WAIT_S = 10.0  # for a rehearsal still under way when the script ends
 
     def __init__(self, settings: Settings, run: RunFact | None) -> None:
         self.watchers = 0
@@ -89,8 +85,7 @@ class Plumbing:
         self.forward.on_layer.append(inputs.see)
         self.backward.on_deep.append(Targets(watch, inputs, self.backward).look)
         self.ledger = Ledger(watch, self.roots, self.optimizers, self.forward)
-        self._rehearsals: list[RehearsalProcess] = []
-        self._rehearsed = 0
+        self._rehearsals = Rehearsals(watch)
         self._checks_gradients = settings.check_custom_gradients
         self._gradients: CustomGradients | None = None
         self._breaks = settings.breaks
@@ -98,8 +93,8 @@ class Plumbing:
         if run is not None:
             watch.sinks.remember(run)
         if settings.rehearse and run is not None and run.names_accelerator and run.device == "cpu":
-            self.roots.on_call.append(self._rehearse)
-            watch.on_step.append(self._poll_rehearsals)
+            self.roots.on_call.append(self._rehearsals.begin)
+            watch.on_step.append(self._rehearsals.poll)
 
     def start(self) -> None:
         # Their end_step runs in this order: numbers of the step first, the inputs let go last.
@@ -149,7 +144,7 @@ class Plumbing:
         if self.watchers == 0:
             for breakpoint in self._breakpoints:
                 breakpoint.remove()
-            self._await_rehearsals()
+            self._rehearsals.wait()
             self.watch.guard.call("custom gradients", self._await_gradients)
             self.watch.finish(outcome)
             if _current is self:
@@ -158,32 +153,6 @@ class Plumbing:
             self.watch.sinks.tell(sinks, self.watch.ending(outcome))
         for sink in sinks:
             self.watch.sinks.leave(sink)
-
-    def _rehearse(self, root: Root, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> None:
-        module = root.module()
-        if root.rehearsed or module is None or self._rehearsed >= self.REHEARSALS:
-            return
-        root.rehearsed = True
-        self._rehearsed += 1
-        step = self.watch.step
-        with torch._C._EnableTorchFunction():  # in the fork as well
-            process = RehearsalProcess.start(module, root.name, arguments, keywords, step=step)
-        self._rehearsals.append(process)
-
-    def _poll_rehearsals(self, step: int = 0, scalars: dict[str, float] | None = None) -> None:
-        for process in tuple(self._rehearsals):
-            result = process.poll()
-            if result is not None:
-                self._rehearsals.remove(process)
-                self.watch.emit(result)
-
-    def _await_rehearsals(self) -> None:
-        deadline = time.monotonic() + self.LAST_WAIT_S
-        while self._rehearsals and time.monotonic() < deadline:
-            self.watch.guard.call("rehearsal", self._poll_rehearsals)
-            time.sleep(0.02)
-        for process in self._rehearsals:
-            process.close()
 
     def _check_gradient(self, function: Any, arguments: tuple[Any, ...], step: int) -> None:
         from torch_debugger.trials.gradcheck.process import CustomGradients

@@ -31,7 +31,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "report": {"records"} | FOUNDATIONS,
     "pasted": {"records"} | FOUNDATIONS,
     "replays": {"records", "stats", "anatomy", "probes", "trials"} | FOUNDATIONS,
-    "plumbing": {"replays", "records", "runlog", "stats", "anatomy"} | MAKERS | FOUNDATIONS,
+    "rehearsals": {"records", "stats", "anatomy", "probes", "trials"} | FOUNDATIONS,
+    "plumbing": {"rehearsals", "replays", "records", "runlog", "stats", "anatomy"} | MAKERS | FOUNDATIONS,
     "session": {"records", "runlog", "stats", "anatomy", "plumbing"} | MAKERS | FOUNDATIONS,
 }
 # The doors of the house may open any room; no room may open a door.
