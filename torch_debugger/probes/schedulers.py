@@ -1,7 +1,8 @@
 """Schedulers of the learning rate: what they are made with, and how often they are stepped.
 
 Their `step` is left alone: torch's warnings name the line that calls it. A scheduler counts its steps
-itself, and on deep steps that count is read beside the optimizer's; the calls are found in the source.
+itself. That count is read beside the optimizer's on deep steps and about fifty times a thousand steps; the
+calls are found in the source.
 """
 
 from __future__ import annotations
@@ -44,23 +45,29 @@ class _Scheduler:
 
 class Schedulers(Probe):
     name = "schedulers"
+    deep_only = True  # until there is a scheduler
     LIMIT = 8  # a script that makes one for each trial must not fill the log
+    FIRST = 8  # the step of the first look that is no deep step's
 
     def __init__(self, watch: Watch, optimizers: Optimizers) -> None:
         super().__init__(watch)
         self.optimizers = optimizers
         self._known: list[_Scheduler] = []
+        self._next = self.FIRST
         optimizers.before_update.append(self._before_update)
 
     def install(self, patches: Patches) -> None:
         for kind in (LRScheduler, ReduceLROnPlateau):
             patches.replace(kind, "__init__", self._around_init)
 
+    def end_step(self) -> None:
+        step = self.watch.step
+        if self._known and step >= self._next:
+            self._next = step + max(1, step // 20)
+            self._tell_all()
+
     def remove(self) -> None:
-        for known in self._known:
-            scheduler = known.scheduler()
-            if scheduler is not None and known.held is not None:
-                self._tell(known, scheduler, scheduler.optimizer, last=True)
+        self._tell_all(last=True)
         self._known = []
 
     def _around_init(self, original: Any) -> Any:
@@ -75,6 +82,8 @@ class Schedulers(Probe):
     def _meet(self, scheduler: Any) -> None:
         if len(self._known) >= self.LIMIT:
             return
+        if not self._known:
+            self.watch.tell_of_light_steps(self)
         place = place_of(user_frame(2))
         number = len(self._known) + 1
         self._known.append(_Scheduler(weakref.ref(scheduler), number, place, scheduler.last_epoch))
@@ -110,6 +119,12 @@ class Schedulers(Probe):
         known.calls = tuple(place for owner, place in steps if owner == known.name)
         optimizers = {each.name for each, _ in self.optimizers.live()}
         known.others_called = any(owner not in _NO_SCHEDULERS | optimizers for owner, _ in steps)
+
+    def _tell_all(self, last: bool = False) -> None:
+        for known in self._known:
+            scheduler = known.scheduler()
+            if scheduler is not None and known.held is not None:
+                self._tell(known, scheduler, scheduler.optimizer, last)
 
     def _tell(self, known: _Scheduler, scheduler: Any, optimizer: Any, last: bool = False) -> None:
         assert known.held is not None
