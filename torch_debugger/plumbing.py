@@ -26,6 +26,7 @@ from torch_debugger.probes.forward import Forward
 from torch_debugger.probes.graph_keeping import GraphKeeping
 from torch_debugger.probes.inputs import LayerInputs
 from torch_debugger.probes.lagging import Lagging
+from torch_debugger.probes.layer_health import LayerHealth
 from torch_debugger.probes.ledger import Ledger
 from torch_debugger.probes.loaders import Loaders
 from torch_debugger.probes.loops import loop_probes
@@ -38,6 +39,7 @@ from torch_debugger.probes.roots import Roots
 from torch_debugger.probes.scaler import Scaler
 from torch_debugger.probes.strays import Strays
 from torch_debugger.probes.targets import Targets
+from torch_debugger.probes.unreached import Unreached
 from torch_debugger.probes.user_scalars import UserScalars
 from torch_debugger.probes.watch import Watch
 from torch_debugger.records import CrashFact, GradientCheckFact, RunFact
@@ -79,12 +81,14 @@ class Plumbing:
         self.backward = Backward(watch, self.roots, self.optimizers, self.hunt, self.scaler)
         self.backward.on_deep.append(GraphKeeping(watch).look)
         AlikeUnits(watch, self.optimizers)
+        LayerHealth(watch, self.backward)
         self.cycles = Cycles(watch, self.optimizers)
         self.backward.on_deep.append(self.cycles.see_backward)
         inputs = LayerInputs(watch, self.roots)
         self.forward.on_layer.append(inputs.see)
         self.backward.on_deep.append(Targets(watch, inputs, self.backward).look)
         self.ledger = Ledger(watch, self.roots, self.optimizers, self.forward)
+        self.unreached = Unreached(watch, self.ledger)
         self._rehearsals = Rehearsals(watch)
         self._checks_gradients = settings.check_custom_gradients
         self._gradients: CustomGradients | None = None
@@ -107,7 +111,16 @@ class Plumbing:
             others.append(CustomFunctions(watch, self._check_gradient))
             watch.on_step.append(self._poll_gradients)
         watch.install(
-            [*others, self.backward, self.optimizers, self.forward, self.ledger, self.lagging, self.roots]
+            [
+                *others,
+                self.backward,
+                self.optimizers,
+                self.forward,
+                self.ledger,
+                self.unreached,
+                self.lagging,
+                self.roots,
+            ]
         )
         if self._breaks:
             from torch_debugger.breakpoints.setting import set_breaks

@@ -18,11 +18,12 @@ import torch
 from torch import nn
 
 from torch_debugger.anatomy.naming import module_paths, name_root
-from torch_debugger.anatomy.places import class_place, constructor_places, forward_place
+from torch_debugger.anatomy.places import class_place
 from torch_debugger.probes.gates import Gate
+from torch_debugger.probes.model_facts import describe_model
 from torch_debugger.probes.patches import Patches
 from torch_debugger.probes.watch import Probe, Watch
-from torch_debugger.records import ModelFact, ModuleFact, ParameterFact, PhaseFact, Place
+from torch_debugger.records import PhaseFact
 
 _NO_ROOTS = (nn.modules.loss._Loss,)
 
@@ -210,35 +211,3 @@ def _cut(value: Any) -> Any:
 
 def _has_something_to_tell(module: nn.Module) -> bool:
     return next(module.children(), None) is not None or next(module.parameters(), None) is not None
-
-
-def describe_model(module: nn.Module, name: str, step: int) -> ModelFact:
-    places = constructor_places(module, name)
-    modules = []
-    for path, child in module.named_modules():
-        full = f"{name}.{path}" if path else name
-        own = sum(parameter.numel() for parameter in child.parameters(recurse=False) if not _lazy(parameter))
-        modules.append(ModuleFact(full, type(child).__name__, places.get(full) or Place(module=full), own))
-    parameters = tuple(
-        ParameterFact(
-            f"{name}.{path}",
-            () if _lazy(parameter) else tuple(parameter.shape),
-            str(parameter.dtype).removeprefix("torch."),
-            str(parameter.device),
-            parameter.requires_grad,
-        )
-        for path, parameter in module.named_parameters()
-    )
-    return ModelFact(
-        name,
-        type(module).__name__,
-        class_place(type(module)),
-        tuple(modules),
-        parameters,
-        step,
-        forward_place(module),
-    )
-
-
-def _lazy(parameter: torch.Tensor) -> bool:
-    return nn.parameter.is_lazy(parameter)

@@ -5,7 +5,7 @@ from torch_debugger.records.data import BatchLook, InputLook, TargetLook, Tensor
 from torch_debugger.records.evidence import CrashEvidence
 from torch_debugger.records.finding import SEVERITIES, Edit, Finding, Request
 from torch_debugger.records.gradient_check import GradientCheckFact
-from torch_debugger.records.health import KeptGraphs, TwinUnits
+from torch_debugger.records.health import BatchNormLook, KeptGraphs, Squasher, TwinUnits
 from torch_debugger.records.layer import Construction, LayerFact, WrittenNumber
 from torch_debugger.records.loop import SchedulerLook
 from torch_debugger.records.loss_terms import ClassTargets, Comparison, Spread, TokenTargets
@@ -37,7 +37,7 @@ from torch_debugger.records.training import (
     Scalars,
     ScalerMisuse,
 )
-from torch_debugger.records.wiring import IdleOptimizer, StepCycle
+from torch_debugger.records.wiring import IdleOptimizer, StepCycle, UnreachedPart
 
 Record = (
     RunFact
@@ -60,6 +60,8 @@ Record = (
     | TokenTargets
     | KeptGraphs
     | TwinUnits
+    | Squasher
+    | BatchNormLook
     | CarriedGradient
     | Rectifier
     | ScalerMisuse
@@ -77,16 +79,18 @@ Record = (
     | FlowFact
     | StepCycle
     | IdleOptimizer
+    | UnreachedPart
     | Finding
 )
 
 __all__ = [
-    "SEVERITIES", "BatchFact", "BatchLook", "CarriedGradient", "ClassTargets", "Comparison", "Construction",
-    "CostFact", "CrashEvidence", "CrashFact", "CrashFrame", "Edit", "EndFact", "Finding", "FlowFact",
-    "FlowStep", "GradientCheckFact", "GraphNode", "IdleOptimizer", "InputLook", "KeptGraphs", "LayerFact",
-    "LedgerFact", "LedgerRow", "LoaderFact", "LocalTensor", "LocalValue", "LossGraph", "LossSite",
-    "MemoryFact", "ModelFact", "ModuleFact", "NonFinite", "Notice", "Operand", "OptimizerFact", "Origin",
-    "ParameterFact", "PhaseFact", "Place", "ProbeFault", "Record", "Rectifier", "Rehearsal", "Request",
-    "RunFact", "Scalars", "ScalerMisuse", "SchedulerFact", "SchedulerLook", "Spread", "StepCycle", "StrayModuleFact", "Table",
-    "TargetLook", "TensorLook", "TensorRows", "TokenTargets", "TwinUnits", "WrittenNumber",
+    "SEVERITIES", "BatchFact", "BatchLook", "BatchNormLook", "CarriedGradient", "ClassTargets",
+    "Comparison", "Construction", "CostFact", "CrashEvidence", "CrashFact", "CrashFrame", "Edit", "EndFact",
+    "Finding", "FlowFact", "FlowStep", "GradientCheckFact", "GraphNode", "IdleOptimizer", "InputLook",
+    "KeptGraphs", "LayerFact", "LedgerFact", "LedgerRow", "LoaderFact", "LocalTensor", "LocalValue",
+    "LossGraph", "LossSite", "MemoryFact", "ModelFact", "ModuleFact", "NonFinite", "Notice", "Operand",
+    "OptimizerFact", "Origin", "ParameterFact", "PhaseFact", "Place", "ProbeFault", "Record", "Rectifier",
+    "Rehearsal", "Request", "RunFact", "Scalars", "ScalerMisuse", "SchedulerFact", "SchedulerLook",
+    "Spread", "Squasher", "StepCycle", "StrayModuleFact", "Table", "TargetLook", "TensorLook", "TensorRows",
+    "TokenTargets", "TwinUnits", "UnreachedPart", "WrittenNumber",
 ]  # fmt: skip

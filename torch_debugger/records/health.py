@@ -31,3 +31,25 @@ class TwinUnits:
     silent: tuple[str, ...]  # with gradients of exactly zero
     matrices: int  # that the optimizer holds and that have gradients
     place: Place  # the line that fills them, if it can be told
+
+
+@dataclass(frozen=True, slots=True)
+class Squasher:
+    """A sigmoid or tanh between two layers, on one deep step."""
+
+    source: str  # the layer that feeds it: net.fc1
+    function: str  # sigmoid | tanh
+    shape: tuple[int, ...]
+    saturated: float  # share of its outputs that are next to its limits
+    step: int
+
+
+@dataclass(frozen=True, slots=True)
+class BatchNormLook:
+    """Batch normalisation in training mode on one deep step: the batch beside what it keeps for evaluation."""
+
+    name: str  # net.bn1
+    shape: tuple[int, ...]  # of its output; channels come second
+    gap: float  # distance of the kept means from the batch's, in deviations of the batch
+    ratio: float  # kept variance / the batch's
+    step: int
