@@ -37,3 +37,21 @@ class IdleOptimizer:
     uncalled: Place  # a line that names its `step` and does not call it
     stepped: bool  # it has now, so all is well
     step: int
+
+
+@dataclass(frozen=True, slots=True)
+class UnreachedPart:
+    """A part of a model that an optimizer holds and no gradient reaches, and what the source says about it."""
+
+    root: str
+    part: str  # net.encoder, or a single parameter: net.scale
+    kind: str  # its class
+    place: Place  # the line that makes it
+    parameters: int
+    elements: int
+    reason: str  # never read | dropped (its result is) | cut | no grad | unknown
+    cut: Place  # the line that does it
+    following: str  # the next module that ran, if one did: net.head
+    instead: str  # a layer of the same kind that is called twice: conv1
+    training: bool  # the part is in training mode
+    step: int

@@ -1,0 +1,97 @@
+"""Why no gradient reaches a part of a model: what its source and one traced step say together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from torch import nn
+
+from torch_debugger.anatomy.cuts import find_cut, find_dropped, find_switch
+from torch_debugger.anatomy.mentions import called_twice, is_never_read
+from torch_debugger.anatomy.sources import class_source, tree_of
+from torch_debugger.anatomy.statements import attribute_place, function_around
+from torch_debugger.probes.tracing import Call
+from torch_debugger.records import Place
+
+
+@dataclass(frozen=True)
+class LooseEnd:
+    reason: str  # never read | dropped | cut | no grad | unknown
+    place: Place = field(default_factory=Place)
+    following: str = ""
+    instead: str = ""
+
+
+def explain_part(module: nn.Module, root: str, part: str, calls: Sequence[Call]) -> LooseEnd:
+    inside = [call for call in calls if call.path == part or call.path.startswith(part + ".")]
+    if not inside:
+        return _explain_silence(module, root, part)
+    if not any(call.grad_mode for call in inside):
+        found = [place for file, line in inside[0].lines if (place := find_switch(file, line)) is not None]
+        return LooseEnd("no grad", found[0]) if found else LooseEnd("unknown")
+    outermost = min(inside, key=lambda call: call.began)
+    last = outermost if outermost.path == part else max(inside, key=lambda call: call.ended)
+    return _cut_inside(inside) if not last.gives_grad else _cut_behind(last, calls)
+
+
+def _explain_silence(module: nn.Module, root: str, part: str) -> LooseEnd:
+    """It did not run. A part that is mentioned may run another time; one that is not, never does."""
+    path, _, name = part.removeprefix(root).strip(".").rpartition(".")
+    if not name:
+        return LooseEnd("unknown")
+    owner = module.get_submodule(path)
+    if not is_never_read(owner, name):
+        return LooseEnd("unknown")
+    twice = called_twice(owner, name)
+    if twice is not None:
+        return LooseEnd("never read", twice[1], instead=twice[0])
+    return LooseEnd("never read", attribute_place(type(owner), name) or Place())
+
+
+def _cut_inside(inside: Sequence[Call]) -> LooseEnd:
+    """The innermost module that gives no gradient on although it has something to train."""
+    lost = [call for call in inside if not call.gives_grad and call.ended >= 0]
+    for call in reversed(lost):
+        source = class_source(type(call.module))
+        for node in source[1].body if source else ():
+            if source and getattr(node, "name", "") == "forward":
+                found = find_cut(source[0], node.lineno, node.end_lineno or node.lineno)
+                if found is not None:
+                    return LooseEnd("cut", found)
+    return LooseEnd("unknown")
+
+
+def _cut_behind(last: Call, calls: Sequence[Call]) -> LooseEnd:
+    """Gradients can leave the part; somewhere up to the next module, or to the loss, they cannot go on."""
+    if not last.lines:
+        return LooseEnd("unknown")
+    file, line = last.lines[0]
+    dropped = find_dropped(file, line)
+    if dropped is not None:
+        return LooseEnd("dropped", dropped)
+    after = [call for call in calls if call.began > last.ended and not call.takes_grad]
+    following = min(after, key=lambda call: call.began, default=None)
+    for number, (file, line) in enumerate(last.lines):
+        end = _end_of_way(file, line, following)
+        # In the outer frames the call itself stands on this line: what follows it counts too.
+        found = find_cut(file, line, end) if end is not None else None
+        if found is not None:
+            return LooseEnd("cut", found, following.path if following is not None else "")
+        if end is not None and number and following is not None and (file, end) in following.lines:
+            break
+    return LooseEnd("unknown")
+
+
+def _end_of_way(file: str, line: int, following: Call | None) -> int | None:
+    """Up to the line that calls the next module, where that is in the same function; else to its end."""
+    tree = tree_of(file)
+    if tree is None:
+        return None
+    function = function_around(tree, line)
+    last = getattr(function, "end_lineno", None)
+    first = getattr(function, "lineno", 0)
+    for other, called in following.lines if following is not None else ():
+        if other == file and line <= called <= (last or called) and called >= first:
+            return called
+    return last if last is not None else None
