@@ -106,7 +106,7 @@ class Plumbing:
         others = [self.loaders, Evaluation(watch), UserScalars(watch), self.scaler]
         others += [Clipping(watch, self.scaler), Ranges(watch, self.forward)]
         others += [Compiled(watch, self.roots, self.forward), self.cycles]
-        others += loop_probes(watch, self.optimizers)
+        others += loop_probes(watch, self.roots, self.optimizers, self.loaders)
         if self._checks_gradients:
             others.append(CustomFunctions(watch, self._check_gradient))
             watch.on_step.append(self._poll_gradients)

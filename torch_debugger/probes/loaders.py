@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import time
 import weakref
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
@@ -35,6 +35,9 @@ class Loaders(Probe):
         self._looked_at = 0  # the step whose batch was measured
         self.recent = RecentBatches()
         self.deliveries = Deliveries(watch)
+        # Told of the loader, the iterator and the random state before it; then of the iterator.
+        self.on_pass_begin: list[Callable[[Any, Any, torch.Tensor], None]] = []
+        self.on_pass_end: list[Callable[[Any], None]] = []
         # The last batch and its dataset, for a step that must be run again; the user's loop holds it as long.
         self.last: tuple[Any, Any] = (None, None)
 
@@ -64,8 +67,9 @@ class Loaders(Probe):
         @functools.wraps(original)
         def __iter__(loader: Any) -> Any:  # noqa: N807
             self.watch.probe("loaders", self._meet, loader)
+            state = self.watch.probe("loaders", random_state, loader)  # drawn from in the next line
             iterator = original(loader)
-            self.watch.probe("loaders", self.deliveries.begin, loader, iterator)
+            self.watch.probe("loaders", self._begin_pass, loader, iterator, state)
             return iterator
 
         return __iter__
@@ -78,7 +82,7 @@ class Loaders(Probe):
                 batch = original(iterator)
             except StopIteration:
                 self.last = (None, None)
-                self.watch.probe("loaders", self.deliveries.exhausted, iterator)
+                self.watch.probe("loaders", self._end_pass, iterator)
                 raise
             self._waited_s += time.perf_counter() - start
             if self.watch.depth == DEEP or self.deliveries.is_curious(iterator):
@@ -89,6 +93,16 @@ class Loaders(Probe):
             return batch
 
         return __next__
+
+    def _begin_pass(self, loader: Any, iterator: Any, state: torch.Tensor) -> None:
+        self.deliveries.begin(loader, iterator)
+        for listen in self.on_pass_begin:
+            listen(loader, iterator, state)
+
+    def _end_pass(self, iterator: Any) -> None:
+        self.deliveries.exhausted(iterator)
+        for listen in self.on_pass_end:
+            listen(iterator)
 
     def _see(self, iterator: Any, batch: Any) -> None:
         if self.watch.depth == DEEP:
@@ -156,6 +170,11 @@ def _samples(dataset: Any) -> int | None:
         return len(dataset)
     except TypeError:  # a stream
         return None
+
+
+def random_state(loader: Any) -> torch.Tensor:
+    """Of the generator that an iteration over this loader draws from."""
+    return (loader.generator or torch.default_generator).get_state()
 
 
 def _length(loader: Any) -> int | None:

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from torch_debugger.probes.loaders import Loaders
+from torch_debugger.probes.modes import Modes
 from torch_debugger.probes.optimizers import Optimizers
+from torch_debugger.probes.passes import Passes
+from torch_debugger.probes.roots import Roots
 from torch_debugger.probes.schedulers import Schedulers
 from torch_debugger.probes.watch import Probe, Watch
 
 
-def loop_probes(watch: Watch, optimizers: Optimizers) -> list[Probe]:
-    return [Schedulers(watch, optimizers)]
+def loop_probes(watch: Watch, roots: Roots, optimizers: Optimizers, loaders: Loaders) -> list[Probe]:
+    passes = Passes(watch, roots, optimizers, loaders)
+    return [Schedulers(watch, optimizers), Modes(watch, roots, optimizers), passes]

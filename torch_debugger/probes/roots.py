@@ -42,7 +42,7 @@ class Root:
     lags: bool = False  # its numbers come later than its calls
     draws: bool = True  # takes random numbers in its forward, as far as we know
     calm_looks: int = 0  # deep steps in which it took none
-    phases: set[tuple[bool, bool]] = field(default_factory=set)
+    phases: dict[tuple[bool, bool], int] = field(default_factory=dict)  # (training, grad) -> calls
     trained: bool = False  # called with gradients on in this step
     rehearsed: bool = False
     parameters: int = 0  # how many it had when last counted
@@ -176,8 +176,8 @@ class Roots(Probe):
         if module is None:
             return
         phase = (module.training, torch.is_grad_enabled())
-        if phase not in root.phases:
-            root.phases.add(phase)
+        root.phases[phase] = root.phases.get(phase, 0) + 1
+        if root.phases[phase] == 1:
             self.watch.emit(PhaseFact(root.name, *phase, self.watch.step))
         if phase[1]:
             self.watch.governor.begin()

@@ -22,3 +22,54 @@ class SchedulerLook:
     update: Place  # the call of optimizer.step()
     others_called: bool = False  # the source calls step() of something that is no optimizer
     last: bool = False  # the script is over
+
+
+@dataclass(frozen=True, slots=True)
+class PassCalls:
+    """Calls of a model during one pass over a DataLoader, by its mode and by whether autograd was on."""
+
+    root: str
+    train_grad: int
+    train_only: int
+    eval_grad: int
+    eval_only: int
+    dropouts: int  # modules that act differently in the two modes
+    norms: int
+    trained: bool  # an optimizer holds some of its parameters
+    evals: tuple[Place, ...] = ()  # lines of the loop's file that call its eval()
+
+
+@dataclass(frozen=True, slots=True)
+class PassFact:
+    """One complete pass over a DataLoader."""
+
+    step: int  # when it ended
+    loader: int  # LoaderFact.number
+    place: Place  # the loop over it
+    batches: int
+    updates: int  # of all optimizers meanwhile
+    backwards: int
+    calls: tuple[PassCalls, ...]  # of the models that were called
+    shuffled: bool
+    age: int  # updates of the youngest optimizer when it began
+    repeats: bool  # torch's random state at its beginning was that at the beginning of the pass before
+    seeds: tuple[Place, ...] = ()  # lines of the loop's file that call manual_seed()
+    asks_gradients: bool = False  # the file or a model calls grad(), or an input wants a gradient
+
+
+@dataclass(frozen=True, slots=True)
+class ModeLook:
+    """In which mode a model with dropout or batch norm was trained since the last look."""
+
+    step: int
+    root: str
+    updates: int  # steps since then
+    train_calls: int  # with autograd on
+    eval_calls: int
+    dropouts: int
+    norms: int
+    untouched: bool  # no batch norm of it has ever seen a batch in training mode
+    share: float  # of its parameters: trainable and held by an optimizer
+    evals: tuple[Place, ...]  # lines that call its eval()
+    trains: tuple[Place, ...]  # and its train()
+    update: Place  # the call of optimizer.step()
