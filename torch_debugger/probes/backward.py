@@ -30,6 +30,8 @@ from torch_debugger.records import GraphNode, LossGraph, LossSite, Place
 
 class Backward(Probe):
     name = "backward"
+    # Steps that `on_look` hears of whatever their depth: a tiny step gets few deep ones, and trends need more.
+    LOOKED_AT = frozenset({10, 30, 100, 300, 1000, 3000, 10_000})
     GRAPHS = 3  # told per site; after that only when the graph looks different
 
     def __init__(
@@ -40,7 +42,7 @@ class Backward(Probe):
         self.optimizers = optimizers
         self.hunt = hunt
         self.scaler = scaler
-        self.on_deep: list[Callable[[torch.Tensor, FrameType | None], None]] = []  # (loss, the caller's frame)
+        self.on_look: list[Callable[[torch.Tensor, FrameType | None], None]] = []  # (loss, the caller's frame)
         self._sites: dict[tuple[str, int], LossSite] = {}
         self._sums: dict[str, tuple[float, int]] = {}  # site -> sum of its losses in this step, count
         self._graphs_told: dict[str, int] = {}
@@ -100,7 +102,8 @@ class Backward(Probe):
         if self.watch.depth == DEEP and loss.grad_fn is not None:
             self.roots.notice_random_numbers()
             self.watch.probe("loss graph", self._read_graph, loss, site, frame)
-            for listen in self.on_deep:
+        if loss.grad_fn is not None and (self.watch.depth == DEEP or self.watch.step in self.LOOKED_AT):
+            for listen in self.on_look:
                 self.watch.probe("loss listeners", listen, loss, frame)
 
     def _site(self, frame: FrameType | None) -> LossSite:

@@ -40,7 +40,7 @@ class LayerHealth:
     def __init__(self, watch: Watch, backward: Backward) -> None:
         self.watch = watch
         self.backward = backward
-        backward.on_deep.append(self.look)
+        backward.on_look.append(self.look)
 
     @torch.no_grad()
     def look(self, loss: torch.Tensor, frame: FrameType | None) -> None:
