@@ -7,8 +7,8 @@ from torch.utils.data import DataLoader, Dataset
 class Surface(Dataset):
     def __init__(self, count, seed):
         generator = torch.Generator().manual_seed(seed)
-        self.points = torch.rand(count, 5, generator=generator) * 2 - 1
-        self.height = torch.sin(self.points.sum(1, keepdim=True))
+        self.points = torch.rand(count, 24, generator=generator) * 2 - 1
+        self.height = torch.tanh(self.points.sum(1, keepdim=True)) + 0.3 * torch.randn(count, 1, generator=generator)
 
     def __len__(self):
         return len(self.points)
