@@ -15,6 +15,7 @@ import torch
 from torch_debugger.probes.alike_units import AlikeUnits
 from torch_debugger.probes.backward import Backward
 from torch_debugger.probes.bad_weights import BadWeights
+from torch_debugger.probes.checkpoints import Checkpoints
 from torch_debugger.probes.clipping import Clipping
 from torch_debugger.probes.compiled import Compiled
 from torch_debugger.probes.crashes import capture_crash
@@ -105,7 +106,7 @@ class Plumbing:
         watch = self.watch
         others = [self.loaders, Evaluation(watch), UserScalars(watch), self.scaler]
         others += [Clipping(watch, self.scaler), Ranges(watch, self.forward)]
-        others += [Compiled(watch, self.roots, self.forward), self.cycles]
+        others += [Compiled(watch, self.roots, self.forward), self.cycles, Checkpoints(watch)]
         others += loop_probes(watch, self.roots, self.optimizers, self.loaders)
         if self._checks_gradients:
             others.append(CustomFunctions(watch, self._check_gradient))

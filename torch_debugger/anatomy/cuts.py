@@ -15,25 +15,13 @@ _WRAPPERS = frozenset(
 )
 _SWITCHES = ("no_grad", "inference_mode", "set_grad_enabled(False)")
 
-Statement = ast.Assign | ast.AnnAssign | ast.Return | ast.Expr
-
-
-def find_cut(file: str, first: int, last: int) -> Place | None:
-    """The first line of a range whose result goes on without its graph."""
-    tree = tree_of(file)
-    if tree is None:
-        return None
-    lines = [part.lineno for statement in _within(tree, first, last) for part in _cutting(statement)]
-    lines = [line for line in lines if first <= line <= last]
-    return place_at(file, min(lines)) if lines else None
-
 
 def find_switch(file: str, line: int) -> Place | None:
     """The `with torch.no_grad():` or the decorator that a line runs under."""
     tree = tree_of(file)
     if tree is None:
         return None
-    blocks = [node for node in ast.walk(tree) if isinstance(node, ast.With) and _covers(node, line)]
+    blocks = [node for node in ast.walk(tree) if isinstance(node, ast.With) and covers(node, line)]
     lines = [block.lineno for block in blocks if any(_switches(item.context_expr) for item in block.items)]
     function = function_around(tree, line)
     lines += [mark.lineno for mark in getattr(function, "decorator_list", ()) if _switches(mark)]
@@ -47,7 +35,7 @@ def find_dropped(file: str, line: int) -> Place | None:
     if function is None:
         return None
     found = [
-        node for node in ast.walk(function) if isinstance(node, ast.Assign | ast.Expr) and _covers(node, line)
+        node for node in ast.walk(function) if isinstance(node, ast.Assign | ast.Expr) and covers(node, line)
     ]
     found = [node for node in found if isinstance(node.value, ast.Call)]
     if not found:
@@ -69,27 +57,8 @@ def _is_read(node: ast.Name) -> bool:
     return isinstance(node.ctx, ast.Load)
 
 
-def _within(tree: ast.AST, first: int, last: int) -> Iterator[Statement]:
-    """Statements whose result goes on: not what is only kept in an attribute, printed or counted."""
-    for node in ast.walk(tree):
-        if not isinstance(node, Statement) or not (
-            first <= (node.end_lineno or node.lineno) and node.lineno <= last
-        ):
-            continue
-        targets = node.targets if isinstance(node, ast.Assign) else ()
-        kept_only = bool(targets) and all(isinstance(target, ast.Attribute) for target in targets)
-        bare = isinstance(node, ast.Expr) and not _is_in_place(node.value)
-        if not kept_only and not bare:
-            yield node
-
-
-def _is_in_place(value: ast.expr) -> bool:
-    return (
-        isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr == "detach_"
-    )
-
-
-def _cutting(statement: Statement) -> Iterator[ast.expr]:
+def cutting(statement: ast.AST) -> Iterator[ast.expr]:
+    """The expressions in a piece of source whose results have no graph."""
     for node in ast.walk(statement):
         if isinstance(node, ast.expr) and (_is_cutting_call(node) or _is_data(node)):
             yield node
@@ -111,6 +80,6 @@ def _switches(node: ast.expr) -> bool:
     return any(word in ast.unparse(node) for word in _SWITCHES)
 
 
-def _covers(node: ast.AST, line: int) -> bool:
+def covers(node: ast.AST, line: int) -> bool:
     first, last = getattr(node, "lineno", 0), getattr(node, "end_lineno", None)
     return first <= line <= (last or first)

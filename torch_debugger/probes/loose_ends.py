@@ -7,10 +7,11 @@ from dataclasses import dataclass, field
 
 from torch import nn
 
-from torch_debugger.anatomy.cuts import find_cut, find_dropped, find_switch
+from torch_debugger.anatomy.cuts import find_dropped, find_switch
 from torch_debugger.anatomy.mentions import called_twice, is_never_read
-from torch_debugger.anatomy.sources import class_source, tree_of
-from torch_debugger.anatomy.statements import attribute_place, function_around
+from torch_debugger.anatomy.result_flow import cut_in, find_cut
+from torch_debugger.anatomy.sources import class_source
+from torch_debugger.anatomy.statements import attribute_place
 from torch_debugger.probes.tracing import Call
 from torch_debugger.records import Place
 
@@ -55,43 +56,22 @@ def _cut_inside(inside: Sequence[Call]) -> LooseEnd:
     for call in reversed(lost):
         source = class_source(type(call.module))
         for node in source[1].body if source else ():
-            if source and getattr(node, "name", "") == "forward":
-                found = find_cut(source[0], node.lineno, node.end_lineno or node.lineno)
-                if found is not None:
-                    return LooseEnd("cut", found)
+            found = cut_in(source[0], node) if source and getattr(node, "name", "") == "forward" else None
+            if found is not None:
+                return LooseEnd("cut", found)
     return LooseEnd("unknown")
 
 
 def _cut_behind(last: Call, calls: Sequence[Call]) -> LooseEnd:
-    """Gradients can leave the part; somewhere up to the next module, or to the loss, they cannot go on."""
+    """Gradients can leave the part; somewhere on the way to the loss they cannot go on."""
     if not last.lines:
         return LooseEnd("unknown")
-    file, line = last.lines[0]
-    dropped = find_dropped(file, line)
+    dropped = find_dropped(*last.lines[0])
     if dropped is not None:
         return LooseEnd("dropped", dropped)
+    found = find_cut(last.lines)
+    if found is None:
+        return LooseEnd("unknown")
     after = [call for call in calls if call.began > last.ended and not call.takes_grad]
     following = min(after, key=lambda call: call.began, default=None)
-    for number, (file, line) in enumerate(last.lines):
-        end = _end_of_way(file, line, following)
-        # In the outer frames the call itself stands on this line: what follows it counts too.
-        found = find_cut(file, line, end) if end is not None else None
-        if found is not None:
-            return LooseEnd("cut", found, following.path if following is not None else "")
-        if end is not None and number and following is not None and (file, end) in following.lines:
-            break
-    return LooseEnd("unknown")
-
-
-def _end_of_way(file: str, line: int, following: Call | None) -> int | None:
-    """Up to the line that calls the next module, where that is in the same function; else to its end."""
-    tree = tree_of(file)
-    if tree is None:
-        return None
-    function = function_around(tree, line)
-    last = getattr(function, "end_lineno", None)
-    first = getattr(function, "lineno", 0)
-    for other, called in following.lines if following is not None else ():
-        if other == file and line <= called <= (last or called) and called >= first:
-            return called
-    return last if last is not None else None
+    return LooseEnd("cut", found, following.path if following is not None else "")

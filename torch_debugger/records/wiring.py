@@ -55,3 +55,28 @@ class UnreachedPart:
     instead: str  # a layer of the same kind that is called twice: conv1
     training: bool  # the part is in training mode
     step: int
+
+
+@dataclass(frozen=True, slots=True)
+class SavedTensor:
+    """One entry of a state_dict."""
+
+    key: str
+    shape: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CheckpointLoad:
+    """A load_state_dict() that went through: what was asked for, what was given."""
+
+    kind: str  # the module's class
+    place: Place  # the call
+    wanted: int  # entries the module has
+    loaded: int  # of those, found in what was given
+    own: int  # of those, the very tensors of the module itself
+    missing: tuple[SavedTensor, ...]  # the first of them
+    unexpected: tuple[SavedTensor, ...]  # as given, under names the module does not have
+    last_layer: str  # the last layer of the module that has parameters: fc
+    nested: str  # the key of a dictionary inside, whose entries do fit: model_state
+    kept: Place  # the line that took the state without a copy, where all tensors are the module's own
+    step: int
