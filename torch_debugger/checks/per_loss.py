@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import abc
 from collections.abc import Iterable
+from typing import ClassVar
 
 from torch_debugger.checks.base import Check
 from torch_debugger.checks.state import RunState
@@ -11,7 +12,7 @@ from torch_debugger.records import Finding, LossGraph, Record
 
 
 class LossGraphCheck(Check):
-    reads = (LossGraph,)
+    reads: ClassVar[tuple[type, ...]] = (LossGraph,)
 
     def __init__(self) -> None:
         self._first: dict[str, LossGraph] = {}  # site -> the graph it was first seen in

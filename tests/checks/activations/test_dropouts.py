@@ -51,8 +51,8 @@ def test_a_rate_that_was_meant_to_be_kept_is_turned_round() -> None:
     training = PhaseFact("net", True, True, 1)
     (finding,) = judged([net(0.9, "self.drop = nn.Dropout(0.9)"), training, *STUCK], "dropout-too-high")
     assert finding.message == (
-        "`net.drop` drops 90% of what it is given: only 10% of the values pass in training. The loss has fallen "
-        "by 0%."
+        "`net.drop` drops 90% of what it is given: only 10% of the values pass in training. The loss has "
+        "fallen by 0%."
     )
     assert finding.edit is not None and finding.edit.after == "self.drop = nn.Dropout(0.1)"
     assert finding.severity == "warning"
