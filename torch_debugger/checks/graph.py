@@ -52,6 +52,12 @@ def line_of(graph: LossGraph, node: GraphNode) -> Place:
     return graph.made if graph.made.file else graph.place
 
 
+def call_of(graph: LossGraph, node: GraphNode) -> Place:
+    """The line that calls a loss function; never the one that makes a loss module."""
+    makes = node.place is None or not node.place.file or "Loss(" in (node.place.code or "")
+    return graph.made if makes and graph.made.file else line_of(graph, node)
+
+
 def at(place: Place) -> str:
     """As in: the loss at train.py:40; nothing where the line is not known."""
     return f" at {place.file}:{place.line}" if place.file else ""
