@@ -5,6 +5,7 @@ from __future__ import annotations
 from torch_debugger.checks.state import RunState
 from torch_debugger.records import BatchLook, LoaderFact, Place, TensorLook
 
+_ANY = ("loader", "dataloader", "data_loader", "self", "dl")
 _EVALUATION = ("val", "test", "dev", "eval", "holdout")
 
 
@@ -27,7 +28,8 @@ def labels_of(look: BatchLook) -> tuple[int, ...]:
 def name_of(fact: LoaderFact) -> str:
     """The most telling of the user's names: `val_loader` rather than the `loader` of a function."""
     telling = [name for name in fact.names if is_evaluation(name) or "train" in name.lower()]
-    return (telling or list(fact.names) or ["loader"])[0]
+    own = [name for name in fact.names if name.lower() not in _ANY]
+    return (telling or own or list(fact.names) or ["loader"])[0]
 
 
 def is_evaluation(name: str) -> bool:

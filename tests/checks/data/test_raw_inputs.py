@@ -38,8 +38,8 @@ def test_images_as_bytes() -> None:
 def test_a_table_in_raw_units() -> None:
     [finding] = check("input-not-normalized", *(given(step, **TABLE) for step in (1, 2, 3)))
     assert finding.message == (
-        "`net.0` (Linear) is given raw numbers between 1 and 1.971e+04 by the call at train.py:24: column 3 has "
-        "a root mean square of 1.197e+04."
+        "`net.0` (Linear) is given raw numbers between 1 and 1.971e+04 by the call at train.py:24: column 3 "
+        "has a root mean square of 1.197e+04."
     )
     assert finding.fix.startswith(
         "Standardize before the model is called at train.py:24: `x = (x - mean) / std`"

@@ -57,7 +57,7 @@ class ImageRange(Check):
                 "Layers draw their weights for inputs of about unit size. With bytes the first outputs and "
                 "gradients are some hundred times too large, and the first steps throw the weights away."
             ),
-            fix=f"Scale the images before the model sees them: {change} instead of `{argument}`{at(first.call)}.",
+            fix=f"Scale the images for the model: {change} instead of `{argument}`{at(first.call)}.",
             where=first.call,
             first_step=first.step,
             last_step=last.step,

@@ -69,7 +69,8 @@ class InputNotNormalized(Check):
             ),
             fix=(
                 f"Standardize before the model is called{at(first.call)}: "
-                f"`{argument} = ({argument} - mean) / std` with `mean` and `std` of the training data, column by column."
+                f"`{argument} = ({argument} - mean) / std` with `mean` and `std` of the training data, "
+                "column by column."
             ),
             where=first.call,
             first_step=first.step,
