@@ -46,7 +46,7 @@ class Modes(Probe):
         for root, module in self.roots.alive():
             if module not in self._kinds:
                 self._kinds[module] = two_modes(module)
-            if self._kinds[module] and root.trained:
+            if self._kinds[module]:
                 self._look(root, module, self._kinds[module])
 
     def _look(self, root: Root, module: nn.Module, kind: TwoModes) -> None:
@@ -55,6 +55,8 @@ class Modes(Probe):
             self.watch.tell_of_light_steps(self)
         step, before = self.watch.step, self._before.get(root.name, (self.watch.step - 1, 0, 0))
         trained, evaluated = root.phases.get((True, True), 0), root.phases.get((False, True), 0)
+        if (trained, evaluated) == before[1:]:
+            return  # not called with autograd on: nothing of it was trained
         self._before[root.name] = (step, trained, evaluated)
         held = self.optimizers.parameter_ids()
         parameters = list(module.parameters())

@@ -6,6 +6,7 @@ counts backwards and updates, and a pass reads both at its two ends (about 15 us
 
 from __future__ import annotations
 
+import dataclasses
 import weakref
 from dataclasses import dataclass
 from typing import Any
@@ -18,6 +19,7 @@ from torch_debugger.anatomy.frames import place_of, user_frame
 from torch_debugger.anatomy.method_calls import calls_of
 from torch_debugger.anatomy.nested import tensors_in
 from torch_debugger.anatomy.places import class_place
+from torch_debugger.anatomy.seeding import seeding_in_loop
 from torch_debugger.anatomy.two_modes import TwoModes, two_modes
 from torch_debugger.probes.loaders import Loaders
 from torch_debugger.probes.optimizers import Optimizers
@@ -40,6 +42,15 @@ class _Pass:
     phases: dict[str, Phases]
 
 
+@dataclass
+class _Ended:
+    """A pass that is over, kept until it is known whether its graph was used."""
+
+    fact: PassFact
+    backwards: int
+    calls: int
+
+
 class Passes(Probe):
     name = "passes"
     TOLD = 400
@@ -52,15 +63,18 @@ class Passes(Probe):
         self.loaders = loaders
         self._told = 0
         self._open: dict[int, _Pass] = {}
+        self._ended: _Ended | None = None
         self._states: dict[int, torch.Tensor] = {}  # of the generator, when a loader's last pass began
         self._modes: weakref.WeakKeyDictionary[nn.Module, TwoModes] = weakref.WeakKeyDictionary()
         loaders.on_pass_begin.append(self._begin)
         loaders.on_pass_end.append(self._end)
 
     def remove(self) -> None:
+        self._tell_ended()
         self._open, self._states = {}, {}
 
     def _begin(self, loader: Any, iterator: Any, state: torch.Tensor) -> None:
+        self._tell_ended()
         if self._told >= self.TOLD:
             return
         number = self.loaders.deliveries.number_of(loader)
@@ -83,11 +97,12 @@ class Passes(Probe):
         begun = self._open.pop(id(iterator), None)
         if begun is None:
             return
+        self._tell_ended()
         self._told += 1
         clock = self.watch.clock
         file = begun.place.file
         calls = [call for root, module in self.roots.alive() for call in self._calls(root, module, begun)]
-        self.watch.emit(
+        self._ended = _Ended(
             PassFact(
                 self.watch.step,
                 begun.loader,
@@ -99,10 +114,24 @@ class Passes(Probe):
                 begun.shuffled,
                 begun.age,
                 begun.repeats,
-                tuple(place for _, place in calls_of(file, "manual_seed")),
+                seeding_in_loop(begun.place) if begun.repeats else Place(),
                 self._asks_gradients(file),
-            )
+            ),
+            clock.backwards,
+            self._calls_with_graph(),
         )
+
+    def _tell_ended(self) -> None:
+        """A backward() with no call of a model before it was made of the pass itself."""
+        ended, self._ended = self._ended, None
+        if ended is not None:
+            since = self.watch.clock.backwards - ended.backwards
+            late = since if self._calls_with_graph() - ended.calls < since else 0
+            self.watch.emit(dataclasses.replace(ended.fact, backwards=ended.fact.backwards + late))
+
+    def _calls_with_graph(self) -> int:
+        phases = [root.phases for root, _ in self.roots.alive()]
+        return sum(each.get((True, True), 0) + each.get((False, True), 0) for each in phases)
 
     def _calls(self, root: Root, module: nn.Module, begun: _Pass) -> list[PassCalls]:
         before = begun.phases.get(root.name, {})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from torch_debugger.records.place import Place
 
@@ -48,12 +48,12 @@ class PassFact:
     place: Place  # the loop over it
     batches: int
     updates: int  # of all optimizers meanwhile
-    backwards: int
+    backwards: int  # the one right after it counts, where no model was called in between
     calls: tuple[PassCalls, ...]  # of the models that were called
     shuffled: bool
     age: int  # updates of the youngest optimizer when it began
     repeats: bool  # torch's random state at its beginning was that at the beginning of the pass before
-    seeds: tuple[Place, ...] = ()  # lines of the loop's file that call manual_seed()
+    seed: Place = field(default_factory=Place)  # the line of the loop's file that seeds again and again
     asks_gradients: bool = False  # the file or a model calls grad(), or an input wants a gradient
 
 
