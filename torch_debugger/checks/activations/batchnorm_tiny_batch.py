@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from torch_debugger.checks.base import Check
 from torch_debugger.checks.state import RunState
@@ -52,12 +52,14 @@ class BatchnormTinyBatch(Check):
             del looks[1 : -self.looks_needed]
             if record.shape[0] > 1 and _values(record) >= self.fewest_values:
                 self._larger.add(record.name)
-        return self._tell(state) if not self._told else ()
+            if not self._told and len(looks) > self.looks_needed:  # by then all layers have been met as often
+                return self._tell(state)
+        return ()
 
     def finish(self, state: RunState) -> Iterable[Finding]:
         return self._tell(state)
 
-    def _tell(self, state: RunState) -> Iterable[Finding]:
+    def _tell(self, state: RunState) -> Iterator[Finding]:
         """One finding a model: the first of its layers."""
         roots: set[str] = set()
         for name, looks in reversed(self._looks.items()):  # they were met on the way back from the loss
