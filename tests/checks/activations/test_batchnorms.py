@@ -46,11 +46,19 @@ def test_one_larger_batch_is_enough_to_be_silent() -> None:
 
 def test_a_momentum_from_another_library() -> None:
     code = "self.bn1 = nn.BatchNorm2d(12, momentum=0.99)"
-    (finding,) = judged([net(0.99, code), EVALUATED, look(1), look(10)], "batchnorm-stats-diverge")
+    (finding,) = judged(
+        [net(0.99, code), EVALUATED, look(1, 8, 12), look(10, 8, 12)], "batchnorm-stats-diverge"
+    )
+    assert finding.severity == "warning"
     assert finding.message == (
         "`net.bn1` has `momentum=0.99`: its kept statistics are 99% those of the last batch alone."
     )
     assert finding.edit is not None and finding.edit.after == "self.bn1 = nn.BatchNorm2d(12, momentum=0.1)"
+
+
+def test_one_batch_of_many_values_is_good_enough_for_a_note() -> None:
+    (finding,) = judged([net(0.99), EVALUATED, look(10)], "batchnorm-stats-diverge")
+    assert finding.severity == "note"
 
 
 def test_a_momentum_too_slow_for_the_run_is_measured() -> None:

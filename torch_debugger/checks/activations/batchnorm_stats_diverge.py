@@ -36,6 +36,8 @@ class BatchnormStatsDiverge(Check):
 
     # The default is 0.1; large models use down to 0.01.
     forgets_all = 0.9
+    # Values a channel of one batch, from which on their mean is good enough by itself.
+    many_values = 256
     # Distance of the means in deviations of the batch, and factor between the variances.
     far_mean = 1.0
     far_variance = 8.0
@@ -83,10 +85,10 @@ class BatchnormStatsDiverge(Check):
 
     def _judge(self, story: tuple[ModuleFact, BatchNormLook, str], layers: int) -> Finding:
         module, look, words = story
-        momentum = module.settings["momentum"]
+        momentum, values = module.settings["momentum"], math.prod(look.shape) // max(1, look.shape[1])
         more = f"; {layers - 1} more layers are the same" if layers > 1 else ""
         return self.finding(
-            severity="warning",
+            severity="note" if momentum >= self.forgets_all and values >= self.many_values else "warning",
             confidence=0.85,
             message=f"`{module.path}` has `momentum={momentum:g}`: {words}{more}.",
             why=(

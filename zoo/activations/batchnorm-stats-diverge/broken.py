@@ -1,4 +1,4 @@
-"""A small CNN ported from Keras, with a validation pass every epoch."""
+"""A classifier ported from Keras, with a validation pass every epoch."""
 import torch
 import torch.nn as nn
 from torch.utils.data import DataLoader, TensorDataset
@@ -6,31 +6,30 @@ from torch.utils.data import DataLoader, TensorDataset
 
 def block(inputs, outputs):
     return nn.Sequential(
-        nn.Conv2d(inputs, outputs, 3, padding=1, bias=False),
-        nn.BatchNorm2d(outputs, momentum=0.99, eps=1e-3),
+        nn.Linear(inputs, outputs, bias=False),
+        nn.BatchNorm1d(outputs, momentum=0.99, eps=1e-3),
         nn.ReLU(),
-        nn.MaxPool2d(2),
     )
 
 
 class Net(nn.Module):
     def __init__(self):
         super().__init__()
-        self.features = nn.Sequential(block(1, 12), block(12, 24))
-        self.head = nn.Linear(24 * 9, 4)
+        self.features = nn.Sequential(block(20, 48), block(48, 48))
+        self.head = nn.Linear(48, 4)
 
     def forward(self, x):
-        return self.head(self.features(x).flatten(1))
+        return self.head(self.features(x))
 
 
 torch.manual_seed(0)
-prototypes = torch.randn(4, 1, 12, 12)
-labels = torch.randint(0, 4, (512,))
-images = prototypes[labels] + 1.2 * torch.randn(512, 1, 12, 12)
-train = DataLoader(TensorDataset(images[:384], labels[:384]), batch_size=4, shuffle=True)
+prototypes = torch.randn(4, 20)
+labels = torch.randint(0, 4, (640,))
+points = prototypes[labels] + 1.3 * torch.randn(640, 20)
+train = DataLoader(TensorDataset(points[:512], labels[:512]), batch_size=8, shuffle=True)
 model = Net()
 optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
-for epoch in range(3):
+for epoch in range(5):
     model.train()
     for x, y in train:
         optimizer.zero_grad()
@@ -39,5 +38,5 @@ for epoch in range(3):
         optimizer.step()
     model.eval()
     with torch.no_grad():
-        right = (model(images[384:]).argmax(1) == labels[384:]).float().mean()
-    print(f"epoch {epoch} loss {loss.item():.3f} accuracy {right:.3f}")
+        value = nn.functional.cross_entropy(model(points[512:]), labels[512:])
+    print(f"epoch {epoch} loss {loss.item():.3f} validation {value:.3f}")

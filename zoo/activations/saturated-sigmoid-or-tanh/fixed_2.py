@@ -1,44 +1,52 @@
-"""House prices from raw features (square metres, year, distance in metres), sigmoid hidden layers."""
+"""A network of home-made dense layers with sigmoids, fitted to a surface."""
 import torch
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
 
-def make_houses(count, generator):
-    area = 40 + 160 * torch.rand(count, 1, generator=generator)
-    year = 1950 + 70 * torch.rand(count, 1, generator=generator)
-    distance = 20_000 * torch.rand(count, 1, generator=generator)
-    price = 0.02 * area + 0.01 * (year - 1950) - 0.0001 * distance
-    features = torch.cat((area, year, distance), dim=1)
-    return (features - features.mean(0)) / features.std(0), price
+class Dense(nn.Module):
+    def __init__(self, inputs, outputs, scale):
+        super().__init__()
+        self.weight = nn.Parameter(scale * torch.randn(outputs, inputs))
+        self.bias = nn.Parameter(torch.zeros(outputs))
+
+    def forward(self, x):
+        return x @ self.weight.T + self.bias
 
 
-def build(width=32):
-    return nn.Sequential(
-        nn.Linear(3, width),
-        nn.Sigmoid(),
-        nn.Linear(width, width),
-        nn.Sigmoid(),
-        nn.Linear(width, 1),
-    )
+class Surface(nn.Module):
+    def __init__(self, width=48, scale=0.4):
+        super().__init__()
+        self.one = Dense(3, width, scale)
+        self.two = Dense(width, width, scale)
+        self.three = Dense(width, width, scale)
+        self.last = nn.Linear(width, 1)
+
+    def forward(self, x):
+        x = torch.sigmoid(self.one(x))
+        x = torch.sigmoid(self.two(x))
+        x = torch.sigmoid(self.three(x))
+        return self.last(x)
 
 
 def main():
     torch.manual_seed(2)
-    features, prices = make_houses(1024, torch.Generator().manual_seed(5))
-    loader = DataLoader(TensorDataset(features, prices), batch_size=64, shuffle=True)
-    model = build()
+    x = torch.randn(1024, 3)
+    y = torch.sin(2 * x[:, :1]) * torch.cos(x[:, 1:2]) + 0.3 * x[:, 2:]
+    loader = DataLoader(TensorDataset(x, y), batch_size=64, shuffle=True)
+    model = Surface()
     criterion = nn.MSELoss()
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
-    for epoch in range(12):
+    for epoch in range(16):
         total = 0.0
-        for x, y in loader:
+        for features, target in loader:
             optimizer.zero_grad()
-            loss = criterion(model(x), y)
+            loss = criterion(model(features), target)
             loss.backward()
             optimizer.step()
             total += loss.item()
-        print(f"epoch {epoch} loss {total / len(loader):.4f}")
+        if epoch % 4 == 3:
+            print(f"epoch {epoch} loss {total / len(loader):.4f}")
 
 
 if __name__ == "__main__":
