@@ -202,6 +202,8 @@ class Backward(Probe):
         """Activations and losses get the line of their call: in the models' classes, else above backward()."""
         if node.op == "Relu":  # a model has many; the one that its forward returns can be told
             return dataclasses.replace(node, place=self._returned_relu())
+        if node.op in _TERMS:  # of a loss written by hand; a model has functions of the same name
+            return dataclasses.replace(node, place=last_call_before(site, _TERMS[node.op]))
         names = _FUNCTIONS.get(node.op)
         if names is None:
             return node
@@ -215,6 +217,7 @@ class Backward(Probe):
         return next((place for place in places if place is not None), None)
 
 
+_TERMS = {"Exp": ("exp",), "Log": ("kl_divergence",)}
 _CHOOSING = ("nll_loss", "NLLLoss", "cross_entropy", "CrossEntropyLoss")
 _FUNCTIONS = {
     "Softmax": ("softmax",),
