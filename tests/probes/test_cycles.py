@@ -48,7 +48,7 @@ def test_a_closure_makes_its_gradients_inside_the_step() -> None:
             optimizer.zero_grad()
             loss = loss_of(net)
             loss.backward()
-            return float(loss)
+            return loss.item()
 
         for _ in range(3):
             optimizer.step(closure)
@@ -99,5 +99,5 @@ def test_weights_that_are_moved_by_hand_need_no_step() -> None:
             loss_of(net).backward()
             with torch.no_grad():
                 for parameter in net.parameters():
-                    parameter -= 0.1 * parameter.grad
+                    parameter.mul_(0.9)
     assert all(each.stepped for each in seen.of(IdleOptimizer))

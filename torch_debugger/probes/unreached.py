@@ -6,6 +6,9 @@ which order modules run and where the graph is lost. A model that is reached eve
 
 from __future__ import annotations
 
+import dataclasses
+
+import torch
 from torch import nn
 
 from torch_debugger.anatomy.constructors import constructor_places
@@ -15,6 +18,7 @@ from torch_debugger.probes.sampling import DEEP
 from torch_debugger.probes.tracing import Tracing
 from torch_debugger.probes.watch import Probe, Watch
 from torch_debugger.records import LedgerRow, Place, UnreachedPart
+from torch_debugger.stats.summary import sampled
 
 
 class Unreached(Probe):
@@ -29,7 +33,7 @@ class Unreached(Probe):
         self.ledger = ledger
         self._counts: dict[str, dict[str, int]] = {}  # root -> part -> deep steps in a row
         self._wanted: dict[str, list[str]] = {}  # root -> parts to be explained
-        self._explained: set[str] = set()
+        self._explained: dict[str, tuple[UnreachedPart, torch.Tensor, torch.Tensor]] = {}
         self._tracing = Tracing(watch, ledger.roots)
         self._traces = 0
 
@@ -50,7 +54,11 @@ class Unreached(Probe):
                 self._count(root.name, parts)
 
     def remove(self) -> None:
+        """The run is over: what was never reached has not moved either."""
         self._tracing.stop()
+        for fact, parameter, sample in self._explained.values():
+            if torch.equal(sampled(parameter), sample):
+                self.watch.emit(dataclasses.replace(fact, step=self.watch.clock.step, at_end=True))
 
     def _explain(self, root: str, module: nn.Module, parts: list[str], rows: tuple[LedgerRow, ...]) -> None:
         wanted = [part for part in self._wanted.pop(root, []) if part in parts]
@@ -58,8 +66,11 @@ class Unreached(Probe):
             return
         places = constructor_places(module, root) if wanted else {}
         for part in wanted:
-            self._explained.add(part)
-            self.watch.emit(self._fact(root, module, part, rows, places.get(part) or Place()))
+            fact = self._fact(root, module, part, rows, places.get(part) or Place())
+            # Kept by itself, not by a weak reference: most models are gone when their script is over.
+            parameter = _smallest_parameter(module, root, part)
+            self._explained[part] = fact, parameter, sampled(parameter).clone()
+            self.watch.emit(fact)
 
     def _fact(
         self, root: str, module: nn.Module, part: str, rows: tuple[LedgerRow, ...], place: Place
@@ -105,6 +116,11 @@ def unreached_parts(module: nn.Module, root: str, rows: tuple[LedgerRow, ...]) -
         if own and lost.issuperset(own) and not any(_lies_in(full, part) for part in found):
             found.append(full)
     return found + sorted(name for name in lost if not any(_lies_in(name, part) for part in found))
+
+
+def _smallest_parameter(module: nn.Module, root: str, part: str) -> torch.Tensor:
+    named = [(f"{root}.{name}", parameter) for name, parameter in module.named_parameters()]
+    return min((p for name, p in named if p.requires_grad and _lies_in(name, part)), key=torch.numel)
 
 
 def _lies_in(name: str, part: str) -> bool:

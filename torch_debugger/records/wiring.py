@@ -55,6 +55,7 @@ class UnreachedPart:
     instead: str  # a layer of the same kind that is called twice: conv1
     training: bool  # the part is in training mode
     step: int
+    at_end: bool = False  # told once more when the run is over: its values are still the same
 
 
 @dataclass(frozen=True, slots=True)
