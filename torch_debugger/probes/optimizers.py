@@ -135,6 +135,7 @@ class Optimizers(Probe):
     def _stepped(self, optimizer: Optimizer) -> bool:
         held = self._meet(optimizer)
         held.steps += 1
+        held.backwards = self.watch.clock.backwards
         self._take_rates(held, optimizer)
         if held.before:
             self.looks.after_update(held, optimizer)

@@ -7,7 +7,7 @@ from torch_debugger.records.finding import SEVERITIES, Edit, Finding, Request
 from torch_debugger.records.gradient_check import GradientCheckFact
 from torch_debugger.records.health import BatchNormLook, KeptGraphs, Squasher, TwinUnits
 from torch_debugger.records.layer import Construction, LayerFact, WrittenNumber
-from torch_debugger.records.loop import ModeLook, PassCalls, PassFact, SchedulerLook
+from torch_debugger.records.loop import ClipFact, ModeLook, PassCalls, PassFact, SchedulerLook
 from torch_debugger.records.loss_terms import ClassTargets, Comparison, Spread, TokenTargets
 from torch_debugger.records.model import (
     LedgerFact,
@@ -53,6 +53,7 @@ Record = (
     | SchedulerLook
     | PassFact
     | ModeLook
+    | ClipFact
     | LedgerFact
     | Scalars
     | LossSite
@@ -88,13 +89,13 @@ Record = (
 
 __all__ = [
     "SEVERITIES", "BatchFact", "BatchLook", "BatchNormLook", "CarriedGradient", "CheckpointLoad",
-    "ClassTargets", "Comparison", "Construction", "CostFact", "CrashEvidence", "CrashFact", "CrashFrame",
-    "Edit", "EndFact", "Finding", "FlowFact", "FlowStep", "GradientCheckFact", "GraphNode", "IdleOptimizer",
-    "InputLook", "KeptGraphs", "LayerFact", "LedgerFact", "LedgerRow", "LoaderFact", "LocalTensor",
-    "LocalValue", "LossGraph", "LossSite", "MemoryFact", "ModeLook", "ModelFact", "ModuleFact", "NonFinite",
-    "Notice", "Operand", "OptimizerFact", "Origin", "ParameterFact", "PassCalls", "PassFact", "PhaseFact",
-    "Place", "ProbeFault", "Record", "Rectifier", "Rehearsal", "Request", "RunFact", "SavedTensor", "Scalars",
-    "ScalerMisuse", "SchedulerFact", "SchedulerLook", "Spread", "Squasher", "StepCycle", "StrayModuleFact",
-    "Table", "TargetLook", "TensorLook", "TensorRows", "TokenTargets", "TwinUnits", "UnreachedPart",
-    "WrittenNumber",
+    "ClassTargets", "ClipFact", "Comparison", "Construction", "CostFact", "CrashEvidence", "CrashFact",
+    "CrashFrame", "Edit", "EndFact", "Finding", "FlowFact", "FlowStep", "GradientCheckFact", "GraphNode",
+    "IdleOptimizer", "InputLook", "KeptGraphs", "LayerFact", "LedgerFact", "LedgerRow", "LoaderFact",
+    "LocalTensor", "LocalValue", "LossGraph", "LossSite", "MemoryFact", "ModeLook", "ModelFact", "ModuleFact",
+    "NonFinite", "Notice", "Operand", "OptimizerFact", "Origin", "ParameterFact", "PassCalls", "PassFact",
+    "PhaseFact", "Place", "ProbeFault", "Record", "Rectifier", "Rehearsal", "Request", "RunFact",
+    "SavedTensor", "Scalars", "ScalerMisuse", "SchedulerFact", "SchedulerLook", "Spread", "Squasher",
+    "StepCycle", "StrayModuleFact", "Table", "TargetLook", "TensorLook", "TensorRows", "TokenTargets",
+    "TwinUnits", "UnreachedPart", "WrittenNumber",
 ]  # fmt: skip

@@ -73,3 +73,15 @@ class ModeLook:
     evals: tuple[Place, ...]  # lines that call its eval()
     trains: tuple[Place, ...]  # and its train()
     update: Place  # the call of optimizer.step()
+
+
+@dataclass(frozen=True, slots=True)
+class ClipFact:
+    """Gradients that were clipped (on deep steps, and about fifty times a thousand steps)."""
+
+    step: int
+    optimizer: str  # the one that holds the parameters
+    place: Place  # the call
+    limit: float  # max_norm or clip_value; NaN where it is no plain number
+    norm: float  # as it was found; NaN where the call does not tell
+    late: bool  # no backward() since the optimizer's last step: what is clipped has been used already
