@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from torch_debugger.checks.base import Check
 from torch_debugger.checks.curves import fallen_share
 from torch_debugger.checks.gradient_profile import Profile, layer_rows, module_of, read_profile, relative_spread
+from torch_debugger.checks.optimizer_call import is_adaptive
 from torch_debugger.checks.state import RunState
 from torch_debugger.records import Finding, ModelFact, Place, Record, Table, TensorRows
 
-_ADAPTIVE = ("adam", "rmsprop", "adagrad", "adadelta", "lion", "adafactor", "rprop")
 _SATURATING = ("Sigmoid", "Tanh", "Hardsigmoid", "Hardtanh", "Softsign", "LogSigmoid")
 
 
@@ -143,8 +143,7 @@ class VanishingGradient(Check):
 
 
 def _is_adaptive(state: RunState) -> bool:
-    kinds = [one.kind.lower() for one in state.optimizers.values()]
-    return any(word in kind for kind in kinds for word in _ADAPTIVE)
+    return any(is_adaptive(one.kind) for one in state.optimizers.values())
 
 
 def _where(parameter: str, state: RunState) -> Place:
