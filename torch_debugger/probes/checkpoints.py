@@ -6,14 +6,14 @@ import ast
 import functools
 from collections.abc import Mapping
 from types import FrameType
-from typing import Any
+from typing import Any, TypeGuard
 
 import torch
 from torch import nn
 
-from torch_debugger.anatomy.assignments import assignment_of
 from torch_debugger.anatomy.frames import place_of, user_frame
-from torch_debugger.anatomy.statements import statement_at
+from torch_debugger.anatomy.registrations import assignments
+from torch_debugger.anatomy.sources import place_at, tree_of
 from torch_debugger.probes.patches import Patches
 from torch_debugger.probes.watch import Probe
 from torch_debugger.records import CheckpointLoad, Place, SavedTensor
@@ -87,23 +87,22 @@ def _nested(own: Mapping[str, Any], given: Mapping[str, Any]) -> str:
 
 
 def _taken_at(frame: FrameType) -> Place:
-    """Of load_state_dict(best): the line best = model.state_dict(), if that is all it does."""
-    call = next((node for node in ast.walk(_parsed(statement_at(place_of(frame)))) if _loads(node)), None)
-    argument = call.args[0] if isinstance(call, ast.Call) and call.args else None
-    if argument is None:
+    """Of load_state_dict(best): the line best = model.state_dict(), if best is never made in another way."""
+    file = frame.f_code.co_filename
+    tree = tree_of(file)
+    loads = [node for node in ast.walk(tree) if _loads_at(node, frame.f_lineno)] if tree is not None else []
+    if tree is None or not loads:
         return Place()
-    taken = assignment_of(frame.f_code.co_filename, frame.f_lineno, ast.unparse(argument))
-    if taken is None or not (taken.place.code or "").endswith(".state_dict()"):
-        return Place()
-    return taken.place
+    name = ast.unparse(loads[0].args[0])
+    made = [
+        node for node, _ in assignments(tree) if any(ast.unparse(target) == name for target in node.targets)
+    ]
+    made = [node for node in made if not isinstance(node.value, ast.Constant)]  # best = None
+    bare = [node.lineno for node in made if ast.unparse(node.value).endswith(".state_dict()")]
+    return place_at(file, max(bare)) if bare and len(bare) == len(made) else Place()
 
 
-def _parsed(code: str) -> ast.Module:
-    try:
-        return ast.parse(code)
-    except SyntaxError:
-        return ast.Module(body=[], type_ignores=[])
-
-
-def _loads(node: ast.AST) -> bool:
-    return isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "load_state_dict"
+def _loads_at(node: ast.AST, line: int) -> TypeGuard[ast.Call]:
+    if not isinstance(node, ast.Call) or not node.args or getattr(node.func, "attr", "") != "load_state_dict":
+        return False
+    return node.lineno <= line <= (node.end_lineno or line)
