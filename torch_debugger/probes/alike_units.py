@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch.optim import Optimizer
 
-from torch_debugger.anatomy.constant_fills import constant_fill
+from torch_debugger.anatomy.weight_fills import constant_fill
 from torch_debugger.probes.held import Held
 from torch_debugger.probes.optimizers import Optimizers
 from torch_debugger.probes.watch import Watch

@@ -6,6 +6,7 @@ import torch
 from torch import nn
 
 from torch_debugger.anatomy.places import class_place, constructor_places, forward_place
+from torch_debugger.anatomy.weight_fills import random_fill
 from torch_debugger.records import ModelFact, ModuleFact, ParameterFact, Place
 
 
@@ -35,6 +36,7 @@ def describe_model(module: nn.Module, name: str, step: int) -> ModelFact:
         parameters,
         step,
         forward_place(module),
+        random_fill(next((each.place.file for each in modules if each.place.file), None)) or Place(),
     )
 
 

@@ -38,6 +38,7 @@ class ModelFact:
     parameters: tuple[ParameterFact, ...]
     step: int
     forward: Place = field(default_factory=Place)  # the root's forward method
+    filled: Place = field(default_factory=Place)  # the first call in its file that sets random weights
 
 
 @dataclass(frozen=True, slots=True)
