@@ -46,8 +46,8 @@ def test_an_error_with_a_minus_is_an_error() -> None:
     (finding,) = check(-F.cross_entropy(scores(), LABELS), targets(surprise=math.log(4)))
     assert finding.severity == "error"
     assert finding.message == (
-        "The cross-entropy enters the loss at train.py:40 with a minus, so training makes it as large as it can; "
-        "the loss was 1.5 at step 2."
+        "The cross-entropy enters the loss at train.py:40 with a minus, so training makes it as large as it "
+        "can; the loss was 1.5 at step 2."
     )
     assert finding.fix == "Take the minus in front of the cross-entropy away."
 
