@@ -54,8 +54,10 @@ class BadInitScale(Check):
     name = "bad-init-scale"
     title = "start values make the signal explode or fade over the layers"
     reads = (TensorRows,)
-    explains = ("vanishing-gradient", "dead-relu", "saturated-sigmoid-or-tanh", "lr-too-high",
-                "loss-not-finite", "overflow-ahead")  # fmt: skip
+    explains = (
+        "vanishing-gradient", "exploding-gradient", "dead-relu", "saturated-sigmoid-or-tanh", "lr-too-high",
+        "loss-not-finite", "overflow-ahead",
+    )  # fmt: skip
 
     layers_needed = 4
     steady_share = 0.75
