@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from tests.fakes import judged, losses, model, rows
 from torch_debugger.records import Finding, ModelFact, Record
 
@@ -18,8 +20,8 @@ def gradients(rms: dict[str, float]) -> list[Record]:
     return [rows(step, "parameter", columns, values) for step in (1, 2, 3, 10)]
 
 
-def check(net: ModelFact, records: list[Record], curve: list[Record] | None = None) -> list[Finding]:
-    return judged([net, *records, *(curve or FLAT)], "exploding-gradient")
+def check(net: ModelFact, records: list[Record], curve: Sequence[Record] = FLAT) -> list[Finding]:
+    return judged([net, *records, *curve], "exploding-gradient")
 
 
 def through_time(size: float, head: float = 0.01) -> list[Record]:
@@ -33,8 +35,8 @@ def test_a_recurrent_weight_is_to_be_clipped() -> None:
         "through the time steps. The loss has fallen by 0%."
     )
     assert finding.fix == (
-        "Call `torch.nn.utils.clip_grad_norm_(net.parameters(), 1.0)` right before the optimizer's `step()` and "
-        "start from `nn.init.orthogonal_(net.rnn.weight_hh_l0)`."
+        "Call `torch.nn.utils.clip_grad_norm_(net.parameters(), 1.0)` right before the optimizer's `step()` "
+        "and start from `nn.init.orthogonal_(net.rnn.weight_hh_l0)`."
     )
     assert (finding.severity, finding.where.line) == ("error", 11)
 

@@ -119,8 +119,8 @@ class ExplodingGradient(Check):
             severity="error",
             confidence=0.85,
             message=(
-                f"The gradient of `{early}` is {ratio:.2g} times that of `{late}` on {len(model.ratios)} looks: "
-                f"it grows {on_the_way}. The loss has fallen by {max(0.0, fallen):.0%}."
+                f"The gradient of `{early}` is {ratio:.2g} times that of `{late}` on {len(model.ratios)} "
+                f"looks: it grows {on_the_way}. The loss has fallen by {max(0.0, fallen):.0%}."
             ),
             why=(
                 "On its way back the gradient is multiplied with the same or like weights again and again. "
