@@ -19,10 +19,15 @@ def digest_of(look: BatchLook) -> tuple[tuple[int, ...], ...]:
     return tuple(tensor.samples or tensor.labels for tensor in look.tensors)
 
 
+def label_tensor(look: BatchLook) -> TensorLook | None:
+    """The labels of a batch: its last tensor of one whole number a sample; None where inputs are missing."""
+    found = [tensor for tensor in look.tensors if tensor.labels]
+    return found[-1] if found and inputs_of(look) else None
+
+
 def labels_of(look: BatchLook) -> tuple[int, ...]:
-    """The labels of a batch: its last tensor of one whole number a sample; none where inputs are missing."""
-    found = [tensor.labels for tensor in look.tensors if tensor.labels]
-    return found[-1] if found and inputs_of(look) else ()
+    tensor = label_tensor(look)
+    return tensor.labels if tensor is not None else ()
 
 
 def name_of(fact: LoaderFact) -> str:

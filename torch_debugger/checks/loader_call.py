@@ -8,7 +8,7 @@ from torch_debugger.records import Edit, Place
 
 
 def with_keyword(place: Place, keyword: str, value: str) -> Edit | None:
-    """`DataLoader(data, 32)` -> `DataLoader(data, 32, shuffle=True)`; None where the call is not on one line."""
+    """`DataLoader(data, 32)` -> `DataLoader(data, 32, shuffle=True)`; None for longer calls."""
     code = place.code
     call = _only_loader(code)
     if call is None or place.file is None or place.line is None or code is None or not code.isascii():

@@ -124,7 +124,8 @@ def look_at(name: str, tensor: torch.Tensor) -> TensorLook:
     shape = tuple(tensor.shape)
     if tensor.dtype in _WHOLE and tensor.numel() == tensor.shape[0]:
         labels = tensor.detach()[:SAMPLES].reshape(-1).tolist()
-        return TensorLook(name, shape, dtype, (), tuple(int(label) for label in labels))
+        lowest, highest = (int(end) for end in tensor.detach().aminmax())
+        return TensorLook(name, shape, dtype, (), tuple(map(int, labels)), 0.0, lowest, highest)
     rows = sampled_rows(tensor)
     std = rows.float().std(correction=0).item()
     return TensorLook(name, shape, dtype, digest_rows(rows), (), std)

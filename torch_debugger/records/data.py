@@ -17,6 +17,8 @@ class TensorLook:
     samples: tuple[int, ...]  # empty for labels
     labels: tuple[int, ...] = ()  # the first ones of a tensor of whole numbers, one for each sample
     std: float = 0.0  # of the numbers that were looked at
+    lowest: int = 0  # of all labels of the batch
+    highest: int = 0
 
 
 @dataclass(frozen=True, slots=True)

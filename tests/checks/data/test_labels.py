@@ -28,7 +28,7 @@ ONE_CLASS = [target(step, labels={"0": 8}) for step in (1, 2, 3)]
 
 
 def test_one_label_for_all() -> None:
-    [finding] = constant(loader(), *ONE_CLASS, *looks([[0] * 8] * 12))
+    [finding] = constant(loader(length=12), *ONE_CLASS, *looks([[0] * 8] * 12))
     assert finding.severity == "error"
     assert finding.message == (
         "All 96 labels seen from `train_loader` at train.py:11 are 0: the model is never shown another class."
@@ -42,13 +42,18 @@ def test_a_class_that_comes_later_in_a_fixed_order() -> None:
 
 
 def test_labels_that_the_loss_does_not_use() -> None:
-    assert not constant(loader(), *looks([[0] * 8] * 12))
+    assert not constant(loader(length=12), *looks([[0] * 8] * 12))
     others = [target(step, labels={"1": 8}) for step in (1, 2, 3)]
-    assert not constant(loader(), *others, *looks([[0] * 8] * 12))
+    assert not constant(loader(length=12), *others, *looks([[0] * 8] * 12))
 
 
 def test_one_other_label_is_enough() -> None:
-    assert not constant(loader(), *ONE_CLASS, *looks([[0] * 8] * 12 + [[0] * 7 + [1]] + [[0] * 8] * 12))
+    assert not constant(loader(), *ONE_CLASS, *looks([[0] * 8] * 9 + [[0] * 7 + [1]] + [[0] * 8] * 12))
+
+
+def test_a_rare_class_may_be_missing_from_a_part_of_the_data() -> None:
+    assert not constant(loader(length=200), *ONE_CLASS, *looks([[0] * 8] * 40))
+    assert constant(loader(length=2000), *ONE_CLASS, *looks([[0] * 64] * 40))
 
 
 SORTED = [[0] * 8, [0] * 8, [0] * 4 + [1] * 4, [1] * 8, [2] * 8]
@@ -57,8 +62,8 @@ SORTED = [[0] * 8, [0] * 8, [0] * 4 + [1] * 4, [1] * 8, [2] * 8]
 def test_one_class_after_the_other() -> None:
     [finding] = in_order(IN_ORDER, target(1), *looks(SORTED))
     assert finding.message == (
-        "`train_loader` at train.py:11 is sorted by class and not shuffled: 4 of 5 batches hold one class only, "
-        "from class 0 to class 2."
+        "`train_loader` at train.py:11 is sorted by class and not shuffled: 4 of 5 batches hold one class "
+        "only, from class 0 to class 2."
     )
     assert finding.edit is not None
     assert finding.edit.after == "train_loader = DataLoader(data, batch_size=8, shuffle=True)"

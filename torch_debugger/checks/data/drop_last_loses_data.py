@@ -47,7 +47,7 @@ class DropLastLosesData(Check):
         where, name = line_of(fact), name_of(fact)
         share = f"{lost} of {fact.samples}"
         told = (
-            f"delivers no batch at all: its {fact.samples} samples are fewer than one batch of {fact.batch_size}"
+            f"delivers no batch at all: its {fact.samples} samples do not fill one batch of {fact.batch_size}"
             if not fact.length
             else f"never delivers the last {share} samples: they do not fill a batch of {fact.batch_size}"
         )
@@ -57,8 +57,8 @@ class DropLastLosesData(Check):
             confidence=0.97,
             message=f"`{name}`{line} {told}, and drop_last=True leaves such a batch out.",
             why=(
-                "drop_last drops the last batch of an epoch when it is not full. In a fixed order that is the same "
-                "part of the data every time."
+                "drop_last drops the last batch of an epoch when it is not full. In a fixed order that is the "
+                "same part of the data every time."
             ),
             fix=(
                 f"Remove `drop_last=True`{line}, or take a batch size well below {fact.samples} "

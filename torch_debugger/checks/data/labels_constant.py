@@ -5,9 +5,25 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from torch_debugger.checks.base import Check
-from torch_debugger.checks.deliveries import at, labels_of, line_of, name_of
+from torch_debugger.checks.deliveries import at, label_tensor, line_of, name_of
 from torch_debugger.checks.state import RunState
 from torch_debugger.records import BatchLook, Finding, LoaderFact, Record, TargetLook
+
+
+class _Labels:
+    """The labels of one loader."""
+
+    def __init__(self) -> None:
+        self.classes: set[int] = set()
+        self.batches: set[int] = set()  # of a pass
+        self.count = 0
+
+    def see(self, look: BatchLook) -> None:
+        labels = label_tensor(look)
+        if labels is not None:
+            self.classes |= {labels.lowest, labels.highest}
+            self.batches.add(look.index)
+            self.count += labels.shape[0]
 
 
 class LabelsConstant(Check):
@@ -17,8 +33,8 @@ class LabelsConstant(Check):
         The loss falls to almost nothing within a few steps and the accuracy is perfect: the model only
         learns to name that class.
     Evidence:
-        The labels that the loader delivered, over a whole pass or in random order, and the classes that the
-        loss function was given, are all the same.
+        The labels that the loader delivered, over a whole pass or some thousands in random order, and the
+        classes that the loss function was given, are all the same.
     Fix:
         Look at how the labels are made: an integer division, a comparison or a folder name that is always
         the same, or an index that is not used.
@@ -32,13 +48,12 @@ class LabelsConstant(Check):
     title = "all labels are the same"
     reads = (BatchLook, TargetLook)
 
-    # Labels seen. In random order even one sample in twenty of another class would have shown by then.
-    labels_needed = 96
+    # Labels seen where no whole pass was: fewer may lack a rare class by chance.
+    labels_needed = 2000
     losses_needed = 3
 
     def __init__(self) -> None:
-        self._seen: dict[int, dict[int, int]] = {}  # loader -> label -> how often
-        self._batches: dict[int, set[int]] = {}  # loader -> the batches of a pass that were looked at
+        self._seen: dict[int, _Labels] = {}  # by loader
         self._targets: list[TargetLook] = []
         self._reported = False
 
@@ -51,41 +66,44 @@ class LabelsConstant(Check):
                 yield from self._count(record, fact)
 
     def _count(self, look: BatchLook, fact: LoaderFact) -> Iterable[Finding]:
-        counts = self._seen.setdefault(look.loader, {})
-        for label in labels_of(look):
-            counts[label] = counts.get(label, 0) + 1
-        batches = self._batches.setdefault(look.loader, set())
-        batches.add(look.index)
-        whole = fact.shuffle is True or (fact.length is not None and len(batches) >= fact.length)
-        if len(counts) == 1 and sum(counts.values()) >= self.labels_needed and whole:
-            [label] = counts
-            if self._is_what_the_loss_gets(label):
-                self._reported = True
-                yield self._judge(fact, label, counts[label], look.step)
+        seen = self._seen.setdefault(look.loader, _Labels())
+        seen.see(look)
+        whole = fact.length is not None and len(seen.batches) >= fact.length
+        if whole and len(seen.classes) == 1 and self._is_what_the_loss_gets(seen):
+            self._reported = True
+            yield self._judge(fact, seen, look.step)
 
-    def _is_what_the_loss_gets(self, label: int) -> bool:
-        same = [set(target.labels) == {str(label)} for target in self._targets]
+    def finish(self, state: RunState) -> Iterable[Finding]:
+        for number, seen in self._seen.items():
+            fact = state.loaders[number]
+            enough = seen.count >= self.labels_needed and fact.shuffle is True
+            if not self._reported and enough and len(seen.classes) == 1 and self._is_what_the_loss_gets(seen):
+                yield self._judge(fact, seen, state.step)
+
+    def _is_what_the_loss_gets(self, seen: _Labels) -> bool:
+        same = [set(target.labels) == set(map(str, seen.classes)) for target in self._targets]
         return len(same) >= self.losses_needed and all(same)
 
-    def _judge(self, fact: LoaderFact, label: int, count: int, step: int) -> Finding:
+    def _judge(self, fact: LoaderFact, seen: _Labels, step: int) -> Finding:
         where, name = line_of(fact), name_of(fact)
+        [label] = seen.classes
         return self.finding(
             severity="error",
             confidence=0.95,
             message=(
-                f"All {count} labels seen from `{name}`{at(where)} are {label}: the model is never shown another "
-                "class."
+                f"All {seen.count} labels seen from `{name}`{at(where)} are {label}: the model is never shown "
+                "another class."
             ),
             why=(
                 f"With one class for every sample the loss is least when the model always answers {label}. "
                 "It learns that within a few steps and nothing else."
             ),
             fix=(
-                f"Print the labels that `{fact.dataset}` returns for a few samples and correct how they are made; "
-                f"they reach the loss{at(self._targets[0].made)} as {label} only."
+                f"Print the labels that `{fact.dataset}` returns for a few samples and correct how they are "
+                f"made; they reach the loss{at(self._targets[0].made)} as {label} only."
             ),
             where=where,
             first_step=1,
             last_step=step,
-            evidence={"label": float(label), "labels_seen": float(count)},
+            evidence={"label": float(label), "labels_seen": float(seen.count)},
         )

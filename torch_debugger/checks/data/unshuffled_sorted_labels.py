@@ -78,12 +78,12 @@ class UnshuffledSortedLabels(Check):
             severity="warning",
             confidence=0.93,
             message=(
-                f"`{name}`{at(where)} is sorted by class and not shuffled: {single} of {len(batches)} batches hold "
-                f"one class only, from class {first} to class {last}."
+                f"`{name}`{at(where)} is sorted by class and not shuffled: {single} of {len(batches)} batches "
+                f"hold one class only, from class {first} to class {last}."
             ),
             why=(
-                "Each step then pulls the model towards the class of its batch and away from all others; what it "
-                "learned of the first classes is gone when the last ones come."
+                "Each step then pulls the model towards the class of its batch and away from all others; what "
+                "it learned of the first classes is gone when the last ones come."
             ),
             fix=f"Shuffle the training data: `shuffle=True` in the DataLoader{at(where)}.",
             where=where,
