@@ -23,6 +23,7 @@ from torch_debugger.probes.custom_functions import CustomFunctions
 from torch_debugger.probes.cycles import Cycles
 from torch_debugger.probes.evaluation import Evaluation
 from torch_debugger.probes.examiners.scene import Running
+from torch_debugger.probes.flags import Flags
 from torch_debugger.probes.forward import Forward
 from torch_debugger.probes.graph_keeping import GraphKeeping
 from torch_debugger.probes.inputs import LayerInputs
@@ -119,6 +120,7 @@ class Plumbing:
                 self.forward,
                 self.ledger,
                 self.unreached,
+                Flags(watch, self.optimizers),
                 self.lagging,
                 self.roots,
             ]

@@ -114,11 +114,11 @@ class Cycles(Probe):
             self.watch.probe(self.name, self._stepped, optimizer)
             return
         held = self.optimizers.held.get(id(optimizer))
-        if held is not None and held.sentinel is not None and held.sentinel.grad is None:
+        if held is not None and (not held.steps or (held.sentinel is not None and held.sentinel.grad is None)):
             self.watch.probe(self.name, self._look_closer, optimizer)
 
     def _look_closer(self, optimizer: Optimizer) -> None:
-        """A parameter that had gradients has none."""
+        """A new stage begins, or a parameter that had gradients has none."""
         cycle = self._cycle(optimizer)
         if cycle.closer_looks < self.CLOSER_LOOKS:
             cycle.closer_looks += 1

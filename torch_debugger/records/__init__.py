@@ -37,7 +37,7 @@ from torch_debugger.records.training import (
     Scalars,
     ScalerMisuse,
 )
-from torch_debugger.records.wiring import CheckpointLoad, IdleOptimizer, SavedTensor, StepCycle, UnreachedPart
+from torch_debugger.records.wiring import CheckpointLoad, GradientFlag, IdleOptimizer, SavedTensor, StepCycle, UnreachedPart
 
 Record = (
     RunFact
@@ -84,17 +84,18 @@ Record = (
     | IdleOptimizer
     | UnreachedPart
     | CheckpointLoad
+    | GradientFlag
     | Finding
 )
 
 __all__ = [
     "SEVERITIES", "BatchFact", "BatchLook", "BatchNormLook", "CarriedGradient", "CheckpointLoad",
     "ClassTargets", "ClipFact", "Comparison", "Construction", "CostFact", "CrashEvidence", "CrashFact",
-    "CrashFrame", "Edit", "EndFact", "Finding", "FlowFact", "FlowStep", "GradientCheckFact", "GraphNode",
-    "IdleOptimizer", "InputLook", "KeptGraphs", "LayerFact", "LedgerFact", "LedgerRow", "LoaderFact",
-    "LocalTensor", "LocalValue", "LossGraph", "LossSite", "MemoryFact", "ModeLook", "ModelFact", "ModuleFact",
-    "NonFinite", "Notice", "Operand", "OptimizerFact", "Origin", "ParameterFact", "PassCalls", "PassFact",
-    "PhaseFact", "Place", "ProbeFault", "Record", "Rectifier", "Rehearsal", "Request", "RunFact",
+    "CrashFrame", "Edit", "EndFact", "Finding", "FlowFact", "FlowStep", "GradientCheckFact", "GradientFlag",
+    "GraphNode", "IdleOptimizer", "InputLook", "KeptGraphs", "LayerFact", "LedgerFact", "LedgerRow",
+    "LoaderFact", "LocalTensor", "LocalValue", "LossGraph", "LossSite", "MemoryFact", "ModeLook", "ModelFact",
+    "ModuleFact", "NonFinite", "Notice", "Operand", "OptimizerFact", "Origin", "ParameterFact", "PassCalls",
+    "PassFact", "PhaseFact", "Place", "ProbeFault", "Record", "Rectifier", "Rehearsal", "Request", "RunFact",
     "SavedTensor", "Scalars", "ScalerMisuse", "SchedulerFact", "SchedulerLook", "Spread", "Squasher",
     "StepCycle", "StrayModuleFact", "Table", "TargetLook", "TensorLook", "TensorRows", "TokenTargets",
     "TwinUnits", "UnreachedPart", "WrittenNumber",

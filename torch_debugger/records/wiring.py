@@ -81,3 +81,20 @@ class CheckpointLoad:
     nested: str  # the key of a dictionary inside, whose entries do fit: model_state
     kept: Place  # the line that took the state without a copy, where all tensors are the module's own
     step: int
+
+
+@dataclass(frozen=True, slots=True)
+class GradientFlag:
+    """An attribute that was meant to switch gradients on or off, and is none that torch knows."""
+
+    root: str
+    owner: str  # the module or parameter that carries it: net.features
+    is_module: bool
+    attribute: str  # requires_grad of a module, require_grad of a parameter
+    value: bool
+    trainable: int  # values of the owner that need a gradient
+    frozen: int  # and that do not
+    moved: int  # values that an optimizer holds and has gradients for
+    toggled: bool  # other lines set it to the contrary
+    place: Place  # the line that sets it
+    step: int

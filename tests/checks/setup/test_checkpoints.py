@@ -26,8 +26,8 @@ def test_a_prefix_that_a_wrapper_left() -> None:
     given = entries("module.body.weight", "module.fc.weight")
     (finding,) = mismatch(load(2, 0, missing=entries("body.weight", "fc.weight"), unexpected=given))
     assert finding.message == (
-        "`net.load_state_dict(state, strict=False)` at train.py:41 left 2 of 2 entries of Net as they were: the "
-        "model wants `body.weight`, the checkpoint has `module.body.weight`."
+        "`net.load_state_dict(state, strict=False)` at train.py:41 left 2 of 2 entries of Net as they were: "
+        "the model wants `body.weight`, the checkpoint has `module.body.weight`."
     )
     assert finding.fix == (
         "Load `{key.removeprefix('module.'): value for key, value in state.items()}` at train.py:41, and leave "
