@@ -23,6 +23,7 @@ class _Looks:
     first_norm: float = math.nan
     last_norm: float = math.nan
     last_step: int = 0
+    falls: bool = True  # the norm of the weights, from look to look
 
 
 class WeightDecayOverwhelming(Check):
@@ -50,8 +51,8 @@ class WeightDecayOverwhelming(Check):
     # The start of a run: near a minimum the two are equal in any run.
     first_looks = 8
     outweighed_share = 0.7
-    # What is left of the norm of the weights, at a look that may come long before the end.
-    shrunk = 0.5
+    # What is left of the norm of the weights at the last look, which may come long before the end.
+    shrunk = 0.8
     # Of the loss, gone; a model that answers the same to all inputs can be a little better than a new one.
     not_learned = 0.25
     # Decay that is applied beside the update (decoupled) competes with steps of about the learning rate.
@@ -80,6 +81,7 @@ class WeightDecayOverwhelming(Check):
                 pulls.append(decay * weight / push)
         norm = math.sqrt(sum(weight * weight for weight in weights))
         seen.first_norm = norm if math.isnan(seen.first_norm) else seen.first_norm
+        seen.falls &= not norm > seen.last_norm or norm < self.shrunk * seen.first_norm
         seen.last_norm, seen.last_step = norm, record.step
         if pulls and seen.looks < self.first_looks:
             seen.looks += 1
@@ -92,7 +94,7 @@ class WeightDecayOverwhelming(Check):
         for name, seen in self._seen.items():
             optimizer = state.optimizers[name]
             outweighed = seen.looks >= 3 and seen.outweighed >= self.outweighed_share * seen.looks
-            shrunk = seen.last_norm <= self.shrunk * seen.first_norm
+            shrunk = seen.falls and seen.last_norm <= self.shrunk * seen.first_norm
             if outweighed and shrunk and fallen is not None and fallen < self.not_learned:
                 yield self._found(optimizer, seen, fallen)
 
