@@ -55,11 +55,11 @@ def op_name(node: Any) -> str:
     return _NUMBERED.sub("", node.name())
 
 
-def made_shape(node: Any) -> tuple[int, ...]:
-    """The shape of what the op made, from the metadata of the gradient it expects."""
+def made_shape(node: Any, output: int = 0) -> tuple[int, ...]:
+    """The shape of what the op made, from the metadata of the gradient it expects; of several, this one."""
     metadata = getattr(node, "_input_metadata", None)
     if metadata:
-        return _sizes(metadata[0])
+        return _sizes(metadata[output])
     variable = getattr(node, "variable", None)
     return tuple(variable.shape) if variable is not None else ()
 

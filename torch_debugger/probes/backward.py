@@ -24,6 +24,7 @@ from torch_debugger.probes.patches import Patches
 from torch_debugger.probes.roots import Roots
 from torch_debugger.probes.sampling import DEEP
 from torch_debugger.probes.scaler import Scaler
+from torch_debugger.probes.tokentargets import read_token_targets
 from torch_debugger.probes.watch import Probe, Watch
 from torch_debugger.records import GraphNode, LossGraph, LossSite, Place
 
@@ -189,7 +190,12 @@ class Backward(Probe):
     def _read_terms(self, loss: torch.Tensor, site: LossSite, names: dict[int, str]) -> None:
         nodes, _, _ = walk_nodes(loss.grad_fn, 64)
         made = assignment_before(site.place, loss_name(site.place)) or site.place
-        for look in read_terms(nodes, site.name, self.watch.step, made):
+        known = (site.name, self.watch.step, made)
+        looks = read_terms(nodes, *known)
+        if self._graphs_told.get(site.name, 0) < self.GRAPHS:
+            rows = read_token_targets(nodes, names, *known)
+            looks += [rows] if rows is not None else []
+        for look in looks:
             self.watch.transfer.send(look.numbers, functools.partial(self._tell_term, look))
 
     def _tell_term(self, look: TermLook, numbers: Any) -> None:
