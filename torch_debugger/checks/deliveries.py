@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import re
+
 from torch_debugger.checks.state import RunState
 from torch_debugger.records import BatchLook, LoaderFact, Place, TensorLook
 
 _ANY = ("loader", "dataloader", "data_loader", "self", "dl")
-_EVALUATION = ("val", "test", "dev", "eval", "holdout")
+_EVALUATION = re.compile(
+    r"(val|valid|validation|test|testing|dev|eval|evaluation|holdout)(loader|dl|set|data|iter|batches)?"
+)
+_WORDS = re.compile(r"[_\W\d]+|(?<=[a-z])(?=[A-Z])")
 
 
 def inputs_of(look: BatchLook) -> tuple[TensorLook, ...]:
@@ -38,7 +43,9 @@ def name_of(fact: LoaderFact) -> str:
 
 
 def is_evaluation(name: str) -> bool:
-    return any(word in name.lower() for word in _EVALUATION)
+    """val_loader, testLoader, dev; not `interval`, `device_loader`, nor `train_eval_loader`."""
+    words = [word.lower() for word in _WORDS.split(name)]
+    return "train" not in words and any(_EVALUATION.fullmatch(word) for word in words)
 
 
 def line_of(fact: LoaderFact) -> Place:

@@ -17,8 +17,8 @@ def test_no_batch_at_all() -> None:
     [finding] = check(loader(drop_last=True, length=0, samples=60, batch_size=64, made=MADE))
     assert finding.severity == "error"
     assert finding.message == (
-        "`train_loader` at train.py:11 delivers no batch at all: its 60 samples do not fill one batch of 64, and "
-        "drop_last=True leaves such a batch out."
+        "`train_loader` at train.py:11 delivers no batch at all: its 60 samples do not fill one batch of 64, "
+        "and drop_last=True leaves such a batch out."
     )
     assert finding.edit is not None
     assert finding.edit.after == "train_loader = DataLoader(data, 64, drop_last=False)"
