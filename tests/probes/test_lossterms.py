@@ -17,6 +17,11 @@ from torch_debugger.records import ClassTargets, Comparison, Place, Record, Toke
 VOCABULARY = 11
 
 
+@pytest.fixture(autouse=True)
+def _same_numbers() -> None:
+    torch.manual_seed(0)
+
+
 def terms(loss: Tensor) -> list[Record]:
     nodes, _, _ = walk_nodes(loss.grad_fn, 64)
     return [look.record(look.numbers.tolist()) for look in read_terms(nodes, "loss", 1, Place())]

@@ -77,7 +77,7 @@ def _look(loss: Any, rows: torch.Tensor, names: dict[int, str], known: tuple[str
 
     def record(found: Sequence[float]) -> Record:
         along, across = found[:7], found[7:14]
-        turned = across[2] > along[2]  # sequences run down the columns
+        turned = across[2] > 2 * along[2] + 0.1  # sequences run down the columns, by their ends
         last, ended, in_tails, elsewhere, shortest, longest, given = across if turned else along
         name, offset = _told_offset(embeddings, found[14:])
         return TokenTargets(
@@ -171,7 +171,7 @@ def _keeps_places(shape: tuple[int, ...], rows: torch.Tensor) -> bool:
 
 
 def _has_both(shape: tuple[int, ...], count: int, length: int) -> bool:
-    """Places flattened to one dimension, or rows and places, with features besides: a code has none of these."""
+    """Places flattened to one dimension, or rows and places, with features besides; a code has neither."""
     if count * length in shape:
         return True
     several = sum(size > 1 for size in shape) > 2
