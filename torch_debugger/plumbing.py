@@ -25,6 +25,7 @@ from torch_debugger.probes.evaluation import Evaluation
 from torch_debugger.probes.examiners.scene import Running
 from torch_debugger.probes.flags import Flags
 from torch_debugger.probes.forward import Forward
+from torch_debugger.probes.fresh_parameters import FreshParameters
 from torch_debugger.probes.graph_keeping import GraphKeeping
 from torch_debugger.probes.inputs import LayerInputs
 from torch_debugger.probes.lagging import Lagging
@@ -38,6 +39,7 @@ from torch_debugger.probes.parameters import ParameterLook
 from torch_debugger.probes.policies import Policy
 from torch_debugger.probes.ranges import Ranges
 from torch_debugger.probes.roots import Roots
+from torch_debugger.probes.sample_spread import SampleSpreads
 from torch_debugger.probes.scaler import Scaler
 from torch_debugger.probes.strays import Strays
 from torch_debugger.probes.targets import Targets
@@ -81,11 +83,12 @@ class Plumbing:
         self.scaler = Scaler(watch, self.optimizers)
         self.hunt.explain_weights = BadWeights(self.roots, self.optimizers).explain
         self.backward = Backward(watch, self.roots, self.optimizers, self.hunt, self.scaler)
-        self.backward.on_look.append(GraphKeeping(watch).look)
+        self.backward.on_look += [GraphKeeping(watch).look, SampleSpreads(watch).look]
         AlikeUnits(watch, self.optimizers)
         LayerHealth(watch, self.backward)
         self.cycles = Cycles(watch, self.optimizers)
         self.backward.on_look.append(self.cycles.see_backward)
+        self.backward.on_look.append(FreshParameters(watch, self.optimizers).see_backward)
         inputs = LayerInputs(watch, self.roots)
         self.forward.on_layer.append(inputs.see)
         self.backward.on_look.append(Targets(watch, inputs, self.backward).look)

@@ -6,6 +6,7 @@ Seen on deep steps: where gradients are cleared, what a step finds, and who neve
 from __future__ import annotations
 
 import functools
+import weakref
 from dataclasses import dataclass, field
 from types import FrameType
 from typing import Any
@@ -29,6 +30,26 @@ from torch_debugger.probes.sampling import DEEP
 from torch_debugger.probes.twins import find_twin
 from torch_debugger.probes.watch import Probe, Watch
 from torch_debugger.records import Place, StepCycle
+from torch_debugger.stats.summary import sampled
+
+
+@dataclass(frozen=True)
+class Used:
+    """The gradient that a step used; an address alone would be taken again by the next one."""
+
+    gradient: weakref.ref[torch.Tensor]
+    version: int
+    sample: torch.Tensor | None  # `.data` is written to without a new version; not on a device
+
+    @classmethod
+    def now(cls, gradient: torch.Tensor) -> Used:
+        readable = gradient.layout is torch.strided and gradient.device.type == "cpu"
+        return cls(weakref.ref(gradient), gradient._version, sampled(gradient).clone() if readable else None)
+
+    def is_still(self, gradient: torch.Tensor) -> bool:
+        if self.gradient() is not gradient or self.version != gradient._version:
+            return False
+        return self.sample is None or torch.equal(self.sample, sampled(gradient))
 
 
 @dataclass
@@ -37,7 +58,7 @@ class Cycle:
 
     backwards: int = 0
     cleared: Place = field(default_factory=Place)
-    used: tuple[int, int] | None = None  # the gradient that its last step used: identity, version
+    used: Used | None = None  # by its last step
     told: dict[str, int] = field(default_factory=dict)  # state -> how often
     last_told: str = ""
     closer_looks: int = 0  # asked for
@@ -78,7 +99,9 @@ class Cycles(Probe):
         return zero_grad
 
     def see_backward(self, loss: torch.Tensor, frame: FrameType | None) -> None:
-        """Told before every backward of a deep step."""
+        """Told before every backward of a deep step, and of some others."""
+        if self.watch.depth != DEEP:
+            return
         self._backward = place = place_of(frame)
         for held, optimizer in self.optimizers.live():
             cycle = self._cycle(optimizer)
@@ -162,11 +185,10 @@ def _parameters(optimizer: Optimizer) -> list[torch.Tensor]:
     return [p for group in optimizer.param_groups for p in group["params"]]
 
 
-@torch.no_grad()
-def _state(parameters: list[torch.Tensor], used: tuple[int, int] | None) -> tuple[str, tuple[int, int] | None]:
+def _state(parameters: list[torch.Tensor], used: Used | None) -> tuple[str, Used | None]:
     """By the first gradient that is not zero; of most optimizers that is the very first."""
     for parameter in parameters:
-        if gradient_state(parameter) in ("nonzero", "notfinite") and parameter.grad is not None:
-            now = (id(parameter.grad), parameter.grad._version)
-            return ("stale" if now == used else "nonzero"), now
+        gradient = parameter.grad
+        if gradient is not None and gradient_state(parameter) in ("nonzero", "notfinite"):
+            return ("stale" if used is not None and used.is_still(gradient) else "nonzero"), Used.now(gradient)
     return ("zero" if any(p.grad is not None for p in parameters) else "none"), None

@@ -5,9 +5,9 @@ from torch_debugger.records.data import BatchLook, InputLook, TargetLook, Tensor
 from torch_debugger.records.evidence import CrashEvidence
 from torch_debugger.records.finding import SEVERITIES, Edit, Finding, Request
 from torch_debugger.records.gradient_check import GradientCheckFact
-from torch_debugger.records.health import BatchNormLook, KeptGraphs, Squasher, TwinUnits
+from torch_debugger.records.health import BatchNormLook, KeptGraphs, SampleSpread, Squasher, TwinUnits
 from torch_debugger.records.layer import Construction, LayerFact, WrittenNumber
-from torch_debugger.records.loop import ClipFact, ModeLook, PassCalls, PassFact, SchedulerLook
+from torch_debugger.records.loop import ClipFact, CopyLook, ModeLook, PassCalls, PassFact, SchedulerLook
 from torch_debugger.records.loss_terms import ClassTargets, Comparison, Spread, TokenTargets
 from torch_debugger.records.model import (
     LedgerFact,
@@ -37,7 +37,15 @@ from torch_debugger.records.training import (
     Scalars,
     ScalerMisuse,
 )
-from torch_debugger.records.wiring import CheckpointLoad, GradientFlag, IdleOptimizer, SavedTensor, StepCycle, UnreachedPart
+from torch_debugger.records.wiring import (
+    CheckpointLoad,
+    FreshParameter,
+    GradientFlag,
+    IdleOptimizer,
+    SavedTensor,
+    StepCycle,
+    UnreachedPart,
+)
 
 Record = (
     RunFact
@@ -54,6 +62,7 @@ Record = (
     | PassFact
     | ModeLook
     | ClipFact
+    | CopyLook
     | LedgerFact
     | Scalars
     | LossSite
@@ -65,6 +74,7 @@ Record = (
     | TwinUnits
     | Squasher
     | BatchNormLook
+    | SampleSpread
     | CarriedGradient
     | Rectifier
     | ScalerMisuse
@@ -85,18 +95,82 @@ Record = (
     | UnreachedPart
     | CheckpointLoad
     | GradientFlag
+    | FreshParameter
     | Finding
 )
 
 __all__ = [
-    "SEVERITIES", "BatchFact", "BatchLook", "BatchNormLook", "CarriedGradient", "CheckpointLoad",
-    "ClassTargets", "ClipFact", "Comparison", "Construction", "CostFact", "CrashEvidence", "CrashFact",
-    "CrashFrame", "Edit", "EndFact", "Finding", "FlowFact", "FlowStep", "GradientCheckFact", "GradientFlag",
-    "GraphNode", "IdleOptimizer", "InputLook", "KeptGraphs", "LayerFact", "LedgerFact", "LedgerRow",
-    "LoaderFact", "LocalTensor", "LocalValue", "LossGraph", "LossSite", "MemoryFact", "ModeLook", "ModelFact",
-    "ModuleFact", "NonFinite", "Notice", "Operand", "OptimizerFact", "Origin", "ParameterFact", "PassCalls",
-    "PassFact", "PhaseFact", "Place", "ProbeFault", "Record", "Rectifier", "Rehearsal", "Request", "RunFact",
-    "SavedTensor", "Scalars", "ScalerMisuse", "SchedulerFact", "SchedulerLook", "Spread", "Squasher",
-    "StepCycle", "StrayModuleFact", "Table", "TargetLook", "TensorLook", "TensorRows", "TokenTargets",
-    "TwinUnits", "UnreachedPart", "WrittenNumber",
+    "SEVERITIES",
+    "BatchFact",
+    "BatchLook",
+    "BatchNormLook",
+    "CarriedGradient",
+    "CheckpointLoad",
+    "ClassTargets",
+    "ClipFact",
+    "Comparison",
+    "Construction",
+    "CopyLook",
+    "CostFact",
+    "CrashEvidence",
+    "CrashFact",
+    "CrashFrame",
+    "Edit",
+    "EndFact",
+    "Finding",
+    "FlowFact",
+    "FlowStep",
+    "FreshParameter",
+    "GradientCheckFact",
+    "GradientFlag",
+    "GraphNode",
+    "IdleOptimizer",
+    "InputLook",
+    "KeptGraphs",
+    "LayerFact",
+    "LedgerFact",
+    "LedgerRow",
+    "LoaderFact",
+    "LocalTensor",
+    "LocalValue",
+    "LossGraph",
+    "LossSite",
+    "MemoryFact",
+    "ModeLook",
+    "ModelFact",
+    "ModuleFact",
+    "NonFinite",
+    "Notice",
+    "Operand",
+    "OptimizerFact",
+    "Origin",
+    "ParameterFact",
+    "PassCalls",
+    "PassFact",
+    "PhaseFact",
+    "Place",
+    "ProbeFault",
+    "Record",
+    "Rectifier",
+    "Rehearsal",
+    "Request",
+    "RunFact",
+    "SampleSpread",
+    "SavedTensor",
+    "Scalars",
+    "ScalerMisuse",
+    "SchedulerFact",
+    "SchedulerLook",
+    "Spread",
+    "Squasher",
+    "StepCycle",
+    "StrayModuleFact",
+    "Table",
+    "TargetLook",
+    "TensorLook",
+    "TensorRows",
+    "TokenTargets",
+    "TwinUnits",
+    "UnreachedPart",
+    "WrittenNumber",
 ]  # fmt: skip

@@ -98,3 +98,16 @@ class GradientFlag:
     toggled: bool  # other lines set it to the contrary
     place: Place  # the line that sets it
     step: int
+
+
+@dataclass(frozen=True, slots=True)
+class FreshParameter:
+    """A parameter that every forward pass makes anew, so that no optimizer can hold it."""
+
+    root: str
+    owner: str  # the class whose forward makes it
+    maker: str  # nn.Linear, nn.Parameter
+    elements: int  # of all that are made anew
+    place: Place  # the line that makes it
+    looks: int  # at which it was another object
+    step: int

@@ -56,8 +56,8 @@ def test_a_part_that_is_trained_after_all_is_silent() -> None:
 def test_a_module_that_was_frozen_by_an_attribute() -> None:
     (finding,) = freezing()
     assert finding.message == (
-        "The optimizer moves 3,040 values of `net.encoder` since step 1: `net.encoder.requires_grad = False` at "
-        "train.py:34 does not freeze them."
+        "The optimizer moves 3,040 values of `net.encoder` since step 1: `net.encoder.requires_grad = False` "
+        "at train.py:34 does not freeze them."
     )
     assert finding.fix == "Write `net.encoder.requires_grad_(False)` at train.py:34."
 
