@@ -53,3 +53,13 @@ class BatchNormLook:
     gap: float  # distance of the kept means from the batch's, in deviations of the batch
     ratio: float  # kept variance / the batch's
     step: int
+
+
+@dataclass(frozen=True, slots=True)
+class SampleSpread:
+    """Tensors [samples, features] that a model made, among the variables around a backward()."""
+
+    names: tuple[str, ...]  # z1, z2
+    spreads: tuple[float, ...]  # how far samples differ, relative to their size; 0: all are the same
+    between: tuple[float, ...]  # the same as it is: root of the mean square
+    step: int
