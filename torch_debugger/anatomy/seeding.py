@@ -5,11 +5,10 @@ from __future__ import annotations
 import ast
 
 from torch_debugger.anatomy.method_calls import calls_of
+from torch_debugger.anatomy.repetition import is_in_loop
 from torch_debugger.anatomy.sources import tree_of
 from torch_debugger.anatomy.statements import function_around
 from torch_debugger.records import Place
-
-_LOOPS = (ast.For, ast.While)
 
 
 def seeding_in_loop(loop: Place) -> Place:
@@ -27,7 +26,4 @@ def seeding_in_loop(loop: Place) -> Place:
 
 
 def _repeats(tree: ast.Module, home: ast.AST, line: int) -> bool:
-    loops = [node for node in ast.walk(tree) if isinstance(node, _LOOPS)]
-    if any(node.lineno < line <= (node.end_lineno or 0) for node in loops):
-        return True
-    return home is not tree and function_around(tree, line) is home
+    return is_in_loop(tree, line) or (home is not tree and function_around(tree, line) is home)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from torch_debugger.probes.copies import Copies
 from torch_debugger.probes.loaders import Loaders
 from torch_debugger.probes.modes import Modes
 from torch_debugger.probes.optimizers import Optimizers
@@ -13,4 +14,5 @@ from torch_debugger.probes.watch import Probe, Watch
 
 def loop_probes(watch: Watch, roots: Roots, optimizers: Optimizers, loaders: Loaders) -> list[Probe]:
     passes = Passes(watch, roots, optimizers, loaders)
-    return [Schedulers(watch, optimizers), Modes(watch, roots, optimizers), passes]
+    copies = Copies(watch, roots, optimizers)
+    return [Schedulers(watch, optimizers), Modes(watch, roots, optimizers), passes, copies]

@@ -85,3 +85,23 @@ class ClipFact:
     limit: float  # max_norm or clip_value; NaN where it is no plain number
     norm: float  # as it was found; NaN where the call does not tell
     late: bool  # no backward() since the optimizer's last step: what is clipped has been used already
+
+
+@dataclass(frozen=True, slots=True)
+class CopyLook:
+    """A copy of a trained model that the script keeps: an average of it, a target network, a reference."""
+
+    step: int
+    name: str  # the user's variable
+    of: str  # the trained model
+    kind: str  # the class of the copy: AveragedModel, Net
+    updates: int  # of the trained model, since the first look
+    began_equal: bool  # at the first look, which comes before the first update
+    moved: bool  # the trained model is not what it was at the first look
+    changed: bool  # nor is the copy
+    gradient: bool  # its parameters have gradients that are not zero
+    held: bool  # by an optimizer
+    made: Place  # the line that makes it
+    loads: tuple[Place, ...]  # lines that call its load_state_dict() and may run again and again
+    walks: tuple[Place, ...]  # lines that go through its parameters() and those of something else
+    update: Place  # the call of optimizer.step()
