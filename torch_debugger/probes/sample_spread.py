@@ -48,7 +48,7 @@ def _is_made_of_samples(value: Any) -> bool:
 
 
 def _spread(tensor: torch.Tensor) -> torch.Tensor:
-    """[deviation between samples relative to the size of what they are, the deviation itself]"""
+    """[deviation between the directions of samples, between the samples themselves]"""
     data = tensor.detach().float()
-    between, size = torch.linalg.vector_norm(data - data.mean(0)), torch.linalg.vector_norm(data)
-    return torch.stack((between / size.clamp_min(1e-30), between / data.numel() ** 0.5))
+    directions = torch.nn.functional.normalize(data, dim=1)
+    return torch.stack([(each - each.mean(0)).square().mean().sqrt() for each in (directions, data)])

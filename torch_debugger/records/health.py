@@ -60,6 +60,6 @@ class SampleSpread:
     """Tensors [samples, features] that a model made, among the variables around a backward()."""
 
     names: tuple[str, ...]  # z1, z2
-    spreads: tuple[float, ...]  # how far samples differ, relative to their size; 0: all are the same
-    between: tuple[float, ...]  # the same as it is: root of the mean square
+    directions: tuple[float, ...]  # how far the samples' directions differ: root of the mean square
+    between: tuple[float, ...]  # and the samples themselves; 0: all are the same
     step: int

@@ -8,11 +8,11 @@ COSINE = losses([-0.1 - 0.9 * min(1.0, step / 50) for step in range(120)])
 GRAPH = LossGraph("loss", place(23), 1.0, (), (), 1, made=place(20, code="loss = F.mse_loss(z1, z2)"))
 
 
-def looks(*values: float, names: tuple[str, ...] = ("z1", "z2"), shares: bool = False) -> list[Record]:
+def looks(*values: float, names: tuple[str, ...] = ("z1", "z2"), directions: bool = False) -> list[Record]:
     found: list[Record] = []
     for step, value in zip((1, 30, 100, 300), values, strict=True):
-        share = value if shares else 0.8
-        found.append(SampleSpread(names, (share,) * len(names), (value,) * len(names), step))
+        turned, between = (value, 0.8) if directions else (0.8, value)
+        found.append(SampleSpread(names, (turned,) * len(names), (between,) * len(names), step))
     return found
 
 
@@ -31,7 +31,8 @@ def test_embeddings_that_shrink_to_nothing_while_the_loss_goes_to_zero() -> None
 
 
 def test_one_direction_for_all_with_a_cosine_loss() -> None:
-    assert check(*COSINE, *looks(0.8, 0.4, 0.1, 0.005, shares=True))
+    (finding,) = check(*COSINE, *looks(0.8, 0.4, 0.1, 0.005, directions=True))
+    assert "the rows of `z1` and `z2` differ in direction by 0.005 at step 300" in finding.message
 
 
 def test_samples_that_differ_or_a_loss_that_does_not_fall_are_silent() -> None:

@@ -31,9 +31,9 @@ class CollapsedRepresentation(Check):
     title = "every sample gets the same embedding"
     reads = (SampleSpread, LossGraph)
 
-    # Random networks start with 0.3 to 1; trained embeddings stay above 0.1.
-    alive = 0.05
-    # Beside the first look: of the deviation between samples, and of its share in their size.
+    # Deviation of the directions at the start: near 1 / sqrt(features) where samples differ.
+    alive = 0.01
+    # Beside the first look, of the deviation between samples or between their directions.
     collapsed = 0.03
     on_the_way = 0.5
     first_late_step = 100
@@ -63,9 +63,9 @@ class CollapsedRepresentation(Check):
     def _has_collapsed(self, name: str) -> bool:
         if not all(name in look.names for look in self._looks):
             return False
-        shares = [_of(look, name)[0] for look in self._looks]
+        directions = [_of(look, name)[0] for look in self._looks]
         sizes = [_of(look, name)[1] for look in self._looks]
-        return shares[0] > self.alive and (self._shrinks(shares) or self._shrinks(sizes))
+        return directions[0] > self.alive and (self._shrinks(directions) or self._shrinks(sizes))
 
     def _shrinks(self, values: list[float]) -> bool:
         first, before, last = values
@@ -82,12 +82,14 @@ class CollapsedRepresentation(Check):
     def _judge(self, same: list[str], state: RunState) -> Finding:
         first, last = self._looks[0], self._looks[-1]
         both = " and ".join(f"`{name}`" for name in same[:2])
-        before, now = _of(first, same[0])[1], _of(last, same[0])[1]
+        turned = self._shrinks([_of(look, same[0])[0] for look in self._looks])
+        before, now = _of(first, same[0])[not turned], _of(last, same[0])[not turned]
+        differ = "differ in direction" if turned else "differ"
         return self.finding(
             severity="error",
             confidence=0.9,
             message=(
-                f"All samples get the same embedding: the rows of {both} differ by {now:.2g} at step "
+                f"All samples get the same embedding: the rows of {both} {differ} by {now:.2g} at step "
                 f"{last.step}, by {before:.2g} at step {first.step}, and the loss is at its floor."
             ),
             why=(
@@ -107,4 +109,4 @@ class CollapsedRepresentation(Check):
 
 def _of(look: SampleSpread, name: str) -> tuple[float, float]:
     index = look.names.index(name)
-    return look.spreads[index], look.between[index]
+    return look.directions[index], look.between[index]
