@@ -56,7 +56,7 @@ class BadInitScale(Check):
     reads = (TensorRows,)
     explains = (
         "vanishing-gradient", "exploding-gradient", "dead-relu", "saturated-sigmoid-or-tanh", "lr-too-high",
-        "loss-not-finite", "overflow-ahead",
+        "loss-not-finite", "overflow-ahead", "initial-loss-unexpected",
     )  # fmt: skip
 
     layers_needed = 4
