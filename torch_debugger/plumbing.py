@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from torch_debugger.probes.alike_units import AlikeUnits
 from torch_debugger.probes.backward import Backward
 from torch_debugger.probes.bad_weights import BadWeights
 from torch_debugger.probes.checkpoints import Checkpoints
@@ -26,20 +25,20 @@ from torch_debugger.probes.examiners.scene import Running
 from torch_debugger.probes.flags import Flags
 from torch_debugger.probes.forward import Forward
 from torch_debugger.probes.fresh_parameters import FreshParameters
-from torch_debugger.probes.graph_keeping import GraphKeeping
+from torch_debugger.probes.health import Health
 from torch_debugger.probes.inputs import LayerInputs
 from torch_debugger.probes.lagging import Lagging
-from torch_debugger.probes.layer_health import LayerHealth
 from torch_debugger.probes.ledger import Ledger
 from torch_debugger.probes.loaders import Loaders
 from torch_debugger.probes.loops import loop_probes
 from torch_debugger.probes.nonfinite import NonFiniteHunt
 from torch_debugger.probes.optimizers import Optimizers
 from torch_debugger.probes.parameters import ParameterLook
+from torch_debugger.probes.plain_tensors import PlainTensors
 from torch_debugger.probes.policies import Policy
 from torch_debugger.probes.ranges import Ranges
+from torch_debugger.probes.root_inputs import RootInputs
 from torch_debugger.probes.roots import Roots
-from torch_debugger.probes.sample_spread import SampleSpreads
 from torch_debugger.probes.scaler import Scaler
 from torch_debugger.probes.strays import Strays
 from torch_debugger.probes.targets import Targets
@@ -83,12 +82,11 @@ class Plumbing:
         self.scaler = Scaler(watch, self.optimizers)
         self.hunt.explain_weights = BadWeights(self.roots, self.optimizers).explain
         self.backward = Backward(watch, self.roots, self.optimizers, self.hunt, self.scaler)
-        self.backward.on_look += [GraphKeeping(watch).look, SampleSpreads(watch).look]
-        AlikeUnits(watch, self.optimizers)
-        LayerHealth(watch, self.backward)
+        Health(watch, self.backward, self.optimizers)
         self.cycles = Cycles(watch, self.optimizers)
         self.backward.on_look.append(self.cycles.see_backward)
         self.backward.on_look.append(FreshParameters(watch, self.optimizers).see_backward)
+        RootInputs(watch, self.roots)
         inputs = LayerInputs(watch, self.roots)
         self.forward.on_layer.append(inputs.see)
         self.backward.on_look.append(Targets(watch, inputs, self.backward).look)
@@ -124,6 +122,7 @@ class Plumbing:
                 self.ledger,
                 self.unreached,
                 Flags(watch, self.optimizers),
+                PlainTensors(watch, self.optimizers),
                 self.lagging,
                 self.roots,
             ]

@@ -30,7 +30,6 @@ class AlikeUnits:
         self.optimizers = optimizers
         self._different: set[int] = set()  # ids of parameters whose units differ; they stay so
         self._told = False
-        optimizers.before_update.append(self.look)
 
     @torch.no_grad()
     def look(self, held: Held, optimizer: Optimizer) -> None:

@@ -8,13 +8,11 @@ from __future__ import annotations
 import functools
 from collections import deque
 from collections.abc import Iterator
-from types import FrameType
 from typing import Any
 
 import torch
 
 from torch_debugger.anatomy.graph_nodes import made_shape, saved
-from torch_debugger.probes.backward import Backward
 from torch_debugger.probes.lossgraph import feeding_layer
 from torch_debugger.probes.watch import Watch
 from torch_debugger.records import BatchNormLook, Squasher
@@ -37,17 +35,10 @@ class LayerHealth:
     sigmoid_edge = 0.01
     tanh_edge = 0.98
 
-    def __init__(self, watch: Watch, backward: Backward) -> None:
+    def __init__(self, watch: Watch) -> None:
         self.watch = watch
-        self.backward = backward
-        backward.on_look.append(self.look)
 
-    @torch.no_grad()
-    def look(self, loss: torch.Tensor, frame: FrameType | None) -> None:
-        if self.backward.saved_hooks:
-            return
-        names = self.backward.roots.path_of_parameter()
-        consumers = _walk(loss.grad_fn)
+    def look(self, consumers: Consumers, names: dict[int, str]) -> None:
         for node in consumers:
             if node.name() in _SQUASHERS and _feeds_a_layer(node, consumers):
                 self._look_at_squasher(node, names)
@@ -84,7 +75,7 @@ class LayerHealth:
         self.watch.emit(BatchNormLook(name, shape, float(found[0]), float(found[1]), step))
 
 
-def _walk(root: Any) -> Consumers:
+def nodes_behind(root: Any) -> Consumers:
     """Every node behind the loss, with the nodes that take what it made."""
     consumers: Consumers = {root: []}
     queue = deque([root])

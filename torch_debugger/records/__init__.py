@@ -1,14 +1,21 @@
 """What the house talks about: frozen, printable facts without tensors or callables."""
 
 from torch_debugger.records.crash import CrashFact, CrashFrame, FlowFact, FlowStep, LocalValue
-from torch_debugger.records.data import BatchLook, InputLook, TargetLook, TensorLook
+from torch_debugger.records.data import BatchLook, InputLook, RootInput, TargetLook, TensorLook
 from torch_debugger.records.evidence import CrashEvidence
 from torch_debugger.records.finding import SEVERITIES, Edit, Finding, Request
 from torch_debugger.records.gradient_check import GradientCheckFact
-from torch_debugger.records.health import BatchNormLook, KeptGraphs, SampleSpread, Squasher, TwinUnits
+from torch_debugger.records.health import (
+    BatchNormLook,
+    KeptGraphs,
+    LatentLook,
+    SampleSpread,
+    Squasher,
+    TwinUnits,
+)
 from torch_debugger.records.layer import Construction, LayerFact, WrittenNumber
 from torch_debugger.records.loop import ClipFact, CopyLook, ModeLook, PassCalls, PassFact, SchedulerLook
-from torch_debugger.records.loss_terms import ClassTargets, Comparison, Spread, TokenTargets
+from torch_debugger.records.loss_terms import ClassTargets, Comparison, SkippedLosses, Spread, TokenTargets
 from torch_debugger.records.model import (
     LedgerFact,
     LedgerRow,
@@ -42,6 +49,7 @@ from torch_debugger.records.wiring import (
     FreshParameter,
     GradientFlag,
     IdleOptimizer,
+    PlainTensor,
     SavedTensor,
     StepCycle,
     UnreachedPart,
@@ -70,11 +78,13 @@ Record = (
     | Comparison
     | ClassTargets
     | TokenTargets
+    | SkippedLosses
     | KeptGraphs
     | TwinUnits
     | Squasher
     | BatchNormLook
     | SampleSpread
+    | LatentLook
     | CarriedGradient
     | Rectifier
     | ScalerMisuse
@@ -83,6 +93,7 @@ Record = (
     | BatchFact
     | BatchLook
     | InputLook
+    | RootInput
     | TargetLook
     | NonFinite
     | Rehearsal
@@ -96,81 +107,20 @@ Record = (
     | CheckpointLoad
     | GradientFlag
     | FreshParameter
+    | PlainTensor
     | Finding
 )
 
 __all__ = [
-    "SEVERITIES",
-    "BatchFact",
-    "BatchLook",
-    "BatchNormLook",
-    "CarriedGradient",
-    "CheckpointLoad",
-    "ClassTargets",
-    "ClipFact",
-    "Comparison",
-    "Construction",
-    "CopyLook",
-    "CostFact",
-    "CrashEvidence",
-    "CrashFact",
-    "CrashFrame",
-    "Edit",
-    "EndFact",
-    "Finding",
-    "FlowFact",
-    "FlowStep",
-    "FreshParameter",
-    "GradientCheckFact",
-    "GradientFlag",
-    "GraphNode",
-    "IdleOptimizer",
-    "InputLook",
-    "KeptGraphs",
-    "LayerFact",
-    "LedgerFact",
-    "LedgerRow",
-    "LoaderFact",
-    "LocalTensor",
-    "LocalValue",
-    "LossGraph",
-    "LossSite",
-    "MemoryFact",
-    "ModeLook",
-    "ModelFact",
-    "ModuleFact",
-    "NonFinite",
-    "Notice",
-    "Operand",
-    "OptimizerFact",
-    "Origin",
-    "ParameterFact",
-    "PassCalls",
-    "PassFact",
-    "PhaseFact",
-    "Place",
-    "ProbeFault",
-    "Record",
-    "Rectifier",
-    "Rehearsal",
-    "Request",
-    "RunFact",
-    "SampleSpread",
-    "SavedTensor",
-    "Scalars",
-    "ScalerMisuse",
-    "SchedulerFact",
-    "SchedulerLook",
-    "Spread",
-    "Squasher",
-    "StepCycle",
-    "StrayModuleFact",
-    "Table",
-    "TargetLook",
-    "TensorLook",
-    "TensorRows",
-    "TokenTargets",
-    "TwinUnits",
-    "UnreachedPart",
-    "WrittenNumber",
+    "SEVERITIES", "BatchFact", "BatchLook", "BatchNormLook", "CarriedGradient", "CheckpointLoad",
+    "ClassTargets", "ClipFact", "Comparison", "Construction", "CopyLook", "CostFact", "CrashEvidence",
+    "CrashFact", "CrashFrame", "Edit", "EndFact", "Finding", "FlowFact", "FlowStep", "FreshParameter",
+    "GradientCheckFact", "GradientFlag", "GraphNode", "IdleOptimizer", "InputLook", "KeptGraphs", "LatentLook",
+    "LayerFact", "LedgerFact", "LedgerRow", "LoaderFact", "LocalTensor", "LocalValue", "LossGraph", "LossSite",
+    "MemoryFact", "ModeLook", "ModelFact", "ModuleFact", "NonFinite", "Notice", "Operand", "OptimizerFact",
+    "Origin", "ParameterFact", "PassCalls", "PassFact", "PhaseFact", "Place", "PlainTensor", "ProbeFault",
+    "Record", "Rectifier", "Rehearsal", "Request", "RootInput", "RunFact", "SampleSpread", "SavedTensor",
+    "Scalars", "ScalerMisuse", "SchedulerFact", "SchedulerLook", "SkippedLosses", "Spread", "Squasher",
+    "StepCycle", "StrayModuleFact", "Table", "TargetLook", "TensorLook", "TensorRows", "TokenTargets",
+    "TwinUnits", "UnreachedPart", "WrittenNumber",
 ]  # fmt: skip

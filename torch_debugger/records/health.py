@@ -63,3 +63,14 @@ class SampleSpread:
     directions: tuple[float, ...]  # how far the samples' directions differ: root of the mean square
     between: tuple[float, ...]  # and the samples themselves; 0: all are the same
     step: int
+
+
+@dataclass(frozen=True, slots=True)
+class LatentLook:
+    """The latent variables of a variational model on one look: how much they say about the samples."""
+
+    source: str  # the layer that makes their means: vae.fc_mean
+    size: int
+    divergence: float  # KL to the standard normal, nats a sample
+    between: float  # deviation of the means between samples
+    step: int
