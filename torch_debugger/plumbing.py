@@ -40,6 +40,7 @@ from torch_debugger.probes.ranges import Ranges
 from torch_debugger.probes.root_inputs import RootInputs
 from torch_debugger.probes.roots import Roots
 from torch_debugger.probes.scaler import Scaler
+from torch_debugger.probes.skipped import SkippedSteps
 from torch_debugger.probes.strays import Strays
 from torch_debugger.probes.targets import Targets
 from torch_debugger.probes.unreached import Unreached
@@ -87,6 +88,7 @@ class Plumbing:
         self.backward.on_look.append(self.cycles.see_backward)
         self.backward.on_look.append(FreshParameters(watch, self.optimizers).see_backward)
         RootInputs(watch, self.roots)
+        SkippedSteps(watch, self.roots, self.backward)
         inputs = LayerInputs(watch, self.roots)
         self.forward.on_layer.append(inputs.see)
         self.backward.on_look.append(Targets(watch, inputs, self.backward).look)

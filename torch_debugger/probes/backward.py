@@ -51,6 +51,8 @@ class Backward(Probe):
         self._typical_loss: float | None = None
         self._accumulates = False  # the last step had several backwards of one loss
         self._last_site = Place()
+        self.count = 0  # of all backwards
+        self.last_loss = 0  # id of the last one's loss
         self.saved_hooks = False  # saved-tensor hooks (checkpointing, offloading) have been in use
 
     def install(self, patches: Patches) -> None:
@@ -85,6 +87,7 @@ class Backward(Probe):
         loss = tensors[0] if isinstance(tensors, (tuple, list)) and len(tensors) == 1 else tensors
         if not isinstance(loss, torch.Tensor) or loss.numel() != 1:
             return
+        self.count, self.last_loss = self.count + 1, id(loss)
         self.watch.governor.begin()
         frame = user_frame(2)
         site = self._site(frame)
@@ -106,6 +109,9 @@ class Backward(Probe):
         if loss.grad_fn is not None and (self.watch.depth == DEEP or self.watch.step in self.LOOKED_AT):
             for listen in self.on_look:
                 self.watch.probe("loss listeners", listen, loss, frame)
+
+    def loss_names(self) -> list[str]:
+        return [site.name for site in self._sites.values()]
 
     def _site(self, frame: FrameType | None) -> LossSite:
         key = (frame.f_code.co_filename, frame.f_lineno) if frame is not None else ("", 0)

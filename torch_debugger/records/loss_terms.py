@@ -73,3 +73,13 @@ class TokenTargets:
     offset: int | None = None  # the input token at this distance is the target, in every place; None if none is
     embedding: str = ""  # the embedding that read those inputs
     padding: int | None = None  # its padding_idx
+
+
+@dataclass(frozen=True, slots=True)
+class SkippedLosses:
+    """Losses that were not finite and that the script went past without a backward(), counted so far."""
+
+    name: str  # the variable
+    count: int
+    step: int
+    place: Place  # the line that asks, else the one that calls the model
