@@ -20,13 +20,13 @@ from torch_debugger.probes.compiled import Compiled
 from torch_debugger.probes.crashes import capture_crash
 from torch_debugger.probes.custom_functions import CustomFunctions
 from torch_debugger.probes.cycles import Cycles
+from torch_debugger.probes.data_looks import look_at_data
 from torch_debugger.probes.evaluation import Evaluation
 from torch_debugger.probes.examiners.scene import Running
 from torch_debugger.probes.flags import Flags
 from torch_debugger.probes.forward import Forward
 from torch_debugger.probes.fresh_parameters import FreshParameters
 from torch_debugger.probes.health import Health
-from torch_debugger.probes.inputs import LayerInputs
 from torch_debugger.probes.lagging import Lagging
 from torch_debugger.probes.ledger import Ledger
 from torch_debugger.probes.loaders import Loaders
@@ -37,12 +37,10 @@ from torch_debugger.probes.parameters import ParameterLook
 from torch_debugger.probes.plain_tensors import PlainTensors
 from torch_debugger.probes.policies import Policy
 from torch_debugger.probes.ranges import Ranges
-from torch_debugger.probes.root_inputs import RootInputs
 from torch_debugger.probes.roots import Roots
 from torch_debugger.probes.scaler import Scaler
 from torch_debugger.probes.skipped import SkippedSteps
 from torch_debugger.probes.strays import Strays
-from torch_debugger.probes.targets import Targets
 from torch_debugger.probes.unreached import Unreached
 from torch_debugger.probes.user_scalars import UserScalars
 from torch_debugger.probes.watch import Watch
@@ -87,11 +85,8 @@ class Plumbing:
         self.cycles = Cycles(watch, self.optimizers)
         self.backward.on_look.append(self.cycles.see_backward)
         self.backward.on_look.append(FreshParameters(watch, self.optimizers).see_backward)
-        RootInputs(watch, self.roots)
         SkippedSteps(watch, self.roots, self.backward)
-        inputs = LayerInputs(watch, self.roots)
-        self.forward.on_layer.append(inputs.see)
-        self.backward.on_look.append(Targets(watch, inputs, self.backward).look)
+        look_at_data(watch, self.roots, self.forward, self.backward)
         self.ledger = Ledger(watch, self.roots, self.optimizers, self.forward)
         self.unreached = Unreached(watch, self.ledger)
         self._rehearsals = Rehearsals(watch)

@@ -111,3 +111,23 @@ class FreshParameter:
     place: Place  # the line that makes it
     looks: int  # at which it was another object
     step: int
+
+
+@dataclass(frozen=True, slots=True)
+class PlainTensor:
+    """A tensor that a module keeps as a plain attribute, beside its parameters and buffers."""
+
+    owner: str  # net.norm
+    kind: str  # the owner's class
+    attribute: str
+    elements: int
+    trained: bool  # it needs a gradient; else it is a state that the module's own methods write
+    is_leaf: bool
+    reached: bool  # by backward
+    held: bool  # by an optimizer
+    changed: bool  # since the first look
+    saved: bool  # the script calls state_dict()
+    place: Place  # the line that fills it
+    update: Place  # the line that writes it again from its own value
+    looks: int
+    step: int

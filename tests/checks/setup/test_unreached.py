@@ -53,7 +53,7 @@ def test_a_part_that_was_reached_once_is_not_cut_off() -> None:
 
 
 def test_few_looks_are_not_enough() -> None:
-    assert not cut(*looks(3), *over(DETACH))
+    assert not cut(*looks(2), *over(DETACH))
 
 
 def test_no_grad_is_a_warning_and_only_in_training_mode() -> None:

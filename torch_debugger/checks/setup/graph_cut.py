@@ -36,7 +36,7 @@ class GraphCut(Check):
     reads = (UnreachedPart, LedgerFact, TensorRows, CheckpointLoad)
 
     # Structural, for any optimizer; where the run was killed, the last look must lie in its second half.
-    looks_needed = 4
+    looks_needed = 3
     looked_until = 0.5
 
     def __init__(self) -> None:
