@@ -6,6 +6,7 @@ script has done to it on the way. On a device its numbers come later and it gets
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import sys
 import weakref
@@ -15,9 +16,10 @@ from typing import Any
 import torch
 from torch import nn
 
-from torch_debugger.anatomy.frames import place_of
+from torch_debugger.anatomy.frames import place_of, user_frame
 from torch_debugger.anatomy.nested import first_tensor
 from torch_debugger.anatomy.sources import is_user_file
+from torch_debugger.anatomy.statements import last_call_before, only_call
 from torch_debugger.probes.roots import Roots
 from torch_debugger.probes.watch import Watch
 from torch_debugger.records import InputLook, Place
@@ -27,6 +29,7 @@ _LEARN = (
     nn.Linear, nn.Conv1d, nn.Conv2d, nn.Conv3d, nn.RNN, nn.LSTM, nn.GRU, nn.Embedding, nn.EmbeddingBag
 )  # fmt: skip
 _COLUMNS = 4096  # of a table at most
+_NO_NUMBERS = (0.0, 0.0, 0.0, 0.0, -1, 0.0)  # until they come from the device
 
 
 class LayerInputs:
@@ -64,29 +67,31 @@ class LayerInputs:
         root = next((root for root, _ in self.roots.alive() if root.name == path.split(".")[0]), None)
         fed = first_tensor(root.call) if root is not None and root.call is not None else None
         digests = digest_rows(sampled_rows(fed)) if fed is not None and _on_the_host(fed) else ()
-        tell = functools.partial(
-            self._tell, path, kind, given, _viewed(given), digests, _model_call(), self.watch.step
-        )
-        self.watch.transfer.send(_measure(given), functools.partial(tell))
-
-    def _tell(
-        self,
-        path: str,
-        kind: str,
-        given: torch.Tensor,
-        viewed: tuple[int, ...],
-        digests: tuple[int, ...],
-        call: Place,
-        step: int,
-        numbers: Any,
-    ) -> None:
-        low, high, mean, std, column, rms = (float(number) for number in numbers)
-        dtype = str(given.dtype).removeprefix("torch.")
-        shape = tuple(given.shape)
+        call = model_call()
+        viewed = _viewed(given)
+        module = root.module() if root is not None else None
+        viewed_at = _view_line(module, call, given, fed) if viewed and module is not None else Place()
         look = InputLook(
-            path, kind, shape, dtype, viewed, low, high, mean, std, int(column), rms, digests, call, step
+            path,
+            kind,
+            tuple(given.shape),
+            str(given.dtype).removeprefix("torch."),
+            viewed,
+            *_NO_NUMBERS,
+            digests,
+            call,
+            self.watch.step,
+            viewed_at,
         )
-        self.watch.emit(look)
+        self.watch.transfer.send(_measure(given), functools.partial(self._tell, look))
+
+    def _tell(self, look: InputLook, numbers: Any) -> None:
+        low, high, mean, std, column, rms = (float(number) for number in numbers)
+        self.watch.emit(
+            dataclasses.replace(
+                look, minimum=low, maximum=high, mean=mean, std=std, column=int(column), column_rms=rms
+            )
+        )
 
 
 def _has_numbers(tensor: torch.Tensor) -> bool:
@@ -116,7 +121,15 @@ def _viewed(tensor: torch.Tensor) -> tuple[int, ...]:
     return tuple(base.shape) if same and base is not None and base.numel() == tensor.numel() else ()
 
 
-def _model_call() -> Place:
+def _view_line(module: nn.Module, call: Place, given: torch.Tensor, fed: torch.Tensor | None) -> Place:
+    """Inside the model where the tensor came in as it was before, else above the call."""
+    base = given._base
+    inside = fed is not None and base is not None and fed.shape == base.shape
+    names = ("view", "reshape")
+    return (only_call(module, names) if inside else last_call_before(call, names)) or Place()
+
+
+def model_call() -> Place:
     """The user's line that calls the outermost module."""
     frame: FrameType | None = sys._getframe(1)
     found: FrameType | None = None
@@ -127,4 +140,4 @@ def _model_call() -> Place:
         elif inside and found is None and is_user_file(frame.f_code.co_filename):
             found = frame
         frame = frame.f_back
-    return place_of(found)
+    return place_of(found if inside else user_frame(2))

@@ -57,6 +57,7 @@ class Roots(Probe):
         super().__init__(watch)
         self.roots: dict[int, Root] = {}
         self.on_call: list[Callable[[Root, tuple[Any, ...], dict[str, Any]], None]] = []
+        self.on_evaluation: list[Callable[[Root, tuple[Any, ...], dict[str, Any]], None]] = []
         self.step_rng: torch.Tensor | None = None  # torch's random state when the step began
         self.any_lags = False
         self.states_kept = False  # some root has a first_rng
@@ -191,6 +192,9 @@ class Roots(Probe):
             if root.lags and arguments[0].is_cuda and not torch.cuda.is_current_stream_capturing():
                 root.device_rng = torch.cuda.get_rng_state()
             for listen in self.on_call:
+                listen(root, arguments, keywords)
+        else:
+            for listen in self.on_evaluation:
                 listen(root, arguments, keywords)
 
     def _lags(self, value: Any) -> bool:

@@ -13,6 +13,7 @@ from torch_debugger.anatomy.loss_variable import loss_name
 from torch_debugger.anatomy.statements import assignment_before
 from torch_debugger.probes.backward import Backward
 from torch_debugger.probes.inputs import LayerInputs
+from torch_debugger.probes.sampling import DEEP
 from torch_debugger.probes.watch import Watch
 from torch_debugger.records import TargetLook
 
@@ -24,6 +25,7 @@ _LOSSES = (
     "SmoothL1Loss",
     "HuberLoss",
 )
+_CLASSIFY = ("NllLoss", "BinaryCrossEntropyWithLogits", "BinaryCrossEntropy")
 _NEAR = 24  # nodes from the loss on
 _SAMPLES = 1024
 _CLASSES = 64
@@ -39,7 +41,9 @@ class Targets:
         self._looks = 0
 
     def look(self, loss: torch.Tensor, frame: FrameType | None) -> None:
-        if self._looks >= self.LOOKS or loss.is_cuda or loss.grad_fn is None or self.backward.saved_hooks:
+        if self.watch.depth != DEEP or self._looks >= self.LOOKS:
+            return
+        if loss.is_cuda or loss.grad_fn is None or self.backward.saved_hooks:
             return
         nodes, _, _ = walk_nodes(loss.grad_fn, _NEAR)
         found = [node for node in nodes if op_name(node) in _LOSSES]
@@ -48,22 +52,19 @@ class Targets:
 
     @torch.no_grad()
     def _look(self, node: Any, frame: FrameType | None) -> None:
-        answers, target = saved(node, "_saved_self"), saved(node, "_saved_target")
-        if not _plain(answers) or not _plain(target):
+        target = saved(node, "_saved_target")
+        if not _plain(target):
             return
         self._looks += 1
         op, site = op_name(node), place_of(frame)
-        answers, target = answers[:_SAMPLES], target[:_SAMPLES]
-        labels, predicted, spread = _classes(op, answers, target)
+        target = target[:_SAMPLES]
         self.watch.emit(
             TargetLook(
                 loss_name(site),
                 op,
                 tuple(target.shape),
                 str(target.dtype).removeprefix("torch."),
-                labels,
-                predicted,
-                spread,
+                _counted(target) if op in _CLASSIFY else {},
                 _copies(self.inputs.table(), target),
                 self.watch.step,
                 assignment_before(site, loss_name(site)) or site,
@@ -73,21 +74,6 @@ class Targets:
 
 def _plain(value: Any) -> bool:
     return isinstance(value, torch.Tensor) and value.layout is torch.strided and 0 < value.dim() <= 2
-
-
-def _classes(
-    op: str, answers: torch.Tensor, target: torch.Tensor
-) -> tuple[dict[str, int], dict[str, int], float]:
-    """What was asked for, what came, and how far the probabilities differ from sample to sample."""
-    if op == "NllLoss" and answers.dim() == 2:
-        chosen, chances = answers.argmax(1), answers.exp()
-    elif op.startswith("Binary") and answers.numel() == len(answers):
-        chances = answers.sigmoid() if op.endswith("Logits") else answers
-        chosen = (chances > 0.5).reshape(-1).long()
-    else:
-        return {}, {}, 0.0
-    spread = chances.std(0, correction=0).max().item() if len(chances) > 1 else 0.0
-    return _counted(target), _counted(chosen), spread
 
 
 def _counted(labels: torch.Tensor) -> dict[str, int]:

@@ -51,6 +51,20 @@ class InputLook:
     samples: tuple[int, ...]  # as in TensorLook; empty on a device
     call: Place  # the line that calls the model
     step: int
+    viewed_at: Place = field(default_factory=Place)  # the call of view() or reshape(), if it can be told
+
+
+@dataclass(frozen=True, slots=True)
+class RootInput:
+    """The numbers that a model was given, in training (on deep steps) and where no gradient is wanted."""
+
+    root: str
+    trained: bool
+    shape: tuple[int, ...]
+    mean: float
+    std: float
+    call: Place  # the line that calls the model
+    step: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +76,6 @@ class TargetLook:
     shape: tuple[int, ...]
     dtype: str
     labels: dict[str, int]  # class -> how often; empty where there are no classes
-    predicted: dict[str, int]  # the same for the model's first choices
-    spread: float  # how far the model's answers differ from sample to sample
     copied_to: tuple[int, ...]  # columns of the first layer's input that equal the target
     step: int
     made: Place = field(default_factory=Place)  # the line that computes the loss

@@ -69,8 +69,6 @@ def target(step: int, **others: object) -> TargetLook:
         "shape": (8,),
         "dtype": "int64",
         "labels": {"0": 4, "1": 4},
-        "predicted": {"0": 4, "1": 4},
-        "spread": 0.3,
         "copied_to": (),
         "made": place(25, code="loss = criterion(net(x), y)"),
     }
