@@ -70,7 +70,7 @@ class BatchnormStatsDiverge(Check):
     def _story(self, name: str, state: RunState) -> tuple[ModuleFact, BatchNormLook, str] | None:
         module, look = state.module(name), self._last[name]
         momentum = module.settings.get("momentum", math.nan) if module else math.nan
-        if module is None or math.isnan(momentum):
+        if module is None or math.isnan(momentum) or momentum > 1:
             return None
         if momentum >= self.forgets_all:
             return module, look, f"its kept statistics are {momentum:.0%} those of the last batch alone"

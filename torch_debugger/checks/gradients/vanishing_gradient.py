@@ -74,7 +74,8 @@ class VanishingGradient(Check):
         if record.table.kind != "parameter":
             return
         model = self._models.setdefault(record.table.root, _Model())  # one table per optimizer
-        if model.reported or record.step < model.next_look:
+        # A run of tiny steps may get no looks but those at its first steps.
+        if model.reported or (len(model.profiles) >= self.rows_needed and record.step < model.next_look):
             return
         model.next_look = record.step + self.steps_between
         self._look(model, record, state)
