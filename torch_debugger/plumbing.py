@@ -42,6 +42,7 @@ from torch_debugger.probes.scaler import Scaler
 from torch_debugger.probes.skipped import SkippedSteps
 from torch_debugger.probes.strays import Strays
 from torch_debugger.probes.unreached import Unreached
+from torch_debugger.probes.untied import Untied
 from torch_debugger.probes.user_scalars import UserScalars
 from torch_debugger.probes.watch import Watch
 from torch_debugger.records import CrashFact, GradientCheckFact, RunFact
@@ -82,6 +83,7 @@ class Plumbing:
         self.hunt.explain_weights = BadWeights(self.roots, self.optimizers).explain
         self.backward = Backward(watch, self.roots, self.optimizers, self.hunt, self.scaler)
         Health(watch, self.backward, self.optimizers)
+        Untied(watch, self.optimizers)
         self.cycles = Cycles(watch, self.optimizers)
         self.backward.on_look.append(self.cycles.see_backward)
         self.backward.on_look.append(FreshParameters(watch, self.optimizers).see_backward)

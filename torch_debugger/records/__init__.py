@@ -44,16 +44,7 @@ from torch_debugger.records.training import (
     Scalars,
     ScalerMisuse,
 )
-from torch_debugger.records.wiring import (
-    CheckpointLoad,
-    FreshParameter,
-    GradientFlag,
-    IdleOptimizer,
-    PlainTensor,
-    SavedTensor,
-    StepCycle,
-    UnreachedPart,
-)
+from torch_debugger.records.wiring import CheckpointLoad, FreshParameter, GradientFlag, IdleOptimizer, PlainTensor, SavedTensor, StepCycle, UnreachedPart, UntiedWeights
 
 Record = (
     RunFact
@@ -108,6 +99,7 @@ Record = (
     | GradientFlag
     | FreshParameter
     | PlainTensor
+    | UntiedWeights
     | Finding
 )
 
@@ -122,5 +114,5 @@ __all__ = [
     "Record", "Rectifier", "Rehearsal", "Request", "RootInput", "RunFact", "SampleSpread", "SavedTensor",
     "Scalars", "ScalerMisuse", "SchedulerFact", "SchedulerLook", "SkippedLosses", "Spread", "Squasher",
     "StepCycle", "StrayModuleFact", "Table", "TargetLook", "TensorLook", "TensorRows", "TokenTargets",
-    "TwinUnits", "UnreachedPart", "WrittenNumber",
+    "TwinUnits", "UnreachedPart", "UntiedWeights", "WrittenNumber",
 ]  # fmt: skip

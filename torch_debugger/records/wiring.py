@@ -131,3 +131,16 @@ class PlainTensor:
     update: Place  # the line that writes it again from its own value
     looks: int
     step: int
+
+
+@dataclass(frozen=True, slots=True)
+class UntiedWeights:
+    """Two weights that a line of the source makes one or alike, and that train apart."""
+
+    root: str
+    first: str  # net.embed.weight
+    second: str  # net.head.weight
+    elements: int
+    how: str  # copied (equal values, two objects) | undone (a line ties them, a later one does not)
+    place: Place  # the line that should tie them
+    step: int
