@@ -42,7 +42,7 @@ class WeightTyingBroken(Check):
             message=(
                 f"`{record.second}` and `{record.first}` are two weights of {record.elements:,} values each "
                 f"that train apart: {call_at(record.place, 'a line')} "
-                f"{'copies values and shares nothing' if copied else 'shares them, and a later line undoes it'}."
+                f"{'copies values and shares nothing' if copied else 'shares them, and a later one undoes it'}."
             ),
             why=(
                 "Two layers share a weight only if both hold the same nn.Parameter. A copy has a gradient and "
