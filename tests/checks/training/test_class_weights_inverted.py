@@ -43,7 +43,7 @@ def test_weights_in_proportion_to_the_counts_are_an_error() -> None:
         (COUNTS, (1.0, 1.0, 1.0)),
         (COUNTS, (1.5, 1.0, 3.0)),
         ((60.0, 50.0, 45.0), (0.6, 0.5, 0.45)),
-        ((16.0, 3.0, 1.0), (0.8, 0.15, 0.05)),
+        ((16.0, 5.0, 4.0), (0.8, 0.15, 0.05)),
     ],
     ids=["inverse", "square root", "equal", "by cost", "balanced", "few targets"],
 )

@@ -31,15 +31,15 @@ class ClassWeightsInverted(Check):
     title = "class weights that are larger for frequent classes"
     reads = (LossGraph, ClassTargets, Comparison)
 
-    # Targets counted, so that frequencies are known.
-    targets_needed = 200
+    # Targets counted: three batches of 32, which is what a short run gets looked at.
+    targets_needed = 90
     # Of the most frequent class to the least: below, weights matter little.
     unequal = 3.0
     # How well log(weight) follows log(count), and how steeply: 1 is in proportion, 0.5 its square root.
     follows = 0.95
     steepness = (0.4, 1.4)
     # pos_weight may differ from positives / negatives by this factor: they are estimated.
-    estimate = 1.5
+    estimate = 1.8
 
     def __init__(self) -> None:
         self._counts: dict[str, list[float]] = {}
