@@ -29,7 +29,7 @@ class ClipAfterStep(Check):
     name = "clip-after-step"
     title = "gradients are clipped after the optimizer has used them"
     reads = (ClipFact,)
-    explains = ("lr-too-high", "loss-not-finite", "overflow-ahead")
+    explains = ("lr-too-high", "loss-not-finite", "overflow-ahead", "exploding-gradient")
 
     looks_needed = 3
 

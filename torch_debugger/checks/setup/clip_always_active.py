@@ -34,6 +34,7 @@ class ClipAlwaysActive(Check):
     name = "clip-always-active"
     title = "gradients are clipped so far down that the model hardly moves"
     reads = (ClipFact, TensorRows)
+    explains = ("lr-too-low",)
 
     # Reinforcement learning and transformers are clipped often, by a factor of 2 to 20.
     smallest_factor = 20.0

@@ -33,7 +33,14 @@ class MomentumOutOfRange(Check):
     name = "momentum-out-of-range"
     title = "momentum or betas have values that cannot be meant"
     reads = (OptimizerFact,)
-    explains = ("lr-too-high", "loss-not-finite", "overflow-ahead", "dead-relu", "vanishing-gradient")
+    explains = (
+        "lr-too-high",
+        "loss-not-finite",
+        "overflow-ahead",
+        "dead-relu",
+        "vanishing-gradient",
+        "exploding-gradient",
+    )
 
     # For Adam and its kin: the mean needs the shorter memory. (0.95, 0.9) has been used, more has not.
     betas_apart = 0.06

@@ -38,6 +38,7 @@ class ReseededEachEpoch(Check):
     name = "reseeded-each-epoch"
     title = "every epoch draws the same random numbers"
     reads = (PassFact,)
+    explains = ("same-order-each-epoch", "overfitting")
 
     repeats_needed = 2
 

@@ -31,6 +31,7 @@ class SchedulerNeverStepped(Check):
     name = "scheduler-never-stepped"
     title = "a learning rate scheduler is never stepped"
     reads = (SchedulerLook,)
+    explains = ("lr-too-low",)
 
     # A shorter run may have been made to look at something else.
     updates_needed = 10

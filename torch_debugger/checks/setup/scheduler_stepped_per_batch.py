@@ -29,6 +29,7 @@ class SchedulerSteppedPerBatch(Check):
     name = "scheduler-stepped-per-batch"
     title = "a scheduler is stepped so often that the learning rate is used up"
     reads = (SchedulerLook,)
+    explains = ("lr-too-low",)
 
     # Schedules that end at zero spend a tenth of the run below this at most (a polynomial of power 4).
     used_up = 1e-4

@@ -31,6 +31,7 @@ class SchedulerTotalMismatch(Check):
     name = "scheduler-total-mismatch"
     title = "a schedule's length and its steps are counted in different units"
     reads = (SchedulerLook, LoaderFact)
+    explains = ("lr-too-low",)
 
     # The length is computed from the same numbers as the loop, so it fits as good as exactly.
     fits = 0.02
