@@ -236,6 +236,8 @@ _FUNCTIONS = {
     "LogSoftmax": ("log_softmax",),
     "Sigmoid": ("sigmoid",),
     "Tanh": ("tanh",),
+    "Round": ("round",),
+    "Sign": ("sign",),
     "NllLoss": _CHOOSING,
     "NllLoss2D": _CHOOSING,
     "BinaryCrossEntropy": ("binary_cross_entropy", "BCELoss"),
