@@ -35,6 +35,9 @@ class _Copy:
     first: list[float]
     first_model: list[float]
     update: Place
+    made: Place
+    loads: tuple[Place, ...]
+    walks: tuple[Place, ...]
     gradient: bool = False
     moved: bool = False
     changed: bool = False
@@ -86,8 +89,23 @@ class Copies(Probe):
             return
         if not self._known:
             self.watch.tell_of_light_steps(self)
-        references = weakref.ref(copy), weakref.ref(model)
-        self._known.append(_Copy(name, of, *references, held, held.steps, first, first_model, update))
+        walks = [place for place in _calls(update, "parameters", name) if "zip(" in (place.code or "")]
+        self._known.append(
+            _Copy(
+                name,
+                of,
+                weakref.ref(copy),
+                weakref.ref(model),
+                held,
+                held.steps,
+                first,
+                first_model,
+                update,
+                maker_of(name, update.file),
+                tuple(filter(can_repeat, _calls(update, "load_state_dict", name))),
+                tuple(walks),
+            )
+        )
 
     def end_step(self) -> None:
         step = self.watch.step
@@ -104,7 +122,7 @@ class Copies(Probe):
                 self._tell(known, copy)
 
     def _tell(self, known: _Copy, copy: nn.Module) -> None:
-        held, file = self.optimizers.parameter_ids(), known.update.file
+        held = self.optimizers.parameter_ids()
         self.watch.emit(
             CopyLook(
                 self.watch.step,
@@ -117,18 +135,16 @@ class Copies(Probe):
                 known.changed,
                 known.gradient,
                 any(id(parameter) in held for parameter in copy.parameters()),
-                maker_of(known.name, file),
-                tuple(filter(can_repeat, _calls(file, "load_state_dict", known.name))),
-                tuple(
-                    place for place in _calls(file, "parameters", known.name) if "zip(" in (place.code or "")
-                ),
+                known.made,
+                known.loads,
+                known.walks,
                 known.update,
             )
         )
 
 
-def _calls(file: str | None, method: str, owner: str) -> tuple[Place, ...]:
-    return tuple(place for each, place in calls_of(file, method) if each == owner)
+def _calls(place: Place, method: str, owner: str) -> tuple[Place, ...]:
+    return tuple(call for each, call in calls_of(place.file, method) if each == owner)
 
 
 @torch.no_grad()
