@@ -1,4 +1,4 @@
-"""What a loss function compares the model with, as autograd has saved it (deep steps, on the CPU)."""
+"""What a loss function compares the model with, as autograd has saved it (some steps, on the CPU)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from torch_debugger.anatomy.loss_variable import loss_name
 from torch_debugger.anatomy.statements import assignment_before
 from torch_debugger.probes.backward import Backward
 from torch_debugger.probes.inputs import LayerInputs
-from torch_debugger.probes.sampling import DEEP
 from torch_debugger.probes.watch import Watch
 from torch_debugger.records import TargetLook
 
@@ -41,9 +40,9 @@ class Targets:
         self._looks = 0
 
     def look(self, loss: torch.Tensor, frame: FrameType | None) -> None:
-        if self.watch.depth != DEEP or self._looks >= self.LOOKS:
+        if self._looks >= self.LOOKS or loss.is_cuda:
             return
-        if loss.is_cuda or loss.grad_fn is None or self.backward.saved_hooks:
+        if loss.grad_fn is None or self.backward.saved_hooks:
             return
         nodes, _, _ = walk_nodes(loss.grad_fn, _NEAR)
         found = [node for node in nodes if op_name(node) in _LOSSES]

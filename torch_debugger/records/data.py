@@ -69,13 +69,13 @@ class RootInput:
 
 @dataclass(frozen=True, slots=True)
 class TargetLook:
-    """What a loss function compares the model with (deep steps, on the CPU)."""
+    """What a loss function compares the model with (deep steps and a few others, on the CPU)."""
 
     site: str  # LossSite.name
     op: str  # NllLoss, BinaryCrossEntropyWithLogits
     shape: tuple[int, ...]
     dtype: str
     labels: dict[str, int]  # class -> how often; empty where there are no classes
-    copied_to: tuple[int, ...]  # columns of the first layer's input that equal the target
+    copied_to: tuple[int, ...]  # on deep steps: columns of the first layer's input that equal the target
     step: int
     made: Place = field(default_factory=Place)  # the line that computes the loss

@@ -80,3 +80,21 @@ def test_shuffled_validation_and_regression_are_left_alone() -> None:
     assert not in_order(loader(), target(1), *looks(SORTED))
     assert not in_order(IN_ORDER, target(1), *looks(SORTED, trained=False))
     assert not in_order(IN_ORDER, target(1, labels={}), *looks(SORTED))
+
+
+def test_slices_of_sorted_arrays() -> None:
+    steps = [target(step, labels={label: 8}) for step, label in enumerate("0001122")]
+    [finding] = in_order(*steps)
+    assert finding.message == (
+        "7 of 7 steps that were looked at trained on a single class each, 3 different ones in all: the loss at "
+        "train.py:25 is given sorted data."
+    )
+    assert "randperm" in finding.fix
+
+
+def test_slices_that_are_mixed_or_one_class_on_purpose() -> None:
+    assert not in_order(*(target(step) for step in range(9)))
+    assert not in_order(*(target(step, labels={"0": 8}) for step in range(9)))
+    assert not in_order(*(target(step, labels={str(step % 2): 1}, shape=(1,)) for step in range(9)))
+    binary = "BinaryCrossEntropyWithLogits"
+    assert not in_order(*(target(step, labels={str(step % 2): 8}, op=binary) for step in range(9)))

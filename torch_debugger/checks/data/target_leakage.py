@@ -43,8 +43,12 @@ class TargetLeakage(Check):
     def see(self, record: Record, state: RunState) -> Iterable[Finding]:
         if isinstance(record, InputLook):
             self._input = record if len(record.shape) == 2 else self._input
-        elif isinstance(record, TargetLook) and not self._reported:
+        elif isinstance(record, TargetLook) and not self._reported and self._has_table(record):
             yield from self._see_target(record)
+
+    def _has_table(self, look: TargetLook) -> bool:
+        """The columns were looked at in this very step."""
+        return self._input is not None and self._input.step == look.step
 
     def _see_target(self, look: TargetLook) -> Iterable[Finding]:
         columns = self._columns()
