@@ -37,7 +37,8 @@ MAY_IMPORT: dict[str, set[str]] = {
 }
 # The doors of the house may open any room; no room may open a door.
 DOORS = {
-    "__init__", "__main__", "anomalies", "breaking", "cli", "debugger", "demo", "explanations", "integrations"
+    "__init__", "__main__", "anomalies", "breaking", "cli", "debugger", "demo", "doctoring", "explanations",
+    "integrations",
 }  # fmt: skip
 NO_TORCH = {
     "_version", "errors", "settings", "imports", "signals", "tracebacks", "records", "runlog", "checks",

@@ -44,7 +44,18 @@ from torch_debugger.records.training import (
     Scalars,
     ScalerMisuse,
 )
-from torch_debugger.records.wiring import CheckpointLoad, FreshParameter, GradientFlag, IdleOptimizer, PlainTensor, SavedTensor, StepCycle, UnreachedPart, UntiedWeights
+from torch_debugger.records.trial import CaseFact, TrialResult
+from torch_debugger.records.wiring import (
+    CheckpointLoad,
+    FreshParameter,
+    GradientFlag,
+    IdleOptimizer,
+    PlainTensor,
+    SavedTensor,
+    StepCycle,
+    UnreachedPart,
+    UntiedWeights,
+)
 
 Record = (
     RunFact
@@ -100,11 +111,13 @@ Record = (
     | FreshParameter
     | PlainTensor
     | UntiedWeights
+    | CaseFact
+    | TrialResult
     | Finding
 )
 
 __all__ = [
-    "SEVERITIES", "BatchFact", "BatchLook", "BatchNormLook", "CarriedGradient", "CheckpointLoad",
+    "SEVERITIES", "BatchFact", "BatchLook", "BatchNormLook", "CarriedGradient", "CaseFact", "CheckpointLoad",
     "ClassTargets", "ClipFact", "Comparison", "Construction", "CopyLook", "CostFact", "CrashEvidence",
     "CrashFact", "CrashFrame", "Edit", "EndFact", "Finding", "FlowFact", "FlowStep", "FreshParameter",
     "GradientCheckFact", "GradientFlag", "GraphNode", "IdleOptimizer", "InputLook", "KeptGraphs", "LatentLook",
@@ -114,5 +127,5 @@ __all__ = [
     "Record", "Rectifier", "Rehearsal", "Request", "RootInput", "RunFact", "SampleSpread", "SavedTensor",
     "Scalars", "ScalerMisuse", "SchedulerFact", "SchedulerLook", "SkippedLosses", "Spread", "Squasher",
     "StepCycle", "StrayModuleFact", "Table", "TargetLook", "TensorLook", "TensorRows", "TokenTargets",
-    "TwinUnits", "UnreachedPart", "UntiedWeights", "WrittenNumber",
+    "TrialResult", "TwinUnits", "UnreachedPart", "UntiedWeights", "WrittenNumber",
 ]  # fmt: skip
