@@ -82,7 +82,7 @@ def doctor(
     case = case_of(name_root(model, caller()), model, loss_fn, batch, optimizer)
     console = Console(file=sys.stderr)  # as it is now: trials run with another one
     with case.undone():
-        fact = describe_case(case, float(case.loss()))
+        fact = describe_case(case, case.loss().item())
     with console.status("trying", spinner="line") as status:
         doing = [""]
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from torch_debugger.preflights import Preflights
 from torch_debugger.probes.backward import Backward
 from torch_debugger.probes.bad_weights import BadWeights
 from torch_debugger.probes.checkpoints import Checkpoints
@@ -96,8 +97,12 @@ class Plumbing:
         self._gradients: CustomGradients | None = None
         self._breaks = settings.breaks
         self._breakpoints: Sequence[Breakpoint] = ()
+        self.preflights: Preflights | None = None
         if run is not None:
             watch.sinks.remember(run)
+        if settings.preflight:
+            names_gpu = run is not None and run.names_accelerator
+            self.preflights = Preflights(self.backward, self.loaders, settings.minimal, names_gpu)
         if settings.rehearse and run is not None and run.names_accelerator and run.device == "cpu":
             self.roots.on_call.append(self._rehearsals.begin)
             watch.on_step.append(self._rehearsals.poll)

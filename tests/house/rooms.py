@@ -32,7 +32,10 @@ MAY_IMPORT: dict[str, set[str]] = {
     "pasted": {"records"} | FOUNDATIONS,
     "replays": {"records", "stats", "anatomy", "probes", "trials"} | FOUNDATIONS,
     "rehearsals": {"records", "stats", "anatomy", "probes", "trials"} | FOUNDATIONS,
-    "plumbing": {"rehearsals", "replays", "records", "runlog", "stats", "anatomy"} | MAKERS | FOUNDATIONS,
+    "preflights": {"records", "stats", "anatomy", "probes", "trials"} | FOUNDATIONS,
+    "plumbing": {"preflights", "rehearsals", "replays", "records", "runlog", "stats", "anatomy"}
+    | MAKERS
+    | FOUNDATIONS,
     "session": {"records", "runlog", "stats", "anatomy", "plumbing"} | MAKERS | FOUNDATIONS,
 }
 # The doors of the house may open any room; no room may open a door.

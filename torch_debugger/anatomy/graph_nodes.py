@@ -46,7 +46,7 @@ def _describe(node: Any, order: dict[Any, int], names: dict[int, str], factors: 
     inputs = tuple(None if operand is None else order[operand] for operand, _ in node.next_functions)
     variable = getattr(node, "variable", None)
     parameter = names.get(id(variable), "") if variable is not None else None
-    scalars = _saved_scalars(node) | (_saved_factor(node) if factors else {})
+    scalars = _saved_scalars(node) | (saved_factor(node) if factors else {})
     return GraphNode(op_name(node), made_shape(node), inputs, parameter, scalars)
 
 
@@ -96,7 +96,7 @@ def signed(value: float) -> float:
     return value - 2**64 if value > 2**63 else value
 
 
-def _saved_factor(node: Any) -> dict[str, float | str]:
+def saved_factor(node: Any) -> dict[str, float | str]:
     """The number in `0.5 * x` or `x / 2`: a scalar, or a tensor of one element that is no wait away."""
     if op_name(node) not in ("Mul", "Div"):
         return {}

@@ -19,7 +19,7 @@ from torch_debugger.report.trimmed import Trimmed
 _WIDEST = 100
 _STYLES = {"passed": "green", "failed": "bold red", "untried": "dim"}
 _WORDS = {"passed": "passed", "failed": "failed", "untried": "not tried"}
-_CURVE = (48, 4)  # columns and rows
+_WIDTH, _HEIGHT = 48, 4  # of a curve, in characters
 
 
 def render_checkup(
@@ -71,7 +71,8 @@ def _trial(result: TrialResult, folder: str) -> RenderableType:
     if result.advice and result.outcome == "failed":
         body.append(_prose(f"Do: {result.advice}", folder))
     if result.curve and not result.rates:
-        body.append(Text(render_curve(result.curve, *_CURVE), style="dim", no_wrap=True))
+        width = min(_WIDTH, -(-len(result.curve) // 2))  # two points a character
+        body.append(Text(render_curve(result.curve, width, _HEIGHT), style="dim", no_wrap=True))
     return Group(grid, *(Padding(each, (0, 2, 0, 11)) for each in body))
 
 

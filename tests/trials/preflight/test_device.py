@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import torch
 from torch import nn
 
@@ -41,6 +43,11 @@ def test_a_tensor_left_on_the_cpu() -> None:
     result = outcome(lambda: try_gpu(subject), subject)
     assert result.outcome == "failed"
     assert "test_device.py:" in result.message and "torch.ones(CLASSES)" in result.message
+
+
+def test_a_script_that_names_no_gpu_is_not_blamed() -> None:
+    subject = dataclasses.replace(case(LeftBehind()), on_gpu=False)
+    assert refused(lambda: try_gpu(subject), subject).startswith("The script names no GPU. On a GPU")
 
 
 def test_the_memory_of_a_step() -> None:

@@ -74,6 +74,13 @@ def test_guesses_follow_the_reduction(reduction: str) -> None:
         assert guess.loss == pytest.approx(float(loss))
 
 
+def test_a_loss_divided_by_the_number_of_accumulated_batches() -> None:
+    scores, labels = torch.zeros(6, 3, requires_grad=True), torch.tensor([0, 1, 2, 0, 1, 2])
+    loss = F.cross_entropy(scores, labels) / 4
+    guess = guess_for(loss)
+    assert guess is not None and guess.loss == pytest.approx(loss.item()) and guess.words.endswith("times 0.25")
+
+
 def test_binary_guesses_know_the_weight_of_yes() -> None:
     scores, labels = torch.zeros(8, requires_grad=True), torch.tensor([0.0, 1, 1, 0, 1, 1, 1, 1])
     plain = guess_for(F.binary_cross_entropy_with_logits(scores, labels))

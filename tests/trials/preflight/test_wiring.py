@@ -107,6 +107,25 @@ def test_dead_units_get_gradients_of_zero() -> None:
     assert result.message.startswith("3 of 4 get a gradient of zero, also after 10 steps: `net.body.weight`")
 
 
+def test_a_bias_that_cancels_out_is_no_reason_to_fail() -> None:
+    subject = case(classifier(), loss=lambda o, y: (o[:16].mean(0) - o[16:].mean(0)).pow(2).sum())
+    assert outcome(lambda: try_gradients(subject), subject).outcome == "passed"
+
+
+def test_a_model_that_gives_its_own_loss_is_left_alone() -> None:
+    class Own(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.body = classifier()
+
+        def forward(self, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+            return nn.functional.cross_entropy(self.body(x), y)
+
+    subject = case(Own(), (samples(), torch.zeros(1)), lambda o, _: o)
+    assert "row for each sample" in refused(lambda: try_input_use(subject), subject)
+    assert "row for each sample" in refused(lambda: try_batch_independence(subject), subject)
+
+
 def test_nothing_to_learn() -> None:
     subject = case(classifier().requires_grad_(False))
     assert "No parameter of the model learns" in refused(lambda: try_gradients(subject), subject)

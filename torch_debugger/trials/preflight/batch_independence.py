@@ -22,8 +22,8 @@ _SAME = 1e-5  # of the outputs' size, where it is compared and not derived
 
 
 def try_batch_independence(case: Case) -> TrialResult:
-    count = case.samples
-    _require_samples(case, count)
+    count = case.require_samples(2)
+    _require_rows(case, count)
     norms = [each for each in case.modules() if isinstance(each, _NORMS) and each.training]
     if not norms:
         return _judged(_leak(case, count), count, "")
@@ -46,9 +46,7 @@ def _judged(leak: tuple[int, int] | None, count: int, how: str) -> TrialResult:
     )
 
 
-def _require_samples(case: Case, count: int) -> None:
-    if count < 2:
-        raise NotPossibleError("The batch has one sample.")
+def _require_rows(case: Case, count: int) -> None:
     for module in case.modules():
         if isinstance(module, _SEQUENCES) and not module.batch_first:
             kind = type(module).__name__

@@ -31,6 +31,8 @@ class Case:
     compute: Callable[[Call], torch.Tensor]  # the loss, from a call of the first model on
     forward: Callable[[Call], Any]  # what the last model gives; may raise NotPossibleError
     optimizer: Optimizer | None = None
+    on_gpu: bool = True  # it is meant to run on a GPU, as far as is known
+    no_inputs: str = ""  # why its inputs cannot be exchanged for others; empty where they can
 
     def loss(self, call: Call | None = None) -> torch.Tensor:
         return self.compute(copied(self.call) if call is None else call)
@@ -47,6 +49,15 @@ class Case:
     def samples(self) -> int:
         """The size of the batch: the first dimension of what the model is given."""
         return next((each.shape[0] for each in tensors_in(self.call) if each.dim()), 0)
+
+    def require_samples(self, fewest: int) -> int:
+        """How many there are, where they can be exchanged and are as many as that."""
+        if self.no_inputs:
+            raise NotPossibleError(self.no_inputs)
+        if self.samples < fewest:
+            count = "one sample" if self.samples == 1 else f"{self.samples} samples"
+            raise NotPossibleError(f"The batch has {count}, and this takes {fewest} at least.")
+        return self.samples
 
     def modules(self) -> Iterator[nn.Module]:
         for model in self.models.values():

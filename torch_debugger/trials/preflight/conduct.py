@@ -63,7 +63,7 @@ class Trials:
             (zero_input.NAME, lambda how: lambda: zero_input.try_zero_input(case, how, tell)),
             (shuffled_labels.NAME, lambda how: lambda: shuffled_labels.try_shuffled_labels(case, how, tell)),
             (two_modes.NAME, lambda how: lambda: two_modes.try_two_modes(case, how, tell)),
-            (rate_range.NAME, lambda _: lambda: rate_range.try_rate_range(case, tell)),
+            (rate_range.NAME, lambda how: lambda: rate_range.try_rate_range(case, how, tell)),
             (gpu.NAME, lambda _: lambda: gpu.try_gpu(case)),
             (memory.NAME, lambda _: lambda: memory.try_memory(case)),
         ]

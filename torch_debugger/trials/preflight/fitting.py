@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import torch
 from torch.optim import LBFGS, Adam, Optimizer
 
-from torch_debugger.trials.preflight.case import Call, Case, optimized
+from torch_debugger.trials.preflight.case import Call, Case, NotPossibleError, optimized
 
 Tell = Callable[[int, float], None]  # the step and its loss
 
@@ -55,7 +55,7 @@ def fit(
     *,
     call: Call | None = None,
     steps: int = _STEPS,
-    enough: Callable[[float], bool] = lambda loss: False,
+    enough: Callable[[int, float], bool] = lambda step, loss: False,
     before: Callable[[int], None] = lambda step: None,
     tell: Tell = lambda step, loss: None,
 ) -> Fit:
@@ -68,8 +68,9 @@ def fit(
         losses.append(loss)
         tell(step, loss)
         late = time.monotonic() > deadline
-        if not math.isfinite(loss) or enough(loss) or late:
-            return Fit(tuple(losses), not late, enough(loss))
+        done = enough(step, loss)
+        if not math.isfinite(loss) or done or late:
+            return Fit(tuple(losses), not late, done)
     return Fit(tuple(losses))
 
 
@@ -81,16 +82,18 @@ def _step(case: Case, optimizer: Optimizer, call: Call | None, *, last: bool) ->
         return loss
 
     if isinstance(optimizer, LBFGS) and not last:
-        return float(optimizer.step(closure))  # type: ignore[no-untyped-call]
+        return float(optimizer.step(closure).item())  # type: ignore[no-untyped-call]
     loss = closure()
     if not last:
         optimizer.step()
-    return float(loss)
+    return loss.item()
 
 
 def own_way(case: Case) -> Way | None:
     """As the script has it; where a schedule starts from a low rate, with the rate that it leads to."""
     optimizer = case.optimizer
+    if not case.parameters():
+        raise NotPossibleError("No parameter of the model learns.")
     if optimizer is None:
         return None
     for group in optimizer.param_groups:

@@ -21,6 +21,8 @@ def try_gpu(case: Case) -> TrialResult:
     found = rehearse(model, name, *case.call, step=1)
     if found.outcome == "passed":
         return passed(NAME, f"The forward of `{name}` meets tensors of one device only.")
+    if found.outcome == "mismatch" and not case.on_gpu:
+        raise NotPossibleError(f"The script names no GPU. {_told(found)}")
     if found.outcome == "mismatch":
         return failed(
             NAME, _told(found), "Make it where the input is: `device=x.device`, or register it as a buffer."

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import torch
 
 from torch_debugger.records import TrialResult
@@ -18,7 +20,7 @@ _SHOWN = 4
 def try_gradients(case: Case) -> TrialResult:
     named = case.parameters()
     if not named:
-        raise NotPossibleError("No parameter of the model learns: all have requires_grad off or no optimizer.")
+        raise NotPossibleError("No parameter of the model learns.")
     loss = case.loss()
     loss.backward()  # type: ignore[no-untyped-call]
     none = [name for name, each in named.items() if each.grad is None]
@@ -32,6 +34,7 @@ def try_gradients(case: Case) -> TrialResult:
             not_finite=len(wrong),
         )
     zero = _still_zero(case, zero) if zero else zero
+    zero = [name for name in zero if not _is_offset(name, named, zero)]
     if none or zero:
         return failed(NAME, _told(none, zero, len(named)), _advice(none), none=len(none), zero=len(zero))
     return passed(NAME, f"All {len(named)} parameters get one that is not zero.")
@@ -43,6 +46,14 @@ def _still_zero(case: Case, zero: list[str]) -> list[str]:
     case.loss().backward()  # type: ignore[no-untyped-call]
     now = case.parameters()
     return [name for name in zero if now[name].grad is None or _is_zero(now[name].grad)]
+
+
+def _is_offset(name: str, named: Mapping[str, torch.Tensor], zero: list[str]) -> bool:
+    """A bias that cancels out (in a difference of outputs, before a softmax) while its layer learns."""
+    layer = name.rpartition(".")[0]
+    return named[name].dim() < 2 and any(
+        other.rpartition(".")[0] == layer and other not in zero for other in named
+    )
 
 
 def _told(none: list[str], zero: list[str], total: int) -> str:

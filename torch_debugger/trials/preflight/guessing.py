@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 
-from torch_debugger.anatomy.graph_nodes import op_name, saved, signed
+from torch_debugger.anatomy.graph_nodes import op_name, saved, saved_factor, signed
 
 _LN2 = math.log(2)
 _MEAN, _SUM = 1, 2
@@ -24,17 +25,38 @@ class Guess:
     loss: float
     targets: int
     kind: str  # classes | binary | numbers
-    times: int = 1  # a loss that is summed counts each of its targets
+    times: float = 1  # a loss that is summed counts each of its targets
     hard: bool = True  # the right answer has a loss of 0
+
+
+def sides_of(loss: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor] | None:
+    """What the loss function was given, prediction and target, where it is one of those."""
+    node = _function(loss)[0]
+    if node is None or op_name(node) not in _READERS:
+        return None
+    prediction, target = saved(node, "_saved_self"), saved(node, "_saved_target")
+    both = isinstance(prediction, torch.Tensor) and isinstance(target, torch.Tensor)
+    return (prediction.detach(), target.detach()) if both else None
+
+
+def _function(loss: torch.Tensor) -> tuple[Any, bool, float]:
+    """The node of the loss function, whether a mean is taken after it, and what it is multiplied with."""
+    node, averaged, factor = loss.grad_fn, False, 1.0
+    while node is not None:
+        op, number = op_name(node), saved_factor(node).get("factor")
+        if isinstance(number, float) and number > 0:
+            factor *= number if op == "Mul" else 1 / number
+        elif op not in _PASSING and op != "Mean":
+            break
+        averaged = averaged or op == "Mean"
+        node = next((operand for operand, _ in node.next_functions if operand is not None), None)
+    return node, averaged, factor
 
 
 @torch.no_grad()
 def guess_for(loss: torch.Tensor) -> Guess | None:
     """None where the loss is not one loss function of a kind that is known."""
-    node, unreduced = loss.grad_fn, False
-    while node is not None and (op_name(node) in _PASSING or op_name(node) == "Mean"):
-        unreduced = unreduced or op_name(node) == "Mean"
-        node = node.next_functions[0][0]
+    node, unreduced, factor = _function(loss)
     read = _READERS.get(op_name(node)) if node is not None else None
     reduction = saved(node, "_saved_reduction") if read is not None else None
     if (
@@ -43,7 +65,11 @@ def guess_for(loss: torch.Tensor) -> Guess | None:
         or (reduction not in (_MEAN, _SUM) and not unreduced)
     ):
         return None
-    return read(node, reduction == _SUM)
+    found = read(node, reduction == _SUM)
+    if found is None or factor == 1.0:
+        return found
+    words = f"{found.words}, times {factor:.4g}"
+    return dataclasses.replace(found, words=words, loss=factor * found.loss, times=factor * found.times)
 
 
 def _classes(node: Any, summed: bool) -> Guess | None:

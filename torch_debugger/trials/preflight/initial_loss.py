@@ -20,7 +20,7 @@ _KNOWING = 0.5  # of the guess: untrained models are never that good
 
 def try_initial_loss(case: Case) -> TrialResult:
     loss = case.loss()
-    value, guess = float(loss), guess_for(loss)
+    value, guess = loss.item(), guess_for(loss)
     if not math.isfinite(value):
         return failed(
             NAME,
@@ -34,6 +34,10 @@ def try_initial_loss(case: Case) -> TrialResult:
             "cross-entropy and mean squared error alone."
         )
     numbers = {"loss": value, "guessing": guess.loss}
+    if value < 0:
+        return failed(
+            NAME, f"The loss is {value:.4g}, and cannot be below 0 for probabilities.", NOT_LOGS, **numbers
+        )
     if guess.targets >= _FEWEST and value > _most(guess):
         return failed(
             NAME, f"The loss is {value:.4g}, and expected is {guess.words}.", _ADVICE[guess.kind], **numbers
@@ -50,6 +54,10 @@ def _most(guess: Guess) -> float:
     return _TIMES * guess.loss + _ABOVE * guess.times
 
 
+NOT_LOGS = (
+    "nll_loss takes log-probabilities: call `F.log_softmax(scores, dim=1)` before it, or cross_entropy on the "
+    "scores. Targets of binary cross-entropy are between 0 and 1."
+)
 _SCORES = (
     "Look at what goes into the model (is it normalised?) and at the last layer: `nn.init.normal_(head.weight, "
     "std=0.02)` starts it with small scores."

@@ -20,9 +20,7 @@ _SAME = 1e-6  # of the outputs' size
 
 
 def try_input_use(case: Case) -> TrialResult:
-    count = case.samples
-    if count < 2:
-        raise NotPossibleError("The batch has one sample: there is no other input to compare it with.")
+    count = case.require_samples(2)
     spread = _spread(case)
     trained = ""
     if spread <= _SAME:
@@ -47,15 +45,16 @@ def try_input_use(case: Case) -> TrialResult:
 def _spread(case: Case) -> float:
     """How much the outputs change, beside their size, when the inputs change places."""
     count = case.samples
-    if not any(_has_rows(each, count) for each in tensors_in(case.call)):
-        raise NotPossibleError("No tensor that the model is given has a row for each sample.")
+    rows = [each for each in tensors_in(case.call) if _has_rows(each, count)]
+    if all(bool((each == each[:1]).all()) for each in rows):
+        raise NotPossibleError("All samples of this batch are equal, which says nothing about the model.")
     with torch.no_grad():
         restore = keep_randomness()
-        plain = _numbers(case.output())
+        plain = _numbers(case.output(), count)
         restore()  # the same dropout for both
-        moved = _numbers(case.output(case.changed(lambda each: _moved(each, count))))
+        moved = _numbers(case.output(case.changed(lambda each: _moved(each, count))), count)
     if len(plain) != len(moved) or not plain:
-        raise NotPossibleError("The model gives no tensor of numbers.")
+        raise NotPossibleError("No output of the model has a row for each sample.")
     changes = [_share(one, other) for one, other in zip(plain, moved, strict=True) if one.shape == other.shape]
     return max(changes, default=0.0)
 
@@ -68,9 +67,9 @@ def _moved(tensor: torch.Tensor, count: int) -> torch.Tensor:
     return tensor.roll(1, 0) if _has_rows(tensor, count) else tensor
 
 
-def _numbers(output: Any) -> list[torch.Tensor]:
+def _numbers(output: Any, count: int) -> list[torch.Tensor]:
     found = [each.detach() for each in tensors_in(output)]
-    return [each.double() for each in found if each.is_floating_point() and each.numel()]
+    return [each.double() for each in found if each.is_floating_point() and _has_rows(each, count)]
 
 
 def _share(one: torch.Tensor, other: torch.Tensor) -> float:

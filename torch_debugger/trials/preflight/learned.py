@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from torch_debugger.records import TrialResult
-from torch_debugger.trials.preflight.case import Case
+from torch_debugger.trials.preflight.case import Case, NotPossibleError
 from torch_debugger.trials.preflight.fitting import Way, other_way, own_way
+
+NOISY = 0.3  # from here on a loss changes by chance
 
 
 @dataclass(frozen=True)
@@ -15,6 +17,8 @@ class Learned:
     rate: float
     steps: int
     passed: bool
+    noise: float = 0.0  # of the loss, beside its size
+    binding: bool = True  # the loss is meant to fall
 
     @staticmethod
     def from_result(result: TrialResult | None) -> Learned:
@@ -22,7 +26,20 @@ class Learned:
         if result is None or not result.numbers:
             return Learned(False, 1e-3, 100, False)
         numbers = result.numbers
-        return Learned(bool(numbers["own"]), numbers["lr"], int(numbers["steps"]), result.outcome == "passed")
+        return Learned(
+            own=bool(numbers["own"]),
+            rate=numbers["lr"],
+            steps=int(numbers["steps"]),
+            passed=result.outcome == "passed",
+            noise=numbers["noise"],
+            binding=bool(numbers["binding"]),
+        )
+
+    def require_calm(self) -> None:
+        if self.noise > NOISY:
+            raise NotPossibleError(
+                "The loss changes by chance from step to step, so that nothing can be compared."
+            )
 
     def way(self, case: Case) -> Way:
         own = own_way(case) if self.own else None

@@ -27,9 +27,10 @@ def try_memory(case: Case) -> TrialResult:
     gradients, batch = _bytes(case.parameters().values()), _bytes(tensors_in(case.call))
     step, state = _measure(case).peak_bytes, _state(case)
     # gradients are counted by the step, which makes them
-    peak = weights + batch + state + max(step, gradients)
-    parts = {"weights": weights, "optimizer": state, "batch": batch, "step": max(step, gradients)}
+    peak = weights + batch + (state or 0) + max(step, gradients)
+    parts = {"weights": weights, "optimizer": state or 0, "batch": batch, "step": max(step, gradients)}
     said = ", ".join(f"{name} {bytes_text(size)}" for name, size in parts.items() if size)
+    said += "" if state is not None else ", and what the optimizer keeps"
     return passed(NAME, f"A step would take {bytes_text(peak)} at its peak: {said}.", peak_bytes=peak, **parts)
 
 
@@ -45,10 +46,13 @@ def _measure(case: Case) -> StepMemory:
         ) from None
 
 
-def _state(case: Case) -> int:
-    """What the optimizer keeps after a step."""
+def _state(case: Case) -> int | None:
+    """What the optimizer keeps after a step; None where no step can be made."""
     way = own_way(case) or other_way(case, 1e-3)
-    fit(case, way.optimizer, steps=1)
+    try:
+        fit(case, way.optimizer, steps=1)
+    except NotPossibleError:
+        return None
     return _bytes(tensor for state in way.optimizer.state.values() for tensor in tensors_in(state))
 
 

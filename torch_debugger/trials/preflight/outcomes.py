@@ -5,6 +5,10 @@ from __future__ import annotations
 from torch_debugger.records import TrialResult
 
 
+def steps(count: int) -> str:
+    return f"{count} step{'s' * (count != 1)}"
+
+
 def passed(name: str, message: str, **numbers: float) -> TrialResult:
     return TrialResult(name, "passed", message, "", numbers)
 

@@ -11,6 +11,7 @@ from torch.optim import LBFGS, Optimizer
 from torch_debugger.records import TrialResult
 from torch_debugger.trials.preflight.case import Case, NotPossibleError
 from torch_debugger.trials.preflight.fitting import Tell, fit, own_way
+from torch_debugger.trials.preflight.learned import Learned
 from torch_debugger.trials.preflight.outcomes import failed, passed
 
 NAME = "learning-rate range"
@@ -20,9 +21,11 @@ _STEPS = 120
 _MEMORY = 0.8  # of the smoothed loss
 _FAR_BELOW = 1e-3  # of the lower end
 _CONFIRMING = 20  # steps with the rate itself
+_RISEN = 1.1
 
 
-def try_rate_range(case: Case, tell: Tell) -> TrialResult:
+def try_rate_range(case: Case, learned: Learned, tell: Tell) -> TrialResult:
+    learned.require_calm()
     way = own_way(case)
     if way is None or isinstance(way.optimizer, LBFGS):
         raise NotPossibleError("There is no optimizer with a learning rate to change.")
@@ -34,7 +37,9 @@ def try_rate_range(case: Case, tell: Tell) -> TrialResult:
             f"No rate from {LOWEST:g} to {HIGHEST:g} makes the loss fall from {smooth[0]:.4g}."
         )
     low, high = suggest(rates, smooth)
-    result = dataclasses.replace(_judged(case, own, low, high), curve=tuple(losses), rates=tuple(rates))
+    result = dataclasses.replace(
+        _judged(case, learned, own, low, high), curve=tuple(losses), rates=tuple(rates)
+    )
     return dataclasses.replace(result, numbers={"lr": own, "low": low, "high": high})
 
 
@@ -47,7 +52,7 @@ def _sweep(case: Case, optimizer: Optimizer, own: float, tell: Tell) -> tuple[li
         for group, share in zip(optimizer.param_groups, shares, strict=True):
             group["lr"] = rates[-1] * share
 
-    def lost(loss: float) -> bool:
+    def lost(step: int, loss: float) -> bool:
         first.append(loss)
         return loss > 4 * abs(first[0]) + 1.0
 
@@ -74,17 +79,17 @@ def suggest(rates: Sequence[float], smooth: Sequence[float]) -> tuple[float, flo
     return min(rates[begun], high / 3), high
 
 
-def _judged(case: Case, own: float, low: float, high: float) -> TrialResult:
+def _judged(case: Case, learned: Learned, own: float, low: float, high: float) -> TrialResult:
     range_ = f"from {low:.1g} to {high:.1g}"
     first, last = _with_own_rate(case)
-    if own > 3 * high and not last < first:
+    if learned.binding and own > high and not last < _RISEN * abs(first):
         return failed(
             NAME,
             f"The rate is {own:g}, above those that work {range_}: in {_CONFIRMING} steps the loss goes from "
             f"{first:.4g} to {last:.4g}.",
             f"Begin with a rate near {high / 3:.1g}.",
         )
-    if own < _FAR_BELOW * low and abs(first - last) < 0.001 * abs(first):
+    if learned.binding and own < _FAR_BELOW * low and abs(first - last) < 0.001 * abs(first):
         return failed(
             NAME,
             f"The rate is {own:g}, far below those that work {range_}: in {_CONFIRMING} steps the loss goes "

@@ -6,62 +6,61 @@ import math
 
 import torch
 
-from torch_debugger.anatomy.nested import tensors_in
 from torch_debugger.records import TrialResult
 from torch_debugger.trials.preflight.case import Call, Case, NotPossibleError
 from torch_debugger.trials.preflight.fitting import Tell, fit
+from torch_debugger.trials.preflight.guessing import sides_of
+from torch_debugger.trials.preflight.labels import pairs_matter, require_labels_outside, shuffled
 from torch_debugger.trials.preflight.learned import Learned
 from torch_debugger.trials.preflight.outcomes import failed, passed
+from torch_debugger.trials.preflight.relation import related
 
 NAME = "shuffled-label baseline"
 
 _STEPS = 60
 _SHUFFLES = 3
-_FEWEST = 64  # samples, and four times as many as a sample has numbers: fewer hide what relates them
 _EASIER = 0.97  # of the mean loss with shuffled labels
 
 
 def try_shuffled_labels(case: Case, learned: Learned, tell: Tell) -> TrialResult:
-    count = case.samples
-    if count < 4:
-        raise NotPossibleError(f"A batch of {count} is too small to shuffle.")
+    count = case.require_samples(4)
     order = torch.Generator().manual_seed(0)
-    _require_labels_outside(case, _shuffled(case, order))
+    learned.require_calm()
+    if pairs_matter(case, order) is False:
+        return _unpaired(case)
+    require_labels_outside(case, order)
     true = _mean_loss(case, learned, None, tell)
-    shuffled = [_mean_loss(case, learned, _shuffled(case, order), tell) for _ in range(_SHUFFLES)]
+    others = [_mean_loss(case, learned, shuffled(case, order), tell) for _ in range(_SHUFFLES)]
     said = (
         f"Over {_STEPS} steps the loss is {true:.4g} on average with the true labels and "
-        f"{min(shuffled):.4g} to {max(shuffled):.4g} with shuffled ones"
+        f"{min(others):.4g} to {max(others):.4g} with shuffled ones"
     )
-    if true < _EASIER * min(shuffled):
-        return passed(NAME, f"{said}.", true=true, shuffled=min(shuffled))
-    size = sum(each[0].numel() for each in tensors_in(case.call) if each.dim() and each.shape[0] == count)
-    if count < max(_FEWEST, 4 * size):
-        raise NotPossibleError(f"{said}: a batch of {count} is too small to tell them apart.")
+    if true < _EASIER * min(others):
+        return passed(NAME, f"{said}.", true=true, shuffled=min(others))
+    sides = sides_of(case.loss())
+    seen = related(case, sides[1] if sides is not None else None)
+    if seen is None or seen:
+        raise NotPossibleError(f"{said}: by a batch of {count} they cannot be told apart.")
     return failed(
         NAME,
-        f"{said}: the labels are no easier to learn than random ones.",
+        f"{said}: the labels are no easier to learn than random ones, and neighbours have no more in common.",
         "Look at some pairs: do labels belong to their inputs? Sorting or shuffling one and not the other is "
         "the usual reason.",
         true=true,
-        shuffled=min(shuffled),
+        shuffled=min(others),
     )
 
 
-def _shuffled(case: Case, order: torch.Generator) -> Call:
-    """The inputs in another order: each meets the label of another sample."""
-    count = case.samples
-    places = torch.randperm(count, generator=order)
-    return case.changed(lambda each: each[places] if each.dim() and each.shape[0] == count else each)
-
-
-def _require_labels_outside(case: Case, shuffled: Call) -> None:
-    with case.undone(), case.evaluating(), torch.no_grad():
-        plain, other = float(case.loss()), float(case.loss(shuffled))
-    if math.isclose(plain, other, rel_tol=1e-6):
-        raise NotPossibleError(
-            "The labels go into the model with the inputs, or the loss does not depend on whose label is whose."
-        )
+def _unpaired(case: Case) -> TrialResult:
+    sides = sides_of(case.loss())
+    assert sides is not None
+    shape = list(sides[1].shape)
+    return failed(
+        NAME,
+        f"The loss is the same whichever sample has which label: {case.samples} are compared as {shape}.",
+        "Give the output and the targets one shape before the loss, such as `output.squeeze(1)`: shapes of "
+        "[n, 1] and [n] broadcast to [n, n], all with all.",
+    )
 
 
 def _mean_loss(case: Case, learned: Learned, call: Call | None, tell: Tell) -> float:

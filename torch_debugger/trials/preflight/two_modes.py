@@ -23,6 +23,7 @@ _MOST_FORWARDS = 400
 def try_two_modes(case: Case, learned: Learned, tell: Tell) -> TrialResult:
     if not any(module.training for module in case.models.values()):
         raise NotPossibleError("The model is in eval mode already.")
+    learned.require_calm()
     steps = min(max(learned.steps, 20), _STEPS)
     found = fit(case, learned.way(case).optimizer, steps=steps, tell=tell)
     if not found.last < 0.95 * found.first:
@@ -31,9 +32,9 @@ def try_two_modes(case: Case, learned: Learned, tell: Tell) -> TrialResult:
         )
     with torch.no_grad():
         for _ in range(_forwards(case)):  # running statistics follow the weights with a delay
-            training = float(case.loss())
+            training = case.loss().item()
         with case.evaluating():
-            evaluated = float(case.loss())
+            evaluated = case.loss().item()
     numbers = {"train": training, "eval": evaluated}
     said = f"After {steps} steps the batch's loss is {training:.4g} in train and {evaluated:.4g} in eval mode"
     kept = (found.first - evaluated) / (found.first - min(training, found.last))

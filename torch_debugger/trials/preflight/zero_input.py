@@ -2,25 +2,31 @@
 
 from __future__ import annotations
 
+import functools
+
 import torch
 
 from torch_debugger.anatomy.nested import tensors_in
 from torch_debugger.records import TrialResult
 from torch_debugger.trials.preflight.case import Call, Case, NotPossibleError
 from torch_debugger.trials.preflight.fitting import Fit, Tell, fit
+from torch_debugger.trials.preflight.guessing import guess_for
+from torch_debugger.trials.preflight.labels import require_labels_outside
 from torch_debugger.trials.preflight.learned import Learned
 from torch_debugger.trials.preflight.outcomes import failed, passed
 
 NAME = "zero-input baseline"
 
 _BETTER = 0.9  # of what is reached without looking
+_GUESSING = 1.2  # times the loss of guessing: nothing about the inputs is learned yet
 _STEPS = 100
 
 
 def try_zero_input(case: Case, learned: Learned, tell: Tell) -> TrialResult:
-    if case.samples < 2:
-        raise NotPossibleError("One sample can be learned by heart without looking at it.")
-    blank = case.changed(torch.zeros_like)
+    case.require_samples(2)  # one can be learned by heart without looking at it
+    learned.require_calm()
+    require_labels_outside(case, torch.Generator().manual_seed(0))
+    blank = case.changed(functools.partial(_blank, _most_dimensions(case)))
     if all(torch.equal(one, two) for one, two in zip(tensors_in(blank), tensors_in(case.call), strict=True)):
         raise NotPossibleError("The inputs of this batch are all zero.")
     steps = min(_STEPS, max(learned.steps, 20))
@@ -29,13 +35,25 @@ def try_zero_input(case: Case, learned: Learned, tell: Tell) -> TrialResult:
         raise NotPossibleError("The model does not learn from the true inputs, so there is nothing to compare.")
     numbers = {"seen": seen.last, "unseen": unseen.last, "steps": float(steps)}
     said = f"After {steps} steps the loss is {seen.last:.4g} with the inputs and {unseen.last:.4g} with zeros"
-    if seen.first - seen.last < 0.05 * abs(seen.first):
+    guess = guess_for(case.loss())
+    if seen.first - seen.last < 0.05 * abs(seen.first) or (guess and seen.last > _GUESSING * guess.loss):
         raise NotPossibleError(f"{said}: too little was learned to compare.")
     if unseen.first - unseen.last > _BETTER * (seen.first - seen.last) and seen.last > _BETTER * unseen.last:
         return failed(
             NAME, f"{said}: what is learned, is learned without looking at the inputs.", _ADVICE, **numbers
         )
     return passed(NAME, f"{said}.", **numbers)
+
+
+def _most_dimensions(case: Case) -> int:
+    """Of inputs that are whole numbers throughout; lengths have fewer than tokens. 0 where there are others."""
+    given = list(tensors_in(case.call))
+    return 0 if any(each.is_floating_point() for each in given) else max(each.dim() for each in given)
+
+
+def _blank(dimensions: int, tensor: torch.Tensor) -> torch.Tensor:
+    is_input = tensor.dim() == dimensions if dimensions else tensor.is_floating_point()
+    return torch.zeros_like(tensor) if is_input else tensor
 
 
 def _fit(case: Case, learned: Learned, call: Call | None, steps: int, tell: Tell) -> Fit:

@@ -1,0 +1,142 @@
+"""A script's first step taken over: which of its lines give the same loss once more, and the case they make."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import json
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import nn
+from torch.optim import Optimizer
+
+from torch_debugger.anatomy.moments import Moment
+from torch_debugger.trials.hunt.leaves import leaves_of
+from torch_debugger.trials.hunt.lines import Lines
+from torch_debugger.trials.hunt.model import Model
+from torch_debugger.trials.hunt.step import training_lines
+from torch_debugger.trials.preflight.case import Call, Case, NotPossibleError, optimized
+from torch_debugger.trials.preflight.step_lines import StepLines
+
+Apart = Callable[[Callable[[], str]], str]  # runs something elsewhere: its text, empty where it failed
+
+_SAME = 1e-3  # of the loss
+_TIMES = {1: "once", 2: "twice", 3: "three times"}
+
+
+@dataclass(frozen=True)
+class Scene:
+    """What is known at the first backward of a script."""
+
+    moments: Sequence[Moment]  # of the user's frames, innermost first
+    models: Mapping[str, Model]  # under the user's names
+    optimizers: Sequence[Optimizer]
+    loss: float
+    batch: Any = None  # the last one that a loader gave
+    names_gpu: bool = True  # somewhere in the script
+
+
+@dataclass(frozen=True)
+class Way:
+    """How lines are run again."""
+
+    lines: Lines
+    begin: int
+    bare: bool  # without what is called only for what it does besides
+    given: bool  # the first model is given what it was given in the step, whatever the lines say
+
+
+def case_of_scene(scene: Scene, apart: Apart) -> tuple[Case, Way | None]:
+    """With the first way that gives the step's own loss; without one, a case that has no loss."""
+    for way in _ways(scene):
+        text = apart(functools.partial(_attempt, scene, way))
+        found = json.loads(text) if text else {}
+        if found and math.isclose(found["loss"], scene.loss, rel_tol=_SAME, abs_tol=1e-9):
+            return _case(scene, way, found["called"], set(found["reached"])), way
+    return _case_without_loss(scene), None
+
+
+def _ways(scene: Scene) -> Iterator[Way]:
+    for lines in training_lines(scene.moments):
+        first = lines.first_model_call()
+        if first is not None:
+            for begin in dict.fromkeys((first, 0)):
+                yield from (Way(lines, begin, bare, given) for bare in (True, False) for given in (False, True))
+
+
+def _attempt(scene: Scene, way: Way) -> str:
+    names = {id(model.module): name for name, model in scene.models.items()}
+    lines = _lines(scene, way)
+    for model in scene.models.values():
+        model.restore_randomness(first=True)
+    call = next((model.call for model in scene.models.values() if model.call), None) if way.given else None
+    with contextlib.suppress(Exception):  # the user's lines may raise anything
+        passage = lines.run(call)
+        assert passage.loss is not None
+        if passage.loss.requires_grad and passage.loss.numel() == 1:
+            called = [names[id(module)] for module in passage.called]
+            reached = [
+                id(each) for each in leaves_of([passage.loss])[0]
+            ]  # a fork's ids are those of its parent
+            return json.dumps({"loss": passage.loss.item(), "called": called, "reached": reached})
+    return "{}"
+
+
+def _lines(scene: Scene, way: Way) -> StepLines:
+    run = way.lines.function(way.begin, bare=way.bare)
+    if run is None:
+        raise NotPossibleError("The lines of the step cannot be run again: they await or yield something.")
+    return StepLines(run, [model.module for model in scene.models.values()], scene.batch)
+
+
+def _case(scene: Scene, way: Way, called: Sequence[str], reached: set[int]) -> Case:
+    models = {name: scene.models[name].module for name in dict.fromkeys(called)}
+    lines, once = _lines(scene, way), len(models) == len(called)
+    call = scene.models[called[0]].call if called else None
+    times = " and ".join(f"`{name}` {_TIMES.get(called.count(name), 'often')}" for name in models)
+    return Case(
+        models=models,
+        call=call if call is not None else ((), {}),
+        compute=lambda given: lines.loss(given if once else None),
+        forward=functools.partial(_forward, list(models.values()), lines),
+        optimizer=_optimizer(scene, reached),
+        on_gpu=scene.names_gpu,
+        no_inputs="" if once and call is not None else f"The step calls {times or 'no model'}.",
+    )
+
+
+def _forward(models: Sequence[nn.Module], lines: StepLines | None, given: Call) -> Any:
+    """Of one model its own output, of a chain of them that of the last."""
+    if lines is None or len(models) == 1:
+        return models[0](*given[0], **given[1])
+    return lines.run(given).outputs[-1]
+
+
+def _case_without_loss(scene: Scene) -> Case:
+    sizes = {
+        name: sum(each.numel() for each in model.module.parameters()) for name, model in scene.models.items()
+    }
+    known = [
+        name for name in sorted(sizes, key=lambda name: -sizes[name]) if scene.models[name].call is not None
+    ]
+    if not known:
+        raise NotPossibleError("No model was called before the first backward().")
+    model = scene.models[known[0]]
+    assert model.call is not None
+
+    def compute(given: Call) -> torch.Tensor:
+        raise NotPossibleError("The lines from the model to the loss do not give the same loss when run again.")
+
+    optimizer = _optimizer(scene, {id(each) for each in model.module.parameters()})
+    forward = functools.partial(_forward, [model.module], None)
+    return Case({known[0]: model.module}, model.call, compute, forward, optimizer, scene.names_gpu)
+
+
+def _optimizer(scene: Scene, reached: set[int]) -> Optimizer | None:
+    """The one that holds most of the parameters which this loss reaches."""
+    shared = [sum(id(each) in reached for each in optimized(optimizer)) for optimizer in scene.optimizers]
+    return scene.optimizers[shared.index(max(shared))] if any(shared) else None
