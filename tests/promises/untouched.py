@@ -30,6 +30,7 @@ PATCHED: list[tuple[Any, str]] = [
     (torch, "compile"),
     (Optimizer, "__init__"),
     (LRScheduler, "__init__"),
+    (DataLoader, "__init__"),
     (DataLoader, "__iter__"),
     (_BaseDataLoaderIter, "__next__"),
     (torch.amp.GradScaler, "scale"),
