@@ -106,7 +106,7 @@ class Schedulers(Probe):
         for known in self._known:
             scheduler = known.scheduler()
             if scheduler is not None and scheduler.optimizer is optimizer:
-                if known.held is None:
+                if known.held is None or known.others_called:  # another optimizer may have its name by now
                     self._find_calls(known, scheduler, held)
                 self._tell(known, scheduler, optimizer)
 
