@@ -145,7 +145,7 @@ class Cycles(Probe):
         cycle = self._cycle(optimizer)
         if cycle.closer_looks < self.CLOSER_LOOKS:
             cycle.closer_looks += 1
-            self.watch.governor.request(4)
+            self.watch.governor.insist(4)
 
     def _stepped(self, optimizer: Optimizer) -> None:
         held = self.optimizers.held.get(id(optimizer))
