@@ -191,8 +191,9 @@ class Roots(Probe):
             self.any_lags = self.any_lags or root.lags
             if root.lags and arguments[0].is_cuda and not torch.cuda.is_current_stream_capturing():
                 root.device_rng = torch.cuda.get_rng_state()
-            for listen in self.on_call:
-                listen(root, arguments, keywords)
+            if not torch._C._get_tracing_state():  # what a listener computes would go into the user's trace
+                for listen in self.on_call:
+                    listen(root, arguments, keywords)
         else:
             for listen in self.on_evaluation:
                 listen(root, arguments, keywords)
