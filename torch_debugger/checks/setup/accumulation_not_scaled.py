@@ -54,7 +54,7 @@ class AccumulationNotScaled(Check):
             self._cycles.setdefault(record.optimizer, []).append(record)
         elif isinstance(record, LossGraph) and record.nodes:
             end = record.nodes[0]
-            mean = end.op in self.means and end.saved.get("reduction", "mean") in ("mean", 1, 1.0)
+            mean = end.op in self.means and end.saved.get("reduction", "mean") == "mean"
             self._undivided = mean and self._undivided is not False
         return ()
 

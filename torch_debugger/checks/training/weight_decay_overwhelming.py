@@ -51,8 +51,9 @@ class WeightDecayOverwhelming(Check):
     # The start of a run: near a minimum the two are equal in any run.
     first_looks = 8
     outweighed_share = 0.7
-    # What is left of the norm of the weights at the last look, which may come long before the end.
-    shrunk = 0.8
+    # What is left of the norm of the weights at the last look, which may come long before the end; it must
+    # have fallen from look to look until then.
+    shrunk = 0.95
     # Of the loss, gone; a model that answers the same to all inputs can be a little better than a new one.
     not_learned = 0.25
     # Decay that is applied beside the update (decoupled) competes with steps of about the learning rate.
