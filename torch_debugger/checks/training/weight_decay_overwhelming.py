@@ -109,7 +109,7 @@ class WeightDecayOverwhelming(Check):
             message=(
                 f"`weight_decay={decay:g}` of `{optimizer.name}`{at_line(optimizer.place)} outweighs the "
                 f"gradients {pull:.2g} times: the weights shrank from norm {seen.first_norm:.3g} to "
-                f"{seen.last_norm:.3g} and the loss {_words(fallen)}."
+                f"{seen.last_norm:.3g} by step {seen.last_step}, and the loss {_words(fallen)}."
             ),
             why="Decay pulls every weight to zero at each step. Where it pulls harder than the gradients push, "
             "nothing that is learned stays.",
