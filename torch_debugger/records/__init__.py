@@ -44,7 +44,17 @@ from torch_debugger.records.training import (
     Scalars,
     ScalerMisuse,
 )
-from torch_debugger.records.wiring import CheckpointLoad, FreshParameter, GradientFlag, IdleOptimizer, PlainTensor, SavedTensor, StepCycle, UnreachedPart, UntiedWeights
+from torch_debugger.records.wiring import (
+    CheckpointLoad,
+    FreshParameter,
+    GradientFlag,
+    IdleOptimizer,
+    PlainTensor,
+    SavedTensor,
+    StepCycle,
+    UnreachedPart,
+    UntiedWeights,
+)
 
 Record = (
     RunFact
