@@ -101,7 +101,7 @@ class Backward(Probe):
             unscaled = self.watch.probe(self.scaler.name, self.scaler.see_backward, loss, site.place)
             self.hunt.scaled = self.hunt.scaled or (unscaled is not None and unscaled is not loss)
         if self.watch.transfer.lags(loss):
-            self.hunt.lagging.backward_called(frame)
+            self.hunt.lagging.backward_called(unscaled if unscaled is not None else loss, frame)
         self._take_value(loss, loss if unscaled is None else unscaled, site)
         if self.watch.depth == DEEP and loss.grad_fn is not None:
             self.roots.notice_random_numbers()
