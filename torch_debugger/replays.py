@@ -5,7 +5,8 @@ Those trials are imported where a step has gone wrong, and not before: healthy r
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import contextlib
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import torch
@@ -39,10 +40,18 @@ class StepReplays:
         if in_fork():
             return None
         models = [
-            Model(module, root.paths, root.call, root.rng_state, root.device_rng, root.first_rng)
+            Model(
+                module,
+                root.paths,
+                root.call,
+                root.rng_state,
+                root.device_rng,
+                root.first_rng,
+                root.first_device_rng,
+            )
             for root, module in self.roots.alive()
         ]
-        with self.watch.asleep(), torch._C._EnableTorchFunction():
+        with self._for_a_replay():
             if can_fork(models):
                 batch, dataset = self.loaders.last
                 scene = Scene(moments, models, not loss, batch, dataset, self.roots.step_rng, loss)
@@ -50,8 +59,15 @@ class StepReplays:
                 return (found.origin, found.how) if found else (None, "step")
             return _find_here(moments[:1], models, not loss)
 
+    @contextlib.contextmanager
+    def _for_a_replay(self) -> Iterator[None]:
+        """What runs in it is not the training's, is seen by a hunter, and is not compiled."""
+        eager = torch.compiler.set_stance("force_eager")
+        with self.watch.asleep(), torch._C._EnableTorchFunction(), eager:
+            yield
+
     def of_inputs(self, inputs: Inputs, slopes: bool) -> tuple[Origin, str] | None:
-        """A step of some time ago, on the last weights that are known to have been finite."""
+        """A step of some time ago, on the weights that were frozen with the first number not finite."""
         from torch_debugger.trials.hunt.model import Model
 
         models = [
@@ -59,8 +75,8 @@ class StepReplays:
             for root, module in self.roots.alive()
             if root.name in inputs.calls
         ]
-        with self.watch.asleep(), torch._C._EnableTorchFunction(), self.lagging.old_weights() as step:
-            return _find_here(inputs.moments, models, slopes) if step is not None else None
+        with self._for_a_replay(), self.lagging.weights.in_place() as kept:
+            return _find_here(inputs.moments, models, slopes) if kept else None
 
 
 def _find_here(moments: Sequence[Moment], models: Sequence[Model], slopes: bool) -> tuple[Origin, str] | None:
@@ -68,11 +84,13 @@ def _find_here(moments: Sequence[Moment], models: Sequence[Model], slopes: bool)
     from torch_debugger.trials.hunt.step import find_in_lines
 
     for moment in moments:
-        origin = find_in_lines(moment, models)
-        if origin is not None:
-            return origin, "step"
+        for again in (False, True):
+            origin = find_in_lines(moment, models, again=again)
+            if origin is not None:
+                return origin, "step"
     for model in models:
-        origin = find_in_model(model, slopes=slopes)
-        if origin is not None:
-            return origin, "model"
+        with contextlib.suppress(Exception):  # the user's code, run again, may refuse in any way it likes
+            origin = find_in_model(model, slopes=slopes)
+            if origin is not None:
+                return origin, "model"
     return None

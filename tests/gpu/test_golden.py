@@ -33,6 +33,17 @@ EXPECTED = {
     "library_without_room": ("cuda-kernel-error", 15, "smaller batch"),
 }
 
+# script -> the line of the first NaN or Inf, and what the message calls its origin
+NOT_FINITE = {
+    "nan_linear_in_half": (17, "`linear` in `model.0`"),
+    "nan_square_in_half": (17, "`h * h`"),
+    "nan_in_half_model": (11, "`x.square()`"),
+    "nan_log_in_bfloat16": (13, "`torch.log(1 - p)`"),
+    "nan_only_in_backward": (11, "the backward of"),
+    "nan_from_loader": (24, "1 of 384 values of `x` is NaN"),
+    "nan_late": (11, "made the first nan"),
+}
+
 
 def test_every_script_was_run() -> None:
     assert set(RESULTS) == {name_of(script) for script in all_scripts()}
@@ -46,6 +57,16 @@ def test_the_crash_is_told(name: str) -> None:
     assert result["outcome"] == "crashed" and result["probes_removed"] == []
     assert result["findings"][0]["line"] == line
     assert word in result["findings"][0]["fix"]
+
+
+@pytest.mark.parametrize("name", NOT_FINITE)
+def test_the_origin_of_a_nan_is_told_some_steps_late(name: str) -> None:
+    line, origin = NOT_FINITE[name]
+    result = RESULTS[name]
+    assert (result["outcome"], result["probes_removed"]) == ("finished", [])
+    [finding] = [each for each in result["findings"] if each["name"] == result["verdict"]]
+    assert (finding["name"], finding["line"]) == ("loss-not-finite", line)
+    assert origin in finding["message"]
 
 
 @pytest.mark.parametrize("script", gpu_scripts(), ids=name_of)

@@ -11,6 +11,8 @@ import torch
 from torch import nn
 
 from tests.probes.watching import Seen, watched
+from torch_debugger.probes.lagging import Lagging
+from torch_debugger.probes.sampling import DEEP, NONE, Governor
 from torch_debugger.records import NonFinite
 from torch_debugger.stats.transfer import Deliver, Transfer
 from torch_debugger.trials.hunt.step import can_fork
@@ -105,6 +107,83 @@ def test_the_op_whose_gradient_is_not_finite(monkeypatch: pytest.MonkeyPatch) ->
     assert found.how == "step"
 
 
+@pytest.mark.parametrize(("loss_of", "op"), [(mean_log, "log"), (root, "sqrt")])
+def test_already_in_the_first_step(monkeypatch: pytest.MonkeyPatch, loss_of: Loss, op: str) -> None:
+    seen, _ = train(monkeypatch, loss_of, bad=1)
+    [found] = seen.of(NonFinite)
+    assert found.origin is not None
+    assert (found.step, found.origin.op, found.how) == (1, op, "step")
+
+
+@pytest.mark.parametrize(("loss_of", "op"), [(mean_log, "log"), (root, "sqrt")])
+def test_in_a_step_without_a_closer_look(monkeypatch: pytest.MonkeyPatch, loss_of: Loss, op: str) -> None:
+    """One gradient is looked at in any case, and the weights are those of that step."""
+    monkeypatch.setattr(Governor, "choose", lambda governor, step: DEEP if step < 3 else NONE)
+    seen, _ = train(monkeypatch, loss_of)
+    [found] = seen.of(NonFinite)
+    assert found.origin is not None
+    assert (found.step, found.origin.op, found.how) == (7, op, "step")
+
+
+def test_a_gradient_that_nobody_saw_shows_in_the_next_loss(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Governor, "choose", lambda governor, step: DEEP if step < 3 else NONE)
+    monkeypatch.setattr(Lagging, "see_gradient", lambda *_: None)
+    seen, _ = train(monkeypatch, root)
+    [found] = seen.of(NonFinite)
+    assert found.origin is not None
+    assert (found.step, found.origin.phase, found.origin.op) == (8, "backward", "sqrt")
+
+
+class ReadAtOnce(LateTransfer):
+    """A script that asks for its loss in every step: the numbers are there when the step ends."""
+
+    def poll(self) -> None:
+        arrived, self._steps[-1] = self._steps[-1], []
+        for values, deliver in arrived:
+            deliver(values)
+
+
+@pytest.mark.parametrize(("loss_of", "op"), [(mean_log, "log"), (root, "sqrt")])
+def test_news_at_the_end_of_the_same_step_come_after_its_update(
+    monkeypatch: pytest.MonkeyPatch, loss_of: Loss, op: str
+) -> None:
+    monkeypatch.setattr("tests.probes.test_lagging.LateTransfer", ReadAtOnce)
+    seen, _ = train(monkeypatch, loss_of)
+    [found] = seen.of(NonFinite)
+    assert found.origin is not None
+    assert (found.step, found.origin.op, found.how) == (7, op, "step")
+
+
+def test_an_update_that_makes_weights_nan(monkeypatch: pytest.MonkeyPatch) -> None:
+    adam, updates = torch.optim.Adam, []
+
+    def wild(*arguments: Any, **keywords: Any) -> torch.optim.Optimizer:
+        optimizer = adam(*arguments, **keywords)
+        optimizer.register_step_post_hook(spoil)
+        return optimizer
+
+    @torch.no_grad()
+    def spoil(optimizer: torch.optim.Optimizer, *_: Any) -> None:
+        updates.append(optimizer)
+        if len(updates) == 5:
+            optimizer.param_groups[0]["params"][0].fill_(float("nan"))
+
+    monkeypatch.setattr(torch.optim, "Adam", wild)
+    seen, _ = train(monkeypatch, healthy)
+    [found] = seen.of(NonFinite)
+    assert found.origin is not None
+    assert (found.step, found.what, found.origin.phase) == (6, "loss", "weights")
+    assert (found.parameters, found.optimizer) == (("net.fc1.weight",), "optimizer")
+
+
+def test_weights_that_were_nan_from_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(nn.Linear, "reset_parameters", lambda linear: linear.weight.data.fill_(float("nan")))
+    seen, _ = train(monkeypatch, healthy)
+    [found] = seen.of(NonFinite)
+    assert found.origin is not None
+    assert (found.step, found.origin.phase, found.optimizer) == (1, "weights", "")
+
+
 def test_it_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """Also not when a step was run again: the weights of the run are those of a run without us."""
     torch.manual_seed(0)
@@ -130,7 +209,7 @@ def test_a_healthy_run(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_nothing_is_kept_in_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
     seen, _ = train(monkeypatch, healthy)
     lagging = seen.plumbing.lagging
-    assert (len(lagging._inputs), lagging._good, lagging._waiting, lagging._moments) == (0, None, None, [])
+    assert (len(lagging._inputs), lagging._moments, lagging.weights._copies) == (0, [], [])
 
 
 def test_where_a_fork_can_be_it_is_asked_for() -> None:

@@ -38,3 +38,14 @@ def test_a_model_called_several_times_a_step_counts_each_loss_once() -> None:
 
 def test_a_run_without_any_tells_nothing() -> None:
     assert train(set()) == [] and train(set(), calls=3) == []
+
+
+def test_a_nan_that_went_through_backward_is_not_left_out() -> None:
+    with watched() as seen:
+        net, other = nn.Linear(4, 1), nn.Linear(4, 1)
+        for _ in range(6):
+            loss = (net(torch.randn(6, 4)) * float("nan")).mean()
+            loss.backward()
+            second = (other(torch.randn(6, 4)) + net(torch.randn(6, 4)) + net(torch.randn(6, 4))).mean()
+            second.backward()
+    assert seen.of(SkippedLosses) == []

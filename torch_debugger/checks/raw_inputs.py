@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import math
+
+from torch_debugger.checks.curves import fallen_share, recent_level
 from torch_debugger.checks.state import RunState
-from torch_debugger.records import InputLook
+from torch_debugger.records import InputLook, TargetLook
 
 # Weights are drawn for inputs of about unit size: a hundred times that is a hundred times the output.
 LARGE = 50.0
 LOOKS = 3  # on different steps
+CHANCE = 0.8  # of the loss of a guess among all classes
+FALLEN = 0.3  # of the first loss, where there are no classes
 
 
 class RawInputs:
@@ -15,14 +20,29 @@ class RawInputs:
 
     def __init__(self) -> None:
         self._looks: dict[str, list[InputLook]] = {}
+        self._classes: set[str] = set()
 
-    def see(self, look: InputLook) -> list[InputLook]:
-        """The layer's looks, when there are just enough of them."""
+    def see(self, look: InputLook | TargetLook) -> None:
+        if isinstance(look, TargetLook):
+            self._classes |= set(look.labels)
+            return
         looks = self._looks.setdefault(look.layer, [])
         if all(look.step != earlier.step for earlier in looks):
             looks.append(look)
-        enough = len(looks) == LOOKS and looks[-1] is look
-        return looks if enough and all(rms(each) >= LARGE for each in looks) else []
+
+    def layers(self) -> list[list[InputLook]]:
+        """Of every layer that was given large numbers all the time, the looks."""
+        enough = [looks for looks in self._looks.values() if len(looks) >= LOOKS]
+        return [looks for looks in enough if all(rms(look) >= LARGE for look in looks)]
+
+    def severity(self, state: RunState) -> str:
+        """A warning where the loss shows no learning; a run that learns all the same gets a note."""
+        points = state.losses.finite()
+        if len(state.sites) > 1 or len(points) < 20 or len(points) < len(state.losses.points):
+            return "note"
+        if len(self._classes) > 1:
+            return "warning" if recent_level(points, 20) >= CHANCE * math.log(len(self._classes)) else "note"
+        return "warning" if (fallen_share(points) or 0.0) < FALLEN else "note"
 
 
 def rms(look: InputLook) -> float:

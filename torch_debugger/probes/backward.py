@@ -52,7 +52,7 @@ class Backward(Probe):
         self._accumulates = False  # the last step had several backwards of one loss
         self._last_site = Place()
         self.count = 0  # of all backwards
-        self.last_loss = 0  # id of the last one's loss
+        self.met_nonfinite = False  # a loss that was NaN or Inf has come this far
         self.saved_hooks = False  # saved-tensor hooks (checkpointing, offloading) have been in use
 
     def install(self, patches: Patches) -> None:
@@ -87,7 +87,7 @@ class Backward(Probe):
         loss = tensors[0] if isinstance(tensors, (tuple, list)) and len(tensors) == 1 else tensors
         if not isinstance(loss, torch.Tensor) or loss.numel() != 1:
             return
-        self.count, self.last_loss = self.count + 1, id(loss)
+        self.count += 1
         self.watch.governor.begin()
         frame = user_frame(2)
         site = self._site(frame)
@@ -101,7 +101,7 @@ class Backward(Probe):
             unscaled = self.watch.probe(self.scaler.name, self.scaler.see_backward, loss, site.place)
             self.hunt.scaled = self.hunt.scaled or (unscaled is not None and unscaled is not loss)
         if self.watch.transfer.lags(loss):
-            self.hunt.lagging.backward_called(frame)
+            self.hunt.lagging.backward_called(unscaled if unscaled is not None else loss, frame)
         self._take_value(loss, loss if unscaled is None else unscaled, site)
         if self.watch.depth == DEEP and loss.grad_fn is not None:
             self.roots.notice_random_numbers()
@@ -137,6 +137,7 @@ class Backward(Probe):
         value = unscaled.item()
         self._add_value(value, site)
         if not math.isfinite(value):
+            self.met_nonfinite = True
             self.hunt.loss_is_not_finite(value, loss, site.place, self.saved_hooks)
 
     def _late_value(self, value: float, site: LossSite, step: int) -> None:

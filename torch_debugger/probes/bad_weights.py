@@ -8,6 +8,7 @@ from torch import nn
 
 from torch_debugger.anatomy.statements import attribute_place, setting_of
 from torch_debugger.probes.held import Held
+from torch_debugger.probes.nonfinite import BadWeight
 from torch_debugger.probes.optimizers import Optimizers, group_numbers
 from torch_debugger.probes.roots import Roots
 from torch_debugger.records import Origin, Place
@@ -18,18 +19,19 @@ class BadWeights:
         self.roots = roots
         self.optimizers = optimizers
 
-    def explain(self, name: str) -> tuple[Origin, str, dict[str, float]]:
-        """The origin, the optimizer that has moved the parameter (empty: none yet), and its numbers."""
+    def explain(self, name: str, born: bool) -> BadWeight:
+        """born: it was so before any update, even if there have been some since."""
         owner, parameter = self._find(name)
         held, numbers = self._holder(parameter)
         module, _, attribute = name.rpartition(".")
-        if held is not None and held.steps:
+        if held is not None and held.steps and not born:
             place = held.place
             if not math.isfinite(numbers.get("lr", 0.0)) and held.place.file:
                 place = setting_of(held.place.file, "lr") or held.place
-            return Origin("weights", module, None, place, given=name), held.name, numbers
-        born = attribute_place(type(owner), attribute) if owner is not None else None
-        return Origin("weights", module, None, born or Place(), given=name), "", {}
+            origin = Origin("weights", module, None, place, given=name)
+            return BadWeight(origin, held.name, numbers, held.looked == held.steps - 1)
+        written = attribute_place(type(owner), attribute) if owner is not None else None
+        return BadWeight(Origin("weights", module, None, written or Place(), given=name))
 
     def _find(self, name: str) -> tuple[nn.Module | None, nn.Parameter | None]:
         for root, module in self.roots.alive():

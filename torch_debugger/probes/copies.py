@@ -30,7 +30,7 @@ class _Copy:
     of: str
     copy: weakref.ref[nn.Module]
     model: weakref.ref[nn.Module]
-    held: Held  # the model's optimizer
+    held: weakref.ref[Held]  # of the model's optimizer; it holds a parameter
     first_steps: int
     first: list[float]
     first_model: list[float]
@@ -96,7 +96,7 @@ class Copies(Probe):
                 of,
                 weakref.ref(copy),
                 weakref.ref(model),
-                held,
+                weakref.ref(held),
                 held.steps,
                 first,
                 first_model,
@@ -115,13 +115,13 @@ class Copies(Probe):
 
     def _tell_all(self) -> None:
         for known in self._known:
-            copy, model = known.copy(), known.model()
-            if copy is not None and model is not None:
+            copy, model, held = known.copy(), known.model(), known.held()
+            if copy is not None and model is not None and held is not None:
                 known.changed = known.changed or _some_numbers(copy) != known.first
                 known.moved = known.moved or _some_numbers(model) != known.first_model
-                self._tell(known, copy)
+                self._tell(known, copy, held.steps - known.first_steps)
 
-    def _tell(self, known: _Copy, copy: nn.Module) -> None:
+    def _tell(self, known: _Copy, copy: nn.Module, updates: int) -> None:
         held = self.optimizers.parameter_ids()
         self.watch.emit(
             CopyLook(
@@ -129,7 +129,7 @@ class Copies(Probe):
                 known.name,
                 known.of,
                 type(copy).__name__,
-                known.held.steps - known.first_steps,
+                updates,
                 known.first == known.first_model and known.first_steps == 0,
                 known.moved,
                 known.changed,

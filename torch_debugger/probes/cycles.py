@@ -145,7 +145,7 @@ class Cycles(Probe):
         cycle = self._cycle(optimizer)
         if cycle.closer_looks < self.CLOSER_LOOKS:
             cycle.closer_looks += 1
-            self.watch.governor.request(4)
+            self.watch.governor.insist(4)
 
     def _stepped(self, optimizer: Optimizer) -> None:
         held = self.optimizers.held.get(id(optimizer))
@@ -175,6 +175,7 @@ class Cycles(Probe):
             backward=self._backward if cycle.backwards else Place(),
             cleared=cycle.cleared,
             losses=tuple(each.name for each in scalars) if missing else (),
+            trained=any(root.trained for root, _ in self.optimizers.looks.roots.alive()),
             uncalled=uncalled(place.file, "backward") if missing else Place(),
             twin=twin.name if twin is not None else "",
             twin_place=twin.place if twin is not None else Place(),

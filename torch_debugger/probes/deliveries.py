@@ -52,10 +52,7 @@ class Deliveries:
         self._waiting: dict[int, _Waiting] = {}
         self._numbered = 0
         self._considered = 0
-
-    def is_curious(self, iterator: Any) -> bool:
-        """Asked on every batch, therefore by no more than two comparisons."""
-        return self._considered < self.EARLY or iterator._num_yielded <= self.OPENING
+        self.is_early = True  # every batch is considered; later on, only those at the start of a pass
 
     def number_of(self, loader: Any) -> int:
         known = self._of_loader.get(loader)
@@ -77,6 +74,7 @@ class Deliveries:
         if delivered is None:
             return
         self._considered += 1
+        self.is_early = self._considered < self.EARLY
         self._tell(delivered.number)
         index = iterator._num_yielded - 1
         if self._wants(delivered, index):

@@ -28,7 +28,7 @@ from torch_debugger.stats.digests import digest_rows, sampled_rows
 _LEARN = (
     nn.Linear, nn.Conv1d, nn.Conv2d, nn.Conv3d, nn.RNN, nn.LSTM, nn.GRU, nn.Embedding, nn.EmbeddingBag
 )  # fmt: skip
-_COLUMNS = 4096  # of a table at most
+_ROWS, _COLUMNS = 64, 4096  # of a table at most
 _NO_NUMBERS = (0.0, 0.0, 0.0, 0.0, -1, 0.0)  # until they come from the device
 
 
@@ -106,7 +106,7 @@ def _on_the_host(tensor: torch.Tensor) -> bool:
 
 def _measure(tensor: torch.Tensor) -> torch.Tensor:
     """[lowest, highest, mean, std, column with the largest values, its root mean square]"""
-    rows = tensor[:256].float()
+    rows = (tensor[:_ROWS] if tensor.dim() == 2 else sampled_rows(tensor)).float()
     rms = rows.square().mean(0).sqrt().reshape(-1)[:_COLUMNS] if tensor.dim() == 2 else None
     column = rms.argmax() if rms is not None else torch.tensor(-1.0, device=rows.device)
     largest = rms.amax() if rms is not None else torch.zeros((), device=rows.device)

@@ -85,7 +85,8 @@ class Loaders(Probe):
                 self.watch.probe("loaders", self._end_pass, iterator)
                 raise
             self._waited_s += time.perf_counter() - start
-            if self.watch.depth == DEEP or self.deliveries.is_curious(iterator):
+            opening = iterator._num_yielded <= self.deliveries.OPENING
+            if opening or self.deliveries.is_early or self.watch.depth == DEEP:
                 self.watch.probe("loaders", self._see, iterator, batch)
             self.last = (batch, iterator._dataset)
             if torch.cuda.is_initialized():  # type: ignore[no-untyped-call]

@@ -7,8 +7,10 @@ the session hands in), and names the op that made something not finite out of fi
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import Protocol
 
 import torch
@@ -42,6 +44,16 @@ class Replays(Protocol):
         """A step of some time ago, from what was put into its models."""
 
 
+@dataclass(frozen=True)
+class BadWeight:
+    """A weight that is not finite, and who made it so."""
+
+    origin: Origin
+    optimizer: str = ""  # that has moved it; none yet
+    numbers: dict[str, float] = field(default_factory=dict)  # of that optimizer
+    gradients_seen: bool = True  # in its last update
+
+
 class NonFiniteHunt:
     def __init__(self, watch: Watch, roots: Roots, lagging: Lagging, replays: Replays, policy: Policy) -> None:
         self.watch = watch
@@ -51,8 +63,7 @@ class NonFiniteHunt:
         self.lagging = lagging
         self.found: NonFinite | None = None
         self.scaled = False  # a GradScaler is at work
-        # of a parameter: the origin, the optimizer that has moved it, and that one's numbers
-        self.explain_weights: Callable[[str], tuple[Origin, str, dict[str, float]]] | None = None
+        self.explain_weights: Callable[[str, bool], BadWeight] | None = None  # True: before any update
 
     def loss_is_not_finite(self, value: float, loss: torch.Tensor, site: Place, saved_hooks: bool) -> None:
         """Seen at backward, before anything has changed."""
@@ -70,8 +81,12 @@ class NonFiniteHunt:
 
     def loss_arrived(self, value: float, site: Place, step: int) -> None:
         """Told by the device some steps late."""
-        self.lagging.loss_arrived(step, math.isfinite(value))
         if self.found is None and not math.isfinite(value):
+            wrong = self._frozen_wrong(step)
+            if wrong:  # born so, or by an update with gradients that were finite
+                self._tell_of_weights("loss", value, step, site, wrong, born=step == self.lagging.since)
+                self.lagging.let_go()
+                return
             origin, how = self._replay_late(step, slopes=False)
             self._tell("loss", value, step, site, origin, how, ())
 
@@ -79,7 +94,7 @@ class NonFiniteHunt:
         """Seen before the update, or later from a device: the loss was finite, its gradient is not."""
         if self.found is not None:
             return
-        late = step != self.watch.step
+        late = step != self.watch.step or self.lagging.of(step) is not None  # its update is made
         origin, how = self._replay_late(step, slopes=True) if late else self._replay("")
         if origin is None:
             origin = Origin("backward", _last_layer(parameters), None)
@@ -91,9 +106,12 @@ class NonFiniteHunt:
         return found or (None, "")
 
     def _replay_late(self, step: int, slopes: bool) -> tuple[Origin | None, str]:
-        """On the inputs of that step, and on weights from before it."""
-        inputs = self.lagging.of(step)
-        found = self.watch.traced(self.replays.of_inputs, inputs, slopes) if inputs else None
+        """On the inputs and weights of that step; a loss may also show what the gradients before it did."""
+        known = [self.lagging.of(each) for each in (step, step - 1) if self.lagging.knows_weights_of(each)]
+        found: tuple[Origin, str] | None = None
+        for kept in known:
+            if kept is not None and found is None:
+                found = self.watch.traced(self.replays.of_inputs, kept, slopes or kept.step < step)
         self.lagging.let_go()
         return found or (None, "late")
 
@@ -102,12 +120,22 @@ class NonFiniteHunt:
         if self.found is None:
             self._tell_of_weights("weight", math.nan, step, site, parameters)
 
-    def _tell_of_weights(self, what: str, value: float, step: int, site: Place, wrong: tuple[str, ...]) -> None:
-        origin = Origin("weights", _last_layer(wrong[:1]), None, given=wrong[0])
-        optimizer, update = "", dict[str, float]()
+    def _tell_of_weights(
+        self, what: str, value: float, step: int, site: Place, wrong: tuple[str, ...], born: bool = False
+    ) -> None:
+        bad = BadWeight(Origin("weights", _last_layer(wrong[:1]), None, given=wrong[0]))
         if self.explain_weights is not None:
-            origin, optimizer, update = self.explain_weights(wrong[0])
-        self._tell(what, value, step, site, origin, "step", wrong, optimizer, update)
+            bad = self.explain_weights(wrong[0], born)
+        if self.lagging.since:  # from a device only one gradient is heard of in every step
+            bad = dataclasses.replace(bad, gradients_seen=False)
+        self._tell(what, value, step, site, bad.origin, "step", wrong, bad)
+
+    def _frozen_wrong(self, step: int) -> tuple[str, ...]:
+        """Parameters that were not finite already when the first bad step began."""
+        if not self.lagging.knows_weights_of(step):
+            return ()
+        names = self.roots.path_of_parameter()
+        return tuple(names[id(p)] for p in self.lagging.weights.not_finite() if id(p) in names)
 
     @torch.no_grad()
     def _wrong_parameters(self) -> tuple[str, ...]:
@@ -127,14 +155,13 @@ class NonFiniteHunt:
         origin: Origin | None,
         how: str,
         parameters: tuple[str, ...],
-        optimizer: str = "",
-        update: dict[str, float] | None = None,
+        bad: BadWeight | None = None,
     ) -> None:
         shown = site if origin is not None and origin.place.file else _line_of_the_loss(site)
+        by = (bad.optimizer, bad.numbers, bad.gradients_seen) if bad is not None else ("", {}, True)
         self.found = NonFinite(
-            step, what, _word(value), shown, origin, parameters, how, self.scaled, optimizer, update or {},
-            self.policy.kind,
-        )  # fmt: skip
+            step, what, _word(value), shown, origin, parameters, how, self.scaled, *by, self.policy.kind
+        )
         self.watch.emit(self.found)
         self.policy.told(self.found)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import inspect
-import math
 import weakref
 from collections.abc import Callable
 from types import FrameType
@@ -161,15 +160,13 @@ class Optimizers(Probe):
     def _glance(self, optimizer: Optimizer) -> None:
         """On every other step: one small gradient near the input, where any that is not finite ends up."""
         held = self.held.get(id(optimizer))
-        gradient = held.sentinel.grad if held is not None and held.sentinel is not None else None
-        if gradient is not None and (self.looks.hunt.policy.waits or not math.isfinite(gradient.sum())):
+        if held is not None and (self.looks.hunt.policy.waits or self.looks.glance(held, self._backward)):
             self._look(optimizer)
 
     def glance_at_all(self, backward: Place) -> None:
         """After one backward of several."""
         for held, optimizer in self.live():
-            gradient = held.sentinel.grad if held.sentinel is not None else None
-            if gradient is not None and not math.isfinite(gradient.sum()):
+            if self.looks.glance(held, backward):
                 self._backward = backward
                 self._look(optimizer)
 
@@ -187,6 +184,7 @@ class Optimizers(Probe):
         if ready:
             held.sentinel = _sentinel(ready)
             self.looks.before_update(held, ready, self._backward)
+            held.looked = held.steps
 
     def _tell(self, held: Held, optimizer: Optimizer, parameters: list[torch.Tensor]) -> None:
         if not held.name:
@@ -220,10 +218,9 @@ class Optimizers(Probe):
         return candidate
 
 
-def _sentinel(ready: list[torch.Tensor]) -> torch.Tensor | None:
-    """The smallest among the first; an accelerator would make the host wait for it."""
-    first = min(ready[:8], key=torch.numel)
-    return first if first.device.type == "cpu" else None
+def _sentinel(ready: list[torch.Tensor]) -> torch.Tensor:
+    """The first, which most models use first; else a smaller one near it, to be summed in no time."""
+    return ready[0] if ready[0].numel() <= 20_000 else min(ready[:8], key=torch.numel)
 
 
 def group_numbers(group: dict[str, Any]) -> dict[str, float]:

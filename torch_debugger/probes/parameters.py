@@ -58,14 +58,40 @@ class ParameterLook:
             both[: len(ready)] /= scale
         table, elements = self._heading(held, ready)
         step = self.watch.step
-        self.watch.transfer.send(
-            both, lambda found: self._deliver(found, held.name, table, elements, ready, backward, step)
+        deliver = functools.partial(
+            self._deliver,
+            optimizer=held.name,
+            table=table,
+            elements=elements,
+            ready=ready,
+            backward=backward,
+            step=step,
         )
+        if self.hunt.policy.waits:
+            deliver(both.cpu().float().numpy())
+        else:
+            self.watch.transfer.send(both, deliver)
         held.carry.at_step(step, held.name, backward, self.watch.transfer, self.watch.emit)
         held.carry.choose(ready, table.names)
-        self.hunt.lagging.before_update(ready)
+        self.hunt.lagging.before_update(ready, None if self.hunt.scaled else both)
         if self.watch.depth == DEEP:
             held.before = {id(p): sampled(p).clone() for p in ready}
+
+    def glance(self, held: Held, backward: Place) -> bool:
+        """Is that one gradient not finite? From a device, the news of it comes some steps late."""
+        gradient = held.sentinel.grad if held.sentinel is not None else None
+        if gradient is None:
+            return False
+        if not self.watch.transfer.lags(gradient):
+            return not math.isfinite(gradient.sum())
+        scaled = self.hunt.scaled  # what a GradScaler makes infinite is its own affair
+        tell = functools.partial(self._tell_late, held, backward)
+        self.hunt.lagging.see_gradient(None if scaled else gradient, tell)
+        return False
+
+    def _tell_late(self, held: Held, backward: Place, step: int) -> None:
+        names = self.names([held.sentinel]) if held.sentinel is not None else ()
+        self.hunt.gradient_is_not_finite(names, backward, step)
 
     def _heading(self, held: Held, ready: list[torch.Tensor]) -> tuple[Table, Any]:
         """Names are looked up again only when other parameters have gradients than before."""

@@ -18,6 +18,7 @@ import torch
 from torch import nn
 
 from torch_debugger.anatomy.naming import module_paths, name_root
+from torch_debugger.anatomy.nested import first_tensor
 from torch_debugger.anatomy.places import class_place
 from torch_debugger.probes.gates import Gate
 from torch_debugger.probes.model_facts import describe_model
@@ -39,6 +40,7 @@ class Root:
     rng_state: torch.Tensor | None = None  # torch's, before that call
     first_rng: torch.Tensor | None = None  # the same before the first call since the last backward
     device_rng: torch.Tensor | None = None  # the accelerator's, where the inputs are on one
+    first_device_rng: torch.Tensor | None = None
     lags: bool = False  # its numbers come later than its calls
     draws: bool = True  # takes random numbers in its forward, as far as we know
     calm_looks: int = 0  # deep steps in which it took none
@@ -137,7 +139,7 @@ class Roots(Probe):
         for root in self.roots.values():
             root.call = root.rng_state = root.device_rng = None  # a batch must not outlive its step
             root.trained = False
-            root.first_rng = None
+            root.first_rng = root.first_device_rng = None
         self.states_kept = False
         self.step_rng = torch.get_rng_state() if self._calm_steps < self.CALM_LOOKS else None
 
@@ -145,7 +147,7 @@ class Roots(Probe):
         """What is called from now on belongs to the next backward."""
         self.states_kept = False
         for root in self.roots.values():
-            root.first_rng = None
+            root.first_rng = root.first_device_rng = None
 
     def give_up(self) -> None:
         self.open_gates()
@@ -187,18 +189,22 @@ class Roots(Probe):
                 root.rng_state = torch.get_rng_state()
                 root.first_rng = root.rng_state if root.first_rng is None else root.first_rng
                 self.states_kept = True
-            root.lags = bool(arguments) and self._lags(arguments[0])
-            self.any_lags = self.any_lags or root.lags
-            if root.lags and arguments[0].is_cuda and not torch.cuda.is_current_stream_capturing():
-                root.device_rng = torch.cuda.get_rng_state()
-            for listen in self.on_call:
-                listen(root, arguments, keywords)
-        else:
-            for listen in self.on_evaluation:
+            first = arguments[0] if arguments else None
+            first = first if isinstance(first, torch.Tensor) else first_tensor((arguments, keywords))
+            root.lags = first is not None and self.watch.transfer.lags(first)
+            if first is not None and root.lags:
+                self._keep_device_state(root, first)
+        if not torch._C._get_tracing_state():  # what a listener computes would go into the user's trace
+            for listen in self.on_call if phase[1] else self.on_evaluation:
                 listen(root, arguments, keywords)
 
-    def _lags(self, value: Any) -> bool:
-        return isinstance(value, torch.Tensor) and self.watch.transfer.lags(value)
+    def _keep_device_state(self, root: Root, given: torch.Tensor) -> None:
+        self.any_lags = True
+        if given.is_cuda and not torch.cuda.is_current_stream_capturing():
+            root.device_rng = torch.cuda.get_rng_state(given.device)
+            first = root.first_device_rng
+            root.first_device_rng = root.device_rng if first is None else first
+            self.states_kept = True
 
 
 def without_graph(

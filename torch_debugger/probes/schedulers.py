@@ -39,7 +39,7 @@ class _Scheduler:
     name: str | None = None
     calls: tuple[Place, ...] = ()
     others_called: bool = False
-    held: Held | None = None
+    held: weakref.ref[Held] | None = None  # which holds a parameter
     update: Place = Place()  # noqa: RUF009  frozen
 
 
@@ -106,13 +106,13 @@ class Schedulers(Probe):
         for known in self._known:
             scheduler = known.scheduler()
             if scheduler is not None and scheduler.optimizer is optimizer:
-                if known.held is None:
+                if known.held is None or known.others_called:  # another optimizer may have its name by now
                     self._find_calls(known, scheduler, held)
-                self._tell(known, scheduler, optimizer)
+                self._tell(known, held, scheduler)
 
     def _find_calls(self, known: _Scheduler, scheduler: Any, held: Held) -> None:
         frame = user_frame(2)
-        known.held, known.update = held, place_of(frame)
+        known.held, known.update = weakref.ref(held), place_of(frame)
         known.name = name_of(scheduler, frame)
         files = dict.fromkeys((known.update.file, known.place.file))
         steps = [call for file in files for call in calls_of(file, "step")]
@@ -123,20 +123,20 @@ class Schedulers(Probe):
     def _tell_all(self, last: bool = False) -> None:
         for known in self._known:
             scheduler = known.scheduler()
-            if scheduler is not None and known.held is not None:
-                self._tell(known, scheduler, scheduler.optimizer, last)
+            held = known.held() if known.held is not None else None
+            if scheduler is not None and held is not None:
+                self._tell(known, held, scheduler, last)
 
-    def _tell(self, known: _Scheduler, scheduler: Any, optimizer: Any, last: bool = False) -> None:
-        assert known.held is not None
-        rate = optimizer.param_groups[0]["lr"]
+    def _tell(self, known: _Scheduler, held: Held, scheduler: Any, last: bool = False) -> None:
+        rate = scheduler.optimizer.param_groups[0]["lr"]
         self.watch.emit(
             SchedulerLook(
                 self.watch.step,
                 known.number,
                 known.name or "",
-                known.held.name,
+                held.name,
                 scheduler.last_epoch - known.first,
-                known.held.steps,
+                held.steps,
                 float(rate) if isinstance(rate, (int, float)) else math.nan,
                 known.calls,
                 known.update,

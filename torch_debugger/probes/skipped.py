@@ -41,9 +41,13 @@ class SkippedSteps:
     def called(self, root: Root, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> None:
         before, self._called_at = self._called_at, self.backward.count
         again, self._root = self._root is root, root
-        if again and before == self._called_at and self._looks < self.MOST_LOOKS:
+        if again and before == self._called_at and self._is_worth_a_look():
             self._looks += 1
             self._look()
+
+    def _is_worth_a_look(self) -> bool:
+        """A NaN that went through backward() is told of there, and may lie about in a variable for long."""
+        return self._looks < self.MOST_LOOKS and not self.backward.met_nonfinite
 
     def _look(self) -> None:
         own = [frame for frame in frames(2) if is_user_file(frame.f_code.co_filename)][: self.FRAMES]
@@ -57,8 +61,7 @@ class SkippedSteps:
     def _is_thrown_away(self, loss: Any) -> bool:
         if not isinstance(loss, torch.Tensor) or loss.numel() != 1 or self.watch.transfer.lags(loss):
             return False
-        unseen = loss.grad_fn is not None and id(loss) not in (self._last, self.backward.last_loss)
-        return unseen and not math.isfinite(loss.item())
+        return loss.grad_fn is not None and id(loss) != self._last and not math.isfinite(loss.item())
 
     def _tell(self, name: str, frame: FrameType) -> None:
         self._looks = 0

@@ -14,7 +14,7 @@ from torch_debugger.anatomy.statements import assignment_before
 from torch_debugger.probes.backward import Backward
 from torch_debugger.probes.inputs import LayerInputs
 from torch_debugger.probes.watch import Watch
-from torch_debugger.records import TargetLook
+from torch_debugger.records import Place, TargetLook
 
 _LOSSES = (
     "NllLoss",
@@ -38,6 +38,7 @@ class Targets:
         self.inputs = inputs
         self.backward = backward
         self._looks = 0
+        self._made: dict[Place, Place] = {}  # the call of backward() -> the line that computes its loss
 
     def look(self, loss: torch.Tensor, frame: FrameType | None) -> None:
         if self._looks >= self.LOOKS or loss.is_cuda:
@@ -66,9 +67,14 @@ class Targets:
                 _counted(target) if op in _CLASSIFY else {},
                 _copies(self.inputs.table(), target),
                 self.watch.step,
-                assignment_before(site, loss_name(site)) or site,
+                self._maker(site),
             )
         )
+
+    def _maker(self, site: Place) -> Place:
+        if site not in self._made:
+            self._made[site] = assignment_before(site, loss_name(site)) or site
+        return self._made[site]
 
 
 def _plain(value: Any) -> bool:

@@ -143,6 +143,7 @@ def _embeddings_behind(loss: Any, rows: torch.Tensor, names: dict[int, str], apa
     """The embeddings of such rows that the loss goes back to; `apart`: along nodes that keep all places apart,
     so that a path through a code of the whole sequence, as autoencoders have, does not count."""
     found: list[_Embedding] = []
+    sizes = _possible_sizes(rows)
     queue, seen = deque([loss]), {loss}
     while queue and len(seen) < _MOST_NODES and len(found) < _MOST_EMBEDDINGS:
         node = queue.popleft()
@@ -152,8 +153,8 @@ def _embeddings_behind(loss: Any, rows: torch.Tensor, names: dict[int, str], apa
                 found.append(_Embedding(tokens, _weight_name(node, names), _padding(node)))
             continue
         for operand, output in node.next_functions:
-            fits = operand is not None and (not apart or _keeps_places(made_shape(operand, output), rows))
-            if fits and operand not in seen:
+            new = operand is not None and operand not in seen
+            if new and (not apart or _keeps_places(made_shape(operand, output), sizes)):
                 seen.add(operand)
                 queue.append(operand)
     return found
@@ -163,11 +164,14 @@ def _alike(tokens: torch.Tensor, rows: torch.Tensor) -> bool:
     return tokens.shape[0] == rows.shape[0] or tokens.shape[1] == rows.shape[1]
 
 
-def _keeps_places(shape: tuple[int, ...], rows: torch.Tensor) -> bool:
+def _possible_sizes(rows: torch.Tensor) -> list[tuple[int, int]]:
     """Targets are cut from the inputs often: a row may be up to two places longer there."""
     count, length = rows.shape
-    sizes = [(count, length + extra) for extra in range(3)] + [(count + extra, length) for extra in (1, 2)]
-    return any(_has_both(shape, *pair) for pair in sizes)
+    return [(count, length + extra) for extra in range(3)] + [(count + extra, length) for extra in (1, 2)]
+
+
+def _keeps_places(shape: tuple[int, ...], sizes: list[tuple[int, int]]) -> bool:
+    return any(_has_both(shape, count, length) for count, length in sizes)
 
 
 def _has_both(shape: tuple[int, ...], count: int, length: int) -> bool:

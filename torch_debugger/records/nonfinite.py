@@ -63,4 +63,5 @@ class NonFinite:
     scaled: bool = False  # a GradScaler is at work: gradients that are Inf are its daily bread
     optimizer: str = ""  # the name of the optimizer that holds the parameters
     update: dict[str, float] = field(default_factory=dict)  # of that optimizer: lr, eps, for a bad update
+    gradients_seen: bool = True  # all those of the update that made the weights so; else it may have been they
     policy: str = "report"  # what was done about it: report | stop | break | skip-step

@@ -19,6 +19,7 @@ class StepCycle:
     backward: Place  # the last of them
     cleared: Place = field(default_factory=Place)  # a zero_grad() after that backward and before the step
     losses: tuple[str, ...] = ()  # scalars with a graph near the step, where no backward came
+    trained: bool = True  # some model was called with gradients on in this step
     uncalled: Place = field(default_factory=Place)  # a line that names `backward` and does not call it
     twin: str = ""  # a trained model that no optimizer holds, with parameters of these very shapes
     twin_place: Place = field(default_factory=Place)  # the line that makes that model

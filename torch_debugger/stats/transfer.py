@@ -15,6 +15,8 @@ import numpy
 import numpy.typing
 import torch
 
+from torch_debugger.stats import landing
+
 Numbers = numpy.typing.NDArray[numpy.float32]
 Deliver = Callable[[Numbers], None]
 Waiting = list[tuple[torch.Tensor, Deliver]]
@@ -23,11 +25,13 @@ Waiting = list[tuple[torch.Tensor, Deliver]]
 class Transfer:
     MOST_WAITING = 32  # numbers of a step or two; a loss alone waits for others
     LONGEST_WAIT_S = 0.25
+    MOST_STEPS = 4  # a NaN is traced with what is kept of its step, and that is not for long
     LIMIT = 4096  # copies under way; a device that lags further behind loses the oldest
 
     def __init__(self) -> None:
         self._waiting: Waiting = []
         self._waiting_since = 0.0
+        self._steps = 0  # since something waits
         self._under_way: deque[tuple[torch.cuda.Event, torch.Tensor, Waiting]] = deque(maxlen=self.LIMIT)
 
     def lags(self, tensor: torch.Tensor) -> bool:
@@ -45,8 +49,10 @@ class Transfer:
 
     def poll(self) -> None:
         """Send what has waited long enough, deliver what has arrived; never waits itself."""
+        self._steps += bool(self._waiting)
         if self._waiting and (
             len(self._waiting) >= self.MOST_WAITING
+            or self._steps >= self.MOST_STEPS
             or time.perf_counter() - self._waiting_since > self.LONGEST_WAIT_S
         ):
             self._dispatch()
@@ -62,19 +68,21 @@ class Transfer:
             self._deliver_oldest()
 
     def _dispatch(self) -> None:
-        waiting, self._waiting = self._waiting, []
+        waiting, self._waiting, self._steps = self._waiting, [], 0
         for device in {values.device for values, _ in waiting}:
             group = [(values, deliver) for values, deliver in waiting if values.device == device]
             together = torch.cat([values.reshape(-1).float() for values, _ in group])
-            landing = torch.empty(together.shape, dtype=torch.float32, pin_memory=True)
-            landing.copy_(together, non_blocking=True)
+            place = landing.take(together.numel())
+            place[: together.numel()].copy_(together, non_blocking=True)
             event = torch.cuda.Event()  # type: ignore[no-untyped-call]
             event.record(torch.cuda.current_stream(device))
-            self._under_way.append((event, landing, group))
+            self._under_way.append((event, place, group))
 
     def _deliver_oldest(self) -> None:
-        _, landing, group = self._under_way.popleft()
-        numbers, start = landing.numpy(), 0
+        _, place, group = self._under_way.popleft()
+        count = sum(values.numel() for values, _ in group)
+        numbers, start = place[:count].numpy().copy(), 0
+        landing.give_back(place)
         for values, deliver in group:
             end = start + values.numel()
             deliver(numbers[start:end].reshape(tuple(values.shape)))

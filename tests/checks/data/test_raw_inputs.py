@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.checks.data.looks import given
-from tests.fakes import judged, model
+from tests.checks.data.looks import given, target
+from tests.fakes import judged, losses, model
 from torch_debugger.checks.model_call import only_argument
 from torch_debugger.records import Finding, InputLook
 
@@ -22,7 +22,7 @@ TABLE = {"minimum": 1.0, "maximum": 19710.0, "mean": 3000.0, "std": 6000.0, "col
 
 
 def check(name: str, *looks: InputLook) -> list[Finding]:
-    return judged([NET, *looks], name)
+    return judged([NET, *losses([1.0] * 30), *looks], name)
 
 
 def test_images_as_bytes() -> None:
@@ -33,6 +33,15 @@ def test_images_as_bytes() -> None:
     )
     assert finding.edit is not None
     assert finding.edit.after == "loss = criterion(net(x / 255), y)"
+
+
+def test_a_run_that_learns_all_the_same_gets_a_note() -> None:
+    looks = [given(step, **TABLE) for step in (1, 2, 3)]
+    falling = losses([1.0 / (1 + step) for step in range(30)])
+    assert [finding.severity for finding in judged([NET, *falling, *looks], "input-not-normalized")] == ["note"]
+    classes = [target(step) for step in (1, 2, 3)]
+    [finding] = judged([NET, *losses([30.0] + [0.7] * 30), *looks, *classes], "input-not-normalized")
+    assert finding.severity == "warning"  # no better than a guess between two classes
 
 
 def test_a_table_in_raw_units() -> None:

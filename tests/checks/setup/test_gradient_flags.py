@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.fakes import judged, place
+from tests.fakes import judged, losses, place
 from torch_debugger.records import Edit, Finding, GradientFlag, Place
 
 UNFREEZE = place(36, code="net.upper.requires_grad = True")
@@ -50,7 +50,7 @@ def test_parameters_under_a_misspelled_name_are_one_finding() -> None:
 def test_a_part_that_is_trained_after_all_is_silent() -> None:
     assert not unfreezing(frozen=0, trainable=2352)
     assert not unfreezing(trainable=16)
-    assert not unfreezing(steps=1)
+    assert not judged([flag(True, UNFREEZE, 1, frozen=9), *losses([1.0] * 9)], "frozen-by-mistake")
 
 
 def test_a_module_that_was_frozen_by_an_attribute() -> None:
@@ -66,4 +66,6 @@ def test_a_part_that_is_frozen_otherwise_or_marked_in_turns_is_silent() -> None:
     assert not freezing(frozen=3040, trainable=0)
     assert not freezing(moved=0)
     assert not freezing(toggled=True)
-    assert not freezing(steps=2)
+    assert not judged(
+        [flag(False, FREEZE, 1, owner="net.encoder", moved=9), *losses([1.0] * 9)], "freeze-without-effect"
+    )

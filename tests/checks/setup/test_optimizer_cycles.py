@@ -85,6 +85,10 @@ def test_a_script_that_skips_batches_is_silent() -> None:
     assert backward(*fresh, *cycles("none", tuple(range(3, 13)), backwards=0))
 
 
+def test_steps_that_only_turn_a_scheduler_are_silent() -> None:
+    assert not backward(*cycles("none", backwards=0, trained=False))
+
+
 def test_gradients_that_backward_made_are_not_missing() -> None:
     assert not backward(*cycles("none", backwards=1))
     assert not backward(*cycles("nonzero", backwards=0))

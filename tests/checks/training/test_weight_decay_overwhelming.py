@@ -33,7 +33,7 @@ def test_decay_that_outweighs_the_gradients() -> None:
     assert finding.severity == "error"
     assert finding.message == (
         "`weight_decay=1` of `optimizer` at train.py:28 outweighs the gradients 4.1 times: the weights shrank "
-        "from norm 8 to 0.694 and the loss did not fall."
+        "from norm 8 to 0.694 by step 12, and the loss did not fall."
     )
     assert finding.fix == "Lower `weight_decay` of `optimizer` at train.py:28 from 1 to 0.0001."
 

@@ -9,7 +9,7 @@ from torch_debugger.checks.deliveries import at
 from torch_debugger.checks.model_call import only_argument, with_argument
 from torch_debugger.checks.raw_inputs import RawInputs, is_image, is_trained, root_of
 from torch_debugger.checks.state import RunState
-from torch_debugger.records import Finding, InputLook, Record
+from torch_debugger.records import Finding, InputLook, Record, TargetLook
 
 
 class ImageRange(Check):
@@ -24,30 +24,35 @@ class ImageRange(Check):
         Divide by 255, or use `ToTensor()` and `Normalize(mean, std)`, before the model is called.
     Known limits:
         Judged at the layer itself: a model that divides inside its forward, or begins with a BatchNorm, is not
-        reported. Flattened images are known by usual sizes only.
+        reported. A run whose loss falls all the same gets a note. Flattened images are known by usual sizes
+        only.
     """
 
     id = "TD202"
     name = "image-range-0-255"
     title = "images go into the model as 0 to 255"
-    reads = (InputLook,)
+    reads = (InputLook, TargetLook)
     explains = ("lr-too-high", "dead-relu", "loss-not-finite", "overflow-ahead", "vanishing-gradient")
 
     def __init__(self) -> None:
         self._raw = RawInputs()
 
     def see(self, record: Record, state: RunState) -> Iterable[Finding]:
-        assert isinstance(record, InputLook)
-        looks = self._raw.see(record)
-        if looks and all(is_image(look) for look in looks) and is_trained(record, state):
-            yield self._judge(looks)
+        assert isinstance(record, InputLook | TargetLook)
+        self._raw.see(record)
+        return ()
 
-    def _judge(self, looks: list[InputLook]) -> Finding:
+    def finish(self, state: RunState) -> Iterable[Finding]:
+        for looks in self._raw.layers():
+            if all(is_image(look) for look in looks) and is_trained(looks[0], state):
+                yield self._judge(looks, self._raw.severity(state))
+
+    def _judge(self, looks: list[InputLook], severity: str) -> Finding:
         first, last = looks[0], looks[-1]
         argument = only_argument(first.call.code, root_of(first)) or "images"
         change = f"`{argument} / 255`" if argument.isidentifier() else f"`({argument}) / 255`"
         return self.finding(
-            severity="warning",
+            severity=severity,
             confidence=0.9,
             message=(
                 f"`{first.layer}` ({first.kind}) is given images with values up to {last.maximum:.0f} "

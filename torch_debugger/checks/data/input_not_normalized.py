@@ -9,7 +9,7 @@ from torch_debugger.checks.deliveries import at
 from torch_debugger.checks.model_call import only_argument
 from torch_debugger.checks.raw_inputs import LARGE, RawInputs, is_image, is_trained, rms, root_of
 from torch_debugger.checks.state import RunState
-from torch_debugger.records import Finding, InputLook, Record
+from torch_debugger.records import Finding, InputLook, Record, TargetLook
 
 _KINDS = ("Linear", "Conv1d", "Conv2d", "Conv3d", "RNN", "LSTM", "GRU")
 
@@ -27,13 +27,14 @@ class InputNotNormalized(Check):
         Standardize with the training data's statistics: `x = (x - mean) / std`, column by column.
     Known limits:
         Judged at the layer itself, so a normalisation anywhere before it counts. Below a root mean square of
-        100 nothing is said. Images from 0 to 255 are told by image-range-0-255.
+        100 nothing is said, and a run whose loss falls all the same gets a note. Images from 0 to 255 are told
+        by image-range-0-255.
     """
 
     id = "TD203"
     name = "input-not-normalized"
     title = "features go into the model in raw units"
-    reads = (InputLook,)
+    reads = (InputLook, TargetLook)
     explains = (
         "lr-too-high", "dead-relu", "saturated-sigmoid-or-tanh", "loss-not-finite", "overflow-ahead",
         "vanishing-gradient",
@@ -46,18 +47,23 @@ class InputNotNormalized(Check):
         self._raw = RawInputs()
 
     def see(self, record: Record, state: RunState) -> Iterable[Finding]:
-        assert isinstance(record, InputLook)
-        looks = self._raw.see(record) if record.kind in _KINDS else []
-        large = looks and all(rms(look) >= self.large and not is_image(look) for look in looks)
-        if large and is_trained(record, state):
-            yield self._judge(looks)
+        assert isinstance(record, InputLook | TargetLook)
+        if isinstance(record, TargetLook) or record.kind in _KINDS:
+            self._raw.see(record)
+        return ()
 
-    def _judge(self, looks: list[InputLook]) -> Finding:
+    def finish(self, state: RunState) -> Iterable[Finding]:
+        for looks in self._raw.layers():
+            large = all(rms(look) >= self.large and not is_image(look) for look in looks)
+            if large and is_trained(looks[0], state):
+                yield self._judge(looks, self._raw.severity(state))
+
+    def _judge(self, looks: list[InputLook], severity: str) -> Finding:
         first, last = looks[0], looks[-1]
         argument = only_argument(first.call.code, root_of(first)) or "x"
         column = f": column {last.column} has a root mean square of {last.column_rms:.4g}"
         return self.finding(
-            severity="warning",
+            severity=severity,
             confidence=0.88,
             message=(
                 f"`{first.layer}` ({first.kind}) is given raw numbers between {last.minimum:.4g} and "

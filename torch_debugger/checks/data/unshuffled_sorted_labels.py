@@ -27,7 +27,7 @@ class UnshuffledSortedLabels(Check):
         go up (or only down) from batch to batch. Without a loader: nearly every look at what the loss is
         given shows one class, and not always the same.
     Fix:
-        `DataLoader(..., shuffle=True)` for training.
+        Shuffle the training data: `DataLoader(..., shuffle=True)`, or a new `torch.randperm` for every epoch.
     Known limits:
         Only loaders that read in order are judged; a sampler that the script itself chose is taken as
         intended. Labels must be whole numbers.

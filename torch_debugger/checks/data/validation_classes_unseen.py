@@ -47,7 +47,7 @@ class ValidationClassesUnseen(Check):
     name = "validation-classes-unseen"
     title = "validation has classes that training lacks"
     reads = (BatchLook, TargetLook)
-    explains = ("overfitting", "train-validation-overlap")
+    explains = ("overfits-training-data", "train-validation-overlap")
 
     unseen_share = 0.5  # of the validation samples
     labels_needed = 16

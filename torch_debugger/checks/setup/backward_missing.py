@@ -24,7 +24,7 @@ class BackwardMissing(Check):
         Call `loss.backward()` in the loop, after the loss is computed and before `optimizer.step()`.
     Known limits:
         Gradients that are set by hand (`p.grad = ...`, evolution strategies) are new ones and are not
-        reported. A first step without gradients, to warm something up, is not enough.
+        reported. Nor are steps without a forward pass, which only turn a scheduler.
     """
 
     id = "TD111"
@@ -43,7 +43,7 @@ class BackwardMissing(Check):
 
     def see(self, record: Record, state: RunState) -> Iterable[Finding]:
         assert isinstance(record, StepCycle)
-        wrong = not record.backwards and not record.cleared and record.gradients in ("none", "stale")
+        wrong = not record.backwards and not record.cleared and _is_without_news(record)
         self._fresh[record.optimizer] += record.gradients == "nonzero"
         if self._streaks.count(record, wrong) == self._needed(record):
             yield self._judge(self._streaks.of(record.optimizer), state)
@@ -90,6 +90,11 @@ class BackwardMissing(Check):
             },
             edit=_edit(named, f"{named.code}()") if named else _edit(cycle.place, _before_step(cycle, loss)),
         )
+
+
+def _is_without_news(cycle: StepCycle) -> bool:
+    """Steps without a model in between only turn a scheduler, to plot its learning rates."""
+    return cycle.gradients == "stale" or (cycle.gradients == "none" and cycle.trained)
 
 
 def _before_step(cycle: StepCycle, loss: str) -> str:

@@ -43,7 +43,7 @@ class EvalModeInTraining(Check):
     name = "eval-mode-in-training"
     title = "a model is trained in evaluation mode"
     reads = (ModeLook,)
-    explains = ("overfitting", "batchnorm-stats-diverge")
+    explains = ("overfits-training-data", "batchnorm-stats-diverge")
 
     # The optimizer moves the whole model: nothing of it is frozen, so nothing is being protected.
     whole = 0.999

@@ -48,7 +48,7 @@ class FrozenByMistake(Check):
 
     def finish(self, state: RunState) -> Iterable[Finding]:
         for flags in self._seen.values():
-            if len(flags) > self.looks:
+            if len(flags) > self.looks or flags[-1].step >= state.step:  # one look at the very end is enough
                 yield self._judge(flags[0], max(state.step, flags[-1].step))
 
     def _judge(self, flag: GradientFlag, last_step: int) -> Finding:

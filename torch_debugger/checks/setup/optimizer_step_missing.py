@@ -19,7 +19,7 @@ class OptimizerStepMissing(Check):
         By the end of the run the optimizer's step() was never called, although backward() gave its
         parameters gradients, and sampled weights are bit for bit what they were at the first backward().
     Fix:
-        Call `optimizer.step()` after `loss.backward()`.
+        Call `optimizer.step()` after `loss.backward()`, in every step of the loop.
     Known limits:
         Given at the end of the run, since gradients may be collected over many batches before a step. An
         optimizer whose zero_grad() is never called is reported only if no other optimizer steps. A run of

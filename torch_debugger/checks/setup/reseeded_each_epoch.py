@@ -38,7 +38,7 @@ class ReseededEachEpoch(Check):
     name = "reseeded-each-epoch"
     title = "every epoch draws the same random numbers"
     reads = (PassFact,)
-    explains = ("same-order-each-epoch", "overfitting")
+    explains = ("same-order-each-epoch", "overfits-training-data")
 
     repeats_needed = 2
 

@@ -51,8 +51,9 @@ class WeightDecayOverwhelming(Check):
     # The start of a run: near a minimum the two are equal in any run.
     first_looks = 8
     outweighed_share = 0.7
-    # What is left of the norm of the weights at the last look, which may come long before the end.
-    shrunk = 0.8
+    # What is left of the norm of the weights at the last look, which may come long before the end; it must
+    # have fallen from look to look until then.
+    shrunk = 0.95
     # Of the loss, gone; a model that answers the same to all inputs can be a little better than a new one.
     not_learned = 0.25
     # Decay that is applied beside the update (decoupled) competes with steps of about the learning rate.
@@ -108,7 +109,7 @@ class WeightDecayOverwhelming(Check):
             message=(
                 f"`weight_decay={decay:g}` of `{optimizer.name}`{at_line(optimizer.place)} outweighs the "
                 f"gradients {pull:.2g} times: the weights shrank from norm {seen.first_norm:.3g} to "
-                f"{seen.last_norm:.3g} and the loss {_words(fallen)}."
+                f"{seen.last_norm:.3g} by step {seen.last_step}, and the loss {_words(fallen)}."
             ),
             why="Decay pulls every weight to zero at each step. Where it pulls harder than the gradients push, "
             "nothing that is learned stays.",

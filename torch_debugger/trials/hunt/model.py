@@ -30,14 +30,16 @@ class Model:
     rng_state: torch.Tensor | None = None  # before that
     device_rng: torch.Tensor | None = None  # of the accelerator, before that
     first_rng: torch.Tensor | None = None  # before the first of several calls; unknown: none
+    first_device_rng: torch.Tensor | None = None
     output_gradients: tuple[torch.Tensor | None, ...] = ()  # that came back to what it gave; unknown: none
 
     def restore_randomness(self, *, first: bool = False) -> None:
         state = self.first_rng if first and self.first_rng is not None else self.rng_state
         if state is not None:
             torch.set_rng_state(state)
-        if self.device_rng is not None:
-            torch.cuda.set_rng_state(self.device_rng)
+        on_device = self.first_device_rng if first and self.first_device_rng is not None else self.device_rng
+        if on_device is not None:
+            torch.cuda.set_rng_state(on_device)
 
 
 def find_in_model(model: Model, *, slopes: bool, loss: Callable[[Any], Any] | None = None) -> Origin | None:

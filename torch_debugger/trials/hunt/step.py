@@ -118,15 +118,18 @@ def _in_fork(scene: Scene, attempt: Callable[[], Origin | None]) -> Origin | Non
     return found if isinstance(found, Origin) else None
 
 
-def find_in_lines(moment: Moment, models: Sequence[Model]) -> Origin | None:
-    """In this very process, where a fork cannot be: only from the line on that calls a model."""
+def find_in_lines(moment: Moment, models: Sequence[Model], *, again: bool) -> Origin | None:
+    """In this very process, where a fork cannot be: only from the line on that calls a model.
+
+    again: the models are given what they were given in the step, whatever the lines say.
+    """
     for lines in lines_around(moment)[:1]:
         run = lines.function(lines.beginnings()[0], bare=True) if lines.statements else None
         if run is not None:
             with contextlib.ExitStack() as traces:
                 for model in models:
                     traces.enter_context(leaving_no_trace(model.module))
-                return OnceMore(models, apart=True).run(run)
+                return OnceMore(models, apart=True, again=again).run(run)
     return None
 
 

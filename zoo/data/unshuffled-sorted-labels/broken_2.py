@@ -14,7 +14,7 @@ def load_letters(per_letter, rng):
 class Classifier:
     def __init__(self):
         self.net = nn.Sequential(nn.Linear(20, 40), nn.ReLU(), nn.Linear(40, 6))
-        self.optimizer = torch.optim.SGD(self.net.parameters(), lr=0.1)
+        self.optimizer = torch.optim.SGD(self.net.parameters(), lr=0.2)
 
     def fit(self, x, y, epochs=8, size=32):
         for epoch in range(epochs):

@@ -17,7 +17,7 @@ _EMPTY = re.compile(r"torch\.empty\(|torch\.(?:Float)?Tensor\(")
 
 
 def explain_weights(fact: NonFinite, origin: Origin, optimizer: OptimizerFact | None) -> Story:
-    if fact.update or (fact.what == "weight" and fact.optimizer):
+    if (fact.update or (fact.what == "weight" and fact.optimizer)) and _is_sure(fact, origin):
         return _by_update(fact, origin, optimizer)
     if fact.step == 1:
         return _from_the_start(fact, origin)
@@ -27,6 +27,11 @@ def explain_weights(fact: NonFinite, origin: Origin, optimizer: OptimizerFact | 
         "before, lower the learning rate."
     )
     return Story(f"{were(fact)} not finite before this step", why, fix)
+
+
+def _is_sure(fact: NonFinite, origin: Origin) -> bool:
+    """That it was the update, and not a gradient that nobody looked at."""
+    return fact.gradients_seen or bool(_blamed_setting(fact, origin, "")[0])
 
 
 def were(fact: NonFinite) -> str:
@@ -61,7 +66,7 @@ def _by_update(fact: NonFinite, origin: Origin, optimizer: OptimizerFact | None)
     at = (
         line_of(fact.site) if fact.what == "weight" else ""
     )  # seen by the loss of the next step, it is that one's
-    proof = f"the update of {name}{kind}{at} {made}, from finite gradients"
+    proof = f"the update of {name}{kind}{at} {made}{', from finite gradients' if fact.gradients_seen else ''}"
     setting, why, fix = _blamed_setting(fact, origin, name)
     edit = _with_eps(optimizer, _eps_for(origin)) if setting == "eps" and optimizer else None
     told = f", with {setting} = {number(fact.update[setting])}" if setting else ""

@@ -14,7 +14,7 @@ def evaluations(values: Iterable[float], tag: str = "eval/CrossEntropyLoss") -> 
 
 
 def check(*records: Record) -> list[Finding]:
-    return judged([optimizer(), *records], "overfitting")
+    return judged([optimizer(), *records], "overfits-training-data")
 
 
 def test_a_validation_loss_that_rises_for_long() -> None:

@@ -14,7 +14,7 @@ from torch_debugger.records import CheckpointLoad, Finding, OptimizerFact, Place
 _LOGGED = re.compile(r"user/.*\b(val|valid|validation|dev|test)\b.*loss|user/.*loss.*\b(val|validation|dev)\b")
 
 
-class Overfitting(Check):
+class OverfitsTrainingData(Check):
     """The validation loss rises for a long time while the training loss goes on falling.
 
     Symptom:
@@ -32,7 +32,7 @@ class Overfitting(Check):
     """
 
     id = "TD552"
-    name = "overfitting"
+    name = "overfits-training-data"
     title = "the validation loss rises while the training loss falls"
     reads = (Scalars, CheckpointLoad)
 
