@@ -102,7 +102,7 @@ def _draw(result: RunResult, out: Path) -> str:
     except OSError as error:
         say(f"the picture of learning rates could not be written to {path}: {error.strerror}.")
         return ""
-    return str(path)
+    return os.path.relpath(path)
 
 
 class TrialStatus:

@@ -15,12 +15,13 @@ from torch import nn
 from torch.optim import Optimizer
 
 from torch_debugger.anatomy.moments import Moment
+from torch_debugger.anatomy.rerun import leaving_no_trace
 from torch_debugger.trials.hunt.leaves import leaves_of
 from torch_debugger.trials.hunt.lines import Lines
 from torch_debugger.trials.hunt.model import Model
 from torch_debugger.trials.hunt.step import training_lines
 from torch_debugger.trials.preflight.case import Call, Case, NotPossibleError, optimized
-from torch_debugger.trials.preflight.step_lines import StepLines
+from torch_debugger.trials.preflight.step_lines import Passage, StepLines
 
 Apart = Callable[[Callable[[], str]], str]  # runs something elsewhere: its text, empty where it failed
 
@@ -69,21 +70,31 @@ def _ways(scene: Scene) -> Iterator[Way]:
 
 
 def _attempt(scene: Scene, way: Way) -> str:
-    names = {id(model.module): name for name, model in scene.models.items()}
-    lines = _lines(scene, way)
-    for model in scene.models.values():
+    """The loss by these lines, the models called for it and the parameters it reaches; else nothing."""
+    for model in reversed([*scene.models.values()]):  # the first one met has the last word
         model.restore_randomness(first=True)
     call = next((model.call for model in scene.models.values() if model.call), None) if way.given else None
-    with contextlib.suppress(Exception):  # the user's lines may raise anything
-        passage = lines.run(call)
-        assert passage.loss is not None
-        if passage.loss.requires_grad and passage.loss.numel() == 1:
-            called = [names[id(module)] for module in passage.called]
-            reached = [
-                id(each) for each in leaves_of([passage.loss])[0]
-            ]  # a fork's ids are those of its parent
-            return json.dumps({"loss": passage.loss.item(), "called": called, "reached": reached})
+    with contextlib.suppress(Exception), _no_traces(scene):  # the user's lines may raise anything
+        return _told(scene, _lines(scene, way).run(call))
     return "{}"
+
+
+def _told(scene: Scene, passage: Passage) -> str:
+    loss = passage.loss
+    if loss is None or not loss.requires_grad or loss.numel() != 1:
+        return "{}"
+    names = {id(model.module): name for name, model in scene.models.items()}
+    called = [names[id(module)] for module in passage.called]
+    reached = [id(each) for each in leaves_of([loss])[0]]  # in a fork, objects have the ids of its parent
+    return json.dumps({"loss": loss.item(), "called": called, "reached": reached})
+
+
+@contextlib.contextmanager
+def _no_traces(scene: Scene) -> Iterator[None]:
+    with contextlib.ExitStack() as stack:
+        for model in scene.models.values():
+            stack.enter_context(leaving_no_trace(model.module))
+        yield
 
 
 def _lines(scene: Scene, way: Way) -> StepLines:
