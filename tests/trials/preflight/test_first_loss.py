@@ -39,6 +39,12 @@ def test_targets_far_from_zero() -> None:
     assert result.advice.startswith("Bring the targets to mean 0")
 
 
+def test_targets_a_little_away_from_zero() -> None:
+    x, _ = samples()
+    subject = case(nn.Linear(8, 1), (x, 6.0 + 0.5 * x[:, :1]), nn.MSELoss())
+    assert outcome(lambda: try_initial_loss(subject), subject).outcome == "passed"
+
+
 def test_a_trained_model_is_no_reason_to_fail() -> None:
     x, y = samples()
     subject = case(

@@ -110,6 +110,14 @@ def test_games_need_not_be_won() -> None:
     assert result.outcome == "untried" and "need not fall" in result.message
 
 
+def test_a_model_that_is_frozen_for_the_most_part() -> None:
+    model = nn.Sequential(nn.Linear(8, 512), nn.ReLU(), nn.Linear(512, 2), nn.Linear(2, CLASSES))
+    for part in model[:3]:
+        part.requires_grad_(False)
+    result = overfit(case(model, (samples()[0], samples()[1].flip(0))))
+    assert result.outcome == "untried" and "Most of the model does not learn" in result.message
+
+
 def test_equal_inputs_with_different_labels_are_nobodys_fault() -> None:
     x, y = torch.zeros(32, 8), samples()[1]
     assert overfit(case(batch=(x, y))).message.endswith(

@@ -107,6 +107,25 @@ def test_dead_units_get_gradients_of_zero() -> None:
     assert result.message.startswith("3 of 4 get a gradient of zero, also after 10 steps: `net.body.weight`")
 
 
+class Routed(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.experts = nn.ModuleList(nn.Linear(8, CLASSES) for _ in range(3))
+        self.rare = nn.Linear(8, CLASSES)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.rare(x) if x.mean() > 100 else self.experts[1](x)
+
+
+def test_layers_that_this_batch_passes_by() -> None:
+    subject = case(Routed())
+    result = outcome(lambda: try_gradients(subject), subject)
+    assert result.outcome == "passed"
+    assert result.message.startswith(
+        "All get one but those of layers that this batch passes by: `net.experts.0.w"
+    )
+
+
 def test_a_bias_that_cancels_out_is_no_reason_to_fail() -> None:
     subject = case(classifier(), loss=lambda o, y: (o[:16].mean(0) - o[16:].mean(0)).pow(2).sum())
     assert outcome(lambda: try_gradients(subject), subject).outcome == "passed"

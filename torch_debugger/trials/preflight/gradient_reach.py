@@ -10,6 +10,7 @@ from torch_debugger.records import TrialResult
 from torch_debugger.trials.preflight.case import Case, NotPossibleError
 from torch_debugger.trials.preflight.fitting import fit, other_way, own_way
 from torch_debugger.trials.preflight.outcomes import failed, passed
+from torch_debugger.trials.preflight.passing_by import is_passed_by, runs_noted
 
 NAME = "every parameter gets a gradient"
 
@@ -21,9 +22,11 @@ def try_gradients(case: Case) -> TrialResult:
     named = case.parameters()
     if not named:
         raise NotPossibleError("No parameter of the model learns.")
-    loss = case.loss()
-    loss.backward()  # type: ignore[no-untyped-call]
-    none = [name for name, each in named.items() if each.grad is None]
+    with runs_noted(case) as ran:
+        case.loss().backward()  # type: ignore[no-untyped-call]
+    missing = [name for name, each in named.items() if each.grad is None]
+    none = [name for name in missing if not is_passed_by(case, name, ran)]
+    none = [name for name in none if not _is_offset(name, named, none)]
     zero = [name for name, each in named.items() if each.grad is not None and _is_zero(each.grad)]
     wrong = [name for name, each in named.items() if each.grad is not None and not _is_finite(each.grad)]
     if wrong:
@@ -37,6 +40,8 @@ def try_gradients(case: Case) -> TrialResult:
     zero = [name for name in zero if not _is_offset(name, named, zero)]
     if none or zero:
         return failed(NAME, _told(none, zero, len(named)), _advice(none), none=len(none), zero=len(zero))
+    if missing:
+        return passed(NAME, f"All get one but those of layers that this batch passes by: {_listed(missing)}.")
     return passed(NAME, f"All {len(named)} parameters get one that is not zero.")
 
 

@@ -25,6 +25,7 @@ class Guess:
     loss: float
     targets: int
     kind: str  # classes | binary | numbers
+    size: float = 0.0  # of the larger of prediction and target, root mean square; of numbers
     times: float = 1  # a loss that is summed counts each of its targets
     hard: bool = True  # the right answer has a loss of 0
 
@@ -80,7 +81,7 @@ def _classes(node: Any, summed: bool) -> Guess | None:
     counted = int((target != int(signed(saved(node, "_saved_ignore_index")))).sum())
     times = counted if summed else 1
     words = f"ln {classes} = {math.log(classes):.4g}, what guessing among {classes} classes gives"
-    return Guess(words, math.log(classes) * times, counted, "classes", times)
+    return Guess(words, math.log(classes) * times, counted, "classes", times=times)
 
 
 def _binary(node: Any, summed: bool) -> Guess | None:
@@ -94,15 +95,16 @@ def _binary(node: Any, summed: bool) -> Guess | None:
     words = f"ln 2 = {_LN2:.4g}, what guessing yes or no gives"
     if weight is not None:
         words = f"{_LN2 * factor:.4g}, what guessing yes or no gives with this pos_weight"
-    return Guess(words, _LN2 * factor * times, target.numel(), "binary", times, hard)
+    return Guess(words, _LN2 * factor * times, target.numel(), "binary", times=times, hard=hard)
 
 
 def _numbers(node: Any, summed: bool) -> Guess | None:
     target = saved(node, "_saved_target").float()
     variance = float(target.var(correction=0))
+    size = max(float(side.float().square().mean().sqrt()) for side in (target, saved(node, "_saved_self")))
     times = target.numel() if summed else 1
     words = f"{variance:.4g}, the variance of the targets, which their mean as an answer gives"
-    return Guess(words, variance * times, target.numel(), "numbers", times)
+    return Guess(words, variance * times, target.numel(), "numbers", size, times)
 
 
 _READERS = {

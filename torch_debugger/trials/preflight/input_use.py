@@ -11,6 +11,7 @@ from torch_debugger.anatomy.randomness import keep_randomness
 from torch_debugger.records import TrialResult
 from torch_debugger.trials.preflight.case import Case, NotPossibleError
 from torch_debugger.trials.preflight.fitting import fit, other_way
+from torch_debugger.trials.preflight.labels import moved_on
 from torch_debugger.trials.preflight.outcomes import failed, passed
 
 NAME = "input is used"
@@ -52,7 +53,7 @@ def _spread(case: Case) -> float:
         restore = keep_randomness()
         plain = _numbers(case.output(), count)
         restore()  # the same dropout for both
-        moved = _numbers(case.output(case.changed(lambda each: _moved(each, count))), count)
+        moved = _numbers(case.output(moved_on(case)), count)
     if len(plain) != len(moved) or not plain:
         raise NotPossibleError("No output of the model has a row for each sample.")
     changes = [_share(one, other) for one, other in zip(plain, moved, strict=True) if one.shape == other.shape]
@@ -61,10 +62,6 @@ def _spread(case: Case) -> float:
 
 def _has_rows(tensor: torch.Tensor, count: int) -> bool:
     return bool(tensor.dim()) and tensor.shape[0] == count
-
-
-def _moved(tensor: torch.Tensor, count: int) -> torch.Tensor:
-    return tensor.roll(1, 0) if _has_rows(tensor, count) else tensor
 
 
 def _numbers(output: Any, count: int) -> list[torch.Tensor]:

@@ -17,18 +17,24 @@ def shuffled(case: Case, order: torch.Generator) -> Call:
     return case.changed(lambda each: each[places] if each.dim() and each.shape[0] == count else each)
 
 
-def require_labels_outside(case: Case, order: torch.Generator) -> None:
-    """Shuffled inputs give another loss, unless their labels are shuffled with them."""
-    if pairs_matter(case, order) is not True:
+def moved_on(case: Case) -> Call:
+    """Each input in the place of the next: none stays where it was."""
+    count = case.samples
+    return case.changed(lambda each: each.roll(1, 0) if each.dim() and each.shape[0] == count else each)
+
+
+def require_labels_outside(case: Case) -> None:
+    """Inputs in other places give another loss, unless their labels move with them."""
+    if pairs_matter(case) is not True:
         raise NotPossibleError(
             "The labels go into the model with the inputs, or the loss does not depend on whose label is whose."
         )
 
 
-def pairs_matter(case: Case, order: torch.Generator) -> bool | None:
+def pairs_matter(case: Case) -> bool | None:
     """Whether the loss depends on which sample has which label; None where that cannot be told."""
     with case.undone(), case.evaluating():
-        plain, other = case.loss(), case.loss(shuffled(case, order))
+        plain, other = case.loss(), case.loss(moved_on(case))
     if not math.isclose(plain.item(), other.item(), rel_tol=1e-6):
         return True
     sides, moved = sides_of(plain), sides_of(other)

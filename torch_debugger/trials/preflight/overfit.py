@@ -37,6 +37,7 @@ class Aim:
     to_zero: bool
     noise: float = 0.0  # how far losses of the same weights lie apart, beside their size
     binding: bool = True  # it is meant to fall; the losses of games and of adversaries need not
+    frozen: bool = False  # most of the model does not learn
     twins: bool = False  # equal inputs have different answers, which nobody can learn by heart
 
     def share(self, loss: float) -> float:
@@ -70,7 +71,7 @@ def aim_of(case: Case) -> Aim:
     twins = sides is not None and _has_twins(case, sides[1])
     to_zero = guess.hard and single and not twins and guess.loss > 0
     noise = 0.0 if to_zero else _noise(case)
-    return Aim(guess.loss if to_zero else value, to_zero, noise, twins=twins)
+    return Aim(guess.loss if to_zero else value, to_zero, noise, frozen=_is_frozen(case), twins=twins)
 
 
 def _noise(case: Case) -> float:
@@ -78,6 +79,11 @@ def _noise(case: Case) -> float:
     with torch.no_grad():
         losses = [case.loss().item() for _ in range(_LOOKS)]
     return (max(losses) - min(losses)) / max(abs(sum(losses)) / _LOOKS, 1e-12)
+
+
+def _is_frozen(case: Case) -> bool:
+    learned = sum(each.numel() for each in case.parameters().values())
+    return learned < 0.5 * sum(each.numel() for model in case.models.values() for each in model.parameters())
 
 
 def _has_twins(case: Case, targets: torch.Tensor) -> bool:
@@ -133,6 +139,8 @@ def _judged(aim: Aim, own: tuple[Way, Fit] | None, best: tuple[Way, Fit]) -> Tri
             return untried(NAME, f"There was no time to tell: {told[0].lower()}{told[1:]}.")
         if aim.noise > NOISY or not aim.binding:
             return untried(NAME, f"{told}. This loss need not fall from step to step, so that says little.")
+        if aim.frozen:
+            return untried(NAME, f"{told}. Most of the model does not learn, so that says little.")
         if aim.twins:
             return untried(
                 NAME, f"{told}. Equal inputs of this batch have different labels, so that says little."

@@ -15,6 +15,7 @@ from torch import nn
 from torch.optim import Optimizer
 
 from torch_debugger.anatomy.moments import Moment
+from torch_debugger.anatomy.nested import tensors_in
 from torch_debugger.anatomy.rerun import leaving_no_trace
 from torch_debugger.trials.hunt.leaves import leaves_of
 from torch_debugger.trials.hunt.lines import Lines
@@ -57,7 +58,7 @@ def case_of_scene(scene: Scene, apart: Apart) -> tuple[Case, Way | None]:
         text = apart(functools.partial(_attempt, scene, way))
         found = json.loads(text) if text else {}
         if found and math.isclose(found["loss"], scene.loss, rel_tol=_SAME, abs_tol=1e-9):
-            return _case(scene, way, found["called"], set(found["reached"])), way
+            return _case(scene, way, found), way
     return _case_without_loss(scene), None
 
 
@@ -86,7 +87,17 @@ def _told(scene: Scene, passage: Passage) -> str:
     names = {id(model.module): name for name, model in scene.models.items()}
     called = [names[id(module)] for module in passage.called]
     reached = [id(each) for each in leaves_of([loss])[0]]  # in a fork, objects have the ids of its parent
-    return json.dumps({"loss": loss.item(), "called": called, "reached": reached})
+    found = {"loss": loss.item(), "called": called, "reached": reached, "chained": _is_chain(passage)}
+    return json.dumps(found)
+
+
+def _is_chain(passage: Passage) -> bool:
+    """Whether what the last model gives is made of what the first one gave."""
+    if not passage.called:
+        return False
+    first = {id(each) for each in passage.called[0].parameters()}
+    last = leaves_of(tensors_in(passage.outputs[-1]))[0]
+    return len(passage.called) == 1 or any(id(each) in first for each in last)
 
 
 @contextlib.contextmanager
@@ -104,7 +115,8 @@ def _lines(scene: Scene, way: Way) -> StepLines:
     return StepLines(run, [model.module for model in scene.models.values()], scene.batch)
 
 
-def _case(scene: Scene, way: Way, called: Sequence[str], reached: set[int]) -> Case:
+def _case(scene: Scene, way: Way, found: Mapping[str, Any]) -> Case:
+    called: Sequence[str] = found["called"]
     models = {name: scene.models[name].module for name in dict.fromkeys(called)}
     lines, once = _lines(scene, way), len(models) == len(called)
     call = scene.models[called[0]].call if called else None
@@ -113,8 +125,8 @@ def _case(scene: Scene, way: Way, called: Sequence[str], reached: set[int]) -> C
         models=models,
         call=call if call is not None else ((), {}),
         compute=lambda given: lines.loss(given if once else None),
-        forward=functools.partial(_forward, list(models.values()), lines),
-        optimizer=_optimizer(scene, reached),
+        forward=functools.partial(_forward, list(models.values()), lines if found["chained"] else None),
+        optimizer=_optimizer(scene, set(found["reached"])),
         on_gpu=scene.names_gpu,
         no_inputs="" if once and call is not None else f"The step calls {times or 'no model'}.",
     )
@@ -122,8 +134,10 @@ def _case(scene: Scene, way: Way, called: Sequence[str], reached: set[int]) -> C
 
 def _forward(models: Sequence[nn.Module], lines: StepLines | None, given: Call) -> Any:
     """Of one model its own output, of a chain of them that of the last."""
-    if lines is None or len(models) == 1:
+    if len(models) == 1:
         return models[0](*given[0], **given[1])
+    if lines is None:
+        raise NotPossibleError("The step calls several models that do not follow one another.")
     return lines.run(given).outputs[-1]
 
 

@@ -26,9 +26,9 @@ def try_shuffled_labels(case: Case, learned: Learned, tell: Tell) -> TrialResult
     count = case.require_samples(4)
     order = torch.Generator().manual_seed(0)
     learned.require_calm()
-    if pairs_matter(case, order) is False:
+    if pairs_matter(case) is False:
         return _unpaired(case)
-    require_labels_outside(case, order)
+    require_labels_outside(case)
     true = _mean_loss(case, learned, None, tell)
     others = [_mean_loss(case, learned, shuffled(case, order), tell) for _ in range(_SHUFFLES)]
     said = (
