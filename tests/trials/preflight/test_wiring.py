@@ -170,9 +170,45 @@ def test_samples_that_do_not_mix(model: nn.Module) -> None:
     subject = case(model)
     result = outcome(lambda: try_batch_independence(subject), subject)
     assert result.outcome == "passed"
-    assert ("in eval mode: BatchNorm mixes" in result.message) == (
+    assert ("in eval mode; in train mode they mix" in result.message) == (
         len(model) == 3 and "BatchNorm" in str(model)
     )
+
+
+class Running(nn.Module):
+    """Statistics of its own, as BatchNorm has them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.fc = nn.Linear(8, CLASSES)
+        self.register_buffer("mean", torch.zeros(8))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        if self.training:
+            self.mean = 0.9 * self.mean + 0.1 * x.mean(0)
+        return self.fc(x - self.mean)
+
+
+def test_a_norm_of_the_users_own_with_running_statistics() -> None:
+    subject = case(Running())
+    result = outcome(lambda: try_batch_independence(subject), subject)
+    assert result.outcome == "passed" and "in train mode they mix" in result.message
+
+
+def test_what_no_model_registers_is_put_back_too() -> None:
+    """A layer in a plain list, which the optimizer holds all the same."""
+
+    class Listed(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.fc, self.hidden = nn.Linear(8, CLASSES), [nn.Linear(8, 8)]
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return self.fc(self.hidden[0](x))
+
+    model = Listed()
+    subject = case(model, optimizer=lambda own: torch.optim.SGD([*own, *model.hidden[0].parameters()], lr=0.5))
+    assert outcome(lambda: try_determinism(subject), subject).outcome == "passed"
 
 
 def test_samples_that_mix() -> None:

@@ -16,7 +16,6 @@ from torch_debugger.trials.preflight.outcomes import failed, passed
 
 NAME = "batch independence"
 
-_NORMS = (nn.modules.batchnorm._BatchNorm,)
 _SEQUENCES = (nn.RNNBase, nn.MultiheadAttention)
 _SAME = 1e-5  # of the outputs' size, where it is compared and not derived
 
@@ -24,12 +23,12 @@ _SAME = 1e-5  # of the outputs' size, where it is compared and not derived
 def try_batch_independence(case: Case) -> TrialResult:
     count = case.require_samples(2)
     _require_rows(case, count)
-    norms = [each for each in case.modules() if isinstance(each, _NORMS) and each.training]
-    if not norms:
-        return _judged(_leak(case, count), count, "")
-    with case.evaluating():
-        mixed = _leak(case, count)
-    return _judged(mixed, count, " (in eval mode: BatchNorm mixes the samples in train mode, and is meant to)")
+    leak, how = _leak(case, count), ""
+    if leak is not None and any(module.training for module in case.modules()):
+        how = " (in eval mode; in train mode they mix, as BatchNorm is meant to)"
+        with case.evaluating():
+            leak = _leak(case, count)
+    return _judged(leak, count, how if leak is None else "")
 
 
 def _judged(leak: tuple[int, int] | None, count: int, how: str) -> TrialResult:

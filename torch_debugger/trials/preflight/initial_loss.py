@@ -13,7 +13,7 @@ NAME = "initial loss"
 
 # Scores as torch starts them stay below 1.5 times the guess.
 _TIMES, _ABOVE = 3.0, 2.0
-_TIMES_VARIANCE = 10.0
+_TIMES_VARIANCE = 20.0
 _LARGE = 50.0  # numbers that a last layer takes long to reach, or to come down from
 _FEWEST = 8  # targets
 _KNOWING = 0.5  # of the guess: untrained models are never that good

@@ -16,6 +16,8 @@ from torch.optim import Optimizer
 def weights_kept(models: Sequence[nn.Module], optimizer: Optimizer | None) -> Iterator[None]:
     """In place: whoever holds a parameter or the optimizer finds the same objects with the same numbers."""
     held = {id(each): each for model in models for each in model.parameters()}
+    # a script may train what no model registers
+    held |= {id(each): each for group in _groups(optimizer) for each in group["params"]}
     before = [(each, each.detach().clone(), each.grad, each.requires_grad) for each in held.values()]
     groups, state = ([], {}) if optimizer is None else _memory(optimizer)
     for each in held.values():
@@ -29,6 +31,10 @@ def weights_kept(models: Sequence[nn.Module], optimizer: Optimizer | None) -> It
             parameter.requires_grad_(learns)
         if optimizer is not None:
             _restore(optimizer, groups, state)
+
+
+def _groups(optimizer: Optimizer | None) -> list[dict[str, Any]]:
+    return [] if optimizer is None else optimizer.param_groups
 
 
 def _memory(optimizer: Optimizer) -> tuple[list[dict[str, Any]], dict[Any, Any]]:
