@@ -195,6 +195,20 @@ def test_a_norm_of_the_users_own_with_running_statistics() -> None:
     assert result.outcome == "passed" and "in train mode they mix" in result.message
 
 
+def test_a_norm_over_the_batch_is_written_on_purpose() -> None:
+    class Whitened(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.fc = nn.Linear(8, CLASSES)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            h = self.fc(x)
+            return (h - h.mean(0)) / (h.std(dim=0) + 1e-5)
+
+    subject = case(Whitened())
+    assert "deviations over the batch" in refused(lambda: try_batch_independence(subject), subject)
+
+
 def test_what_no_model_registers_is_put_back_too() -> None:
     """A layer in a plain list, which the optimizer holds all the same."""
 

@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from torch_debugger.anatomy.graph_nodes import op_name, saved, signed, walk_nodes
 from torch_debugger.anatomy.nested import tensors_in
 from torch_debugger.anatomy.randomness import keep_randomness
 from torch_debugger.records import TrialResult
@@ -17,6 +18,8 @@ from torch_debugger.trials.preflight.outcomes import failed, passed
 NAME = "batch independence"
 
 _SEQUENCES = (nn.RNNBase, nn.MultiheadAttention)
+_DEVIATIONS = ("Std", "Var", "StdMean", "VarMean")
+_MOST_NODES = 4000
 _SAME = 1e-5  # of the outputs' size, where it is compared and not derived
 
 
@@ -28,6 +31,10 @@ def try_batch_independence(case: Case) -> TrialResult:
         how = " (in eval mode; in train mode they mix, as BatchNorm is meant to)"
         with case.evaluating():
             leak = _leak(case, count)
+    if leak is not None and _has_norm_over_batch(case.output()):
+        raise NotPossibleError(
+            "The model computes deviations over the batch, by which its samples depend on each other."
+        )
     return _judged(leak, count, how if leak is None else "")
 
 
@@ -105,6 +112,21 @@ def _with_first_replaced(case: Case) -> Call:
         return tensor
 
     return case.changed(replaced)
+
+
+def _has_norm_over_batch(output: Any) -> bool:
+    """A deviation over the first dimension: written on purpose, unlike a softmax over it."""
+    roots = [each.grad_fn for each in tensors_in(output) if each.grad_fn is not None]
+    nodes = [node for root in roots for node in walk_nodes(root, _MOST_NODES)[0]]
+    return any(op_name(node) in _DEVIATIONS and _goes_over_batch(node) for node in nodes)
+
+
+def _goes_over_batch(node: Any) -> bool:
+    dimensions = saved(node, "_saved_dim")
+    whole = saved(node, "_saved_self")
+    if not dimensions or not isinstance(whole, torch.Tensor):
+        return True  # over all there is
+    return 0 in {int(signed(each)) % whole.dim() for each in dimensions}
 
 
 def _rows(output: Any, count: int) -> Iterator[torch.Tensor]:

@@ -38,7 +38,12 @@ def try_zero_input(case: Case, learned: Learned, tell: Tell) -> TrialResult:
     guess = guess_for(case.loss())
     if seen.first - seen.last < 0.05 * abs(seen.first) or (guess and seen.last > _GUESSING * guess.loss):
         raise NotPossibleError(f"{said}: too little was learned to compare.")
-    if unseen.first - unseen.last > _BETTER * (seen.first - seen.last) and seen.last > _BETTER * unseen.last:
+    as_good = (
+        unseen.first - unseen.last > _BETTER * (seen.first - seen.last) and seen.last > _BETTER * unseen.last
+    )
+    if as_good and guess is None:
+        raise NotPossibleError(f"{said}; a loss of several terms can be low for inputs of zero as well.")
+    if as_good:
         return failed(
             NAME, f"{said}: what is learned, is learned without looking at the inputs.", _ADVICE, **numbers
         )
