@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
+import pytest
 import torch
 from torch import nn
 
@@ -28,6 +29,15 @@ class ByValue(nn.Module):
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         return self.fc(x) * x.sum().item()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _warm() -> None:
+    """Fake tensors load much on first use: here, so that the forks find it done."""
+    from torch_debugger.trials.pretence import Pretence
+
+    with torch.no_grad(), Pretence("cuda", {}):
+        nn.Linear(8, CLASSES)(torch.ones(2, 8))
 
 
 def test_a_model_that_would_run_on_a_gpu() -> None:

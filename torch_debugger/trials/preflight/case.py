@@ -32,6 +32,7 @@ class Case:
     forward: Callable[[Call], Any]  # what the last model gives; may raise NotPossibleError
     optimizer: Optimizer | None = None
     on_gpu: bool = True  # it is meant to run on a GPU, as far as is known
+    clips: bool = False  # gradients are clipped before the update, which trials do not do
     no_inputs: str = ""  # why its inputs cannot be exchanged for others; empty where they can
 
     def loss(self, call: Call | None = None) -> torch.Tensor:

@@ -12,13 +12,15 @@ from torch_debugger.trials.rehearsal import rehearse
 
 NAME = "GPU rehearsal"
 
+_TIME_LIMIT_S = 60.0  # nobody's training waits for it
+
 
 def try_gpu(case: Case) -> TrialResult:
     devices = {each.device.type for each in [*case.parameters().values(), *tensors_in(case.call)]}
     if devices - {"cpu"}:
         raise NotPossibleError(f"Not needed: the model runs on {' and '.join(sorted(devices))}.")
     name, model = next(iter(case.models.items()))
-    found = rehearse(model, name, *case.call, step=1)
+    found = rehearse(model, name, *case.call, timeout_s=_TIME_LIMIT_S, step=1)
     if found.outcome == "passed":
         return passed(NAME, f"The forward of `{name}` meets tensors of one device only.")
     if found.outcome == "mismatch" and not case.on_gpu:

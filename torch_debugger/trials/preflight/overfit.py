@@ -23,6 +23,7 @@ NAME = "overfit one batch"
 
 _LEARNED = 0.1  # of the first loss: by heart, no need to go on
 _NOT_LEARNED = 0.4  # of it, where every sample has one answer
+_NUMBERS_NOT_LEARNED = 0.8  # the same for numbers, which are learned slowly to the last digit
 _FEWEST_STEPS = 10  # also for a model that knows the batch already
 _SLOW, _HALF = 0.01, 0.5  # shares that the loss fell by
 _LOOKS = 5  # at the noise
@@ -37,6 +38,7 @@ class Aim:
     to_zero: bool
     noise: float = 0.0  # how far losses of the same weights lie apart, beside their size
     binding: bool = True  # it is meant to fall; the losses of games and of adversaries need not
+    limit: float = _NOT_LEARNED  # of the start; above it, the batch is not learned
     frozen: bool = False  # most of the model does not learn
     twins: bool = False  # equal inputs have different answers, which nobody can learn by heart
 
@@ -53,7 +55,7 @@ def try_overfit(case: Case, tell: Tell) -> TrialResult:
     tries = list(_tries(case, aim, tell))
     own = tries[0] if tries[0][0].own else None
     best = min(tries, key=lambda each: aim.share(each[1].last))
-    result = _judged(aim, own, best)
+    result = _judged(aim, case.clips, own, best)
     numbers = {"first": best[1].first, "last": best[1].last, "steps": best[1].steps, "own": float(best[0].own)}
     numbers |= {"noise": aim.noise, "binding": float(aim.binding)}
     numbers["lr"] = float(best[0].optimizer.param_groups[0].get("lr", 0.0))
@@ -66,12 +68,16 @@ def aim_of(case: Case) -> Aim:
     if guess is None or not math.isfinite(value):
         binding = value > 0 and not case.no_inputs
         return Aim(value if math.isfinite(value) else 1.0, False, _noise(case), binding)
+    if _is_redrawn(case, loss):
+        return Aim(value, False, math.inf, False)
     single = guess.targets == case.samples  # one target a sample
     sides = sides_of(loss) if single else None
     twins = sides is not None and _has_twins(case, sides[1])
     to_zero = guess.hard and single and not twins and guess.loss > 0
     noise = 0.0 if to_zero else _noise(case)
-    return Aim(guess.loss if to_zero else value, to_zero, noise, frozen=_is_frozen(case), twins=twins)
+    limit = _NUMBERS_NOT_LEARNED if guess.kind == "numbers" else _NOT_LEARNED
+    start = guess.loss if to_zero else value
+    return Aim(start, to_zero, noise, limit=limit, frozen=_is_frozen(case), twins=twins)
 
 
 def _noise(case: Case) -> float:
@@ -79,6 +85,12 @@ def _noise(case: Case) -> float:
     with torch.no_grad():
         losses = [case.loss().item() for _ in range(_LOOKS)]
     return (max(losses) - min(losses)) / max(abs(sum(losses)) / _LOOKS, 1e-12)
+
+
+def _is_redrawn(case: Case, loss: torch.Tensor) -> bool:
+    """Whether the step's lines make new targets each time: there is no one batch to learn."""
+    before, again = sides_of(loss), sides_of(case.loss())
+    return before is not None and again is not None and not torch.equal(before[1], again[1])
 
 
 def _is_frozen(case: Case) -> bool:
@@ -123,17 +135,17 @@ def _without_dropout(case: Case, found: Fit) -> Fit:
     return Fit((*found.losses[:-1], min(loss, found.last)), found.in_time, enough=True)
 
 
-def _judged(aim: Aim, own: tuple[Way, Fit] | None, best: tuple[Way, Fit]) -> TrialResult:
+def _judged(aim: Aim, clips: bool, own: tuple[Way, Fit] | None, best: tuple[Way, Fit]) -> TrialResult:
     told = _told(*best)
     if own is not None and own[0] is not best[0] and aim.share(best[1].last) < _HALF:
-        trouble = _trouble(aim, own[1])
+        trouble = "" if clips else _trouble(aim, own[1])
         if trouble and aim.binding and aim.noise <= NOISY:
             message = f"With {own[0].words} {trouble}; {told[0].lower()}{told[1:]}."
             return failed(NAME, message, "The model can learn this batch: change the learning rate first.")
     share = aim.share(best[1].last)
     if aim.to_zero and share < 0:
         return failed(NAME, f"{told}, and cannot be below 0 for probabilities.", NOT_LOGS)
-    limit = _NOT_LEARNED if aim.to_zero else 1.0 - _SLOW
+    limit = aim.limit if aim.to_zero else 1.0 - _SLOW
     if share > limit or not math.isfinite(best[1].last):
         if not best[1].in_time:
             return untried(NAME, f"There was no time to tell: {told[0].lower()}{told[1:]}.")
@@ -156,7 +168,8 @@ def _trouble(aim: Aim, own: Fit) -> str:
         return f"the loss becomes {own.losses[-1]:g} after {steps(own.steps)}"
     if own.last > max(aim.start, own.first):
         return f"the loss rises from {own.first:.4g} to {own.last:.4g} in {steps(own.steps)}"
-    if aim.share(own.last) > 1.0 - _SLOW and own.in_time:
+    fell = (own.first - own.last) / max(abs(own.first), 1e-12)
+    if aim.share(own.last) > 1.0 - _SLOW and fell < _SLOW and own.in_time:
         return f"the loss stays at {own.last:.4g} (from {own.first:.4g}) for {steps(own.steps)}"
     return ""
 

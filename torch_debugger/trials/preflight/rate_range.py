@@ -82,7 +82,7 @@ def suggest(rates: Sequence[float], smooth: Sequence[float]) -> tuple[float, flo
 def _judged(case: Case, learned: Learned, own: float, low: float, high: float) -> TrialResult:
     range_ = f"from {low:.1g} to {high:.1g}"
     first, last = _with_own_rate(case)
-    if learned.binding and own > high and not last < _RISEN * abs(first):
+    if learned.binding and not case.clips and own > high and not last < _RISEN * abs(first):
         return failed(
             NAME,
             f"The rate is {own:g}, above those that work {range_}: in {_CONFIRMING} steps the loss goes from "

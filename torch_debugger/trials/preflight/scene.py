@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import functools
 import json
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +18,7 @@ from torch.optim import Optimizer
 from torch_debugger.anatomy.moments import Moment
 from torch_debugger.anatomy.nested import tensors_in
 from torch_debugger.anatomy.rerun import leaving_no_trace
+from torch_debugger.anatomy.sources import tree_of
 from torch_debugger.trials.hunt.leaves import leaves_of
 from torch_debugger.trials.hunt.lines import Lines
 from torch_debugger.trials.hunt.model import Model
@@ -76,7 +78,8 @@ def _attempt(scene: Scene, way: Way) -> str:
         model.restore_randomness(first=True)
     call = next((model.call for model in scene.models.values() if model.call), None) if way.given else None
     with contextlib.suppress(Exception), _no_traces(scene):  # the user's lines may raise anything
-        return _told(scene, _lines(scene, way).run(call))
+        every = [model.module for model in scene.models.values()]
+        return _told(scene, _lines(scene, way, every).run(call))
     return "{}"
 
 
@@ -85,19 +88,19 @@ def _told(scene: Scene, passage: Passage) -> str:
     if loss is None or not loss.requires_grad or loss.numel() != 1:
         return "{}"
     names = {id(model.module): name for name, model in scene.models.items()}
-    called = [names[id(module)] for module in passage.called]
-    reached = [id(each) for each in leaves_of([loss])[0]]  # in a fork, objects have the ids of its parent
-    found = {"loss": loss.item(), "called": called, "reached": reached, "chained": _is_chain(passage)}
-    return json.dumps(found)
+    reached = {id(each) for each in leaves_of([loss])[0]}  # in a fork, objects have the ids of its parent
+    calls = list(zip(passage.called, passage.outputs, strict=True))
+    own = [call for call in calls if any(id(each) in reached for each in call[0].parameters())] or calls
+    found = {"loss": loss.item(), "reached": list(reached), "chained": _is_chain(own)}
+    return json.dumps(found | {"called": [names[id(module)] for module, _ in own]})
 
 
-def _is_chain(passage: Passage) -> bool:
+def _is_chain(calls: Sequence[tuple[nn.Module, Any]]) -> bool:
     """Whether what the last model gives is made of what the first one gave."""
-    if not passage.called:
-        return False
-    first = {id(each) for each in passage.called[0].parameters()}
-    last = leaves_of(tensors_in(passage.outputs[-1]))[0]
-    return len(passage.called) == 1 or any(id(each) in first for each in last)
+    if len(calls) < 2:
+        return bool(calls)
+    first = {id(each) for each in calls[0][0].parameters()}
+    return any(id(each) in first for each in leaves_of(tensors_in(calls[-1][1]))[0])
 
 
 @contextlib.contextmanager
@@ -108,17 +111,17 @@ def _no_traces(scene: Scene) -> Iterator[None]:
         yield
 
 
-def _lines(scene: Scene, way: Way) -> StepLines:
+def _lines(scene: Scene, way: Way, models: Iterable[nn.Module]) -> StepLines:
     run = way.lines.function(way.begin, bare=way.bare)
     if run is None:
         raise NotPossibleError("The lines of the step cannot be run again: they await or yield something.")
-    return StepLines(run, [model.module for model in scene.models.values()], scene.batch)
+    return StepLines(run, list(models), scene.batch)
 
 
 def _case(scene: Scene, way: Way, found: Mapping[str, Any]) -> Case:
     called: Sequence[str] = found["called"]
     models = {name: scene.models[name].module for name in dict.fromkeys(called)}
-    lines, once = _lines(scene, way), len(models) == len(called)
+    lines, once = _lines(scene, way, models.values()), len(models) == len(called)
     call = scene.models[called[0]].call if called else None
     times = " and ".join(f"`{name}` {_TIMES.get(called.count(name), 'often')}" for name in models)
     return Case(
@@ -128,8 +131,16 @@ def _case(scene: Scene, way: Way, found: Mapping[str, Any]) -> Case:
         forward=functools.partial(_forward, list(models.values()), lines if found["chained"] else None),
         optimizer=_optimizer(scene, set(found["reached"])),
         on_gpu=scene.names_gpu,
+        clips=_clips(way.lines.moment.file),
         no_inputs="" if once and call is not None else f"The step calls {times or 'no model'}.",
     )
+
+
+def _clips(file: str) -> bool:
+    names = {
+        getattr(node, "attr", getattr(node, "id", "")) for node in ast.walk(tree_of(file) or ast.Module([], []))
+    }
+    return any(name.startswith("clip_grad") for name in names)
 
 
 def _forward(models: Sequence[nn.Module], lines: StepLines | None, given: Call) -> Any:

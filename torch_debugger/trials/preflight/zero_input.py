@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import functools
-
 import torch
 
 from torch_debugger.anatomy.nested import tensors_in
@@ -26,7 +24,7 @@ def try_zero_input(case: Case, learned: Learned, tell: Tell) -> TrialResult:
     case.require_samples(2)  # one can be learned by heart without looking at it
     learned.require_calm()
     require_labels_outside(case)
-    blank = case.changed(functools.partial(_blank, _most_dimensions(case)))
+    blank = _blank(case)
     if all(torch.equal(one, two) for one, two in zip(tensors_in(blank), tensors_in(case.call), strict=True)):
         raise NotPossibleError("The inputs of this batch are all zero.")
     steps = min(_STEPS, max(learned.steps, 20))
@@ -50,15 +48,14 @@ def try_zero_input(case: Case, learned: Learned, tell: Tell) -> TrialResult:
     return passed(NAME, f"{said}.", **numbers)
 
 
-def _most_dimensions(case: Case) -> int:
-    """Of inputs that are whole numbers throughout; lengths have fewer than tokens. 0 where there are others."""
-    given = list(tensors_in(case.call))
-    return 0 if any(each.is_floating_point() for each in given) else max(each.dim() for each in given)
+def _is_input(tensor: torch.Tensor) -> bool:
+    """Numbers, or rows of tokens; one whole number a sample may be its length."""
+    return tensor.is_floating_point() or tensor.dim() > 1
 
 
-def _blank(dimensions: int, tensor: torch.Tensor) -> torch.Tensor:
-    is_input = tensor.dim() == dimensions if dimensions else tensor.is_floating_point()
-    return torch.zeros_like(tensor) if is_input else tensor
+def _blank(case: Case) -> Call:
+    known = any(_is_input(each) for each in tensors_in(case.call))
+    return case.changed(lambda each: torch.zeros_like(each) if _is_input(each) or not known else each)
 
 
 def _fit(case: Case, learned: Learned, call: Call | None, steps: int, tell: Tell) -> Fit:
