@@ -16,6 +16,7 @@ from torch_debugger.anatomy.sources import is_user_file
 from torch_debugger.anatomy.statements import assignment_before
 from torch_debugger.probes.backward import Backward
 from torch_debugger.probes.loaders import Loaders
+from torch_debugger.probes.scaled_losses import SCALED
 
 if TYPE_CHECKING:
     from torch_debugger.trials.preflight.case import Case
@@ -43,13 +44,19 @@ class Preflights:
         if in_fork():
             return
         own = [moment_of(each) for each in frames(1) if is_user_file(each.f_code.co_filename)][:_FRAMES]
-        value = self.scaler.losses.meet(loss).item()
+        value, scale = loss.item(), self._scale()
         with self.watch.asleep(), torch._C._EnableTorchFunction():
-            self.watch.guard.contain("pre-flight", self._try, own, value, frame)
+            self.watch.guard.contain("pre-flight", self._try, own, value, scale, frame)
         self.watch.stopping = True
         raise SystemExit(0)
 
-    def _try(self, moments: list[Moment], loss: float, frame: FrameType | None) -> None:
+    def _scale(self) -> float:
+        """By which a GradScaler has multiplied the loss."""
+        losses = self.scaler.losses
+        scaler = losses.scaler() if losses.scaler is not None and SCALED in losses.kinds else None
+        return float(scaler.get_scale()) if scaler is not None else 1.0
+
+    def _try(self, moments: list[Moment], value: float, scale: float, frame: FrameType | None) -> None:
         from torch_debugger.trials.hunt.step import can_fork
         from torch_debugger.trials.preflight.apart import text_apart, text_here, trial_apart, trial_here
         from torch_debugger.trials.preflight.case import NotPossibleError
@@ -57,7 +64,7 @@ class Preflights:
         from torch_debugger.trials.preflight.description import describe_case
         from torch_debugger.trials.preflight.scene import case_of_scene
 
-        scene = self._scene(moments, loss)
+        scene = self._scene(moments, value, scale)
         forks = can_fork(list(scene.models.values()))
         try:
             case, way = case_of_scene(scene, text_apart if forks else text_here)
@@ -65,7 +72,7 @@ class Preflights:
             self.watch.notice(str(reason))
             return
         site = place_of(frame)
-        self.watch.emit(describe_case(case, loss, assignment_before(site, loss_name(site)) or site))
+        self.watch.emit(describe_case(case, scene.loss, assignment_before(site, loss_name(site)) or site))
         for result in Trials(case, self.tell).results(trial_apart if forks else trial_here):
             self.watch.emit(result)
         if self.minimal:
@@ -84,7 +91,7 @@ class Preflights:
         except NotPossibleError as reason:
             self.watch.notice(str(reason))
 
-    def _scene(self, moments: list[Moment], loss: float) -> Scene:
+    def _scene(self, moments: list[Moment], value: float, scale: float) -> Scene:
         from torch_debugger.trials.hunt.model import Model
         from torch_debugger.trials.preflight.scene import Scene
 
@@ -94,4 +101,5 @@ class Preflights:
             if root.trained
         }
         optimizers = [optimizer for _, optimizer in self.optimizers.live()]
-        return Scene(moments, models, optimizers, loss, self.loaders.last[0], self.names_gpu)
+        batch = self.loaders.last[0]
+        return Scene(moments, models, optimizers, value / scale, batch, self.names_gpu, scale)

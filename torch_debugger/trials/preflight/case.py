@@ -33,6 +33,7 @@ class Case:
     optimizer: Optimizer | None = None
     on_gpu: bool = True  # it is meant to run on a GPU, as far as is known
     clips: bool = False  # gradients are clipped before the update, which trials do not do
+    scale: float = 1.0  # that a GradScaler gives the loss for its backward
     no_inputs: str = ""  # why its inputs cannot be exchanged for others; empty where they can
 
     def loss(self, call: Call | None = None) -> torch.Tensor:
@@ -40,6 +41,13 @@ class Case:
 
     def output(self, call: Call | None = None) -> Any:
         return self.forward(copied(self.call) if call is None else call)
+
+    def backward(self, loss: torch.Tensor) -> None:
+        """Gradients as they are without a scale; with one, small numbers of float16 are not lost on the way."""
+        (loss * self.scale).backward()  # type: ignore[no-untyped-call]
+        for parameter in self.parameters().values() if self.scale != 1.0 else ():
+            if parameter.grad is not None:
+                parameter.grad /= self.scale
 
     def changed(self, change: Callable[[torch.Tensor], torch.Tensor]) -> Call:
         """The same call with other tensors in it."""

@@ -78,7 +78,7 @@ def _step(case: Case, optimizer: Optimizer, call: Call | None, *, last: bool) ->
     def closure() -> torch.Tensor:
         optimizer.zero_grad()
         loss = case.loss(call)
-        loss.backward()  # type: ignore[no-untyped-call]
+        case.backward(loss)
         return loss
 
     if isinstance(optimizer, LBFGS) and not last:

@@ -23,7 +23,7 @@ def try_gradients(case: Case) -> TrialResult:
     if not named:
         raise NotPossibleError("No parameter of the model learns.")
     with runs_noted(case) as ran:
-        case.loss().backward()  # type: ignore[no-untyped-call]
+        case.backward(case.loss())
     missing = [name for name, each in named.items() if each.grad is None]
     none = [name for name in missing if not is_passed_by(case, name, ran)]
     none = [name for name in none if not _is_offset(name, named, none)]
@@ -48,7 +48,7 @@ def try_gradients(case: Case) -> TrialResult:
 def _still_zero(case: Case, zero: list[str]) -> list[str]:
     way = own_way(case) or other_way(case, 1e-3)
     fit(case, way.optimizer, steps=_STEPS)
-    case.loss().backward()  # type: ignore[no-untyped-call]
+    case.backward(case.loss())
     now = case.parameters()
     return [name for name in zero if now[name].grad is None or _is_zero(now[name].grad)]
 

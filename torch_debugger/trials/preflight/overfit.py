@@ -44,7 +44,7 @@ class Aim:
 
     def share(self, loss: float) -> float:
         """1 at the start, 0 for the best there is; of other losses, below zero too."""
-        return loss / self.start if self.to_zero else 1.0 - (self.start - loss) / max(abs(self.start), 1e-3)
+        return loss / self.start if self.to_zero else 1.0 - (self.start - loss) / max(abs(self.start), 1e-9)
 
     def reached(self, step: int, loss: float) -> bool:
         return step >= _FEWEST_STEPS and (0 if self.to_zero else -math.inf) <= self.share(loss) < _LEARNED

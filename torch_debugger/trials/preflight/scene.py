@@ -29,6 +29,7 @@ from torch_debugger.trials.preflight.step_lines import Passage, StepLines
 Apart = Callable[[Callable[[], str]], str]  # runs something elsewhere: its text, empty where it failed
 
 _SAME = 1e-3  # of the loss
+_MOST_SCALE = 1024.0  # a scaler begins higher and comes down by leaving steps out
 _TIMES = {1: "once", 2: "twice", 3: "three times"}
 
 
@@ -42,6 +43,7 @@ class Scene:
     loss: float
     batch: Any = None  # the last one that a loader gave
     names_gpu: bool = True  # somewhere in the script
+    scale: float = 1.0  # by which a GradScaler has multiplied the loss
 
 
 @dataclass(frozen=True)
@@ -131,6 +133,7 @@ def _case(scene: Scene, way: Way, found: Mapping[str, Any]) -> Case:
         forward=functools.partial(_forward, list(models.values()), lines if found["chained"] else None),
         optimizer=_optimizer(scene, set(found["reached"])),
         on_gpu=scene.names_gpu,
+        scale=min(scene.scale, _MOST_SCALE),
         clips=_clips(way.lines.moment.file),
         no_inputs="" if once and call is not None else f"The step calls {times or 'no model'}.",
     )
