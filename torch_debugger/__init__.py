@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from torch_debugger.anomalies import AnomalyError, detect_anomaly, find_nan, set_detect_anomaly
     from torch_debugger.breaking import break_on_shape, break_when
     from torch_debugger.debugger import Debugger, watch
+    from torch_debugger.doctoring import Checkup, doctor
     from torch_debugger.explanations import Explanation, explain
     from torch_debugger.inspections.activations import activations
     from torch_debugger.inspections.describing import describe
@@ -36,6 +37,8 @@ _HOMES = {
     "set_detect_anomaly": "torch_debugger.anomalies",
     "break_on_shape": "torch_debugger.breaking",
     "break_when": "torch_debugger.breaking",
+    "Checkup": "torch_debugger.doctoring",
+    "doctor": "torch_debugger.doctoring",
     "Explanation": "torch_debugger.explanations",
     "explain": "torch_debugger.explanations",
     "explaining": "torch_debugger.integrations.explaining",
@@ -52,9 +55,9 @@ _HOMES = {
 }
 
 __all__ = [
-    "AnomalyError", "Debugger", "Explanation", "__version__", "activations", "break_on_shape", "break_when",
-    "check_gradients", "describe", "detect_anomaly", "explain", "explaining", "find_nan", "gradcheck",
-    "gradgradcheck", "gradients", "graph", "set_detect_anomaly", "tap", "watch",
+    "AnomalyError", "Checkup", "Debugger", "Explanation", "__version__", "activations", "break_on_shape",
+    "break_when", "check_gradients", "describe", "detect_anomaly", "doctor", "explain", "explaining",
+    "find_nan", "gradcheck", "gradgradcheck", "gradients", "graph", "set_detect_anomaly", "tap", "watch",
 ]  # fmt: skip
 
 

@@ -6,40 +6,51 @@ There is one set of probes per process, shared by all who watch.
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Sequence
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 import torch
 
+from torch_debugger.preflights import Preflights
 from torch_debugger.probes.backward import Backward
 from torch_debugger.probes.bad_weights import BadWeights
+from torch_debugger.probes.checkpoints import Checkpoints
 from torch_debugger.probes.clipping import Clipping
 from torch_debugger.probes.compiled import Compiled
 from torch_debugger.probes.crashes import capture_crash
 from torch_debugger.probes.custom_functions import CustomFunctions
+from torch_debugger.probes.cycles import Cycles
+from torch_debugger.probes.data_looks import look_at_data
 from torch_debugger.probes.evaluation import Evaluation
 from torch_debugger.probes.examiners.scene import Running
+from torch_debugger.probes.flags import Flags
 from torch_debugger.probes.forward import Forward
+from torch_debugger.probes.fresh_parameters import FreshParameters
+from torch_debugger.probes.health import Health
 from torch_debugger.probes.lagging import Lagging
 from torch_debugger.probes.ledger import Ledger
 from torch_debugger.probes.loaders import Loaders
+from torch_debugger.probes.loops import loop_probes
 from torch_debugger.probes.nonfinite import NonFiniteHunt
 from torch_debugger.probes.optimizers import Optimizers
 from torch_debugger.probes.parameters import ParameterLook
+from torch_debugger.probes.plain_tensors import PlainTensors
 from torch_debugger.probes.policies import Policy
 from torch_debugger.probes.ranges import Ranges
-from torch_debugger.probes.roots import Root, Roots
+from torch_debugger.probes.roots import Roots
 from torch_debugger.probes.scaler import Scaler
+from torch_debugger.probes.skipped import SkippedSteps
 from torch_debugger.probes.strays import Strays
+from torch_debugger.probes.unreached import Unreached
+from torch_debugger.probes.untied import Untied
 from torch_debugger.probes.user_scalars import UserScalars
 from torch_debugger.probes.watch import Watch
 from torch_debugger.records import CrashFact, GradientCheckFact, RunFact
 from torch_debugger.records.sink import Sink
+from torch_debugger.rehearsals import Rehearsals
 from torch_debugger.replays import StepReplays
 from torch_debugger.settings import Settings
-from torch_debugger.trials.rehearsal import RehearsalProcess
 
 if TYPE_CHECKING:
     from torch_debugger.breakpoints.breakpoint import Breakpoint
@@ -51,9 +62,6 @@ _fork_seen = False
 
 class Plumbing:
     """All probes of this process, and the trials they may start."""
-
-    REHEARSALS = 3  # roots rehearsed in one run
-    LAST_WAIT_S = 10.0  # for a rehearsal still under way when the script ends
 
     def __init__(self, settings: Settings, run: RunFact | None) -> None:
         self.watchers = 0
@@ -75,30 +83,53 @@ class Plumbing:
         self.scaler = Scaler(watch, self.optimizers)
         self.hunt.explain_weights = BadWeights(self.roots, self.optimizers).explain
         self.backward = Backward(watch, self.roots, self.optimizers, self.hunt, self.scaler)
+        Health(watch, self.backward, self.optimizers)
+        Untied(watch, self.optimizers)
+        self.cycles = Cycles(watch, self.optimizers)
+        self.backward.on_look.append(self.cycles.see_backward)
+        self.backward.on_look.append(FreshParameters(watch, self.optimizers).see_backward)
+        SkippedSteps(watch, self.roots, self.backward)
+        look_at_data(watch, self.roots, self.forward, self.backward)
         self.ledger = Ledger(watch, self.roots, self.optimizers, self.forward)
-        self._rehearsals: list[RehearsalProcess] = []
-        self._rehearsed = 0
+        self.unreached = Unreached(watch, self.ledger)
+        self._rehearsals = Rehearsals(watch)
         self._checks_gradients = settings.check_custom_gradients
         self._gradients: CustomGradients | None = None
         self._breaks = settings.breaks
         self._breakpoints: Sequence[Breakpoint] = ()
+        self.preflights: Preflights | None = None
         if run is not None:
             watch.sinks.remember(run)
+        if settings.preflight:
+            names_gpu = run is not None and run.names_accelerator
+            self.preflights = Preflights(self.backward, self.loaders, settings.minimal, names_gpu)
         if settings.rehearse and run is not None and run.names_accelerator and run.device == "cpu":
-            self.roots.on_call.append(self._rehearse)
-            watch.on_step.append(self._poll_rehearsals)
+            self.roots.on_call.append(self._rehearsals.begin)
+            watch.on_step.append(self._rehearsals.poll)
 
     def start(self) -> None:
         # Their end_step runs in this order: numbers of the step first, the inputs let go last.
         watch = self.watch
         others = [self.loaders, Evaluation(watch), UserScalars(watch), self.scaler]
         others += [Clipping(watch, self.scaler), Ranges(watch, self.forward)]
-        others.append(Compiled(watch, self.roots, self.forward))
+        others += [Compiled(watch, self.roots, self.forward), self.cycles, Checkpoints(watch)]
+        others += loop_probes(watch, self.roots, self.optimizers, self.loaders)
         if self._checks_gradients:
             others.append(CustomFunctions(watch, self._check_gradient))
             watch.on_step.append(self._poll_gradients)
         watch.install(
-            [*others, self.backward, self.optimizers, self.forward, self.ledger, self.lagging, self.roots]
+            [
+                *others,
+                self.backward,
+                self.optimizers,
+                self.forward,
+                self.ledger,
+                self.unreached,
+                Flags(watch, self.optimizers),
+                PlainTensors(watch, self.optimizers),
+                self.lagging,
+                self.roots,
+            ]
         )
         if self._breaks:
             from torch_debugger.breakpoints.setting import set_breaks
@@ -135,7 +166,7 @@ class Plumbing:
         if self.watchers == 0:
             for breakpoint in self._breakpoints:
                 breakpoint.remove()
-            self._await_rehearsals()
+            self._rehearsals.wait()
             self.watch.guard.call("custom gradients", self._await_gradients)
             self.watch.finish(outcome)
             if _current is self:
@@ -144,32 +175,6 @@ class Plumbing:
             self.watch.sinks.tell(sinks, self.watch.ending(outcome))
         for sink in sinks:
             self.watch.sinks.leave(sink)
-
-    def _rehearse(self, root: Root, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> None:
-        module = root.module()
-        if root.rehearsed or module is None or self._rehearsed >= self.REHEARSALS:
-            return
-        root.rehearsed = True
-        self._rehearsed += 1
-        step = self.watch.step
-        with torch._C._EnableTorchFunction():  # in the fork as well
-            process = RehearsalProcess.start(module, root.name, arguments, keywords, step=step)
-        self._rehearsals.append(process)
-
-    def _poll_rehearsals(self, step: int = 0, scalars: dict[str, float] | None = None) -> None:
-        for process in tuple(self._rehearsals):
-            result = process.poll()
-            if result is not None:
-                self._rehearsals.remove(process)
-                self.watch.emit(result)
-
-    def _await_rehearsals(self) -> None:
-        deadline = time.monotonic() + self.LAST_WAIT_S
-        while self._rehearsals and time.monotonic() < deadline:
-            self.watch.guard.call("rehearsal", self._poll_rehearsals)
-            time.sleep(0.02)
-        for process in self._rehearsals:
-            process.close()
 
     def _check_gradient(self, function: Any, arguments: tuple[Any, ...], step: int) -> None:
         from torch_debugger.trials.gradcheck.process import CustomGradients

@@ -71,6 +71,8 @@ class Session:
         self.plumbing.watch.on_step.append(self._after_step)
         if self._board is not None:
             self._board.torch_seen = 1
+        if self.plumbing.preflights is not None:
+            self.plumbing.preflights.tell = self._tell_progress
 
     def crash(self, error: BaseException) -> None:
         if self.plumbing is not None:
@@ -99,6 +101,11 @@ class Session:
                 self._asked = now
                 for request in self._requests.poll():
                     self._look_closer(request)
+
+    def _tell_progress(self, step: int, loss: float) -> None:
+        """Of a trial, also from a fork: the board is shared."""
+        if self._board is not None:
+            self._board.step, self._board.loss = step, loss
 
     def _look_closer(self, request: Request) -> None:
         assert self.plumbing is not None

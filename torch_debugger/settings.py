@@ -26,6 +26,8 @@ class Settings:
     post_mortem: bool = False  # --pdb
     check_custom_gradients: bool = False
     on_nan: str = "report"  # report | stop | break | skip-step
+    preflight: bool = False  # trials at the first backward, then the end
+    minimal: str = ""  # where a pre-flight writes the minimal case
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "breaks", tuple(self.breaks))  # JSON knows lists only

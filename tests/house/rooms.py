@@ -31,12 +31,17 @@ MAY_IMPORT: dict[str, set[str]] = {
     "report": {"records"} | FOUNDATIONS,
     "pasted": {"records"} | FOUNDATIONS,
     "replays": {"records", "stats", "anatomy", "probes", "trials"} | FOUNDATIONS,
-    "plumbing": {"replays", "records", "runlog", "stats", "anatomy"} | MAKERS | FOUNDATIONS,
+    "rehearsals": {"records", "stats", "anatomy", "probes", "trials"} | FOUNDATIONS,
+    "preflights": {"records", "stats", "anatomy", "probes", "trials"} | FOUNDATIONS,
+    "plumbing": {"preflights", "rehearsals", "replays", "records", "runlog", "stats", "anatomy"}
+    | MAKERS
+    | FOUNDATIONS,
     "session": {"records", "runlog", "stats", "anatomy", "plumbing"} | MAKERS | FOUNDATIONS,
 }
 # The doors of the house may open any room; no room may open a door.
 DOORS = {
-    "__init__", "__main__", "anomalies", "breaking", "cli", "debugger", "demo", "explanations", "integrations"
+    "__init__", "__main__", "anomalies", "breaking", "cli", "debugger", "demo", "doctoring", "explanations",
+    "integrations",
 }  # fmt: skip
 NO_TORCH = {
     "_version", "errors", "settings", "imports", "signals", "tracebacks", "records", "runlog", "checks",

@@ -36,13 +36,17 @@ CONTAINS = {Guard, Watch, Patches, Gate, Sinks}
 SHELLS = {
     "Forward._before", "Forward._after", "Roots._around", "Roots._call", "Roots.of", "Evaluation._around",
     "Evaluation._call", "Optimizers._before_step", "Optimizers._after_step", "Scaler._skipped",
+    "Cycles._after_step", "Tracing._before", "Tracing._after",
 }  # fmt: skip
 # These take things off. They are made to fail when they have, or everything would be left behind.
 TAKES_OFF = {
+    "Cycles.remove",
     "Evaluation.remove",
     "Forward._hooks_off",
     "Optimizers.remove",
     "Roots.open_gates",
+    "Tracing.stop",
+    "Unreached.remove",
     "UserScalars.remove",
 }
 

@@ -18,7 +18,7 @@ from torch import nn
 from torch.nn.modules import module as modules
 from torch.optim import Optimizer
 from torch.optim import optimizer as optimizers
-from torch.optim.lr_scheduler import LRScheduler
+from torch.optim.lr_scheduler import LRScheduler, ReduceLROnPlateau
 from torch.utils.data import DataLoader
 from torch.utils.data.dataloader import _BaseDataLoaderIter
 
@@ -29,7 +29,12 @@ PATCHED: list[tuple[Any, str]] = [
     (torch.autograd.graph.saved_tensors_hooks, "__enter__"),
     (torch, "compile"),
     (Optimizer, "__init__"),
+    (Optimizer, "zero_grad"),
+    (nn.Module, "zero_grad"),
+    (nn.Module, "load_state_dict"),
     (LRScheduler, "__init__"),
+    (ReduceLROnPlateau, "__init__"),
+    (DataLoader, "__init__"),
     (DataLoader, "__iter__"),
     (_BaseDataLoaderIter, "__next__"),
     (torch.amp.GradScaler, "scale"),

@@ -1,6 +1,6 @@
 """Runs many scripts under the debugger, each in a fork of one process that has only imported torch.
 
-    python -m tests.zoo.runner RESULTS SCRIPT...
+    python -m tests.zoo.runner RESULTS [--SETTING...] SCRIPT...
 
 Importing torch costs seconds; a fork costs milliseconds. No op runs before the fork (a fork after
 multi-threaded ops can hang), so the forks start as fresh as an interpreter that imported torch.
@@ -22,6 +22,7 @@ from typing import Any
 from tests.zoo.expectations import options
 
 TIMEOUT_S = 90.0
+SWITCHED_ON: list[str] = []  # settings, for all scripts
 FRESH = "# needs a fresh interpreter"  # a script with this line is run by the real command instead
 
 
@@ -81,7 +82,7 @@ def _be_the_script(script: Path, results: Path) -> None:
 
 def _in_this_fork(script: Path) -> dict[str, Any]:
     torch.set_num_threads(1)
-    chosen: dict[str, Any] = dict.fromkeys(options(script), True)
+    chosen: dict[str, Any] = dict.fromkeys([*options(script), *SWITCHED_ON], True)
     result, code = run_in_process(str(script), (), Settings(**chosen))
     return to_json(result) | {"exit_code": code}
 
@@ -111,4 +112,6 @@ if __name__ == "__main__":
     from torch_debugger.settings import Settings
 
     catalog()
-    run_all([Path(name).resolve() for name in sys.argv[2:]], Path(sys.argv[1]), at_once=os.cpu_count() or 1)
+    SWITCHED_ON += [word[2:] for word in sys.argv[2:] if word.startswith("--")]
+    scripts = [Path(word).resolve() for word in sys.argv[2:] if not word.startswith("--")]
+    run_all(scripts, Path(sys.argv[1]), at_once=os.cpu_count() or 1)

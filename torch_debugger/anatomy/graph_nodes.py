@@ -6,6 +6,8 @@ import re
 from collections import deque
 from typing import Any
 
+import torch
+
 from torch_debugger.records import GraphNode
 
 _NUMBERED = re.compile(r"Backward\d*$")
@@ -13,10 +15,15 @@ _SCALARS = ("_saved_dim", "_saved_reduction", "_saved_ignore_index", "_saved_alp
 _REDUCTIONS = {0: "none", 1: "mean", 2: "sum"}
 
 
-def read_nodes(root: Any, names: dict[int, str], limit: int = 64) -> tuple[tuple[GraphNode, ...], bool]:
-    """The nodes nearest to `root` (a loss's grad_fn), breadth first; True when there were more."""
+def read_nodes(
+    root: Any, names: dict[int, str], limit: int = 64, factors: bool = False
+) -> tuple[tuple[GraphNode, ...], bool]:
+    """The nodes nearest to `root` (a loss's grad_fn), breadth first; True when there were more.
+
+    `factors` asks for the numbers that products were made with, which are saved as tensors.
+    """
     nodes, order, more = walk_nodes(root, limit)
-    return tuple(_describe(node, order, names) for node in nodes), more
+    return tuple(_describe(node, order, names, factors) for node in nodes), more
 
 
 def walk_nodes(root: Any, limit: int) -> tuple[list[Any], dict[Any, int], bool]:
@@ -34,12 +41,13 @@ def walk_nodes(root: Any, limit: int) -> tuple[list[Any], dict[Any, int], bool]:
     return nodes, order, bool(queue)
 
 
-def _describe(node: Any, order: dict[Any, int], names: dict[int, str]) -> GraphNode:
+def _describe(node: Any, order: dict[Any, int], names: dict[int, str], factors: bool) -> GraphNode:
     # An operand beyond the limit keeps its number: it exists, but was not read.
     inputs = tuple(None if operand is None else order[operand] for operand, _ in node.next_functions)
     variable = getattr(node, "variable", None)
     parameter = names.get(id(variable), "") if variable is not None else None
-    return GraphNode(op_name(node), made_shape(node), inputs, parameter, _saved_scalars(node))
+    scalars = _saved_scalars(node) | (saved_factor(node) if factors else {})
+    return GraphNode(op_name(node), made_shape(node), inputs, parameter, scalars)
 
 
 def op_name(node: Any) -> str:
@@ -47,11 +55,11 @@ def op_name(node: Any) -> str:
     return _NUMBERED.sub("", node.name())
 
 
-def made_shape(node: Any) -> tuple[int, ...]:
-    """The shape of what the op made, from the metadata of the gradient it expects."""
+def made_shape(node: Any, output: int = 0) -> tuple[int, ...]:
+    """The shape of what the op made, from the metadata of the gradient it expects; of several, this one."""
     metadata = getattr(node, "_input_metadata", None)
     if metadata:
-        return _sizes(metadata[0])
+        return _sizes(metadata[output])
     variable = getattr(node, "variable", None)
     return tuple(variable.shape) if variable is not None else ()
 
@@ -79,6 +87,22 @@ def _saved_scalars(node: Any) -> dict[str, float | str]:
         if name == "_saved_reduction" and isinstance(value, int):
             found["reduction"] = _REDUCTIONS.get(value, str(value))
         elif isinstance(value, (int, float)) and not isinstance(value, bool):
-            # autograd hands dim as an unsigned 64-bit number: -1 comes as 2**64 - 1
-            found[name.removeprefix("_saved_")] = value - 2**64 if value > 2**63 else value
+            found[name.removeprefix("_saved_")] = signed(value)
     return found
+
+
+def signed(value: float) -> float:
+    """Autograd hands whole numbers out as unsigned ones of 64 bits: -1 comes as 2**64 - 1."""
+    return value - 2**64 if value > 2**63 else value
+
+
+def saved_factor(node: Any) -> dict[str, float | str]:
+    """The number in `0.5 * x` or `x / 2`: a scalar, or a tensor of one element that is no wait away."""
+    if op_name(node) not in ("Mul", "Div"):
+        return {}
+    value = saved(node, "_saved_other")
+    if value is None:
+        value = saved(node, "_saved_self")  # number * x
+    if isinstance(value, torch.Tensor) and value.dim() == 0 and not value.is_cuda and not value.requires_grad:
+        value = value.item()
+    return {"factor": float(value)} if isinstance(value, (int, float)) else {}

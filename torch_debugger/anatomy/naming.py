@@ -23,9 +23,9 @@ Names = list[tuple[str, Any]]
 
 def name_root(module: nn.Module, frame: FrameType | None) -> str:
     """`model`, `netG`, `policy` for self.policy, `models['a']`; else the class name in lower case."""
-    scopes = list(_scopes(frame))
+    reach = list(scopes(frame))
     for search in (_variable, _wrapper, _attribute, _entry):
-        for names in scopes:
+        for names in reach:
             if (found := search(module, names)) is not None:
                 return found
     return type(module).__name__.lower()
@@ -39,13 +39,13 @@ def module_paths(module: nn.Module, root: str) -> dict[int, str]:
 def name_of(value: object, frame: FrameType | None) -> str | None:
     """The variable or attribute that holds any object (an optimizer), if one does."""
     for search in (_variable, _attribute):
-        for names in _scopes(frame):
+        for names in scopes(frame):
             if (found := search(value, names)) is not None:
                 return found
     return None
 
 
-def _scopes(frame: FrameType | None) -> Iterator[Names]:
+def scopes(frame: FrameType | None) -> Iterator[Names]:
     """The locals of the user's frames from the inside out, then their globals."""
     users: list[FrameType] = []
     while frame is not None and len(users) < _FRAMES:
@@ -79,14 +79,14 @@ def _wrapper(module: object, names: Names) -> str | None:
 def _wrapped(value: Any) -> list[Any]:
     if not issubclass(type(value), nn.Module):
         return []
-    children = _own(value).get("_modules")  # a scripted module keeps its children in no dictionary
+    children = own_attributes(value).get("_modules")  # a scripted module keeps its children in no dictionary
     return [children.get(name) for name in _WRAPPED] if isinstance(children, dict) else []
 
 
 def _attribute(module: object, names: Names) -> str | None:
     """self.policy before agent.policy; both are named `policy`."""
     for _, value in sorted(names, key=lambda item: item[0] != "self"):
-        held = _own(value)
+        held = own_attributes(value)
         places = [held, children] if isinstance(children := held.get("_modules"), dict) else [held]
         for place in places:
             found = _variable(module, _readable(place)) or _wrapper(module, _readable(place))
@@ -111,7 +111,7 @@ def _items(value: Any) -> list[tuple[int | str, Any]]:
     return []
 
 
-def _own(value: Any) -> dict[str, Any]:
+def own_attributes(value: Any) -> dict[str, Any]:
     """The instance dictionary of a plain object, without asking the object."""
     if isinstance(value, type | ModuleType):
         return {}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torch_debugger.checks.state import RunState
-from torch_debugger.records import GraphNode, LossGraph, ModelFact
+from torch_debugger.records import GraphNode, LossGraph, ModelFact, Place
 
 # Ops that hand every value on unchanged: only the shape, the layout or the dtype differs.
 SHAPE_ONLY = frozenset({
@@ -43,3 +43,21 @@ def model_behind(graph: LossGraph, state: RunState) -> ModelFact | None:
         if root in state.models:
             return state.models[root]
     return next(iter(state.models.values())) if len(state.models) == 1 else None
+
+
+def line_of(graph: LossGraph, node: GraphNode) -> Place:
+    """Where a loss function stands: its own call, else the line that computes the loss, else backward()."""
+    if node.place is not None and node.place.file:
+        return node.place
+    return graph.made if graph.made.file else graph.place
+
+
+def call_of(graph: LossGraph, node: GraphNode) -> Place:
+    """The line that calls a loss function; never the one that makes a loss module."""
+    makes = node.place is None or not node.place.file or "Loss(" in (node.place.code or "")
+    return graph.made if makes and graph.made.file else line_of(graph, node)
+
+
+def at(place: Place) -> str:
+    """As in: the loss at train.py:40; nothing where the line is not known."""
+    return f" at {place.file}:{place.line}" if place.file else ""

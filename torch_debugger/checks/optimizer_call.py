@@ -10,6 +10,13 @@ from torch_debugger.records import Edit, OptimizerFact
 _PARAMETERS = re.compile(r"([A-Za-z_][\w.]*)\.parameters\(\)")
 _RATE = re.compile(r"\blr\s*=\s*([0-9][0-9_.]*(?:[eE][+-]?[0-9]+)?)")
 
+# They divide by the gradient's own size, down to their eps.
+_ADAPTIVE = ("adam", "rmsprop", "adagrad", "adadelta", "lion", "adafactor", "rprop")
+
+
+def is_adaptive(kind: str) -> bool:
+    return any(word in kind.lower() for word in _ADAPTIVE)
+
 
 def whole_model(call: str, root: str, names: Iterable[str]) -> tuple[str, str] | None:
     """The one `x.parameters()` of the call as (x, the text for the whole model inside x).

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from torch_debugger.records import (
     EndFact,
     LedgerFact,
+    LoaderFact,
     LossSite,
     ModelFact,
     ModuleFact,
@@ -46,6 +47,7 @@ class RunState:
     optimizers: dict[str, OptimizerFact] = field(default_factory=dict)
     schedulers: list[SchedulerFact] = field(default_factory=list)
     ledgers: dict[str, LedgerFact] = field(default_factory=dict)
+    loaders: dict[int, LoaderFact] = field(default_factory=dict)
     losses: LossCurve = field(default_factory=LossCurve)
     sites: dict[str, LossSite] = field(default_factory=dict)
     step: int = 0
@@ -63,6 +65,8 @@ class RunState:
                 self.optimizers[record.name] = record
             case SchedulerFact():
                 self.schedulers.append(record)
+            case LoaderFact():
+                self.loaders[record.number] = record
             case LossSite():
                 self.sites[record.name] = record
             case RunFact():

@@ -82,11 +82,13 @@ class RunOptions:
     on_nan: str = "report"
     post_mortem: bool = False
     check_custom_gradients: bool = False
+    preflight: bool = False
+    minimal: str = ""
 
     @staticmethod
     def read(arguments: argparse.Namespace) -> RunOptions:
         return RunOptions(
-            program=_read_program(arguments.program, arguments.module),
+            program=read_program(arguments.program, arguments.module),
             log_dir=arguments.log_dir,
             keep_log=not arguments.no_log,
             log_limit_bytes=parse_size(arguments.log_limit),
@@ -116,16 +118,16 @@ class RunOptions:
             on_nan=self.on_nan,
             post_mortem=self.post_mortem,
             check_custom_gradients=self.check_custom_gradients,
+            preflight=self.preflight,
+            minimal=self.minimal,
         )
 
 
-def _read_program(words: Sequence[str], module: bool) -> Program:
+def read_program(words: Sequence[str], module: bool, verb: str = "run") -> Program:
     given = list(words[1:] if words[:1] == ["--"] else words)
     if not given:
-        wanted = (
-            "module: torch-debugger run -m package.module" if module else "script: torch-debugger run train.py"
-        )
-        raise UsageError(f"No {wanted.split(':')[0]} was given. Use it like this:{wanted.split(':', 1)[1]}")
+        kind, example = ("module", "-m package.module") if module else ("script", "train.py")
+        raise UsageError(f"No {kind} was given. Use it like this: torch-debugger {verb} {example}")
     if not module:
         _require_script(given[0])
     return Program(given[0], tuple(given[1:]), module)

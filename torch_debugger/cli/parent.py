@@ -27,17 +27,19 @@ from torch_debugger.runlog.requests import make_request_pipe
 _STDERR = 2
 
 
-def run_in_child(options: RunOptions, judge: Judge, folder: str) -> tuple[RunResult, int]:
+def run_in_child(
+    options: RunOptions, judge: Judge, folder: str, display: Display | None = None
+) -> tuple[RunResult, int]:
     """The result and the script's exit code, 128 + n when signal n ended it."""
     board, digest = Board.create(), RunDigest(options.program.target)
     reader, sender = make_request_pipe()
     orders = Orders(options.settings(folder), options.program.module, board.fd, reader.fd)
     child = ChildProcess(options.program, orders)
     log = LogFollower(folder)
-    with closing(log), closing(sender), _open_display(options) as display, child.running():
+    with closing(log), closing(sender), _closed(display or _choose_display(options)) as shown, child.running():
         reader.close()  # the child has its own
         crash = CrashPrinter(judge, digest, quiet=options.quiet)
-        status = _follow(Follower(log, board, sender, judge, digest, display, crash.show), child)
+        status = _follow(Follower(log, board, sender, judge, digest, shown, crash.show), child)
     judge.finish()
     digest.reached(board.step)
     code = 128 - status if status < 0 else status
@@ -68,8 +70,7 @@ def _from_here(folder: str) -> str:
 
 
 @contextmanager
-def _open_display(options: RunOptions) -> Iterator[Display]:
-    display = _choose_display(options)
+def _closed(display: Display) -> Iterator[Display]:
     try:
         yield display
     finally:

@@ -5,28 +5,34 @@ from __future__ import annotations
 import dataclasses
 import functools
 import math
+from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
 import torch
 
 from torch_debugger.anatomy.frames import place_of, user_frame
-from torch_debugger.anatomy.graph_nodes import read_nodes
+from torch_debugger.anatomy.graph_nodes import read_nodes, walk_nodes
 from torch_debugger.anatomy.loss_variable import loss_name
+from torch_debugger.anatomy.returned import returned_activation
 from torch_debugger.anatomy.statements import assignment_before, last_call_before, only_call
 from torch_debugger.probes.lossgraph import RectifierLook, local_tensors, read_rectifiers
+from torch_debugger.probes.lossterms import TermLook, read_terms
 from torch_debugger.probes.nonfinite import NonFiniteHunt
 from torch_debugger.probes.optimizers import Optimizers
 from torch_debugger.probes.patches import Patches
 from torch_debugger.probes.roots import Roots
 from torch_debugger.probes.sampling import DEEP
 from torch_debugger.probes.scaler import Scaler
+from torch_debugger.probes.tokentargets import read_token_targets
 from torch_debugger.probes.watch import Probe, Watch
 from torch_debugger.records import GraphNode, LossGraph, LossSite, Place
 
 
 class Backward(Probe):
     name = "backward"
+    # Steps that `on_look` hears of whatever their depth: a tiny step gets few deep ones, and trends need more.
+    LOOKED_AT = frozenset({10, 30, 100, 300, 1000, 3000, 10_000})
     GRAPHS = 3  # told per site; after that only when the graph looks different
 
     def __init__(
@@ -37,6 +43,7 @@ class Backward(Probe):
         self.optimizers = optimizers
         self.hunt = hunt
         self.scaler = scaler
+        self.on_look: list[Callable[[torch.Tensor, FrameType | None], None]] = []  # (loss, the caller's frame)
         self._sites: dict[tuple[str, int], LossSite] = {}
         self._sums: dict[str, tuple[float, int]] = {}  # site -> sum of its losses in this step, count
         self._graphs_told: dict[str, int] = {}
@@ -44,7 +51,9 @@ class Backward(Probe):
         self._typical_loss: float | None = None
         self._accumulates = False  # the last step had several backwards of one loss
         self._last_site = Place()
-        self._saved_hooks = False  # saved-tensor hooks (checkpointing, offloading) have been in use
+        self.count = 0  # of all backwards
+        self.met_nonfinite = False  # a loss that was NaN or Inf has come this far
+        self.saved_hooks = False  # saved-tensor hooks (checkpointing, offloading) have been in use
 
     def install(self, patches: Patches) -> None:
         patches.replace(torch.autograd, "backward", self._around_backward)
@@ -69,7 +78,7 @@ class Backward(Probe):
     def _around_saved_hooks(self, original: Any) -> Any:
         @functools.wraps(original)
         def enter(hooks: Any) -> Any:
-            self._saved_hooks = True
+            self.saved_hooks = True
             return original(hooks)
 
         return enter
@@ -78,6 +87,7 @@ class Backward(Probe):
         loss = tensors[0] if isinstance(tensors, (tuple, list)) and len(tensors) == 1 else tensors
         if not isinstance(loss, torch.Tensor) or loss.numel() != 1:
             return
+        self.count += 1
         self.watch.governor.begin()
         frame = user_frame(2)
         site = self._site(frame)
@@ -96,6 +106,12 @@ class Backward(Probe):
         if self.watch.depth == DEEP and loss.grad_fn is not None:
             self.roots.notice_random_numbers()
             self.watch.probe("loss graph", self._read_graph, loss, site, frame)
+        if loss.grad_fn is not None and (self.watch.depth == DEEP or self.watch.step in self.LOOKED_AT):
+            for listen in self.on_look:
+                self.watch.probe("loss listeners", listen, loss, frame)
+
+    def loss_names(self) -> list[str]:
+        return [site.name for site in self._sites.values()]
 
     def _site(self, frame: FrameType | None) -> LossSite:
         key = (frame.f_code.co_filename, frame.f_lineno) if frame is not None else ("", 0)
@@ -121,7 +137,8 @@ class Backward(Probe):
         value = unscaled.item()
         self._add_value(value, site)
         if not math.isfinite(value):
-            self.hunt.loss_is_not_finite(value, loss, site.place, self._saved_hooks)
+            self.met_nonfinite = True
+            self.hunt.loss_is_not_finite(value, loss, site.place, self.saved_hooks)
 
     def _late_value(self, value: float, site: LossSite, step: int) -> None:
         """A loss from the device, some steps late."""
@@ -153,13 +170,13 @@ class Backward(Probe):
 
     def _read_graph(self, loss: torch.Tensor, site: LossSite, frame: FrameType | None) -> None:
         names = self.roots.path_of_parameter() | self.optimizers.strays.parameters
-        if not self._saved_hooks:
+        if not self.saved_hooks:
             for look in read_rectifiers(loss.grad_fn, names):
                 self.watch.transfer.send(
                     look.counts, functools.partial(self._tell_rectifier, look, self.watch.step)
                 )
-        nodes, truncated = read_nodes(loss.grad_fn, names)
-        nodes = tuple(self._with_place(node, site.place) for node in nodes)
+            self.watch.probe("loss terms", self._read_terms, loss, site, names)
+        nodes, truncated = read_nodes(loss.grad_fn, names, factors=not self.saved_hooks)
         signature = hash(tuple((node.op, node.shape) for node in nodes))
         told = self._graphs_told.get(site.name, 0)
         if told >= self.GRAPHS and self._graph_seen.get(site.name) == signature:
@@ -168,6 +185,7 @@ class Backward(Probe):
             return  # a graph that never repeats is told often enough
         self._graphs_told[site.name] = told + 1
         self._graph_seen[site.name] = signature
+        nodes = tuple(self._with_place(node, site.place) for node in nodes)
         value = math.nan if self.watch.transfer.lags(loss) else loss.item()
         made = assignment_before(site.place, loss_name(site.place)) or Place()
         self.watch.emit(
@@ -176,11 +194,29 @@ class Backward(Probe):
             )
         )
 
+    def _read_terms(self, loss: torch.Tensor, site: LossSite, names: dict[int, str]) -> None:
+        nodes, _, _ = walk_nodes(loss.grad_fn, 64)
+        made = assignment_before(site.place, loss_name(site.place)) or site.place
+        known = (site.name, self.watch.step, made)
+        looks = read_terms(nodes, *known)
+        if self._graphs_told.get(site.name, 0) < self.GRAPHS:
+            rows = read_token_targets(nodes, names, *known)
+            looks += [rows] if rows is not None else []
+        for look in looks:
+            self.watch.transfer.send(look.numbers, functools.partial(self._tell_term, look))
+
+    def _tell_term(self, look: TermLook, numbers: Any) -> None:
+        self.watch.emit(look.record(numbers.tolist()))
+
     def _tell_rectifier(self, look: RectifierLook, step: int, counts: Any) -> None:
         self.watch.emit(look.record(float(counts[0]), float(counts[1]), step))
 
     def _with_place(self, node: GraphNode, site: Place) -> GraphNode:
-        """Softmax and the like get the line of the call: in the models' classes, else above the backward."""
+        """Activations and losses get the line of their call: in the models' classes, else above backward()."""
+        if node.op == "Relu":  # a model has many; the one that its forward returns can be told
+            return dataclasses.replace(node, place=self._returned_relu())
+        if node.op in _TERMS:  # of a loss written by hand; a model has functions of the same name
+            return dataclasses.replace(node, place=last_call_before(site, _TERMS[node.op]))
         names = _FUNCTIONS.get(node.op)
         if names is None:
             return node
@@ -189,5 +225,23 @@ class Backward(Probe):
         place = found[0] if len(found) == 1 else None if found else last_call_before(site, names)
         return dataclasses.replace(node, place=place)
 
+    def _returned_relu(self) -> Place | None:
+        places = [returned_activation(module, torch.nn.ReLU, "relu") for _, module in self.roots.alive()]
+        return next((place for place in places if place is not None), None)
 
-_FUNCTIONS = {"Softmax": ("softmax",), "LogSoftmax": ("log_softmax",), "Sigmoid": ("sigmoid",)}
+
+_TERMS = {"Exp": ("exp",), "Log": ("kl_divergence",)}
+_CHOOSING = ("nll_loss", "NLLLoss", "cross_entropy", "CrossEntropyLoss")
+_FUNCTIONS = {
+    "Softmax": ("softmax",),
+    "LogSoftmax": ("log_softmax",),
+    "Sigmoid": ("sigmoid",),
+    "Tanh": ("tanh",),
+    "Round": ("round",),
+    "Sign": ("sign",),
+    "NllLoss": _CHOOSING,
+    "NllLoss2D": _CHOOSING,
+    "BinaryCrossEntropy": ("binary_cross_entropy", "BCELoss"),
+    "BinaryCrossEntropyWithLogits": ("binary_cross_entropy_with_logits", "BCEWithLogitsLoss"),
+    "MseLoss": ("mse_loss", "MSELoss"),
+}

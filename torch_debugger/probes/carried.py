@@ -7,6 +7,7 @@ means it was cleared. Two optimizers that share a backward (a GAN) are each judg
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -28,12 +29,14 @@ class CarryTracker:
         self._name = ""
         self._norms: list[torch.Tensor] = []  # before each backward since the optimizer's last step
         self._cleared = False
+        self._first: weakref.ref[torch.Tensor] | None = None  # the gradient before the first of them
         self._tracking = False
         self._told_clean = self._told_carried = 0
 
     def restart(self) -> None:
         """The optimizer has stepped: a new cycle begins."""
         self._norms, self._cleared, self._tracking = [], False, self._sample is not None
+        self._first = None
 
     def before_backward(self) -> None:
         if not self._tracking or self._cleared or self._sample is None:
@@ -46,6 +49,7 @@ class CarryTracker:
             if not length.is_cuda and length.item() == 0.0:
                 self._cleared = True
             self._norms.append(length)
+            self._first = self._first or weakref.ref(gradient)
 
     def choose(self, parameters: list[torch.Tensor], names: tuple[str, ...]) -> None:
         """Sample the smallest parameter that has a gradient to tell by."""
@@ -62,7 +66,8 @@ class CarryTracker:
         if not self._norms and not self._cleared:
             return  # no backward in this cycle was seen
         now = norm(self._sample.grad).float()
-        cleared = self._cleared
+        # backward() adds to the gradient that is there; another object was put in its place by hand.
+        cleared = self._cleared or (self._first is not None and self._first() is not self._sample.grad)
 
         def deliver(found: Any) -> None:
             before = [float(value) for value in found[:-1]]

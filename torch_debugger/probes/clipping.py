@@ -1,4 +1,4 @@
-"""Gradients clipped while a GradScaler's scale is still in them.
+"""Gradients that are clipped: by how much, too late, or while a GradScaler's scale is still in them.
 
 Which gradients a call of `clip_grad_norm_` has changed shows in their version counters: its arguments may
 be a generator, which can be read only once and is the user's.
@@ -17,13 +17,15 @@ from torch.nn import utils
 from torch.optim import Optimizer
 
 from torch_debugger.anatomy.frames import place_of, user_frame
+from torch_debugger.probes.held import Held
 from torch_debugger.probes.patches import Patches
 from torch_debugger.probes.sampling import DEEP
 from torch_debugger.probes.scaler import Scaler
 from torch_debugger.probes.watch import Probe, Watch
+from torch_debugger.records import ClipFact, Place
 
 _LIMITS = {"clip_grad_norm_": "max_norm", "clip_grad_value_": "clip_value"}
-Versions = list[tuple[Any, Optimizer, int]]  # scaler, optimizer, sum of its gradients' versions
+Versions = list[tuple[Held, Optimizer, int]]  # optimizer, and the sum of its gradients' versions
 
 
 class Clipping(Probe):
@@ -32,6 +34,7 @@ class Clipping(Probe):
     def __init__(self, watch: Watch, scaler: Scaler) -> None:
         super().__init__(watch)
         self.scaler = scaler
+        self._looked_at = self._next = 1  # steps
 
     def install(self, patches: Patches) -> None:
         for name, limit in _LIMITS.items():
@@ -47,7 +50,7 @@ class Clipping(Probe):
 
         @functools.wraps(original)
         def clip(*arguments: Any, **keywords: Any) -> Any:
-            if self.watch.depth != DEEP or not self.scaler.losses.kinds or torch.compiler.is_compiling():
+            if not self._is_curious() or torch.compiler.is_compiling():
                 return original(*arguments, **keywords)
             before = self.watch.probe(self.name, self._versions)
             result = original(*arguments, **keywords)
@@ -57,9 +60,14 @@ class Clipping(Probe):
 
         return clip
 
+    def _is_curious(self) -> bool:
+        step = self.watch.step
+        if step >= self._next:
+            self._looked_at, self._next = step, step + max(1, step // 20)
+        return step == self._looked_at or self.watch.depth == DEEP
+
     def _versions(self) -> Versions:
-        scaled = [(self.scaler.scaler_of(one), one) for _, one in self.scaler.optimizers.live()]
-        return [(scaler, optimizer, _version(optimizer)) for scaler, optimizer in scaled if scaler is not None]
+        return [(held, optimizer, _version(optimizer)) for held, optimizer in self.scaler.optimizers.live()]
 
     def _compare(
         self, before: Versions, takes: inspect.Signature, limit: str, arguments: Any, keywords: Any, result: Any
@@ -67,9 +75,23 @@ class Clipping(Probe):
         given = takes.bind(*arguments, **keywords).arguments.get(limit)
         place = place_of(user_frame(2))
         value = float(given) if isinstance(given, int | float) else math.nan
-        for scaler, optimizer, version in before:
-            if _version(optimizer) != version:
+        for held, optimizer, version in before:
+            if _version(optimizer) == version:
+                continue
+            scaler = self.scaler.scaler_of(optimizer)
+            if scaler is not None and self.watch.depth == DEEP:
                 self.scaler.tell("clipped", scaler, self.scaler.name_of(optimizer), place, value, result)
+            elif scaler is None:
+                self._tell(held, optimizer, place, value, result)
+
+    def _tell(self, held: Held, optimizer: Optimizer, place: Place, limit: float, result: Any) -> None:
+        step, name = self.watch.step, self.scaler.name_of(optimizer)
+        late = held.steps > 0 and self.watch.clock.backwards == held.backwards
+        found = result.detach().float() if isinstance(result, torch.Tensor) else torch.tensor(math.nan)
+        self.watch.transfer.send(
+            found.reshape(1),
+            lambda norm: self.watch.emit(ClipFact(step, name, place, limit, float(norm[0]), late)),
+        )
 
 
 def _instead(ours: Callable[..., Any], original: Any) -> Callable[..., Any]:

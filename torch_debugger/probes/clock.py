@@ -26,6 +26,7 @@ class StepClock:
         self._since_close = 0
         self._longest_gap = 0
         self._backwards = 0
+        self.backwards = 0  # backward passes seen
 
     def made(self, optimizer: Hashable) -> None:
         self._waiting.add(optimizer)
@@ -65,6 +66,7 @@ class StepClock:
 
     def backward_done(self) -> bool:
         """A backward pass has ended; True when backward passes are what is counted."""
+        self.backwards += 1
         if self._backwards < 0:
             return False
         self._backwards += 1

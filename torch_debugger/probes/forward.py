@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 import sys
 import time
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -45,6 +46,7 @@ class Forward(Probe):
         self.strays = strays
         self.flow = Flow(watch)
         self.ran: set[int] = set()  # modules that ran in this deep step
+        self.on_layer: list[Callable[[str, nn.Module, Any], None]] = []  # (its path, itself, what it was given)
         self.paused = False  # a compiled region must not see hooks
         self.makes_half = False  # some module's output has been float16
         self._handles: list[RemovableHandle] = []
@@ -163,6 +165,8 @@ class Forward(Probe):
         if self._measuring and torch.is_grad_enabled():
             self.ran.add(id(module))
             self._measure(path, module, output)
+            for listen in self.on_layer:
+                self.watch.probe("layer listeners", listen, path, module, given)
 
     def _measure(self, path: str, module: nn.Module, output: Any) -> None:
         if path in self._outputs or len(self._outputs) >= self.LIMIT or isinstance(module, _CONTAINERS):

@@ -20,6 +20,7 @@ class Held:
     place: Place  # the line that made it
     source: str  # and its text
     steps: int = 0
+    backwards: int = 0  # how many there had been in the run when it last stepped
     looked: int = -1  # its number of steps when all its gradients were last looked at
     sentinel: torch.Tensor | None = None  # the parameter whose gradient is looked at in every step
     counted: int = 0  # the step of its last count of parameters

@@ -31,6 +31,7 @@ class Ledger(Probe):
         self.roots = roots
         self.optimizers = optimizers
         self.forward = forward
+        self.latest: dict[str, tuple[int, tuple[LedgerRow, ...]]] = {}  # root -> step, rows
         self._told: dict[str, tuple[int, int, tuple[LedgerRow, ...]]] = {}  # root -> times told, the same
         optimizers.before_update.append(self._read_gradients)
         self._gradients: dict[int, str] = {}  # parameter id -> none | zero | nonzero | notfinite
@@ -55,7 +56,9 @@ class Ledger(Probe):
         changed = {key: value for each, _ in self.optimizers.live() for key, value in each.changed.items()}
         for root, module in self.roots.alive():
             if root.trained:
-                self._tell(root, tuple(self._rows(root, module, held, changed)))
+                rows = tuple(self._rows(root, module, held, changed))
+                self.latest[root.name] = (self.watch.step, rows)
+                self._tell(root, rows)
 
     def _rows(
         self, root: Root, module: torch.nn.Module, held: set[int], changed: dict[int, bool]

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import functools
 import time
-from collections.abc import Mapping
+import weakref
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
-from torch.utils.data import DataLoader, RandomSampler, SequentialSampler
+from torch.utils.data import DataLoader, RandomSampler, SequentialSampler, Subset
 from torch.utils.data.dataloader import _BaseDataLoaderIter
 
+from torch_debugger.anatomy.aliases import aliases
 from torch_debugger.anatomy.frames import place_of, user_frame
+from torch_debugger.probes.deliveries import Deliveries
 from torch_debugger.probes.patches import Patches
 from torch_debugger.probes.recent import RecentBatches
 from torch_debugger.probes.sampling import DEEP
 from torch_debugger.probes.watch import Probe, Watch
-from torch_debugger.records import BatchFact, LoaderFact
+from torch_debugger.records import BatchFact, LoaderFact, Place
 
 
 class Loaders(Probe):
@@ -26,13 +29,20 @@ class Loaders(Probe):
     def __init__(self, watch: Watch) -> None:
         super().__init__(watch)
         self._told: set[int] = set()
+        self._made: weakref.WeakKeyDictionary[Any, Place] = weakref.WeakKeyDictionary()
+        self._datasets: dict[int, int] = {}  # id of a dataset -> its number
         self._waited_s = 0.0
         self._looked_at = 0  # the step whose batch was measured
         self.recent = RecentBatches()
+        self.deliveries = Deliveries(watch)
+        # Told of the loader, the iterator and the random state before it; then of the iterator.
+        self.on_pass_begin: list[Callable[[Any, Any, torch.Tensor], None]] = []
+        self.on_pass_end: list[Callable[[Any], None]] = []
         # The last batch and its dataset, for a step that must be run again; the user's loop holds it as long.
         self.last: tuple[Any, Any] = (None, None)
 
     def install(self, patches: Patches) -> None:
+        patches.replace(DataLoader, "__init__", self._around_init)
         patches.replace(DataLoader, "__iter__", self._around_iter)
         patches.replace(_BaseDataLoaderIter, "__next__", self._around_next)
 
@@ -40,12 +50,27 @@ class Loaders(Probe):
         if self._waited_s:
             self.watch.scalars["time/data_wait_s"] = self._waited_s
             self._waited_s = 0.0
+            self.deliveries.flush()
+
+    def _around_init(self, original: Any) -> Any:
+        @functools.wraps(original)
+        def __init__(loader: Any, *arguments: Any, **keywords: Any) -> None:  # noqa: N807
+            original(loader, *arguments, **keywords)
+            self.watch.probe("loaders", self._note_maker, loader)
+
+        return __init__
+
+    def _note_maker(self, loader: Any) -> None:
+        self._made[loader] = place_of(user_frame(2))
 
     def _around_iter(self, original: Any) -> Any:
         @functools.wraps(original)
         def __iter__(loader: Any) -> Any:  # noqa: N807
             self.watch.probe("loaders", self._meet, loader)
-            return original(loader)
+            state = self.watch.probe("loaders", random_state, loader)  # drawn from in the next line
+            iterator = original(loader)
+            self.watch.probe("loaders", self._begin_pass, loader, iterator, state)
+            return iterator
 
         return __iter__
 
@@ -57,16 +82,33 @@ class Loaders(Probe):
                 batch = original(iterator)
             except StopIteration:
                 self.last = (None, None)
+                self.watch.probe("loaders", self._end_pass, iterator)
                 raise
             self._waited_s += time.perf_counter() - start
-            if self.watch.depth == DEEP:
-                self.watch.probe("loaders", self._measure, batch)
+            opening = iterator._num_yielded <= self.deliveries.OPENING
+            if opening or self.deliveries.is_early or self.watch.depth == DEEP:
+                self.watch.probe("loaders", self._see, iterator, batch)
             self.last = (batch, iterator._dataset)
             if torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
                 self.watch.probe("loaders", self._keep, batch)
             return batch
 
         return __next__
+
+    def _begin_pass(self, loader: Any, iterator: Any, state: torch.Tensor) -> None:
+        self.deliveries.begin(loader, iterator)
+        for listen in self.on_pass_begin:
+            listen(loader, iterator, state)
+
+    def _end_pass(self, iterator: Any) -> None:
+        self.deliveries.exhausted(iterator)
+        for listen in self.on_pass_end:
+            listen(iterator)
+
+    def _see(self, iterator: Any, batch: Any) -> None:
+        if self.watch.depth == DEEP:
+            self._measure(batch)
+        self.deliveries.see(iterator, batch)
 
     def remove(self) -> None:
         self.recent.let_go()
@@ -76,9 +118,10 @@ class Loaders(Probe):
         self.recent.see(batch_tensors(batch))
 
     def _meet(self, loader: Any) -> None:
-        if id(loader) in self._told or len(self._told) >= self.LIMIT:
+        number = self.deliveries.number_of(loader)
+        if number in self._told or len(self._told) >= self.LIMIT:
             return
-        self._told.add(id(loader))
+        self._told.add(number)
         sampler = getattr(loader, "sampler", None)
         shuffle = True if isinstance(sampler, RandomSampler) else None
         shuffle = False if isinstance(sampler, SequentialSampler) else shuffle
@@ -91,6 +134,12 @@ class Loaders(Probe):
                 shuffle=shuffle,
                 place=place_of(user_frame(2)),
                 step=self.watch.step,
+                number=number,
+                names=aliases(loader, user_frame(2)),
+                made=self._made.get(loader, Place()),
+                samples=_samples(loader.dataset),
+                drop_last=bool(loader.drop_last),
+                base=self._datasets.setdefault(id(base_of(loader.dataset)), len(self._datasets) + 1),
             )
         )
 
@@ -106,6 +155,27 @@ class Loaders(Probe):
 def _has_numbers(tensor: torch.Tensor) -> bool:
     plain = tensor.layout is torch.strided and not tensor.is_complex() and not tensor.is_meta
     return plain and tensor.numel() > 0
+
+
+def base_of(dataset: Any) -> Any:
+    """The dataset that a part is a part of."""
+    for _ in range(8):
+        if not isinstance(dataset, Subset):
+            break
+        dataset = dataset.dataset
+    return dataset
+
+
+def _samples(dataset: Any) -> int | None:
+    try:
+        return len(dataset)
+    except TypeError:  # a stream
+        return None
+
+
+def random_state(loader: Any) -> torch.Tensor:
+    """Of the generator that an iteration over this loader draws from."""
+    return (loader.generator or torch.default_generator).get_state()
 
 
 def _length(loader: Any) -> int | None:

@@ -53,7 +53,7 @@ def read_rectifiers(root: Any, names: dict[int, str], limit: int = 4000) -> list
 @torch.no_grad()
 def _look_at_relu(node: Any, names: dict[int, str]) -> RectifierLook | None:
     result = saved(node, "_saved_result")
-    source = _feeding_layer(node, names) if result is not None else None
+    source = feeding_layer(node, names) if result is not None else None
     if source is None or result.dim() < 2 or result.layout is not torch.strided or not result.numel():
         return None
     # Units are channels of images, features of everything else; the rest is samples.
@@ -65,11 +65,11 @@ def _look_at_relu(node: Any, names: dict[int, str]) -> RectifierLook | None:
     return RectifierLook(source, units, result.numel() // units, counts)
 
 
-def _feeding_layer(node: Any, names: dict[int, str]) -> str | None:
+def feeding_layer(node: Any, names: dict[int, str], depth: int = 6) -> str | None:
     """The module path of the nearest parameter upstream: net.fc1 for net.fc1.weight."""
     queue, seen = deque([(node, 0)]), {node}
     while queue:
-        current, depth = queue.popleft()
+        current, distance = queue.popleft()
         for operand, _ in current.next_functions:
             if operand is None or operand in seen:
                 continue
@@ -77,8 +77,8 @@ def _feeding_layer(node: Any, names: dict[int, str]) -> str | None:
             variable = getattr(operand, "variable", None)
             if variable is not None and id(variable) in names:
                 return names[id(variable)].rsplit(".", 1)[0]
-            if depth < 6:
-                queue.append((operand, depth + 1))
+            if distance < depth:
+                queue.append((operand, distance + 1))
     return None
 
 

@@ -11,7 +11,6 @@ from typing import Any
 
 import torch
 from torch.optim import Optimizer
-from torch.optim.lr_scheduler import LRScheduler
 from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 from torch.utils.hooks import RemovableHandle
 
@@ -24,7 +23,7 @@ from torch_debugger.probes.patches import Patches
 from torch_debugger.probes.sampling import DEEP
 from torch_debugger.probes.strays import Strays
 from torch_debugger.probes.watch import Probe, Watch
-from torch_debugger.records import OptimizerFact, Place, SchedulerFact
+from torch_debugger.records import OptimizerFact, Place
 
 _NUMBERS = ("lr", "momentum", "weight_decay", "eps", "alpha", "rho", "max_iter")
 
@@ -45,7 +44,6 @@ class Optimizers(Probe):
 
     def install(self, patches: Patches) -> None:
         patches.replace(Optimizer, "__init__", self._around_init)
-        patches.replace(LRScheduler, "__init__", self._around_scheduler)
         self._handles = [
             register_optimizer_step_pre_hook(self._before_step),
             register_optimizer_step_post_hook(self._after_step),
@@ -114,20 +112,6 @@ class Optimizers(Probe):
         self.held.pop(key, None)
         self.watch.clock.gone(key)
 
-    def _around_scheduler(self, original: Any) -> Any:
-        def __init__(scheduler: Any, optimizer: Any, *arguments: Any, **keywords: Any) -> None:  # noqa: N807
-            self.watch.probe("schedulers", self._meet_scheduler, scheduler, optimizer)
-            original(scheduler, optimizer, *arguments, **keywords)
-
-        __init__.__wrapped__ = original  # type: ignore[attr-defined]
-        __init__.__signature__ = inspect.signature(original)  # type: ignore[attr-defined]
-        return __init__
-
-    def _meet_scheduler(self, scheduler: Any, optimizer: Any) -> None:
-        held = self.held.get(id(optimizer))
-        name = held.name if held is not None else ""
-        self.watch.emit(SchedulerFact(type(scheduler).__name__, name, place_of(user_frame(2)), self.watch.step))
-
     # Stepping
 
     def _before_step(self, optimizer: Optimizer, arguments: Any, keywords: Any) -> None:
@@ -150,6 +134,7 @@ class Optimizers(Probe):
     def _stepped(self, optimizer: Optimizer) -> bool:
         held = self._meet(optimizer)
         held.steps += 1
+        held.backwards = self.watch.clock.backwards
         self._take_rates(held, optimizer)
         if held.before:
             self.looks.after_update(held, optimizer)

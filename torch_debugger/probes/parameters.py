@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy
@@ -33,6 +33,7 @@ class ParameterLook:
         self.strays = strays
         self.hunt = hunt
         self.several = False  # more than one optimizer: their numbers need names
+        self.on_count: list[Callable[[], None]] = []  # told now and then, also between deep steps
 
     def names(self, parameters: list[torch.Tensor]) -> tuple[str, ...]:
         known = self.strays.parameters | self.roots.path_of_parameter()
@@ -45,6 +46,8 @@ class ParameterLook:
             if root.parameters not in (0, count):
                 self.watch.governor.request(2)
             root.parameters = count
+        for listen in self.on_count:
+            listen()
 
     @torch.no_grad()
     def before_update(self, held: Held, ready: list[torch.Tensor], backward: Place) -> None:

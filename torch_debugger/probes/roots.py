@@ -17,11 +17,11 @@ from typing import Any
 import torch
 from torch import nn
 
-from torch_debugger.anatomy.model_facts import describe_model
 from torch_debugger.anatomy.naming import module_paths, name_root
 from torch_debugger.anatomy.nested import first_tensor
 from torch_debugger.anatomy.places import class_place
 from torch_debugger.probes.gates import Gate
+from torch_debugger.probes.model_facts import describe_model
 from torch_debugger.probes.patches import Patches
 from torch_debugger.probes.watch import Probe, Watch
 from torch_debugger.records import PhaseFact
@@ -44,7 +44,7 @@ class Root:
     lags: bool = False  # its numbers come later than its calls
     draws: bool = True  # takes random numbers in its forward, as far as we know
     calm_looks: int = 0  # deep steps in which it took none
-    phases: set[tuple[bool, bool]] = field(default_factory=set)
+    phases: dict[tuple[bool, bool], int] = field(default_factory=dict)  # (training, grad) -> calls
     trained: bool = False  # called with gradients on in this step
     rehearsed: bool = False
     parameters: int = 0  # how many it had when last counted
@@ -59,6 +59,7 @@ class Roots(Probe):
         super().__init__(watch)
         self.roots: dict[int, Root] = {}
         self.on_call: list[Callable[[Root, tuple[Any, ...], dict[str, Any]], None]] = []
+        self.on_evaluation: list[Callable[[Root, tuple[Any, ...], dict[str, Any]], None]] = []
         self.step_rng: torch.Tensor | None = None  # torch's random state when the step began
         self.any_lags = False
         self.states_kept = False  # some root has a first_rng
@@ -178,8 +179,8 @@ class Roots(Probe):
         if module is None:
             return
         phase = (module.training, torch.is_grad_enabled())
-        if phase not in root.phases:
-            root.phases.add(phase)
+        root.phases[phase] = root.phases.get(phase, 0) + 1
+        if root.phases[phase] == 1:
             self.watch.emit(PhaseFact(root.name, *phase, self.watch.step))
         if phase[1]:
             self.watch.governor.begin()
@@ -193,7 +194,8 @@ class Roots(Probe):
             root.lags = first is not None and self.watch.transfer.lags(first)
             if first is not None and root.lags:
                 self._keep_device_state(root, first)
-            for listen in self.on_call:
+        if not torch._C._get_tracing_state():  # what a listener computes would go into the user's trace
+            for listen in self.on_call if phase[1] else self.on_evaluation:
                 listen(root, arguments, keywords)
 
     def _keep_device_state(self, root: Root, given: torch.Tensor) -> None:

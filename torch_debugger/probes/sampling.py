@@ -19,6 +19,7 @@ class Governor:
     FIRST_DEEP = 3  # steps that are always deep; what they cost is told, but buys no later look less
     LIGHT_SHARE = 0.6
     REQUEST_OVERDRAFT = 2.0  # a request may use up to this many times the deep account
+    INSISTED = 8  # deep steps of one run that may be had whatever they cost
 
     def __init__(
         self, budget: float, *, always_deep: bool = False, clock: Callable[[], float] = time.perf_counter
@@ -31,7 +32,8 @@ class Governor:
         self._started: float | None = None
         self._base_cost_s = self._light_cost_s = self._deep_cost_s = 0.0  # of one step, moving averages
         self._last_light = self._last_deep = 0
-        self._requested = 0
+        self._requested = self._insisted = 0
+        self._insisted_left = self.INSISTED
 
     def begin(self) -> None:
         """The training itself begins; what came before buys no looks."""
@@ -49,6 +51,10 @@ class Governor:
     def request(self, steps: int) -> None:
         """Some finding, or a loss spike, wants closer looks."""
         self._requested = max(self._requested, steps)
+
+    def insist(self, steps: int) -> None:
+        """Something changed that is seen now or never: another stage, gradients that no longer come."""
+        self._insisted = min(max(self._insisted, steps), self._insisted_left)
 
     def charge(self, depth: int, spent_s: float) -> None:
         """A step of this depth is over and watching it has cost this much."""
@@ -78,6 +84,10 @@ class Governor:
 
     def choose(self, step: int) -> int:
         """The depth of the step that begins."""
+        if self._insisted:
+            self._insisted, self._insisted_left = self._insisted - 1, self._insisted_left - 1
+            self._last_deep = step
+            return DEEP
         if self.always_deep or step <= self.FIRST_DEEP or self._deep_now(step):
             self._last_deep = step
             self._requested = max(0, self._requested - 1)

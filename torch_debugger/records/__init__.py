@@ -1,10 +1,21 @@
 """What the house talks about: frozen, printable facts without tensors or callables."""
 
 from torch_debugger.records.crash import CrashFact, CrashFrame, FlowFact, FlowStep, LocalValue
+from torch_debugger.records.data import BatchLook, InputLook, RootInput, TargetLook, TensorLook
 from torch_debugger.records.evidence import CrashEvidence
 from torch_debugger.records.finding import SEVERITIES, Edit, Finding, Request
 from torch_debugger.records.gradient_check import GradientCheckFact
+from torch_debugger.records.health import (
+    BatchNormLook,
+    KeptGraphs,
+    LatentLook,
+    SampleSpread,
+    Squasher,
+    TwinUnits,
+)
 from torch_debugger.records.layer import Construction, LayerFact, WrittenNumber
+from torch_debugger.records.loop import ClipFact, CopyLook, ModeLook, PassCalls, PassFact, SchedulerLook
+from torch_debugger.records.loss_terms import ClassTargets, Comparison, SkippedLosses, Spread, TokenTargets
 from torch_debugger.records.model import (
     LedgerFact,
     LedgerRow,
@@ -33,6 +44,18 @@ from torch_debugger.records.training import (
     Scalars,
     ScalerMisuse,
 )
+from torch_debugger.records.trial import CaseFact, TrialResult
+from torch_debugger.records.wiring import (
+    CheckpointLoad,
+    FreshParameter,
+    GradientFlag,
+    IdleOptimizer,
+    PlainTensor,
+    SavedTensor,
+    StepCycle,
+    UnreachedPart,
+    UntiedWeights,
+)
 
 Record = (
     RunFact
@@ -45,31 +68,64 @@ Record = (
     | StrayModuleFact
     | OptimizerFact
     | SchedulerFact
+    | SchedulerLook
+    | PassFact
+    | ModeLook
+    | ClipFact
+    | CopyLook
     | LedgerFact
     | Scalars
     | LossSite
     | LossGraph
+    | Comparison
+    | ClassTargets
+    | TokenTargets
+    | SkippedLosses
+    | KeptGraphs
+    | TwinUnits
+    | Squasher
+    | BatchNormLook
+    | SampleSpread
+    | LatentLook
     | CarriedGradient
     | Rectifier
     | ScalerMisuse
     | PhaseFact
     | LoaderFact
     | BatchFact
+    | BatchLook
+    | InputLook
+    | RootInput
+    | TargetLook
     | NonFinite
     | Rehearsal
     | GradientCheckFact
     | TensorRows
     | CrashFact
     | FlowFact
+    | StepCycle
+    | IdleOptimizer
+    | UnreachedPart
+    | CheckpointLoad
+    | GradientFlag
+    | FreshParameter
+    | PlainTensor
+    | UntiedWeights
+    | CaseFact
+    | TrialResult
     | Finding
 )
 
 __all__ = [
-    "SEVERITIES", "BatchFact", "CarriedGradient", "Construction", "CostFact", "CrashEvidence", "CrashFact",
-    "CrashFrame", "Edit", "EndFact", "Finding", "FlowFact", "FlowStep", "GradientCheckFact", "GraphNode",
-    "LayerFact", "LedgerFact",
-    "LedgerRow", "LoaderFact", "LocalTensor", "LocalValue", "LossGraph", "LossSite", "MemoryFact", "ModelFact",
-    "ModuleFact", "NonFinite", "Notice", "Operand", "OptimizerFact", "Origin", "ParameterFact", "PhaseFact",
-    "Place", "ProbeFault", "Record", "Rectifier", "Rehearsal", "Request", "RunFact", "Scalars", "ScalerMisuse",
-    "SchedulerFact", "StrayModuleFact", "Table", "TensorRows", "WrittenNumber",
+    "SEVERITIES", "BatchFact", "BatchLook", "BatchNormLook", "CarriedGradient", "CaseFact", "CheckpointLoad",
+    "ClassTargets", "ClipFact", "Comparison", "Construction", "CopyLook", "CostFact", "CrashEvidence",
+    "CrashFact", "CrashFrame", "Edit", "EndFact", "Finding", "FlowFact", "FlowStep", "FreshParameter",
+    "GradientCheckFact", "GradientFlag", "GraphNode", "IdleOptimizer", "InputLook", "KeptGraphs", "LatentLook",
+    "LayerFact", "LedgerFact", "LedgerRow", "LoaderFact", "LocalTensor", "LocalValue", "LossGraph", "LossSite",
+    "MemoryFact", "ModeLook", "ModelFact", "ModuleFact", "NonFinite", "Notice", "Operand", "OptimizerFact",
+    "Origin", "ParameterFact", "PassCalls", "PassFact", "PhaseFact", "Place", "PlainTensor", "ProbeFault",
+    "Record", "Rectifier", "Rehearsal", "Request", "RootInput", "RunFact", "SampleSpread", "SavedTensor",
+    "Scalars", "ScalerMisuse", "SchedulerFact", "SchedulerLook", "SkippedLosses", "Spread", "Squasher",
+    "StepCycle", "StrayModuleFact", "Table", "TargetLook", "TensorLook", "TensorRows", "TokenTargets",
+    "TrialResult", "TwinUnits", "UnreachedPart", "UntiedWeights", "WrittenNumber",
 ]  # fmt: skip

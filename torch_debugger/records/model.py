@@ -15,6 +15,7 @@ class ModuleFact:
     kind: str  # class name: Linear, ReLU, MyBlock
     place: Place = field(default_factory=Place)  # the line that constructs it, if found
     parameters: int = 0  # its own elements, children excluded
+    settings: dict[str, float] = field(default_factory=dict)  # p of dropout, momentum of batch normalisation
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +38,7 @@ class ModelFact:
     parameters: tuple[ParameterFact, ...]
     step: int
     forward: Place = field(default_factory=Place)  # the root's forward method
+    filled: Place = field(default_factory=Place)  # the first call in its file that sets random weights
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +74,9 @@ class SchedulerFact:
     optimizer: str
     place: Place
     step: int
+    number: int = 0  # counted as they are made, from 1
+    settings: dict[str, float] = field(default_factory=dict)  # T_max, total_steps, step_size, gamma
+    source: str = ""  # the statement that makes it
 
 
 @dataclass(frozen=True, slots=True)

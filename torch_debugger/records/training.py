@@ -134,8 +134,14 @@ class LoaderFact:
     batch_size: int | None
     workers: int
     shuffle: bool | None
-    place: Place
+    place: Place  # the line that goes through it
     step: int
+    number: int = 0  # from 1, in the order in which they are met
+    names: tuple[str, ...] = ()  # the user's variables for it, the innermost first
+    made: Place = field(default_factory=Place)  # the line that makes it
+    samples: int | None = None  # of its dataset
+    drop_last: bool = False
+    base: int = 0  # a number for its dataset; for parts of one dataset (random_split) the same
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterable, Sequence
 
 from torch_debugger.records import (
+    CaseFact,
     CostFact,
     CrashFact,
     EndFact,
@@ -16,6 +17,7 @@ from torch_debugger.records import (
     Record,
     RunFact,
     Scalars,
+    TrialResult,
 )
 from torch_debugger.report.exits import outcome_of_exit
 from torch_debugger.report.result import Losses, RunResult
@@ -38,6 +40,8 @@ class RunDigest:
         self.losses: Losses | None = None
         self.step = 0
         self.torch_seen = False
+        self.case: CaseFact | None = None
+        self.trials: list[TrialResult] = []
 
     def see(self, record: Record) -> None:
         self.torch_seen = self.torch_seen or not isinstance(record, _SAYS_NOTHING_OF_TORCH)
@@ -55,6 +59,10 @@ class RunDigest:
                 self.run = record
             case EndFact():
                 self.end = record
+            case CaseFact():
+                self.case = record
+            case TrialResult():
+                self.trials.append(record)
             case _:
                 pass
 
@@ -91,6 +99,8 @@ class RunDigest:
             torch_seen=self.torch_seen,
             log=log,
             checks=checks,
+            case=self.case,
+            trials=tuple(self.trials),
         )
 
     def _see_scalars(self, record: Scalars) -> None:

@@ -6,7 +6,7 @@ import math
 import os
 from typing import Any
 
-from torch_debugger.records import Finding
+from torch_debugger.records import Finding, TrialResult
 from torch_debugger.report.result import RunResult
 from torch_debugger.report.source import short_paths, shown_path
 
@@ -14,7 +14,8 @@ FORMAT = 1
 
 
 def to_json(result: RunResult) -> dict[str, Any]:
-    return {
+    trials = {"trials": [_trial(trial) for trial in result.trials]} if result.trials else {}
+    return trials | {
         "format": FORMAT,
         "script": result.script,
         "run": _run_name(result),
@@ -29,6 +30,16 @@ def to_json(result: RunResult) -> dict[str, Any]:
         "cost": _cost(result),
         "notices": [notice.text for notice in result.notices],
         "log": result.log,
+    }
+
+
+def _trial(trial: TrialResult) -> dict[str, Any]:
+    return {
+        "name": trial.name,
+        "outcome": trial.outcome,
+        "message": trial.message,
+        "advice": trial.advice,
+        "numbers": {key: _number(value) for key, value in trial.numbers.items()},
     }
 
 

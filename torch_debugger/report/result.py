@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from torch_debugger.records import CostFact, Finding, Notice, ProbeFault, RunFact
+from torch_debugger.records import CaseFact, CostFact, Finding, Notice, ProbeFault, RunFact, TrialResult
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +44,8 @@ class RunResult:
     checks: int  # how many checks judged the run; 0: not known
     told: tuple[Finding, ...] = ()  # shown already when the script crashed, above its traceback
     part: bool = False  # only some of the script was watched, from inside; it may go on
+    case: CaseFact | None = None  # of a pre-flight
+    trials: tuple[TrialResult, ...] = ()
 
     @property
     def chapters(self) -> tuple[Chapter, ...]:

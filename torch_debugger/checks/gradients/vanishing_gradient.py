@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from torch_debugger.checks.base import Check
 from torch_debugger.checks.curves import fallen_share
 from torch_debugger.checks.gradient_profile import Profile, layer_rows, module_of, read_profile, relative_spread
+from torch_debugger.checks.optimizer_call import is_adaptive
 from torch_debugger.checks.state import RunState
 from torch_debugger.records import Finding, ModelFact, Place, Record, Table, TensorRows
 
-_ADAPTIVE = ("adam", "rmsprop", "adagrad", "adadelta", "lion", "adafactor", "rprop")
 _SATURATING = ("Sigmoid", "Tanh", "Hardsigmoid", "Hardtanh", "Softsign", "LogSigmoid")
 
 
@@ -74,7 +74,8 @@ class VanishingGradient(Check):
         if record.table.kind != "parameter":
             return
         model = self._models.setdefault(record.table.root, _Model())  # one table per optimizer
-        if model.reported or record.step < model.next_look:
+        # A run of tiny steps may get no looks but those at its first steps.
+        if model.reported or (len(model.profiles) >= self.rows_needed and record.step < model.next_look):
             return
         model.next_look = record.step + self.steps_between
         self._look(model, record, state)
@@ -143,8 +144,7 @@ class VanishingGradient(Check):
 
 
 def _is_adaptive(state: RunState) -> bool:
-    kinds = [one.kind.lower() for one in state.optimizers.values()]
-    return any(word in kind for kind in kinds for word in _ADAPTIVE)
+    return any(is_adaptive(one.kind) for one in state.optimizers.values())
 
 
 def _where(parameter: str, state: RunState) -> Place:

@@ -35,7 +35,7 @@ class LrTooHigh(Check):
     name = "lr-too-high"
     title = "the learning rate is too high"
     reads = (Scalars, TensorRows)
-    explains = ("loss-not-finite", "overflow-ahead", "dead-relu", "vanishing-gradient")
+    explains = ("loss-not-finite", "overflow-ahead", "dead-relu", "vanishing-gradient", "exploding-gradient")
 
     # Relative to the start of the run, for losses above zero; noise of a healthy run stays below.
     risen = 4.0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import itertools
 import time
 from collections import deque
@@ -13,11 +12,9 @@ from typing import Any
 import torch
 from torch import nn
 
-from torch_debugger.anatomy.assignments import statement_place
-from torch_debugger.anatomy.sources import tree_of
+from torch_debugger.anatomy.additions import addition_to
 from torch_debugger.probes.crash_frames import Seen, is_tensor
 from torch_debugger.probes.examiners.scene import Scene
-from torch_debugger.records import Place
 from torch_debugger.records.evidence.memory import KeptTensors
 
 _NAMES, _ITEMS, _KEPT = 2000, 100_000, 5
@@ -150,7 +147,7 @@ def _inside(value: Any) -> list[torch.Tensor]:
 def _may_keep_graphs(tensors: list[torch.Tensor], name: str, seen: Seen) -> bool:
     """Several tensors with a graph, or one that is added to again and again; the last loss is no hoard."""
     tracked = [tensor for tensor in tensors if tensor.grad_fn is not None]
-    return len(tracked) > 1 or (bool(tracked) and bool(_adding(seen, name)[0].file))
+    return len(tracked) > 1 or (bool(tracked) and bool(addition_to(seen.file, name)[0].file))
 
 
 def _graph(tensors: list[torch.Tensor], device: torch.device, known: dict[int, int], deadline: float) -> int:
@@ -180,23 +177,6 @@ def _saved(node: Any) -> list[torch.Tensor]:
 
 
 def _kept(seen: Seen, name: str, tensors: list[torch.Tensor], own: int, graph: int) -> KeptTensors:
-    place, added = _adding(seen, name)
+    place, added = addition_to(seen.file, name)
     largest = max(tensors, key=lambda tensor: tensor.numel())
     return KeptTensors(name, len(tensors), own, graph, place, added, tuple(largest.shape))
-
-
-def _adding(seen: Seen, name: str) -> tuple[Place, str]:
-    """The statement of the file that adds to a variable, and what it adds."""
-    tree = tree_of(seen.file)
-    for node in ast.walk(tree) if tree is not None else ():
-        added: ast.expr | None = None
-        if isinstance(node, ast.AugAssign) and ast.unparse(node.target) == name:
-            added = node.value
-        elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) and node.value.args:
-            called = ast.unparse(node.value.func)
-            added = node.value.args[0] if called in (f"{name}.append", f"{name}.extend") else None
-        elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Subscript):
-            added = node.value if ast.unparse(node.targets[0].value) == name else None
-        if added is not None and isinstance(node, ast.stmt):
-            return statement_place(seen.file, node), ast.unparse(added)
-    return Place(), ""

@@ -41,6 +41,11 @@ class Lines:
             return None
         return _function(statements, self.moment, _Bare() if bare else _Unscoped(), copies=bare)
 
+    def bare(self, begin: int) -> list[ast.stmt]:
+        """The statements from that one on, without calls that are made for what they do besides."""
+        changed = [_Bare().visit(copy.deepcopy(each)) for each in self.statements[begin:]]
+        return [each for each in changed if not isinstance(each, ast.Pass)]
+
     def beginnings(self) -> list[int]:
         """Where to begin: at the call of a model, at the first line, then at the others."""
         first = self.first_model_call()

@@ -19,6 +19,7 @@ from torch_debugger.trials.hunt.hunter import Hunter
 from torch_debugger.trials.hunt.leaves import leaves_of
 from torch_debugger.trials.hunt.model import Model, parameter_names
 from torch_debugger.trials.hunt.states import FINITE, state_of, word_for
+from torch_debugger.trials.replaced import replaced
 
 
 class _Reached(BaseException):
@@ -66,22 +67,18 @@ class OnceMore:
 
     @contextlib.contextmanager
     def _stand_ins(self) -> Iterator[None]:
-        replaced: list[tuple[Any, str, Any]] = [
+        entries: list[tuple[Any, str, Any]] = [
             (torch.autograd, "backward", self._backward),
             (_BaseDataLoaderIter, "__next__", lambda iterator: self._next_batch()),
             (DataLoader, "__iter__", lambda loader: iter((self._next_batch(),))),
         ]
         if self._apart:
-            replaced += [(owner, "zero_grad", lambda *_, **__: None) for owner in (Optimizer, nn.Module)]
-        before = [(owner, name, vars(owner)[name]) for owner, name, _ in replaced]
+            entries += [(owner, "zero_grad", lambda *_, **__: None) for owner in (Optimizer, nn.Module)]
         handles = [register_optimizer_step_pre_hook(self._before_update), *map(self._prepare, self._models)]
-        for owner, name, value in replaced:
-            setattr(owner, name, value)
         try:
-            yield
+            with replaced(entries):
+                yield
         finally:
-            for owner, name, value in before:
-                setattr(owner, name, value)
             for handle in handles:
                 handle.remove()
 

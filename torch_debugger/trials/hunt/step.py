@@ -74,7 +74,7 @@ class _Attempt(NamedTuple):
 
 def _attempts(scene: Scene) -> Iterator[_Attempt]:
     """Of the user's lines, then of the models alone. A line begun with may have lost what it began with."""
-    for lines in _training_lines(scene.moments):
+    for lines in training_lines(scene.moments):
         with_model = lines.first_model_call() is not None
         for number, begin in enumerate(lines.beginnings()):
             run = lines.function(begin)
@@ -94,7 +94,7 @@ def _ways(scene: Scene, begin: int) -> Iterator[OnceMore]:
         yield once_more(again=True)
 
 
-def _training_lines(moments: Sequence[Moment]) -> Iterator[Lines]:
+def training_lines(moments: Sequence[Moment]) -> Iterator[Lines]:
     """From the innermost frame out to the training loop; what is outside of it would train all over again."""
     for moment in moments[:_OUTER_FRAMES]:
         around = lines_around(moment)

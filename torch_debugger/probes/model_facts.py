@@ -1,4 +1,4 @@
-"""A model told as a record: its modules with the lines that make them, and its parameters."""
+"""A model described: its modules in the order of definition, with the lines that make them."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import torch
 from torch import nn
 
 from torch_debugger.anatomy.places import class_place, constructor_places, forward_place
+from torch_debugger.anatomy.weight_fills import random_fill
 from torch_debugger.records import ModelFact, ModuleFact, ParameterFact, Place
 
 
@@ -15,7 +16,8 @@ def describe_model(module: nn.Module, name: str, step: int) -> ModelFact:
     for path, child in module.named_modules():
         full = f"{name}.{path}" if path else name
         own = sum(parameter.numel() for parameter in child.parameters(recurse=False) if not _lazy(parameter))
-        modules.append(ModuleFact(full, type(child).__name__, places.get(full) or Place(module=full), own))
+        place = places.get(full) or Place(module=full)
+        modules.append(ModuleFact(full, type(child).__name__, place, own, _settings(child)))
     parameters = tuple(
         ParameterFact(
             f"{name}.{path}",
@@ -34,7 +36,17 @@ def describe_model(module: nn.Module, name: str, step: int) -> ModelFact:
         parameters,
         step,
         forward_place(module),
+        random_fill(next((each.place.file for each in modules if each.place.file), None)) or Place(),
     )
+
+
+def _settings(module: nn.Module) -> dict[str, float]:
+    """Numbers that decide how a layer behaves, where its class is known to mean them so."""
+    if isinstance(module, nn.modules.dropout._DropoutNd):
+        return {"p": float(module.p)}
+    if isinstance(module, nn.modules.batchnorm._BatchNorm) and module.momentum is not None:
+        return {"momentum": float(module.momentum)}
+    return {}
 
 
 def _lazy(parameter: torch.Tensor) -> bool:

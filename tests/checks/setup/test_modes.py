@@ -1,0 +1,172 @@
+from __future__ import annotations
+
+import dataclasses
+
+from tests.fakes import judged, place
+from torch_debugger.records import Finding, ModeLook, PassCalls, PassFact, Place, Record
+
+EVAL = place(50, code="model.eval()")
+UPDATE = place(44, code="optimizer.step()")
+
+
+def look(step: int, train: int = 0, evaluated: int = 0, **others: object) -> ModeLook:
+    before = ModeLook(step, "model", 5, train, evaluated, 2, 1, False, 1.0, (EVAL,), (), UPDATE)
+    return dataclasses.replace(before, **others)  # type: ignore[arg-type]
+
+
+def eval_mode(*records: Record) -> list[Finding]:
+    return judged(records, "eval-mode-in-training")
+
+
+def test_a_model_that_stays_in_evaluation_mode_after_its_first_validation() -> None:
+    looks = [look(5, train=5), *(look(step, evaluated=5) for step in range(10, 40, 5))]
+    (finding,) = eval_mode(*looks)
+    assert finding.severity == "error"
+    assert finding.message == (
+        "`model` has been trained in evaluation mode since step 10: 2 layers with dropout and 1 batch norm "
+        "layer of it did not act in the last 15 updates; `model.eval()` at train.py:50 was not taken back."
+    )
+    assert finding.fix == (
+        "Call `model.train()` at the start of every epoch, before the loop over the batches that has the "
+        "update at train.py:44."
+    )
+    assert finding.where == EVAL
+
+
+def test_a_call_of_train_outside_the_epoch_is_moved() -> None:
+    trains = (place(30, code="model.train()"),)
+    looks = [look(5, train=5), *(look(step, evaluated=5, trains=trains) for step in range(10, 40, 5))]
+    (finding,) = eval_mode(*looks)
+    assert finding.fix.startswith("Move `model.train()` at train.py:30 into the epoch, before ")
+
+
+def test_a_model_that_was_never_in_training_mode_is_a_warning() -> None:
+    (finding,) = eval_mode(*[look(step, evaluated=5) for step in range(5, 40, 5)])
+    assert finding.severity == "warning"
+    assert finding.fix == "Write `model.train()` in place of `model.eval()` at train.py:50."
+
+
+def test_batch_norm_alone_may_keep_its_statistics_but_needs_some() -> None:
+    kept = [look(step, evaluated=5, dropouts=0) for step in range(5, 40, 5)]
+    assert not eval_mode(*kept)
+    assert eval_mode(*[dataclasses.replace(each, untouched=True) for each in kept])
+
+
+def test_frozen_parts_and_calls_in_both_modes_are_silent() -> None:
+    assert not eval_mode(*[look(step, evaluated=5, share=0.5) for step in range(5, 80, 5)])
+    assert not eval_mode(*[look(step, train=5, evaluated=5) for step in range(5, 80, 5)])
+    assert not eval_mode(*[look(step, train=5 * (step % 2), evaluated=5) for step in range(5, 80, 5)])
+
+
+def calls(**counts: int) -> PassCalls:
+    none = {"train_grad": 0, "train_only": 0, "eval_grad": 0, "eval_only": 0, "dropouts": 1, "norms": 0}
+    return PassCalls("model", **{**none, **counts}, trained=True)  # type: ignore[arg-type]
+
+
+def over(loader: int, step: int, made: PassCalls, updates: int = 0, **others: object) -> PassFact:
+    fact = PassFact(
+        step, loader, place(60), 8, updates, updates, (made,), shuffled=True, age=step - updates, repeats=False
+    )
+    return dataclasses.replace(fact, **others)  # type: ignore[arg-type]
+
+
+def epochs(validation: PassCalls, count: int = 3, number: int = 2, **others: object) -> list[PassFact]:
+    """Passes over a training loader and over one for validation, in turn."""
+    steps = [10 * epoch for epoch in range(1, count + 1)]
+    training = [over(1, step, calls(train_grad=10), updates=10) for step in steps]
+    return [
+        fact
+        for one, step in zip(training, steps, strict=True)
+        for fact in (one, over(number, step, validation, **others))
+    ]
+
+
+def train_mode(*records: Record) -> list[Finding]:
+    return judged(records, "train-mode-in-validation")
+
+
+def test_a_validation_in_training_mode() -> None:
+    (finding,) = train_mode(*epochs(calls(train_only=8, norms=2)))
+    assert finding.severity == "error"
+    assert finding.message == (
+        "`model` is validated in training mode: 1 layer with dropout and 2 batch norm layers of it acted in "
+        "all 8 batches of the loop at train.py:60, since step 10."
+    )
+    assert finding.fix == (
+        "Call `model.eval()` before the loop at train.py:60, and `model.train()` before training goes on."
+    )
+
+
+def test_other_passes_in_training_mode_are_silent() -> None:
+    assert not train_mode(*epochs(calls(eval_only=8)))
+    assert not train_mode(*epochs(calls(train_only=80)))  # samples of one prediction
+    assert not train_mode(*epochs(calls(train_only=8, dropouts=0)))
+    assert not train_mode(*epochs(dataclasses.replace(calls(train_only=8), trained=False)))
+    assert not train_mode(*epochs(calls(train_only=8), number=1))  # statistics of the training data
+    assert not train_mode(*epochs(calls(train_only=8), count=1))
+
+
+def test_a_model_that_is_evaluated_as_well_is_in_training_mode_on_purpose() -> None:
+    records = epochs(calls(train_only=8))
+    evaluated = over(3, 10, calls(eval_only=8))
+    assert not train_mode(records[0], evaluated, *records)
+
+
+def grad_enabled(*records: Record) -> list[Finding]:
+    return judged(records, "grad-enabled-in-validation")
+
+
+def test_a_validation_that_builds_graphs() -> None:
+    (finding,) = grad_enabled(*epochs(calls(eval_grad=8)))
+    assert finding.severity == "warning"
+    assert finding.message == (
+        "Validation runs with autograd on: all 8 batches of the loop at train.py:60 built a graph of `model` "
+        "that no backward() used, since step 10."
+    )
+    assert finding.fix == "Put the loop at train.py:60 inside `with torch.no_grad():`."
+
+
+def test_a_small_validation_is_only_noted() -> None:
+    (finding,) = grad_enabled(over(1, 5, calls(), updates=9, batches=900), *epochs(calls(eval_grad=8)))
+    assert finding.severity == "note"
+
+
+def test_graphs_that_are_wanted_are_silent() -> None:
+    assert not grad_enabled(*epochs(calls(eval_only=8)))
+    assert not grad_enabled(*epochs(calls(eval_grad=8), asks_gradients=True))
+    assert not grad_enabled(*epochs(calls(eval_grad=8), backwards=1))
+
+
+def reseeded(*records: Record) -> list[Finding]:
+    return judged(records, "reseeded-each-epoch")
+
+
+def repeated(count: int, **others: object) -> list[PassFact]:
+    seed = place(58, code="torch.manual_seed(0)")
+    made = calls(train_grad=10)
+    facts = [over(1, step, made, 10, repeats=step > 10, seed=seed) for step in range(10, 10 * count + 1, 10)]
+    return [dataclasses.replace(fact, **others) for fact in facts]  # type: ignore[arg-type]
+
+
+def test_epochs_that_draw_the_same_random_numbers() -> None:
+    (finding,) = reseeded(*repeated(4))
+    assert finding.severity == "error"
+    assert finding.message == (
+        "Every epoch of the loop at train.py:60 draws the random numbers of the epoch before: "
+        "`torch.manual_seed(0)` at train.py:58; since step 10 that has meant the same batches in the same "
+        "order."
+    )
+    assert finding.fix == (
+        "Move `torch.manual_seed(0)` at train.py:58 out of the epoch, before the loop over the epochs; or add "
+        "the number of the epoch to its seed."
+    )
+    (finding,) = reseeded(*repeated(4, seed=Place(), shuffled=False))
+    assert finding.message.endswith("since step 10 that has meant the same units dropped.")
+
+
+def test_one_repetition_and_new_trainings_are_silent() -> None:
+    assert not reseeded(*repeated(2))
+    assert not reseeded(*repeated(6, age=0))
+    assert not reseeded(*repeated(6, repeats=False))
+    assert not reseeded(*repeated(6, shuffled=False, calls=(calls(train_grad=10, dropouts=0),)))
+    assert not reseeded(*repeated(6, updates=0))

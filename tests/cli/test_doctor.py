@@ -1,0 +1,130 @@
+"""torch-debugger doctor: the command, its report, its files and its exit code."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import DEBUGGER, STAND, Done, Write
+
+LIMIT_S = 240  # only a hang takes this long
+
+HEALTHY = """
+    import sys
+    import torch
+    from torch import nn
+
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.fc1, self.fc2 = nn.Linear(6, WIDTH), nn.Linear(WIDTH, 3)
+
+        def forward(self, x):
+            return self.fc2(self.fc1(x).relu())
+
+    WIDTH = 24
+    torch.manual_seed(0)
+    net = Net()
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.2, momentum=0.9)
+    inputs = torch.randn(256, 6)
+    labels = inputs[:, :3].argmax(1)
+    print("begun", *sys.argv[1:])
+    log = open("log.txt", "w")
+    for step in range(100):
+        chosen = torch.randint(0, 256, (64,))
+        x, y = inputs[chosen], labels[chosen]
+        optimizer.zero_grad()
+        x = net(x)
+        loss = nn.functional.cross_entropy(x, y)
+        log.write(f"{loss.item()}\\n")
+        log.flush()
+        loss.backward()
+        optimizer.step()
+    print("ended")
+"""
+
+
+@pytest.fixture(autouse=True)
+def real_session(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("PYTHONPYCACHEPREFIX")  # torch is compiled already, where it is installed
+    others = [path for path in os.environ["PYTHONPATH"].split(os.pathsep) if path != str(STAND)]
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(others))
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+
+
+def doctor(*words: str) -> Done:
+    command = [*DEBUGGER, "doctor", *words]
+    return subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S, check=False)
+
+
+def test_a_healthy_script(write: Write, tmp_path: Path) -> None:
+    """Its x is overwritten and its lines write a file: neither keeps the trials from being made."""
+    write(HEALTHY)
+    done = doctor("--out", "pictures", "train.py", "--epochs", "3")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "begun --epochs 3\n"  # stopped at its first backward
+    said = " ".join(done.stderr.split())
+    assert (
+        "Tried on copies: net (243 parameters to learn), one batch of float32 [64, 6], SGD, lr 0.2; the loss "
+        "is 1." in said
+    )
+    assert "computed at train.py:27." in said
+    assert "12 trials: 12 passed." in said
+    assert (tmp_path / "pictures" / "train-rates.png").read_bytes().startswith(b"\x89PNG")
+    assert (tmp_path / "log.txt").read_text().count("\n") == 1
+    assert {path.name for path in tmp_path.iterdir()} == {"train.py", "log.txt", "pictures"}
+
+
+def test_a_script_that_fails_a_trial(write: Write) -> None:
+    write(HEALTHY.replace("cross_entropy(x, y)", "cross_entropy(x.softmax(1), y)"))
+    done = doctor("train.py")
+    assert done.returncode == 1
+    assert "failed     overfit one batch" in done.stderr
+    assert "Do: Look first whether labels belong to their inputs" in " ".join(done.stderr.split())
+
+
+def test_the_minimal_case_runs(write: Write, tmp_path: Path) -> None:
+    write(HEALTHY.replace("x = net(x)", "out = net(x)").replace("entropy(x, y)", "entropy(out, y)"))
+    done = doctor("--minimal", "minimal.py", "train.py")
+    assert "The minimal case, with one sample:" in done.stderr
+    written = (tmp_path / "minimal.py").read_text()
+    assert "class Net(nn.Module):" in written and "out = net(x)" in written and "optimizer" not in written
+    again = subprocess.run([sys.executable, "minimal.py"], capture_output=True, text=True, check=True)
+    assert again.stdout.startswith("gradient of net.fc1.weight: ")
+
+
+def test_a_minimal_case_that_cannot_be(write: Write, tmp_path: Path) -> None:
+    write(HEALTHY)  # its x is the output by the time of backward()
+    done = doctor("--minimal", "minimal.py", "train.py")
+    assert done.returncode == 0
+    assert "The minimal case was not written: taken out of the script, its lines end with" in done.stderr
+    assert not (tmp_path / "minimal.py").exists() and not (tmp_path / "minimal.pt").exists()
+
+
+def test_a_script_that_crashes_before_its_first_step(write: Write) -> None:
+    write(HEALTHY.replace("nn.Linear(WIDTH, 3)", "nn.Linear(WIDTH + 1, 3)"))
+    done = doctor("train.py")
+    assert done.returncode == 1
+    assert "shape-mismatch" in done.stderr and "Traceback" in done.stderr
+    assert done.stderr.endswith("torch-debugger: nothing was tried: the script ended before its first step.\n")
+
+
+def test_a_script_that_trains_nothing(write: Write) -> None:
+    write("print('no torch at all')\n")
+    done = doctor("train.py")
+    assert (done.returncode, done.stdout) == (0, "no torch at all\n")
+    assert done.stderr == (
+        "torch-debugger: nothing was tried. The script has come to no backward() of a loss.\n"
+    )
+
+
+def test_no_script() -> None:
+    done = doctor()
+    assert done.returncode == 2
+    assert (
+        done.stderr == "torch-debugger: No script was given. Use it like this: torch-debugger doctor train.py\n"
+    )

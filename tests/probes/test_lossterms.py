@@ -1,0 +1,125 @@
+"""What loss functions compared, read from real graphs and held against the plain computation."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from torch_debugger.anatomy.graph_nodes import walk_nodes
+from torch_debugger.probes.lossterms import read_terms
+from torch_debugger.probes.tokentargets import read_token_targets
+from torch_debugger.records import ClassTargets, Comparison, Place, Record, TokenTargets
+
+VOCABULARY = 11
+
+
+@pytest.fixture(autouse=True)
+def _same_numbers() -> None:
+    torch.manual_seed(0)
+
+
+def terms(loss: Tensor) -> list[Record]:
+    nodes, _, _ = walk_nodes(loss.grad_fn, 64)
+    return [look.record(look.numbers.tolist()) for look in read_terms(nodes, "loss", 1, Place())]
+
+
+def tokens(loss: Tensor, model: nn.Module) -> TokenTargets | None:
+    nodes, _, _ = walk_nodes(loss.grad_fn, 64)
+    names = {id(parameter): f"net.{name}" for name, parameter in model.named_parameters()}
+    look = read_token_targets(nodes, names, "loss", 1, Place())
+    found = look.record(look.numbers.tolist()) if look is not None else None
+    assert found is None or isinstance(found, TokenTargets)
+    return found
+
+
+def test_both_sides_of_an_error_are_measured() -> None:
+    prediction, target = torch.randn(6, 2, requires_grad=True), 10 * torch.randn(6, 2)
+    (found,) = terms(3 * F.mse_loss(prediction, target))
+    assert isinstance(found, Comparison) and found.shape == (6, 2)
+    assert found.target.mean == pytest.approx(target.mean().item(), rel=1e-4)
+    assert found.prediction.std == pytest.approx(prediction.std(correction=0).item(), rel=1e-4)
+    assert found.below_zero == pytest.approx((target < 0).float().mean().item())
+    assert math.isnan(found.pos_weight)
+
+
+@pytest.mark.parametrize("shape", [(12, 5), (3, 5, 4), (2, 5, 3, 3), (200, 5), (2, 5, 40, 40)])
+def test_log_probabilities_sum_up_to_one_in_every_layout(shape: tuple[int, ...]) -> None:
+    scores = torch.randn(shape, requires_grad=True)
+    target = torch.randint(0, 5, (shape[0], *shape[2:]))
+    (found,) = terms(F.cross_entropy(scores, target, weight=torch.arange(1.0, 6.0), ignore_index=7))
+    assert isinstance(found, ClassTargets)
+    assert max(abs(found.lowest_sum), abs(found.highest_sum)) < 1e-5
+    assert found.weights == (1, 2, 3, 4, 5) and found.ignore_index == 7 and found.reduction == "mean"
+    if target.numel() <= 64:
+        assert found.surprise == pytest.approx(F.cross_entropy(scores, target).item(), rel=1e-4)
+        assert found.counts == tuple(torch.bincount(target.reshape(-1), minlength=5).tolist())
+
+
+def test_raw_scores_do_not() -> None:
+    (found,) = terms(F.nll_loss(torch.zeros(8, 4, requires_grad=True) + 1.0, torch.zeros(8, dtype=torch.long)))
+    assert isinstance(found, ClassTargets) and found.lowest_sum == pytest.approx(1 + math.log(4))
+
+
+class Reader(nn.Module):
+    def __init__(self, rnn: nn.Module, padding: int | None = None) -> None:
+        super().__init__()
+        self.embed = nn.Embedding(VOCABULARY, 8, padding_idx=padding)
+        self.rnn = rnn
+        self.head = nn.Linear(8, VOCABULARY)
+
+    def forward(self, tokens: Tensor) -> Tensor:
+        scores: Tensor = self.head(self.rnn(self.embed(tokens))[0])
+        return scores
+
+
+@pytest.mark.parametrize("flat", [True, False])
+@pytest.mark.parametrize("offset", [-1, 0, 1, 2, 3])
+def test_the_distance_of_targets_from_the_tokens_read_is_told(offset: int, flat: bool) -> None:
+    model = Reader(nn.LSTM(8, 8, batch_first=True))
+    text = torch.randint(0, VOCABULARY, (4, 15))
+    inputs, targets = text[:, 3:10], text[:, 3 + offset : 10 + offset]
+    scores = model(inputs)
+    if flat:
+        loss = F.cross_entropy(scores.view(-1, VOCABULARY), targets.reshape(-1))
+    else:
+        loss = F.cross_entropy(scores.transpose(1, 2), targets)
+    found = tokens(loss, model)
+    assert found is not None and (found.rows, found.length) == (4, 7)
+    assert found.offset == (offset if offset < 3 else None)
+    assert found.embedding == ("net.embed" if offset < 3 else "")
+
+
+def test_sequences_that_run_down_the_columns_are_read_as_well() -> None:
+    model = Reader(nn.LSTM(8, 8))
+    text = torch.randint(0, VOCABULARY, (9, 4))
+    loss = F.cross_entropy(model(text[:-1]).view(-1, VOCABULARY), text[:-1].reshape(-1))
+    found = tokens(loss, model)
+    assert found is not None and found.offset == 0
+
+
+def test_a_code_of_the_whole_sequence_keeps_no_places_apart() -> None:
+    encoder, decoder = nn.LSTM(8, 8, batch_first=True), nn.LSTM(8, 8, batch_first=True)
+    model = Reader(encoder)
+    text = torch.randint(0, VOCABULARY, (4, 7))
+    _, (code, _) = encoder(model.embed(text))
+    scores = model.head(decoder(code[0].unsqueeze(1).expand(-1, 7, -1))[0])
+    found = tokens(F.cross_entropy(scores.transpose(1, 2), text), model)
+    assert found is not None and found.offset is None
+
+
+def test_padding_behind_the_ends_is_measured() -> None:
+    model = Reader(nn.GRU(8, 8, batch_first=True), padding=0)
+    target = torch.tensor([[1, 2, 3, 4, 5, 6], [1, 2, 3, 4, 0, 0], [5, 4, 0, 0, 0, 0], [3, 0, 0, 0, 0, 0]])
+    found = tokens(F.cross_entropy(model(target).view(-1, VOCABULARY), target.view(-1)), model)
+    assert found is not None
+    assert (found.last, found.shortest, found.longest, found.padding) == (0, 0, 5, 0)
+    assert (found.ended, found.in_tails, found.elsewhere) == pytest.approx((0.75, 11 / 24, 0.0))
+
+
+def test_plain_classes_are_no_sequence() -> None:
+    model = nn.Linear(3, VOCABULARY)
+    assert tokens(F.cross_entropy(model(torch.randn(8, 3)), torch.arange(8)), model) is None

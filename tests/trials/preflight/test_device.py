@@ -1,0 +1,76 @@
+"""What a GPU would say: devices that meet, and the memory of a step."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+import torch
+from torch import nn
+
+from tests.trials.preflight.cases import CLASSES, case, outcome, refused
+from torch_debugger.trials.preflight.gpu import try_gpu
+from torch_debugger.trials.preflight.memory import try_memory
+
+
+class LeftBehind(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.fc = nn.Linear(8, CLASSES)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.fc(x) + torch.ones(CLASSES)
+
+
+class ByValue(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.fc = nn.Linear(8, CLASSES)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.fc(x) * x.sum().item()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _warm() -> None:
+    """Fake tensors load much on first use: here, so that the forks find it done."""
+    from torch_debugger.trials.pretence import Pretence
+
+    with torch.no_grad(), Pretence("cuda", {}):
+        nn.Linear(8, CLASSES)(torch.ones(2, 8))
+
+
+def test_a_model_that_would_run_on_a_gpu() -> None:
+    subject = case()
+    result = outcome(lambda: try_gpu(subject), subject)
+    assert (result.outcome, result.message) == (
+        "passed", "The forward of `net` meets tensors of one device only.",
+    )  # fmt: skip
+
+
+def test_a_tensor_left_on_the_cpu() -> None:
+    subject = case(LeftBehind())
+    result = outcome(lambda: try_gpu(subject), subject)
+    assert result.outcome == "failed"
+    assert "test_device.py:" in result.message and "torch.ones(CLASSES)" in result.message
+
+
+def test_a_script_that_names_no_gpu_is_not_blamed() -> None:
+    subject = dataclasses.replace(case(LeftBehind()), on_gpu=False)
+    assert refused(lambda: try_gpu(subject), subject).startswith("The script names no GPU. On a GPU")
+
+
+def test_the_memory_of_a_step() -> None:
+    plain = case(nn.Linear(8, CLASSES), optimizer=lambda parameters: torch.optim.SGD(parameters, lr=0.1))
+    adam = case(nn.Linear(8, CLASSES), optimizer=lambda parameters: torch.optim.Adam(parameters, lr=0.1))
+    found = [outcome(lambda each=each: try_memory(each), each) for each in (plain, adam)]  # type: ignore[misc]
+    weights = 4 * (8 * CLASSES + CLASSES)
+    assert [each.numbers["weights"] for each in found] == [weights, weights]
+    assert found[0].numbers["optimizer"] == 0
+    assert 2 * weights <= found[1].numbers["optimizer"] <= 2 * weights + 64
+    assert found[0].message.startswith("A step would take ")
+
+
+def test_a_forward_that_needs_values() -> None:
+    subject = case(ByValue())
+    assert "needs numbers" in refused(lambda: try_memory(subject), subject)

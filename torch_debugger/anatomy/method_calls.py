@@ -1,0 +1,36 @@
+"""Calls of a method in the user's source, with the variable they are made on."""
+
+from __future__ import annotations
+
+import ast
+import functools
+
+from torch_debugger.anatomy.sources import place_at, tree_of
+from torch_debugger.records import Place
+
+
+@functools.lru_cache(maxsize=256)
+def calls_of(file: str | None, method: str) -> tuple[tuple[str, Place], ...]:
+    """`self.model.eval()` at line 40 -> ("model", train.py:40), and a plain `grad(...)` -> ("", ...).
+
+    In the order of their lines, and looked up once: a script does not change while it runs.
+    """
+    tree = tree_of(file) if file else None
+    if tree is None or file is None:
+        return ()
+    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    found = [(_owner(call.func), call.lineno) for call in calls if _name(call.func) == method]
+    return tuple((owner, place_at(file, line)) for owner, line in sorted(found, key=lambda each: each[1]))
+
+
+def _name(function: ast.expr) -> str:
+    if isinstance(function, ast.Attribute):
+        return function.attr
+    return function.id if isinstance(function, ast.Name) else ""
+
+
+def _owner(function: ast.expr) -> str:
+    value = function.value if isinstance(function, ast.Attribute) else None
+    if isinstance(value, ast.Attribute):
+        return value.attr
+    return value.id if isinstance(value, ast.Name) else ""

@@ -1,0 +1,27 @@
+"""Whether a line of a script runs once or again and again, as far as its source tells."""
+
+from __future__ import annotations
+
+import ast
+
+from torch_debugger.anatomy.sources import tree_of
+from torch_debugger.anatomy.statements import function_around
+from torch_debugger.records import Place
+
+_LOOPS = (ast.For, ast.While)
+_ONCE = ("__init__", "main", "setup", "build")
+
+
+def is_in_loop(tree: ast.Module, line: int) -> bool:
+    loops = [node for node in ast.walk(tree) if isinstance(node, _LOOPS)]
+    return any(node.lineno < line <= (node.end_lineno or 0) for node in loops)
+
+
+def can_repeat(place: Place) -> bool:
+    """In a loop, or in a function that somebody may call in one; a constructor runs once."""
+    tree = tree_of(place.file) if place.file else None
+    if tree is None or place.line is None:
+        return False
+    function = function_around(tree, place.line)
+    called = isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)) and function.name not in _ONCE
+    return called or is_in_loop(tree, place.line)

@@ -1,0 +1,105 @@
+"""Follows the result of one call through the user's source, to the line that cuts it off its graph."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Sequence
+
+from torch_debugger.anatomy.cuts import covers, cutting
+from torch_debugger.anatomy.sources import place_at, tree_of
+from torch_debugger.anatomy.statements import function_around
+from torch_debugger.records import Place
+
+Simple = ast.Assign | ast.AnnAssign | ast.Return | ast.Expr
+
+
+def find_cut(lines: Sequence[tuple[str, int]]) -> Place | None:
+    """From the call at the innermost of these lines out through its callers, while the result is returned."""
+    for file, line in lines:
+        tree = tree_of(file)
+        if tree is None:
+            return None
+        found, returned = _follow(tree, file, line)
+        if found is not None or not returned:
+            return found
+    return None
+
+
+def cut_in(file: str, function: ast.AST) -> Place | None:
+    """The last cut of a function whose result goes on: what it returns comes last."""
+    statements = [node for node in ast.walk(function) if isinstance(node, Simple) and _goes_on(node)]
+    found = [part.lineno for statement in statements for part in cutting(statement)]
+    return place_at(file, max(found)) if found else None
+
+
+def _follow(tree: ast.Module, file: str, line: int) -> tuple[Place | None, bool]:
+    """(the cut, whether the result leaves this function)"""
+    held: set[str] = set()
+    for statement in _statements(function_around(tree, line), line):
+        is_source = covers(statement, line)
+        if not is_source and not held & _read(statement):
+            continue
+        if _calls_backward(statement):
+            return None, False
+        found = _cut_of(statement, held, is_source, tree, file)
+        if found is not None:
+            return found, False
+        held |= _given(statement)
+        if isinstance(statement, ast.Return):
+            return None, True
+    return None, False
+
+
+def _statements(function: ast.AST, line: int) -> list[Simple]:
+    found = [node for node in ast.walk(function) if isinstance(node, Simple)]
+    return sorted((node for node in found if (node.end_lineno or 0) >= line), key=lambda node: node.lineno)
+
+
+def _cut_of(statement: Simple, held: set[str], is_source: bool, tree: ast.Module, file: str) -> Place | None:
+    if not _goes_on(statement):
+        return None
+    cuts = [part for part in cutting(statement) if is_source or held & _read(part)]
+    if cuts:
+        return place_at(file, cuts[0].lineno)
+    for call in ast.walk(statement):
+        if isinstance(call, ast.Call) and any(held & _read(part) for part in call.args):
+            function = _local_function(tree, call)
+            found = cut_in(file, function) if function is not None else None
+            if found is not None:
+                return found
+    return None
+
+
+def _local_function(tree: ast.Module, call: ast.Call) -> ast.FunctionDef | None:
+    """whiten(code) or self.whiten(code), where this file has one function of that name."""
+    name = call.func.id if isinstance(call.func, ast.Name) else getattr(call.func, "attr", "")
+    found = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef) and node.name == name]
+    return found[0] if len(found) == 1 else None
+
+
+def _goes_on(statement: Simple) -> bool:
+    """Not where the result is only kept in an attribute, printed or collected."""
+    if isinstance(statement, ast.Expr):
+        value = statement.value
+        return isinstance(value, ast.Call) and getattr(value.func, "attr", "") == "detach_"
+    return not isinstance(statement, ast.Assign) or bool(_given(statement))
+
+
+def _given(statement: Simple) -> set[str]:
+    targets: Iterable[ast.expr] = ()
+    if isinstance(statement, ast.Assign):
+        targets = statement.targets
+    elif isinstance(statement, ast.AnnAssign):
+        targets = [statement.target]
+    stored = [part for target in targets for part in ast.walk(target) if isinstance(part, ast.Name)]
+    return {part.id for part in stored if isinstance(part.ctx, ast.Store)}
+
+
+def _read(node: ast.AST) -> set[str]:
+    names = [part for part in ast.walk(node) if isinstance(part, ast.Name)]
+    return {part.id for part in names if isinstance(part.ctx, ast.Load)}
+
+
+def _calls_backward(statement: Simple) -> bool:
+    calls = [node for node in ast.walk(statement) if isinstance(node, ast.Call)]
+    return any(getattr(call.func, "attr", "") == "backward" for call in calls)

@@ -1,0 +1,161 @@
+"""TD317: start values that make the signal grow or shrink from layer to layer."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from torch_debugger.checks.base import Check
+from torch_debugger.checks.curves import fallen_share
+from torch_debugger.checks.gradient_profile import relative_spread
+from torch_debugger.checks.state import RunState
+from torch_debugger.records import Finding, ModelFact, Place, Record, TensorRows
+
+
+@dataclass(frozen=True)
+class _Signal:
+    """The deviation of every layer's output, first layer first, before any update."""
+
+    names: tuple[str, ...]
+    sizes: tuple[float, ...]
+
+    @property
+    def factor(self) -> float:
+        """Per layer."""
+        return float((self.sizes[-1] / self.sizes[0]) ** (1 / (len(self.sizes) - 1)))
+
+    def share(self, grows: bool) -> float:
+        """Of all neighbours, those that go along."""
+        pairs = list(itertools.pairwise(self.sizes))
+        return sum((after > before) == grows for before, after in pairs) / len(pairs)
+
+
+class BadInitScale(Check):
+    """The weights start so large or so small that the signal explodes or fades from layer to layer.
+
+    Symptom:
+        The first losses are enormous and then the loss jumps about, or it stands still from the start because
+        every sample looks the same to the last layer.
+    Evidence:
+        In the first step, before any update: the deviation of the layers' outputs grows or shrinks by a like
+        factor from each layer to the next, over four layers or more, and the weights are that much larger or
+        smaller than what keeps a signal's size. The loss has not fallen well since.
+    Fix:
+        Choose the deviation by the layer's inputs: `nn.init.kaiming_normal_` for ReLU,
+        `nn.init.xavier_normal_` for tanh and sigmoid, or leave torch's own start values.
+    Known limits:
+        Models with normalisation layers are not judged: they undo the scale. Torch's own start values shrink
+        the signal too, by a factor near 0.4 with ReLU; that is not reported.
+    """
+
+    id = "TD317"
+    name = "bad-init-scale"
+    title = "start values make the signal explode or fade over the layers"
+    reads = (TensorRows,)
+    explains = (
+        "vanishing-gradient", "exploding-gradient", "dead-relu", "saturated-sigmoid-or-tanh", "lr-too-high",
+        "loss-not-finite", "overflow-ahead", "initial-loss-unexpected",
+    )  # fmt: skip
+
+    layers_needed = 4
+    steady_share = 0.75
+    # Per layer, and what the weights must be beside those that keep the size (torch's own: 0.58).
+    growing, large_weights = 2.5, 2.0
+    shrinking, small_weights = 0.3, 0.3
+    # From the first layer to the last.
+    grown_in_all, shrunk_in_all = 100.0, 1e-3
+    # A run that lost this share of its loss lives with it; a loss that starts enormous falls in any case.
+    healthy_fall, healthy_fall_from_enormous = 0.9, 0.9999
+
+    def __init__(self) -> None:
+        self._signals: dict[str, _Signal] = {}
+        self._spread = math.nan
+
+    def see(self, record: Record, state: RunState) -> Iterable[Finding]:
+        assert isinstance(record, TensorRows)
+        if record.step == 1:
+            if record.table.kind == "activation" and record.table.root in state.models:
+                self._signals.setdefault(record.table.root, _read(record, state.models[record.table.root]))
+            elif record.table.kind == "parameter" and math.isnan(self._spread):
+                self._spread = relative_spread(record, state)
+        return ()
+
+    def finish(self, state: RunState) -> Iterable[Finding]:
+        for root, signal in self._signals.items():
+            model = state.models[root]
+            if any("Norm" in module.kind for module in model.modules) or len(signal.sizes) < self.layers_needed:
+                continue
+            if self._is_off(signal) and self._does_harm(signal, state):
+                yield self._judge(signal, model, state)
+
+    def _does_harm(self, signal: _Signal, state: RunState) -> bool:
+        points = state.losses.points
+        if points and not math.isfinite(points[-1][1]):
+            return True
+        fallen = fallen_share(state.losses.finite())
+        healthy = self.healthy_fall_from_enormous if signal.factor > 1 else self.healthy_fall
+        return fallen is not None and fallen < healthy
+
+    def _is_off(self, signal: _Signal) -> bool:
+        whole = signal.sizes[-1] / signal.sizes[0]
+        if signal.factor >= self.growing:
+            steady = signal.share(True) >= self.steady_share
+            return steady and whole >= self.grown_in_all and self._spread >= self.large_weights
+        steady = signal.share(False) >= self.steady_share
+        small = signal.factor <= self.shrinking and self._spread <= self.small_weights
+        return steady and small and whole <= self.shrunk_in_all
+
+    def _judge(self, signal: _Signal, model: ModelFact, state: RunState) -> Finding:
+        grows = signal.factor > 1
+        first, last = signal.names[0], signal.names[-1]
+        return self.finding(
+            severity="error",
+            confidence=0.9,
+            message=(
+                f"Before the first update the signal {'grows' if grows else 'shrinks'} by a factor of "
+                f"{signal.factor:.2g} from layer to layer, from a deviation of {signal.sizes[0]:.2g} after "
+                f"`{first}` to {signal.sizes[-1]:.2g} after `{last}`."
+            ),
+            why=(
+                f"The weights are {self._spread:.2g} times the size that keeps a signal as it is, and over "
+                f"{len(signal.sizes)} layers this multiplies; the gradient on its way back suffers the same."
+            ),
+            fix=_fix(model),
+            where=_where(model, first, state),
+            first_step=1,
+            last_step=1,
+            evidence={
+                "factor": signal.factor,
+                "first_deviation": signal.sizes[0],
+                "last_deviation": signal.sizes[-1],
+                "layers": float(len(signal.sizes)),
+                "relative_spread": self._spread,
+            },
+        )
+
+
+def _read(rows: TensorRows, model: ModelFact) -> _Signal:
+    """Layers with a weight of their own, in the order in which they ran."""
+    owners = {one.path.rpartition(".")[0] for one in model.parameters if len(one.shape) >= 2}
+    kinds = {module.path: module.kind for module in model.modules}
+    layers = {name for name in owners if not kinds.get(name, "").startswith("Embedding")}
+    sizes = rows.by_name("std").items()
+    known = [(name, size) for name, size in sizes if name in layers and 0 < size < math.inf]
+    return _Signal(tuple(name for name, _ in known), tuple(size for _, size in known))
+
+
+def _fix(model: ModelFact) -> str:
+    advice = "`nn.init.kaiming_normal_(layer.weight)` where ReLU follows, `nn.init.xavier_normal_` for tanh"
+    if model.filled.code:
+        return f"Replace `{model.filled.code}` by {advice}, or leave it out: torch's own start values are fine."
+    return f"Start from {advice}; they take the layer's number of inputs into account."
+
+
+def _where(model: ModelFact, layer: str, state: RunState) -> Place:
+    if model.filled.file:
+        return Place(model.filled.file, model.filled.line, layer, model.filled.code)
+    module = state.module(layer)
+    made = module.place if module else Place()
+    return Place(made.file, made.line, layer, made.code)

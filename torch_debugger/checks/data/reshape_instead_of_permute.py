@@ -1,0 +1,108 @@
+"""TD210: axes exchanged by view() or reshape(), which mixes up what belongs together."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+
+from torch_debugger.checks.base import Check
+from torch_debugger.checks.deliveries import at
+from torch_debugger.checks.state import RunState
+from torch_debugger.records import Edit, Finding, InputLook, Place, Record
+
+Shape = tuple[int, ...]
+
+
+class ReshapeInsteadOfPermute(Check):
+    """The axes of a batch are exchanged by view() or reshape() instead of permute().
+
+    Symptom:
+        The shapes fit and the model trains, but it learns far less than it should: every image, or every
+        sequence, is a mixture of rows, channels or samples.
+    Evidence:
+        The first layer's input is a view, in the same order of elements, of a tensor with the same sizes in
+        another order: [32, 28, 28, 3] read as [32, 3, 28, 28].
+    Fix:
+        `x.permute(0, 3, 1, 2)` (or `transpose`) moves axes; view() and reshape() only cut the same row of
+        numbers differently.
+    Known limits:
+        Seen where the view itself reaches the layer: a copy made in between (`.float()` after it) hides it,
+        and so does numpy's reshape.
+    """
+
+    id = "TD210"
+    name = "reshape-instead-of-permute"
+    title = "axes are exchanged by a reshape"
+    reads = (InputLook,)
+
+    looks_needed = 2  # on different steps, with the same exchange
+
+    def __init__(self) -> None:
+        self._seen: dict[str, set[int]] = {}
+        self._reported: set[str] = set()
+
+    def see(self, record: Record, state: RunState) -> Iterable[Finding]:
+        assert isinstance(record, InputLook)
+        if record.layer in self._reported or not _exchanged(record.viewed, record.shape):
+            return
+        steps = self._seen.setdefault(record.layer, set())
+        steps.add(record.step)
+        if len(steps) >= self.looks_needed:
+            self._reported.add(record.layer)
+            yield self._judge(record, min(steps))
+
+    def _judge(self, look: InputLook, first: int) -> Finding:
+        where = look.viewed_at if look.viewed_at else look.call
+        before, after = list(look.viewed), list(look.shape)
+        axes = ", ".join(str(axis) for axis in _order(look.viewed, look.shape))
+        return self.finding(
+            severity="error",
+            confidence=0.95,
+            message=(
+                f"`{look.layer}` ({look.kind}) is given a tensor of shape {before} read as {after}{at(where)}: "
+                "view() does not move axes, it mixes their contents."
+            ),
+            why=(
+                "view() and reshape() keep all numbers in their order and only count them off differently. "
+                "What was one pixel, or one time step, is spread over several places."
+            ),
+            fix=f"Move the axes: `.permute({axes})` in place of the view() or reshape(){at(where)}.",
+            where=where,
+            first_step=first,
+            last_step=look.step,
+            evidence={"before": str(before), "after": str(after)},
+            edit=_edit(where, axes),
+        )
+
+
+def _exchanged(before: Shape, after: Shape) -> bool:
+    """The same sizes in another order; axes of size 1 may go anywhere."""
+    real_before, real_after = ([size for size in shape if size > 1] for shape in (before, after))
+    same_sizes = len(before) == len(after) >= 3 and sorted(before) == sorted(after)
+    return same_sizes and real_before != real_after
+
+
+def _order(before: Shape, after: Shape) -> list[int]:
+    """Which old axis stands where; axes of equal size keep their order."""
+    left = list(range(len(before)))
+    order = []
+    for size in after:
+        axis = next(axis for axis in left if before[axis] == size)
+        left.remove(axis)
+        order.append(axis)
+    return order
+
+
+def _edit(place: Place, axes: str) -> Edit | None:
+    code = place.code or ""
+    try:
+        tree = ast.parse(code)
+    except SyntaxError:
+        return None
+    calls = [node.func for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    found = [f for f in calls if isinstance(f, ast.Attribute) and f.attr in ("view", "reshape")]
+    whole = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and node.func in found]
+    if len(whole) != 1 or place.file is None or place.line is None or not code.isascii():
+        return None
+    end, last = found[0].value.end_col_offset, whole[0].end_col_offset
+    return Edit(place.file, place.line, code, f"{code[:end]}.permute({axes}){code[last:]}")

@@ -1,0 +1,86 @@
+"""TD208: a shuffled loader gives the same order in every epoch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from torch_debugger.checks.base import Check
+from torch_debugger.checks.deliveries import at, digest_of, inputs_of, line_of, name_of
+from torch_debugger.checks.state import RunState
+from torch_debugger.records import BatchLook, Finding, LoaderFact, Record
+
+_Pass = tuple[int, int]  # loader, iteration
+
+
+class SameOrderEachEpoch(Check):
+    """Shuffling is on, yet every epoch has the same batches in the same order.
+
+    Symptom:
+        The loss curve repeats its bumps at the same place of every epoch, and the model fits the batches
+        rather than the samples.
+    Evidence:
+        shuffle=True, and the first batches of several epochs hold identical samples in the same order.
+    Fix:
+        Seed once, before the first epoch: make the loader and its generator outside of the epoch loop and call
+        `torch.manual_seed` only at the start of the script.
+    Known limits:
+        Only passes that are trained on count. Samples that are changed at random in between hide it.
+    """
+
+    id = "TD208"
+    name = "same-order-each-epoch"
+    title = "shuffling gives the same order in every epoch"
+    reads = (BatchLook,)
+
+    passes_needed = 3
+    batches_needed = 2  # of a pass
+
+    def __init__(self) -> None:
+        self._openings: dict[tuple[object, ...], dict[_Pass, list[BatchLook]]] = {}
+        self._reported: set[tuple[object, ...]] = set()
+
+    def see(self, record: Record, state: RunState) -> Iterable[Finding]:
+        assert isinstance(record, BatchLook)
+        fact = state.loaders.get(record.loader)
+        if fact is None or fact.shuffle is not True or not record.trained or not inputs_of(record):
+            return
+        if record.index >= self.batches_needed or (fact.length or 0) <= self.batches_needed:
+            return
+        key = (fact.made.file, fact.made.line, fact.base)  # one loader, or one a pass made on the same line
+        openings = self._openings.setdefault(key, {})
+        openings.setdefault((record.loader, record.iteration), []).append(record)
+        if key not in self._reported and self._repeats(openings):
+            self._reported.add(key)
+            yield self._judge(fact, openings, record.step)
+
+    def _repeats(self, openings: dict[_Pass, list[BatchLook]]) -> bool:
+        whole = [looks for looks in openings.values() if len(looks) == self.batches_needed]
+        same = {tuple(digest_of(look) for look in looks) for looks in whole}
+        return len(whole) >= self.passes_needed and len(same) == 1
+
+    def _judge(self, fact: LoaderFact, openings: dict[_Pass, list[BatchLook]], step: int) -> Finding:
+        where, name = line_of(fact), name_of(fact)
+        anew = len({number for number, _ in openings}) > 1
+        cause = (
+            "The loader is made anew for every epoch, from the same seed."
+            if anew
+            else "Its random numbers start from the same seed in every epoch."
+        )
+        return self.finding(
+            severity="warning",
+            confidence=0.93,
+            message=(
+                f"`{name}`{at(where)} is shuffled, but {len(openings)} epochs in a row had the same batches in "
+                "the same order."
+            ),
+            why=f"{cause} Batches then always hold the same samples together, as if nothing was shuffled.",
+            fix=(
+                f"Make `{name}`{at(where)} and its generator once, before the epoch loop, and seed only there."
+                if anew
+                else f"Seed once before the epoch loop: take `manual_seed` out of the loop over `{name}`."
+            ),
+            where=where,
+            first_step=next(iter(openings.values()))[0].step,
+            last_step=step,
+            evidence={"epochs": float(len(openings))},
+        )

@@ -1,0 +1,93 @@
+"""TD212: the target is one of the input columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from torch_debugger.checks.base import Check
+from torch_debugger.checks.deliveries import at
+from torch_debugger.checks.state import RunState
+from torch_debugger.records import Finding, InputLook, Record, TargetLook
+
+
+class TargetLeakage(Check):
+    """One of the columns that the model is given is the target itself.
+
+    Symptom:
+        The model is perfect within an epoch, on validation data too; in use, where the answer is not in the
+        table, it fails.
+    Evidence:
+        On several deep steps a column of the table that goes into the first layer was equal to the target for
+        every sample.
+    Fix:
+        Take that column out of the features, in training and in validation.
+    Known limits:
+        Only exact copies are seen: a target that was scaled, or hidden in several columns, is not. Tables with
+        one or two columns, and models that rebuild their input, are not judged.
+    """
+
+    id = "TD212"
+    name = "target-leakage"
+    title = "the target is among the inputs"
+    reads = (TargetLook, InputLook)
+
+    looks_needed = 3  # on different steps
+    samples_needed = 8  # in each: fewer may agree by chance
+    columns_needed = 3
+
+    def __init__(self) -> None:
+        self._input: InputLook | None = None
+        self._streak: list[TargetLook] = []
+        self._reported = False
+
+    def see(self, record: Record, state: RunState) -> Iterable[Finding]:
+        if isinstance(record, InputLook):
+            self._input = record if len(record.shape) == 2 else self._input
+        elif isinstance(record, TargetLook) and not self._reported and self._has_table(record):
+            yield from self._see_target(record)
+
+    def _has_table(self, look: TargetLook) -> bool:
+        """The columns were looked at in this very step."""
+        return self._input is not None and self._input.step == look.step
+
+    def _see_target(self, look: TargetLook) -> Iterable[Finding]:
+        columns = self._columns()
+        if not columns or len(columns & set(look.copied_to)) != 1 or not self._is_sure(look):
+            self._streak.clear()
+        else:
+            self._streak.append(look)
+            if len({look.step for look in self._streak}) >= self.looks_needed and self._input is not None:
+                self._reported = True
+                yield self._judge(self._input, min(columns & set(look.copied_to)))
+
+    def _columns(self) -> set[int]:
+        """Those that were equal to the target in every look so far."""
+        wide = self._input is not None and self._input.shape[1] >= self.columns_needed
+        columns = set(range(self._input.shape[1])) if wide and self._input is not None else set()
+        for look in self._streak:
+            columns &= set(look.copied_to)
+        return columns
+
+    def _is_sure(self, look: TargetLook) -> bool:
+        return look.shape[0] >= self.samples_needed and len(look.labels) != 1
+
+    def _judge(self, given: InputLook, column: int) -> Finding:
+        first, last = self._streak[0], self._streak[-1]
+        count = sum(look.shape[0] for look in self._streak)
+        return self.finding(
+            severity="warning",
+            confidence=0.88,
+            message=(
+                f"Column {column} of the {given.shape[1]} that `{given.layer}` is given{at(given.call)} is the "
+                f"target itself: equal for all {count} samples of {len(self._streak)} steps."
+            ),
+            why=(
+                "The model only has to copy that column. It will look perfect wherever the answer is in the "
+                "table, and know nothing where it is not."
+            ),
+            fix=f"Leave column {column} out of the features that reach the model{at(given.call)}.",
+            where=given.call,
+            first_step=first.step,
+            last_step=last.step,
+            evidence={"column": float(column), "samples": float(count)},
+        )

@@ -1,0 +1,102 @@
+"""TD138: gradients clipped so far down that the model hardly moves."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Iterable
+
+from torch_debugger.checks.base import Check
+from torch_debugger.checks.schedules import at_line
+from torch_debugger.checks.state import RunState
+from torch_debugger.checks.updates import UpdateSizes
+from torch_debugger.records import ClipFact, Finding, Record, TensorRows
+
+
+class ClipAlwaysActive(Check):
+    """Every gradient is clipped to a small part of itself, and the updates are too small to learn by.
+
+    Symptom:
+        The loss falls very slowly, as with a learning rate that is far too small; a higher rate helps.
+    Evidence:
+        The norm that `clip_grad_norm_` found was many times its limit in all steps looked at, the optimizer
+        follows the size of the gradient (SGD), and one update changes the weights by less than a
+        hundred-thousandth.
+    Fix:
+        Raise `max_norm` to about the usual norm of the gradients, so that only outliers are clipped.
+    Known limits:
+        Optimizers that divide by the size of the gradient (Adam and its kin) are not judged: there a
+        clip that is always active changes little. A clip that normalises every gradient, with a learning rate
+        to go with it, moves the weights and is not reported.
+    """
+
+    id = "TD138"
+    name = "clip-always-active"
+    title = "gradients are clipped so far down that the model hardly moves"
+    reads = (ClipFact, TensorRows)
+    explains = ("lr-too-low",)
+
+    # Reinforcement learning and transformers are clipped often, by a factor of 2 to 20.
+    smallest_factor = 20.0
+    clips_needed = 12
+    # Of the weights, by one update; a thousandth is usual.
+    small_update = 5e-5
+    updates_needed = 3
+    # The size of their updates follows the size of the gradient.
+    followers = ("SGD", "ASGD")
+
+    def __init__(self) -> None:
+        self._clips: dict[str, list[ClipFact]] = {}
+        self._updates = UpdateSizes()
+        self._cleared: set[str] = set()  # optimizers with a look that was not clipped by much
+
+    def see(self, record: Record, state: RunState) -> Iterable[Finding]:
+        if isinstance(record, TensorRows):
+            self._updates.see(record)
+        elif isinstance(record, ClipFact) and not record.late:
+            if record.norm >= self.smallest_factor * record.limit and math.isfinite(record.norm):
+                self._clips.setdefault(record.optimizer, []).append(record)
+            else:
+                self._cleared.add(record.optimizer)
+        return ()
+
+    def finish(self, state: RunState) -> Iterable[Finding]:
+        ratios = self._updates.ratios
+        moved = statistics.median(ratios) if len(ratios) >= self.updates_needed else math.inf
+        for name, clips in self._clips.items():
+            optimizer = state.optimizers.get(name)
+            follows = optimizer is not None and optimizer.kind in self.followers
+            always = name not in self._cleared and len(clips) >= self.clips_needed
+            if follows and always and moved < self.small_update:
+                yield self._found(clips, moved)
+
+    def _found(self, clips: list[ClipFact], moved: float) -> Finding:
+        last = clips[-1]
+        usual = statistics.median(clip.norm for clip in clips)
+        return self.finding(
+            severity="warning",
+            confidence=0.85,
+            message=(
+                f"Every gradient is clipped to {last.limit:g}{at_line(last.place)}: in all {len(clips)} steps "
+                f"looked at their norm was {usual:.3g} or so, and an update changes the weights by {moved:.1g} "
+                "of their size."
+            ),
+            why=(
+                "Clipping is meant for outliers. Where it acts on every step it divides the learning rate, "
+                f"here by about {usual / last.limit:.0f}."
+            ),
+            fix=f"Raise the limit{at_line(last.place)} from {last.limit:g} to about {_round(usual)}.",
+            where=last.place,
+            first_step=clips[0].step,
+            last_step=last.step,
+            evidence={
+                "limit": last.limit,
+                "usual_norm": usual,
+                "update_ratio": moved,
+                "looks": float(len(clips)),
+            },
+        )
+
+
+def _round(value: float) -> str:
+    return f"{float(f'{value:.1g}'):g}"

@@ -1,0 +1,84 @@
+"""TD143: an average or target network that never changes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from torch_debugger.checks.base import Check
+from torch_debugger.checks.followers import is_follower
+from torch_debugger.checks.schedules import at_line
+from torch_debugger.checks.state import RunState
+from torch_debugger.records import CopyLook, Finding, Place, Record
+
+
+class EmaNeverUpdated(Check):
+    """A copy of the model that should follow it (an average, a target network) never changes.
+
+    Symptom:
+        The averaged model scores like an untrained one, however long the training; or learning with a target
+        network stops early, because its targets are those of the first random weights.
+    Evidence:
+        The copy began equal to the model and has a name or a class of its own that says it follows
+        (`ema`, `target`, AveragedModel). The model has moved since, and the copy has not until the end.
+    Fix:
+        Update the copy in place after `optimizer.step()`, under `torch.no_grad()`: `p_copy.lerp_(p, 0.01)`.
+        An assignment to the loop variable only gives that variable another tensor.
+    Known limits:
+        Copies with other names are not judged: a teacher or a reference model often has to stay as it is.
+        Where the script loads a state into the copy, however seldom, nothing is said. On the CPU only.
+    """
+
+    id = "TD143"
+    name = "ema-never-updated"
+    title = "an averaged or target model never changes"
+    reads = (CopyLook,)
+
+    updates_needed = 40
+    # The last look must lie near the end: an average may begin late.
+    looked_until = 0.8
+
+    def __init__(self) -> None:
+        self._last: dict[str, CopyLook] = {}
+
+    def see(self, record: Record, state: RunState) -> Iterable[Finding]:
+        assert isinstance(record, CopyLook)
+        self._last[record.name] = record
+        return ()
+
+    def finish(self, state: RunState) -> Iterable[Finding]:
+        if state.end is None or state.end.outcome != "finished":
+            return
+        for look in self._last.values():
+            still = look.began_equal and look.moved and not look.changed and not look.loads
+            late = look.step >= self.looked_until * state.end.steps and look.updates >= self.updates_needed
+            if is_follower(look) and still and late and not look.held:
+                yield self._found(look)
+
+    def _found(self, look: CopyLook) -> Finding:
+        where = look.walks[-1] if len(look.walks) == 1 else look.made
+        return self.finding(
+            severity="warning",
+            confidence=0.9,
+            message=(
+                f"`{look.name}`{at_line(look.made)} has not changed since it was made: after {look.updates} "
+                f"updates of `{look.of}` it still has the weights that `{look.of}` began with."
+            ),
+            why=(
+                "A copy does not follow by itself. It must be written to in place after each update; "
+                "`p = decay * p + ...` inside a loop only gives the name p to a new tensor."
+            ),
+            fix=_fix(look, where),
+            where=where or Place(module=look.name),
+            first_step=1,
+            last_step=look.step,
+            evidence={"updates": float(look.updates), "copy_of": look.of},
+        )
+
+
+def _fix(look: CopyLook, where: Place) -> str:
+    after = f"after `optimizer.step()`{at_line(look.update)}"
+    if look.kind == "AveragedModel":
+        return f"Call `{look.name}.update_parameters({look.of})` {after}."
+    loop = f"for a, p in zip({look.name}.parameters(), {look.of}.parameters()): a.lerp_(p, 0.01)"
+    place = f" in place of the loop{at_line(where)}" if where in look.walks else f" {after}"
+    return f"Write `{loop}`, under `torch.no_grad()`,{place}."

@@ -1,0 +1,130 @@
+"""TD550: a list or a sum that keeps the autograd graph of every step."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from torch_debugger.checks.base import Check
+from torch_debugger.checks.state import RunState
+from torch_debugger.records import Edit, Finding, KeptGraphs, Record
+
+
+@dataclass
+class _Variable:
+    looks: list[KeptGraphs] = field(default_factory=list)
+    reported: bool = False
+
+
+class MemoryGrows(Check):
+    """A variable keeps the autograd graphs of all steps, so memory grows with every step.
+
+    Symptom:
+        Memory grows steadily and the run ends in "out of memory" after hours, at a step that is no different
+        from the first one.
+    Evidence:
+        A list or a sum among the variables around `backward()` holds tensors that still have a graph. On
+        several deep steps its oldest tensor was the same one and its length had grown; a sum had got one more
+        addition for every step between the looks.
+    Fix:
+        Keep the number, not the tensor: `losses.append(loss.item())`, or `.detach()` where the values are
+        needed. `total += loss.item()` for a sum.
+    Known limits:
+        Variables of the functions that are running and attributes of the objects they hold are seen; what lies
+        deeper is not. A list that is emptied again is not reported, nor is a sum that starts anew within
+        ten steps.
+    """
+
+    id = "TD550"
+    name = "memory-grows"
+    title = "a variable keeps the autograd graph of every step"
+    reads = (KeptGraphs,)
+    explains = ("out-of-memory",)
+
+    looks_needed = 3
+    # The list of one episode, or of one accumulated batch, is over by then.
+    steps_apart = 10
+    # Of the steps between two looks, the share that added to a container; some add on every second step.
+    smallest_growth = 0.25
+
+    def __init__(self) -> None:
+        self._variables: dict[str, _Variable] = {}
+
+    def see(self, record: Record, state: RunState) -> Iterable[Finding]:
+        assert isinstance(record, KeptGraphs)
+        variable = self._variables.setdefault(record.name, _Variable())
+        looks = variable.looks
+        if looks and looks[-1].step == record.step:
+            return
+        if looks and not self._follows(looks, record):
+            looks.clear()
+        looks.append(record)
+        if not variable.reported and self._is_certain(looks):
+            variable.reported = True
+            yield self._judge(looks)
+
+    def finish(self, state: RunState) -> Iterable[Finding]:
+        for variable in self._variables.values():
+            if variable.reported and self._is_certain(variable.looks):
+                yield self._judge(variable.looks)
+
+    def _follows(self, looks: list[KeptGraphs], now: KeptGraphs) -> bool:
+        before = looks[-1]
+        grown, steps = now.count - before.count, now.step - before.step
+        if now.form != before.form:
+            return False
+        if now.form == "container":
+            return now.since == before.since and grown >= self.smallest_growth * steps
+        return grown > 0 and grown % steps == 0 and grown // steps == self._rate(looks, grown // steps)
+
+    def _rate(self, looks: list[KeptGraphs], otherwise: int) -> int:
+        """Additions a step so far: a sum over the parts of one step has no such rate."""
+        if len(looks) < 2:
+            return otherwise
+        return (looks[-1].count - looks[0].count) // (looks[-1].step - looks[0].step)
+
+    def _is_certain(self, looks: list[KeptGraphs]) -> bool:
+        return len(looks) >= self.looks_needed and looks[-1].step - looks[0].step >= self.steps_apart
+
+    def _judge(self, looks: list[KeptGraphs]) -> Finding:
+        first, last = looks[0], looks[-1]
+        held = "tensors with a graph" if last.form == "container" else "additions in its graph"
+        after, fix = _remedy(last)
+        file, line = last.place.file, last.place.line
+        return self.finding(
+            severity="warning",
+            confidence=0.95,
+            message=(
+                f"`{last.name}` keeps the autograd graphs of past steps: {first.count} {held} at step "
+                f"{first.step}, {last.count} at step {last.step}, so memory grows with every step."
+            ),
+            why=(
+                "A tensor that comes out of a model remembers how it was computed. As long as a variable holds "
+                "it, nothing of that memory is given back."
+            ),
+            fix=fix,
+            where=last.place,
+            first_step=first.since,
+            last_step=last.step,
+            evidence={
+                "variable": last.name,
+                "kept": float(last.count),
+                "kept_before": float(first.count),
+                "steps_between": float(last.step - first.step),
+            },
+            edit=Edit(file, line, last.place.code or "", after) if file and line and after else None,
+        )
+
+
+def _remedy(last: KeptGraphs) -> tuple[str | None, str]:
+    """The line as it should read, and the same in words."""
+    end = ".item()" if last.scalar else ".detach()"
+    code = last.place.code or ""
+    if re.fullmatch(r"[\w.]+", last.added) and "\n" not in code:
+        parts = list(re.finditer(rf"(?<![\w.]){re.escape(last.added)}(?![\w.(\[])", code))
+        if parts:
+            after = code[: parts[-1].end()] + end + code[parts[-1].end() :]
+            return after, f"Write `{after}`: it adds the number without the graph."
+    what = f"`{last.added}`" if last.added else f"what is added to `{last.name}`"
+    return None, f"Add {what} without its graph: put `{end}` behind each tensor that goes into `{last.name}`."

@@ -1,0 +1,86 @@
+"""TD514: a softmax over a single score, which is 1 whatever the score."""
+
+from __future__ import annotations
+
+from torch_debugger.checks.graph import at, line_of, op_of, operands, origin
+from torch_debugger.checks.output_activation import output_activation
+from torch_debugger.checks.per_loss import LossGraphCheck
+from torch_debugger.checks.state import RunState
+from torch_debugger.records import Finding, GraphNode, LossGraph, Place
+
+_LOSSES = ("BinaryCrossEntropy", "MseLoss", "SmoothL1Loss", "HuberLoss", "Log", "BinaryCrossEntropyWithLogits")
+
+
+class SoftmaxOverOneClass(LossGraphCheck):
+    """The model has one output, and a softmax over one number is always 1.
+
+    Symptom:
+        The loss is the same in every step, 0 with cross-entropy, and no weight changes.
+    Evidence:
+        The autograd graph of the loss: a softmax or log-softmax along a dimension of size 1.
+    Fix:
+        For two classes with one output: `BCEWithLogitsLoss` and no softmax. For cross-entropy: as many
+        outputs as classes. For a number to predict: `MSELoss`.
+    Known limits:
+        A softmax inside the model, as attention over a sequence of one, is not looked at.
+    """
+
+    id = "TD514"
+    name = "softmax-over-one-class"
+    title = "a softmax over one output, which is always 1"
+    explains = ("vanishing-gradient",)
+
+    # A batch of one may meet a square of similarities that is 1 x 1.
+    smallest_batch = 2
+
+    def judge(self, graph: LossGraph, state: RunState) -> Finding | None:
+        softmax = self._over_one(graph)
+        if softmax is None:
+            return None
+        where = _where(graph, softmax, state)
+        return self.finding(
+            severity="error",
+            confidence=0.97,
+            message=(
+                f"The loss{at(where)} takes a softmax over one score ({tuple(softmax.shape)}): the result is 1 "
+                "whatever the model says, so no gradient flows."
+            ),
+            why=(
+                "A softmax divides by the sum over all classes. With one class that is the score itself: the "
+                "probability is 1 and its logarithm 0, for every input and every weight."
+            ),
+            fix=(
+                "For two classes with one output use `nn.BCEWithLogitsLoss()` on the raw score, with targets 0 "
+                "and 1 as floats; for cross-entropy give the last layer as many outputs as there are classes."
+            ),
+            where=where,
+            first_step=graph.step,
+            last_step=max(graph.step, state.step),
+            evidence={"op": op_of(softmax), "shape": str(tuple(softmax.shape)), "loss": graph.loss},
+        )
+
+    def _over_one(self, graph: LossGraph) -> GraphNode | None:
+        for node in _output_softmaxes(graph):
+            dim = int(float(node.saved.get("dim", -1)))
+            known = -len(node.shape) <= dim < len(node.shape)
+            if known and node.shape[dim] == 1 and max(node.shape) >= self.smallest_batch:
+                return node
+        return None
+
+
+def _output_softmaxes(graph: LossGraph) -> list[GraphNode]:
+    """Log-softmaxes, and softmaxes that a loss takes as they are: attention is neither."""
+    found = [node for node in graph.nodes if op_of(node) == "LogSoftmax"]
+    for node in graph.nodes:
+        if op_of(node) in _LOSSES:
+            sources = [origin(graph, operand) for operand in operands(graph, node)]
+            found += [source for source in sources if op_of(source) == "Softmax"]
+    return found
+
+
+def _where(graph: LossGraph, softmax: GraphNode, state: RunState) -> Place:
+    """The loss that takes log-softmax itself, or the softmax in the model."""
+    if op_of(softmax) == "Softmax" or (softmax.place is not None and softmax.place.file):
+        return output_activation(graph, softmax, state).where
+    losses = [node for node in graph.nodes if op_of(node) in ("NllLoss", "NllLoss2D")]
+    return line_of(graph, losses[0]) if losses else (graph.made if graph.made.file else graph.place)

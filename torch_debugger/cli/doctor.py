@@ -1,0 +1,130 @@
+"""`torch-debugger doctor`: a script's model, batch, loss and optimizer tried at its first step."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from torch_debugger.cli.options import RunOptions, read_program
+from torch_debugger.cli.say import say
+from torch_debugger.errors import DebuggerError
+
+if TYPE_CHECKING:
+    from torch_debugger.cli.status import Progress
+    from torch_debugger.records import Finding
+    from torch_debugger.report.result import RunResult
+
+NAME = "doctor"
+HELP = "Try a training script's model, batch, loss and optimizer on copies, at its first step."
+
+_STDERR = 2
+_FAILED = 1
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    parser.usage = (
+        "torch-debugger doctor [options] (script.py | -m package.module) [arguments of the script ...]"
+    )
+    add("--out", metavar="FOLDER", default=".", help="where the picture of learning rates goes (default: here)")
+    add("--minimal", metavar="FILE.py", help="write the minimal case there: this model, one sample, one step")
+    add("-m", dest="module", action="store_true", help="the next word is a module, as in python -m")
+    add("program", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    from torch_debugger.checks.judge import Judge
+    from torch_debugger.cli.child_process import interrupts_left_to_child
+    from torch_debugger.cli.log_folder import open_log_folder
+    from torch_debugger.cli.parent import run_in_child
+
+    options, out = _options(arguments), _folder(arguments.out)
+    with open_log_folder(None, options.program.target, keep=False) as folder, interrupts_left_to_child():
+        result, code = run_in_child(options, Judge(), folder, TrialStatus())
+    return _conclude(result, code, out)
+
+
+def _options(arguments: argparse.Namespace) -> RunOptions:
+    return RunOptions(
+        program=read_program(arguments.program, arguments.module, NAME), log_dir=None, keep_log=False,
+        log_limit_bytes=10**8, json_file=None, budget=1.0, max_steps=None, fail_on=None, only=(), ignore=(),
+        quiet=False, live=False, in_process=False, preflight=True,
+        minimal=os.path.abspath(arguments.minimal) if arguments.minimal else "",
+    )  # fmt: skip
+
+
+def _folder(chosen: str) -> Path:
+    folder = Path(chosen).absolute()  # the script may change folders
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise DebuggerError(f"The folder {chosen} cannot be made: {error.strerror}.") from error
+    return folder
+
+
+def _conclude(result: RunResult, code: int, out: Path) -> int:
+    """The script's own exit code where it did not come as far as its first backward."""
+    if not result.trials:
+        told = [*(notice.text for notice in result.notices), *(fault.error for fault in result.faults)]
+        why = " ".join(told) or "The script has come to no backward() of a loss."
+        say(
+            f"nothing was tried. {why}"
+            if code == 0
+            else "nothing was tried: the script ended before its first step."
+        )
+        return code
+    from rich.console import Console
+
+    from torch_debugger.cli.status import fresh_line, write
+    from torch_debugger.report.checkup import render_checkup
+
+    write(_STDERR, f"{fresh_line(_STDERR)}\n")
+    picture = _draw(result, out)
+    console = Console(stderr=True)
+    render_checkup(result.case, result.trials, console, folder=result.folder or "", picture=picture)
+    for notice in result.notices:
+        console.print(notice.text, style="dim", highlight=False, soft_wrap=True, markup=False)
+    return _FAILED if any(trial.outcome == "failed" for trial in result.trials) else 0
+
+
+def _draw(result: RunResult, out: Path) -> str:
+    """The path of the learning rates' picture; empty where there is nothing to draw."""
+    drawn = next((trial for trial in result.trials if trial.rates), None)
+    if drawn is None:
+        return ""
+    from torch_debugger.report.rate_picture import draw_rates
+
+    path = out / f"{Path(result.script).stem}-rates.png"
+    try:
+        draw_rates(drawn, path)
+    except OSError as error:
+        say(f"the picture of learning rates could not be written to {path}: {error.strerror}.")
+        return ""
+    return os.path.relpath(path)
+
+
+class TrialStatus:
+    """A line on stderr now and then while trials go on."""
+
+    every_s = 5.0
+
+    def __init__(self) -> None:
+        self._said_s = 0.0
+
+    def update(self, progress: Progress, now_s: float) -> None:
+        self._said_s = self._said_s or now_s
+        if progress.step and now_s - self._said_s >= self.every_s:
+            self._said_s = now_s
+            say(
+                f"trying: step {progress.step}, loss {progress.loss:.4g}"
+                if progress.loss is not None
+                else "trying"
+            )
+
+    def announce(self, finding: Finding) -> None:
+        """The trials have the word here; `run` tells what its checks find."""
+
+    def close(self) -> None:
+        return

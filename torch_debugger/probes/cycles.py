@@ -1,0 +1,195 @@
+"""An optimizer's cycle: gradients are made, used by its step, and cleared. In that order?
+
+Seen on deep steps: where gradients are cleared, what a step finds, and who never steps at all.
+"""
+
+from __future__ import annotations
+
+import functools
+import weakref
+from dataclasses import dataclass, field
+from types import FrameType
+from typing import Any
+
+import torch
+from torch import nn
+from torch.optim import Optimizer
+from torch.optim.optimizer import register_optimizer_step_post_hook
+from torch.utils.hooks import RemovableHandle
+
+from torch_debugger.anatomy.frames import place_of, user_frame
+from torch_debugger.anatomy.naming import name_of
+from torch_debugger.anatomy.uncalled import uncalled
+from torch_debugger.probes.held import Held
+from torch_debugger.probes.idle import Idleness
+from torch_debugger.probes.ledger import gradient_state
+from torch_debugger.probes.lossgraph import local_tensors
+from torch_debugger.probes.optimizers import Optimizers
+from torch_debugger.probes.patches import Patches
+from torch_debugger.probes.sampling import DEEP
+from torch_debugger.probes.twins import find_twin
+from torch_debugger.probes.watch import Probe, Watch
+from torch_debugger.records import Place, StepCycle
+from torch_debugger.stats.summary import sampled
+
+
+@dataclass(frozen=True)
+class Used:
+    """The gradient that a step used; an address alone would be taken again by the next one."""
+
+    gradient: weakref.ref[torch.Tensor]
+    version: int
+    sample: torch.Tensor | None  # `.data` is written to without a new version; not on a device
+
+    @classmethod
+    def now(cls, gradient: torch.Tensor) -> Used:
+        readable = gradient.layout is torch.strided and gradient.device.type == "cpu"
+        return cls(weakref.ref(gradient), gradient._version, sampled(gradient).clone() if readable else None)
+
+    def is_still(self, gradient: torch.Tensor) -> bool:
+        if self.gradient() is not gradient or self.version != gradient._version:
+            return False
+        return self.sample is None or torch.equal(self.sample, sampled(gradient))
+
+
+@dataclass
+class Cycle:
+    """What happened to one optimizer's gradients since its last step."""
+
+    backwards: int = 0
+    cleared: Place = field(default_factory=Place)
+    used: Used | None = None  # by its last step
+    told: dict[str, int] = field(default_factory=dict)  # state -> how often
+    last_told: str = ""
+    closer_looks: int = 0  # asked for
+
+
+class Cycles(Probe):
+    """Installed before the optimizers' probe, whose own hook ends the step."""
+
+    name = "optimizer cycles"
+    TOLD = 8  # of each state of each optimizer; after that only changes
+    CLOSER_LOOKS = 3  # asked for per optimizer, for some steps each
+
+    def __init__(self, watch: Watch, optimizers: Optimizers) -> None:
+        super().__init__(watch)
+        self.optimizers = optimizers
+        self._cycles: dict[int, Cycle] = {}
+        self._idle = Idleness(watch)
+        self._backward = Place()
+        self._handles: list[RemovableHandle] = []
+
+    def install(self, patches: Patches) -> None:
+        patches.replace(Optimizer, "zero_grad", self._around_zero_grad)
+        patches.replace(nn.Module, "zero_grad", self._around_zero_grad)
+        self._handles = [register_optimizer_step_post_hook(self._after_step)]
+
+    def remove(self) -> None:
+        for handle in self._handles:
+            handle.remove()
+        self._handles = []
+
+    def _around_zero_grad(self, original: Any) -> Any:
+        @functools.wraps(original)
+        def zero_grad(owner: Any, *arguments: Any, **keywords: Any) -> Any:
+            if not torch.compiler.is_compiling() and self.watch.depth == DEEP:
+                self.watch.probe(self.name, self._clear, owner)
+            return original(owner, *arguments, **keywords)
+
+        return zero_grad
+
+    def see_backward(self, loss: torch.Tensor, frame: FrameType | None) -> None:
+        """Told before every backward of a deep step, and of some others."""
+        if self.watch.depth != DEEP:
+            return
+        self._backward = place = place_of(frame)
+        for held, optimizer in self.optimizers.live():
+            cycle = self._cycle(optimizer)
+            cycle.backwards += 1
+            cycle.cleared = Place()
+            if not held.steps:
+                self._idle.see_backward(held, optimizer, place)
+
+    def _cycle(self, optimizer: Optimizer) -> Cycle:
+        return self._cycles.setdefault(id(optimizer), Cycle())
+
+    def _clear(self, owner: Optimizer | nn.Module) -> None:
+        frame = user_frame(2)
+        concerned = [owner] if isinstance(owner, Optimizer) else self._holders(owner)
+        for optimizer in concerned:
+            held = self.optimizers.held.get(id(optimizer))
+            if held is not None and not held.steps and optimizer is owner:
+                self._idle.see_clearing(id(optimizer), name_of(optimizer, frame) or "")
+            if self._cycle(optimizer).backwards and any(p.grad is not None for p in _parameters(optimizer)):
+                self._cycle(optimizer).cleared = place_of(frame)
+
+    def _holders(self, module: nn.Module) -> list[Optimizer]:
+        own = {id(parameter) for parameter in module.parameters()}
+        live = [optimizer for _, optimizer in self.optimizers.live()]
+        return [each for each in live if any(id(p) in own for p in _parameters(each))]
+
+    def _after_step(self, optimizer: Optimizer, arguments: Any, keywords: Any) -> None:
+        if torch.compiler.is_compiling():
+            return
+        if self._idle.suspects:
+            self.watch.probe(self.name, self._idle.see_step, id(optimizer))
+        if self.watch.depth == DEEP:
+            self.watch.probe(self.name, self._stepped, optimizer)
+            return
+        held = self.optimizers.held.get(id(optimizer))
+        if held is not None and (not held.steps or (held.sentinel is not None and held.sentinel.grad is None)):
+            self.watch.probe(self.name, self._look_closer, optimizer)
+
+    def _look_closer(self, optimizer: Optimizer) -> None:
+        """A new stage begins, or a parameter that had gradients has none."""
+        cycle = self._cycle(optimizer)
+        if cycle.closer_looks < self.CLOSER_LOOKS:
+            cycle.closer_looks += 1
+            self.watch.governor.insist(4)
+
+    def _stepped(self, optimizer: Optimizer) -> None:
+        held = self.optimizers.held.get(id(optimizer))
+        if held is None or not held.name:
+            return
+        cycle = self._cycle(optimizer)
+        state, used = _state(_parameters(optimizer), cycle.used)
+        if cycle.told.get(state, 0) < self.TOLD or state != cycle.last_told:
+            cycle.last_told = state
+            cycle.told[state] = cycle.told.get(state, 0) + 1
+            self.watch.emit(self._fact(held, optimizer, cycle, state))
+        cycle.backwards, cycle.cleared, cycle.used = 0, Place(), used
+
+    def _fact(self, held: Held, optimizer: Optimizer, cycle: Cycle, state: str) -> StepCycle:
+        frame = user_frame(2)
+        place = place_of(frame)
+        missing = not cycle.backwards and state != "nonzero"
+        scalars = [each for each in local_tensors(frame) if each.requires_grad and not each.shape]
+        unreached = cycle.backwards > 0 and not cycle.cleared and state in ("none", "stale")
+        twin = find_twin(optimizer, self.optimizers, held.place) if unreached else None
+        return StepCycle(
+            step=self.watch.step,
+            optimizer=held.name,
+            place=place,
+            gradients=state,
+            backwards=cycle.backwards,
+            backward=self._backward if cycle.backwards else Place(),
+            cleared=cycle.cleared,
+            losses=tuple(each.name for each in scalars) if missing else (),
+            trained=any(root.trained for root, _ in self.optimizers.looks.roots.alive()),
+            uncalled=uncalled(place.file, "backward") if missing else Place(),
+            twin=twin.name if twin is not None else "",
+            twin_place=twin.place if twin is not None else Place(),
+        )
+
+
+def _parameters(optimizer: Optimizer) -> list[torch.Tensor]:
+    return [p for group in optimizer.param_groups for p in group["params"]]
+
+
+def _state(parameters: list[torch.Tensor], used: Used | None) -> tuple[str, Used | None]:
+    """By the first gradient that is not zero; of most optimizers that is the very first."""
+    for parameter in parameters:
+        gradient = parameter.grad
+        if gradient is not None and gradient_state(parameter) in ("nonzero", "notfinite"):
+            return ("stale" if used is not None and used.is_still(gradient) else "nonzero"), Used.now(gradient)
+    return ("zero" if any(p.grad is not None for p in parameters) else "none"), None

@@ -1,0 +1,18 @@
+"""Everything that is looked at of the data on its way through the model, put in place at once."""
+
+from __future__ import annotations
+
+from torch_debugger.probes.backward import Backward
+from torch_debugger.probes.forward import Forward
+from torch_debugger.probes.inputs import LayerInputs
+from torch_debugger.probes.root_inputs import RootInputs
+from torch_debugger.probes.roots import Roots
+from torch_debugger.probes.targets import Targets
+from torch_debugger.probes.watch import Watch
+
+
+def look_at_data(watch: Watch, roots: Roots, forward: Forward, backward: Backward) -> None:
+    RootInputs(watch, roots)
+    inputs = LayerInputs(watch, roots)
+    forward.on_layer.append(inputs.see)
+    backward.on_look.append(Targets(watch, inputs, backward).look)

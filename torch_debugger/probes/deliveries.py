@@ -1,0 +1,129 @@
+"""What DataLoaders deliver: a small look at the first batches of each, later at those of deep steps.
+
+The loaders' batches come through the CPU, so nothing waits for a device. A look costs 50 to 90 us and
+there are at most LOOKS of them a loader. It is told when the batch has been used: a backward() in
+between makes it one that was trained on.
+"""
+
+from __future__ import annotations
+
+import weakref
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from torch_debugger.anatomy.nested import named_leaves
+from torch_debugger.probes.sampling import DEEP
+from torch_debugger.probes.watch import Watch
+from torch_debugger.records import BatchLook, TensorLook
+from torch_debugger.stats.digests import SAMPLES, digest_rows, sampled_rows
+
+_WHOLE = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8, torch.bool)
+
+
+@dataclass
+class Delivered:
+    """What one loader has delivered so far."""
+
+    number: int
+    iterations: int = 0
+    looks: int = 0
+
+
+@dataclass
+class _Waiting:
+    look: BatchLook
+    backwards: int  # seen when the batch came
+
+
+class Deliveries:
+    EARLY = 160  # batches of a run that are all considered
+    FIRST = 40  # of each loader, of those
+    OPENING = 3  # batches at the start of each iteration, which tell whether it repeats an earlier one
+    LOOKS = 100
+    LOADERS = 16
+    TENSORS = 4
+
+    def __init__(self, watch: Watch) -> None:
+        self.watch = watch
+        self._of_loader: weakref.WeakKeyDictionary[Any, Delivered] = weakref.WeakKeyDictionary()
+        self._of_iterator: weakref.WeakKeyDictionary[Any, Delivered] = weakref.WeakKeyDictionary()
+        self._waiting: dict[int, _Waiting] = {}
+        self._numbered = 0
+        self._considered = 0
+        self.is_early = True  # every batch is considered; later on, only those at the start of a pass
+
+    def number_of(self, loader: Any) -> int:
+        known = self._of_loader.get(loader)
+        if known is None:
+            self._numbered += 1
+            known = self._of_loader[loader] = Delivered(self._numbered)
+        return known.number
+
+    def begin(self, loader: Any, iterator: Any) -> None:
+        """iter(loader) was called."""
+        delivered = self._of_loader.get(loader)
+        if delivered is not None and delivered.number <= self.LOADERS:
+            self._tell(delivered.number)
+            delivered.iterations += 1
+            self._of_iterator[iterator] = delivered
+
+    def see(self, iterator: Any, batch: Any) -> None:
+        delivered = self._of_iterator.get(iterator)
+        if delivered is None:
+            return
+        self._considered += 1
+        self.is_early = self._considered < self.EARLY
+        self._tell(delivered.number)
+        index = iterator._num_yielded - 1
+        if self._wants(delivered, index):
+            delivered.looks += 1
+            look = self._look(delivered, index, batch)
+            self._waiting[delivered.number] = _Waiting(look, self.watch.clock.backwards)
+
+    def exhausted(self, iterator: Any) -> None:
+        delivered = self._of_iterator.get(iterator)
+        if delivered is not None:
+            self._tell(delivered.number)
+
+    def flush(self) -> None:
+        for number in tuple(self._waiting):
+            self._tell(number)
+
+    def _wants(self, delivered: Delivered, index: int) -> bool:
+        if delivered.looks >= self.LOOKS:
+            return False
+        return delivered.looks < self.FIRST or index < self.OPENING or self.watch.depth == DEEP
+
+    def _look(self, delivered: Delivered, index: int, batch: Any) -> BatchLook:
+        tensors = [look_at(f"batch{name}", tensor) for name, tensor in named_leaves(batch) if _plain(tensor)]
+        kept = tuple(tensors[: self.TENSORS])
+        return BatchLook(delivered.number, delivered.iterations, index, False, kept, self.watch.step)
+
+    def _tell(self, number: int) -> None:
+        waiting = self._waiting.pop(number, None)
+        if waiting is not None:
+            trained = self.watch.clock.backwards > waiting.backwards
+            look = waiting.look
+            self.watch.emit(
+                BatchLook(look.loader, look.iteration, look.index, trained, look.tensors, look.step)
+            )
+
+
+def _plain(tensor: torch.Tensor) -> bool:
+    there = tensor.device.type == "cpu" and tensor.layout is torch.strided and not tensor.is_complex()
+    return there and tensor.dim() > 0 and tensor.numel() > 0
+
+
+@torch.no_grad()
+def look_at(name: str, tensor: torch.Tensor) -> TensorLook:
+    dtype = str(tensor.dtype).removeprefix("torch.")
+    shape = tuple(tensor.shape)
+    if tensor.dtype in _WHOLE and tensor.numel() == tensor.shape[0]:
+        labels = tensor.detach()[:SAMPLES].reshape(-1).tolist()
+        lowest, highest = (int(end) for end in tensor.detach().aminmax())
+        return TensorLook(name, shape, dtype, (), tuple(map(int, labels)), 0.0, lowest, highest)
+    rows = sampled_rows(tensor)
+    std = rows.float().std(correction=0).item()
+    return TensorLook(name, shape, dtype, digest_rows(rows), (), std)

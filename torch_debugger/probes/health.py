@@ -1,0 +1,31 @@
+"""How layers and loops fare, looked at where a loss is seen: on deep steps and on some others."""
+
+from __future__ import annotations
+
+from types import FrameType
+
+import torch
+
+from torch_debugger.probes.alike_units import AlikeUnits
+from torch_debugger.probes.backward import Backward
+from torch_debugger.probes.graph_keeping import GraphKeeping
+from torch_debugger.probes.latents import Latents
+from torch_debugger.probes.layer_health import LayerHealth, nodes_behind
+from torch_debugger.probes.optimizers import Optimizers
+from torch_debugger.probes.sample_spread import SampleSpreads
+from torch_debugger.probes.watch import Watch
+
+
+class Health:
+    def __init__(self, watch: Watch, backward: Backward, optimizers: Optimizers) -> None:
+        self.backward = backward
+        self._layers, self._latents = LayerHealth(watch), Latents(watch)
+        backward.on_look += [GraphKeeping(watch).look, SampleSpreads(watch).look, self._look_at_graph]
+        optimizers.before_update.append(AlikeUnits(watch, optimizers).look)
+
+    @torch.no_grad()
+    def _look_at_graph(self, loss: torch.Tensor, frame: FrameType | None) -> None:
+        if not self.backward.saved_hooks:  # to read what such a hook packed would run it
+            consumers, names = nodes_behind(loss.grad_fn), self.backward.roots.path_of_parameter()
+            self._layers.look(consumers, names)
+            self._latents.look(consumers, names)

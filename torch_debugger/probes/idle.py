@@ -1,0 +1,93 @@
+"""Optimizers that were made, whose parameters get gradients, and that do not step."""
+
+from __future__ import annotations
+
+import weakref
+from dataclasses import dataclass, field
+
+import torch
+from torch.optim import Optimizer
+
+from torch_debugger.anatomy.uncalled import uncalled
+from torch_debugger.probes.held import Held
+from torch_debugger.probes.watch import Watch
+from torch_debugger.records import IdleOptimizer, Place
+from torch_debugger.stats.summary import sampled
+
+
+@dataclass
+class Suspect:
+    held: Held
+    kind: str
+    samples: list[tuple[weakref.ref[torch.Tensor], torch.Tensor]] = field(default_factory=list)
+    name: str = ""
+    backwards: int = 0
+    zero_grads: int = 0
+    reached: bool = False  # some parameter has had a gradient that is not zero
+    told: bool = False
+
+
+class Idleness:
+    TELL_AT = frozenset({4, 8, 16, 32, 64})  # backward passes
+    SAMPLED = 4  # parameters compared with what they were at first
+
+    def __init__(self, watch: Watch) -> None:
+        self.watch = watch
+        self.suspects: dict[int, Suspect] = {}
+
+    def see_clearing(self, key: int, name: str) -> None:
+        suspect = self.suspects.get(key)
+        if suspect is not None:
+            suspect.name, suspect.zero_grads = name or suspect.name, suspect.zero_grads + 1
+            suspect.reached = suspect.reached or _is_reached(suspect)
+
+    def see_backward(self, held: Held, optimizer: Optimizer, place: Place) -> None:
+        suspect = self.suspects.get(id(optimizer))
+        if suspect is None or suspect.held is not held:
+            suspect = Suspect(held, type(optimizer).__name__, _samples(optimizer, self.SAMPLED))
+            self.suspects[id(optimizer)] = suspect
+        suspect.backwards += 1
+        suspect.reached = suspect.reached or _is_reached(suspect)
+        if suspect.backwards in self.TELL_AT and suspect.reached and not self.watch.clock.skipped:
+            suspect.told = not _has_moved(suspect)
+            self._tell(suspect, place, stepped=not suspect.told)
+
+    def see_step(self, key: int) -> None:
+        suspect = self.suspects.pop(key, None)
+        if suspect is not None and suspect.told:
+            self._tell(suspect, Place(), stepped=True)
+
+    def _tell(self, suspect: Suspect, backward: Place, stepped: bool) -> None:
+        held = suspect.held
+        name = held.name or suspect.name
+        self.watch.emit(
+            IdleOptimizer(
+                name or "optimizer",
+                suspect.kind,
+                held.place,
+                suspect.backwards,
+                suspect.zero_grads,
+                backward,
+                uncalled(backward.file, "step", name),
+                stepped,
+                self.watch.step,
+            )
+        )
+
+
+@torch.no_grad()
+def _samples(optimizer: Optimizer, count: int) -> list[tuple[weakref.ref[torch.Tensor], torch.Tensor]]:
+    trained = [p for group in optimizer.param_groups for p in group["params"] if p.requires_grad]
+    smallest = sorted(trained, key=torch.numel)[:count]
+    return [(weakref.ref(p), sampled(p).clone()) for p in smallest if not p.is_cuda]
+
+
+def _is_reached(suspect: Suspect) -> bool:
+    parameters = [reference() for reference, _ in suspect.samples]
+    return any(p is not None and p.grad is not None and bool(p.grad.any()) for p in parameters)
+
+
+@torch.no_grad()
+def _has_moved(suspect: Suspect) -> bool:
+    now = [(reference(), sample) for reference, sample in suspect.samples]
+    return any(p is not None and not torch.equal(sampled(p), sample) for p, sample in now)

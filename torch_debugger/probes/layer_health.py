@@ -1,0 +1,109 @@
+"""Layers that show in the loss's graph how they fare: sigmoids and tanhs, and batch normalisation.
+
+Read on deep steps from what autograd saved; nothing is computed twice.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections import deque
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+
+from torch_debugger.anatomy.graph_nodes import made_shape, saved
+from torch_debugger.probes.lossgraph import feeding_layer
+from torch_debugger.probes.watch import Watch
+from torch_debugger.records import BatchNormLook, Squasher
+from torch_debugger.stats.summary import SAMPLE, sampled
+
+_LIMIT = 4000  # nodes
+_SQUASHERS = {"SigmoidBackward0": "sigmoid", "TanhBackward0": "tanh"}
+_BATCH_NORMS = ("NativeBatchNormBackward0", "CudnnBatchNormBackward0", "MiopenBatchNormBackward0")
+_LAYERS = ("Addmm", "Mm", "Bmm", "Convolution", "MkldnnConvolution", "Baddbmm")
+_PASSING = (
+    "View", "T", "Reshape", "Transpose", "Unsqueeze", "Squeeze", "Permute", "Clone", "UnsafeView", "Expand",
+    "NativeDropout", "NativeLayerNorm", "MaxPool", "AvgPool",
+)  # fmt: skip
+
+Consumers = dict[Any, list[Any]]
+
+
+class LayerHealth:
+    # Where the slope is a twenty-fifth of its largest value or less.
+    sigmoid_edge = 0.01
+    tanh_edge = 0.98
+
+    def __init__(self, watch: Watch) -> None:
+        self.watch = watch
+
+    def look(self, consumers: Consumers, names: dict[int, str]) -> None:
+        for node in consumers:
+            if node.name() in _SQUASHERS and _feeds_a_layer(node, consumers):
+                self._look_at_squasher(node, names)
+            elif node.name() in _BATCH_NORMS:
+                self._look_at_batch_norm(node, names)
+
+    def _look_at_squasher(self, node: Any, names: dict[int, str]) -> None:
+        result, source = saved(node, "_saved_result"), feeding_layer(node, names)
+        if result is None or source is None or result.layout is not torch.strided or result.numel() < 2:
+            return
+        values, function = sampled(result, SAMPLE), _SQUASHERS[node.name()]
+        middle, edge = (0.5, 0.5 - self.sigmoid_edge) if function == "sigmoid" else (0.0, self.tanh_edge)
+        share = ((values - middle).abs() >= edge).float().mean()
+        tell = functools.partial(self._tell_squasher, source, function, tuple(result.shape), self.watch.step)
+        self.watch.transfer.send(share.reshape(1), tell)
+
+    def _tell_squasher(self, source: str, function: str, shape: tuple[int, ...], step: int, found: Any) -> None:
+        self.watch.emit(Squasher(source, function, shape, float(found[0]), step))
+
+    def _look_at_batch_norm(self, node: Any, names: dict[int, str]) -> None:
+        name = feeding_layer(node, names, depth=0)
+        mean, inverse = saved(node, "_saved_result1"), saved(node, "_saved_result2")
+        running, variance = saved(node, "_saved_running_mean"), saved(node, "_saved_running_var")
+        if name is None or not saved(node, "_saved_training"):
+            return
+        if mean is None or inverse is None or running is None or variance is None or not mean.numel():
+            return
+        gap = ((running - mean).abs() * inverse).mean()
+        ratio = (variance * inverse * inverse).clamp(1e-20, 1e20).log().mean().exp()
+        tell = functools.partial(self._tell_batch_norm, name, made_shape(node), self.watch.step)
+        self.watch.transfer.send(torch.stack((gap, ratio)).float(), tell)
+
+    def _tell_batch_norm(self, name: str, shape: tuple[int, ...], step: int, found: Any) -> None:
+        self.watch.emit(BatchNormLook(name, shape, float(found[0]), float(found[1]), step))
+
+
+def nodes_behind(root: Any) -> Consumers:
+    """Every node behind the loss, with the nodes that take what it made."""
+    consumers: Consumers = {root: []}
+    queue = deque([root])
+    while queue and len(consumers) < _LIMIT:
+        node = queue.popleft()
+        for operand, _ in node.next_functions:
+            if operand is None:
+                continue
+            if operand not in consumers:
+                consumers[operand] = []
+                queue.append(operand)
+            consumers[operand].append(node)
+    return consumers
+
+
+def _feeds_a_layer(node: Any, consumers: Consumers, depth: int = 6) -> bool:
+    """A hidden activation: what takes it multiplies it with weights. A gate is multiplied with activations."""
+    return depth > 0 and any(
+        op in _LAYERS or (_passes(taker, op) and _feeds_a_layer(taker, consumers, depth - 1))
+        for taker, op in _takers(node, consumers)
+    )
+
+
+def _takers(node: Any, consumers: Consumers) -> Iterator[tuple[Any, str]]:
+    return ((taker, taker.name().split("Backward", 1)[0]) for taker in consumers[node])
+
+
+def _passes(taker: Any, op: str) -> bool:
+    """Also dropout on the CPU, which multiplies with a mask that has no gradient."""
+    operands = [operand for operand, _ in taker.next_functions if operand is not None]
+    return op.startswith(_PASSING) or (op == "Mul" and len(operands) == 1)

@@ -1,0 +1,18 @@
+"""The probes that watch how the training loop is written."""
+
+from __future__ import annotations
+
+from torch_debugger.probes.copies import Copies
+from torch_debugger.probes.loaders import Loaders
+from torch_debugger.probes.modes import Modes
+from torch_debugger.probes.optimizers import Optimizers
+from torch_debugger.probes.passes import Passes
+from torch_debugger.probes.roots import Roots
+from torch_debugger.probes.schedulers import Schedulers
+from torch_debugger.probes.watch import Probe, Watch
+
+
+def loop_probes(watch: Watch, roots: Roots, optimizers: Optimizers, loaders: Loaders) -> list[Probe]:
+    passes = Passes(watch, roots, optimizers, loaders)
+    copies = Copies(watch, roots, optimizers)
+    return [Schedulers(watch, optimizers), Modes(watch, roots, optimizers), passes, copies]

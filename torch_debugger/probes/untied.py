@@ -1,0 +1,65 @@
+"""Weights that should be one and are two: looked for once, before a model's first update."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import torch
+from torch import nn
+from torch.optim import Optimizer
+
+from torch_debugger.anatomy.tying import Tie, ties
+from torch_debugger.probes.held import Held
+from torch_debugger.probes.optimizers import Optimizers
+from torch_debugger.probes.watch import Watch
+from torch_debugger.records import UntiedWeights
+
+
+class Untied:
+    def __init__(self, watch: Watch, optimizers: Optimizers) -> None:
+        self.watch = watch
+        self.optimizers = optimizers
+        self._looked: set[str] = set()
+        optimizers.before_update.append(self._look)
+
+    @torch.no_grad()
+    def _look(self, held: Held, optimizer: Optimizer) -> None:
+        own = {id(p) for group in optimizer.param_groups for p in group["params"]} if not held.steps else set()
+        for root, module in self.optimizers.looks.roots.alive():
+            if root.name not in self._looked and any(id(p) in own for p in module.parameters()):
+                self._looked.add(root.name)
+                for path, owner in module.named_modules():
+                    start = ".".join(part for part in (root.name, path) if part)
+                    for fact in self._compare(root.name, start, owner, own):
+                        self.watch.emit(fact)
+
+    def _compare(self, root: str, start: str, owner: nn.Module, own: set[int]) -> Iterator[UntiedWeights]:
+        for tie in ties(type(owner)):
+            first, second = _find(owner, tie.first), _find(owner, tie.second)
+            if first is None or second is None or {id(first), id(second)} - own or _is_one(first, second):
+                continue
+            if first.shape != second.shape:
+                continue  # a new head for other classes
+            how = "undone" if tie.shared else "copied" if _is_copy(owner, tie, first, second) else ""
+            if how:
+                names = f"{start}.{tie.first}", f"{start}.{tie.second}"
+                yield UntiedWeights(root, *names, second.numel(), how, tie.place, self.watch.step)
+
+
+def _find(owner: nn.Module, path: str) -> torch.Tensor | None:
+    try:
+        return owner.get_parameter(path)
+    except AttributeError:
+        return None
+
+
+def _is_one(first: torch.Tensor, second: torch.Tensor) -> bool:
+    return first is second or first.data_ptr() == second.data_ptr()
+
+
+def _is_copy(owner: nn.Module, tie: Tie, first: torch.Tensor, second: torch.Tensor) -> bool:
+    """An embedding's values in a linear layer. Layers of one kind are often begun alike on purpose."""
+    kinds = {type(owner.get_submodule(path.rpartition(".")[0])) for path in (tie.first, tie.second)}
+    if kinds != {nn.Embedding, nn.Linear} or first.device.type != "cpu":
+        return False
+    return torch.equal(first, second) and not bool((first == first.flatten()[0]).all())

@@ -1,0 +1,81 @@
+"""Facts of the data: what loaders deliver, what goes into the first layer, what the loss compares with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from torch_debugger.records.place import Place
+
+
+@dataclass(frozen=True, slots=True)
+class TensorLook:
+    """One tensor of a batch. `samples` holds a digest for each of its first samples."""
+
+    name: str  # batch[0], batch["labels"]
+    shape: tuple[int, ...]
+    dtype: str
+    samples: tuple[int, ...]  # empty for labels
+    labels: tuple[int, ...] = ()  # the first ones of a tensor of whole numbers, one for each sample
+    std: float = 0.0  # of the numbers that were looked at
+    lowest: int = 0  # of all labels of the batch
+    highest: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class BatchLook:
+    """A batch that a DataLoader delivered: the first ones of every loader, later those of deep steps."""
+
+    loader: int  # LoaderFact.number
+    iteration: int  # the how-manieth iter(loader), from 1
+    index: int  # of the batch in this iteration, from 0
+    trained: bool  # a backward() was called before the next batch came
+    tensors: tuple[TensorLook, ...]
+    step: int
+
+
+@dataclass(frozen=True, slots=True)
+class InputLook:
+    """Data as it reaches a layer that learns, with no other such layer before it (deep steps)."""
+
+    layer: str  # net.conv1
+    kind: str  # Conv2d
+    shape: tuple[int, ...]
+    dtype: str
+    viewed: tuple[int, ...]  # the shape of the tensor that it is a view of in the same order; else empty
+    minimum: float
+    maximum: float
+    mean: float
+    std: float
+    column: int  # of a table: the one with the largest values, else -1
+    column_rms: float  # root of the mean square in it
+    samples: tuple[int, ...]  # as in TensorLook; empty on a device
+    call: Place  # the line that calls the model
+    step: int
+    viewed_at: Place = field(default_factory=Place)  # the call of view() or reshape(), if it can be told
+
+
+@dataclass(frozen=True, slots=True)
+class RootInput:
+    """The numbers that a model was given, in training (on deep steps) and where no gradient is wanted."""
+
+    root: str
+    trained: bool
+    shape: tuple[int, ...]
+    mean: float
+    std: float
+    call: Place  # the line that calls the model
+    step: int
+
+
+@dataclass(frozen=True, slots=True)
+class TargetLook:
+    """What a loss function compares the model with (deep steps and a few others, on the CPU)."""
+
+    site: str  # LossSite.name
+    op: str  # NllLoss, BinaryCrossEntropyWithLogits
+    shape: tuple[int, ...]
+    dtype: str
+    labels: dict[str, int]  # class -> how often; empty where there are no classes
+    copied_to: tuple[int, ...]  # on deep steps: columns of the first layer's input that equal the target
+    step: int
+    made: Place = field(default_factory=Place)  # the line that computes the loss

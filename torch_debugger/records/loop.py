@@ -1,0 +1,107 @@
+"""Facts of how a training loop is written: passes over the data, schedules, modes, clips."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from torch_debugger.records.place import Place
+
+
+@dataclass(frozen=True, slots=True)
+class SchedulerLook:
+    """A scheduler as it was when its optimizer was about to step (deep steps, and once at the end)."""
+
+    step: int
+    number: int  # SchedulerFact.number
+    name: str  # the user's variable; empty where it is not known
+    optimizer: str
+    count: int  # calls of its step() so far
+    updates: int  # and of the optimizer's
+    rate: float  # of the first group
+    calls: tuple[Place, ...]  # lines that call its step(), as the source has them
+    update: Place  # the call of optimizer.step()
+    others_called: bool = False  # the source calls step() of something that is no optimizer
+    last: bool = False  # the script is over
+
+
+@dataclass(frozen=True, slots=True)
+class PassCalls:
+    """Calls of a model during one pass over a DataLoader, by its mode and by whether autograd was on."""
+
+    root: str
+    train_grad: int
+    train_only: int
+    eval_grad: int
+    eval_only: int
+    dropouts: int  # modules that act differently in the two modes
+    norms: int
+    trained: bool  # an optimizer holds some of its parameters
+    evals: tuple[Place, ...] = ()  # lines of the loop's file that call its eval()
+
+
+@dataclass(frozen=True, slots=True)
+class PassFact:
+    """One complete pass over a DataLoader."""
+
+    step: int  # when it ended
+    loader: int  # LoaderFact.number
+    place: Place  # the loop over it
+    batches: int
+    updates: int  # of all optimizers meanwhile
+    backwards: int  # the one right after it counts, where no model was called in between
+    calls: tuple[PassCalls, ...]  # of the models that were called
+    shuffled: bool
+    age: int  # updates of the youngest optimizer when it began
+    repeats: bool  # torch's random state at its beginning was that at the beginning of the pass before
+    seed: Place = field(default_factory=Place)  # the line of the loop's file that seeds again and again
+    asks_gradients: bool = False  # the file or a model calls grad(), or an input wants a gradient
+
+
+@dataclass(frozen=True, slots=True)
+class ModeLook:
+    """In which mode a model with dropout or batch norm was trained since the last look."""
+
+    step: int
+    root: str
+    updates: int  # steps since then
+    train_calls: int  # with autograd on
+    eval_calls: int
+    dropouts: int
+    norms: int
+    untouched: bool  # no batch norm of it has ever seen a batch in training mode
+    share: float  # of its parameters: trainable and held by an optimizer
+    evals: tuple[Place, ...]  # lines that call its eval()
+    trains: tuple[Place, ...]  # and its train()
+    update: Place  # the call of optimizer.step()
+
+
+@dataclass(frozen=True, slots=True)
+class ClipFact:
+    """Gradients that were clipped (on deep steps, and about fifty times a thousand steps)."""
+
+    step: int
+    optimizer: str  # the one that holds the parameters
+    place: Place  # the call
+    limit: float  # max_norm or clip_value; NaN where it is no plain number
+    norm: float  # as it was found; NaN where the call does not tell
+    late: bool  # no backward() since the optimizer's last step: what is clipped has been used already
+
+
+@dataclass(frozen=True, slots=True)
+class CopyLook:
+    """A copy of a trained model that the script keeps: an average of it, a target network, a reference."""
+
+    step: int
+    name: str  # the user's variable
+    of: str  # the trained model
+    kind: str  # the class of the copy: AveragedModel, Net
+    updates: int  # of the trained model, since the first look
+    began_equal: bool  # at the first look, which comes before the first update
+    moved: bool  # the trained model is not what it was at the first look
+    changed: bool  # nor is the copy
+    gradient: bool  # its parameters have gradients that are not zero
+    held: bool  # by an optimizer
+    made: Place  # the line that makes it
+    loads: tuple[Place, ...]  # lines that call its load_state_dict() and may run again and again
+    walks: tuple[Place, ...]  # lines that go through its parameters() and those of something else
+    update: Place  # the call of optimizer.step()

@@ -1,0 +1,30 @@
+"""What a pre-flight tried on purpose, and what came of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from torch_debugger.records.place import Place
+
+
+@dataclass(frozen=True, slots=True)
+class CaseFact:
+    """What the trials of a pre-flight are made with."""
+
+    model: str  # net, or encoder and decoder
+    parameters: int  # how many numbers it learns
+    inputs: str  # float32 [32, 10]
+    optimizer: str  # AdamW, lr 0.001; empty where there is none
+    loss: float  # as the first step has it
+    place: Place = field(default_factory=Place)  # the line that computes it
+
+
+@dataclass(frozen=True, slots=True)
+class TrialResult:
+    name: str  # overfit one batch
+    outcome: str  # passed | failed | untried
+    message: str  # one sentence with its numbers; of an untried one, the reason
+    advice: str = ""  # what to do about it
+    numbers: dict[str, float] = field(default_factory=dict)
+    curve: tuple[float, ...] = ()  # the losses, step by step
+    rates: tuple[float, ...] = ()  # the learning rate of each of them, where it changes

@@ -1,0 +1,135 @@
+"""Are the samples of a batch independent of each other in the model?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+from torch import nn
+
+from torch_debugger.anatomy.graph_nodes import op_name, saved, signed, walk_nodes
+from torch_debugger.anatomy.nested import tensors_in
+from torch_debugger.anatomy.randomness import keep_randomness
+from torch_debugger.records import TrialResult
+from torch_debugger.trials.preflight.case import Call, Case, NotPossibleError
+from torch_debugger.trials.preflight.outcomes import failed, passed
+
+NAME = "batch independence"
+
+_SEQUENCES = (nn.RNNBase, nn.MultiheadAttention)
+_DEVIATIONS = ("Std", "Var", "StdMean", "VarMean")
+_MOST_NODES = 4000
+_SAME = 1e-5  # of the outputs' size, where it is compared and not derived
+
+
+def try_batch_independence(case: Case) -> TrialResult:
+    count = case.require_samples(2)
+    _require_rows(case, count)
+    leak, how = _leak(case, count), ""
+    if leak is not None and any(module.training for module in case.modules()):
+        how = " (in eval mode; in train mode they mix, as BatchNorm is meant to)"
+        with case.evaluating():
+            leak = _leak(case, count)
+    if leak is not None and _has_norm_over_batch(case.output()):
+        raise NotPossibleError(
+            "The model computes deviations over the batch, by which its samples depend on each other."
+        )
+    return _judged(leak, count, how if leak is None else "")
+
+
+def _judged(leak: tuple[int, int] | None, count: int, how: str) -> TrialResult:
+    if leak is None:
+        return passed(NAME, f"The output of no sample depends on the inputs of the others{how}.")
+    sample, other = leak
+    return failed(
+        NAME,
+        f"The output of sample {sample} depends on the input of sample {other}{how}: the samples mix.",
+        "Look in `forward` for a view, reshape, softmax, mean or norm that works over the first dimension "
+        f"({count}, the batch) where another one is meant.",
+        sample=sample,
+        other=other,
+    )
+
+
+def _require_rows(case: Case, count: int) -> None:
+    for module in case.modules():
+        if isinstance(module, _SEQUENCES) and not module.batch_first:
+            kind = type(module).__name__
+            raise NotPossibleError(f"{kind} has batch_first off: the first dimension of the input may be time.")
+        if any(tuple(each.shape) == (count, count) for each in module.buffers(recurse=False)):
+            raise NotPossibleError(
+                f"The model holds a matrix of {count} by {count}: its rows may be nodes of a graph."
+            )
+    shapes = [tuple(each.shape) for each in tensors_in(case.call) if each.dim()]
+    if any(shape[0] != count or shape == (count, count) for shape in shapes):
+        raise NotPossibleError(
+            f"Not all that the model is given has a row for each of {count} samples: {shapes}."
+        )
+
+
+def _leak(case: Case, count: int) -> tuple[int, int] | None:
+    """The first two samples of which one reaches the other, by gradients or, of whole numbers, by trying."""
+    if any(each.is_floating_point() for each in tensors_in(case.call)):
+        return _leak_by_gradient(case, count)
+    return _leak_by_change(case, count)
+
+
+def _leak_by_gradient(case: Case, count: int) -> tuple[int, int] | None:
+    call = case.changed(lambda each: each.requires_grad_() if each.is_floating_point() else each)
+    given = [each for each in tensors_in(call) if each.requires_grad]
+    rows = [each for each in _rows(case.output(call), count) if each.requires_grad]
+    if not rows:
+        raise NotPossibleError("No output of the model has a row for each sample and a gradient to the input.")
+    for sample in (0, count - 1):
+        picked = sum(each[sample].sum() for each in rows)
+        slopes = torch.autograd.grad(picked, given, retain_graph=True, allow_unused=True)  # type: ignore[arg-type]
+        reached = [slope.reshape(count, -1).ne(0).any(1) for slope in slopes if slope is not None]
+        others = [at for at in range(count) if at != sample and any(bool(each[at]) for each in reached)]
+        if others:
+            return sample, others[0]
+    return None
+
+
+def _leak_by_change(case: Case, count: int) -> tuple[int, int] | None:
+    restore = keep_randomness()
+    with torch.no_grad():
+        plain = list(_rows(case.output(), count))
+        restore()
+        other = list(_rows(case.output(_with_first_replaced(case)), count))
+    if not plain:
+        raise NotPossibleError("No output of the model has a row for each sample.")
+    for one, two in zip(plain, other, strict=True):
+        difference = (one - two).abs().reshape(count, -1).amax(1)[1:]
+        if bool((difference > _SAME * one.abs().max()).any()):
+            return int(difference.argmax()) + 1, 0
+    return None
+
+
+def _with_first_replaced(case: Case) -> Call:
+    def replaced(tensor: torch.Tensor) -> torch.Tensor:
+        tensor[0] = tensor[-1]
+        return tensor
+
+    return case.changed(replaced)
+
+
+def _has_norm_over_batch(output: Any) -> bool:
+    """A deviation over the first dimension: written on purpose, unlike a softmax over it."""
+    roots = [each.grad_fn for each in tensors_in(output) if each.grad_fn is not None]
+    nodes = [node for root in roots for node in walk_nodes(root, _MOST_NODES)[0]]
+    return any(op_name(node) in _DEVIATIONS and _goes_over_batch(node) for node in nodes)
+
+
+def _goes_over_batch(node: Any) -> bool:
+    dimensions = saved(node, "_saved_dim")
+    whole = saved(node, "_saved_self")
+    if not dimensions or not isinstance(whole, torch.Tensor):
+        return True  # over all there is
+    return 0 in {int(signed(each)) % whole.dim() for each in dimensions}
+
+
+def _rows(output: Any, count: int) -> Iterator[torch.Tensor]:
+    for each in tensors_in(output):
+        if each.is_floating_point() and each.dim() and each.shape[0] == count:
+            yield each
