@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING
@@ -38,6 +39,7 @@ class Preflights:
         self.minimal = minimal  # where to write the minimal case; empty: nowhere
         self.names_gpu = names_gpu  # the script does, somewhere
         self.tell: Tell = lambda step, loss: None  # how far a trial is
+        self.tell_done: Callable[[int], None] = lambda trials: None
         backward.on_look.append(self.see_backward)
 
     def see_backward(self, loss: torch.Tensor, frame: FrameType | None) -> None:
@@ -73,8 +75,10 @@ class Preflights:
             return
         site = place_of(frame)
         self.watch.emit(describe_case(case, scene.loss, assignment_before(site, loss_name(site)) or site))
-        for result in Trials(case, self.tell).results(trial_apart if forks else trial_here):
+        results = Trials(case, self.tell).results(trial_apart if forks else trial_here)
+        for done, result in enumerate(results, 1):
             self.watch.emit(result)
+            self.tell_done(done)
         if self.minimal:
             self._write_minimal(case, way)
 

@@ -6,6 +6,7 @@ the program's own `import torch` is done.
 
 from __future__ import annotations
 
+import math
 import os
 import platform
 import sys
@@ -73,6 +74,7 @@ class Session:
             self._board.torch_seen = 1
         if self.plumbing.preflights is not None:
             self.plumbing.preflights.tell = self._tell_progress
+            self.plumbing.preflights.tell_done = self._tell_trials
 
     def crash(self, error: BaseException) -> None:
         if self.plumbing is not None:
@@ -106,6 +108,10 @@ class Session:
         """Of a trial, also from a fork: the board is shared."""
         if self._board is not None:
             self._board.step, self._board.loss = step, loss
+
+    def _tell_trials(self, done: int) -> None:
+        if self._board is not None:
+            self._board.step, self._board.loss, self._board.trials = 0, math.nan, done
 
     def _look_closer(self, request: Request) -> None:
         assert self.plumbing is not None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import DEBUGGER, STAND, Done, Write
+from tests.cli.terminal import Terminal
 
 LIMIT_S = 240  # only a hang takes this long
 
@@ -77,6 +79,16 @@ def test_a_healthy_script(write: Write, tmp_path: Path) -> None:
     assert (tmp_path / "pictures" / "train-rates.png").read_bytes().startswith(b"\x89PNG")
     assert (tmp_path / "log.txt").read_text().count("\n") == 1
     assert {path.name for path in tmp_path.iterdir()} == {"train.py", "log.txt", "pictures"}
+
+
+def test_on_a_terminal_a_bar_tells_how_far_it_is(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("COLUMNS")
+    write(HEALTHY)
+    with Terminal([*DEBUGGER, "doctor", "train.py"]) as terminal:
+        assert terminal.finish() == 0
+        assert re.search(rb"  trial [2-9] of 12, [a-z -]+: step \d+, loss ", terminal.raw)
+        assert not any(" of 12, " in line for line in terminal.all_lines)  # it is gone at the end
+        assert "12 trials: 12 passed." in terminal.all_lines
 
 
 def test_a_script_that_fails_a_trial(write: Write) -> None:

@@ -12,8 +12,6 @@ from torch_debugger.cli.say import say
 from torch_debugger.errors import DebuggerError
 
 if TYPE_CHECKING:
-    from torch_debugger.cli.status import Progress
-    from torch_debugger.records import Finding
     from torch_debugger.report.result import RunResult
 
 NAME = "doctor"
@@ -39,10 +37,12 @@ def run(arguments: argparse.Namespace) -> int:
     from torch_debugger.cli.child_process import interrupts_left_to_child
     from torch_debugger.cli.log_folder import open_log_folder
     from torch_debugger.cli.parent import run_in_child
+    from torch_debugger.cli.trial_status import TrialBar, TrialLines
 
     options, out = _options(arguments), _folder(arguments.out)
     with open_log_folder(None, options.program.target, keep=False) as folder, interrupts_left_to_child():
-        result, code = run_in_child(options, Judge(), folder, TrialStatus())
+        display = TrialBar(_STDERR) if os.isatty(_STDERR) else TrialLines(_STDERR)
+        result, code = run_in_child(options, Judge(), folder, display)
     return _conclude(result, code, out)
 
 
@@ -103,28 +103,3 @@ def _draw(result: RunResult, out: Path) -> str:
         say(f"the picture of learning rates could not be written to {path}: {error.strerror}.")
         return ""
     return os.path.relpath(path)
-
-
-class TrialStatus:
-    """A line on stderr now and then while trials go on."""
-
-    every_s = 5.0
-
-    def __init__(self) -> None:
-        self._said_s = 0.0
-
-    def update(self, progress: Progress, now_s: float) -> None:
-        self._said_s = self._said_s or now_s
-        if progress.step and now_s - self._said_s >= self.every_s:
-            self._said_s = now_s
-            say(
-                f"trying: step {progress.step}, loss {progress.loss:.4g}"
-                if progress.loss is not None
-                else "trying"
-            )
-
-    def announce(self, finding: Finding) -> None:
-        """The trials have the word here; `run` tells what its checks find."""
-
-    def close(self) -> None:
-        return

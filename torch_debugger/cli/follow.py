@@ -85,7 +85,8 @@ class Follower:
             if finding.severity != "note":  # notes can wait for the report
                 self._display.announce(finding)
         self._unsaid.clear()
-        self._display.update(Progress(step, self._loss(), rate, self._judge.findings), now_s)
+        progress = Progress(step, self._loss(), rate, self._judge.findings, self._board.trials)
+        self._display.update(progress, now_s)
 
     def _loss(self) -> float | None:
         """A board without a loss says nan; only the log can tell that from a loss that is nan."""

@@ -22,6 +22,7 @@ class Progress:
     loss: float | None  # None: not known, which is not the same as nan
     steps_per_s: float | None
     findings: Sequence[Finding]
+    trials: int = 0  # of a pre-flight that are done
 
     @property
     def text(self) -> str:

@@ -44,7 +44,7 @@ from torch_debugger.records.training import (
     Scalars,
     ScalerMisuse,
 )
-from torch_debugger.records.trial import CaseFact, TrialResult
+from torch_debugger.records.trial import TRIALS, CaseFact, TrialResult
 from torch_debugger.records.wiring import (
     CheckpointLoad,
     FreshParameter,
@@ -117,15 +117,16 @@ Record = (
 )
 
 __all__ = [
-    "SEVERITIES", "BatchFact", "BatchLook", "BatchNormLook", "CarriedGradient", "CaseFact", "CheckpointLoad",
-    "ClassTargets", "ClipFact", "Comparison", "Construction", "CopyLook", "CostFact", "CrashEvidence",
-    "CrashFact", "CrashFrame", "Edit", "EndFact", "Finding", "FlowFact", "FlowStep", "FreshParameter",
-    "GradientCheckFact", "GradientFlag", "GraphNode", "IdleOptimizer", "InputLook", "KeptGraphs", "LatentLook",
-    "LayerFact", "LedgerFact", "LedgerRow", "LoaderFact", "LocalTensor", "LocalValue", "LossGraph", "LossSite",
-    "MemoryFact", "ModeLook", "ModelFact", "ModuleFact", "NonFinite", "Notice", "Operand", "OptimizerFact",
-    "Origin", "ParameterFact", "PassCalls", "PassFact", "PhaseFact", "Place", "PlainTensor", "ProbeFault",
-    "Record", "Rectifier", "Rehearsal", "Request", "RootInput", "RunFact", "SampleSpread", "SavedTensor",
-    "Scalars", "ScalerMisuse", "SchedulerFact", "SchedulerLook", "SkippedLosses", "Spread", "Squasher",
-    "StepCycle", "StrayModuleFact", "Table", "TargetLook", "TensorLook", "TensorRows", "TokenTargets",
-    "TrialResult", "TwinUnits", "UnreachedPart", "UntiedWeights", "WrittenNumber",
+    "SEVERITIES", "TRIALS", "BatchFact", "BatchLook", "BatchNormLook", "CarriedGradient", "CaseFact",
+    "CheckpointLoad", "ClassTargets", "ClipFact", "Comparison", "Construction", "CopyLook", "CostFact",
+    "CrashEvidence", "CrashFact", "CrashFrame", "Edit", "EndFact", "Finding", "FlowFact", "FlowStep",
+    "FreshParameter", "GradientCheckFact", "GradientFlag", "GraphNode", "IdleOptimizer", "InputLook",
+    "KeptGraphs", "LatentLook", "LayerFact", "LedgerFact", "LedgerRow", "LoaderFact", "LocalTensor",
+    "LocalValue", "LossGraph", "LossSite", "MemoryFact", "ModeLook", "ModelFact", "ModuleFact", "NonFinite",
+    "Notice", "Operand", "OptimizerFact", "Origin", "ParameterFact", "PassCalls", "PassFact", "PhaseFact",
+    "Place", "PlainTensor", "ProbeFault", "Record", "Rectifier", "Rehearsal", "Request", "RootInput",
+    "RunFact", "SampleSpread", "SavedTensor", "Scalars", "ScalerMisuse", "SchedulerFact", "SchedulerLook",
+    "SkippedLosses", "Spread", "Squasher", "StepCycle", "StrayModuleFact", "Table", "TargetLook",
+    "TensorLook", "TensorRows", "TokenTargets", "TrialResult", "TwinUnits", "UnreachedPart", "UntiedWeights",
+    "WrittenNumber",
 ]  # fmt: skip

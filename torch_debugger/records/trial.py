@@ -6,6 +6,12 @@ from dataclasses import dataclass, field
 
 from torch_debugger.records.place import Place
 
+TRIALS = (
+    "initial loss", "every parameter gets a gradient", "input is used", "batch independence", "determinism",
+    "overfit one batch", "zero-input baseline", "shuffled-label baseline", "train/eval consistency",
+    "learning-rate range", "GPU rehearsal", "peak memory",
+)  # in their order  # fmt: skip
+
 
 @dataclass(frozen=True, slots=True)
 class CaseFact:

@@ -22,8 +22,15 @@ def draw_rates(result: TrialResult, path: Path) -> None:
     axes.axvline(
         result.numbers["lr"], color="#b03a2e", linestyle="--", label=f"in use: {result.numbers['lr']:g}"
     )
+    axes.set_ylim(*_limits(result.curve))
     axes.set_xlabel("learning rate")
     axes.set_ylabel("loss of one batch")
     axes.grid(alpha=0.3)
     axes.legend()
     figure.savefig(path, dpi=120)
+
+
+def _limits(losses: tuple[float, ...]) -> tuple[float, float]:
+    """The fall fills the picture; where the loss runs away, the curve may leave it."""
+    fall = losses[0] - min(losses)
+    return min(losses) - 0.15 * fall, losses[0] + 0.6 * fall

@@ -9,7 +9,7 @@ import mmap
 import os
 import tempfile
 
-_SIZE_BYTES = 5 * 8
+_SIZE_BYTES = 6 * 8
 
 
 class Board:
@@ -74,6 +74,15 @@ class Board:
     @crash.setter
     def crash(self, value: int) -> None:
         self._numbers[4] = value
+
+    @property
+    def trials(self) -> int:
+        """How many trials of a pre-flight are done."""
+        return self._numbers[5]
+
+    @trials.setter
+    def trials(self, value: int) -> None:
+        self._numbers[5] = value
 
 
 def _nameless_file() -> int:

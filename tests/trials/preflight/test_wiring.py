@@ -9,10 +9,13 @@ import torch
 from torch import nn
 
 from tests.trials.preflight.cases import CLASSES, case, classifier, outcome, refused, samples
+from torch_debugger.records import TRIALS
 from torch_debugger.trials.preflight.batch_independence import try_batch_independence
+from torch_debugger.trials.preflight.conduct import Trials
 from torch_debugger.trials.preflight.determinism import try_determinism
 from torch_debugger.trials.preflight.gradient_reach import try_gradients
 from torch_debugger.trials.preflight.input_use import try_input_use
+from torch_debugger.trials.preflight.outcomes import untried
 
 
 class Unused(nn.Module):
@@ -267,3 +270,8 @@ def test_a_batch_of_one_is_no_batch() -> None:
     subject = case(batch=(x, y))
     assert "one sample" in refused(lambda: try_input_use(subject), subject)
     assert "one sample" in refused(lambda: try_batch_independence(subject), subject)
+
+
+def test_the_trials_come_in_the_order_they_are_announced_in() -> None:
+    results = Trials(case(classifier())).results(lambda name, trial: untried(name, "only asked for its name"))
+    assert tuple(each.name for each in results) == TRIALS
