@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 
 from torch_debugger.checks.state import RunState
@@ -16,7 +17,12 @@ SHAPE_ONLY = frozenset({
 
 def op_of(node: GraphNode) -> str:
     """Autograd numbers the variants of an op (SumBackward0, SumBackward1); they are one op here."""
-    return node.op.split("Backward", 1)[0]
+    return _without_number(node.op)
+
+
+@functools.lru_cache(maxsize=1024)
+def _without_number(op: str) -> str:
+    return op.split("Backward", 1)[0]
 
 
 def operands(graph: LossGraph, node: GraphNode) -> Iterator[GraphNode]:

@@ -26,6 +26,8 @@ class Judge:
         for check in self.checks:
             for kind in check.reads:
                 self._readers.setdefault(kind, []).append(check)
+        for readers in self._readers.values():
+            readers.sort(key=lambda check: check.last_resort)
 
     def see(self, record: Record) -> list[Finding]:
         """Judge one record; what is new since the last call comes back."""
@@ -35,8 +37,7 @@ class Judge:
         elif isinstance(record, CrashFact):
             self.faults += [_examiner_fault(fault, record.step) for fault in record.evidence.faults]
         new: list[Finding] = []
-        readers = sorted(self._readers.get(type(record), ()), key=lambda check: check.last_resort)
-        for check in readers:
+        for check in tuple(self._readers.get(type(record), ())):
             if check.last_resort and new:
                 break
             try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import statistics
 from collections.abc import Iterable
 
@@ -42,17 +43,20 @@ class ValidationScaleDiffers(Check):
         self._trained: dict[str, list[RootInput]] = {}
         self._evaluated: dict[str, list[RootInput]] = {}
         self._loader_steps: set[int] = set()  # steps in which a validation loader delivered
-        self._reported: set[str] = set()
+        self._settled: set[str] = set()  # roots that are reported, or whose two scales have come close
 
     def see(self, record: Record, state: RunState) -> Iterable[Finding]:
         if isinstance(record, BatchLook):
             fact = state.loaders.get(record.loader)
             if not record.trained and fact is not None and is_evaluation(name_of(fact)):
                 self._loader_steps.add(record.step)
-        elif isinstance(record, RootInput) and record.std > 0 and record.shape[0] > 1:
+        elif isinstance(record, RootInput) and self._counts(record):
             looks = self._trained if record.trained else self._evaluated
             looks.setdefault(record.root, []).append(record)
             yield from self._compare(record.root)
+
+    def _counts(self, look: RootInput) -> bool:
+        return look.root not in self._settled and look.std > 0 and look.shape[0] > 1
 
     def finish(self, state: RunState) -> Iterable[Finding]:
         for root in tuple(self._evaluated):
@@ -61,12 +65,14 @@ class ValidationScaleDiffers(Check):
     def _compare(self, root: str) -> Iterable[Finding]:
         trained = self._trained.get(root, [])
         evaluated = [look for look in self._evaluated.get(root, []) if self._is_validation(look)]
-        if root in self._reported or min(len(trained), len(evaluated)) < self.looks_needed:
+        if root in self._settled or not trained or not evaluated:
             return
         shapes = {look.shape[1:] for look in [*trained, *evaluated]}
         low, high = sorted((trained, evaluated), key=lambda looks: statistics.median(map(_std, looks)))
-        if len(shapes) == 1 and min(map(_std, high)) >= self.factor * max(map(_std, low)):
-            self._reported.add(root)
+        if len(shapes) > 1 or min(map(_std, high)) < self.factor * max(map(_std, low)):
+            self._settled.add(root)
+        elif min(len(trained), len(evaluated)) >= self.looks_needed:
+            self._settled.add(root)
             yield self._judge(trained, evaluated)
 
     def _is_validation(self, look: RootInput) -> bool:
@@ -101,8 +107,13 @@ def _std(look: RootInput) -> float:
     return look.std
 
 
-def _names(look: RootInput) -> list[str]:
+def _names(look: RootInput) -> tuple[str, ...]:
     """The variables in what the model is given on that line."""
-    argument = only_argument(look.call.code, look.root)
+    return _names_in(look.call.code, look.root)
+
+
+@functools.lru_cache(maxsize=256)
+def _names_in(code: str | None, root: str) -> tuple[str, ...]:
+    argument = only_argument(code, root)
     tree = ast.parse(argument) if argument else None
-    return [node.id for node in ast.walk(tree) if isinstance(node, ast.Name)] if tree else []
+    return tuple(node.id for node in ast.walk(tree) if isinstance(node, ast.Name)) if tree else ()

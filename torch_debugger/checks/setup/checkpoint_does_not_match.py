@@ -70,10 +70,12 @@ class CheckpointDoesNotMatch(Check):
 
 def _is_renamed(load: CheckpointLoad) -> bool:
     """All that is missing is there under another name; one last layer alone may have been replaced."""
+    if not load.missing:
+        return False
     only_head = all(one.key.startswith(load.last_layer + ".") for one in load.missing)
     shapes = [one.shape for one in load.missing]
     enough = Counter(_shaped(load.unexpected)) == Counter(shapes)
-    return bool(load.missing) and not only_head and enough
+    return not only_head and enough
 
 
 def _shaped(entries: tuple[SavedTensor, ...]) -> list[tuple[int, ...]]:
