@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from torch_debugger.checks.base import Check
 from torch_debugger.checks.catalog import catalog, find_check
+from torch_debugger.checks.causes import consequences
 from torch_debugger.checks.state import RunState
 from torch_debugger.records import SEVERITIES, CrashFact, Finding, ProbeFault, Record
 from torch_debugger.signals import came_by_signal
@@ -91,19 +92,18 @@ def _examiner_fault(fault: str, step: int) -> ProbeFault:
 
 def rank(findings: list[Finding]) -> list[Finding]:
     """Causes before their symptoms, then by severity, confidence and first step."""
-    causes = {check.name: check.explains for check in catalog()}
     ordered = sorted(findings, key=_weight)
     # A note never explains an error away: a cause must be at least a warning.
     named = [finding.name for finding in ordered if finding.severity != "note"]
-    marked = [dataclasses.replace(finding, symptom_of=_cause(finding, named, causes)) for finding in ordered]
+    marked = [dataclasses.replace(finding, symptom_of=_cause(finding, named)) for finding in ordered]
     return sorted(marked, key=lambda finding: finding.symptom_of is not None)
 
 
-def _cause(finding: Finding, named: list[str], causes: dict[str, tuple[str, ...]]) -> str | None:
-    for name in named:
-        if name != finding.name and finding.name in causes.get(name, ()):
-            return name
-    return None
+def _cause(finding: Finding, named: list[str]) -> str | None:
+    """The first cause of it that was found, causes that are symptoms themselves last."""
+    causes = [name for name in named if finding.name in consequences().get(name, ())]
+    first = (name for name in causes if not any(name in consequences().get(other, ()) for other in causes))
+    return next(first, None)
 
 
 def _weight(finding: Finding) -> tuple[int, float, int]:
