@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import weakref
 from dataclasses import dataclass, field
 
@@ -13,6 +14,7 @@ from torch_debugger.probes.held import Held
 from torch_debugger.probes.watch import Watch
 from torch_debugger.records import IdleOptimizer, Place
 from torch_debugger.stats.summary import sampled
+from torch_debugger.stats.transfer import Numbers
 
 
 @dataclass
@@ -25,6 +27,7 @@ class Suspect:
     zero_grads: int = 0
     reached: bool = False  # some parameter has had a gradient that is not zero
     told: bool = False
+    stepped: bool = False
 
 
 class Idleness:
@@ -39,7 +42,7 @@ class Idleness:
         suspect = self.suspects.get(key)
         if suspect is not None:
             suspect.name, suspect.zero_grads = name or suspect.name, suspect.zero_grads + 1
-            suspect.reached = suspect.reached or _is_reached(suspect)
+            self._ask_whether_reached(suspect)
 
     def see_backward(self, held: Held, optimizer: Optimizer, place: Place) -> None:
         suspect = self.suspects.get(id(optimizer))
@@ -47,15 +50,27 @@ class Idleness:
             suspect = Suspect(held, type(optimizer).__name__, _samples(optimizer, self.SAMPLED))
             self.suspects[id(optimizer)] = suspect
         suspect.backwards += 1
-        suspect.reached = suspect.reached or _is_reached(suspect)
+        self._ask_whether_reached(suspect)
         if suspect.backwards in self.TELL_AT and suspect.reached and not self.watch.clock.skipped:
-            suspect.told = not _has_moved(suspect)
+            self.watch.transfer.send(_moved(suspect), functools.partial(self._tell_moved, suspect, place))
+
+    def _ask_whether_reached(self, suspect: Suspect) -> None:
+        gradients = [p.grad for reference, _ in suspect.samples if (p := reference()) is not None]
+        flags = [gradient.any() for gradient in gradients if gradient is not None]
+        if flags and not suspect.reached:
+            self.watch.transfer.send(torch.stack(flags), functools.partial(_note_reached, suspect))
+
+    def _tell_moved(self, suspect: Suspect, place: Place, moved: Numbers) -> None:
+        if not suspect.stepped:
+            suspect.told = not moved.any()
             self._tell(suspect, place, stepped=not suspect.told)
 
     def see_step(self, key: int) -> None:
         suspect = self.suspects.pop(key, None)
-        if suspect is not None and suspect.told:
-            self._tell(suspect, Place(), stepped=True)
+        if suspect is not None:
+            suspect.stepped = True
+            if suspect.told:
+                self._tell(suspect, Place(), stepped=True)
 
     def _tell(self, suspect: Suspect, backward: Place, stepped: bool) -> None:
         held = suspect.held
@@ -79,15 +94,16 @@ class Idleness:
 def _samples(optimizer: Optimizer, count: int) -> list[tuple[weakref.ref[torch.Tensor], torch.Tensor]]:
     trained = [p for group in optimizer.param_groups for p in group["params"] if p.requires_grad]
     smallest = sorted(trained, key=torch.numel)[:count]
-    return [(weakref.ref(p), sampled(p).clone()) for p in smallest if not p.is_cuda]
+    return [(weakref.ref(p), sampled(p).clone()) for p in smallest]
 
 
-def _is_reached(suspect: Suspect) -> bool:
-    parameters = [reference() for reference, _ in suspect.samples]
-    return any(p is not None and p.grad is not None and bool(p.grad.any()) for p in parameters)
+def _note_reached(suspect: Suspect, flags: Numbers) -> None:
+    suspect.reached = suspect.reached or bool(flags.any())
 
 
 @torch.no_grad()
-def _has_moved(suspect: Suspect) -> bool:
-    now = [(reference(), sample) for reference, sample in suspect.samples]
-    return any(p is not None and not torch.equal(sampled(p), sample) for p, sample in now)
+def _moved(suspect: Suspect) -> torch.Tensor:
+    """Whether some parameter is no more what it was, on its own device."""
+    now = [(p, sample) for reference, sample in suspect.samples if (p := reference()) is not None]
+    flags = [(sampled(p) != sample).any() for p, sample in now if sampled(p).shape == sample.shape]
+    return torch.stack(flags) if len(flags) == len(now) and flags else torch.ones(1)

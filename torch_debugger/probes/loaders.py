@@ -175,7 +175,15 @@ def _samples(dataset: Any) -> int | None:
 
 def random_state(loader: Any) -> torch.Tensor:
     """Of the generator that an iteration over this loader draws from."""
-    return (loader.generator or torch.default_generator).get_state()
+    return (loader.generator or _default_generator()).get_state()
+
+
+def _default_generator() -> torch.Generator:
+    """Of the device that new tensors are made on: a loader draws its seeds there."""
+    device = torch.get_default_device()
+    if device.type != "cuda":
+        return torch.default_generator
+    return torch.cuda.default_generators[torch.cuda.current_device() if device.index is None else device.index]
 
 
 def _length(loader: Any) -> int | None:

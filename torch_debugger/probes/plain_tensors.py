@@ -6,6 +6,8 @@ Looked at on the first deep steps, in the dictionaries of modules of the user's 
 from __future__ import annotations
 
 import ast
+import dataclasses
+import functools
 import sys
 import weakref
 from collections.abc import Iterator
@@ -21,6 +23,7 @@ from torch_debugger.probes.optimizers import Optimizers
 from torch_debugger.probes.watch import Probe, Watch
 from torch_debugger.records import Place, PlainTensor
 from torch_debugger.stats.summary import sampled
+from torch_debugger.stats.transfer import Numbers
 
 
 @dataclass
@@ -68,32 +71,38 @@ class PlainTensors(Probe):
             self._tell(owner, module, attribute, tensor, kept)
 
     def _tell(self, owner: str, module: nn.Module, attribute: str, tensor: torch.Tensor, kept: Kept) -> None:
-        now = sampled(tensor)
-        self.watch.emit(
-            PlainTensor(
-                owner=owner,
-                kind=type(module).__name__,
-                attribute=attribute,
-                elements=tensor.numel(),
-                trained=tensor.requires_grad,
-                is_leaf=tensor.is_leaf,
-                reached=tensor.is_leaf and tensor.grad is not None,
-                held=id(tensor) in self.optimizers.parameter_ids(),
-                changed=now.shape != kept.sample.shape or not torch.equal(now, kept.sample),
-                saved=_script_saves(),
-                place=attribute_place(type(module), attribute) or Place(),
-                update=kept.update,
-                looks=kept.looks,
-                step=self.watch.step,
-            )
+        fact = PlainTensor(
+            owner=owner,
+            kind=type(module).__name__,
+            attribute=attribute,
+            elements=tensor.numel(),
+            trained=tensor.requires_grad,
+            is_leaf=tensor.is_leaf,
+            reached=tensor.is_leaf and tensor.grad is not None,
+            held=id(tensor) in self.optimizers.parameter_ids(),
+            changed=True,
+            saved=_script_saves(),
+            place=attribute_place(type(module), attribute) or Place(),
+            update=kept.update,
+            looks=kept.looks,
+            step=self.watch.step,
         )
+        now = sampled(tensor)
+        if now.shape != kept.sample.shape or now.device != kept.sample.device:
+            self.watch.emit(fact)
+        else:
+            changed = (now != kept.sample).any().reshape(1)
+            self.watch.transfer.send(changed, functools.partial(self._tell_changed, fact))
+
+    def _tell_changed(self, fact: PlainTensor, changed: Numbers) -> None:
+        self.watch.emit(dataclasses.replace(fact, changed=bool(changed.any())))
 
 
 def _plain(module: nn.Module) -> Iterator[tuple[str, torch.Tensor]]:
     found = [(name, value) for name, value in vars(module).items() if isinstance(value, torch.Tensor)]
     if found and class_source(type(module)) is not None:
         for name, value in found:
-            if value.device.type == "cpu" and value.layout is torch.strided and value.numel():
+            if not value.is_meta and value.layout is torch.strided and value.numel():
                 yield name, value
 
 

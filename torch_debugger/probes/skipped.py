@@ -6,8 +6,9 @@ call, if it was NaN, still lies in the caller's variables. Listening costs 0.1 u
 
 from __future__ import annotations
 
+import functools
 import math
-from types import FrameType
+import weakref
 from typing import Any
 
 import torch
@@ -20,6 +21,7 @@ from torch_debugger.probes.backward import Backward
 from torch_debugger.probes.roots import Root, Roots
 from torch_debugger.probes.watch import Watch
 from torch_debugger.records import Place, SkippedLosses
+from torch_debugger.stats.transfer import Numbers
 
 _GUARDS = ("isnan", "isfinite", "isinf")
 
@@ -35,7 +37,7 @@ class SkippedSteps:
         self._called_at = -1  # how many backwards there had been when a model was last called
         self._root: Root | None = None
         self._looks = 0
-        self._last = 0  # id of the loss that was counted last
+        self._last: weakref.ref[torch.Tensor] | None = None  # the loss that was looked at last
         self._count = 0
 
     def called(self, root: Root, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> None:
@@ -54,26 +56,29 @@ class SkippedSteps:
         for frame in own:
             variables = locals_of(frame)
             for name in self.backward.loss_names() or ("loss",):
-                if self._is_thrown_away(variables.get(name)):
-                    self._tell(name, frame)
+                loss = variables.get(name)
+                if isinstance(loss, torch.Tensor) and self._may_be_thrown_away(loss):
+                    self._last = weakref.ref(loss)
+                    at = frame.f_code.co_filename, frame.f_lineno
+                    judge = functools.partial(self._judge, name, self.watch.step, at)
+                    self.watch.transfer.send(loss.reshape(1), judge)
                     return
 
-    def _is_thrown_away(self, loss: Any) -> bool:
-        if not isinstance(loss, torch.Tensor) or loss.numel() != 1 or self.watch.transfer.lags(loss):
-            return False
-        return loss.grad_fn is not None and id(loss) != self._last and not math.isfinite(loss.item())
+    def _may_be_thrown_away(self, loss: torch.Tensor) -> bool:
+        new = self._last is None or self._last() is not loss
+        return new and loss.numel() == 1 and loss.grad_fn is not None
 
-    def _tell(self, name: str, frame: FrameType) -> None:
+    def _judge(self, name: str, step: int, at: tuple[str, int], loss: Numbers) -> None:
+        if math.isfinite(loss.item()):
+            return
         self._looks = 0
-        self._last = id(locals_of(frame).get(name))
         self._count += 1
         if self._count & (self._count - 1) == 0 or self._count % 64 == 0:
-            self.watch.emit(SkippedLosses(name, self._count, self.watch.step, _guard_line(frame)))
+            self.watch.emit(SkippedLosses(name, self._count, step, _guard_line(*at)))
 
 
-def _guard_line(frame: FrameType) -> Place:
+def _guard_line(file: str, line: int) -> Place:
     """The line that asks whether the loss is finite, else the one that calls the model."""
-    file, line = frame.f_code.co_filename, frame.f_lineno
     around = function_at(file, line)
     first, last = (around.lineno, around.end_lineno or line) if around else (line, 10**9)
     return find_call(file, first, last, _GUARDS) or place_at(file, line)

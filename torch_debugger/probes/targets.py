@@ -1,10 +1,13 @@
-"""What a loss function compares the model with, as autograd has saved it (some steps, on the CPU)."""
+"""What a loss function compares the model with, as autograd has saved it (some steps)."""
 
 from __future__ import annotations
 
+import dataclasses
+import functools
 from types import FrameType
 from typing import Any
 
+import numpy
 import torch
 
 from torch_debugger.anatomy.frames import place_of
@@ -15,6 +18,7 @@ from torch_debugger.probes.backward import Backward
 from torch_debugger.probes.inputs import LayerInputs
 from torch_debugger.probes.watch import Watch
 from torch_debugger.records import Place, TargetLook
+from torch_debugger.stats.transfer import Numbers
 
 _LOSSES = (
     "NllLoss",
@@ -26,7 +30,7 @@ _LOSSES = (
 )
 _CLASSIFY = ("NllLoss", "BinaryCrossEntropyWithLogits", "BinaryCrossEntropy")
 _NEAR = 24  # nodes from the loss on
-_SAMPLES = 1024
+_SAMPLES, _NUMBERS = 1024, 2**16
 _CLASSES = 64
 
 
@@ -41,9 +45,7 @@ class Targets:
         self._made: dict[Place, Place] = {}  # the call of backward() -> the line that computes its loss
 
     def look(self, loss: torch.Tensor, frame: FrameType | None) -> None:
-        if self._looks >= self.LOOKS or loss.is_cuda:
-            return
-        if loss.grad_fn is None or self.backward.saved_hooks:
+        if self._looks >= self.LOOKS or loss.grad_fn is None or self.backward.saved_hooks:
             return
         nodes, _, _ = walk_nodes(loss.grad_fn, _NEAR)
         found = [node for node in nodes if op_name(node) in _LOSSES]
@@ -57,19 +59,25 @@ class Targets:
             return
         self._looks += 1
         op, site = op_name(node), place_of(frame)
-        target = target[:_SAMPLES]
-        self.watch.emit(
-            TargetLook(
-                loss_name(site),
-                op,
-                tuple(target.shape),
-                str(target.dtype).removeprefix("torch."),
-                _counted(target) if op in _CLASSIFY else {},
-                _copies(self.inputs.table(), target),
-                self.watch.step,
-                self._maker(site),
-            )
+        target = target[: max(1, min(_SAMPLES, _NUMBERS // target[0].numel()))]
+        look = TargetLook(
+            loss_name(site),
+            op,
+            tuple(target.shape),
+            str(target.dtype).removeprefix("torch."),
+            {},
+            (),
+            self.watch.step,
+            self._maker(site),
         )
+        both = torch.cat([target.reshape(-1).float(), _same_columns(self.inputs.table(), target)])
+        self.watch.transfer.send(both, functools.partial(self._tell, look, target.numel()))
+
+    def _tell(self, look: TargetLook, count: int, numbers: Numbers) -> None:
+        """The targets themselves, then a flag for each column that holds them."""
+        labels = _counted(numbers[:count]) if look.op in _CLASSIFY else {}
+        copies = tuple(int(column) for column in numpy.flatnonzero(numbers[count:])[:8])
+        self.watch.emit(dataclasses.replace(look, labels=labels, copied_to=copies))
 
     def _maker(self, site: Place) -> Place:
         if site not in self._made:
@@ -81,17 +89,16 @@ def _plain(value: Any) -> bool:
     return isinstance(value, torch.Tensor) and value.layout is torch.strided and 0 < value.dim() <= 2
 
 
-def _counted(labels: torch.Tensor) -> dict[str, int]:
-    values, counts = torch.unique(labels.reshape(-1), return_counts=True)
-    if len(values) > _CLASSES or not bool((values == values.round()).all()):
+def _counted(labels: Numbers) -> dict[str, int]:
+    values, counts = numpy.unique(labels, return_counts=True)
+    if len(values) > _CLASSES or not (values == values.round()).all():
         return {}
-    return {str(int(value)): int(count) for value, count in zip(values.tolist(), counts.tolist(), strict=True)}
+    return {str(int(value)): int(count) for value, count in zip(values, counts, strict=True)}
 
 
-def _copies(table: torch.Tensor | None, target: torch.Tensor) -> tuple[int, ...]:
-    """Columns that hold the very target, sample by sample."""
+def _same_columns(table: torch.Tensor | None, target: torch.Tensor) -> torch.Tensor:
+    """1 for each column that holds the very target, sample by sample; empty where there is no such table."""
     wanted = target.reshape(len(target), -1)
-    if table is None or wanted.shape[1] != 1 or len(table) < len(wanted):
-        return ()
-    same = (table[: len(wanted)].to(torch.float64) == wanted.to(torch.float64)).all(0)
-    return tuple(int(column) for column in same.nonzero().reshape(-1)[:8])
+    if table is None or wanted.shape[1] != 1 or len(table) < len(wanted) or table.device != target.device:
+        return torch.empty(0, device=target.device)
+    return (table[: len(wanted)].to(torch.float64) == wanted.to(torch.float64)).all(0).float()

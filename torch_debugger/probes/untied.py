@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import functools
 
 import torch
 from torch import nn
@@ -13,6 +13,8 @@ from torch_debugger.probes.held import Held
 from torch_debugger.probes.optimizers import Optimizers
 from torch_debugger.probes.watch import Watch
 from torch_debugger.records import UntiedWeights
+from torch_debugger.stats.summary import sampled
+from torch_debugger.stats.transfer import Numbers
 
 
 class Untied:
@@ -30,20 +32,28 @@ class Untied:
                 self._looked.add(root.name)
                 for path, owner in module.named_modules():
                     start = ".".join(part for part in (root.name, path) if part)
-                    for fact in self._compare(root.name, start, owner, own):
-                        self.watch.emit(fact)
+                    self._compare(root.name, start, owner, own)
 
-    def _compare(self, root: str, start: str, owner: nn.Module, own: set[int]) -> Iterator[UntiedWeights]:
+    def _compare(self, root: str, start: str, owner: nn.Module, own: set[int]) -> None:
         for tie in ties(type(owner)):
             first, second = _find(owner, tie.first), _find(owner, tie.second)
             if first is None or second is None or {id(first), id(second)} - own or _is_one(first, second):
                 continue
             if first.shape != second.shape:
                 continue  # a new head for other classes
-            how = "undone" if tie.shared else "copied" if _is_copy(owner, tie, first, second) else ""
-            if how:
-                names = f"{start}.{tie.first}", f"{start}.{tie.second}"
-                yield UntiedWeights(root, *names, second.numel(), how, tie.place, self.watch.step)
+            names = f"{start}.{tie.first}", f"{start}.{tie.second}"
+            how = "undone" if tie.shared else "copied"
+            fact = UntiedWeights(root, *names, second.numel(), how, tie.place, self.watch.step)
+            if tie.shared:
+                self.watch.emit(fact)
+            elif _are_embedding_and_linear(owner, tie):
+                self.watch.transfer.send(_unlike(first, second), functools.partial(self._tell_copy, fact))
+
+    def _tell_copy(self, fact: UntiedWeights, unlike: Numbers) -> None:
+        """Equal, and not all one number: layers are often begun with zeros on purpose."""
+        differ, vary = unlike
+        if not differ and vary:
+            self.watch.emit(fact)
 
 
 def _find(owner: nn.Module, path: str) -> torch.Tensor | None:
@@ -57,9 +67,13 @@ def _is_one(first: torch.Tensor, second: torch.Tensor) -> bool:
     return first is second or first.data_ptr() == second.data_ptr()
 
 
-def _is_copy(owner: nn.Module, tie: Tie, first: torch.Tensor, second: torch.Tensor) -> bool:
-    """An embedding's values in a linear layer. Layers of one kind are often begun alike on purpose."""
+def _are_embedding_and_linear(owner: nn.Module, tie: Tie) -> bool:
+    """Of which the one may hold the other's values by copy; layers of one kind are often begun alike."""
     kinds = {type(owner.get_submodule(path.rpartition(".")[0])) for path in (tie.first, tie.second)}
-    if kinds != {nn.Embedding, nn.Linear} or first.device.type != "cpu":
-        return False
-    return torch.equal(first, second) and not bool((first == first.flatten()[0]).all())
+    return kinds == {nn.Embedding, nn.Linear}
+
+
+def _unlike(first: torch.Tensor, second: torch.Tensor) -> torch.Tensor:
+    """Whether they differ, and whether there are different numbers in the first."""
+    some = sampled(first)
+    return torch.stack([(first.to(second.device) != second).any(), (some != some[0]).any()])

@@ -111,6 +111,7 @@ class Watch:
     def finish(self, outcome: str) -> None:
         self.guard.call("last numbers", self._say_rest)
         self.uninstall()
+        self.guard.call("last numbers", self.transfer.drain)
         self._say_cost()
         self.emit(self.ending(outcome))
 

@@ -69,7 +69,7 @@ class RootInput:
 
 @dataclass(frozen=True, slots=True)
 class TargetLook:
-    """What a loss function compares the model with (deep steps and a few others, on the CPU)."""
+    """What a loss function compares the model with (deep steps and a few others)."""
 
     site: str  # LossSite.name
     op: str  # NllLoss, BinaryCrossEntropyWithLogits

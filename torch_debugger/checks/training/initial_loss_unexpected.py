@@ -50,7 +50,7 @@ class InitialLossUnexpected(Check):
     targets_needed = 16
 
     def __init__(self) -> None:
-        self._first: tuple[ClassTargets, LossGraph] | None = None
+        self._graphs: dict[str, LossGraph] = {}  # of the first step, by site; a device tells targets later
         self._targets: ClassTargets | None = None
         self._elsewhere = False  # the reason lies with the inputs or with loaded weights
 
@@ -62,16 +62,14 @@ class InitialLossUnexpected(Check):
             self._elsewhere = self._elsewhere or (record.step <= 1 and large)
         elif isinstance(record, ClassTargets) and record.step == 1 and self._is_high(record):
             self._targets = self._targets or record
-        elif isinstance(record, LossGraph) and self._first is None and self._belongs(record):
-            self._first = (self._targets, record) if self._targets else None
+        elif isinstance(record, LossGraph) and record.step == 1:
+            self._graphs.setdefault(record.site, record)
         return ()
 
-    def _belongs(self, graph: LossGraph) -> bool:
-        return graph.step == 1 and self._targets is not None and graph.site == self._targets.site
-
     def finish(self, state: RunState) -> Iterable[Finding]:
-        if self._first is not None and not self._elsewhere:
-            yield self._judge(*self._first, state)
+        graph = self._graphs.get(self._targets.site) if self._targets else None
+        if self._targets and graph is not None and not self._elsewhere:
+            yield self._judge(self._targets, graph, state)
 
     def _is_high(self, targets: ClassTargets) -> bool:
         guess = math.log(targets.shape[1]) if targets.shape[1] > 1 else math.inf
