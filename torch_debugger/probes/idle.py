@@ -50,6 +50,7 @@ class Idleness:
             suspect = Suspect(held, type(optimizer).__name__, _samples(optimizer, self.SAMPLED))
             self.suspects[id(optimizer)] = suspect
         suspect.backwards += 1
+        self.watch.transfer.poll()  # which the end of a step does, where there are steps
         self._ask_whether_reached(suspect)
         if suspect.backwards in self.TELL_AT and suspect.reached and not self.watch.clock.skipped:
             self.watch.transfer.send(_moved(suspect), functools.partial(self._tell_moved, suspect, place))

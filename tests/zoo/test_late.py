@@ -1,0 +1,34 @@
+"""Numbers that come from a device steps later lead to the same verdicts as those that are there at once."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.zoo.expectations import ZOO, expected_of
+from tests.zoo.runner import result_name
+from tests.zoo.test_zoo import assert_verdict
+
+# Checks whose evidence is read from tensors, by different probes.
+HOMES = (
+    "activations/constant-init-symmetry", "activations/dead-relu", "activations/dropout-on-output",
+    "data/image-range-0-255", "data/labels-constant", "data/target-leakage", "data/validation-scale-differs",
+    "setup/buffer-not-registered", "setup/clip-always-active", "setup/ema-never-updated",
+    "setup/gradient-through-target-network", "setup/missing-zero-grad", "setup/optimizer-step-missing",
+    "setup/parameter-not-registered", "setup/weight-tying-broken", "training/initial-loss-unexpected",
+    "training/lr-too-high", "training/nan-steps-skipped", "training/posterior-collapse",
+    "training/regression-target-scale",
+)  # fmt: skip
+
+
+def test_the_verdicts_are_the_same(tmp_path: Path) -> None:
+    scripts = [ZOO / home / "broken.py" for home in HOMES]
+    command = [sys.executable, "-m", "tests.zoo.late", str(tmp_path), *map(str, scripts)]
+    subprocess.run(command, check=True, cwd=ZOO.parent, env=os.environ | {"OMP_NUM_THREADS": "1"})
+    for script in scripts:
+        result = json.loads((tmp_path / f"{result_name(script)}.json").read_text())
+        assert result["verdict"] is not None, f"{script.parent.name}: wanted {expected_of(script).check}"
+        assert_verdict(script, result)
