@@ -53,6 +53,7 @@ class BatchNormLook:
     gap: float  # distance of the kept means from the batch's, in deviations of the batch
     ratio: float  # kept variance / the batch's
     step: int
+    biased: str = ""  # the layer in front whose bias goes nowhere but into this norm: net.conv1
 
 
 @dataclass(frozen=True, slots=True)
