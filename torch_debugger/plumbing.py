@@ -34,6 +34,7 @@ from torch_debugger.probes.loaders import Loaders
 from torch_debugger.probes.loops import loop_probes
 from torch_debugger.probes.nonfinite import NonFiniteHunt
 from torch_debugger.probes.optimizers import Optimizers
+from torch_debugger.probes.padded_states import PaddedStates
 from torch_debugger.probes.parameters import ParameterLook
 from torch_debugger.probes.plain_tensors import PlainTensors
 from torch_debugger.probes.policies import Policy
@@ -113,6 +114,7 @@ class Plumbing:
         others = [self.loaders, Evaluation(watch), UserScalars(watch), self.scaler]
         others += [Clipping(watch, self.scaler), Ranges(watch, self.forward)]
         others += [Compiled(watch, self.roots, self.forward), self.cycles, Checkpoints(watch)]
+        others += [PaddedStates(watch, self.forward, self.backward)]
         others += loop_probes(watch, self.roots, self.optimizers, self.loaders)
         if self._checks_gradients:
             others.append(CustomFunctions(watch, self._check_gradient))

@@ -47,6 +47,7 @@ class Forward(Probe):
         self.flow = Flow(watch)
         self.ran: set[int] = set()  # modules that ran in this deep step
         self.on_layer: list[Callable[[str, nn.Module, Any], None]] = []  # (its path, itself, what it was given)
+        self.on_output: list[Callable[[str, nn.Module, Any, Any], None]] = []  # the same, and what it made
         self.paused = False  # a compiled region must not see hooks
         self.makes_half = False  # some module's output has been float16
         self._handles: list[RemovableHandle] = []
@@ -167,6 +168,8 @@ class Forward(Probe):
             self._measure(path, module, output)
             for listen in self.on_layer:
                 self.watch.probe("layer listeners", listen, path, module, given)
+            for hear in self.on_output:
+                self.watch.probe("layer listeners", hear, path, module, given, output)
 
     def _measure(self, path: str, module: nn.Module, output: Any) -> None:
         if path in self._outputs or len(self._outputs) >= self.LIMIT or isinstance(module, _CONTAINERS):

@@ -30,6 +30,7 @@ from torch_debugger.records.nonfinite import NonFinite, Operand, Origin
 from torch_debugger.records.place import Place
 from torch_debugger.records.rows import Table, TensorRows
 from torch_debugger.records.run import CostFact, EndFact, MemoryFact, Notice, ProbeFault, RunFact
+from torch_debugger.records.sequences import PaddedState
 from torch_debugger.records.training import (
     BatchFact,
     CarriedGradient,
@@ -87,6 +88,7 @@ Record = (
     | BatchNormLook
     | SampleSpread
     | LatentLook
+    | PaddedState
     | CarriedGradient
     | Rectifier
     | ScalerMisuse
@@ -120,12 +122,13 @@ __all__ = [
     "SEVERITIES", "BatchFact", "BatchLook", "BatchNormLook", "CarriedGradient", "CaseFact", "CheckpointLoad",
     "ClassTargets", "ClipFact", "Comparison", "Construction", "CopyLook", "CostFact", "CrashEvidence",
     "CrashFact", "CrashFrame", "Edit", "EndFact", "Finding", "FlowFact", "FlowStep", "FreshParameter",
-    "GradientCheckFact", "GradientFlag", "GraphNode", "IdleOptimizer", "InputLook", "KeptGraphs", "LatentLook",
-    "LayerFact", "LedgerFact", "LedgerRow", "LoaderFact", "LocalTensor", "LocalValue", "LossGraph", "LossSite",
-    "MemoryFact", "ModeLook", "ModelFact", "ModuleFact", "NonFinite", "Notice", "Operand", "OptimizerFact",
-    "Origin", "ParameterFact", "PassCalls", "PassFact", "PhaseFact", "Place", "PlainTensor", "ProbeFault",
-    "Record", "Rectifier", "Rehearsal", "Request", "RootInput", "RunFact", "SampleSpread", "SavedTensor",
-    "Scalars", "ScalerMisuse", "SchedulerFact", "SchedulerLook", "SkippedLosses", "Spread", "Squasher",
-    "StepCycle", "StrayModuleFact", "Table", "TargetLook", "TensorLook", "TensorRows", "TokenTargets",
-    "TrialResult", "TwinUnits", "UnreachedPart", "UntiedWeights", "WrittenNumber",
+    "GradientCheckFact", "GradientFlag", "GraphNode", "IdleOptimizer", "InputLook", "KeptGraphs",
+    "LatentLook", "LayerFact", "LedgerFact", "LedgerRow", "LoaderFact", "LocalTensor", "LocalValue",
+    "LossGraph", "LossSite", "MemoryFact", "ModeLook", "ModelFact", "ModuleFact", "NonFinite", "Notice",
+    "Operand", "OptimizerFact", "Origin", "PaddedState", "ParameterFact", "PassCalls", "PassFact",
+    "PhaseFact", "Place", "PlainTensor", "ProbeFault", "Record", "Rectifier", "Rehearsal", "Request",
+    "RootInput", "RunFact", "SampleSpread", "SavedTensor", "Scalars", "ScalerMisuse", "SchedulerFact",
+    "SchedulerLook", "SkippedLosses", "Spread", "Squasher", "StepCycle", "StrayModuleFact", "Table",
+    "TargetLook", "TensorLook", "TensorRows", "TokenTargets", "TrialResult", "TwinUnits", "UnreachedPart",
+    "UntiedWeights", "WrittenNumber",
 ]  # fmt: skip
