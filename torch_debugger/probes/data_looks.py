@@ -7,6 +7,7 @@ from torch_debugger.probes.forward import Forward
 from torch_debugger.probes.inputs import LayerInputs
 from torch_debugger.probes.root_inputs import RootInputs
 from torch_debugger.probes.roots import Roots
+from torch_debugger.probes.shuffled_pairs import ShuffledPairs
 from torch_debugger.probes.targets import Targets
 from torch_debugger.probes.watch import Watch
 
@@ -16,3 +17,4 @@ def look_at_data(watch: Watch, roots: Roots, forward: Forward, backward: Backwar
     inputs = LayerInputs(watch, roots)
     forward.on_layer.append(inputs.see)
     backward.on_look.append(Targets(watch, inputs, backward).look)
+    backward.on_look.append(ShuffledPairs(watch).look)

@@ -1,7 +1,7 @@
 """What the house talks about: frozen, printable facts without tensors or callables."""
 
 from torch_debugger.records.crash import CrashFact, CrashFrame, FlowFact, FlowStep, LocalValue
-from torch_debugger.records.data import BatchLook, InputLook, RootInput, TargetLook, TensorLook
+from torch_debugger.records.data import BatchLook, InputLook, RootInput, ShuffledPair, TargetLook, TensorLook
 from torch_debugger.records.evidence import CrashEvidence
 from torch_debugger.records.finding import SEVERITIES, Edit, Finding, Request
 from torch_debugger.records.gradient_check import GradientCheckFact
@@ -12,6 +12,7 @@ from torch_debugger.records.health import (
     SampleSpread,
     Squasher,
     TwinUnits,
+    WeightedSum,
 )
 from torch_debugger.records.layer import Construction, LayerFact, WrittenNumber
 from torch_debugger.records.loop import ClipFact, CopyLook, ModeLook, PassCalls, PassFact, SchedulerLook
@@ -88,6 +89,7 @@ Record = (
     | BatchNormLook
     | SampleSpread
     | LatentLook
+    | WeightedSum
     | PaddedState
     | CarriedGradient
     | Rectifier
@@ -99,6 +101,7 @@ Record = (
     | InputLook
     | RootInput
     | TargetLook
+    | ShuffledPair
     | NonFinite
     | Rehearsal
     | GradientCheckFact
@@ -128,7 +131,7 @@ __all__ = [
     "Operand", "OptimizerFact", "Origin", "PaddedState", "ParameterFact", "PassCalls", "PassFact",
     "PhaseFact", "Place", "PlainTensor", "ProbeFault", "Record", "Rectifier", "Rehearsal", "Request",
     "RootInput", "RunFact", "SampleSpread", "SavedTensor", "Scalars", "ScalerMisuse", "SchedulerFact",
-    "SchedulerLook", "SkippedLosses", "Spread", "Squasher", "StepCycle", "StrayModuleFact", "Table",
-    "TargetLook", "TensorLook", "TensorRows", "TokenTargets", "TrialResult", "TwinUnits", "UnreachedPart",
-    "UntiedWeights", "WrittenNumber",
+    "SchedulerLook", "ShuffledPair", "SkippedLosses", "Spread", "Squasher", "StepCycle", "StrayModuleFact",
+    "Table", "TargetLook", "TensorLook", "TensorRows", "TokenTargets", "TrialResult", "TwinUnits",
+    "UnreachedPart", "UntiedWeights", "WeightedSum", "WrittenNumber",
 ]  # fmt: skip

@@ -79,3 +79,15 @@ class TargetLook:
     copied_to: tuple[int, ...]  # on deep steps: columns of the first layer's input that equal the target
     step: int
     made: Place = field(default_factory=Place)  # the line that computes the loss
+
+
+@dataclass(frozen=True, slots=True)
+class ShuffledPair:
+    """Two arrays that the source reads side by side, of which a line puts one into an order of its own."""
+
+    first: str  # x
+    second: str  # y
+    both: bool  # each has an order of its own; else only the first was shuffled
+    place: Place  # the line that shuffles, or reads the second
+    step: int
+    index: str = ""  # the first is read with this shuffled index, and the second is not
