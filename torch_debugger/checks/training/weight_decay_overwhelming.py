@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from torch_debugger.checks.base import Check
 from torch_debugger.checks.curves import fallen_share
+from torch_debugger.checks.optimizer_call import only_decay
 from torch_debugger.checks.schedules import at_line
 from torch_debugger.checks.state import RunState
 from torch_debugger.records import Finding, OptimizerFact, Record, TensorRows
@@ -67,7 +68,7 @@ class WeightDecayOverwhelming(Check):
         if record.table.kind != "parameter":
             return ()
         optimizer = state.optimizers.get(record.table.root)
-        decay = _decay(optimizer)
+        decay = only_decay(optimizer)
         if optimizer is not None and decay:
             self._look(self._seen.setdefault(optimizer.name, _Looks()), record, decay, optimizer.kind)
         return ()
@@ -100,7 +101,7 @@ class WeightDecayOverwhelming(Check):
                 yield self._found(optimizer, seen, fallen)
 
     def _found(self, optimizer: OptimizerFact, seen: _Looks, fallen: float) -> Finding:
-        decay = _decay(optimizer) or 0.0
+        decay = only_decay(optimizer) or 0.0
         pull = sorted(seen.pulls)[len(seen.pulls) // 2]
         usual = 0.01 if optimizer.kind in self.decoupled else 1e-4
         return self.finding(
@@ -126,11 +127,6 @@ class WeightDecayOverwhelming(Check):
                 "loss_fallen": fallen,
             },
         )
-
-
-def _decay(optimizer: OptimizerFact | None) -> float | None:
-    decays = {group.get("weight_decay", 0.0) for group in optimizer.groups} if optimizer else set()
-    return decays.pop() if len(decays) == 1 else None
 
 
 def _words(fallen: float) -> str:
