@@ -90,6 +90,7 @@ Record = (
     | SampleSpread
     | LatentLook
     | WeightedSum
+    | WeightedSum
     | PaddedState
     | CarriedGradient
     | Rectifier

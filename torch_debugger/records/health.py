@@ -75,3 +75,16 @@ class LatentLook:
     divergence: float  # KL to the standard normal, nats a sample
     between: float  # deviation of the means between samples
     step: int
+
+
+@dataclass(frozen=True, slots=True)
+class WeightedSum:
+    """A softmax whose weights add up to 1 over one dimension and are used in a sum over others."""
+
+    shape: tuple[int, ...]  # of the softmax
+    dim: int  # over which it is taken
+    summed: tuple[int, ...]  # of its dimensions, those that the weighted values are added up over
+    of_pairs: bool  # its scores are products of queries and keys
+    samples_first: bool  # its first size is the number of samples in the loss
+    place: Place  # the call of softmax, if it can be told
+    step: int
