@@ -40,7 +40,7 @@ def origin(graph: LossGraph, node: GraphNode) -> GraphNode:
 
 
 def prediction_in(graph: LossGraph, loss: GraphNode) -> GraphNode | None:
-    """What a loss compares with the target; in one written by hand, the side of the difference with a gradient."""
+    """What a loss compares with the target; in one written by hand, the side that has a gradient."""
     taken = next(operands(graph, loss), None)
     if taken is None or op_of(loss) not in BY_HAND:
         return taken

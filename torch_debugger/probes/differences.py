@@ -1,4 +1,4 @@
-"""Errors written by hand, as in ((model(x) - y) ** 2).mean(): both sides, from the difference that autograd saved.
+"""Errors written by hand, as in ((model(x) - y) ** 2).mean(): both sides, from the difference in the graph.
 
 A difference forgets what it was made of. The model's side is at hand where its last op is a linear layer or an
 activation: the one can be computed again for some samples, the other kept its result.
@@ -48,12 +48,13 @@ def _prediction(node: Any, count: int) -> torch.Tensor | None:
 
 def _linear(node: Any, count: int) -> torch.Tensor | None:
     bias, turned = (getattr(leaf, "variable", None) for leaf in _leaves(node))
-    given, weight = saved(node, "_saved_mat1"), saved(node, "_saved_mat2") if turned is None else turned.t()
-    if not all(map(_is_plain, (bias, given, weight))) or weight.numel() > _MOST_WEIGHTS:
+    given: Any = saved(node, "_saved_mat1")
+    weight: Any = saved(node, "_saved_mat2") if turned is None else turned.t()
+    if bias is None or not all(map(_is_plain, (bias, given, weight))) or weight.numel() > _MOST_WEIGHTS:
         return None
     if len(given) * weight.shape[1] != count:
         return None
-    return given.detach()[:_ROWS] @ weight.detach() + bias.detach()
+    return torch.addmm(bias.detach(), given.detach()[:_ROWS], weight.detach())
 
 
 def _leaves(node: Any) -> tuple[Any, Any]:

@@ -30,8 +30,8 @@ class ReluAfterOutput(Check):
     Fix:
         Remove the activation after the last layer.
     Known limits:
-        Of losses written by hand, squares and absolute values of differences are recognised. Targets that are never negative in the batches looked at
-        make a ReLU as the output a choice.
+        Of losses written by hand, squares and absolute values of differences are recognised. Targets that are
+        never negative in the batches looked at make a ReLU as the output a choice.
     """
 
     id = "TD310"

@@ -25,7 +25,8 @@ class TargetsOutOfReach(Check):
     Fix:
         Remove the activation, or bring the targets into its range, and turn them back when predicting.
     Known limits:
-        Of losses written by hand, squares and absolute values of differences are seen. Targets that leave the range by less than a fifth are not reported.
+        Of losses written by hand, squares and absolute values of differences are seen. Targets that leave the
+        range by less than a fifth are not reported.
     """
 
     id = "TD517"
