@@ -213,8 +213,8 @@ class Backward(Probe):
 
     def _with_place(self, node: GraphNode, site: Place) -> GraphNode:
         """Activations and losses get the line of their call: in the models' classes, else above backward()."""
-        if node.op == "Relu":  # a model has many; the one that its forward returns can be told
-            return dataclasses.replace(node, place=self._returned_relu())
+        if node.op == "Relu" or "dropped" in node.saved:  # of many, the one that forward returns can be told
+            return dataclasses.replace(node, place=self._returned("relu" if node.op == "Relu" else "dropout"))
         if node.op in _TERMS:  # of a loss written by hand; a model has functions of the same name
             return dataclasses.replace(node, place=last_call_before(site, _TERMS[node.op]))
         names = _FUNCTIONS.get(node.op)
@@ -225,8 +225,9 @@ class Backward(Probe):
         place = found[0] if len(found) == 1 else None if found else last_call_before(site, names)
         return dataclasses.replace(node, place=place)
 
-    def _returned_relu(self) -> Place | None:
-        places = [returned_activation(module, torch.nn.ReLU, "relu") for _, module in self.roots.alive()]
+    def _returned(self, function: str) -> Place | None:
+        kind = {"relu": torch.nn.ReLU, "dropout": torch.nn.modules.dropout._DropoutNd}[function]
+        places = [returned_activation(module, kind, function) for _, module in self.roots.alive()]
         return next((place for place in places if place is not None), None)
 
 

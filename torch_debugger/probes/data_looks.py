@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from torch_debugger.probes.backward import Backward
 from torch_debugger.probes.forward import Forward
+from torch_debugger.probes.future_tokens import FutureTokens
+from torch_debugger.probes.graph_looks import GraphLooks
 from torch_debugger.probes.inputs import LayerInputs
 from torch_debugger.probes.root_inputs import RootInputs
 from torch_debugger.probes.roots import Roots
@@ -18,3 +20,4 @@ def look_at_data(watch: Watch, roots: Roots, forward: Forward, backward: Backwar
     forward.on_layer.append(inputs.see)
     backward.on_look.append(Targets(watch, inputs, backward).look)
     backward.on_look.append(ShuffledPairs(watch).look)
+    backward.on_look.append(GraphLooks(watch, backward, FutureTokens(watch, forward)).look)

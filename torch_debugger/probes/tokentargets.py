@@ -30,6 +30,37 @@ class _Embedding:
     padding: int | None
 
 
+@dataclass(frozen=True)
+class NextTokens:
+    """The targets of a loss are the tokens that this embedding read, one place on."""
+
+    embedding: Any  # its node
+    name: str
+    counted: torch.Tensor  # [rows, places]: which targets count
+
+
+def next_tokens(nodes: Sequence[Any], names: dict[int, str]) -> NextTokens | None:
+    """None also where several embeddings read these tokens: what one must not see the other may be for."""
+    losses = [node for node in nodes[:64] if op_name(node) in ("NllLoss", "NllLoss2D")]
+    rows = _rows_of(losses[0]) if len(losses) == 1 else None
+    if rows is None or rows.is_cuda:
+        return None
+    ignored = int(signed(saved(losses[0], "_saved_ignore_index")))
+    found = []
+    for node in nodes:
+        tokens = saved(node, "_saved_indices") if op_name(node) == "Embedding" else None
+        if isinstance(tokens, torch.Tensor) and tokens.dim() == 2:
+            ways = [
+                way for way in (rows, rows.T) if _is_next(way, tokens if way is rows else tokens.T, ignored)
+            ]
+            found += [NextTokens(node, _weight_name(node, names), way != ignored) for way in ways]
+    return found[0] if len(found) == 1 else None
+
+
+def _is_next(rows: torch.Tensor, tokens: torch.Tensor, ignored: int) -> bool:
+    return rows.shape[0] == tokens.shape[0] and bool(_match(rows, tokens, 1, ignored) == 1.0)
+
+
 @torch.no_grad()
 def read_token_targets(
     nodes: Sequence[Any], names: dict[int, str], site: str, step: int, made: Place

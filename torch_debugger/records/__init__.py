@@ -5,6 +5,7 @@ from torch_debugger.records.data import BatchLook, InputLook, RootInput, Shuffle
 from torch_debugger.records.evidence import CrashEvidence
 from torch_debugger.records.finding import SEVERITIES, Edit, Finding, Request
 from torch_debugger.records.gradient_check import GradientCheckFact
+from torch_debugger.records.graph_looks import AxesLook, DropoutLook, FutureLook
 from torch_debugger.records.health import (
     BatchNormLook,
     KeptGraphs,
@@ -15,7 +16,15 @@ from torch_debugger.records.health import (
     WeightedSum,
 )
 from torch_debugger.records.layer import Construction, LayerFact, WrittenNumber
-from torch_debugger.records.loop import ClipFact, CopyLook, ModeLook, PassCalls, PassFact, SchedulerLook
+from torch_debugger.records.loop import (
+    ClipFact,
+    CopyLook,
+    ModeLook,
+    PassCalls,
+    PassFact,
+    QuietModel,
+    SchedulerLook,
+)
 from torch_debugger.records.loss_terms import ClassTargets, Comparison, SkippedLosses, Spread, TokenTargets
 from torch_debugger.records.model import (
     LedgerFact,
@@ -75,6 +84,7 @@ Record = (
     | ModeLook
     | ClipFact
     | CopyLook
+    | QuietModel
     | LedgerFact
     | Scalars
     | LossSite
@@ -90,7 +100,6 @@ Record = (
     | SampleSpread
     | LatentLook
     | WeightedSum
-    | WeightedSum
     | PaddedState
     | CarriedGradient
     | Rectifier
@@ -103,6 +112,9 @@ Record = (
     | RootInput
     | TargetLook
     | ShuffledPair
+    | DropoutLook
+    | AxesLook
+    | FutureLook
     | NonFinite
     | Rehearsal
     | GradientCheckFact
@@ -123,16 +135,16 @@ Record = (
 )
 
 __all__ = [
-    "SEVERITIES", "BatchFact", "BatchLook", "BatchNormLook", "CarriedGradient", "CaseFact", "CheckpointLoad",
-    "ClassTargets", "ClipFact", "Comparison", "Construction", "CopyLook", "CostFact", "CrashEvidence",
-    "CrashFact", "CrashFrame", "Edit", "EndFact", "Finding", "FlowFact", "FlowStep", "FreshParameter",
-    "GradientCheckFact", "GradientFlag", "GraphNode", "IdleOptimizer", "InputLook", "KeptGraphs",
-    "LatentLook", "LayerFact", "LedgerFact", "LedgerRow", "LoaderFact", "LocalTensor", "LocalValue",
-    "LossGraph", "LossSite", "MemoryFact", "ModeLook", "ModelFact", "ModuleFact", "NonFinite", "Notice",
-    "Operand", "OptimizerFact", "Origin", "PaddedState", "ParameterFact", "PassCalls", "PassFact",
-    "PhaseFact", "Place", "PlainTensor", "ProbeFault", "Record", "Rectifier", "Rehearsal", "Request",
-    "RootInput", "RunFact", "SampleSpread", "SavedTensor", "Scalars", "ScalerMisuse", "SchedulerFact",
-    "SchedulerLook", "ShuffledPair", "SkippedLosses", "Spread", "Squasher", "StepCycle", "StrayModuleFact",
-    "Table", "TargetLook", "TensorLook", "TensorRows", "TokenTargets", "TrialResult", "TwinUnits",
-    "UnreachedPart", "UntiedWeights", "WeightedSum", "WrittenNumber",
+    "SEVERITIES", "AxesLook", "BatchFact", "BatchLook", "BatchNormLook", "CarriedGradient", "CaseFact",
+    "CheckpointLoad", "ClassTargets", "ClipFact", "Comparison", "Construction", "CopyLook", "CostFact",
+    "CrashEvidence", "CrashFact", "CrashFrame", "DropoutLook", "Edit", "EndFact", "Finding", "FlowFact",
+    "FlowStep", "FreshParameter", "FutureLook", "GradientCheckFact", "GradientFlag", "GraphNode",
+    "IdleOptimizer", "InputLook", "KeptGraphs", "LatentLook", "LayerFact", "LedgerFact", "LedgerRow",
+    "LoaderFact", "LocalTensor", "LocalValue", "LossGraph", "LossSite", "MemoryFact", "ModeLook", "ModelFact",
+    "ModuleFact", "NonFinite", "Notice", "Operand", "OptimizerFact", "Origin", "PaddedState", "ParameterFact",
+    "PassCalls", "PassFact", "PhaseFact", "Place", "PlainTensor", "ProbeFault", "QuietModel", "Record",
+    "Rectifier", "Rehearsal", "Request", "RootInput", "RunFact", "SampleSpread", "SavedTensor", "Scalars",
+    "ScalerMisuse", "SchedulerFact", "SchedulerLook", "ShuffledPair", "SkippedLosses", "Spread", "Squasher",
+    "StepCycle", "StrayModuleFact", "Table", "TargetLook", "TensorLook", "TensorRows", "TokenTargets",
+    "TrialResult", "TwinUnits", "UnreachedPart", "UntiedWeights", "WeightedSum", "WrittenNumber",
 ]  # fmt: skip
