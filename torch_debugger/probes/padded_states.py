@@ -17,6 +17,7 @@ from torch_debugger.anatomy.frames import locals_of, place_of, user_frame
 from torch_debugger.anatomy.graph_nodes import op_name, saved, signed
 from torch_debugger.anatomy.last_steps import last_step_taken
 from torch_debugger.anatomy.nested import tensors_in
+from torch_debugger.anatomy.running import in_transform
 from torch_debugger.probes.backward import Backward
 from torch_debugger.probes.forward import Forward
 from torch_debugger.probes.layer_health import Consumers, nodes_behind
@@ -67,6 +68,8 @@ class PaddedStates(Probe):
 
     @torch.no_grad()
     def _see(self, path: str, module: nn.Module, given: Any, made: Any) -> None:
+        if in_transform():
+            return
         if isinstance(module, nn.Embedding):
             tokens = next(tensors_in(given), None)
             if tokens is not None and tokens.dim() == 2:

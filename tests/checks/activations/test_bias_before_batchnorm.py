@@ -38,3 +38,14 @@ def test_layers_without_a_bias_of_a_library_or_seen_once_are_silent() -> None:
     assert not judged([own, *looks("")], "bias-before-batchnorm")
     assert not judged([own, *looks("net.conv1", steps=1)], "bias-before-batchnorm")
     assert not judged([net(Place()), *looks("net.conv1")], "bias-before-batchnorm")
+
+
+def test_several_models_get_one_note_together() -> None:
+    modules = [ModuleFact(f"{root}.fc", "Linear", place(9)) for root in ("online", "target")]
+    models = [ModelFact(fact.path[:-3], "Net", place(5), (fact,), (), 1, place(15)) for fact in modules]
+    looks = [BatchNormLook("n", (64, 8), 0.1, 1.0, step, fact.path) for step in (1, 2, 3) for fact in modules]
+    (note,) = judged([*models, *looks], "bias-before-batchnorm")
+    assert note.message == (
+        "`online.fc` (Linear) adds a bias that `n` right behind it subtracts again, and so does one more "
+        "layer: these biases have no effect."
+    )

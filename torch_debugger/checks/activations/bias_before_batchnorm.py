@@ -36,7 +36,7 @@ class BiasBeforeBatchnorm(Check):
     def __init__(self) -> None:
         self._looks: dict[str, list[int]] = {}  # layer -> steps
         self._norms: dict[str, str] = {}
-        self._told: set[str] = set()
+        self._told = False
 
     def see(self, record: Record, state: RunState) -> Iterable[Finding]:
         if not isinstance(record, BatchNormLook) or not record.biased:
@@ -45,29 +45,28 @@ class BiasBeforeBatchnorm(Check):
         self._norms[record.biased] = record.name
         steps.append(record.step)
         del steps[1:-1]
-        root = record.biased.split(".", 1)[0]
-        if root in self._told or len(steps) < self.looks_needed:
-            return ()
-        return self._tell(root, state)
+        return self._tell(state) if len(steps) >= self.looks_needed and not self._told else ()
 
     def finish(self, state: RunState) -> Iterable[Finding]:
-        return [finding for root in sorted(self._told) for finding in self._tell(root, state)]
+        return self._tell(state) if self._told else ()
 
-    def _tell(self, root: str, state: RunState) -> list[Finding]:
-        """One note a model, at the first of its layers that the user's own line makes."""
-        own = [layer for layer in reversed(self._looks) if layer.split(".", 1)[0] == root]
-        made = [layer for layer in own if (fact := state.module(layer)) is not None and fact.place.file]
-        if not made:
-            return []
-        self._told.add(root)
-        return [self._judge(made, state)]
+    def _tell(self, state: RunState) -> list[Finding]:
+        """One note a run, at the first layer that the user's own line makes."""
+        made = [layer for layer in self._looks if (fact := state.module(layer)) and fact.place.file]
+        self._told = bool(made)
+        return [self._judge(self._first_model(made), len(made), state)] if made else []
 
-    def _judge(self, layers: list[str], state: RunState) -> Finding:
-        first, steps = layers[0], self._looks[layers[0]]
+    def _first_model(self, layers: list[str]) -> str:
+        """The first layer of the model that was met first: they are met on the way back from the loss."""
+        root = layers[0].split(".", 1)[0]
+        return [layer for layer in layers if layer.split(".", 1)[0] == root][-1]
+
+    def _judge(self, first: str, count: int, state: RunState) -> Finding:
+        steps = self._looks[first]
         module = state.module(first)
         place, kind = (module.place, module.kind) if module is not None else (Place(), "layer")
         edit = with_keyword(place, kind, "bias", "False")
-        more = _more(len(layers) - 1)
+        more = _more(count - 1)
         return self.finding(
             severity="note",
             confidence=0.95,
@@ -83,7 +82,7 @@ class BiasBeforeBatchnorm(Check):
             where=Place(place.file, place.line, first, place.code),
             first_step=steps[0],
             last_step=max(steps[-1], state.step),
-            evidence={"layers": float(len(layers)), "norm": self._norms[first]},
+            evidence={"layers": float(count), "norm": self._norms[first]},
             edit=edit,
         )
 
