@@ -40,7 +40,7 @@ from torch_debugger.records.nonfinite import NonFinite, Operand, Origin
 from torch_debugger.records.place import Place
 from torch_debugger.records.rows import Table, TensorRows
 from torch_debugger.records.run import CostFact, EndFact, MemoryFact, Notice, ProbeFault, RunFact
-from torch_debugger.records.sequences import PaddedState
+from torch_debugger.records.sequences import PaddedState, SequenceInput
 from torch_debugger.records.training import (
     BatchFact,
     CarriedGradient,
@@ -101,6 +101,7 @@ Record = (
     | LatentLook
     | WeightedSum
     | PaddedState
+    | SequenceInput
     | CarriedGradient
     | Rectifier
     | ScalerMisuse
@@ -144,7 +145,7 @@ __all__ = [
     "ModuleFact", "NonFinite", "Notice", "Operand", "OptimizerFact", "Origin", "PaddedState", "ParameterFact",
     "PassCalls", "PassFact", "PhaseFact", "Place", "PlainTensor", "ProbeFault", "QuietModel", "Record",
     "Rectifier", "Rehearsal", "Request", "RootInput", "RunFact", "SampleSpread", "SavedTensor", "Scalars",
-    "ScalerMisuse", "SchedulerFact", "SchedulerLook", "ShuffledPair", "SkippedLosses", "Spread", "Squasher",
+    "ScalerMisuse", "SchedulerFact", "SchedulerLook", "SequenceInput", "ShuffledPair", "SkippedLosses", "Spread", "Squasher",
     "StepCycle", "StrayModuleFact", "Table", "TargetLook", "TensorLook", "TensorRows", "TokenTargets",
     "TrialResult", "TwinUnits", "UnreachedPart", "UntiedWeights", "WeightedSum", "WrittenNumber",
 ]  # fmt: skip

@@ -19,6 +19,7 @@ class TensorLook:
     std: float = 0.0  # of the numbers that were looked at
     lowest: int = 0  # of all labels of the batch
     highest: int = 0
+    varied: bool = False  # nearly all of its numbers differ: two equal samples are one
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,3 +28,15 @@ class PaddedState:
     call: Place  # the line that calls the layer
     taken: Place  # the line that takes the last step
     step: int
+
+
+@dataclass(frozen=True, slots=True)
+class SequenceInput:
+    """What a layer was given that takes the first axis for time: a recurrent one, or attention (deep steps)."""
+
+    layer: str  # net.lstm
+    kind: str  # LSTM, MultiheadAttention
+    shape: tuple[int, ...]
+    fed: tuple[int, ...]  # the shape of the model's own first input
+    call: Place  # the line that calls the layer
+    step: int

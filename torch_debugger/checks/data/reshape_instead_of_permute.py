@@ -131,7 +131,7 @@ def _order(before: Shape, after: Shape) -> list[int]:
 def _remedy(look: AxesLook) -> str:
     if look.form == "heads split":
         batch, heads, steps, size = look.after
-        return f"Split first, then move: `.view({batch}, {steps}, {heads}, {size}).transpose(1, 2)`, with your names"
+        return f"Split, then move: `.view({batch}, {steps}, {heads}, {size}).transpose(1, 2)`, with your names"
     if look.form == "heads merged":
         return "Move the heads back before they are joined: `.transpose(1, 2)` in front of the reshape()"
     axes = ", ".join(str(axis) for axis in _order(look.before, look.after))

@@ -109,8 +109,8 @@ class TargetLeakage(Check):
             severity="error",
             confidence=0.93,
             message=(
-                f"The attention{at(look.place)} lets each of the {look.length} places of `{look.tokens}` see the "
-                "next one, and the next token is what the loss asks for: no causal mask is in effect."
+                f"The attention{at(look.place)} lets each of the {look.length} places of `{look.tokens}` see "
+                "the next one, and the next token is what the loss asks for: no causal mask is in effect."
             ),
             why=(
                 "The model only has to copy the answer from the place after. Its loss falls far below what is "
