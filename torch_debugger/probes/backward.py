@@ -13,6 +13,7 @@ import torch
 
 from torch_debugger.anatomy.frames import place_of, user_frame
 from torch_debugger.anatomy.graph_nodes import read_nodes, walk_nodes
+from torch_debugger.anatomy.loss_lines import computed_at
 from torch_debugger.anatomy.loss_variable import loss_name
 from torch_debugger.anatomy.returned import returned_activation
 from torch_debugger.anatomy.statements import assignment_before, last_call_before, only_call
@@ -188,11 +189,9 @@ class Backward(Probe):
         nodes = tuple(self._with_place(node, site.place) for node in nodes)
         value = math.nan if self.watch.transfer.lags(loss) else loss.item()
         made = assignment_before(site.place, loss_name(site.place)) or Place()
-        self.watch.emit(
-            LossGraph(
-                site.name, site.place, value, nodes, local_tensors(frame), self.watch.step, truncated, made
-            )
-        )
+        computed = computed_at(site.place, loss_name(site.place)) or made
+        known = (value, nodes, local_tensors(frame), self.watch.step, truncated)
+        self.watch.emit(LossGraph(site.name, site.place, *known, made, computed))
 
     def _read_terms(self, loss: torch.Tensor, site: LossSite, names: dict[int, str]) -> None:
         nodes, _, _ = walk_nodes(loss.grad_fn, 64)

@@ -72,9 +72,7 @@ class LossGraph:
     step: int
     truncated: bool = False
     made: Place = field(default_factory=Place)  # the line that computes the loss, if it can be told
-    computed: Place = field(
-        default_factory=Place
-    )  # the same behind a mean(), or in the function that returns it
+    computed: Place = field(default_factory=Place)  # the same, behind a mean() and functions that return it
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 
 from torch_debugger.checks.base import Check
 from torch_debugger.checks.curves import fallen_share
-from torch_debugger.checks.optimizer_call import only_decay
 from torch_debugger.checks.schedules import at_line
 from torch_debugger.checks.state import RunState
 from torch_debugger.records import Finding, OptimizerFact, Record, TensorRows
@@ -39,8 +38,8 @@ class WeightDecayOverwhelming(Check):
     Fix:
         Divide `weight_decay` by 100 or more: 1e-4 is usual with SGD and Adam, 0.01 to 0.1 with AdamW.
     Known limits:
-        Judged where all groups of the optimizer have the same weight decay, and only if the loss did not
-        fall: strong decay can be what a small data set needs.
+        Judged where all groups of the optimizer have the same weight decay or none, and only if the loss did
+        not fall: strong decay can be what a small data set needs.
     """
 
     id = "TD580"
@@ -68,7 +67,7 @@ class WeightDecayOverwhelming(Check):
         if record.table.kind != "parameter":
             return ()
         optimizer = state.optimizers.get(record.table.root)
-        decay = only_decay(optimizer)
+        decay = _decay(optimizer)
         if optimizer is not None and decay:
             self._look(self._seen.setdefault(optimizer.name, _Looks()), record, decay, optimizer.kind)
         return ()
@@ -79,7 +78,7 @@ class WeightDecayOverwhelming(Check):
         pulls = []
         for name, gradient, weight, count in zip(names, gradients, weights, elements, strict=True):
             push = math.sqrt(count) if kind in self.decoupled else gradient
-            if not name.endswith("bias") and push > 0:
+            if "bias" not in name.rpartition(".")[2] and push > 0:  # a recurrent layer has bias_ih_l0
                 pulls.append(decay * weight / push)
         norm = math.sqrt(sum(weight * weight for weight in weights))
         seen.first_norm = norm if math.isnan(seen.first_norm) else seen.first_norm
@@ -101,7 +100,7 @@ class WeightDecayOverwhelming(Check):
                 yield self._found(optimizer, seen, fallen)
 
     def _found(self, optimizer: OptimizerFact, seen: _Looks, fallen: float) -> Finding:
-        decay = only_decay(optimizer) or 0.0
+        decay = _decay(optimizer) or 0.0
         pull = sorted(seen.pulls)[len(seen.pulls) // 2]
         usual = 0.01 if optimizer.kind in self.decoupled else 1e-4
         return self.finding(
@@ -127,6 +126,12 @@ class WeightDecayOverwhelming(Check):
                 "loss_fallen": fallen,
             },
         )
+
+
+def _decay(optimizer: OptimizerFact | None) -> float | None:
+    """The one weight decay, beside groups that have none; None where groups differ otherwise."""
+    decays = {group.get("weight_decay", 0.0) for group in optimizer.groups} if optimizer else set()
+    return decays.pop() if len(decays := decays - {0.0}) == 1 else None
 
 
 def _words(fallen: float) -> str:
