@@ -7,7 +7,9 @@ from collections.abc import Iterable, Iterator
 
 from torch import nn
 
+from torch_debugger.anatomy.naming import own_attributes
 from torch_debugger.anatomy.sources import class_source, place_at
+from torch_debugger.anatomy.view_calls import can_make, written_sizes
 from torch_debugger.records import Place
 
 Shape = tuple[int, ...]
@@ -23,11 +25,9 @@ def call_with_sizes(modules: Iterable[nn.Module], after: Shape, products: bool) 
     """The first view() or reshape() that can have made this shape. Without `products` none of its sizes
     may be one: x.view(steps, batch * heads, size) moves nothing, whatever the numbers happen to be."""
     for module, file, call in _calls(modules, ("view", "reshape")):
-        sizes = _sizes(call)
-        fits = len(sizes) == len(after) and all(
-            _fits(size, number, module) for size, number in zip(sizes, after, strict=True)
-        )
-        if fits and (products or not any(_is_product(size) for size in sizes)):
+        own = {f"self.{name}": value for name, value in own_attributes(module).items()}
+        plain = products or not any(_is_product(size) for size in written_sizes(call))
+        if plain and can_make(call, after, own.get):
             return place_at(file, call.lineno)
     return Place()
 
@@ -45,29 +45,6 @@ def _name(function: ast.expr) -> str:
     if isinstance(function, ast.Attribute):
         return function.attr
     return function.id if isinstance(function, ast.Name) else ""
-
-
-def _sizes(call: ast.Call) -> list[ast.expr]:
-    """x.view(a, b, c), x.view((a, b, c)), torch.reshape(x, (a, b, c))"""
-    last = call.args[-1] if call.args else None
-    return list(last.elts) if isinstance(last, (ast.Tuple, ast.List)) else call.args
-
-
-def _fits(size: ast.expr, number: int, module: nn.Module) -> bool:
-    written = _number(size, module)
-    return written is None or written in (-1, number)
-
-
-def _number(size: ast.expr, module: nn.Module) -> int | None:
-    """-1, 3 or self.heads; None where it cannot be told."""
-    try:
-        value = ast.literal_eval(size)
-    except (ValueError, TypeError):
-        of_self = (
-            isinstance(size, ast.Attribute) and isinstance(size.value, ast.Name) and size.value.id == "self"
-        )
-        value = getattr(module, size.attr, None) if of_self and isinstance(size, ast.Attribute) else None
-    return value if isinstance(value, int) else None
 
 
 def _is_product(size: ast.expr) -> bool:

@@ -136,4 +136,4 @@ def _is_varied(rows: torch.Tensor, different: int) -> bool:
     part = rows[:, :_COLUMNS]
     if not rows.is_floating_point() or part.shape[1] < 4 or different < 4:
         return False
-    return len(part.unique()) >= 0.8 * different * part.shape[1]
+    return len(torch.unique(part)) >= 0.8 * different * part.shape[1]
