@@ -34,9 +34,11 @@ from torch_debugger.probes.loaders import Loaders
 from torch_debugger.probes.loops import loop_probes
 from torch_debugger.probes.nonfinite import NonFiniteHunt
 from torch_debugger.probes.optimizers import Optimizers
+from torch_debugger.probes.padded_states import PaddedStates
 from torch_debugger.probes.parameters import ParameterLook
 from torch_debugger.probes.plain_tensors import PlainTensors
 from torch_debugger.probes.policies import Policy
+from torch_debugger.probes.quiet_models import QuietModels
 from torch_debugger.probes.ranges import Ranges
 from torch_debugger.probes.roots import Roots
 from torch_debugger.probes.scaler import Scaler
@@ -113,6 +115,8 @@ class Plumbing:
         others = [self.loaders, Evaluation(watch), UserScalars(watch), self.scaler]
         others += [Clipping(watch, self.scaler), Ranges(watch, self.forward)]
         others += [Compiled(watch, self.roots, self.forward), self.cycles, Checkpoints(watch)]
+        others += [PaddedStates(watch, self.forward, self.backward)]
+        others += [QuietModels(watch, self.forward, self.optimizers)]
         others += loop_probes(watch, self.roots, self.optimizers, self.loaders)
         if self._checks_gradients:
             others.append(CustomFunctions(watch, self._check_gradient))

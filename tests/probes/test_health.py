@@ -67,6 +67,18 @@ def test_the_kept_statistics_of_batch_norm_beside_the_batch() -> None:
     assert looked(LayerHealth, net.eval()(x).sum(), net) == []
 
 
+def test_a_bias_that_only_a_batch_norm_sees() -> None:
+    conv, norm, x = nn.Conv2d(2, 4, 3), nn.BatchNorm2d(4), torch.randn(8, 2, 5, 5)
+    net = nn.ModuleDict({"conv": conv, "norm": norm})
+    once, twice = norm(conv(x)).sum(), (norm(conv(x)) + norm(conv(2 * x))).sum()
+    assert {look.biased for loss in (once, twice) for look in looked(LayerHealth, loss, net)} == {"net.conv"}
+    made = conv(x)
+    elsewhere = (norm(made) * torch.sigmoid(made)).sum()
+    shared, behind = norm(conv(x)).sum() + conv(x).sum(), norm(torch.relu(conv(x))).sum()
+    for loss in (elsewhere, shared, behind):
+        assert [look.biased for look in looked(LayerHealth, loss, net)] == [""]
+
+
 def test_the_divergence_of_latent_variables() -> None:
     torch.manual_seed(0)
     mean, logvar = nn.Linear(5, 3), nn.Linear(5, 3)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import pytest
 import torch
@@ -44,6 +45,34 @@ def test_both_sides_of_an_error_are_measured() -> None:
     assert found.prediction.std == pytest.approx(prediction.std(correction=0).item(), rel=1e-4)
     assert found.below_zero == pytest.approx((target < 0).float().mean().item())
     assert math.isnan(found.pos_weight)
+
+
+@pytest.mark.parametrize(
+    ("model", "error"),
+    [
+        (nn.Linear(3, 2), lambda out, y: ((out - y) ** 2).mean()),
+        (nn.Linear(3, 2), lambda out, y: (y - out).abs().sum()),
+        (nn.Sequential(nn.Linear(3, 5), nn.ReLU(), nn.Linear(5, 2)), F.l1_loss),
+        (nn.Sequential(nn.Linear(3, 2), nn.Tanh()), lambda out, y: (y - out).square().mean()),
+    ],
+    ids=["square", "absolute", "l1_loss", "activation"],
+)
+def test_an_error_written_by_hand_has_its_two_sides_as_well(model: nn.Module, error: Any) -> None:
+    x, target = torch.randn(40, 3), 10 * torch.randn(40, 2)
+    output = model(x)
+    (found,) = terms(error(output, target))
+    assert isinstance(found, Comparison) and found.op in ("Pow", "Abs") and found.shape == (40, 2)
+    assert found.target.mean == pytest.approx(target.mean().item(), rel=1e-3)
+    assert found.target.highest == pytest.approx(target.max().item(), rel=1e-3)
+    assert found.prediction.mean == pytest.approx(output.mean().item(), rel=1e-3, abs=1e-5)
+
+
+def test_other_differences_are_left_alone() -> None:
+    layer, x, y = nn.Linear(3, 2), torch.randn(8, 3), torch.randn(8, 2)
+    both = (layer(x) - layer(x + 1)).square().mean()
+    cubed, penalty = ((layer(x) - y) ** 3).mean(), (layer(x).norm(dim=1) - 1).square().mean()
+    spread = (layer(x) - torch.randn(8, 4, 2).movedim(1, 0)).square().mean()
+    assert [terms(loss) for loss in (both, cubed, penalty, spread)] == [[], [], [], []]
 
 
 @pytest.mark.parametrize("shape", [(12, 5), (3, 5, 4), (2, 5, 3, 3), (200, 5), (2, 5, 40, 40)])

@@ -16,6 +16,7 @@ class Expected:
     by_step: int
     mentions: tuple[str, ...]
     ops: tuple[str, ...]
+    is_note: bool = False
 
 
 def expected_of(script: Path) -> Expected:
@@ -26,6 +27,7 @@ def expected_of(script: Path) -> Expected:
         by_step=int(block["by_step"]),
         mentions=tuple(word.strip().lower() for word in block["mentions"].split(" or ")),
         ops=tuple(op.strip() for op in block["op"].split(" or ")) if "op" in block else (),
+        is_note=block.get("severity") == "note",
     )
 
 

@@ -95,12 +95,13 @@ def _assigned(node: ast.stmt) -> set[str]:
         targets = [node.target]
     elif isinstance(node, ast.With):
         targets = [item.optional_vars for item in node.items if item.optional_vars is not None]
-    return {ast.unparse(part) for target in targets for part in _parts(target)}
+    return {ast.unparse(part) for target in targets for part in parts(target)}
 
 
-def _parts(target: ast.expr) -> Iterator[ast.expr]:
+def parts(target: ast.expr) -> Iterator[ast.expr]:
+    """a and b of a, b = ..."""
     if isinstance(target, (ast.Tuple, ast.List)):
         for element in target.elts:
-            yield from _parts(element)
+            yield from parts(element)
     else:
         yield target

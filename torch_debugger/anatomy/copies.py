@@ -3,39 +3,82 @@
 from __future__ import annotations
 
 from types import FrameType
+from typing import Any
 
 from torch import nn
 
+from torch_debugger.anatomy.assignments import parts
 from torch_debugger.anatomy.containers import dotted
 from torch_debugger.anatomy.naming import own_attributes, scopes
 from torch_debugger.anatomy.registrations import assignments
 from torch_debugger.anatomy.sources import place_at, tree_of
 from torch_debugger.records import Place
 
+_GENERIC = ("module", "model", "net", "network")
+_DEEPEST, _VISITED, _ITEMS = 3, 2000, 32
+
 
 def copies_of(model: nn.Module, frame: FrameType | None) -> list[tuple[str, nn.Module]]:
     """Under the names of the user's variables and attributes, each copy once."""
     shapes, own = _shapes(model), {id(parameter) for parameter in model.parameters()}
-    found: dict[int, tuple[str, nn.Module]] = {}
-    for name, module in _modules_in(frame):
-        fits = module is not model and type(_unwrapped(module)) is type(model) and _shapes(module) == shapes
-        if fits and not any(id(parameter) in own for parameter in module.parameters()):
-            found.setdefault(id(module), (name, module))
-    return list(found.values()) if shapes else []
+    found: list[tuple[str, nn.Module]] = []
+    inside: set[int] = set()  # what an AveragedModel wraps
+    for name, module in _modules_in(frame) if shapes else ():
+        if id(module) in inside or module is model or type(_unwrapped(module)) is not type(model):
+            continue
+        if _shapes(module) == shapes and not any(id(parameter) in own for parameter in module.parameters()):
+            found.append((name, module))
+            inside |= {id(part) for part in module.modules()}
+    return found
+
+
+def copied_siblings(model: nn.Module, own: set[int]) -> list[tuple[str, nn.Module, str, nn.Module]]:
+    """Of two parts side by side, alike in class and shapes: the one outside `own` parameters, and its model."""
+    found = []
+    for path, parent in model.named_modules():
+        children = [pair for pair in parent.named_children() if _shapes(pair[1])]
+        held = [pair for pair in children if all(id(p) in own for p in pair[1].parameters())]
+        others = [pair for pair in children if not any(id(p) in own for p in pair[1].parameters())]
+        found += [
+            (name, copy, f"{path}.{of}".lstrip("."), part)
+            for name, copy in others
+            for of, part in held
+            if type(copy) is type(part) and _shapes(copy) == _shapes(part)
+        ]
+    return found
 
 
 def _modules_in(frame: FrameType | None) -> list[tuple[str, nn.Module]]:
     found: list[tuple[str, nn.Module]] = []
+    seen: set[int] = set()
     for names in scopes(frame):
-        for name, value in names:
-            attributes = own_attributes(value)
-            children = attributes.get("_modules")
-            inside = {**attributes, **children} if isinstance(children, dict) else attributes
-            values = [(name, value), *inside.items()]
-            found += [
-                (key, each) for key, each in values if issubclass(type(each), nn.Module) and key != "self"
-            ]
+        waiting = [(name, value, 0) for name, value in names]
+        while waiting:
+            name, value, depth = waiting.pop(0)
+            if id(value) in seen:
+                continue
+            if issubclass(type(value), nn.Module) and name != "self":
+                found.append((name, value))
+            inside = _inside(value)
+            if depth < _DEEPEST and inside and len(seen) < _VISITED:
+                seen.add(id(value))
+                waiting += [(_label(name, key), each, depth + 1) for key, each in inside]
     return found
+
+
+def _inside(value: Any) -> list[tuple[str, Any]]:
+    """Attributes and children of an object, entries of a list: callbacks -> EMACallback -> ema -> module."""
+    if type(value) in (list, tuple):
+        return [("", each) for each in value[:_ITEMS]]
+    attributes = own_attributes(value)
+    children = attributes.get("_modules")
+    return [*{**attributes, **children}.items()] if isinstance(children, dict) else [*attributes.items()]
+
+
+def _label(holder: str, key: str) -> str:
+    """ema.module, where the attribute's own name says nothing."""
+    qualified = f"{holder}.{key}" if holder not in ("", "self") else key
+    return key if key and key not in _GENERIC else qualified.strip(".")
 
 
 def _unwrapped(module: nn.Module) -> nn.Module:
@@ -56,6 +99,7 @@ def maker_of(name: str, file: str | None) -> Place:
     lines = [
         node.lineno
         for node, _ in assignments(tree)
-        if any((dotted(target) or "").rpartition(".")[2] == name for target in node.targets)
+        for target in node.targets
+        if any(dotted(part).rpartition(".")[2] == name.rpartition(".")[2] for part in parts(target))
     ]
     return place_at(file, max(lines)) if lines else Place()

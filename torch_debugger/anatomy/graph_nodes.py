@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections import deque
 from typing import Any
@@ -20,7 +21,7 @@ def read_nodes(
 ) -> tuple[tuple[GraphNode, ...], bool]:
     """The nodes nearest to `root` (a loss's grad_fn), breadth first; True when there were more.
 
-    `factors` asks for the numbers that products were made with, which are saved as tensors.
+    `factors` asks for the numbers that products were made with and for dropout, which are saved as tensors.
     """
     nodes, order, more = walk_nodes(root, limit)
     return tuple(_describe(node, order, names, factors) for node in nodes), more
@@ -47,6 +48,8 @@ def _describe(node: Any, order: dict[Any, int], names: dict[int, str], factors: 
     variable = getattr(node, "variable", None)
     parameter = names.get(id(variable), "") if variable is not None else None
     scalars = _saved_scalars(node) | (saved_factor(node) if factors else {})
+    share = dropped_share(node) if factors else None
+    scalars |= {"dropped": share} if share is not None else {}
     return GraphNode(op_name(node), made_shape(node), inputs, parameter, scalars)
 
 
@@ -106,3 +109,21 @@ def saved_factor(node: Any) -> dict[str, float | str]:
     if isinstance(value, torch.Tensor) and value.dim() == 0 and not value.is_cuda and not value.requires_grad:
         value = value.item()
     return {"factor": float(value)} if isinstance(value, (int, float)) else {}
+
+
+def dropped_share(node: Any, looked_at: int = 1024) -> float | None:
+    """The probability of a dropout. On the CPU that is a product with a mask of zeros and 1 / (1 - p)."""
+    op = op_name(node)
+    if op == "NativeDropout":
+        share: float | None = saved(node, "_saved_p")
+        return share
+    mask = saved(node, "_saved_other") if op == "Mul" and node.next_functions[-1][0] is None else None
+    if not isinstance(mask, torch.Tensor) or mask.is_cuda or not mask.is_contiguous() or mask.numel() < 32:
+        return None
+    values = mask.detach().reshape(-1)[:looked_at]
+    factor, zeros = float(values.amax()), int((values == 0).sum())
+    if factor <= 1.0 or zeros + int((values == factor).sum()) < len(values):
+        return None
+    share = 1.0 - 1.0 / factor
+    by_chance = 5.0 * math.sqrt(share * (1.0 - share) / len(values))
+    return round(share, 4) if abs(zeros / len(values) - share) <= by_chance else None

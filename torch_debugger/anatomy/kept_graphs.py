@@ -13,6 +13,7 @@ import torch
 
 from torch_debugger.anatomy.naming import own_attributes, scopes
 from torch_debugger.anatomy.nested import first_tensor
+from torch_debugger.anatomy.sources import class_source
 
 _ITEMS = 64  # entries of a dictionary that are looked into
 _LONGEST = 512  # additions counted in the graph of a sum
@@ -71,13 +72,18 @@ def _variables(frame: FrameType | None) -> Iterator[tuple[str, Any]]:
                     yield key, item
 
 
-def _inside(name: str, value: Any) -> Iterator[tuple[str, Any]]:
+def _inside(name: str, value: Any, depth: int = 3) -> Iterator[tuple[str, Any]]:
+    """trainer.meters['loss'].total: entries, and the attributes of objects of the user's own kinds."""
+    for key, item in _parts(name, value):
+        yield key, item
+        if depth > 1 and (type(item) is dict or (own_attributes(item) and class_source(type(item)))):
+            yield from _inside(key, item, depth - 1)
+
+
+def _parts(name: str, value: Any) -> list[tuple[str, Any]]:
     if type(value) is dict:
-        for key, item in itertools.islice(list(value.items()), _ITEMS):
-            yield f"{name}[{key!r}]", item
-    elif not isinstance(value, torch.Tensor):
-        plain = [(key, item) for key, item in own_attributes(value).items() if not key.startswith("_")]
-        for key, item in plain[:_ITEMS]:
-            yield f"{name}.{key}", item
-            if type(item) is dict:
-                yield from _inside(f"{name}.{key}", item)
+        return [(f"{name}[{key!r}]", item) for key, item in itertools.islice(list(value.items()), _ITEMS)]
+    if isinstance(value, torch.Tensor):
+        return []
+    plain = [(key, item) for key, item in own_attributes(value).items() if not key.startswith("_")]
+    return [(f"{name}.{key}", item) for key, item in plain[:_ITEMS]]

@@ -10,7 +10,8 @@ from torch_debugger.anatomy.sources import place_at, tree_of
 from torch_debugger.anatomy.statements import function_around
 from torch_debugger.records import Place
 
-Simple = ast.Assign | ast.AnnAssign | ast.Return | ast.Expr
+Simple = ast.Assign | ast.AnnAssign | ast.AugAssign | ast.Return | ast.Expr
+_COLLECTING = frozenset({"append", "extend", "insert"})
 
 
 def find_cut(lines: Sequence[tuple[str, int]]) -> Place | None:
@@ -27,21 +28,24 @@ def find_cut(lines: Sequence[tuple[str, int]]) -> Place | None:
 
 def cut_in(file: str, function: ast.AST) -> Place | None:
     """The last cut of a function whose result goes on: what it returns comes last."""
-    statements = [node for node in ast.walk(function) if isinstance(node, Simple) and _goes_on(node)]
-    found = [part.lineno for statement in statements for part in cutting(statement)]
+    statements = _statements(function, 0)
+    on = [node for number, node in enumerate(statements) if _goes_on(node, statements[number + 1 :])]
+    found = [part.lineno for statement in on for part in cutting(statement)]
     return place_at(file, max(found)) if found else None
 
 
 def _follow(tree: ast.Module, file: str, line: int) -> tuple[Place | None, bool]:
     """(the cut, whether the result leaves this function)"""
     held: set[str] = set()
-    for statement in _statements(function_around(tree, line), line):
+    statements = _statements(function_around(tree, line), line)
+    for number, statement in enumerate(statements):
         is_source = covers(statement, line)
         if not is_source and not held & _read(statement):
             continue
         if _calls_backward(statement):
             return None, False
-        found = _cut_of(statement, held, is_source, tree, file)
+        goes_on = _goes_on(statement, statements[number + 1 :])
+        found = _cut_of(statement, held, is_source, tree, file) if goes_on else None
         if found is not None:
             return found, False
         held |= _given(statement)
@@ -56,8 +60,6 @@ def _statements(function: ast.AST, line: int) -> list[Simple]:
 
 
 def _cut_of(statement: Simple, held: set[str], is_source: bool, tree: ast.Module, file: str) -> Place | None:
-    if not _goes_on(statement):
-        return None
     cuts = [part for part in cutting(statement) if is_source or held & _read(part)]
     if cuts:
         return place_at(file, cuts[0].lineno)
@@ -77,19 +79,35 @@ def _local_function(tree: ast.Module, call: ast.Call) -> ast.FunctionDef | None:
     return found[0] if len(found) == 1 else None
 
 
-def _goes_on(statement: Simple) -> bool:
-    """Not where the result is only kept in an attribute, printed or collected."""
+def _goes_on(statement: Simple, later: Sequence[Simple]) -> bool:
+    """Not where the result is only kept in an attribute, printed, or collected in what nobody reads."""
+    collector = _collector(statement)
+    if collector:
+        readers = [each for each in later if not isinstance(each, ast.Expr) and _collector(each) != collector]
+        return any(collector in _read(each) for each in readers)
     if isinstance(statement, ast.Expr):
         value = statement.value
         return isinstance(value, ast.Call) and getattr(value.func, "attr", "") == "detach_"
     return not isinstance(statement, ast.Assign) or bool(_given(statement))
 
 
+def _collector(statement: Simple) -> str:
+    """states of states.append(h) and of states[:, t] = h"""
+    match statement:
+        case ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr=method))):
+            return name if method in _COLLECTING else ""
+        case ast.Assign(targets=[ast.Subscript(value=ast.Name(id=name))]):
+            return name
+    return ""
+
+
 def _given(statement: Simple) -> set[str]:
+    if collector := _collector(statement):
+        return {collector}
     targets: Iterable[ast.expr] = ()
     if isinstance(statement, ast.Assign):
         targets = statement.targets
-    elif isinstance(statement, ast.AnnAssign):
+    elif isinstance(statement, ast.AnnAssign | ast.AugAssign):
         targets = [statement.target]
     stored = [part for target in targets for part in ast.walk(target) if isinstance(part, ast.Name)]
     return {part.id for part in stored if isinstance(part.ctx, ast.Store)}

@@ -87,15 +87,20 @@ def assignment_before(place: Place, name: str) -> Place | None:
     tree = tree_of(place.file) if place.file else None
     if tree is None or place.file is None or place.line is None:
         return None
-    lines = [
-        node.lineno
-        for node in ast.walk(function_around(tree, place.line))
+    found = last_assignment(tree, place.line, name)
+    return place_at(place.file, found.lineno) if found is not None else None
+
+
+def last_assignment(tree: ast.AST, line: int, name: str) -> ast.Assign | None:
+    found = [
+        node
+        for node in ast.walk(function_around(tree, line))
         if isinstance(node, ast.Assign)
-        and node.lineno <= place.line
+        and node.lineno <= line
         and any(isinstance(target, ast.Name) and target.id == name for target in node.targets)
         and not any(isinstance(part, ast.Name) and part.id == name for part in ast.walk(node.value))
     ]
-    return place_at(place.file, max(lines)) if lines else None
+    return max(found, key=lambda node: node.lineno, default=None)
 
 
 def function_around(tree: ast.AST, line: int) -> ast.AST:

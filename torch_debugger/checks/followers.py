@@ -6,9 +6,9 @@ import re
 
 from torch_debugger.records import CopyLook
 
-# A word of the name, by underscores and capitals: ema_model, modelEMA, target_net, q_target
+# A word of the name, by dots, underscores and capitals: ema_model, ema.module, modelEMA, target_net, q_target
 _WORDS = re.compile(
-    r"(?:^|_)(?:ema|target|targ|averaged?|avg|swa|shadow|slow|polyak)(?:_|\d|$)|Ema|EMA|Target|Averaged"
+    r"(?:^|[_.])(?:ema|target|targ|averaged?|avg|swa|shadow|slow|polyak)(?:[_.]|\d|$)|Ema|EMA|Target|Averaged"
 )
 
 

@@ -30,8 +30,9 @@ def cause(flag: GradientFlag) -> str:
 
 
 def where(flag: GradientFlag) -> Place:
-    """Parameters that one line sets in a loop are one finding."""
-    return dataclasses.replace(flag.place, module=flag.owner if flag.is_module else None)
+    """Modules or parameters that one line sets in a loop are one finding."""
+    named = flag.owner.rpartition(".")[2] in (flag.place.code or flag.owner)
+    return dataclasses.replace(flag.place, module=flag.owner if flag.is_module and named else None)
 
 
 def fix(flag: GradientFlag) -> str:

@@ -14,6 +14,9 @@ SHAPE_ONLY = frozenset({
     "SwapDims", "T", "ToCopy", "Transpose", "Unflatten", "UnsafeView", "Unsqueeze", "View",
 })  # fmt: skip
 
+# What (prediction - target) goes into where an error is written by hand.
+BY_HAND = ("Pow", "Abs")
+
 
 def op_of(node: GraphNode) -> str:
     """Autograd numbers the variants of an op (SumBackward0, SumBackward1); they are one op here."""
@@ -40,6 +43,15 @@ def origin(graph: LossGraph, node: GraphNode) -> GraphNode:
             break
         node = following
     return node
+
+
+def prediction_in(graph: LossGraph, loss: GraphNode) -> GraphNode | None:
+    """What a loss compares with the target; in one written by hand, the side that has a gradient."""
+    taken = next(operands(graph, loss), None)
+    if taken is None or op_of(loss) not in BY_HAND:
+        return taken
+    alone = op_of(taken) == "Sub" and taken.inputs.count(None) == 1
+    return next(operands(graph, taken), None) if alone else None
 
 
 def model_behind(graph: LossGraph, state: RunState) -> ModelFact | None:

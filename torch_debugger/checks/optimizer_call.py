@@ -57,6 +57,12 @@ def highest_rate(optimizer: OptimizerFact | None) -> float | None:
     return max(rates) if rates else None
 
 
+def only_decay(optimizer: OptimizerFact | None) -> float | None:
+    """The weight decay that all groups share; None where they differ."""
+    decays = {group.get("weight_decay", 0.0) for group in optimizer.groups} if optimizer else set()
+    return decays.pop() if len(decays) == 1 else None
+
+
 def change_rate(optimizer: OptimizerFact, factor: float) -> Edit | None:
     """The line with its literal `lr=` multiplied by a factor."""
     written = _RATE.search(optimizer.place.code or "")

@@ -13,6 +13,7 @@ import torch
 
 from torch_debugger.anatomy.frames import place_of, user_frame
 from torch_debugger.anatomy.graph_nodes import read_nodes, walk_nodes
+from torch_debugger.anatomy.loss_lines import computed_at
 from torch_debugger.anatomy.loss_variable import loss_name
 from torch_debugger.anatomy.returned import returned_activation
 from torch_debugger.anatomy.statements import assignment_before, last_call_before, only_call
@@ -188,11 +189,9 @@ class Backward(Probe):
         nodes = tuple(self._with_place(node, site.place) for node in nodes)
         value = math.nan if self.watch.transfer.lags(loss) else loss.item()
         made = assignment_before(site.place, loss_name(site.place)) or Place()
-        self.watch.emit(
-            LossGraph(
-                site.name, site.place, value, nodes, local_tensors(frame), self.watch.step, truncated, made
-            )
-        )
+        computed = computed_at(site.place, loss_name(site.place)) or made
+        known = (value, nodes, local_tensors(frame), self.watch.step, truncated)
+        self.watch.emit(LossGraph(site.name, site.place, *known, made, computed))
 
     def _read_terms(self, loss: torch.Tensor, site: LossSite, names: dict[int, str]) -> None:
         nodes, _, _ = walk_nodes(loss.grad_fn, 64)
@@ -213,8 +212,8 @@ class Backward(Probe):
 
     def _with_place(self, node: GraphNode, site: Place) -> GraphNode:
         """Activations and losses get the line of their call: in the models' classes, else above backward()."""
-        if node.op == "Relu":  # a model has many; the one that its forward returns can be told
-            return dataclasses.replace(node, place=self._returned_relu())
+        if node.op == "Relu" or "dropped" in node.saved:  # of many, the one that forward returns can be told
+            return dataclasses.replace(node, place=self._returned("relu" if node.op == "Relu" else "dropout"))
         if node.op in _TERMS:  # of a loss written by hand; a model has functions of the same name
             return dataclasses.replace(node, place=last_call_before(site, _TERMS[node.op]))
         names = _FUNCTIONS.get(node.op)
@@ -225,8 +224,9 @@ class Backward(Probe):
         place = found[0] if len(found) == 1 else None if found else last_call_before(site, names)
         return dataclasses.replace(node, place=place)
 
-    def _returned_relu(self) -> Place | None:
-        places = [returned_activation(module, torch.nn.ReLU, "relu") for _, module in self.roots.alive()]
+    def _returned(self, function: str) -> Place | None:
+        kind = {"relu": torch.nn.ReLU, "dropout": torch.nn.modules.dropout._DropoutNd}[function]
+        places = [returned_activation(module, kind, function) for _, module in self.roots.alive()]
         return next((place for place in places if place is not None), None)
 
 

@@ -13,10 +13,11 @@ import torch
 from torch import nn
 from torch.optim import Optimizer
 
-from torch_debugger.anatomy.copies import copies_of, maker_of
+from torch_debugger.anatomy.copies import copied_siblings, copies_of, maker_of
 from torch_debugger.anatomy.frames import place_of, user_frame
 from torch_debugger.anatomy.method_calls import calls_of
 from torch_debugger.anatomy.repetition import can_repeat
+from torch_debugger.anatomy.walks import Walk, walks_of
 from torch_debugger.probes.held import Held
 from torch_debugger.probes.optimizers import Optimizers
 from torch_debugger.probes.roots import Roots
@@ -37,7 +38,7 @@ class _Copy:
     update: Place
     made: Place
     loads: tuple[Place, ...]
-    walks: tuple[Place, ...]
+    walks: list[Walk]
     gradient: bool = False
     moved: bool = False
     changed: bool = False
@@ -79,17 +80,19 @@ class Copies(Probe):
             if not root.trained or not any(id(parameter) in own for parameter in model.parameters()):
                 continue
             for name, copy in copies_of(model, frame):
-                known = any(each.copy() is copy for each in self._known)
-                if not known and len(self._known) < self.LIMIT:
-                    self._keep(name, copy, root.name, model, held, place_of(frame))
+                self._keep(name, copy, root.name, model, held, place_of(frame))
+            for name, copy, of, part in copied_siblings(model, own):
+                if _some_numbers(copy) == _some_numbers(part):
+                    self._keep(name, copy, f"{root.name}.{of}", part, held, place_of(frame))
 
     def _keep(self, name: str, copy: nn.Module, of: str, model: nn.Module, held: Held, update: Place) -> None:
         first, first_model = _some_numbers(copy), _some_numbers(model)
-        if first is None or first_model is None:
+        known = any(each.copy() is copy for each in self._known) or len(self._known) >= self.LIMIT
+        if known or first is None or first_model is None:
             return
         if not self._known:
             self.watch.tell_of_light_steps(self)
-        walks = [place for place in _calls(update, "parameters", name) if "zip(" in (place.code or "")]
+        walks = walks_of(update.file, name.rpartition(".")[2])
         self._known.append(
             _Copy(
                 name,
@@ -103,7 +106,7 @@ class Copies(Probe):
                 update,
                 maker_of(name, update.file),
                 tuple(filter(can_repeat, _calls(update, "load_state_dict", name))),
-                tuple(walks),
+                walks,
             )
         )
 
@@ -137,14 +140,20 @@ class Copies(Probe):
                 any(id(parameter) in held for parameter in copy.parameters()),
                 known.made,
                 known.loads,
-                known.walks,
+                tuple(walk.place for walk in known.walks),
                 known.update,
+                calls=_calls(known.update, known.name, None),
+                idle=next((walk.idle for walk in known.walks if walk.idle), Place()),
+                sometimes=any(walk.sometimes for walk in known.walks if not walk.idle),
+                uncalled=next((walk.uncalled for walk in known.walks if walk.uncalled), Place()),
             )
         )
 
 
-def _calls(place: Place, method: str, owner: str) -> tuple[Place, ...]:
-    return tuple(call for each, call in calls_of(place.file, method) if each == owner)
+def _calls(place: Place, method: str, owner: str | None) -> tuple[Place, ...]:
+    """Of target.load_state_dict(...); with no owner, of self.target(...) itself."""
+    calls = calls_of(place.file, method.rpartition(".")[2])
+    return tuple(call for each, call in calls if owner is None or each == owner.rpartition(".")[2])
 
 
 @torch.no_grad()

@@ -20,6 +20,7 @@ from torch_debugger.records import BatchLook, TensorLook
 from torch_debugger.stats.digests import SAMPLES, digest_rows, sampled_rows
 
 _WHOLE = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8, torch.bool)
+_COLUMNS = 8  # in which numbers are counted
 
 
 @dataclass
@@ -126,4 +127,13 @@ def look_at(name: str, tensor: torch.Tensor) -> TensorLook:
         return TensorLook(name, shape, dtype, (), tuple(map(int, labels)), 0.0, lowest, highest)
     rows = sampled_rows(tensor)
     std = rows.float().std(correction=0).item()
-    return TensorLook(name, shape, dtype, digest_rows(rows), (), std)
+    digests = digest_rows(rows)
+    return TensorLook(name, shape, dtype, digests, (), std, varied=_is_varied(rows, len(set(digests))))
+
+
+def _is_varied(rows: torch.Tensor, different: int) -> bool:
+    """Whether the first numbers of different samples nearly all differ: no classes, counts or blanks."""
+    part = rows[:, :_COLUMNS]
+    if not rows.is_floating_point() or part.shape[1] < 4 or different < 4:
+        return False
+    return len(torch.unique(part)) >= 0.8 * different * part.shape[1]

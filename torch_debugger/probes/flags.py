@@ -1,7 +1,8 @@
 """`module.requires_grad = False` and `p.require_grad = True`: attributes that switch nothing.
 
 A module has no such switch (`requires_grad_()` is one), and a misspelled one is a new attribute. Python
-takes both without a word. Looked for on deep steps, in the dictionaries of modules and parameters.
+takes both without a word. Looked for on deep steps, in the dictionaries of modules and parameters; where a
+part is frozen, on some other steps too, since most parts are unfrozen in the middle of a run.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from torch import nn
 from torch_debugger.anatomy.registrations import assignments, registrations
 from torch_debugger.anatomy.sources import class_source, is_user_file, place_at, tree_of
 from torch_debugger.probes.optimizers import Optimizers
+from torch_debugger.probes.sampling import DEEP
 from torch_debugger.probes.watch import Probe, Watch
 from torch_debugger.records import GradientFlag, Place
 
@@ -33,13 +35,22 @@ class Flags(Probe):
         super().__init__(watch)
         self.optimizers = optimizers
         self._told: dict[tuple[str, bool], int] = {}
+        self._waits = False  # for a frozen part to be unfrozen
+        self._next = 0  # the step of the next look that is no deep step's
         optimizers.looks.on_count.append(self.end_step)
 
     def end_step(self) -> None:
         """After a deep step, now and then between them, and when the run is over."""
+        step = self.watch.step
+        if self._waits and self.watch.depth != DEEP and step < self._next:
+            return
+        self._next = step + max(1, step // 20)
         for root, module in self.optimizers.looks.roots.alive():
             for owner, thing, attribute in _flags(module, root.name):
                 self._tell(root.name, owner, thing, attribute)
+            if not self._waits and not all(parameter.requires_grad for parameter in module.parameters()):
+                self._waits = True
+                self.watch.tell_of_light_steps(self)
 
     def _tell(self, root: str, owner: str, thing: nn.Module | nn.Parameter, attribute: str) -> None:
         value, is_module = bool(vars(thing)[attribute]), isinstance(thing, nn.Module)

@@ -47,6 +47,9 @@ class Forward(Probe):
         self.flow = Flow(watch)
         self.ran: set[int] = set()  # modules that ran in this deep step
         self.on_layer: list[Callable[[str, nn.Module, Any], None]] = []  # (its path, itself, what it was given)
+        self.on_output: list[Callable[[str, nn.Module, Any, Any], None]] = []  # the same, and what it made
+        self.on_quiet: list[Callable[[nn.Module, Any], None]] = []  # outermost where no gradient is wanted
+        self._quiet: nn.Module | None = None  # such a call under way
         self.paused = False  # a compiled region must not see hooks
         self.makes_half = False  # some module's output has been float16
         self._handles: list[RemovableHandle] = []
@@ -59,7 +62,7 @@ class Forward(Probe):
     def begin_step(self, depth: int) -> None:
         self._outputs, self._gradients, self.ran = {}, {}, set()
         self._unfollow_gradients()
-        self._calls.stack = []
+        self._calls.stack, self._quiet = [], None
         self._measuring = depth == DEEP
         if depth == DEEP:
             self.look()
@@ -105,9 +108,15 @@ class Forward(Probe):
     def _before(self, module: nn.Module, arguments: Any) -> None:
         if (torch.is_grad_enabled() or self.flow.wanted) and not torch._C._get_tracing_state():
             self.watch.probe("forward", self._enter, module, arguments)
+        if self._quiet is None and self._measuring and not torch.is_grad_enabled():
+            self._quiet = module
 
     def _after(self, module: nn.Module, arguments: Any, *rest: Any) -> None:
         """`rest` is (keywords, output), or after an exception the output alone."""
+        if self._quiet is module:
+            self._quiet = None
+            for hear in self.on_quiet:
+                self.watch.probe("quiet calls", hear, module, rest[-1])
         if self._calls.stack:
             self.watch.probe("forward", self._leave, module, arguments, rest[:-1], rest[-1])
 
@@ -167,6 +176,8 @@ class Forward(Probe):
             self._measure(path, module, output)
             for listen in self.on_layer:
                 self.watch.probe("layer listeners", listen, path, module, given)
+            for hear in self.on_output:
+                self.watch.probe("layer listeners", hear, path, module, given, output)
 
     def _measure(self, path: str, module: nn.Module, output: Any) -> None:
         if path in self._outputs or len(self._outputs) >= self.LIMIT or isinstance(module, _CONTAINERS):

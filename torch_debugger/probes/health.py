@@ -14,12 +14,14 @@ from torch_debugger.probes.layer_health import LayerHealth, nodes_behind
 from torch_debugger.probes.optimizers import Optimizers
 from torch_debugger.probes.sample_spread import SampleSpreads
 from torch_debugger.probes.watch import Watch
+from torch_debugger.probes.weighted_sums import WeightedSums
 
 
 class Health:
     def __init__(self, watch: Watch, backward: Backward, optimizers: Optimizers) -> None:
         self.backward = backward
         self._layers, self._latents = LayerHealth(watch), Latents(watch)
+        self._sums = WeightedSums(watch, backward.roots)
         backward.on_look += [GraphKeeping(watch).look, SampleSpreads(watch).look, self._look_at_graph]
         optimizers.before_update.append(AlikeUnits(watch, optimizers).look)
 
@@ -29,3 +31,4 @@ class Health:
             consumers, names = nodes_behind(loss.grad_fn), self.backward.roots.path_of_parameter()
             self._layers.look(consumers, names)
             self._latents.look(consumers, names)
+            self._sums.look(consumers, frame)

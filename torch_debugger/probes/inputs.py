@@ -20,6 +20,7 @@ from torch_debugger.anatomy.frames import place_of, user_frame
 from torch_debugger.anatomy.nested import first_tensor
 from torch_debugger.anatomy.sources import is_user_file
 from torch_debugger.anatomy.statements import last_call_before, only_call
+from torch_debugger.probes.raw_arrays import RawArrays
 from torch_debugger.probes.roots import Roots
 from torch_debugger.probes.watch import Watch
 from torch_debugger.records import InputLook, Place
@@ -40,6 +41,7 @@ class LayerInputs:
         self.watch = watch
         self.roots = roots
         self._looks: dict[str, int] = {}
+        self._raw = RawArrays()
         self._table: tuple[int, weakref.ref[torch.Tensor]] | None = None
 
     def table(self) -> torch.Tensor | None:
@@ -71,6 +73,8 @@ class LayerInputs:
         viewed = _viewed(given)
         module = root.module() if root is not None else None
         viewed_at = _view_line(module, call, given, fed) if viewed and module is not None else Place()
+        if not viewed:
+            viewed, viewed_at = self._raw.shape_before(given, call)
         look = InputLook(
             path,
             kind,

@@ -43,7 +43,7 @@ class LayerHealth:
             if node.name() in _SQUASHERS and _feeds_a_layer(node, consumers):
                 self._look_at_squasher(node, names)
             elif node.name() in _BATCH_NORMS:
-                self._look_at_batch_norm(node, names)
+                self._look_at_batch_norm(node, names, biased_layer(node, consumers, names))
 
     def _look_at_squasher(self, node: Any, names: dict[int, str]) -> None:
         result, source = saved(node, "_saved_result"), feeding_layer(node, names)
@@ -58,7 +58,7 @@ class LayerHealth:
     def _tell_squasher(self, source: str, function: str, shape: tuple[int, ...], step: int, found: Any) -> None:
         self.watch.emit(Squasher(source, function, shape, float(found[0]), step))
 
-    def _look_at_batch_norm(self, node: Any, names: dict[int, str]) -> None:
+    def _look_at_batch_norm(self, node: Any, names: dict[int, str], biased: str) -> None:
         name = feeding_layer(node, names, depth=0)
         mean, inverse = saved(node, "_saved_result1"), saved(node, "_saved_result2")
         running, variance = saved(node, "_saved_running_mean"), saved(node, "_saved_running_var")
@@ -68,11 +68,31 @@ class LayerHealth:
             return
         gap = ((running - mean).abs() * inverse).mean()
         ratio = (variance * inverse * inverse).clamp(1e-20, 1e20).log().mean().exp()
-        tell = functools.partial(self._tell_batch_norm, name, made_shape(node), self.watch.step)
+        tell = functools.partial(self._tell_batch_norm, name, made_shape(node), self.watch.step, biased)
         self.watch.transfer.send(torch.stack((gap, ratio)).float(), tell)
 
-    def _tell_batch_norm(self, name: str, shape: tuple[int, ...], step: int, found: Any) -> None:
-        self.watch.emit(BatchNormLook(name, shape, float(found[0]), float(found[1]), step))
+    def _tell_batch_norm(self, name: str, shape: tuple[int, ...], step: int, biased: str, found: Any) -> None:
+        self.watch.emit(BatchNormLook(name, shape, float(found[0]), float(found[1]), step, biased))
+
+
+def biased_layer(norm: Any, consumers: Consumers, names: dict[int, str]) -> str:
+    """The layer right in front of a batch norm, where it adds a bias that nothing else ever sees."""
+    layer = norm.next_functions[0][0]
+    bias = _bias_of(layer) if layer is not None else None
+    if bias is None or id(bias.variable) not in names:
+        return ""
+    layers = consumers.get(bias, [])  # a layer may be called several times
+    takers = [taker.name() for each in layers for taker in consumers[each]]
+    alone = len(takers) == len(layers) and all(taker in _BATCH_NORMS for taker in takers)
+    return names[id(bias.variable)].rpartition(".")[0] if alone else ""
+
+
+def _bias_of(layer: Any) -> Any:
+    """The leaf that a layer adds to each of its channels: its only parameter of one dimension."""
+    if not layer.name().startswith(("Addmm", "Convolution", "MkldnnConvolution")):
+        return None
+    leaves = [operand for operand, _ in layer.next_functions if hasattr(operand, "variable")]
+    return next((leaf for leaf in leaves if leaf.variable.dim() == 1), None)
 
 
 def nodes_behind(root: Any) -> Consumers:

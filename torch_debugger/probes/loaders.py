@@ -14,6 +14,7 @@ from torch.utils.data.dataloader import _BaseDataLoaderIter
 
 from torch_debugger.anatomy.aliases import aliases
 from torch_debugger.anatomy.frames import place_of, user_frame
+from torch_debugger.anatomy.upstream import statements_behind
 from torch_debugger.probes.deliveries import Deliveries
 from torch_debugger.probes.patches import Patches
 from torch_debugger.probes.recent import RecentBatches
@@ -30,6 +31,7 @@ class Loaders(Probe):
         super().__init__(watch)
         self._told: set[int] = set()
         self._made: weakref.WeakKeyDictionary[Any, Place] = weakref.WeakKeyDictionary()
+        self._given: weakref.WeakKeyDictionary[Any, tuple[str, ...]] = weakref.WeakKeyDictionary()
         self._datasets: dict[int, int] = {}  # id of a dataset -> its number
         self._waited_s = 0.0
         self._looked_at = 0  # the step whose batch was measured
@@ -61,7 +63,9 @@ class Loaders(Probe):
         return __init__
 
     def _note_maker(self, loader: Any) -> None:
-        self._made[loader] = place_of(user_frame(2))
+        frame = user_frame(2)
+        self._made[loader] = place_of(frame)
+        self._given[loader] = aliases(loader.dataset, frame)
 
     def _around_iter(self, original: Any) -> Any:
         @functools.wraps(original)
@@ -125,6 +129,7 @@ class Loaders(Probe):
         sampler = getattr(loader, "sampler", None)
         shuffle = True if isinstance(sampler, RandomSampler) else None
         shuffle = False if isinstance(sampler, SequentialSampler) else shuffle
+        made = self._made.get(loader, Place())
         self.watch.emit(
             LoaderFact(
                 dataset=type(loader.dataset).__name__,
@@ -136,10 +141,11 @@ class Loaders(Probe):
                 step=self.watch.step,
                 number=number,
                 names=aliases(loader, user_frame(2)),
-                made=self._made.get(loader, Place()),
+                made=made,
                 samples=_samples(loader.dataset),
                 drop_last=bool(loader.drop_last),
                 base=self._datasets.setdefault(id(base_of(loader.dataset)), len(self._datasets) + 1),
+                upstream=statements_behind(made, self._given.get(loader, ())),
             )
         )
 

@@ -13,7 +13,8 @@ from typing import Any
 
 import torch
 
-from torch_debugger.anatomy.graph_nodes import op_name, saved, signed
+from torch_debugger.anatomy.graph_nodes import made_shape, op_name, saved, signed
+from torch_debugger.probes.differences import BY_HAND, difference_sides
 from torch_debugger.records import ClassTargets, Comparison, Place, Record, Spread
 
 _COMPARING = ("MseLoss", "SmoothL1Loss", "HuberLoss", "BinaryCrossEntropy", "BinaryCrossEntropyWithLogits")
@@ -43,6 +44,8 @@ def read_terms(nodes: Sequence[Any], site: str, step: int, made: Place) -> list[
             looks += _compare(node, op, (site, step, made))
         elif op in _CHOOSING:
             looks += _choose(node, (site, step, made))
+        elif op in BY_HAND and (pair := difference_sides(node)) is not None:
+            looks += [_compared(op, (site, step, made), made_shape(node), *pair)]
     return looks[:_MOST_TERMS]
 
 
@@ -59,22 +62,32 @@ def _compare(node: Any, op: str, known: tuple[str, int, Place]) -> list[TermLook
     pair = sides(node)
     if pair is None or pair[0].is_complex():
         return []
-    prediction, target = pair
+    weight = saved(node, "_saved_pos_weight")
+    one = weight if isinstance(weight, torch.Tensor) and weight.numel() == 1 else None
+    return [_compared(op, known, tuple(pair[0].shape), *pair, one)]
+
+
+def _compared(
+    op: str,
+    known: tuple[str, int, Place],
+    shape: tuple[int, ...],
+    prediction: torch.Tensor,
+    target: torch.Tensor,
+    weight: torch.Tensor | None = None,
+) -> TermLook:
     numbers = sample(target)
     shares = torch.stack(
         [(numbers < -1).float().mean(), (numbers < 0).float().mean(), (numbers > 1).float().mean()]
     )
-    weight = saved(node, "_saved_pos_weight")
-    one = isinstance(weight, torch.Tensor) and weight.numel() == 1
-    extra = weight.detach().float().reshape(1) if one else torch.full((1,), math.nan, device=numbers.device)
-    shape = tuple(prediction.shape)
+    nothing = torch.full((1,), math.nan, device=numbers.device)
+    extra = nothing if weight is None else weight.detach().float().reshape(1)
 
     def record(found: Sequence[float]) -> Record:
         return Comparison(
             known[0], known[1], op, known[2], shape, Spread(*found[:4]), Spread(*found[4:8]), *found[8:12]
         )
 
-    return [TermLook(torch.cat([spread(sample(prediction)), spread(numbers), shares, extra]), record)]
+    return TermLook(torch.cat([spread(sample(prediction)), spread(numbers), shares, extra]), record)
 
 
 def _choose(node: Any, known: tuple[str, int, Place]) -> list[TermLook]:

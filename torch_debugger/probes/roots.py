@@ -48,6 +48,7 @@ class Root:
     trained: bool = False  # called with gradients on in this step
     rehearsed: bool = False
     parameters: int = 0  # how many it had when last counted
+    compiled: bool = False  # its calls are not heard
 
 
 class Roots(Probe):
@@ -96,7 +97,7 @@ class Roots(Probe):
         for reference in waiting:
             module = reference()
             if module is not None and self.of(module) is None:
-                root = Root(self._free_name(name_root(module, frame)), reference)
+                root = Root(self._free_name(name_root(module, frame)), reference, compiled=True)
                 root.paths = module_paths(module, root.name)
                 self.roots[id(module)] = root
                 self.watch.emit(describe_model(module, root.name, self.watch.step))

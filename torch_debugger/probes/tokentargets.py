@@ -15,6 +15,7 @@ import torch
 from torch_debugger.anatomy.graph_nodes import made_shape, op_name, saved, signed
 from torch_debugger.probes.lossterms import TermLook, sides
 from torch_debugger.records import Place, Record, TokenTargets
+from torch_debugger.stats.endings import measure_ends
 
 _OFFSETS = (-1, 0, 1, 2)  # of the input token that a target may be equal to
 _MOST_TOKENS = 2**18
@@ -27,6 +28,37 @@ class _Embedding:
     tokens: torch.Tensor
     name: str
     padding: int | None
+
+
+@dataclass(frozen=True)
+class NextTokens:
+    """The targets of a loss are the tokens that this embedding read, one place on."""
+
+    embedding: Any  # its node
+    name: str
+    counted: torch.Tensor  # [rows, places]: which targets count
+
+
+def next_tokens(nodes: Sequence[Any], names: dict[int, str]) -> NextTokens | None:
+    """None also where several embeddings read these tokens: what one must not see the other may be for."""
+    losses = [node for node in nodes[:64] if op_name(node) in ("NllLoss", "NllLoss2D")]
+    rows = _rows_of(losses[0]) if len(losses) == 1 else None
+    if rows is None or rows.is_cuda:
+        return None
+    ignored = int(signed(saved(losses[0], "_saved_ignore_index")))
+    found = []
+    for node in nodes:
+        tokens = saved(node, "_saved_indices") if op_name(node) == "Embedding" else None
+        if isinstance(tokens, torch.Tensor) and tokens.dim() == 2:
+            ways = [
+                way for way in (rows, rows.T) if _is_next(way, tokens if way is rows else tokens.T, ignored)
+            ]
+            found += [NextTokens(node, _weight_name(node, names), way != ignored) for way in ways]
+    return found[0] if len(found) == 1 else None
+
+
+def _is_next(rows: torch.Tensor, tokens: torch.Tensor, ignored: int) -> bool:
+    return rows.shape[0] == tokens.shape[0] and bool(_match(rows, tokens, 1, ignored) == 1.0)
 
 
 @torch.no_grad()
@@ -68,7 +100,7 @@ def _shape_before(loss: Any, classes: int) -> tuple[int, int] | None:
 
 def _look(loss: Any, rows: torch.Tensor, names: dict[int, str], known: tuple[str, int, Place]) -> TermLook:
     ignored, weight = int(signed(saved(loss, "_saved_ignore_index"))), saved(loss, "_saved_weight")
-    ends = [_measure_ends(way, weight) for way in (rows, rows.T)]
+    ends = [measure_ends(way, weight) for way in (rows, rows.T)]
     embeddings = _embeddings_behind(loss, rows, names, apart=True)
     padded = embeddings or _embeddings_behind(loss, rows, names, apart=False)
     padding = next((read.padding for read in padded), None)
@@ -97,28 +129,6 @@ def _told_offset(embeddings: Sequence[_Embedding], shares: Sequence[float]) -> t
         found += [(read.name, offset) for offset in offsets] if len(offsets) == 1 else []
     usual = [pair for pair in found if pair[1] == 1] or found
     return usual[0] if usual else ("", None)
-
-
-def _measure_ends(rows: torch.Tensor, weight: Any) -> torch.Tensor:
-    last = rows[:, -1].mode().values
-    same = rows == last
-    places = torch.arange(1, rows.shape[1] + 1, device=rows.device)
-    tails = rows.shape[1] - (~same * places).amax(1)  # up to the last token that is another one
-    ended = tails >= 2
-    inside = (tails * ended).sum()
-    given = torch.ones((), device=rows.device)
-    if isinstance(weight, torch.Tensor):
-        given = weight.detach().float()[last.clamp(0, len(weight) - 1)]
-    found = (
-        last,
-        ended.float().mean(),
-        inside / rows.numel(),
-        1 - inside / same.sum(),
-        tails.min(),
-        tails.max(),
-        given,
-    )
-    return torch.stack([number.float() for number in found])
 
 
 def _matches(rows: torch.Tensor, tokens: torch.Tensor, ignored: int) -> torch.Tensor:

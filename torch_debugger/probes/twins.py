@@ -12,6 +12,7 @@ from torch_debugger.anatomy.containers import dotted
 from torch_debugger.anatomy.registrations import assignments
 from torch_debugger.anatomy.sources import place_at, tree_of
 from torch_debugger.probes.optimizers import Optimizers
+from torch_debugger.probes.roots import Root
 from torch_debugger.records import Place
 
 
@@ -26,9 +27,13 @@ def find_twin(optimizer: Optimizer, optimizers: Optimizers, made: Place) -> Twin
     own = [tuple(p.shape) for group in optimizer.param_groups for p in group["params"]]
     held = optimizers.parameter_ids()
     for root, module in optimizers.looks.roots.alive():
-        if root.trained and not _is_held(module, held) and _shapes(module) == own:
+        if _is_trained(root, module) and not _is_held(module, held) and _shapes(module) == own:
             return Twin(root.name, _made_later(root.name, made))
     return None
+
+
+def _is_trained(root: Root, module: nn.Module) -> bool:
+    return root.trained or (root.compiled and any(p.grad is not None for p in module.parameters()))
 
 
 def _made_later(name: str, made: Place) -> Place:

@@ -1,10 +1,11 @@
 """What the house talks about: frozen, printable facts without tensors or callables."""
 
 from torch_debugger.records.crash import CrashFact, CrashFrame, FlowFact, FlowStep, LocalValue
-from torch_debugger.records.data import BatchLook, InputLook, RootInput, TargetLook, TensorLook
+from torch_debugger.records.data import BatchLook, InputLook, RootInput, ShuffledPair, TargetLook, TensorLook
 from torch_debugger.records.evidence import CrashEvidence
 from torch_debugger.records.finding import SEVERITIES, Edit, Finding, Request
 from torch_debugger.records.gradient_check import GradientCheckFact
+from torch_debugger.records.graph_looks import AxesLook, DropoutLook, FutureLook
 from torch_debugger.records.health import (
     BatchNormLook,
     KeptGraphs,
@@ -12,9 +13,18 @@ from torch_debugger.records.health import (
     SampleSpread,
     Squasher,
     TwinUnits,
+    WeightedSum,
 )
 from torch_debugger.records.layer import Construction, LayerFact, WrittenNumber
-from torch_debugger.records.loop import ClipFact, CopyLook, ModeLook, PassCalls, PassFact, SchedulerLook
+from torch_debugger.records.loop import (
+    ClipFact,
+    CopyLook,
+    ModeLook,
+    PassCalls,
+    PassFact,
+    QuietModel,
+    SchedulerLook,
+)
 from torch_debugger.records.loss_terms import ClassTargets, Comparison, SkippedLosses, Spread, TokenTargets
 from torch_debugger.records.model import (
     LedgerFact,
@@ -30,6 +40,7 @@ from torch_debugger.records.nonfinite import NonFinite, Operand, Origin
 from torch_debugger.records.place import Place
 from torch_debugger.records.rows import Table, TensorRows
 from torch_debugger.records.run import CostFact, EndFact, MemoryFact, Notice, ProbeFault, RunFact
+from torch_debugger.records.sequences import PaddedState, SequenceInput
 from torch_debugger.records.training import (
     BatchFact,
     CarriedGradient,
@@ -73,6 +84,7 @@ Record = (
     | ModeLook
     | ClipFact
     | CopyLook
+    | QuietModel
     | LedgerFact
     | Scalars
     | LossSite
@@ -87,6 +99,9 @@ Record = (
     | BatchNormLook
     | SampleSpread
     | LatentLook
+    | WeightedSum
+    | PaddedState
+    | SequenceInput
     | CarriedGradient
     | Rectifier
     | ScalerMisuse
@@ -97,6 +112,10 @@ Record = (
     | InputLook
     | RootInput
     | TargetLook
+    | ShuffledPair
+    | DropoutLook
+    | AxesLook
+    | FutureLook
     | NonFinite
     | Rehearsal
     | GradientCheckFact
@@ -117,16 +136,17 @@ Record = (
 )
 
 __all__ = [
-    "SEVERITIES", "TRIALS", "BatchFact", "BatchLook", "BatchNormLook", "CarriedGradient", "CaseFact",
-    "CheckpointLoad", "ClassTargets", "ClipFact", "Comparison", "Construction", "CopyLook", "CostFact",
-    "CrashEvidence", "CrashFact", "CrashFrame", "Edit", "EndFact", "Finding", "FlowFact", "FlowStep",
-    "FreshParameter", "GradientCheckFact", "GradientFlag", "GraphNode", "IdleOptimizer", "InputLook",
-    "KeptGraphs", "LatentLook", "LayerFact", "LedgerFact", "LedgerRow", "LoaderFact", "LocalTensor",
-    "LocalValue", "LossGraph", "LossSite", "MemoryFact", "ModeLook", "ModelFact", "ModuleFact", "NonFinite",
-    "Notice", "Operand", "OptimizerFact", "Origin", "ParameterFact", "PassCalls", "PassFact", "PhaseFact",
-    "Place", "PlainTensor", "ProbeFault", "Record", "Rectifier", "Rehearsal", "Request", "RootInput",
-    "RunFact", "SampleSpread", "SavedTensor", "Scalars", "ScalerMisuse", "SchedulerFact", "SchedulerLook",
-    "SkippedLosses", "Spread", "Squasher", "StepCycle", "StrayModuleFact", "Table", "TargetLook",
-    "TensorLook", "TensorRows", "TokenTargets", "TrialResult", "TwinUnits", "UnreachedPart", "UntiedWeights",
+    "SEVERITIES", "TRIALS", "AxesLook", "BatchFact", "BatchLook", "BatchNormLook", "CarriedGradient",
+    "CaseFact", "CheckpointLoad", "ClassTargets", "ClipFact", "Comparison", "Construction", "CopyLook",
+    "CostFact", "CrashEvidence", "CrashFact", "CrashFrame", "DropoutLook", "Edit", "EndFact", "Finding",
+    "FlowFact", "FlowStep", "FreshParameter", "FutureLook", "GradientCheckFact", "GradientFlag", "GraphNode",
+    "IdleOptimizer", "InputLook", "KeptGraphs", "LatentLook", "LayerFact", "LedgerFact", "LedgerRow",
+    "LoaderFact", "LocalTensor", "LocalValue", "LossGraph", "LossSite", "MemoryFact", "ModeLook", "ModelFact",
+    "ModuleFact", "NonFinite", "Notice", "Operand", "OptimizerFact", "Origin", "PaddedState", "ParameterFact",
+    "PassCalls", "PassFact", "PhaseFact", "Place", "PlainTensor", "ProbeFault", "QuietModel", "Record",
+    "Rectifier", "Rehearsal", "Request", "RootInput", "RunFact", "SampleSpread", "SavedTensor", "Scalars",
+    "ScalerMisuse", "SchedulerFact", "SchedulerLook", "SequenceInput", "ShuffledPair", "SkippedLosses",
+    "Spread", "Squasher", "StepCycle", "StrayModuleFact", "Table", "TargetLook", "TensorLook", "TensorRows",
+    "TokenTargets", "TrialResult", "TwinUnits", "UnreachedPart", "UntiedWeights", "WeightedSum",
     "WrittenNumber",
 ]  # fmt: skip

@@ -19,6 +19,7 @@ class TensorLook:
     std: float = 0.0  # of the numbers that were looked at
     lowest: int = 0  # of all labels of the batch
     highest: int = 0
+    varied: bool = False  # nearly all of its numbers differ: two equal samples are one
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,3 +80,15 @@ class TargetLook:
     copied_to: tuple[int, ...]  # on deep steps: columns of the first layer's input that equal the target
     step: int
     made: Place = field(default_factory=Place)  # the line that computes the loss
+
+
+@dataclass(frozen=True, slots=True)
+class ShuffledPair:
+    """Two arrays that the source reads side by side, of which a line puts one into an order of its own."""
+
+    first: str  # x
+    second: str  # y
+    both: bool  # each has an order of its own; else only the first was shuffled
+    place: Place  # the line that shuffles, or reads the second
+    step: int
+    index: str = ""  # the first is read with this shuffled index, and the second is not

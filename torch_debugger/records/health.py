@@ -53,6 +53,7 @@ class BatchNormLook:
     gap: float  # distance of the kept means from the batch's, in deviations of the batch
     ratio: float  # kept variance / the batch's
     step: int
+    biased: str = ""  # the layer in front whose bias goes nowhere but into this norm: net.conv1
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,4 +74,17 @@ class LatentLook:
     size: int
     divergence: float  # KL to the standard normal, nats a sample
     between: float  # deviation of the means between samples
+    step: int
+
+
+@dataclass(frozen=True, slots=True)
+class WeightedSum:
+    """A softmax whose weights add up to 1 over one dimension and are used in a sum over others."""
+
+    shape: tuple[int, ...]  # of the softmax
+    dim: int  # over which it is taken
+    summed: tuple[int, ...]  # of its dimensions, those that the weighted values are added up over
+    of_pairs: bool  # its scores are products of queries and keys
+    samples_first: bool  # its first size is the number of samples in the loss
+    place: Place  # the call of softmax, if it can be told
     step: int

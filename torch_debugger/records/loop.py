@@ -105,3 +105,25 @@ class CopyLook:
     loads: tuple[Place, ...]  # lines that call its load_state_dict() and may run again and again
     walks: tuple[Place, ...]  # lines that go through its parameters() and those of something else
     update: Place  # the call of optimizer.step()
+    calls: tuple[Place, ...] = ()  # lines that call it, as far as the update's file has them
+    idle: Place = field(default_factory=Place)  # a line inside such a walk that changes neither of the two
+    sometimes: bool = False  # a walk that writes stands under a condition
+    uncalled: Place = field(default_factory=Place)  # a function that leads to a walk and that no line calls
+
+
+@dataclass(frozen=True, slots=True)
+class QuietModel:
+    """A model that was called without a graph in a step that trained another one (deep steps)."""
+
+    step: int
+    name: str  # the user's variable or attribute
+    kind: str  # its class
+    training: bool  # some of its dropout or batch norm is on
+    calls: int  # in this step
+    dropouts: int
+    norms: int
+    moves: bool  # its weights are not those of the look before, or an optimizer that holds some has stepped
+    feeds: bool  # what it makes goes into layers that are trained; else it is only compared with
+    twin: str  # a trained model with parameters of the very same shapes, if there is one
+    call: Place  # the line that calls it
+    trains: tuple[Place, ...]  # lines of that file that call its train()

@@ -72,6 +72,7 @@ class LossGraph:
     step: int
     truncated: bool = False
     made: Place = field(default_factory=Place)  # the line that computes the loss, if it can be told
+    computed: Place = field(default_factory=Place)  # the same, behind a mean() and functions that return it
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +143,7 @@ class LoaderFact:
     samples: int | None = None  # of its dataset
     drop_last: bool = False
     base: int = 0  # a number for its dataset; for parts of one dataset (random_split) the same
+    upstream: tuple[Place, ...] = ()  # the statements that made its data, the nearest first
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 
 from tests.fakes import judged, model, place
@@ -65,3 +67,12 @@ def test_scores_for_a_classification_loss(ops: tuple[str, ...], loss: str) -> No
 )
 def test_a_relu_that_may_stand_there_is_silent(healthy: list[Record]) -> None:
     assert not check(*healthy)
+
+
+def test_an_absolute_difference_written_by_hand_counts_as_well() -> None:
+    ops = ("Mean", "Abs", "Sub", "Relu", "Addmm")
+    told = graph(*ops)
+    nodes = [dataclasses.replace(node, inputs=(3, None)) if node.op == "Sub" else node for node in told.nodes]
+    (finding,) = check(dataclasses.replace(told, nodes=tuple(nodes)), targets(0.5))
+    assert "into the absolute error to targets of which 50% lie below 0" in finding.message
+    assert not check(told, targets(0.5)), "both sides are made by models"

@@ -7,6 +7,8 @@ from torch_debugger.records import CopyLook, Finding, Record
 
 LOAD = place(60, code="target.load_state_dict(q.state_dict())")
 WALK = place(62, code="for a, p in zip(ema.parameters(), net.parameters()):")
+IDLE = place(63, code="a = 0.9 * a + 0.1 * p")
+CALL = place(35, code="wanted = reward + gamma * target(following)")
 
 
 def look(step: int = 118, name: str = "ema", **others: object) -> CopyLook:
@@ -36,9 +38,30 @@ def test_an_average_that_stays_as_it_was_made() -> None:
 
 
 def test_a_loop_that_has_no_effect_is_the_line_to_edit() -> None:
-    (finding,) = never(look(walks=(WALK,)), end())
+    for name in ("ema", "encoder_k"):
+        (finding,) = never(look(name=name, walks=(WALK,), idle=IDLE), end())
+        assert finding.where == IDLE
+        assert finding.fix.endswith("under `torch.no_grad()`, in place of the loop at train.py:62.")
+
+
+def test_a_loop_that_would_write_and_is_never_run() -> None:
+    (finding,) = never(look(name="ema.module", walks=(WALK,)), end())
     assert finding.where == WALK
-    assert finding.fix.endswith("under `torch.no_grad()`, in place of the loop at train.py:62.")
+    assert finding.fix == (
+        "Run the loop at train.py:62, which writes to `ema.module`, after `optimizer.step()` at train.py:40: "
+        "it was never run."
+    )
+    assert not never(look(name="ema.module", walks=(WALK,), sometimes=True), end())
+
+
+def test_a_function_that_nobody_calls_is_the_line_to_edit() -> None:
+    hook = place(37, code="def on_train_batch_end(self, model):")
+    (finding,) = never(look(walks=(WALK,), uncalled=hook), end())
+    assert finding.where == hook
+    assert finding.fix == (
+        "Have `def on_train_batch_end(self, model):` at train.py:37 called after `optimizer.step()` at "
+        "train.py:40: no line calls it."
+    )
 
 
 def test_an_averaged_model_of_torch_has_a_method_for_it() -> None:
@@ -84,6 +107,13 @@ def test_gradients_in_a_target_network() -> None:
         "Call `target(...)` under `with torch.no_grad():`, or freeze it once: `target.requires_grad_(False)` "
         "after the line that makes it at train.py:20."
     )
+
+
+def test_the_one_line_that_calls_the_target_network_is_the_one_to_edit() -> None:
+    (finding,) = through(*reached(calls=(CALL,)))
+    assert finding.where == CALL
+    (finding,) = through(*reached(calls=(CALL, LOAD)))
+    assert finding.where == place(20)
 
 
 def test_a_target_network_that_an_optimizer_moves_is_an_error() -> None:

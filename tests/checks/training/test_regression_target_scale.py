@@ -46,3 +46,8 @@ def test_a_run_that_gets_there_is_silent() -> None:
 def test_small_targets_and_short_runs_are_silent() -> None:
     assert not check(falling(0.97), look(1, spread(-9, 30, 12, 4)), look(60, spread(-9, 30, 12, 4)))
     assert not check(falling(0.99, steps=30), look(1), look(20))
+
+
+def test_an_absolute_difference_written_by_hand_is_judged_as_well() -> None:
+    told = [comparison("Abs", step, target=PRICES, prediction=SMALL) for step in (1, 23)]
+    assert check(falling(0.97), *told)

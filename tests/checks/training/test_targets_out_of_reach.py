@@ -2,10 +2,10 @@ from __future__ import annotations
 
 import pytest
 
-from tests.checks.graphs import chain
+from tests.checks.graphs import chain, loss_graph, node
 from tests.checks.training.loss_terms import comparison, spread
 from tests.fakes import judged, model
-from torch_debugger.records import Comparison, Finding, LossGraph
+from torch_debugger.records import Comparison, Finding, GraphNode, LossGraph
 
 NET = model({"net": "Net", "net.fc": "Linear"}, {"net.fc.weight": (1, 3)})
 SIGMOID = chain(("MseLoss", ()), ("View", (64, 1)), ("Sigmoid", (64, 1)), ("Addmm", (64, 1)))
@@ -49,3 +49,15 @@ def test_targets_beyond_a_tanh_are_an_error() -> None:
 )
 def test_targets_in_reach_are_silent(graph: LossGraph, comparisons: list[Comparison]) -> None:
     assert not check(graph, *comparisons)
+
+
+def by_hand(other: int | None) -> LossGraph:
+    """(tanh(...) - target) ** 2; `other` is the node of a second side that has a gradient."""
+    nodes = [node("Mean", (), 1), node("Pow", (64, 1), 2), GraphNode("Sub", (64, 1), (3, other))]
+    return loss_graph(*nodes, node("Tanh", (64, 1), 4), node("Addmm", (64, 1)))
+
+
+def test_a_squared_difference_is_an_error_measure_too() -> None:
+    told = looks("Pow", below_minus_one=0.2, above_one=0.2)
+    assert check(by_hand(None), *told)
+    assert not check(by_hand(4), *told)

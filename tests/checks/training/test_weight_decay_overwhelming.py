@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterable
 
 from tests.fakes import judged, losses, optimizer, rows
@@ -52,3 +53,11 @@ def test_decay_that_does_no_harm_is_silent() -> None:
     assert not check(heavy, *looks([8.0] * 12), *FLAT)
     assert not check(heavy, *looks(SHRINKING), *losses([1.4 * 0.9**step for step in range(30)]))
     assert not check(heavy, *looks(SHRINKING))
+
+
+def test_groups_without_decay_beside_the_one_that_has_it() -> None:
+    whole = optimizer("SGD", weight_decay=1.0)
+    free = dict(whole.groups[0], weight_decay=0.0)
+    mild = dict(whole.groups[0], weight_decay=1e-4)
+    assert check(dataclasses.replace(whole, groups=(*whole.groups, free)), *looks(SHRINKING), *FLAT)
+    assert not check(dataclasses.replace(whole, groups=(*whole.groups, mild)), *looks(SHRINKING), *FLAT)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
-from torch_debugger.checks.graph import model_behind, op_of, operands, origin
+from torch_debugger.checks.graph import at, model_behind, op_of, operands, origin
 from torch_debugger.checks.per_loss import LossGraphCheck
 from torch_debugger.checks.state import RunState
 from torch_debugger.records import Finding, GraphNode, LossGraph, ModuleFact, Record, TensorRows
@@ -23,12 +23,12 @@ class DropoutOnOutput(LossGraphCheck):
     Symptom:
         The loss stays far above zero and is noisy, while the same model in eval mode is much better.
     Evidence:
-        The autograd graph of the loss: what the loss takes is the last layer's output multiplied with a mask,
-        and the module of the model that ran last is a Dropout.
+        The autograd graph of the loss: what the loss takes is the last layer's output multiplied with a mask
+        of zeros and 1 / (1 - p), or the module of the model that ran last is a Dropout.
     Fix:
         Move the dropout in front of the last layer, or remove it.
     Known limits:
-        Only losses of torch on a model with a Dropout module are judged; `F.dropout` is not recognised.
+        Only losses of torch are judged.
     """
 
     id = "TD313"
@@ -55,17 +55,21 @@ class DropoutOnOutput(LossGraphCheck):
         return last if last is not None and 0 < last.settings.get("p", 0.0) < 1 else None
 
     def judge(self, graph: LossGraph, state: RunState) -> Finding | None:
-        taker = next((node for node in graph.nodes if _is_dropped(graph, node)), None)
-        dropout = self._dropout(graph, state)
-        if taker is None or dropout is None:
+        taker, mask = next(_dropped(graph), (None, None))
+        if taker is None or mask is None:
             return None
-        share = dropout.settings["p"]
-        loss = _TAKERS[op_of(taker)]
+        module = self._dropout(graph, state)
+        share = float(mask.saved.get("dropped", module.settings["p"] if module is not None else 0.0))
+        if not 0 < share < 1:
+            return None
+        place = module.place if module is not None else mask.place or graph.made
+        path = module.path if module is not None else None
+        loss, name = _TAKERS[op_of(taker)], f"`{path}`" if path else f"The dropout{at(place)}"
         return self.finding(
             severity="error",
             confidence=0.9,
             message=(
-                f"`{dropout.path}` sets {share:.0%} of the model's outputs to 0 before {loss} sees them: "
+                f"{name} sets {share:.0%} of the model's outputs to 0 before {loss} sees them: "
                 "dropout stands behind the last layer."
             ),
             why=(
@@ -74,26 +78,25 @@ class DropoutOnOutput(LossGraphCheck):
                 f"{1 / (1 - share):.3g}."
             ),
             fix=(
-                f"Move `{dropout.path}` ({dropout.kind}) in front of the last layer, so that the layer's "
+                f"Move {name[0].lower() + name[1:]} in front of the last layer, so that the layer's "
                 "output goes to the loss as it is."
             ),
-            where=dropout.place,
+            where=place,
             first_step=graph.step,
             last_step=max(graph.step, state.step),
-            evidence={"p": share, "dropout": dropout.path, "loss": loss},
+            evidence={"p": share, "dropout": path or "F.dropout", "loss": loss},
         )
 
 
-def _is_dropped(graph: LossGraph, node: GraphNode) -> bool:
-    """What this node takes first went through a mask, right after a layer."""
-    if op_of(node) not in _TAKERS:
-        return False
-    taken = next(iter(operands(graph, node)), None)
-    mask = origin(graph, taken) if taken is not None else None
-    if mask is None or op_of(mask) not in ("Mul", "NativeDropout", "FusedDropout"):
-        return False
-    masked = list(operands(graph, mask))
-    return len(masked) == 1 and op_of(masked[0]) in _LAYERS and masked[0].shape == mask.shape
+def _dropped(graph: LossGraph) -> Iterator[tuple[GraphNode, GraphNode]]:
+    """Loss functions that take a layer's output right after a mask, and these masks."""
+    for node in graph.nodes:
+        taken = next(iter(operands(graph, node)), None) if op_of(node) in _TAKERS else None
+        mask = origin(graph, taken) if taken is not None else None
+        if mask is not None and op_of(mask) in ("Mul", "NativeDropout", "FusedDropout"):
+            masked = list(operands(graph, mask))
+            if len(masked) == 1 and op_of(masked[0]) in _LAYERS and masked[0].shape == mask.shape:
+                yield node, mask
 
 
 def _last_leaf(rows: TensorRows) -> str:

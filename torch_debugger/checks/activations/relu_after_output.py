@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterable
 
 from torch_debugger.checks.base import Check
-from torch_debugger.checks.graph import op_of, operands, origin
+from torch_debugger.checks.graph import op_of, origin, prediction_in
 from torch_debugger.checks.output_activation import OutputActivation, output_activation
 from torch_debugger.checks.state import RunState
 from torch_debugger.records import Comparison, Edit, Finding, GraphNode, LossGraph, Place, Record
@@ -14,7 +14,7 @@ from torch_debugger.records import Comparison, Edit, Finding, GraphNode, LossGra
 _SCORES = {"LogSoftmax": "cross-entropy", "BinaryCrossEntropyWithLogits": "binary cross-entropy on logits"}
 _DISTANCES = {
     "MseLoss": "the squared error", "L1Loss": "the absolute error", "SmoothL1Loss": "the smooth L1 loss",
-    "HuberLoss": "the Huber loss",
+    "HuberLoss": "the Huber loss", "Pow": "the squared error", "Abs": "the absolute error",
 }  # fmt: skip
 
 
@@ -30,8 +30,8 @@ class ReluAfterOutput(Check):
     Fix:
         Remove the activation after the last layer.
     Known limits:
-        Losses written by hand are not recognised. Targets that are never negative in the batches looked at
-        make a ReLU as the output a choice.
+        Of losses written by hand, squares and absolute values of differences are recognised. Targets that are
+        never negative in the batches looked at make a ReLU as the output a choice.
     """
 
     id = "TD310"
@@ -113,8 +113,9 @@ def _rectified(graph: LossGraph, taker: GraphNode) -> GraphNode | None:
     """The ReLU whose output this node takes as its first operand."""
     if op_of(taker) not in _SCORES and op_of(taker) not in _DISTANCES:
         return None
-    made = [origin(graph, operand) for operand in list(operands(graph, taker))[:1]]
-    return next((node for node in made if op_of(node) == "Relu"), None)
+    taken = prediction_in(graph, taker)
+    made = origin(graph, taken) if taken is not None else None
+    return made if made is not None and op_of(made) == "Relu" else None
 
 
 def _edit(place: Place, after: str | None) -> Edit | None:

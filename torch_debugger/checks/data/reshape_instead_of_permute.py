@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from torch_debugger.checks.base import Check
 from torch_debugger.checks.deliveries import at
 from torch_debugger.checks.state import RunState
-from torch_debugger.records import Edit, Finding, InputLook, Place, Record
+from torch_debugger.records import AxesLook, Edit, Finding, InputLook, Place, Record
 
 Shape = tuple[int, ...]
 
@@ -21,19 +21,20 @@ class ReshapeInsteadOfPermute(Check):
         sequence, is a mixture of rows, channels or samples.
     Evidence:
         The first layer's input is a view, in the same order of elements, of a tensor with the same sizes in
-        another order: [32, 28, 28, 3] read as [32, 3, 28, 28].
+        another order: [32, 28, 28, 3] read as [32, 3, 28, 28]. Or the loss's graph has such a view() of what a
+        layer made, also where heads are split: [32, 10, 64] read as [32, 4, 10, 16].
     Fix:
         `x.permute(0, 3, 1, 2)` (or `transpose`) moves axes; view() and reshape() only cut the same row of
         numbers differently.
     Known limits:
-        Seen where the view itself reaches the layer: a copy made in between (`.float()` after it) hides it,
-        and so does numpy's reshape.
+        Of data, seen where the view itself reaches the layer: a copy made in between (`.float()` after it)
+        hides it, and so does numpy's reshape.
     """
 
     id = "TD210"
     name = "reshape-instead-of-permute"
     title = "axes are exchanged by a reshape"
-    reads = (InputLook,)
+    reads = (InputLook, AxesLook)
 
     looks_needed = 2  # on different steps, with the same exchange
 
@@ -42,7 +43,20 @@ class ReshapeInsteadOfPermute(Check):
         self._reported: set[str] = set()
 
     def see(self, record: Record, state: RunState) -> Iterable[Finding]:
-        assert isinstance(record, InputLook)
+        if isinstance(record, AxesLook):
+            yield from self._see_inside(record)
+        elif isinstance(record, InputLook):
+            yield from self._see_data(record)
+
+    def _see_inside(self, look: AxesLook) -> Iterable[Finding]:
+        key = f"{look.place.file}:{look.place.line}"
+        steps = self._seen.setdefault(key, set())
+        steps.add(look.step)
+        if len(steps) >= self.looks_needed and look.form not in self._reported:
+            self._reported.add(look.form)  # queries, keys and values are read the same way
+            yield self._judge_inside(look, min(steps))
+
+    def _see_data(self, record: InputLook) -> Iterable[Finding]:
         if record.layer in self._reported or not _exchanged(record.viewed, record.shape):
             return
         steps = self._seen.setdefault(record.layer, set())
@@ -50,6 +64,27 @@ class ReshapeInsteadOfPermute(Check):
         if len(steps) >= self.looks_needed:
             self._reported.add(record.layer)
             yield self._judge(record, min(steps))
+
+    def _judge_inside(self, look: AxesLook, first: int) -> Finding:
+        before, after = list(look.before), list(look.after)
+        source = f"What `{look.source}` made" if look.source else "A tensor"
+        return self.finding(
+            severity="error",
+            confidence=0.93,
+            message=(
+                f"{source}, of shape {before}, is read as {after}{at(look.place)}: a view does not move axes, "
+                "it mixes their contents."
+            ),
+            why=(
+                "view() and reshape() keep all numbers in their order and only count them off differently. "
+                "What was one time step, or one pixel, is spread over several places."
+            ),
+            fix=f"{_remedy(look)},{at(look.place)}.",
+            where=look.place,
+            first_step=first,
+            last_step=look.step,
+            evidence={"before": str(before), "after": str(after), "form": look.form},
+        )
 
     def _judge(self, look: InputLook, first: int) -> Finding:
         where = look.viewed_at if look.viewed_at else look.call
@@ -91,6 +126,16 @@ def _order(before: Shape, after: Shape) -> list[int]:
         left.remove(axis)
         order.append(axis)
     return order
+
+
+def _remedy(look: AxesLook) -> str:
+    if look.form == "heads split":
+        batch, heads, steps, size = look.after
+        return f"Split, then move: `.view({batch}, {steps}, {heads}, {size}).transpose(1, 2)`, with your names"
+    if look.form == "heads merged":
+        return "Move the heads back before they are joined: `.transpose(1, 2)` in front of the reshape()"
+    axes = ", ".join(str(axis) for axis in _order(look.before, look.after))
+    return f"Move the axes: `.permute({axes})` in place of the view() or reshape()"
 
 
 def _edit(place: Place, axes: str) -> Edit | None:

@@ -1,4 +1,4 @@
-"""TD212: the target is one of the input columns."""
+"""TD212: the target is one of the input columns, or a token that the model can see."""
 
 from __future__ import annotations
 
@@ -7,42 +7,48 @@ from collections.abc import Iterable
 from torch_debugger.checks.base import Check
 from torch_debugger.checks.deliveries import at
 from torch_debugger.checks.state import RunState
-from torch_debugger.records import Finding, InputLook, Record, TargetLook
+from torch_debugger.records import Finding, FutureLook, InputLook, Record, TargetLook
 
 
 class TargetLeakage(Check):
-    """One of the columns that the model is given is the target itself.
+    """The model is given the target itself: as a column of its table, or as the next token.
 
     Symptom:
         The model is perfect within an epoch, on validation data too; in use, where the answer is not in the
         table, it fails.
     Evidence:
         On several deep steps a column of the table that goes into the first layer was equal to the target for
-        every sample.
+        every sample. Or the targets are the tokens of the input, one place on, and an attention over this
+        input has weight on the next place: a causal mask is missing.
     Fix:
-        Take that column out of the features, in training and in validation.
+        Take that column out of the features, in training and in validation; give the attention a causal mask.
     Known limits:
         Only exact copies are seen: a target that was scaled, or hidden in several columns, is not. Tables with
-        one or two columns, and models that rebuild their input, are not judged.
+        one or two columns, and models that rebuild their input, are not judged. Of sequences only attention is
+        looked at, and only where one embedding reads the tokens.
     """
 
     id = "TD212"
     name = "target-leakage"
     title = "the target is among the inputs"
-    reads = (TargetLook, InputLook)
+    reads = (TargetLook, InputLook, FutureLook)
 
     looks_needed = 3  # on different steps
     samples_needed = 8  # in each: fewer may agree by chance
     columns_needed = 3
+    futures_needed = 2
 
     def __init__(self) -> None:
         self._input: InputLook | None = None
         self._streak: list[TargetLook] = []
+        self._futures: list[FutureLook] = []
         self._reported = False
 
     def see(self, record: Record, state: RunState) -> Iterable[Finding]:
         if isinstance(record, InputLook):
             self._input = record if len(record.shape) == 2 else self._input
+        elif isinstance(record, FutureLook) and not self._reported and record.seeing == record.attentions:
+            yield from self._see_future(record)
         elif isinstance(record, TargetLook) and not self._reported and self._has_table(record):
             yield from self._see_target(record)
 
@@ -59,6 +65,12 @@ class TargetLeakage(Check):
             if len({look.step for look in self._streak}) >= self.looks_needed and self._input is not None:
                 self._reported = True
                 yield self._judge(self._input, min(columns & set(look.copied_to)))
+
+    def _see_future(self, look: FutureLook) -> Iterable[Finding]:
+        self._futures.append(look)
+        if len(self._futures) >= self.futures_needed:
+            self._reported = True
+            yield self._judge_future(look, self._futures[0].step)
 
     def _columns(self) -> set[int]:
         """Those that were equal to the target in every look so far."""
@@ -90,4 +102,28 @@ class TargetLeakage(Check):
             first_step=first.step,
             last_step=last.step,
             evidence={"column": float(column), "samples": float(count)},
+        )
+
+    def _judge_future(self, look: FutureLook, first: int) -> Finding:
+        return self.finding(
+            severity="error",
+            confidence=0.93,
+            message=(
+                f"The attention{at(look.place)} lets each of the {look.length} places of `{look.tokens}` see "
+                "the next one, and the next token is what the loss asks for: no causal mask is in effect."
+            ),
+            why=(
+                "The model only has to copy the answer from the place after. Its loss falls far below what is "
+                "possible, and it writes nonsense where the next token is not there yet."
+            ),
+            fix=(
+                f"Give the attention{at(look.place)} a causal mask: `is_causal=True` in "
+                "`scaled_dot_product_attention`, or "
+                f"`mask=nn.Transformer.generate_square_subsequent_mask({look.length})`; in scores of your own, "
+                "`masked_fill(torch.ones(n, n).triu(1).bool(), float('-inf'))` before the softmax."
+            ),
+            where=look.place,
+            first_step=first,
+            last_step=look.step,
+            evidence={"attentions": float(look.attentions), "places": float(look.length)},
         )

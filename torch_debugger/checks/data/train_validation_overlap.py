@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from torch_debugger.checks.base import Check
 from torch_debugger.checks.deliveries import at, inputs_of, is_evaluation, line_of, name_of
 from torch_debugger.checks.state import RunState
-from torch_debugger.records import BatchLook, Finding, LoaderFact, Record
+from torch_debugger.records import BatchLook, Finding, LoaderFact, Place, Record
+
+_SEVERAL = re.compile(r"[\w.]+, *[\w., ]+=[^=]")  # train, val = ...
 
 
 @dataclass
@@ -17,16 +20,23 @@ class _Samples:
 
     digests: set[int] = field(default_factory=set)
     count: int = 0
+    varied: bool = True
 
     def see(self, look: BatchLook) -> None:
         tensor = inputs_of(look)[0]
+        self.varied = self.varied and tensor.varied
         self.digests |= set(tensor.samples)
         if look.iteration == 1:  # later ones repeat what was there
             self.count += len(tensor.samples)
 
     def tells_apart(self, share: float) -> bool:
         """Whether a digest stands for one sample: tiny vocabularies and blank samples repeat themselves."""
-        return bool(self.count) and len(self.digests) >= share * self.count
+        return self.varied or (bool(self.count) and len(self.digests) >= share * self.count)
+
+    @property
+    def repeats(self) -> bool:
+        """The same sample several times in one pass."""
+        return len(self.digests) < 0.9 * self.count
 
 
 class TrainValidationOverlap(Check):
@@ -39,7 +49,7 @@ class TrainValidationOverlap(Check):
         Both tell their samples apart, and a large part of the second is in the first.
     Fix:
         Split once, before anything else, with `random_split(dataset, [n_train, n_val])`, and give each
-        loader its part.
+        loader its part. Rare samples are repeated after that, in the training part alone.
     Known limits:
         Samples that training changes at random (augmentation) have other digests and are not recognized.
         A loader is taken for validation by the user's name for it; one that evaluates on training data
@@ -87,15 +97,18 @@ class TrainValidationOverlap(Check):
         many = both >= max(self.matches_needed, self.overlap * seen * len(evaluated.digests))
         if apart and many and is_evaluation(name_of(fact)):
             self._reported.add(look.loader)
-            yield self._judge(fact, rival, both, len(evaluated.digests), look.step)
+            numbers = (both, len(evaluated.digests), look.step)
+            yield self._judge(fact, rival, *numbers, repeats=trained.repeats)
 
-    def _judge(self, fact: LoaderFact, rival: LoaderFact, both: int, count: int, step: int) -> Finding:
-        where, name, other = line_of(fact), name_of(fact), name_of(rival)
+    def _judge(
+        self, fact: LoaderFact, rival: LoaderFact, both: int, count: int, step: int, repeats: bool
+    ) -> Finding:
+        where, name, other = _cut(fact, rival), name_of(fact), name_of(rival)
         return self.finding(
             severity="error",
             confidence=0.95,
             message=(
-                f"{both} of the {count} samples seen from `{name}`{at(where)} are in "
+                f"{both} of the {count} samples seen from `{name}`{at(line_of(fact))} are in "
                 f"`{other}`{at(line_of(rival))} as well: the model is validated on what it was trained on."
             ),
             why=(
@@ -103,11 +116,26 @@ class TrainValidationOverlap(Check):
                 "overfitting does not show."
             ),
             fix=(
-                f"Give `{name}`{at(where)} samples that `{other}` does not have, for instance from "
-                "`torch.utils.data.random_split(dataset, [n_train, n_val])`."
+                f"Split before samples are repeated, and repeat only those of `{other}`; `{name}` is cut "
+                f"off{at(where)}."
+                if repeats
+                else f"Look at the line{at(where)}: give `{name}` samples that `{other}` does not have, for "
+                "instance by `torch.utils.data.random_split(dataset, [n_train, n_val])`."
             ),
             where=where,
             first_step=step,
             last_step=step,
             evidence={"shared": float(both), "seen": float(count)},
         )
+
+
+def _cut(fact: LoaderFact, rival: LoaderFact) -> Place:
+    """Where the data of one parts from the other's: the first statement of its own, else the one that makes
+    both; the line of a loader where that is undivided data, or nothing of the kind is known."""
+    known = {place.line for place in fact.upstream}
+    others = [place.line for place in rival.upstream]
+    own = [place for place in fact.upstream if place.line not in others]
+    both = [place for place in fact.upstream if _SEVERAL.match(place.code or "")]
+    if own and others and others[0] in known:  # one part is validated on, and the whole is trained on
+        return line_of(rival)
+    return min(own, key=lambda place: place.line or 0) if own else both[0] if both else line_of(fact)

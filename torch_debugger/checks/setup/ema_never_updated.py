@@ -19,13 +19,14 @@ class EmaNeverUpdated(Check):
         network stops early, because its targets are those of the first random weights.
     Evidence:
         The copy began equal to the model and has a name or a class of its own that says it follows
-        (`ema`, `target`, AveragedModel). The model has moved since, and the copy has not until the end.
+        (`ema`, `target`, AveragedModel), or a loop goes through the parameters of both and writes to none. The
+        model has moved since, and the copy has not until the end.
     Fix:
         Update the copy in place after `optimizer.step()`, under `torch.no_grad()`: `p_copy.lerp_(p, 0.01)`.
         An assignment to the loop variable only gives that variable another tensor.
     Known limits:
         Copies with other names are not judged: a teacher or a reference model often has to stay as it is.
-        Where the script loads a state into the copy, however seldom, nothing is said. On the CPU only.
+        Where the script writes to the copy under a condition, however seldom, nothing is said. On the CPU only.
     """
 
     id = "TD143"
@@ -49,13 +50,15 @@ class EmaNeverUpdated(Check):
         if state.end is None or state.end.outcome != "finished":
             return
         for look in self._last.values():
-            still = look.began_equal and look.moved and not look.changed and not look.loads
+            still = look.began_equal and look.moved and not look.changed
+            seldom = look.loads or look.sometimes
             late = look.step >= self.looked_until * state.end.steps and look.updates >= self.updates_needed
-            if is_follower(look) and still and late and not look.held:
+            meant = is_follower(look) or bool(look.idle)
+            if meant and still and late and not seldom and not look.held:
                 yield self._found(look)
 
     def _found(self, look: CopyLook) -> Finding:
-        where = look.walks[-1] if len(look.walks) == 1 else look.made
+        where = look.idle or look.uncalled or (look.walks[-1] if len(look.walks) == 1 else look.made)
         return self.finding(
             severity="warning",
             confidence=0.9,
@@ -67,7 +70,7 @@ class EmaNeverUpdated(Check):
                 "A copy does not follow by itself. It must be written to in place after each update; "
                 "`p = decay * p + ...` inside a loop only gives the name p to a new tensor."
             ),
-            fix=_fix(look, where),
+            fix=_fix(look),
             where=where or Place(module=look.name),
             first_step=1,
             last_step=look.step,
@@ -75,10 +78,14 @@ class EmaNeverUpdated(Check):
         )
 
 
-def _fix(look: CopyLook, where: Place) -> str:
+def _fix(look: CopyLook) -> str:
     after = f"after `optimizer.step()`{at_line(look.update)}"
     if look.kind == "AveragedModel":
         return f"Call `{look.name}.update_parameters({look.of})` {after}."
+    if look.uncalled and not look.idle:
+        return f"Have `{look.uncalled.code}`{at_line(look.uncalled)} called {after}: no line calls it."
+    if look.walks and not look.idle:
+        return f"Run the loop{at_line(look.walks[-1])}, which writes to `{look.name}`, {after}: it was never run."
     loop = f"for a, p in zip({look.name}.parameters(), {look.of}.parameters()): a.lerp_(p, 0.01)"
-    place = f" in place of the loop{at_line(where)}" if where in look.walks else f" {after}"
+    place = f" in place of the loop{at_line(look.walks[-1])}" if look.idle else f" {after}"
     return f"Write `{loop}`, under `torch.no_grad()`,{place}."

@@ -63,7 +63,7 @@ class GradientThroughTargetNetwork(Check):
                 "moves it."
             ),
             fix=_fix(last),
-            where=last.made or Place(module=last.name),
+            where=_where(last),
             first_step=first.step,
             last_step=last.step,
             evidence={"copy_of": last.of, "in_optimizer": float(last.held)},
@@ -74,6 +74,11 @@ def _by(look: CopyLook) -> str:
     """The line that does it, where it is known."""
     written = (*look.walks, *look.loads)
     return at_line(written[-1]) if written else ""
+
+
+def _where(look: CopyLook) -> Place:
+    """The one line that calls it, else the one that makes it."""
+    return look.calls[0] if len(look.calls) == 1 else look.made or Place(module=look.name)
 
 
 def _fix(look: CopyLook) -> str:

@@ -6,6 +6,7 @@ import statistics
 from collections.abc import Iterable
 
 from torch_debugger.checks.base import Check
+from torch_debugger.checks.curves import start_level
 from torch_debugger.checks.graph import op_of
 from torch_debugger.checks.optimizer_call import change_rate, highest_rate
 from torch_debugger.checks.state import RunState
@@ -69,7 +70,7 @@ class DiscriminatorWins(Check):
 
     def _judge(self, generator: str, judges: list[str], root: str, state: RunState) -> Iterable[Finding]:
         curve = self._curves[generator]
-        start, now = statistics.median(curve[:20]), _late(curve)
+        start, now = start_level(list(enumerate(curve))), _late(curve)
         lost = max(_late(self._curves[site]) for site in judges)
         if lost > self.discriminator_below or now < max(self.generator_above, self.generator_risen * start):
             return

@@ -87,7 +87,7 @@ class LossBroadcast(Check):
         given, wanted = tuple(prediction.shape), _target_shape(prediction, node)
         pred = _named(graph.locals, given, True)
         target = _named(graph.locals, wanted, False)
-        where = graph.made if graph.made.file else graph.place
+        where = next((line for line in (graph.computed, graph.made) if line.file), graph.place)
         line = f" at {where.file}:{where.line}" if where.file else ""
         shapes = f"{_described(pred, 'the prediction', given)} and {_described(target, 'the target', wanted)}"
         made = " x ".join(str(size) for size in node.shape)

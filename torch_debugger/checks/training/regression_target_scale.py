@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from torch_debugger.checks.base import Check
 from torch_debugger.checks.curves import fallen_share
-from torch_debugger.checks.graph import at
+from torch_debugger.checks.graph import BY_HAND, at
 from torch_debugger.checks.state import RunState
 from torch_debugger.records import Comparison, Finding, Record, Spread
 
@@ -23,7 +23,8 @@ class RegressionTargetScale(Check):
     Fix:
         Train on `(target - mean) / std` with mean and std of the training set, and turn predictions back.
     Known limits:
-        Seen for MSE, Huber and smooth L1 loss, in runs of 40 steps or more with one loss.
+        Seen for MSE, L1, Huber and smooth L1 loss, called or written by hand behind a linear layer, in runs of
+        40 steps or more with one loss.
     """
 
     id = "TD518"
@@ -45,7 +46,7 @@ class RegressionTargetScale(Check):
 
     def see(self, record: Record, state: RunState) -> Iterable[Finding]:
         assert isinstance(record, Comparison)
-        if record.op in ("MseLoss", "SmoothL1Loss", "HuberLoss"):
+        if record.op in ("MseLoss", "SmoothL1Loss", "HuberLoss", *BY_HAND):
             first, _ = self._looks.get(record.site, (record, record))
             self._looks[record.site] = (first, record)
         return ()
@@ -62,7 +63,7 @@ class RegressionTargetScale(Check):
     def _tells_by_loss(self, last: Comparison, state: RunState) -> bool:
         """Where the mean is most of the error, a loss that stays says that the outputs are not even there."""
         enough = len(state.losses.points) >= self.losses_needed
-        return enough and last.op == "MseLoss" and abs(last.target.mean) > 2 * last.target.std
+        return enough and last.op in ("MseLoss", *BY_HAND) and abs(last.target.mean) > 2 * last.target.std
 
     def _is_far(self, look: Comparison) -> bool:
         size = _size(look.target)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from torch_debugger.checks.base import Check
-from torch_debugger.checks.graph import at, op_of, operands, origin
+from torch_debugger.checks.graph import BY_HAND, at, op_of, origin, prediction_in
 from torch_debugger.checks.output_activation import output_activation
 from torch_debugger.checks.state import RunState
 from torch_debugger.records import Comparison, Finding, GraphNode, LossGraph, Record
 
-_LOSSES = ("MseLoss", "SmoothL1Loss", "HuberLoss")
+_LOSSES = ("MseLoss", "SmoothL1Loss", "HuberLoss", *BY_HAND)
 _RANGES = {"Sigmoid": (0.0, 1.0), "Softmax": (0.0, 1.0), "Tanh": (-1.0, 1.0)}
 
 
@@ -25,7 +25,8 @@ class TargetsOutOfReach(Check):
     Fix:
         Remove the activation, or bring the targets into its range, and turn them back when predicting.
     Known limits:
-        Losses written by hand are not seen. Targets that leave the range by less than a fifth are not reported.
+        Of losses written by hand, squares and absolute values of differences are seen. Targets that leave the
+        range by less than a fifth are not reported.
     """
 
     id = "TD517"
@@ -108,7 +109,7 @@ class TargetsOutOfReach(Check):
 def _squashed(graph: LossGraph) -> GraphNode | None:
     for node in graph.nodes:
         if op_of(node) in _LOSSES:
-            prediction = next(operands(graph, node), None)
+            prediction = prediction_in(graph, node)
             made_by = origin(graph, prediction) if prediction is not None else None
             if made_by is not None and op_of(made_by) in _RANGES:
                 return made_by

@@ -38,8 +38,8 @@ class WeightDecayOverwhelming(Check):
     Fix:
         Divide `weight_decay` by 100 or more: 1e-4 is usual with SGD and Adam, 0.01 to 0.1 with AdamW.
     Known limits:
-        Judged where all groups of the optimizer have the same weight decay, and only if the loss did not
-        fall: strong decay can be what a small data set needs.
+        Judged where all groups of the optimizer have the same weight decay or none, and only if the loss did
+        not fall: strong decay can be what a small data set needs.
     """
 
     id = "TD580"
@@ -78,7 +78,7 @@ class WeightDecayOverwhelming(Check):
         pulls = []
         for name, gradient, weight, count in zip(names, gradients, weights, elements, strict=True):
             push = math.sqrt(count) if kind in self.decoupled else gradient
-            if not name.endswith("bias") and push > 0:
+            if "bias" not in name.rpartition(".")[2] and push > 0:  # a recurrent layer has bias_ih_l0
                 pulls.append(decay * weight / push)
         norm = math.sqrt(sum(weight * weight for weight in weights))
         seen.first_norm = norm if math.isnan(seen.first_norm) else seen.first_norm
@@ -129,8 +129,9 @@ class WeightDecayOverwhelming(Check):
 
 
 def _decay(optimizer: OptimizerFact | None) -> float | None:
+    """The one weight decay, beside groups that have none; None where groups differ otherwise."""
     decays = {group.get("weight_decay", 0.0) for group in optimizer.groups} if optimizer else set()
-    return decays.pop() if len(decays) == 1 else None
+    return decays.pop() if len(decays := decays - {0.0}) == 1 else None
 
 
 def _words(fallen: float) -> str:
