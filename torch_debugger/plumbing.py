@@ -10,8 +10,7 @@ from collections.abc import Sequence
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
-import torch
-
+from torch_debugger.gradient_trials import GradientTrials
 from torch_debugger.preflights import Preflights
 from torch_debugger.probes.backward import Backward
 from torch_debugger.probes.bad_weights import BadWeights
@@ -48,7 +47,7 @@ from torch_debugger.probes.unreached import Unreached
 from torch_debugger.probes.untied import Untied
 from torch_debugger.probes.user_scalars import UserScalars
 from torch_debugger.probes.watch import Watch
-from torch_debugger.records import CrashFact, GradientCheckFact, RunFact
+from torch_debugger.records import CrashFact, RunFact
 from torch_debugger.records.sink import Sink
 from torch_debugger.rehearsals import Rehearsals
 from torch_debugger.replays import StepReplays
@@ -56,7 +55,6 @@ from torch_debugger.settings import Settings
 
 if TYPE_CHECKING:
     from torch_debugger.breakpoints.breakpoint import Breakpoint
-    from torch_debugger.trials.gradcheck.process import CustomGradients
 
 _current: Plumbing | None = None
 _fork_seen = False
@@ -96,7 +94,7 @@ class Plumbing:
         self.unreached = Unreached(watch, self.ledger)
         self._rehearsals = Rehearsals(watch)
         self._checks_gradients = settings.check_custom_gradients
-        self._gradients: CustomGradients | None = None
+        self._gradients = GradientTrials(watch)
         self._breaks = settings.breaks
         self._breakpoints: Sequence[Breakpoint] = ()
         self.preflights: Preflights | None = None
@@ -119,8 +117,8 @@ class Plumbing:
         others += [QuietModels(watch, self.forward, self.optimizers)]
         others += loop_probes(watch, self.roots, self.optimizers, self.loaders)
         if self._checks_gradients:
-            others.append(CustomFunctions(watch, self._check_gradient))
-            watch.on_step.append(self._poll_gradients)
+            others.append(CustomFunctions(watch, self._gradients.begin))
+            watch.on_step.append(self._gradients.poll)
         watch.install(
             [
                 *others,
@@ -171,7 +169,7 @@ class Plumbing:
             for breakpoint in self._breakpoints:
                 breakpoint.remove()
             self._rehearsals.wait()
-            self.watch.guard.call("custom gradients", self._await_gradients)
+            self.watch.guard.call("custom gradients", self._gradients.wait)
             self.watch.finish(outcome)
             if _current is self:
                 _current = None
@@ -179,27 +177,6 @@ class Plumbing:
             self.watch.sinks.tell(sinks, self.watch.ending(outcome))
         for sink in sinks:
             self.watch.sinks.leave(sink)
-
-    def _check_gradient(self, function: Any, arguments: tuple[Any, ...], step: int) -> None:
-        from torch_debugger.trials.gradcheck.process import CustomGradients
-
-        self._gradients = self._gradients or CustomGradients()
-        with torch._C._EnableTorchFunction():  # in the fork as well
-            self._gradients.start(function, arguments, step)
-
-    def _poll_gradients(self, step: int = 0, scalars: dict[str, float] | None = None) -> None:
-        if self._gradients is not None:
-            self._tell_gradients(self._gradients.poll())
-
-    def _await_gradients(self) -> None:
-        if self._gradients is not None:
-            self._tell_gradients(self._gradients.finish())
-
-    def _tell_gradients(self, facts: Sequence[GradientCheckFact]) -> None:
-        for fact in facts:
-            self.watch.emit(fact)
-            if fact.outcome == "unchecked":
-                self.watch.notice(f"The gradient of `{fact.function}` was not checked: {fact.words}.")
 
 
 def _stop_at(frame: FrameType, reason: str, names: dict[str, Any]) -> None:

@@ -31,9 +31,19 @@ MAY_IMPORT: dict[str, set[str]] = {
     "report": {"records"} | FOUNDATIONS,
     "pasted": {"records"} | FOUNDATIONS,
     "replays": {"records", "stats", "anatomy", "probes", "trials"} | FOUNDATIONS,
+    "gradient_trials": {"records", "stats", "anatomy", "probes", "trials"} | FOUNDATIONS,
     "rehearsals": {"records", "stats", "anatomy", "probes", "trials"} | FOUNDATIONS,
     "preflights": {"records", "stats", "anatomy", "probes", "trials"} | FOUNDATIONS,
-    "plumbing": {"preflights", "rehearsals", "replays", "records", "runlog", "stats", "anatomy"}
+    "plumbing": {
+        "gradient_trials",
+        "preflights",
+        "rehearsals",
+        "replays",
+        "records",
+        "runlog",
+        "stats",
+        "anatomy",
+    }
     | MAKERS
     | FOUNDATIONS,
     "session": {"records", "runlog", "stats", "anatomy", "plumbing"} | MAKERS | FOUNDATIONS,
