@@ -1,13 +1,15 @@
 """Copies of trained models: do they follow the model, and do gradients reach them?
 
 They are looked for in the user's variables on the first deep steps, before the update. Later looks compare a
-few numbers of each, about fifty times a thousand steps; on the CPU only, where that makes nobody wait.
+few numbers of each, about fifty times a thousand steps; from a device they come later.
 """
 
 from __future__ import annotations
 
+import dataclasses
+import functools
 import weakref
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import torch
 from torch import nn
@@ -23,6 +25,9 @@ from torch_debugger.probes.optimizers import Optimizers
 from torch_debugger.probes.roots import Roots
 from torch_debugger.probes.watch import Probe, Watch
 from torch_debugger.records import CopyLook, Place
+from torch_debugger.stats.transfer import Numbers
+
+Pair = tuple[list[float], ...]
 
 
 @dataclass
@@ -33,15 +38,19 @@ class _Copy:
     model: weakref.ref[nn.Module]
     held: weakref.ref[Held]  # of the model's optimizer; it holds a parameter
     first_steps: int
-    first: list[float]
-    first_model: list[float]
     update: Place
     made: Place
     loads: tuple[Place, ...]
     walks: list[Walk]
+    alike: bool  # it counts as a copy only if it begins with the model's numbers
+    first: Pair = field(default_factory=tuple)  # numbers of the copy and of the model; empty until they come
     gradient: bool = False
     moved: bool = False
     changed: bool = False
+
+    @property
+    def began_alike(self) -> bool:
+        return bool(self.first) and self.first[0] == self.first[1]
 
 
 class Copies(Probe):
@@ -71,7 +80,9 @@ class Copies(Probe):
             self._search(held, optimizer)
         for known in self._known:
             copy = known.copy()
-            known.gradient = known.gradient or (copy is not None and _has_gradient(copy))
+            gradients = _gradients(copy) if copy is not None and not known.gradient else None
+            if gradients is not None:
+                self.watch.transfer.send(gradients, functools.partial(_note_gradient, known))
 
     def _search(self, held: Held, optimizer: Optimizer) -> None:
         own = {id(parameter) for group in optimizer.param_groups for parameter in group["params"]}
@@ -80,35 +91,38 @@ class Copies(Probe):
             if not root.trained or not any(id(parameter) in own for parameter in model.parameters()):
                 continue
             for name, copy in copies_of(model, frame):
-                self._keep(name, copy, root.name, model, held, place_of(frame))
+                self._keep(name, copy, root.name, model, held, place_of(frame), alike=False)
             for name, copy, of, part in copied_siblings(model, own):
-                if _some_numbers(copy) == _some_numbers(part):
-                    self._keep(name, copy, f"{root.name}.{of}", part, held, place_of(frame))
+                self._keep(name, copy, f"{root.name}.{of}", part, held, place_of(frame), alike=True)
 
-    def _keep(self, name: str, copy: nn.Module, of: str, model: nn.Module, held: Held, update: Place) -> None:
-        first, first_model = _some_numbers(copy), _some_numbers(model)
-        known = any(each.copy() is copy for each in self._known) or len(self._known) >= self.LIMIT
-        if known or first is None or first_model is None:
+    def _keep(
+        self, name: str, copy: nn.Module, of: str, model: nn.Module, held: Held, update: Place, *, alike: bool
+    ) -> None:
+        if any(each.copy() is copy for each in self._known) or len(self._known) >= self.LIMIT:
             return
         if not self._known:
             self.watch.tell_of_light_steps(self)
         walks = walks_of(update.file, name.rpartition(".")[2])
-        self._known.append(
-            _Copy(
-                name,
-                of,
-                weakref.ref(copy),
-                weakref.ref(model),
-                weakref.ref(held),
-                held.steps,
-                first,
-                first_model,
-                update,
-                maker_of(name, update.file),
-                tuple(filter(can_repeat, _calls(update, "load_state_dict", name))),
-                walks,
-            )
+        known = _Copy(
+            name,
+            of,
+            weakref.ref(copy),
+            weakref.ref(model),
+            weakref.ref(held),
+            held.steps,
+            update,
+            maker_of(name, update.file),
+            tuple(filter(can_repeat, _calls(update, "load_state_dict", name))),
+            walks,
+            alike,
         )
+        self._known.append(known)
+        self.watch.transfer.send(_numbers_of(copy, model), functools.partial(self._begin, known))
+
+    def _begin(self, known: _Copy, numbers: Numbers) -> None:
+        known.first = _pair(numbers)
+        if known.alike and not known.began_alike:
+            self._known.remove(known)
 
     def end_step(self) -> None:
         step = self.watch.step
@@ -120,33 +134,45 @@ class Copies(Probe):
         for known in self._known:
             copy, model, held = known.copy(), known.model(), known.held()
             if copy is not None and model is not None and held is not None:
-                known.changed = known.changed or _some_numbers(copy) != known.first
-                known.moved = known.moved or _some_numbers(model) != known.first_model
-                self._tell(known, copy, held.steps - known.first_steps)
+                look = self._look(known, copy, held.steps - known.first_steps)
+                tell = functools.partial(self._tell, known, look)
+                self.watch.transfer.send(_numbers_of(copy, model), tell)
 
-    def _tell(self, known: _Copy, copy: nn.Module, updates: int) -> None:
-        held = self.optimizers.parameter_ids()
+    def _tell(self, known: _Copy, look: CopyLook, numbers: Numbers) -> None:
+        if not known.first or (known.alike and not known.began_alike):
+            return
+        copy, model = _pair(numbers)
+        known.changed = known.changed or copy != known.first[0]
+        known.moved = known.moved or model != known.first[1]
+        began = known.began_alike and known.first_steps == 0
         self.watch.emit(
-            CopyLook(
-                self.watch.step,
-                known.name,
-                known.of,
-                type(copy).__name__,
-                updates,
-                known.first == known.first_model and known.first_steps == 0,
-                known.moved,
-                known.changed,
-                known.gradient,
-                any(id(parameter) in held for parameter in copy.parameters()),
-                known.made,
-                known.loads,
-                tuple(walk.place for walk in known.walks),
-                known.update,
-                calls=_calls(known.update, known.name, None),
-                idle=next((walk.idle for walk in known.walks if walk.idle), Place()),
-                sometimes=any(walk.sometimes for walk in known.walks if not walk.idle),
-                uncalled=next((walk.uncalled for walk in known.walks if walk.uncalled), Place()),
+            dataclasses.replace(
+                look, began_equal=began, moved=known.moved, changed=known.changed, gradient=known.gradient
             )
+        )
+
+    def _look(self, known: _Copy, copy: nn.Module, updates: int) -> CopyLook:
+        """What can be told before the numbers are there."""
+        held = self.optimizers.parameter_ids()
+        return CopyLook(
+            self.watch.step,
+            known.name,
+            known.of,
+            type(copy).__name__,
+            updates,
+            False,
+            False,
+            False,
+            False,
+            any(id(parameter) in held for parameter in copy.parameters()),
+            known.made,
+            known.loads,
+            tuple(walk.place for walk in known.walks),
+            known.update,
+            calls=_calls(known.update, known.name, None),
+            idle=next((walk.idle for walk in known.walks if walk.idle), Place()),
+            sometimes=any(walk.sometimes for walk in known.walks if not walk.idle),
+            uncalled=next((walk.uncalled for walk in known.walks if walk.uncalled), Place()),
         )
 
 
@@ -157,15 +183,28 @@ def _calls(place: Place, method: str, owner: str | None) -> tuple[Place, ...]:
 
 
 @torch.no_grad()
-def _some_numbers(module: nn.Module) -> list[float] | None:
-    """The first elements of the first and the last parameter; None on an accelerator."""
+def _numbers_of(copy: nn.Module, model: nn.Module) -> torch.Tensor:
+    """[2, n]: the first elements of the first and of the last parameter of each."""
+    return torch.stack([_some_numbers(module) for module in (copy, model)])
+
+
+def _some_numbers(module: nn.Module) -> torch.Tensor:
     parameters = list(module.parameters())
-    ends = [parameters[0], parameters[-1]]
-    if any(parameter.device.type != "cpu" for parameter in ends):
-        return None
-    return [number for parameter in ends for number in parameter.detach().reshape(-1)[:8].tolist()]
+    ends, device = (parameters[0], parameters[-1]), parameters[0].device
+    return torch.cat([each.detach().reshape(-1)[:8].float().to(device) for each in ends])
 
 
-def _has_gradient(module: nn.Module) -> bool:
+def _pair(numbers: Numbers) -> Pair:
+    copy, model = numbers.tolist()
+    return copy, model
+
+
+def _gradients(module: nn.Module) -> torch.Tensor | None:
+    """How many of them are not zero."""
     gradients = [parameter.grad for parameter in module.parameters() if parameter.grad is not None]
-    return any(bool(gradient.count_nonzero()) for gradient in gradients[:4] if gradient.device.type == "cpu")
+    counts = [gradient.count_nonzero() for gradient in gradients[:4] if gradient.layout is torch.strided]
+    return torch.stack(counts) if counts else None
+
+
+def _note_gradient(known: _Copy, counts: Numbers) -> None:
+    known.gradient = known.gradient or bool(counts.any())
