@@ -20,8 +20,9 @@ class SchedulerLook:
     rate: float  # of the first group
     calls: tuple[Place, ...]  # lines that call its step(), as the source has them
     update: Place  # the call of optimizer.step()
-    others_called: bool = False  # the source calls step() of something that is no optimizer
+    others_called: bool = False  # the source calls step() of something that no optimizer or scheduler is named
     last: bool = False  # the script is over
+    backwards: int = 0  # of the whole run so far
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +38,7 @@ class PassCalls:
     norms: int
     trained: bool  # an optimizer holds some of its parameters
     evals: tuple[Place, ...] = ()  # lines of the loop's file that call its eval()
+    uncalled: Place = field(default_factory=Place)  # the line that names its `eval` and does not call it
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,6 +23,7 @@ class StepCycle:
     uncalled: Place = field(default_factory=Place)  # a line that names `backward` and does not call it
     twin: str = ""  # a trained model that no optimizer holds, with parameters of these very shapes
     twin_place: Place = field(default_factory=Place)  # the line that makes that model
+    unspent: str = ""  # a loss near the step that leads to its parameters, where the backward was another's
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +83,7 @@ class CheckpointLoad:
     nested: str  # the key of a dictionary inside, whose entries do fit: model_state
     kept: Place  # the line that took the state without a copy, where all tensors are the module's own
     step: int
+    filtered: bool = False  # the script itself took over what fits by name, and nothing did
 
 
 @dataclass(frozen=True, slots=True)

@@ -97,6 +97,13 @@ def test_a_validation_in_training_mode() -> None:
     )
 
 
+def test_an_eval_without_its_parentheses_is_the_line_to_edit() -> None:
+    bare = place(58, code="model.eval")
+    (finding,) = train_mode(*epochs(calls(train_only=8, uncalled=bare)))
+    assert finding.where == bare
+    assert finding.fix == "Write `model.eval()` at train.py:58: without parentheses it calls nothing."
+
+
 def test_other_passes_in_training_mode_are_silent() -> None:
     assert not train_mode(*epochs(calls(eval_only=8)))
     assert not train_mode(*epochs(calls(train_only=80)))  # samples of one prediction
