@@ -1,7 +1,16 @@
 """What the house talks about: frozen, printable facts without tensors or callables."""
 
 from torch_debugger.records.crash import CrashFact, CrashFrame, FlowFact, FlowStep, LocalValue
-from torch_debugger.records.data import BatchLook, InputLook, RootInput, ShuffledPair, TargetLook, TensorLook
+from torch_debugger.records.data import (
+    BatchLook,
+    CopiedGenerator,
+    FixedDraw,
+    InputLook,
+    RootInput,
+    ShuffledPair,
+    TargetLook,
+    TensorLook,
+)
 from torch_debugger.records.evidence import CrashEvidence
 from torch_debugger.records.finding import SEVERITIES, Edit, Finding, Request
 from torch_debugger.records.gradient_check import GradientCheckFact
@@ -113,6 +122,8 @@ Record = (
     | RootInput
     | TargetLook
     | ShuffledPair
+    | FixedDraw
+    | CopiedGenerator
     | DropoutLook
     | AxesLook
     | FutureLook
@@ -137,15 +148,16 @@ Record = (
 
 __all__ = [
     "SEVERITIES", "AxesLook", "BatchFact", "BatchLook", "BatchNormLook", "CarriedGradient", "CaseFact",
-    "CheckpointLoad", "ClassTargets", "ClipFact", "Comparison", "Construction", "CopyLook", "CostFact",
-    "CrashEvidence", "CrashFact", "CrashFrame", "DropoutLook", "Edit", "EndFact", "Finding", "FlowFact",
-    "FlowStep", "FreshParameter", "FutureLook", "GradientCheckFact", "GradientFlag", "GraphNode",
-    "IdleOptimizer", "InputLook", "KeptGraphs", "LatentLook", "LayerFact", "LedgerFact", "LedgerRow",
-    "LoaderFact", "LocalTensor", "LocalValue", "LossGraph", "LossSite", "MemoryFact", "ModeLook", "ModelFact",
-    "ModuleFact", "NonFinite", "Notice", "Operand", "OptimizerFact", "Origin", "PaddedState", "ParameterFact",
-    "PassCalls", "PassFact", "PhaseFact", "Place", "PlainTensor", "ProbeFault", "QuietModel", "Record",
-    "Rectifier", "Rehearsal", "Request", "RootInput", "RunFact", "SampleSpread", "SavedTensor", "Scalars",
-    "ScalerMisuse", "SchedulerFact", "SchedulerLook", "SequenceInput", "ShuffledPair", "SkippedLosses", "Spread", "Squasher",
-    "StepCycle", "StrayModuleFact", "Table", "TargetLook", "TensorLook", "TensorRows", "TokenTargets",
-    "TrialResult", "TwinUnits", "UnreachedPart", "UntiedWeights", "WeightedSum", "WrittenNumber",
+    "CheckpointLoad", "ClassTargets", "ClipFact", "Comparison", "Construction", "CopiedGenerator",
+    "CopyLook", "CostFact", "CrashEvidence", "CrashFact", "CrashFrame", "DropoutLook", "Edit", "EndFact",
+    "Finding", "FixedDraw", "FlowFact", "FlowStep", "FreshParameter", "FutureLook", "GradientCheckFact",
+    "GradientFlag", "GraphNode", "IdleOptimizer", "InputLook", "KeptGraphs", "LatentLook", "LayerFact",
+    "LedgerFact", "LedgerRow", "LoaderFact", "LocalTensor", "LocalValue", "LossGraph", "LossSite",
+    "MemoryFact", "ModeLook", "ModelFact", "ModuleFact", "NonFinite", "Notice", "Operand", "OptimizerFact",
+    "Origin", "PaddedState", "ParameterFact", "PassCalls", "PassFact", "PhaseFact", "Place", "PlainTensor",
+    "ProbeFault", "QuietModel", "Record", "Rectifier", "Rehearsal", "Request", "RootInput", "RunFact",
+    "SampleSpread", "SavedTensor", "Scalars", "ScalerMisuse", "SchedulerFact", "SchedulerLook",
+    "SequenceInput", "ShuffledPair", "SkippedLosses", "Spread", "Squasher", "StepCycle", "StrayModuleFact",
+    "Table", "TargetLook", "TensorLook", "TensorRows", "TokenTargets", "TrialResult", "TwinUnits",
+    "UnreachedPart", "UntiedWeights", "WeightedSum", "WrittenNumber",
 ]  # fmt: skip
