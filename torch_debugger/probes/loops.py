@@ -10,9 +10,11 @@ from torch_debugger.probes.passes import Passes
 from torch_debugger.probes.roots import Roots
 from torch_debugger.probes.schedulers import Schedulers
 from torch_debugger.probes.watch import Probe, Watch
+from torch_debugger.probes.worker_generators import WorkerGenerators
 
 
 def loop_probes(watch: Watch, roots: Roots, optimizers: Optimizers, loaders: Loaders) -> list[Probe]:
     passes = Passes(watch, roots, optimizers, loaders)
+    WorkerGenerators(watch, loaders)
     copies = Copies(watch, roots, optimizers)
     return [Schedulers(watch, optimizers), Modes(watch, roots, optimizers), passes, copies]
