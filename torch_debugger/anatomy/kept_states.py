@@ -1,4 +1,4 @@
-"""Where a state that load_state_dict() is given was taken from a live model, and whether training lies between."""
+"""Where a state that is loaded was taken from a live model, and whether training lies between."""
 
 from __future__ import annotations
 

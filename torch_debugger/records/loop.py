@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 
 from torch_debugger.records.place import Place
@@ -87,6 +88,7 @@ class ClipFact:
     limit: float  # max_norm or clip_value; NaN where it is no plain number
     norm: float  # as it was found; NaN where the call does not tell
     late: bool  # no backward() since the optimizer's last step: what is clipped has been used already
+    left: float = math.nan  # the norm after clip_grad_value_
 
 
 @dataclass(frozen=True, slots=True)

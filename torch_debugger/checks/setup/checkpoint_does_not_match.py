@@ -17,9 +17,9 @@ class CheckpointDoesNotMatch(Check):
     Symptom:
         A model that should start where an earlier run ended starts at the loss of an untrained one.
     Evidence:
-        Nothing that the model has was in what load_state_dict() was given, or in the state from which the script
-        had picked the names that fit; or layers were missing while
-        entries of the very same shapes, in the same order, went unused under other names.
+        Nothing that the model has was in what load_state_dict() was given, or in the state from which the
+        script had picked the names that fit; or layers were missing while entries of the very same shapes, in
+        the same order, went unused under other names.
     Fix:
         Rename the keys before loading (`key.removeprefix("module.")`), take the inner dictionary of the
         checkpoint, and load with `strict=True`, which raises where names do not fit.
