@@ -9,6 +9,7 @@ from torch_debugger.probes.optimizers import Optimizers
 from torch_debugger.probes.passes import Passes
 from torch_debugger.probes.roots import Roots
 from torch_debugger.probes.schedulers import Schedulers
+from torch_debugger.probes.seeds import Seeds
 from torch_debugger.probes.watch import Probe, Watch
 from torch_debugger.probes.worker_generators import WorkerGenerators
 
@@ -17,4 +18,4 @@ def loop_probes(watch: Watch, roots: Roots, optimizers: Optimizers, loaders: Loa
     passes = Passes(watch, roots, optimizers, loaders)
     WorkerGenerators(watch, loaders)
     copies = Copies(watch, roots, optimizers)
-    return [Schedulers(watch, optimizers), Modes(watch, roots, optimizers), passes, copies]
+    return [Seeds(watch, optimizers), Schedulers(watch, optimizers), Modes(watch, roots, optimizers), passes, copies]

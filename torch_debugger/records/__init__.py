@@ -32,6 +32,7 @@ from torch_debugger.records.loop import (
     PassCalls,
     PassFact,
     QuietModel,
+    Reseeding,
     SchedulerLook,
 )
 from torch_debugger.records.loss_terms import ClassTargets, Comparison, SkippedLosses, Spread, TokenTargets
@@ -90,6 +91,7 @@ Record = (
     | SchedulerFact
     | SchedulerLook
     | PassFact
+    | Reseeding
     | ModeLook
     | ClipFact
     | CopyLook
@@ -155,7 +157,7 @@ __all__ = [
     "LedgerFact", "LedgerRow", "LoaderFact", "LocalTensor", "LocalValue", "LossGraph", "LossSite",
     "MemoryFact", "ModeLook", "ModelFact", "ModuleFact", "NonFinite", "Notice", "Operand", "OptimizerFact",
     "Origin", "PaddedState", "ParameterFact", "PassCalls", "PassFact", "PhaseFact", "Place", "PlainTensor",
-    "ProbeFault", "QuietModel", "Record", "Rectifier", "Rehearsal", "Request", "RootInput", "RunFact",
+    "ProbeFault", "QuietModel", "Record", "Rectifier", "Rehearsal", "Request", "Reseeding", "RootInput", "RunFact",
     "SampleSpread", "SavedTensor", "Scalars", "ScalerMisuse", "SchedulerFact", "SchedulerLook",
     "SequenceInput", "ShuffledPair", "SkippedLosses", "Spread", "Squasher", "StepCycle", "StrayModuleFact",
     "Table", "TargetLook", "TensorLook", "TensorRows", "TokenTargets", "TrialResult", "TwinUnits",

@@ -61,6 +61,19 @@ class PassFact:
 
 
 @dataclass(frozen=True, slots=True)
+class Reseeding:
+    """torch was given the same seed as the last time at a line, with updates in between, and a step followed."""
+
+    step: int
+    seed: int
+    place: Place  # the line, outside of functions that only seed
+    updates: int  # since the last time
+    draws: bool  # random numbers were drawn until the end of that step
+    repeats: bool  # and left the random state that they left the last time
+    age: int  # updates of the youngest optimizer
+
+
+@dataclass(frozen=True, slots=True)
 class ModeLook:
     """In which mode a model with dropout or batch norm was trained since the last look."""
 
