@@ -33,8 +33,7 @@ from torch_debugger.records import GraphNode, LossGraph, LossSite, Place
 
 class Backward(Probe):
     name = "backward"
-    # Steps that `on_look` hears of whatever their depth: a tiny step gets few deep ones, and trends need more.
-    LOOKED_AT = frozenset({10, 30, 100, 300, 1000, 3000, 10_000})
+    LOOKED_AT = Roots.LOOKED_AT  # steps that `on_look` hears of whatever their depth
     GRAPHS = 3  # told per site; after that only when the graph looks different
 
     def __init__(

@@ -53,6 +53,8 @@ class InputLook:
     call: Place  # the line that calls the model
     step: int
     viewed_at: Place = field(default_factory=Place)  # the call of view() or reshape(), if it can be told
+    tensors: int = 1  # that the model was given in all
+    repeated_at: Place = field(default_factory=Place)  # where all samples are equal: a line with [row] * n
 
 
 @dataclass(frozen=True, slots=True)
