@@ -8,6 +8,7 @@ import torch
 
 from torch_debugger.probes.alike_units import AlikeUnits
 from torch_debugger.probes.backward import Backward
+from torch_debugger.probes.evaluated_losses import EvaluatedLosses
 from torch_debugger.probes.graph_keeping import GraphKeeping
 from torch_debugger.probes.latents import Latents
 from torch_debugger.probes.layer_health import LayerHealth, nodes_behind
@@ -22,6 +23,7 @@ class Health:
         self.backward = backward
         self._layers, self._latents = LayerHealth(watch), Latents(watch)
         self._sums = WeightedSums(watch, backward.roots)
+        EvaluatedLosses(watch, backward.roots)
         backward.on_look += [GraphKeeping(watch).look, SampleSpreads(watch).look, self._look_at_graph]
         optimizers.before_update.append(AlikeUnits(watch, optimizers).look)
 
