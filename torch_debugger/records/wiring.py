@@ -39,6 +39,7 @@ class IdleOptimizer:
     uncalled: Place  # a line that names its `step` and does not call it
     stepped: bool  # it has now, so all is well
     step: int
+    condition: Place = field(default_factory=Place)  # the if around the one line that calls its step()
 
 
 @dataclass(frozen=True, slots=True)

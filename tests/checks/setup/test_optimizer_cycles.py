@@ -165,3 +165,14 @@ def test_without_zero_grad_it_is_a_warning_and_only_if_nobody_steps() -> None:
     (finding,) = step_missing(idle(zero_grads=0), end())
     assert (finding.severity, finding.confidence) == ("warning", 0.7)
     assert not step_missing(optimizer(name="other"), idle(zero_grads=0), end())
+
+
+def test_a_step_under_a_condition_that_is_never_true() -> None:
+    never = place(44, code="if (i + 1) % 32 == 0:")
+    (finding,) = step_missing(idle(condition=never), end())
+    assert finding.where == never
+    assert finding.fix == (
+        "Change `if (i + 1) % 32 == 0:` at train.py:44: it was not true once, so `optimizer.step()` inside was "
+        "never reached."
+    )
+    assert finding.edit is None
