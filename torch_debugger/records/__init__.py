@@ -1,5 +1,6 @@
 """What the house talks about: frozen, printable facts without tensors or callables."""
 
+from torch_debugger.records.attention import MultipliedMask
 from torch_debugger.records.crash import CrashFact, CrashFrame, FlowFact, FlowStep, LocalValue
 from torch_debugger.records.data import (
     BatchLook,
@@ -14,7 +15,7 @@ from torch_debugger.records.data import (
 from torch_debugger.records.evidence import CrashEvidence
 from torch_debugger.records.finding import SEVERITIES, Edit, Finding, Request
 from torch_debugger.records.gradient_check import GradientCheckFact
-from torch_debugger.records.graph_looks import AxesLook, DropoutLook, FutureLook
+from torch_debugger.records.graph_looks import AxesLook, DropoutLook, FutureLook, ReusedWeight
 from torch_debugger.records.health import (
     BatchNormLook,
     KeptGraphs,
@@ -74,6 +75,7 @@ from torch_debugger.records.wiring import (
     PlainTensor,
     SavedTensor,
     StepCycle,
+    UnmatchedSwitch,
     UnreachedPart,
     UntiedWeights,
 )
@@ -111,6 +113,7 @@ Record = (
     | SampleSpread
     | LatentLook
     | WeightedSum
+    | MultipliedMask
     | PaddedState
     | SequenceInput
     | CarriedGradient
@@ -129,6 +132,7 @@ Record = (
     | DropoutLook
     | AxesLook
     | FutureLook
+    | ReusedWeight
     | NonFinite
     | Rehearsal
     | GradientCheckFact
@@ -140,6 +144,7 @@ Record = (
     | UnreachedPart
     | CheckpointLoad
     | GradientFlag
+    | UnmatchedSwitch
     | FreshParameter
     | PlainTensor
     | UntiedWeights
@@ -150,16 +155,16 @@ Record = (
 
 __all__ = [
     "SEVERITIES", "AxesLook", "BatchFact", "BatchLook", "BatchNormLook", "CarriedGradient", "CaseFact",
-    "CheckpointLoad", "ClassTargets", "ClipFact", "Comparison", "Construction", "CopiedGenerator",
-    "CopyLook", "CostFact", "CrashEvidence", "CrashFact", "CrashFrame", "DropoutLook", "Edit", "EndFact",
-    "Finding", "FixedDraw", "FlowFact", "FlowStep", "FreshParameter", "FutureLook", "GradientCheckFact",
-    "GradientFlag", "GraphNode", "IdleOptimizer", "InputLook", "KeptGraphs", "LatentLook", "LayerFact",
-    "LedgerFact", "LedgerRow", "LoaderFact", "LocalTensor", "LocalValue", "LossGraph", "LossSite",
-    "MemoryFact", "ModeLook", "ModelFact", "ModuleFact", "NonFinite", "Notice", "Operand", "OptimizerFact",
-    "Origin", "PaddedState", "ParameterFact", "PassCalls", "PassFact", "PhaseFact", "Place", "PlainTensor",
-    "ProbeFault", "QuietModel", "Record", "Rectifier", "Rehearsal", "Request", "Reseeding", "RootInput", "RunFact",
-    "SampleSpread", "SavedTensor", "Scalars", "ScalerMisuse", "SchedulerFact", "SchedulerLook",
-    "SequenceInput", "ShuffledPair", "SkippedLosses", "Spread", "Squasher", "StepCycle", "StrayModuleFact",
-    "Table", "TargetLook", "TensorLook", "TensorRows", "TokenTargets", "TrialResult", "TwinUnits",
-    "UnreachedPart", "UntiedWeights", "WeightedSum", "WrittenNumber",
+    "CheckpointLoad", "ClassTargets", "ClipFact", "Comparison", "Construction", "CopiedGenerator", "CopyLook",
+    "CostFact", "CrashEvidence", "CrashFact", "CrashFrame", "DropoutLook", "Edit", "EndFact", "Finding",
+    "FixedDraw", "FlowFact", "FlowStep", "FreshParameter", "FutureLook", "GradientCheckFact", "GradientFlag",
+    "GraphNode", "IdleOptimizer", "InputLook", "KeptGraphs", "LatentLook", "LayerFact", "LedgerFact",
+    "LedgerRow", "LoaderFact", "LocalTensor", "LocalValue", "LossGraph", "LossSite", "MemoryFact", "ModeLook",
+    "ModelFact", "ModuleFact", "MultipliedMask", "NonFinite", "Notice", "Operand", "OptimizerFact", "Origin",
+    "PaddedState", "ParameterFact", "PassCalls", "PassFact", "PhaseFact", "Place", "PlainTensor",
+    "ProbeFault", "QuietModel", "Record", "Rectifier", "Rehearsal", "Request", "Reseeding", "ReusedWeight",
+    "RootInput", "RunFact", "SampleSpread", "SavedTensor", "Scalars", "ScalerMisuse", "SchedulerFact",
+    "SchedulerLook", "SequenceInput", "ShuffledPair", "SkippedLosses", "Spread", "Squasher", "StepCycle",
+    "StrayModuleFact", "Table", "TargetLook", "TensorLook", "TensorRows", "TokenTargets", "TrialResult",
+    "TwinUnits", "UnmatchedSwitch", "UnreachedPart", "UntiedWeights", "WeightedSum", "WrittenNumber",
 ]  # fmt: skip

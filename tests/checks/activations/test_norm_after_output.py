@@ -25,7 +25,7 @@ def test_one_output_that_is_always_the_same() -> None:
     (finding,) = judged([NET, graph(1, "MseLoss"), *STUCK], NAME)
     assert finding.message == (
         "`net.norm` (LayerNorm) makes the same number of every output, right in front of the squared error. "
-        "The loss has fallen by 12%."
+        "The loss has fallen by 11%."
     )
     assert (finding.severity, finding.where.line) == ("error", 12)
     assert finding.fix == "Remove `net.norm` (LayerNorm), or put it in front of the last layer."
