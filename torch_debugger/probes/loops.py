@@ -5,6 +5,7 @@ from __future__ import annotations
 from torch_debugger.probes.copies import Copies
 from torch_debugger.probes.loaders import Loaders
 from torch_debugger.probes.modes import Modes
+from torch_debugger.probes.name_switches import NameSwitches
 from torch_debugger.probes.optimizers import Optimizers
 from torch_debugger.probes.passes import Passes
 from torch_debugger.probes.roots import Roots
@@ -18,4 +19,5 @@ def loop_probes(watch: Watch, roots: Roots, optimizers: Optimizers, loaders: Loa
     passes = Passes(watch, roots, optimizers, loaders)
     WorkerGenerators(watch, loaders)
     copies = Copies(watch, roots, optimizers)
-    return [Seeds(watch, optimizers), Schedulers(watch, optimizers), Modes(watch, roots, optimizers), passes, copies]
+    early = [NameSwitches(watch, roots), Seeds(watch, optimizers), Schedulers(watch, optimizers)]
+    return [*early, Modes(watch, roots, optimizers), passes, copies]

@@ -105,6 +105,20 @@ class GradientFlag:
 
 
 @dataclass(frozen=True, slots=True)
+class UnmatchedSwitch:
+    """A loop over named_parameters() that switches gradients by a test of the name which no name passes."""
+
+    root: str
+    test: str  # name.startswith('encoder')
+    value: bool
+    names: tuple[str, ...]  # the first parameters of the model, as named_parameters() has them
+    trainable: int  # values of the model that need a gradient
+    frozen: int
+    place: Place
+    step: int
+
+
+@dataclass(frozen=True, slots=True)
 class FreshParameter:
     """A parameter that every forward pass makes anew, so that no optimizer can hold it."""
 
