@@ -50,6 +50,30 @@ def test_a_cut_on_the_way_is_found(write: Write, line: str) -> None:
     assert found is not None and found.line == 3
 
 
+@pytest.mark.parametrize("line", ["states.append(h.detach())", "states[t] = h.data", "states += [h.detach()]"])
+def test_a_cut_on_the_way_into_a_list_is_found(write: Write, line: str) -> None:
+    file = write(f"""
+        def forward(self, x):
+            for t in range(len(x)):
+                h = self.cell(x[t], h)
+                {line}
+            states = torch.stack(states)
+            return self.head(states)
+    """)
+    found = find_cut([(file, 3)])
+    assert found is not None and found.line == 4
+
+
+def test_what_is_collected_for_nobody_is_no_cut(write: Write) -> None:
+    file = write("""
+        def forward(self, x):
+            h = self.encoder(x)
+            seen.append(h.detach())
+            return self.head(h)
+    """)
+    assert find_cut([(file, 2)]) is None
+
+
 def test_what_is_cut_beside_the_way_is_not(write: Write) -> None:
     file = write("""
         def forward(self, x):

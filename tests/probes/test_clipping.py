@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import pytest
 import torch
 from torch import nn
 
@@ -43,10 +44,12 @@ def test_a_clip_after_the_step_is_late() -> None:
     assert {fact.late for fact in seen.of(ClipFact)} == {True}
 
 
-def test_a_clip_by_value_has_no_norm() -> None:
+def test_a_clip_by_value_is_told_by_the_norms_before_and_after_it() -> None:
     with watched() as seen:
         train(2, by_value=True)
-    assert all(math.isnan(fact.norm) and fact.limit == 0.1 for fact in seen.of(ClipFact))
+    for fact in seen.of(ClipFact):
+        assert (fact.limit, fact.left) == (0.1, pytest.approx(0.1 * math.sqrt(5)))
+        assert fact.norm == pytest.approx(2 * math.sqrt(5))
 
 
 def test_two_optimizers_are_told_apart() -> None:

@@ -45,6 +45,54 @@ def test_a_copy_that_follows_and_gets_gradients() -> None:
     assert [place.code for place in last.loads] == ["target.load_state_dict(net.state_dict())"]
 
 
+class Shadow:
+    def __init__(self, net: nn.Module) -> None:
+        self.module = copy.deepcopy(net)
+
+    def follow(self, net: nn.Module) -> None:
+        for mine, other in zip(self.module.parameters(), net.parameters(), strict=True):
+            mine.data.lerp(other.data, 0.1)
+
+
+class Average:
+    def __init__(self, shadow: Shadow) -> None:
+        self.shadow = shadow
+
+
+def test_a_copy_inside_a_callback_and_a_loop_that_changes_nothing() -> None:
+    with watched() as seen:
+        net = nn.Sequential(nn.Linear(4, 1))
+        callbacks = [Average(Shadow(net))]
+        opt = torch.optim.SGD(net.parameters(), lr=0.1)
+        for _ in range(8):
+            update(net, opt)
+            callbacks[0].shadow.follow(net)
+    last = seen.of(CopyLook)[-1]
+    assert (last.name, last.changed) == ("shadow.module", False)
+    assert last.idle.code == "mine.data.lerp(other.data, 0.1)"
+    assert not last.sometimes
+
+
+class Momentum(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.query = nn.Sequential(nn.Linear(4, 1))
+        self.key = copy.deepcopy(self.query).requires_grad_(False)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.query(x) - self.key(x)  # type: ignore[no-any-return]
+
+
+def test_a_copy_beside_the_trained_part_of_a_model() -> None:
+    with watched() as seen:
+        net = Momentum()
+        opt = torch.optim.SGD(net.query.parameters(), lr=0.1)
+        for _ in range(8):
+            update(net, opt)
+    last = seen.of(CopyLook)[-1]
+    assert (last.name, last.of, last.began_equal, last.changed) == ("key", "net.query", True, False)
+
+
 def test_a_model_of_other_shapes_is_no_copy() -> None:
     with watched() as seen:
         net, other = nn.Sequential(nn.Linear(4, 1)), nn.Sequential(nn.Linear(4, 2))

@@ -101,3 +101,19 @@ def test_weights_that_are_moved_by_hand_need_no_step() -> None:
                 for parameter in net.parameters():
                     parameter.mul_(0.9)
     assert all(each.stepped for each in seen.of(IdleOptimizer))
+
+
+def test_a_loss_whose_backward_is_forgotten_beside_another() -> None:
+    with watched() as seen:
+        actor, critic = nn.Linear(4, 2), nn.Linear(4, 1)
+        first, second = (torch.optim.SGD(net.parameters(), lr=0.1) for net in (actor, critic))
+        for _ in range(3):
+            x = torch.randn(5, 4)
+            policy_loss, value_loss = actor(x).mean(), critic(x).pow(2).mean()
+            first.zero_grad()
+            policy_loss.backward()
+            first.step()
+            second.zero_grad()
+            second.step()
+    unspent = {cycle.optimizer: cycle.unspent for cycle in seen.of(StepCycle)}
+    assert unspent == {"first": "", "second": "value_loss"}

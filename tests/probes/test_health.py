@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import torch
 from torch import nn
+from torch.distributions import Normal, kl_divergence
 
 from torch_debugger.probes.latents import Latents
 from torch_debugger.probes.layer_health import LayerHealth, nodes_behind
@@ -89,6 +90,19 @@ def test_the_divergence_of_latent_variables() -> None:
     [look] = looked(Latents, z.square().mean() + kl, mean, logvar)
     assert look == LatentLook("net", 3, look.divergence, look.between, 7)
     assert look.divergence == pytest.approx(kl.item(), rel=1e-4)
+
+
+def test_a_deviation_of_another_form_is_read_where_it_is_squared() -> None:
+    torch.manual_seed(0)
+    net, x = nn.Linear(5, 6), torch.randn(32, 5)
+    mu, raw = net(x).chunk(2, dim=1)
+    posterior = Normal(mu, nn.functional.softplus(raw) + 1e-4)
+    kl = kl_divergence(posterior, Normal(torch.zeros(3), torch.ones(3))).sum(1).mean()
+    [look] = looked(Latents, posterior.rsample().square().mean() + kl, net)
+    assert (look.size, look.divergence) == (3, pytest.approx(kl.item(), rel=1e-4))
+    hidden = net(x)
+    kept = hidden + nn.functional.dropout(hidden)  # of the same form, and no latent variable
+    assert looked(Latents, kept.mean(), net) == []
 
 
 def variables(**values: torch.Tensor) -> FrameType:

@@ -10,7 +10,7 @@ from torch import nn
 
 from tests.probes.watching import Seen, watched
 from torch_debugger.probes.ledger import gradient_state
-from torch_debugger.records import LedgerFact, LedgerRow
+from torch_debugger.records import LedgerFact, LedgerRow, UnreachedPart
 
 
 class Net(nn.Module):
@@ -178,3 +178,25 @@ def test_states_of_a_gradient(gradient: torch.Tensor | None, state: str) -> None
         assert gradient_state(parameter) in ("zero", "nonzero")  # its square is below what float32 holds
     else:
         assert gradient_state(parameter) == state
+
+
+class Encoder(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.body = nn.Linear(4, 2)
+
+    @torch.no_grad()
+    def encode(self, x: torch.Tensor) -> torch.Tensor:
+        return self.body(x)  # type: ignore[no-any-return]
+
+
+def test_a_model_that_an_optimizer_waits_for_and_that_runs_without_gradients() -> None:
+    with watched() as seen:
+        head, encoder = nn.Linear(2, 1), Encoder()
+        opt = torch.optim.SGD([*head.parameters(), *encoder.parameters()], lr=0.1)
+        for _ in range(8):
+            opt.zero_grad()
+            head(encoder.encode(torch.randn(5, 4))).pow(2).mean().backward()
+            opt.step()
+    part = seen.of(UnreachedPart)[-1]
+    assert (part.part, part.reason, part.cut.code) == ("body", "no grad", "@torch.no_grad()")

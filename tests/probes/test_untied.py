@@ -39,6 +39,15 @@ class Shared(Model):
         self.head.weight = self.embed.weight
 
 
+class ByMethod(Model):
+    def __init__(self) -> None:
+        super().__init__()
+        self.tie()
+
+    def tie(self) -> None:
+        self.head.weight = self.embed.weight
+
+
 class Asked(Model):
     def __init__(self, tied: bool = False) -> None:
         super().__init__()
@@ -64,3 +73,17 @@ def test_a_copy_and_a_tie_undone_are_told_once() -> None:
 def test_shared_frozen_and_never_tied_weights_are_not() -> None:
     assert told(Shared()) == []
     assert told(Asked()) == []
+
+
+def test_a_layer_that_is_replaced_between_two_trainings() -> None:
+    net = ByMethod()
+    with watched() as seen:
+        for stage in range(2):
+            if stage:
+                net.embed = nn.Embedding(6, 4)
+            optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+            net(torch.arange(6)).square().mean().backward()
+            optimizer.step()
+    assert [(fact.how, fact.place.code) for fact in seen.of(UntiedWeights)] == [
+        ("undone", "self.head.weight = self.embed.weight")
+    ]

@@ -1,10 +1,10 @@
-"""Whether a line of a script runs once or again and again, as far as its source tells."""
+"""Whether a line of a script runs once, again and again or under a condition, as far as its source tells."""
 
 from __future__ import annotations
 
 import ast
 
-from torch_debugger.anatomy.sources import tree_of
+from torch_debugger.anatomy.sources import place_at, tree_of
 from torch_debugger.anatomy.statements import function_around
 from torch_debugger.records import Place
 
@@ -25,3 +25,16 @@ def can_repeat(place: Place) -> bool:
     function = function_around(tree, place.line)
     called = isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)) and function.name not in _ONCE
     return called or is_in_loop(tree, place.line)
+
+
+def condition_around(file: str, line: int) -> Place | None:
+    """The innermost if around a line, inside its function; the one around a whole script is none."""
+    tree = tree_of(file)
+    around = ast.walk(function_around(tree, line)) if tree is not None else ()
+    found = [
+        node.lineno
+        for node in around
+        if isinstance(node, ast.If) and node.lineno < line <= (node.end_lineno or 0)
+        if "__name__" not in ast.unparse(node.test)
+    ]
+    return place_at(file, max(found)) if found else None

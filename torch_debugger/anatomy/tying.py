@@ -19,14 +19,23 @@ class Tie:
 
 
 def ties(cls: type) -> list[Tie]:
-    """Of `__init__`, as far as they run always."""
+    """Of `__init__` and of the methods that it calls, as far as they run always."""
     source = class_source(cls)
-    found: list[Tie] = []
-    for method in source[1].body if source else ():
-        if source and isinstance(method, ast.FunctionDef) and method.name == "__init__":
-            for statement in method.body:
-                found += [Tie(*tie, place_at(source[0], statement.lineno)) for tie in _tie(statement)]
-    return found
+    if source is None:
+        return []
+    methods = {node.name: node for node in source[1].body if isinstance(node, ast.FunctionDef)}
+    statements = list(_statements(methods, "__init__"))
+    return [
+        Tie(*tie, place_at(source[0], statement.lineno)) for statement in statements for tie in _tie(statement)
+    ]
+
+
+def _statements(methods: dict[str, ast.FunctionDef], name: str) -> Iterator[ast.stmt]:
+    for statement in methods[name].body if name in methods else ():
+        yield statement
+        match statement:
+            case ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name(id="self"), attr=called))):
+                yield from methods[called].body if called in methods else ()
 
 
 def _tie(statement: ast.stmt) -> Iterator[tuple[str, str, bool]]:

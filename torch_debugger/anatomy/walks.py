@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from torch_debugger.anatomy.method_calls import calls_of
+from torch_debugger.anatomy.repetition import condition_around
 from torch_debugger.anatomy.sources import place_at, tree_of
 from torch_debugger.anatomy.statements import function_around
 from torch_debugger.records import Place
@@ -70,7 +70,7 @@ def _is_conditional(tree: ast.Module, file: str, line: int) -> bool:
     function = function_around(tree, line)
     name = getattr(function, "name", "")
     calls = [place.line for _, place in calls_of(file, name)] if name else []
-    return any(any(_conditions(tree, each)) for each in (line, *calls) if each is not None)
+    return any(condition_around(file, each) is not None for each in (line, *calls) if each is not None)
 
 
 def _uncalled(tree: ast.Module, file: str, line: int) -> Place | None:
@@ -86,10 +86,3 @@ def _uncalled(tree: ast.Module, file: str, line: int) -> Place | None:
             return None
         line = calls[0][1].line
     return None
-
-
-def _conditions(tree: ast.Module, line: int) -> Iterator[bool]:
-    """The ifs around a line, inside its function; the one around a whole script is none of them."""
-    for node in ast.walk(function_around(tree, line)):
-        if isinstance(node, ast.If) and node.lineno <= line <= (node.end_lineno or line):
-            yield "__name__" not in ast.unparse(node.test)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 
 from torch_debugger.checks.cycle_streaks import line_of
-from torch_debugger.records import Edit, GradientFlag, Place
+from torch_debugger.records import Edit, GradientFlag, Place, UnmatchedSwitch
 
 
 def switched(flag: GradientFlag) -> str:
@@ -44,3 +44,11 @@ def edit(flag: GradientFlag) -> Edit | None:
     if place.file is None or place.line is None or not place.code:
         return None
     return Edit(place.file, place.line, place.code, switched(flag))
+
+
+def unmatched(switch: UnmatchedSwitch) -> tuple[str, str]:
+    """(why, fix) of a test that no name passes."""
+    names = " and ".join(f"`{name}`" for name in switch.names)
+    why = f"`{switch.test}` is true for no parameter: their names begin like {names}."
+    words = f"Write the words of `{switch.test}`{line_of(switch.place)} as `named_parameters()` has the names"
+    return why, f"{words}, for instance `{switch.names[0]}`." if switch.names else f"{words}."

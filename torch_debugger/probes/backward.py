@@ -15,6 +15,7 @@ from torch_debugger.anatomy.frames import place_of, user_frame
 from torch_debugger.anatomy.graph_nodes import read_nodes, walk_nodes
 from torch_debugger.anatomy.loss_lines import computed_at
 from torch_debugger.anatomy.loss_variable import loss_name
+from torch_debugger.anatomy.lowered_gains import lowered_gain
 from torch_debugger.anatomy.returned import returned_activation
 from torch_debugger.anatomy.statements import assignment_before, last_call_before, only_call
 from torch_debugger.probes.lossgraph import RectifierLook, local_tensors, read_rectifiers
@@ -32,8 +33,7 @@ from torch_debugger.records import GraphNode, LossGraph, LossSite, Place
 
 class Backward(Probe):
     name = "backward"
-    # Steps that `on_look` hears of whatever their depth: a tiny step gets few deep ones, and trends need more.
-    LOOKED_AT = frozenset({10, 30, 100, 300, 1000, 3000, 10_000})
+    LOOKED_AT = Roots.LOOKED_AT  # steps that `on_look` hears of whatever their depth
     GRAPHS = 3  # told per site; after that only when the graph looks different
 
     def __init__(
@@ -191,7 +191,8 @@ class Backward(Probe):
         made = assignment_before(site.place, loss_name(site.place)) or Place()
         computed = computed_at(site.place, loss_name(site.place)) or made
         known = (value, nodes, local_tensors(frame), self.watch.step, truncated)
-        self.watch.emit(LossGraph(site.name, site.place, *known, made, computed))
+        gain = lowered_gain(site.place, loss_name(site.place))
+        self.watch.emit(LossGraph(site.name, site.place, *known, made, computed, *gain))
 
     def _read_terms(self, loss: torch.Tensor, site: LossSite, names: dict[int, str]) -> None:
         nodes, _, _ = walk_nodes(loss.grad_fn, 64)

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import ast
 import functools
 from collections.abc import Mapping
 from types import FrameType
-from typing import Any, TypeGuard
+from typing import Any
 
 import torch
 from torch import nn
 
-from torch_debugger.anatomy.frames import place_of, user_frame
-from torch_debugger.anatomy.registrations import assignments
-from torch_debugger.anatomy.sources import place_at, tree_of
+from torch_debugger.anatomy.frames import locals_of, place_of, user_frame
+from torch_debugger.anatomy.kept_states import is_filled_from_elsewhere, taken_at
 from torch_debugger.probes.patches import Patches
 from torch_debugger.probes.watch import Probe
 from torch_debugger.records import CheckpointLoad, Place, SavedTensor
@@ -47,8 +45,10 @@ class Checkpoints(Probe):
             return  # a library's own business
         self._told += 1
         own = module.state_dict()
+        alike = sum(_is_same(own[key], given[key]) for key in own if key in given)
+        passed = _passed_over(frame, given, own) if own and alike == len(own) else None
+        given = given if passed is None else passed
         loaded = [key for key in own if key in given]
-        alike = sum(_is_same(own[key], given[key]) for key in loaded)
         missing = [key for key in own if key not in given and not key.endswith("num_batches_tracked")]
         parameters = [name for name, _ in module.named_parameters()]
         self.watch.emit(
@@ -64,8 +64,9 @@ class Checkpoints(Probe):
                 ),
                 last_layer=parameters[-1].rpartition(".")[0] if parameters else "",
                 nested=_nested(own, given) if not loaded else "",
-                kept=_taken_at(frame) if own and alike == len(own) else Place(),
+                kept=taken_at(frame) if own and alike == len(own) else Place(),
                 step=self.watch.step,
+                filtered=passed is not None,
             )
         )
 
@@ -86,23 +87,15 @@ def _nested(own: Mapping[str, Any], given: Mapping[str, Any]) -> str:
     return next((str(key) for key, value in inside.items() if any(name in value for name in own)), "")
 
 
-def _taken_at(frame: FrameType) -> Place:
-    """Of load_state_dict(best): the line best = model.state_dict(), if best is never made in another way."""
-    file = frame.f_code.co_filename
-    tree = tree_of(file)
-    loads = [node for node in ast.walk(tree) if _loads_at(node, frame.f_lineno)] if tree is not None else []
-    if tree is None or not loads:
-        return Place()
-    name = ast.unparse(loads[0].args[0])
-    made = [
-        node for node, _ in assignments(tree) if any(ast.unparse(target) == name for target in node.targets)
-    ]
-    made = [node for node in made if not isinstance(node.value, ast.Constant)]  # best = None
-    bare = [node.lineno for node in made if ast.unparse(node.value).endswith(".state_dict()")]
-    return place_at(file, max(bare)) if bare and len(bare) == len(made) else Place()
+def _passed_over(
+    frame: FrameType, given: Mapping[str, Any], own: Mapping[str, Any]
+) -> Mapping[str, Any] | None:
+    """`current.update(matching)`, and nothing matched: the state in reach of which no name fits."""
+    for value in locals_of(frame).values() if is_filled_from_elsewhere(frame) else ():
+        if isinstance(value, Mapping) and value is not given and _is_state(value):
+            return None if any(key in own for key in value) else value
+    return None
 
 
-def _loads_at(node: ast.AST, line: int) -> TypeGuard[ast.Call]:
-    if not isinstance(node, ast.Call) or not node.args or getattr(node.func, "attr", "") != "load_state_dict":
-        return False
-    return node.lineno <= line <= (node.end_lineno or line)
+def _is_state(value: Mapping[str, Any]) -> bool:
+    return bool(value) and all(isinstance(each, torch.Tensor) for each in value.values())

@@ -23,9 +23,10 @@ from torch_debugger.probes.sampling import DEEP
 from torch_debugger.probes.scaler import Scaler
 from torch_debugger.probes.watch import Probe, Watch
 from torch_debugger.records import ClipFact, Place
+from torch_debugger.stats.summary import norms
 
 _LIMITS = {"clip_grad_norm_": "max_norm", "clip_grad_value_": "clip_value"}
-Versions = list[tuple[Held, Optimizer, int]]  # optimizer, and the sum of its gradients' versions
+Versions = list[tuple[Held, Optimizer, int, torch.Tensor]]  # and of its gradients: all versions, the norm
 
 
 class Clipping(Probe):
@@ -52,7 +53,7 @@ class Clipping(Probe):
         def clip(*arguments: Any, **keywords: Any) -> Any:
             if not self._is_curious() or torch.compiler.is_compiling():
                 return original(*arguments, **keywords)
-            before = self.watch.probe(self.name, self._versions)
+            before = self.watch.probe(self.name, self._versions, limit)
             result = original(*arguments, **keywords)
             if before:
                 self.watch.probe(self.name, self._compare, before, takes, limit, arguments, keywords, result)
@@ -66,8 +67,17 @@ class Clipping(Probe):
             self._looked_at, self._next = step, step + max(1, step // 20)
         return step == self._looked_at or self.watch.depth == DEEP
 
-    def _versions(self) -> Versions:
-        return [(held, optimizer, _version(optimizer)) for held, optimizer in self.scaler.optimizers.live()]
+    def _versions(self, limit: str) -> Versions:
+        """clip_grad_value_ does not tell the norm it found."""
+        return [
+            (
+                held,
+                optimizer,
+                _version(optimizer),
+                _norm(optimizer) if limit == "clip_value" else torch.tensor(math.nan),
+            )
+            for held, optimizer in self.scaler.optimizers.live()
+        ]
 
     def _compare(
         self, before: Versions, takes: inspect.Signature, limit: str, arguments: Any, keywords: Any, result: Any
@@ -75,27 +85,37 @@ class Clipping(Probe):
         given = takes.bind(*arguments, **keywords).arguments.get(limit)
         place = place_of(user_frame(2))
         value = float(given) if isinstance(given, int | float) else math.nan
-        for held, optimizer, version in before:
+        for held, optimizer, version, norm in before:
             if _version(optimizer) == version:
                 continue
             scaler = self.scaler.scaler_of(optimizer)
             if scaler is not None and self.watch.depth == DEEP:
                 self.scaler.tell("clipped", scaler, self.scaler.name_of(optimizer), place, value, result)
             elif scaler is None:
-                self._tell(held, optimizer, place, value, result)
+                found = result.detach().float() if isinstance(result, torch.Tensor) else norm
+                left = _norm(optimizer) if limit == "clip_value" else torch.full_like(found, math.nan)
+                self._tell(held, optimizer, place, value, torch.stack((found, left)))
 
-    def _tell(self, held: Held, optimizer: Optimizer, place: Place, limit: float, result: Any) -> None:
+    def _tell(self, held: Held, optimizer: Optimizer, place: Place, limit: float, found: torch.Tensor) -> None:
         step, name = self.watch.step, self.scaler.name_of(optimizer)
         late = held.steps > 0 and self.watch.clock.backwards == held.backwards
-        found = result.detach().float() if isinstance(result, torch.Tensor) else torch.tensor(math.nan)
         self.watch.transfer.send(
-            found.reshape(1),
-            lambda norm: self.watch.emit(ClipFact(step, name, place, limit, float(norm[0]), late)),
+            found,
+            lambda both: self.watch.emit(
+                ClipFact(step, name, place, limit, float(both[0]), late, float(both[1]))
+            ),
         )
 
 
 def _instead(ours: Callable[..., Any], original: Any) -> Callable[..., Any]:
     return ours
+
+
+@torch.no_grad()
+def _norm(optimizer: Optimizer) -> torch.Tensor:
+    gradients = [p.grad for group in optimizer.param_groups for p in group["params"] if p.grad is not None]
+    dense = [gradient for gradient in gradients if gradient.layout is torch.strided]
+    return norms(dense).norm().float() if dense else torch.tensor(math.nan)
 
 
 def _version(optimizer: Optimizer) -> int:

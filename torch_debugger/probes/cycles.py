@@ -28,6 +28,7 @@ from torch_debugger.probes.optimizers import Optimizers
 from torch_debugger.probes.patches import Patches
 from torch_debugger.probes.sampling import DEEP
 from torch_debugger.probes.twins import find_twin
+from torch_debugger.probes.unspent import unspent_loss
 from torch_debugger.probes.watch import Probe, Watch
 from torch_debugger.records import Place, StepCycle
 from torch_debugger.stats.summary import sampled
@@ -179,6 +180,7 @@ class Cycles(Probe):
             uncalled=uncalled(place.file, "backward") if missing else Place(),
             twin=twin.name if twin is not None else "",
             twin_place=twin.place if twin is not None else Place(),
+            unspent=unspent_loss(frame, _parameters(optimizer)) if unreached and state == "none" else "",
         )
 
 

@@ -8,9 +8,11 @@ import torch
 
 from torch_debugger.probes.alike_units import AlikeUnits
 from torch_debugger.probes.backward import Backward
+from torch_debugger.probes.evaluated_losses import EvaluatedLosses
 from torch_debugger.probes.graph_keeping import GraphKeeping
 from torch_debugger.probes.latents import Latents
 from torch_debugger.probes.layer_health import LayerHealth, nodes_behind
+from torch_debugger.probes.multiplied_masks import MultipliedMasks
 from torch_debugger.probes.optimizers import Optimizers
 from torch_debugger.probes.sample_spread import SampleSpreads
 from torch_debugger.probes.watch import Watch
@@ -22,6 +24,8 @@ class Health:
         self.backward = backward
         self._layers, self._latents = LayerHealth(watch), Latents(watch)
         self._sums = WeightedSums(watch, backward.roots)
+        self._masks = MultipliedMasks(watch, backward.roots)
+        EvaluatedLosses(watch, backward.roots)
         backward.on_look += [GraphKeeping(watch).look, SampleSpreads(watch).look, self._look_at_graph]
         optimizers.before_update.append(AlikeUnits(watch, optimizers).look)
 
@@ -32,3 +36,4 @@ class Health:
             self._layers.look(consumers, names)
             self._latents.look(consumers, names)
             self._sums.look(consumers, frame)
+            self._masks.look(consumers, frame)

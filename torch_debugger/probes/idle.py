@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 import torch
 from torch.optim import Optimizer
 
+from torch_debugger.anatomy.method_calls import calls_of
+from torch_debugger.anatomy.repetition import condition_around
 from torch_debugger.anatomy.uncalled import uncalled
 from torch_debugger.probes.held import Held
 from torch_debugger.probes.watch import Watch
@@ -87,8 +89,15 @@ class Idleness:
                 uncalled(backward.file, "step", name),
                 stepped,
                 self.watch.step,
+                _condition(backward.file, name),
             )
         )
+
+
+def _condition(file: str | None, name: str) -> Place:
+    calls = [place for owner, place in calls_of(file, "step") if owner == name]
+    line = calls[0].line if len(calls) == 1 else None
+    return (condition_around(file, line) if file and line else None) or Place()
 
 
 @torch.no_grad()

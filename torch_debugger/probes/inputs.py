@@ -17,7 +17,8 @@ import torch
 from torch import nn
 
 from torch_debugger.anatomy.frames import place_of, user_frame
-from torch_debugger.anatomy.nested import first_tensor
+from torch_debugger.anatomy.nested import first_tensor, tensors_in
+from torch_debugger.anatomy.repeated_rows import repeated_row
 from torch_debugger.anatomy.sources import is_user_file
 from torch_debugger.anatomy.statements import last_call_before, only_call
 from torch_debugger.probes.raw_arrays import RawArrays
@@ -86,6 +87,8 @@ class LayerInputs:
             call,
             self.watch.step,
             viewed_at,
+            len(list(tensors_in(root.call))) if root is not None and root.call is not None else 1,
+            repeated_row(call.file) if len(set(digests)) == 1 and len(digests) > 1 else Place(),
         )
         self.watch.transfer.send(_measure(given), functools.partial(self._tell, look))
 

@@ -1,7 +1,7 @@
-"""The latent variables of a variational model, found in the loss's graph by their form: mean + noise * exp(x).
+"""The latent variables of a variational model, found in the graph by their form: mean + noise * deviation.
 
 What is needed for the KL divergence to a standard normal, autograd has saved: the deviation in the node of
-exp, the mean in the node of its square.
+exp or of its square, the mean in the node of its square.
 """
 
 from __future__ import annotations
@@ -44,15 +44,22 @@ def _measure(mean: torch.Tensor, deviation: torch.Tensor) -> torch.Tensor:
 
 
 def _reparameterised(consumers: Consumers) -> Iterator[tuple[torch.Tensor, Any]]:
-    """(the deviation, the node that made the mean) of every mean + noise * exp(...)."""
-    for node in consumers:
-        deviation = saved(node, "_saved_result") if op_name(node) == "Exp" else None
-        if isinstance(deviation, torch.Tensor):
-            for noisy in consumers[node]:
-                if op_name(noisy) == "Mul" and len(_operands(noisy)) == 1:
-                    sums = [each for each in consumers[noisy] if op_name(each) == "Add"]
-                    means = [other for each in sums for other in _operands(each) if other is not noisy]
-                    yield from ((deviation, mean) for mean in means)
+    """(the deviation, the node that made the mean) of every mean + noise * deviation."""
+    for noisy in consumers:
+        made = _operands(noisy) if op_name(noisy) == "Mul" else []
+        sums = [each for each in consumers[noisy] if op_name(each) == "Add"] if len(made) == 1 else []
+        deviation = _deviation(made[0], consumers) if sums else None
+        if deviation is not None:
+            means = [other for each in sums for other in _operands(each) if other is not noisy]
+            yield from ((deviation, mean) for mean in means)
+
+
+def _deviation(node: Any, consumers: Consumers) -> torch.Tensor | None:
+    """The result of exp(); of another function (softplus), what was squared for the KL term."""
+    if op_name(node) == "Exp":
+        result = saved(node, "_saved_result")
+        return result if isinstance(result, torch.Tensor) else None
+    return _squared(node, consumers)
 
 
 def _squared(mean_node: Any, consumers: Consumers) -> torch.Tensor | None:

@@ -19,6 +19,7 @@ from torch_debugger.records import BatchNormLook, Squasher
 from torch_debugger.stats.summary import SAMPLE, sampled
 
 _LIMIT = 4000  # nodes
+_CALLS = 32  # of one activation
 _SQUASHERS = {"SigmoidBackward0": "sigmoid", "TanhBackward0": "tanh"}
 _BATCH_NORMS = ("NativeBatchNormBackward0", "CudnnBatchNormBackward0", "MiopenBatchNormBackward0")
 _LAYERS = ("Addmm", "Mm", "Bmm", "Convolution", "MkldnnConvolution", "Baddbmm")
@@ -39,20 +40,24 @@ class LayerHealth:
         self.watch = watch
 
     def look(self, consumers: Consumers, names: dict[int, str]) -> None:
+        squashers: dict[tuple[str, str], list[torch.Tensor]] = {}  # by layer and function: its results
         for node in consumers:
             if node.name() in _SQUASHERS and _feeds_a_layer(node, consumers):
-                self._look_at_squasher(node, names)
+                result, source = saved(node, "_saved_result"), feeding_layer(node, names)
+                if source is not None and _has_numbers(result):
+                    squashers.setdefault((source, _SQUASHERS[node.name()]), []).append(result)
             elif node.name() in _BATCH_NORMS:
                 self._look_at_batch_norm(node, names, biased_layer(node, consumers, names))
+        for (source, function), results in squashers.items():
+            self._look_at_squasher(source, function, results[:_CALLS])
 
-    def _look_at_squasher(self, node: Any, names: dict[int, str]) -> None:
-        result, source = saved(node, "_saved_result"), feeding_layer(node, names)
-        if result is None or source is None or result.layout is not torch.strided or result.numel() < 2:
-            return
-        values, function = sampled(result, SAMPLE), _SQUASHERS[node.name()]
+    def _look_at_squasher(self, source: str, function: str, results: list[torch.Tensor]) -> None:
+        """A recurrent one is called many times in a step, and told once."""
         middle, edge = (0.5, 0.5 - self.sigmoid_edge) if function == "sigmoid" else (0.0, self.tanh_edge)
-        share = ((values - middle).abs() >= edge).float().mean()
-        tell = functools.partial(self._tell_squasher, source, function, tuple(result.shape), self.watch.step)
+        sizes = [(sampled(result, SAMPLE) - middle).abs() for result in results]
+        share = torch.stack([(size >= edge).float().mean() for size in sizes]).mean()
+        shape = tuple(results[0].shape)
+        tell = functools.partial(self._tell_squasher, source, function, shape, self.watch.step)
         self.watch.transfer.send(share.reshape(1), tell)
 
     def _tell_squasher(self, source: str, function: str, shape: tuple[int, ...], step: int, found: Any) -> None:
@@ -73,6 +78,10 @@ class LayerHealth:
 
     def _tell_batch_norm(self, name: str, shape: tuple[int, ...], step: int, biased: str, found: Any) -> None:
         self.watch.emit(BatchNormLook(name, shape, float(found[0]), float(found[1]), step, biased))
+
+
+def _has_numbers(result: Any) -> bool:
+    return isinstance(result, torch.Tensor) and result.layout is torch.strided and result.numel() >= 2
 
 
 def biased_layer(norm: Any, consumers: Consumers, names: dict[int, str]) -> str:

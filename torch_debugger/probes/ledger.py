@@ -12,6 +12,7 @@ from torch.optim import Optimizer
 
 from torch_debugger.probes.forward import Forward
 from torch_debugger.probes.held import Held
+from torch_debugger.probes.left_out import LeftOut, is_left_out
 from torch_debugger.probes.optimizers import Optimizers
 from torch_debugger.probes.roots import Root, Roots
 from torch_debugger.probes.sampling import DEEP
@@ -31,6 +32,7 @@ class Ledger(Probe):
         self.roots = roots
         self.optimizers = optimizers
         self.forward = forward
+        self.left_out = LeftOut(watch, forward, optimizers)
         self.latest: dict[str, tuple[int, tuple[LedgerRow, ...]]] = {}  # root -> step, rows
         self._told: dict[str, tuple[int, int, tuple[LedgerRow, ...]]] = {}  # root -> times told, the same
         optimizers.before_update.append(self._read_gradients)
@@ -55,10 +57,11 @@ class Ledger(Probe):
         held = self.optimizers.parameter_ids()
         changed = {key: value for each, _ in self.optimizers.live() for key, value in each.changed.items()}
         for root, module in self.roots.alive():
-            if root.trained:
+            if root.trained or is_left_out(root, module, held):
                 rows = tuple(self._rows(root, module, held, changed))
                 self.latest[root.name] = (self.watch.step, rows)
-                self._tell(root, rows)
+                if root.trained:
+                    self._tell(root, rows)
 
     def _rows(
         self, root: Root, module: torch.nn.Module, held: set[int], changed: dict[int, bool]

@@ -5,14 +5,19 @@ from __future__ import annotations
 from torch_debugger.probes.copies import Copies
 from torch_debugger.probes.loaders import Loaders
 from torch_debugger.probes.modes import Modes
+from torch_debugger.probes.name_switches import NameSwitches
 from torch_debugger.probes.optimizers import Optimizers
 from torch_debugger.probes.passes import Passes
 from torch_debugger.probes.roots import Roots
 from torch_debugger.probes.schedulers import Schedulers
+from torch_debugger.probes.seeds import Seeds
 from torch_debugger.probes.watch import Probe, Watch
+from torch_debugger.probes.worker_generators import WorkerGenerators
 
 
 def loop_probes(watch: Watch, roots: Roots, optimizers: Optimizers, loaders: Loaders) -> list[Probe]:
     passes = Passes(watch, roots, optimizers, loaders)
+    WorkerGenerators(watch, loaders)
     copies = Copies(watch, roots, optimizers)
-    return [Schedulers(watch, optimizers), Modes(watch, roots, optimizers), passes, copies]
+    early = [NameSwitches(watch, roots), Seeds(watch, optimizers), Schedulers(watch, optimizers)]
+    return [*early, Modes(watch, roots, optimizers), passes, copies]

@@ -225,6 +225,7 @@ def _sentinel(ready: list[torch.Tensor]) -> torch.Tensor:
 
 def group_numbers(group: dict[str, Any]) -> dict[str, float]:
     numbers = {key: float(group[key]) for key in _NUMBERS if isinstance(group.get(key), (int, float))}
+    numbers |= {"maximize": 1.0} if group.get("maximize") else {}
     betas = group.get("betas")
     if isinstance(betas, (tuple, list)) and all(isinstance(beta, (int, float)) for beta in betas):
         numbers |= {f"beta{index + 1}": float(beta) for index, beta in enumerate(betas)}

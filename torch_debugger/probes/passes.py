@@ -21,6 +21,7 @@ from torch_debugger.anatomy.nested import tensors_in
 from torch_debugger.anatomy.places import class_place
 from torch_debugger.anatomy.seeding import seeding_in_loop
 from torch_debugger.anatomy.two_modes import TwoModes, two_modes
+from torch_debugger.anatomy.uncalled import uncalled
 from torch_debugger.probes.loaders import Loaders
 from torch_debugger.probes.optimizers import Optimizers
 from torch_debugger.probes.roots import Root, Roots
@@ -154,6 +155,7 @@ class Passes(Probe):
                 norms=modes.norms,
                 trained=trained,
                 evals=tuple(evals),
+                uncalled=uncalled(begun.place.file, "eval", root.name),
             )
         ]
 

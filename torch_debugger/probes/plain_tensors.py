@@ -25,6 +25,8 @@ from torch_debugger.records import Place, PlainTensor
 from torch_debugger.stats.summary import sampled
 from torch_debugger.stats.transfer import Numbers
 
+_ENTRIES = 16  # of a list
+
 
 @dataclass
 class Kept:
@@ -55,8 +57,9 @@ class PlainTensors(Probe):
         if self._looks > self.LOOKS:
             return
         for root, module in self.optimizers.looks.roots.alive():
+            known = {id(parameter) for parameter in module.parameters()}
             for path, child in module.named_modules():
-                for attribute, tensor in _plain(child):
+                for attribute, tensor in (*_plain(child), *_collected(child, known)):
                     owner = ".".join(part for part in (root.name, path) if part)
                     self._look(owner, child, attribute, tensor)
 
@@ -82,7 +85,7 @@ class PlainTensors(Probe):
             held=id(tensor) in self.optimizers.parameter_ids(),
             changed=True,
             saved=_script_saves(),
-            place=attribute_place(type(module), attribute) or Place(),
+            place=attribute_place(type(module), attribute.partition("[")[0]) or Place(),
             update=kept.update,
             looks=kept.looks,
             step=self.watch.step,
@@ -104,6 +107,17 @@ def _plain(module: nn.Module) -> Iterator[tuple[str, torch.Tensor]]:
         for name, value in found:
             if not value.is_meta and value.layout is torch.strided and value.numel():
                 yield name, value
+
+
+def _collected(module: nn.Module, known: set[int]) -> Iterator[tuple[str, torch.Tensor]]:
+    """The first weight of each plain list, tuple or dictionary: factors[0]"""
+    held = [(name, value) for name, value in vars(module).items() if type(value) in (list, tuple, dict)]
+    for name, value in held if class_source(type(module)) is not None else ():
+        entries = [*value.items()] if isinstance(value, dict) else [*enumerate(value)]
+        for key, each in entries[:_ENTRIES]:
+            if isinstance(each, torch.Tensor) and each.requires_grad and each.is_leaf and id(each) not in known:
+                yield f"{name}[{key!r}]", each
+                break
 
 
 def _script_saves() -> bool:

@@ -92,7 +92,8 @@ def _alike(rows: torch.Tensor, wanted: torch.Tensor) -> torch.Tensor:
     """Correlation of each row with the wanted one; 0 where nothing varies."""
     rows, wanted = rows - rows.mean(1, keepdim=True), wanted - wanted.mean()
     lengths = torch.linalg.vector_norm(rows, dim=1) * torch.linalg.vector_norm(wanted)
-    return (rows @ wanted) / lengths.clamp_min(1e-12)
+    alike: torch.Tensor = (rows @ wanted) / lengths.clamp_min(1e-12)
+    return alike
 
 
 def moved_axes(before: Shape, after: Shape) -> list[int]:

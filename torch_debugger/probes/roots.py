@@ -54,12 +54,15 @@ class Root:
 class Roots(Probe):
     name = "models"
     CALM_LOOKS = 3  # deep steps without random numbers, after which none are expected
+    # Steps that are looked at whatever their depth: a tiny step gets few deep ones, and trends need more.
+    LOOKED_AT = frozenset({10, 30, 100, 300, 1000, 3000, 10_000})
     LIMIT = 64  # scripts that make modules on the fly must not fill the memory
 
     def __init__(self, watch: Watch) -> None:
         super().__init__(watch)
         self.roots: dict[int, Root] = {}
         self.on_call: list[Callable[[Root, tuple[Any, ...], dict[str, Any]], None]] = []
+        self.on_output: list[Callable[[Root, Any], None]] = []  # of calls with gradients, also on light steps
         self.on_evaluation: list[Callable[[Root, tuple[Any, ...], dict[str, Any]], None]] = []
         self.step_rng: torch.Tensor | None = None  # torch's random state when the step began
         self.any_lags = False
@@ -173,7 +176,11 @@ class Roots(Probe):
 
     def _call(self, root: Root, module: nn.Module, /, *arguments: Any, **keywords: Any) -> Any:
         self.watch.probe("models", self.enter, root, arguments, keywords)
-        return module._call_impl(*arguments, **keywords)  # type: ignore[no-untyped-call]
+        output = module._call_impl(*arguments, **keywords)  # type: ignore[no-untyped-call]
+        if self.watch.step in self.LOOKED_AT and torch.is_grad_enabled():
+            for hear in self.on_output:
+                self.watch.probe("models", hear, root, output)
+        return output
 
     def enter(self, root: Root, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> None:
         module = root.module()

@@ -19,10 +19,14 @@ class SampleSpreads:
     def __init__(self, watch: Watch) -> None:
         self.watch = watch
 
-    @torch.no_grad()
     def look(self, loss: torch.Tensor, frame: FrameType | None) -> None:
-        known = locals_of(frame) if frame is not None else {}
-        found = {name: value for name, value in known.items() if _is_made_of_samples(value)}
+        self.measure(self.variables(frame))
+
+    def variables(self, frame: FrameType | None) -> dict[str, torch.Tensor]:
+        return embeddings(locals_of(frame) if frame is not None else {})
+
+    @torch.no_grad()
+    def measure(self, found: dict[str, torch.Tensor]) -> None:
         if len(found) < 2:  # two views of the same samples, or there is nothing to compare
             return
         names = tuple(found)[:_TENSORS]
@@ -33,6 +37,10 @@ class SampleSpreads:
     def _tell(self, names: tuple[str, ...], step: int, found: Any) -> None:
         relative, absolute = found.reshape(-1, 2).T.tolist()
         self.watch.emit(SampleSpread(names, tuple(relative), tuple(absolute), step))
+
+
+def embeddings(known: dict[str, Any]) -> dict[str, torch.Tensor]:
+    return {name: value for name, value in known.items() if _is_made_of_samples(value)}
 
 
 def _is_made_of_samples(value: Any) -> bool:

@@ -118,7 +118,8 @@ class Schedulers(Probe):
         steps = [call for file in files for call in calls_of(file, "step")]
         known.calls = tuple(place for owner, place in steps if owner == known.name)
         optimizers = {each.name for each, _ in self.optimizers.live()}
-        known.others_called = any(owner not in _NO_SCHEDULERS | optimizers for owner, _ in steps)
+        others = {name_of(each.scheduler(), frame) for each in self._known if each.scheduler() is not None}
+        known.others_called = any(owner not in _NO_SCHEDULERS | optimizers | others for owner, _ in steps)
 
     def _tell_all(self, last: bool = False) -> None:
         for known in self._known:
@@ -142,5 +143,6 @@ class Schedulers(Probe):
                 known.update,
                 known.others_called,
                 last,
+                self.watch.clock.backwards,
             )
         )

@@ -1,4 +1,8 @@
-"""Weights that should be one and are two: looked for once, before a model's first update."""
+"""Weights that should be one and are two: looked for when an optimizer begins with a model.
+
+That an assignment should have made them one can be told at any time; that a copy was made of one, by their
+values, only before the first update.
+"""
 
 from __future__ import annotations
 
@@ -21,21 +25,24 @@ class Untied:
     def __init__(self, watch: Watch, optimizers: Optimizers) -> None:
         self.watch = watch
         self.optimizers = optimizers
-        self._looked: set[str] = set()
+        self._looked: set[tuple[str, int]] = set()  # model, optimizer
         optimizers.before_update.append(self._look)
 
     @torch.no_grad()
     def _look(self, held: Held, optimizer: Optimizer) -> None:
-        own = {id(p) for group in optimizer.param_groups for p in group["params"]} if not held.steps else set()
+        own = {id(p) for group in optimizer.param_groups for p in group["params"]}
         for root, module in self.optimizers.looks.roots.alive():
-            if root.name not in self._looked and any(id(p) in own for p in module.parameters()):
-                self._looked.add(root.name)
+            key = root.name, id(optimizer)
+            if key not in self._looked and any(id(p) in own for p in module.parameters()):
+                self._looked.add(key)
                 for path, owner in module.named_modules():
                     start = ".".join(part for part in (root.name, path) if part)
-                    self._compare(root.name, start, owner, own)
+                    self._compare(root.name, start, owner, own, moved=held.steps > 0)
 
-    def _compare(self, root: str, start: str, owner: nn.Module, own: set[int]) -> None:
+    def _compare(self, root: str, start: str, owner: nn.Module, own: set[int], *, moved: bool) -> None:
         for tie in ties(type(owner)):
+            if moved and not tie.shared:
+                continue
             first, second = _find(owner, tie.first), _find(owner, tie.second)
             if first is None or second is None or {id(first), id(second)} - own or _is_one(first, second):
                 continue

@@ -1,11 +1,21 @@
 """What the house talks about: frozen, printable facts without tensors or callables."""
 
+from torch_debugger.records.attention import MultipliedMask
 from torch_debugger.records.crash import CrashFact, CrashFrame, FlowFact, FlowStep, LocalValue
-from torch_debugger.records.data import BatchLook, InputLook, RootInput, ShuffledPair, TargetLook, TensorLook
+from torch_debugger.records.data import (
+    BatchLook,
+    CopiedGenerator,
+    FixedDraw,
+    InputLook,
+    RootInput,
+    ShuffledPair,
+    TargetLook,
+    TensorLook,
+)
 from torch_debugger.records.evidence import CrashEvidence
 from torch_debugger.records.finding import SEVERITIES, Edit, Finding, Request
 from torch_debugger.records.gradient_check import GradientCheckFact
-from torch_debugger.records.graph_looks import AxesLook, DropoutLook, FutureLook
+from torch_debugger.records.graph_looks import AxesLook, DropoutLook, FutureLook, ReusedWeight
 from torch_debugger.records.health import (
     BatchNormLook,
     KeptGraphs,
@@ -23,6 +33,7 @@ from torch_debugger.records.loop import (
     PassCalls,
     PassFact,
     QuietModel,
+    Reseeding,
     SchedulerLook,
 )
 from torch_debugger.records.loss_terms import ClassTargets, Comparison, SkippedLosses, Spread, TokenTargets
@@ -64,6 +75,7 @@ from torch_debugger.records.wiring import (
     PlainTensor,
     SavedTensor,
     StepCycle,
+    UnmatchedSwitch,
     UnreachedPart,
     UntiedWeights,
 )
@@ -81,6 +93,7 @@ Record = (
     | SchedulerFact
     | SchedulerLook
     | PassFact
+    | Reseeding
     | ModeLook
     | ClipFact
     | CopyLook
@@ -100,6 +113,7 @@ Record = (
     | SampleSpread
     | LatentLook
     | WeightedSum
+    | MultipliedMask
     | PaddedState
     | SequenceInput
     | CarriedGradient
@@ -113,9 +127,12 @@ Record = (
     | RootInput
     | TargetLook
     | ShuffledPair
+    | FixedDraw
+    | CopiedGenerator
     | DropoutLook
     | AxesLook
     | FutureLook
+    | ReusedWeight
     | NonFinite
     | Rehearsal
     | GradientCheckFact
@@ -127,6 +144,7 @@ Record = (
     | UnreachedPart
     | CheckpointLoad
     | GradientFlag
+    | UnmatchedSwitch
     | FreshParameter
     | PlainTensor
     | UntiedWeights
@@ -137,16 +155,17 @@ Record = (
 
 __all__ = [
     "SEVERITIES", "TRIALS", "AxesLook", "BatchFact", "BatchLook", "BatchNormLook", "CarriedGradient",
-    "CaseFact", "CheckpointLoad", "ClassTargets", "ClipFact", "Comparison", "Construction", "CopyLook",
-    "CostFact", "CrashEvidence", "CrashFact", "CrashFrame", "DropoutLook", "Edit", "EndFact", "Finding",
-    "FlowFact", "FlowStep", "FreshParameter", "FutureLook", "GradientCheckFact", "GradientFlag", "GraphNode",
-    "IdleOptimizer", "InputLook", "KeptGraphs", "LatentLook", "LayerFact", "LedgerFact", "LedgerRow",
-    "LoaderFact", "LocalTensor", "LocalValue", "LossGraph", "LossSite", "MemoryFact", "ModeLook", "ModelFact",
-    "ModuleFact", "NonFinite", "Notice", "Operand", "OptimizerFact", "Origin", "PaddedState", "ParameterFact",
-    "PassCalls", "PassFact", "PhaseFact", "Place", "PlainTensor", "ProbeFault", "QuietModel", "Record",
-    "Rectifier", "Rehearsal", "Request", "RootInput", "RunFact", "SampleSpread", "SavedTensor", "Scalars",
-    "ScalerMisuse", "SchedulerFact", "SchedulerLook", "SequenceInput", "ShuffledPair", "SkippedLosses",
-    "Spread", "Squasher", "StepCycle", "StrayModuleFact", "Table", "TargetLook", "TensorLook", "TensorRows",
-    "TokenTargets", "TrialResult", "TwinUnits", "UnreachedPart", "UntiedWeights", "WeightedSum",
+    "CaseFact", "CheckpointLoad", "ClassTargets", "ClipFact", "Comparison", "Construction", "CopiedGenerator",
+    "CopyLook", "CostFact", "CrashEvidence", "CrashFact", "CrashFrame", "DropoutLook", "Edit", "EndFact",
+    "Finding", "FixedDraw", "FlowFact", "FlowStep", "FreshParameter", "FutureLook", "GradientCheckFact",
+    "GradientFlag", "GraphNode", "IdleOptimizer", "InputLook", "KeptGraphs", "LatentLook", "LayerFact",
+    "LedgerFact", "LedgerRow", "LoaderFact", "LocalTensor", "LocalValue", "LossGraph", "LossSite",
+    "MemoryFact", "ModeLook", "ModelFact", "ModuleFact", "MultipliedMask", "NonFinite", "Notice", "Operand",
+    "OptimizerFact", "Origin", "PaddedState", "ParameterFact", "PassCalls", "PassFact", "PhaseFact", "Place",
+    "PlainTensor", "ProbeFault", "QuietModel", "Record", "Rectifier", "Rehearsal", "Request", "Reseeding",
+    "ReusedWeight", "RootInput", "RunFact", "SampleSpread", "SavedTensor", "Scalars", "ScalerMisuse",
+    "SchedulerFact", "SchedulerLook", "SequenceInput", "ShuffledPair", "SkippedLosses", "Spread", "Squasher",
+    "StepCycle", "StrayModuleFact", "Table", "TargetLook", "TensorLook", "TensorRows", "TokenTargets",
+    "TrialResult", "TwinUnits", "UnmatchedSwitch", "UnreachedPart", "UntiedWeights", "WeightedSum",
     "WrittenNumber",
 ]  # fmt: skip

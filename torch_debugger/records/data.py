@@ -53,6 +53,8 @@ class InputLook:
     call: Place  # the line that calls the model
     step: int
     viewed_at: Place = field(default_factory=Place)  # the call of view() or reshape(), if it can be told
+    tensors: int = 1  # that the model was given in all
+    repeated_at: Place = field(default_factory=Place)  # where all samples are equal: a line with [row] * n
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,3 +94,28 @@ class ShuffledPair:
     place: Place  # the line that shuffles, or reads the second
     step: int
     index: str = ""  # the first is read with this shuffled index, and the second is not
+
+
+@dataclass(frozen=True, slots=True)
+class CopiedGenerator:
+    """A random generator that a dataset keeps and draws from, in a loader that copies it into its workers."""
+
+    loader: int  # LoaderFact.number
+    workers: int
+    owner: str  # the class that keeps it
+    attribute: str
+    kind: str  # Generator, RandomState, Random
+    place: Place  # the line that makes it
+    drawn: Place  # the first line that draws from it
+    step: int
+
+
+@dataclass(frozen=True, slots=True)
+class FixedDraw:
+    """A function of the user's that the training loop calls, and that starts from one seed at every call."""
+
+    function: str  # get_batch
+    each: str  # step: it draws a batch | epoch: it draws an order
+    seed: Place  # the line that seeds
+    call: Place  # the line that calls it
+    step: int

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 
 from torch_debugger.records.place import Place
@@ -20,8 +21,9 @@ class SchedulerLook:
     rate: float  # of the first group
     calls: tuple[Place, ...]  # lines that call its step(), as the source has them
     update: Place  # the call of optimizer.step()
-    others_called: bool = False  # the source calls step() of something that is no optimizer
+    others_called: bool = False  # the source calls step() of something that no optimizer or scheduler is named
     last: bool = False  # the script is over
+    backwards: int = 0  # of the whole run so far
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +39,7 @@ class PassCalls:
     norms: int
     trained: bool  # an optimizer holds some of its parameters
     evals: tuple[Place, ...] = ()  # lines of the loop's file that call its eval()
+    uncalled: Place = field(default_factory=Place)  # the line that names its `eval` and does not call it
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +58,19 @@ class PassFact:
     repeats: bool  # torch's random state at its beginning was that at the beginning of the pass before
     seed: Place = field(default_factory=Place)  # the line of the loop's file that seeds again and again
     asks_gradients: bool = False  # the file or a model calls grad(), or an input wants a gradient
+
+
+@dataclass(frozen=True, slots=True)
+class Reseeding:
+    """torch was given the same seed as the last time at a line, with updates in between, and a step followed."""
+
+    step: int
+    seed: int
+    place: Place  # the line, outside of functions that only seed
+    updates: int  # since the last time
+    draws: bool  # random numbers were drawn until the end of that step
+    repeats: bool  # and left the random state that they left the last time
+    age: int  # updates of the youngest optimizer
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +101,7 @@ class ClipFact:
     limit: float  # max_norm or clip_value; NaN where it is no plain number
     norm: float  # as it was found; NaN where the call does not tell
     late: bool  # no backward() since the optimizer's last step: what is clipped has been used already
+    left: float = math.nan  # the norm after clip_grad_value_
 
 
 @dataclass(frozen=True, slots=True)

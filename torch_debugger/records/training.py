@@ -73,6 +73,8 @@ class LossGraph:
     truncated: bool = False
     made: Place = field(default_factory=Place)  # the line that computes the loss, if it can be told
     computed: Place = field(default_factory=Place)  # the same, behind a mean() and functions that return it
+    lowered: str = ""  # likelihood | reward: what enters the loss with a plus and should be raised
+    lowered_at: Place = field(default_factory=Place)
 
 
 @dataclass(frozen=True, slots=True)

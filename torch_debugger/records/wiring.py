@@ -23,6 +23,7 @@ class StepCycle:
     uncalled: Place = field(default_factory=Place)  # a line that names `backward` and does not call it
     twin: str = ""  # a trained model that no optimizer holds, with parameters of these very shapes
     twin_place: Place = field(default_factory=Place)  # the line that makes that model
+    unspent: str = ""  # a loss near the step that leads to its parameters, where the backward was another's
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +39,7 @@ class IdleOptimizer:
     uncalled: Place  # a line that names its `step` and does not call it
     stepped: bool  # it has now, so all is well
     step: int
+    condition: Place = field(default_factory=Place)  # the if around the one line that calls its step()
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +84,7 @@ class CheckpointLoad:
     nested: str  # the key of a dictionary inside, whose entries do fit: model_state
     kept: Place  # the line that took the state without a copy, where all tensors are the module's own
     step: int
+    filtered: bool = False  # the script itself took over what fits by name, and nothing did
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +101,20 @@ class GradientFlag:
     moved: int  # values that an optimizer holds and has gradients for
     toggled: bool  # other lines set it to the contrary
     place: Place  # the line that sets it
+    step: int
+
+
+@dataclass(frozen=True, slots=True)
+class UnmatchedSwitch:
+    """A loop over named_parameters() that switches gradients by a test of the name which no name passes."""
+
+    root: str
+    test: str  # name.startswith('encoder')
+    value: bool
+    names: tuple[str, ...]  # the first parameters of the model, as named_parameters() has them
+    trainable: int  # values of the model that need a gradient
+    frozen: int
+    place: Place
     step: int
 
 

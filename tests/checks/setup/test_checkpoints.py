@@ -51,6 +51,13 @@ def test_layers_that_were_renamed() -> None:
     assert finding.fix.startswith("Rename `encoder.` to `backbone.` in the keys before the load at train.py:41")
 
 
+def test_a_filter_by_names_that_let_nothing_through() -> None:
+    missing, given = entries("backbone.0.weight", "fc.weight"), entries("encoder.0.weight")
+    (finding,) = mismatch(load(2, 0, missing=missing, unexpected=given, filtered=True))
+    assert finding.why.startswith("Only entries whose names the model has are taken over")
+    assert finding.fix == "Rename `encoder.` to `backbone.` in the keys before the load at train.py:41."
+
+
 def test_nothing_given_is_a_warning() -> None:
     (finding,) = mismatch(load(2, 0, missing=entries("body.weight", "fc.weight")))
     assert (finding.severity, finding.confidence) == ("warning", 0.7)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tests.fakes import judged, losses, place
-from torch_debugger.records import Edit, Finding, GradientFlag, Place
+from tests.fakes import end, judged, losses, place
+from torch_debugger.records import Edit, Finding, GradientFlag, Place, UnmatchedSwitch
 
 UNFREEZE = place(36, code="net.upper.requires_grad = True")
 FREEZE = place(34, code="net.encoder.requires_grad = False")
@@ -69,3 +69,40 @@ def test_a_part_that_is_frozen_otherwise_or_marked_in_turns_is_silent() -> None:
     assert not judged(
         [flag(False, FREEZE, 1, owner="net.encoder", moved=9), *losses([1.0] * 9)], "freeze-without-effect"
     )
+
+
+def switch(step: int = 3, **others: object) -> UnmatchedSwitch:
+    line = place(48, code='unfreeze(model, "stage2")')
+    facts: dict[str, object] = {
+        "root": "model",
+        "test": "name.startswith(prefix)",
+        "value": True,
+        "place": line,
+    }
+    facts |= {"names": ("backbone.stage1.0.weight", "fc.bias"), "trainable": 260, "frozen": 1248, "step": step}
+    return UnmatchedSwitch(**{**facts, **others})  # type: ignore[arg-type]
+
+
+def test_a_test_of_names_that_unfreezes_nothing() -> None:
+    (finding,) = judged([switch(1), switch(), end()], "frozen-by-mistake")
+    assert finding.message == (
+        '`unfreeze(model, "stage2")` at train.py:48 unfreezes nothing of `model`: 1,248 of its values are '
+        "still frozen at step 3."
+    )
+    assert finding.fix == (
+        "Write the words of `name.startswith(prefix)` at train.py:48 as `named_parameters()` has the names, "
+        "for instance `backbone.stage1.0.weight`."
+    )
+    assert not judged([switch(1), switch(frozen=0), end()], "frozen-by-mistake")
+    assert not judged([switch(1), end()], "frozen-by-mistake")
+
+
+def test_a_test_of_names_that_freezes_nothing() -> None:
+    still = [switch(step, value=False, frozen=0) for step in (1, 2, 3)]
+    (finding,) = judged([*still, end()], "freeze-without-effect")
+    assert finding.message == (
+        '`unfreeze(model, "stage2")` at train.py:48 freezes nothing of `model`: all 260 values are trained, '
+        "until step 3."
+    )
+    assert not judged([*still, switch(value=False), end()], "freeze-without-effect")
+    assert not judged([*still[:2], end()], "freeze-without-effect")

@@ -3,7 +3,7 @@ from __future__ import annotations
 import dataclasses
 
 from tests.fakes import judged, place
-from torch_debugger.records import Finding, ModeLook, PassCalls, PassFact, Place, Record
+from torch_debugger.records import Finding, ModeLook, PassCalls, PassFact, Place, Record, Reseeding
 
 EVAL = place(50, code="model.eval()")
 UPDATE = place(44, code="optimizer.step()")
@@ -97,6 +97,13 @@ def test_a_validation_in_training_mode() -> None:
     )
 
 
+def test_an_eval_without_its_parentheses_is_the_line_to_edit() -> None:
+    bare = place(58, code="model.eval")
+    (finding,) = train_mode(*epochs(calls(train_only=8, uncalled=bare)))
+    assert finding.where == bare
+    assert finding.fix == "Write `model.eval()` at train.py:58: without parentheses it calls nothing."
+
+
 def test_other_passes_in_training_mode_are_silent() -> None:
     assert not train_mode(*epochs(calls(eval_only=8)))
     assert not train_mode(*epochs(calls(train_only=80)))  # samples of one prediction
@@ -170,3 +177,27 @@ def test_one_repetition_and_new_trainings_are_silent() -> None:
     assert not reseeded(*repeated(6, repeats=False))
     assert not reseeded(*repeated(6, shuffled=False, calls=(calls(train_grad=10, dropouts=0),)))
     assert not reseeded(*repeated(6, updates=0))
+
+
+def seeded(count: int, **others: object) -> list[Reseeding]:
+    seed = place(58, code="set_seed()")
+    rows = [Reseeding(step, 7, seed, 10, True, True, step) for step in range(11, 10 * count + 2, 10)]
+    return [dataclasses.replace(row, **others) for row in rows]  # type: ignore[arg-type]
+
+
+def test_a_seed_that_is_set_again_without_a_loader() -> None:
+    (finding,) = reseeded(*seeded(3))
+    assert finding.message == (
+        "`set_seed()` at train.py:58 sets the random generator back to seed 7 every 10 updates: since step 11 "
+        "training has drawn the same random numbers each time."
+    )
+    assert finding.where.line == 58
+
+
+def test_seeds_that_do_not_matter_are_silent() -> None:
+    assert not reseeded(*seeded(1))
+    assert not reseeded(*seeded(5, draws=False))
+    assert not reseeded(*seeded(5, repeats=False))  # the state was forked, and put back
+    assert not reseeded(*seeded(5, age=40))  # a new training each time
+    assert not reseeded(*seeded(5, updates=1))
+    assert not reseeded(*seeded(5), over(1, 60, calls(train_grad=10), 10))

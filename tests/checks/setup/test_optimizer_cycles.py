@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.fakes import end, judged, optimizer, place
+from tests.fakes import end, judged, optimizer, place, rows
 from torch_debugger.records import Edit, Finding, IdleOptimizer, Place, Record, StepCycle
 
 STEP = place(42, code="optimizer.step()")
@@ -63,6 +63,18 @@ def test_steps_without_a_backward() -> None:
     )
     assert finding.fix == "Put `error.backward()` before `optimizer.step()` at train.py:42."
     assert finding.edit == Edit("train.py", 42, "optimizer.step()", "error.backward()\noptimizer.step()")
+
+
+def test_a_loss_that_leads_to_the_parameters_and_has_no_backward_of_its_own() -> None:
+    unspent = cycles("none", unspent="value_loss")
+    (finding,) = backward(*unspent, end())
+    assert finding.message.endswith(
+        "has found no gradients since step 1: `value_loss.backward()` was not called before it."
+    )
+    assert finding.fix == "Put `value_loss.backward()` before `optimizer.step()` at train.py:42."
+    assert not backward(*unspent, cycle(4, "nonzero"), end())  # its training began late
+    late = rows(90, "parameter", ("grad_norm",), {"net.weight": [1.0]}, root="optimizer")
+    assert not backward(*unspent, late, end())
 
 
 def test_a_backward_without_its_parentheses_is_the_line_to_edit() -> None:
@@ -153,3 +165,14 @@ def test_without_zero_grad_it_is_a_warning_and_only_if_nobody_steps() -> None:
     (finding,) = step_missing(idle(zero_grads=0), end())
     assert (finding.severity, finding.confidence) == ("warning", 0.7)
     assert not step_missing(optimizer(name="other"), idle(zero_grads=0), end())
+
+
+def test_a_step_under_a_condition_that_is_never_true() -> None:
+    never = place(44, code="if (i + 1) % 32 == 0:")
+    (finding,) = step_missing(idle(condition=never), end())
+    assert finding.where == never
+    assert finding.fix == (
+        "Change `if (i + 1) % 32 == 0:` at train.py:44: it was not true once, so `optimizer.step()` inside was "
+        "never reached."
+    )
+    assert finding.edit is None

@@ -33,6 +33,16 @@ def test_a_weight_that_is_no_parameter() -> None:
     assert (finding.severity, finding.where.module) == ("error", "net.mixing")
 
 
+def test_weights_in_a_plain_list_or_dict() -> None:
+    (finding,) = unregistered(attribute="factors[0]")
+    assert (
+        "`net.factors[0]` (256 values) needs a gradient but is kept in a plain list or dict" in finding.message
+    )
+    assert finding.fix == "Put what `self.factors` holds at train.py:11 into an `nn.ParameterList`."
+    (finding,) = unregistered(attribute="scales['a']")
+    assert finding.fix.endswith("into an `nn.ParameterDict`.")
+
+
 def test_a_parameter_that_was_multiplied_is_none() -> None:
     (finding,) = unregistered(is_leaf=False, reached=False)
     assert "is the result of a calculation with a parameter" in finding.message

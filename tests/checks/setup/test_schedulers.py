@@ -118,6 +118,22 @@ def total(*records: Record) -> list[Finding]:
     return judged(records, "scheduler-total-mismatch")
 
 
+def test_a_length_in_batches_stepped_by_accumulated_updates() -> None:
+    accumulated = look(118, 118, 0.004, backwards=8 * 118)
+    (finding,) = total(made("OneCycleLR", total_steps=960.0), loader(96), accumulated, end())
+    assert finding.message == (
+        "`scheduler` (OneCycleLR at train.py:20) is made for 960 steps, the number of batches of this run, but "
+        "is stepped once for 8 of them at train.py:40, with the optimizer: the learning rate got no further "
+        "than 0.004."
+    )
+    assert finding.fix == (
+        "Divide the number of steps at train.py:20 by 8, the batches of one update: 120 in all."
+    )
+    assert finding.where == place(20)
+    assert not total(made("OneCycleLR", total_steps=120.0), loader(96), accumulated, end())
+    assert not total(made("OneCycleLR", total_steps=960.0), loader(96), look(118, 118, backwards=118), end())
+
+
 def test_a_length_in_batches_stepped_by_epochs() -> None:
     (finding,) = total(made("OneCycleLR", total_steps=120.0), loader(12), look(119, 10, 0.004), end())
     assert finding.message == (

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import dataclasses
 import math
 
 import pytest
@@ -39,6 +40,13 @@ def test_a_first_loss_far_above_guessing_is_a_warning() -> None:
         finding.fix == "Start with small weights in `net.head`: `nn.init.normal_(net.head.weight, std=0.02)`."
     )
     assert finding.where.line == 11
+
+
+def test_the_line_that_fills_the_weights_by_hand_is_the_one_to_change() -> None:
+    filled = place(16, code="nn.init.normal_(p, std=2.0)")
+    (finding,) = check(dataclasses.replace(NET, filled=filled), first(25.8), GRAPH)
+    assert finding.where.line == 16
+    assert finding.fix.endswith("std=0.02)` in place of `nn.init.normal_(p, std=2.0)`.")
 
 
 def test_token_numbers_are_no_large_inputs() -> None:

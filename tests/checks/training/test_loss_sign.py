@@ -14,7 +14,7 @@ from torch.distributions import Normal, kl_divergence
 
 from tests.checks.graphs import loss_graph
 from tests.checks.training.loss_terms import targets
-from tests.fakes import judged, loss_site, optimizer
+from tests.fakes import judged, loss_site, optimizer, place
 from torch_debugger.anatomy.graph_nodes import read_nodes
 from torch_debugger.records import Finding, LossGraph, Record
 
@@ -93,3 +93,31 @@ def test_two_losses_or_optimizers_may_play_against_each_other() -> None:
     wrong = -F.mse_loss(scores(), torch.randn(8, 5))
     assert not check(wrong, loss_site(50, "loss_g"))
     assert not check(wrong, optimizer(), optimizer(name="opt_g"))
+
+
+@pytest.mark.parametrize(
+    ("kind", "message"),
+    [
+        (
+            "likelihood",
+            "The loss at train.py:12 is the log-likelihood with a plus, so training makes the data as",
+        ),
+        (
+            "reward",
+            "The loss at train.py:12 is log-probability times reward with a plus, so training makes rew",
+        ),
+    ],
+)
+def test_what_should_be_raised_needs_a_minus(kind: str, message: str) -> None:
+    told = dataclasses.replace(graph(scores().mean()), lowered=kind, lowered_at=place(12))
+    (finding,) = judged([loss_site(), optimizer("Adam"), told], "loss-sign")
+    assert finding.message.startswith(message)
+    assert finding.fix.startswith("Put a minus in front of")
+    assert not judged([loss_site(), loss_site(50, "other"), told], "loss-sign"), "another loss may use it"
+
+
+def test_an_optimizer_that_maximises_turns_every_sign() -> None:
+    ascent = optimizer("Adam", maximize=1.0)
+    assert not check(-F.mse_loss(scores(), torch.randn(8, 5)), ascent)
+    told = dataclasses.replace(graph(scores().mean()), lowered="likelihood", lowered_at=place(12))
+    assert not judged([loss_site(), ascent, told], "loss-sign")

@@ -17,13 +17,14 @@ class CollapsedRepresentation(Check):
         The loss of a Siamese or self-supervised model falls to its lowest value at once, and its embeddings are
         of no use: nothing can be told apart by them.
     Evidence:
-        Two or more tensors of embeddings among the variables at `backward()`: at the start samples differed, at
-        the last look by a thirtieth of that or less, and the loss has reached its floor.
+        Two or more tensors of embeddings among the variables at `backward()`, or returned by the models: at the
+        start samples differed, at the last look by a thirtieth of that or less, and the loss has reached its
+        floor.
     Fix:
         Give the loss something that pushes samples apart (negatives, a contrastive or variance term), or stop
         the gradient of one branch (`z2.detach()`) and put a small predictor on the other.
     Known limits:
-        Embeddings that never are variables of the training loop are not seen.
+        Embeddings that are neither variables around `backward()` nor what a model returns are not seen.
     """
 
     id = "TD318"
@@ -35,6 +36,8 @@ class CollapsedRepresentation(Check):
     alive = 0.01
     # Beside the first look, of the deviation between samples or between their directions.
     collapsed = 0.03
+    # The same where hardly a fiftieth of the loss is left: views that agree so well have nothing else to say.
+    nearly_collapsed, all_fallen = 0.07, 0.98
     on_the_way = 0.5
     first_late_step = 100
     # The loss is at its floor: next to nothing is left of it, or it is the negative cosine's -1.
@@ -44,6 +47,7 @@ class CollapsedRepresentation(Check):
     def __init__(self) -> None:
         self._looks: list[SampleSpread] = []
         self._made = Place()
+        self._limit = self.collapsed
 
     def see(self, record: Record, state: RunState) -> Iterable[Finding]:
         if isinstance(record, LossGraph):
@@ -56,6 +60,8 @@ class CollapsedRepresentation(Check):
     def finish(self, state: RunState) -> Iterable[Finding]:
         if len(self._looks) < 3 or self._looks[-1].step < self.first_late_step:
             return
+        share = fallen_share(state.losses.finite())
+        self._limit = self.nearly_collapsed if share is not None and share > self.all_fallen else self.collapsed
         same = [name for name in self._looks[-1].names if self._has_collapsed(name)]
         if len(same) >= 2 and self._is_at_floor(state):
             yield self._judge(same, state)
@@ -69,7 +75,7 @@ class CollapsedRepresentation(Check):
 
     def _shrinks(self, values: list[float]) -> bool:
         first, before, last = values
-        return before < self.on_the_way * first and last < self.collapsed * first
+        return before < self.on_the_way * first and last < self._limit * first
 
     def _is_at_floor(self, state: RunState) -> bool:
         points = state.losses.finite()
@@ -98,13 +104,17 @@ class CollapsedRepresentation(Check):
             ),
             fix=(
                 "Add to the loss what pushes samples apart (negatives, or a variance term), or take "
-                f"`{same[1]}.detach()` as the target and put a small predictor network on `{same[0]}`."
+                f"{_detached(same[1])} as the target and put a small predictor network on `{same[0]}`."
             ),
             where=self._made,
             first_step=self._looks[1].step,
             last_step=last.step,
             evidence={"deviation": now, "deviation_at_start": before, "tensors": ", ".join(same)},
         )
+
+
+def _detached(name: str) -> str:
+    return f"`{name}.detach()`" if name.isidentifier() else "the second output, with `.detach()`,"
 
 
 def _of(look: SampleSpread, name: str) -> tuple[float, float]:

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from torch_debugger.checks.base import Check
 from torch_debugger.checks.deliveries import at, digest_of, inputs_of, name_of
 from torch_debugger.checks.state import RunState
-from torch_debugger.records import BatchLook, Edit, Finding, InputLook, LoaderFact, Place, Record
+from torch_debugger.records import BatchLook, Edit, Finding, FixedDraw, InputLook, LoaderFact, Place, Record
 
 _NEXT_OF_ITER = re.compile(r"^(?P<names>[\w, ()]+?)\s*=\s*next\(\s*iter\(\s*(?P<loader>[\w.]+)\s*\)\s*\)$")
 _LOOP = re.compile(r"^for (?P<names>.+?) in .+:")
@@ -23,7 +23,8 @@ class ConstantBatch(Check):
     Evidence:
         A loader of several batches is started anew in every step and only its first batch is taken; or
         the loader goes on from batch to batch while the model's input stays one that came long ago.
-        Batches are compared by digests of their samples.
+        Batches are compared by digests of their samples. Or the input never changes and a function that the
+        loop calls for each batch seeds its generator with the same number every time.
     Fix:
         Loop over the loader (`for x, y in loader:`) and give the model the names of that loop.
     Known limits:
@@ -34,17 +35,19 @@ class ConstantBatch(Check):
     id = "TD201"
     name = "constant-batch"
     title = "every step trains on the same batch"
-    reads = (BatchLook, InputLook)
+    reads = (BatchLook, InputLook, FixedDraw)
 
     # Steps in a row; a short sanity run on one batch has as many, but does not ask the loader again.
     steps_needed = 6
     inputs_needed = 4
+    draws_needed = 3
 
     def __init__(self) -> None:
         self._restarts: dict[int, list[BatchLook]] = {}
         self._inputs: list[InputLook] = []
         self._origin: dict[tuple[int, ...], BatchLook] = {}  # samples -> the batch they came with
         self._moved: dict[int, int] = {}  # loader -> batches unlike the model's input since that came
+        self._draw: FixedDraw | None = None
         self._reported = False
 
     def see(self, record: Record, state: RunState) -> Iterable[Finding]:
@@ -54,6 +57,8 @@ class ConstantBatch(Check):
             yield from self._see_input(record, state)
         elif isinstance(record, BatchLook):
             yield from self._see_batch(record, state)
+        elif isinstance(record, FixedDraw) and record.each == "step":
+            self._draw = record
 
     def _see_batch(self, look: BatchLook, state: RunState) -> Iterable[Finding]:
         for tensor in inputs_of(look):
@@ -88,8 +93,12 @@ class ConstantBatch(Check):
             self._inputs.clear()
             self._moved.clear()
         self._inputs.append(look)
+        steps = {given.step for given in self._inputs}
+        if self._draw is not None and look.samples and len(steps) >= self.draws_needed:
+            yield self._drawn_again(self._draw, look, len(steps))
+            return
         origin = self._origin.get(look.samples)
-        if origin is None or len({given.step for given in self._inputs}) < self.inputs_needed:
+        if origin is None or len(steps) < self.inputs_needed:
             return
         fact = state.loaders.get(origin.loader)
         if fact is not None and self._moved.get(origin.loader, 0) >= self.steps_needed:
@@ -116,6 +125,26 @@ class ConstantBatch(Check):
             last_step=last.step,
             evidence={"steps": float(len(streak)), "batches": float(fact.length or 0)},
             edit=_edit(fact),
+        )
+
+    def _drawn_again(self, draw: FixedDraw, look: InputLook, steps: int) -> Finding:
+        self._reported = True
+        return self.finding(
+            severity="error",
+            confidence=0.95,
+            message=(
+                f"`{draw.function}`, which every step calls{at(draw.call)}, seeds its generator with the same "
+                f"number each time{at(draw.seed)}: all {steps} batches that were looked at are the same."
+            ),
+            why="From the same seed the same samples are drawn; the rest of the data is never used.",
+            fix=(
+                f"Make the generator once, outside of `{draw.function}`, or take the seed out of it"
+                f"{at(draw.seed)}."
+            ),
+            where=draw.seed,
+            first_step=self._inputs[0].step,
+            last_step=look.step,
+            evidence={"looks": float(steps), "function": draw.function},
         )
 
     def _left_behind(self, fact: LoaderFact, look: InputLook, origin: BatchLook) -> Finding:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from torch_debugger.checks.base import Check
 from torch_debugger.checks.deliveries import at, digest_of, inputs_of, line_of, name_of
 from torch_debugger.checks.state import RunState
-from torch_debugger.records import BatchLook, Finding, LoaderFact, Record
+from torch_debugger.records import BatchLook, Finding, FixedDraw, LoaderFact, Record
 
 _Pass = tuple[int, int]  # loader, iteration
 
@@ -19,7 +19,9 @@ class SameOrderEachEpoch(Check):
         The loss curve repeats its bumps at the same place of every epoch, and the model fits the batches
         rather than the samples.
     Evidence:
-        shuffle=True, and the first batches of several epochs hold identical samples in the same order.
+        shuffle=True, and the first batches of several epochs hold identical samples in the same order. Or, with
+        batches cut by hand, a function that the epoch loop calls draws the order from a generator that it seeds
+        with the same number each time.
     Fix:
         Seed once, before the first epoch: make the loader and its generator outside of the epoch loop and call
         `torch.manual_seed` only at the start of the script.
@@ -30,7 +32,7 @@ class SameOrderEachEpoch(Check):
     id = "TD208"
     name = "same-order-each-epoch"
     title = "shuffling gives the same order in every epoch"
-    reads = (BatchLook,)
+    reads = (BatchLook, FixedDraw)
 
     passes_needed = 3
     batches_needed = 2  # of a pass
@@ -40,6 +42,10 @@ class SameOrderEachEpoch(Check):
         self._reported: set[tuple[object, ...]] = set()
 
     def see(self, record: Record, state: RunState) -> Iterable[Finding]:
+        if isinstance(record, FixedDraw):
+            if record.each == "epoch":
+                yield self._judge_by_hand(record)
+            return
         assert isinstance(record, BatchLook)
         fact = state.loaders.get(record.loader)
         if fact is None or fact.shuffle is not True or not record.trained or not inputs_of(record):
@@ -52,6 +58,25 @@ class SameOrderEachEpoch(Check):
         if key not in self._reported and self._repeats(openings):
             self._reported.add(key)
             yield self._judge(fact, openings, record.step)
+
+    def _judge_by_hand(self, draw: FixedDraw) -> Finding:
+        return self.finding(
+            severity="warning",
+            confidence=0.9,
+            message=(
+                f"`{draw.function}`, which every epoch calls{at(draw.call)}, seeds its generator with the same "
+                f"number each time{at(draw.seed)}: all epochs have the same batches in the same order."
+            ),
+            why="Batches then always hold the same samples together, as if the data was shuffled only once.",
+            fix=(
+                f"Make the generator once, before the epoch loop, and give it to `{draw.function}`, or add the "
+                f"number of the epoch to the seed{at(draw.seed)}."
+            ),
+            where=draw.seed,
+            first_step=draw.step,
+            last_step=draw.step,
+            evidence={"function": draw.function},
+        )
 
     def _repeats(self, openings: dict[_Pass, list[BatchLook]]) -> bool:
         whole = [looks for looks in openings.values() if len(looks) == self.batches_needed]

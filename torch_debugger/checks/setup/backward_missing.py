@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from torch_debugger.checks.base import Check
 from torch_debugger.checks.cycle_streaks import Streak, Streaks, call_at, line_of, parentheses
 from torch_debugger.checks.state import RunState
-from torch_debugger.records import Edit, Finding, Place, Record, StepCycle
+from torch_debugger.records import Edit, Finding, Place, Record, StepCycle, TensorRows
 
 
 class BackwardMissing(Check):
@@ -19,7 +19,8 @@ class BackwardMissing(Check):
         one direction whatever the batches are.
     Evidence:
         On several sampled steps in a row there was no backward() since the optimizer's last step, and its
-        parameters had no gradients at all, or the very ones that its last step had used already.
+        parameters had no gradients at all, or the very ones that its last step had used already. Or there was
+        one, of another loss, and in the whole run none of a loss at hand that leads to these parameters.
     Fix:
         Call `loss.backward()` in the loop, after the loss is computed and before `optimizer.step()`.
     Known limits:
@@ -30,7 +31,8 @@ class BackwardMissing(Check):
     id = "TD111"
     name = "backward-missing"
     title = "the optimizer steps without new gradients"
-    reads = (StepCycle,)
+    reads = (StepCycle, TensorRows)
+    explains = ("graph-cut",)
 
     # Holds for any optimizer: without a gradient it leaves a parameter alone.
     sampled_steps = 3
@@ -40,17 +42,25 @@ class BackwardMissing(Check):
     def __init__(self) -> None:
         self._streaks = Streaks()
         self._fresh: Counter[str] = Counter()
+        self._reached: set[str] = set()  # optimizers that had gradients in some look
 
     def see(self, record: Record, state: RunState) -> Iterable[Finding]:
+        if isinstance(record, TensorRows):
+            if record.table.kind == "parameter":
+                self._reached.add(record.table.root)
+            return
         assert isinstance(record, StepCycle)
-        wrong = not record.backwards and not record.cleared and _is_without_news(record)
+        others_only = bool(record.unspent)
+        wrong = (not record.backwards or others_only) and not record.cleared and _is_without_news(record)
         self._fresh[record.optimizer] += record.gradients == "nonzero"
-        if self._streaks.count(record, wrong) == self._needed(record):
+        if self._streaks.count(record, wrong) == self._needed(record) and not others_only:
             yield self._judge(self._streaks.of(record.optimizer), state)
 
     def finish(self, state: RunState) -> Iterable[Finding]:
-        for streak in self._streaks.longer_than(self.sampled_steps):
-            if streak.length > self._needed(streak.last):
+        """Where other losses have their backward, this one's may begin late: judged at the end only."""
+        for streak in self._streaks.longer_than(self.sampled_steps - 1):
+            never = bool(streak.last.unspent) and streak.last.optimizer not in self._reached
+            if never or (streak.length > self._needed(streak.last) and not streak.last.unspent):
                 yield self._judge(streak, state)
 
     def _needed(self, cycle: StepCycle) -> int:
@@ -61,13 +71,14 @@ class BackwardMissing(Check):
         cycle = streak.last
         named = cycle.uncalled
         found = "no gradients" if cycle.gradients == "none" else "the gradients of the step before"
-        loss = cycle.losses[0] if len(cycle.losses) == 1 else "loss"
+        loss = cycle.unspent or (cycle.losses[0] if len(cycle.losses) == 1 else "loss")
+        whose = f"`{cycle.unspent}.backward()`" if cycle.unspent else "backward()"
         return self.finding(
             severity="error",
             confidence=0.97 if cycle.gradients == "none" else 0.9,
             message=(
                 f"{call_at(cycle.place, f'{cycle.optimizer}.step()')} has found {found} since step "
-                f"{streak.first_step}: backward() was not called before it."
+                f"{streak.first_step}: {whose} was not called before it."
             ),
             why=(
                 parentheses(named)

@@ -17,7 +17,7 @@ class BestWeightsNotCopied(Check):
         After early stopping the restored model is no better than the last one: going back changes nothing.
     Evidence:
         Every tensor that load_state_dict() was given lies in the very memory of the model's own one, after
-        steps of training, and the line that took them is a bare `state_dict()`.
+        steps of training, and the line that took them from `state_dict()` ran before some of these steps.
     Fix:
         Keep a copy: `best = copy.deepcopy(model.state_dict())`, or write it to a file with `torch.save`.
     Known limits:

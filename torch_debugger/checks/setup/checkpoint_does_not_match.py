@@ -17,8 +17,9 @@ class CheckpointDoesNotMatch(Check):
     Symptom:
         A model that should start where an earlier run ended starts at the loss of an untrained one.
     Evidence:
-        Nothing that the model has was in what load_state_dict() was given; or layers were missing while
-        entries of the very same shapes, in the same order, went unused under other names.
+        Nothing that the model has was in what load_state_dict() was given, or in the state from which the
+        script had picked the names that fit; or layers were missing while entries of the very same shapes, in
+        the same order, went unused under other names.
     Fix:
         Rename the keys before loading (`key.removeprefix("module.")`), take the inner dictionary of the
         checkpoint, and load with `strict=True`, which raises where names do not fit.
@@ -51,10 +52,7 @@ class CheckpointDoesNotMatch(Check):
                 f"`{load.place.code}`{line_of(load.place)} left {lost} of {load.wanted} entries of {load.kind} "
                 f"as they were{beside or ', because it was given none of them'}."
             ),
-            why=(
-                "With strict=False, load_state_dict() passes over every name that it does not find and every "
-                "name that it does not know. These layers keep their random start values."
-            ),
+            why=f"{_how(load)} These layers keep their random start values.",
             fix=_fix(load, wanted, given),
             where=load.place,
             first_step=max(1, load.step),
@@ -66,6 +64,15 @@ class CheckpointDoesNotMatch(Check):
                 "unexpected": given,
             },
         )
+
+
+def _how(load: CheckpointLoad) -> str:
+    if load.filtered:
+        return "Only entries whose names the model has are taken over, and there was none; no error is raised."
+    return (
+        "With strict=False, load_state_dict() passes over every name that it does not find and every name that "
+        "it does not know."
+    )
 
 
 def _is_renamed(load: CheckpointLoad) -> bool:
@@ -96,7 +103,8 @@ def _fix(load: CheckpointLoad, wanted: str, given: str) -> str:
         )
     if given:
         old, new = _different_part(given, wanted)
-        return f"Rename `{old}` to `{new}` in the keys before the load{at}, and leave strict=False out."
+        strictly = "" if load.filtered else ", and leave strict=False out"
+        return f"Rename `{old}` to `{new}` in the keys before the load{at}{strictly}."
     return f"Compare the keys of what is loaded{at} with `model.state_dict().keys()`; leave strict=False out."
 
 

@@ -19,11 +19,13 @@ class ClipAlwaysActive(Check):
     Symptom:
         The loss falls very slowly, as with a learning rate that is far too small; a higher rate helps.
     Evidence:
-        The norm that `clip_grad_norm_` found was many times its limit in all steps looked at, the optimizer
+        The norm that `clip_grad_norm_` found was many times its limit in all steps looked at, or
+        `clip_grad_value_` left a small part of the norm; the optimizer
         follows the size of the gradient (SGD), and one update changes the weights by less than a
         hundred-thousandth.
     Fix:
-        Raise `max_norm` to about the usual norm of the gradients, so that only outliers are clipped.
+        Raise `max_norm` to about the usual norm of the gradients, or `clip_value` by as much as it takes, so that
+        only outliers are clipped.
     Known limits:
         Optimizers that divide by the size of the gradient (Adam and its kin) are not judged: there a
         clip that is always active changes little. A clip that normalises every gradient, with a learning rate
@@ -54,7 +56,7 @@ class ClipAlwaysActive(Check):
         if isinstance(record, TensorRows):
             self._updates.see(record)
         elif isinstance(record, ClipFact) and not record.late:
-            if record.norm >= self.smallest_factor * record.limit and math.isfinite(record.norm):
+            if self.smallest_factor <= _factor(record) < math.inf:
                 self._clips.setdefault(record.optimizer, []).append(record)
             else:
                 self._cleared.add(record.optimizer)
@@ -72,20 +74,25 @@ class ClipAlwaysActive(Check):
 
     def _found(self, clips: list[ClipFact], moved: float) -> Finding:
         last = clips[-1]
+        factor = statistics.median(_factor(clip) for clip in clips)
         usual = statistics.median(clip.norm for clip in clips)
+        by_value = math.isfinite(last.left)
+        found = f"that left {1 / factor:.1g} of their norm" if by_value else f"their norm was {usual:.3g} or so"
         return self.finding(
             severity="warning",
             confidence=0.85,
             message=(
                 f"Every gradient is clipped to {last.limit:g}{at_line(last.place)}: in all {len(clips)} steps "
-                f"looked at their norm was {usual:.3g} or so, and an update changes the weights by {moved:.1g} "
-                "of their size."
+                f"looked at {found}, and an update changes the weights by {moved:.1g} of their size."
             ),
             why=(
                 "Clipping is meant for outliers. Where it acts on every step it divides the learning rate, "
-                f"here by about {usual / last.limit:.0f}."
+                f"here by about {factor:.0f}."
             ),
-            fix=f"Raise the limit{at_line(last.place)} from {last.limit:g} to about {_round(usual)}.",
+            fix=(
+                f"Raise the limit{at_line(last.place)} from {last.limit:g} to about "
+                f"{_round(last.limit * factor)}."
+            ),
             where=last.place,
             first_step=clips[0].step,
             last_step=last.step,
@@ -96,6 +103,13 @@ class ClipAlwaysActive(Check):
                 "looks": float(len(clips)),
             },
         )
+
+
+def _factor(clip: ClipFact) -> float:
+    """By how much the clip has made the gradients smaller."""
+    if math.isfinite(clip.left):
+        return clip.norm / clip.left if clip.left > 0 else math.nan
+    return clip.norm / clip.limit if clip.limit > 0 else math.nan
 
 
 def _round(value: float) -> str:

@@ -85,9 +85,8 @@ def _fix(look: CopyLook) -> str:
     if look.uncalled and not look.idle:
         return f"Have `{look.uncalled.code}`{at_line(look.uncalled)} called {after}: no line calls it."
     if look.walks and not look.idle:
-        return (
-            f"Run the loop{at_line(look.walks[-1])}, which writes to `{look.name}`, {after}: it was never run."
-        )
+        loop = f"the loop{at_line(look.walks[-1])}, which writes to `{look.name}`"
+        return f"Run {loop}, {after}: it was never run."
     loop = f"for a, p in zip({look.name}.parameters(), {look.of}.parameters()): a.lerp_(p, 0.01)"
     place = f" in place of the loop{at_line(look.walks[-1])}" if look.idle else f" {after}"
     return f"Write `{loop}`, under `torch.no_grad()`,{place}."

@@ -57,7 +57,6 @@ class OptimizerStepMissing(Check):
         sure = idle.zero_grads >= self.clearings_needed or bool(idle.uncalled)
         if not sure and state.optimizers:
             return
-        named = idle.uncalled
         yield self.finding(
             severity="error" if sure else "warning",
             confidence=0.95 if sure else 0.7,
@@ -67,16 +66,12 @@ class OptimizerStepMissing(Check):
                 f"{idle.backwards} or more backward passes."
             ),
             why=(
-                parentheses(named)
-                if named
+                parentheses(idle.uncalled)
+                if idle.uncalled
                 else "backward() only computes gradients. The weights change when step() is called."
             ),
-            fix=(
-                f"Write `{named.code}()`{line_of(named)}."
-                if named
-                else f"Put `{idle.optimizer}.step()` after {call_at(idle.backward, 'backward()')}."
-            ),
-            where=named or idle.backward,
+            fix=_fix(idle),
+            where=idle.uncalled or idle.condition or idle.backward,
             first_step=1,
             last_step=max(1, state.step),
             evidence={"backwards": float(idle.backwards), "zero_grads": float(idle.zero_grads)},
@@ -84,9 +79,20 @@ class OptimizerStepMissing(Check):
         )
 
 
+def _fix(idle: IdleOptimizer) -> str:
+    if idle.uncalled:
+        return f"Write `{idle.uncalled.code}()`{line_of(idle.uncalled)}."
+    if idle.condition:
+        return (
+            f"Change {call_at(idle.condition, 'if')}: it was not true once, so `{idle.optimizer}.step()` inside "
+            "was never reached."
+        )
+    return f"Put `{idle.optimizer}.step()` after {call_at(idle.backward, 'backward()')}."
+
+
 def _edit(idle: IdleOptimizer) -> Edit | None:
     place = idle.uncalled or idle.backward
-    if place.file is None or place.line is None or not place.code:
+    if place.file is None or place.line is None or not place.code or (idle.condition and not idle.uncalled):
         return None
     after = f"{place.code}()" if idle.uncalled else f"{place.code}\n{idle.optimizer}.step()"
     return Edit(place.file, place.line, place.code, after)

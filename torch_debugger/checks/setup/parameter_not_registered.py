@@ -19,8 +19,8 @@ class ParameterNotRegistered(Check):
         The loss falls more slowly than it should: a weight keeps its random start values, and it is missing
         in `parameters()`, `state_dict()` and `.to(device)`.
     Evidence:
-        On several looks the attribute held the same tensor, which needs a gradient and is no parameter; no
-        optimizer holds it and its values never changed.
+        On several looks the attribute, or a plain list or dictionary in it, held the same tensor, which needs a
+        gradient and is no parameter of the module; no optimizer holds it and its values never changed.
     Fix:
         `self.w = nn.Parameter(torch.randn(...))`; whatever scales or moves the values goes inside the brackets.
     Known limits:
@@ -58,6 +58,7 @@ class ParameterNotRegistered(Check):
 
     def _judge(self, name: str, record: PlainTensor, step: int) -> Finding:
         what = "a plain tensor" if record.is_leaf else "the result of a calculation with a parameter"
+        what = "kept in a plain list or dict" if "[" in record.attribute else what
         return self.finding(
             severity="error",
             confidence=0.95 if record.is_leaf else 0.85,
@@ -66,19 +67,27 @@ class ParameterNotRegistered(Check):
                 f"no optimizer holds it, and it has kept its first values until step {step}."
             ),
             why=(
-                "A module knows only attributes that are nn.Parameter objects. parameters(), and with it the "
-                "optimizer, state_dict() and to(device) leave all other tensors out."
+                "A module knows only attributes that are nn.Parameter objects, not what lies in a list. "
+                "parameters(), and with it the optimizer, state_dict() and to(device) leave all other tensors out."
             ),
-            fix=(
-                f"Make `self.{record.attribute}` an `nn.Parameter`{line_of(record.place)}, with the whole "
-                "calculation of its start values inside the brackets."
-            ),
+            fix=_fix(record),
             where=dataclasses.replace(record.place, module=name),
             first_step=1,
             last_step=step,
             evidence={"values": float(record.elements), "looks": float(record.looks)},
             edit=_edit(record),
         )
+
+
+def _fix(record: PlainTensor) -> str:
+    held, _, key = record.attribute.partition("[")
+    if key:
+        kind = "nn.ParameterDict" if key[0] in "'\"" else "nn.ParameterList"
+        return f"Put what `self.{held}` holds{line_of(record.place)} into an `{kind}`."
+    return (
+        f"Make `self.{held}` an `nn.Parameter`{line_of(record.place)}, with the whole calculation of its start "
+        "values inside the brackets."
+    )
 
 
 def _edit(record: PlainTensor) -> Edit | None:

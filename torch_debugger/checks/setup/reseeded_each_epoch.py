@@ -8,7 +8,12 @@ from dataclasses import dataclass
 from torch_debugger.checks.base import Check
 from torch_debugger.checks.schedules import at_line
 from torch_debugger.checks.state import RunState
-from torch_debugger.records import Finding, PassFact, Record
+from torch_debugger.records import Finding, PassFact, Place, Record, Reseeding
+
+_WHY = (
+    "A generator that is set back to one state repeats all that follows: the order of the data, dropout, noise, "
+    "augmentation. Randomness that repeats does not regularise."
+)
 
 
 @dataclass
@@ -26,27 +31,37 @@ class ReseededEachEpoch(Check):
         without shuffling and dropout, and augmentation makes the same few pictures.
     Evidence:
         At the start of several passes over the training data in a row, torch's random state was exactly the one
-        at the start of the pass before, although every pass draws from it.
+        at the start of the pass before, although every pass draws from it. Without a DataLoader: a line set the
+        seed of before again, several times in a row, and the training after it left the very same random state.
     Fix:
         Seed once, before the training. Where a seed in each epoch is wanted, add the number of the epoch to it.
     Known limits:
-        Judged for scripts with a DataLoader, and only where it shuffles or the model has dropout. A script that
-        seeds before each of several trainings, with a new optimizer each time, is not reported.
+        With a DataLoader only where it shuffles or the model has dropout. A script that seeds before each of
+        several trainings, with a new optimizer each time, or before every step, is not reported. Seeds of numpy
+        and of `random` are not seen.
     """
 
     id = "TD140"
     name = "reseeded-each-epoch"
     title = "every epoch draws the same random numbers"
-    reads = (PassFact,)
+    reads = (PassFact, Reseeding)
     explains = ("same-order-each-epoch", "overfits-training-data")
 
     repeats_needed = 2
+    # Between two seeds; the same seed before every step makes a loss that can be repeated.
+    updates_needed = 3
 
     def __init__(self) -> None:
         self._streaks: dict[int, _Streak] = {}
+        self._seedings: dict[Place, list[Reseeding]] = {}  # in a row
+        self._by_passes = False  # training goes over loaders
 
     def see(self, record: Record, state: RunState) -> Iterable[Finding]:
+        if isinstance(record, Reseeding):
+            self._see_seed(record)
+            return
         assert isinstance(record, PassFact)
+        self._by_passes = self._by_passes or record.updates > 0
         streak = self._streaks.setdefault(record.loader, _Streak())
         older, streak.age = record.age > streak.age, record.age
         matters = record.shuffled or any(calls.dropouts and calls.train_grad for calls in record.calls)
@@ -57,6 +72,37 @@ class ReseededEachEpoch(Check):
         streak.first_step = streak.first_step or record.step - record.updates
         if streak.length == self.repeats_needed:
             yield self._found(streak, record)
+
+    def _see_seed(self, record: Reseeding) -> None:
+        row = self._seedings.setdefault(record.place, [])
+        older = not row or record.age > row[-1].age
+        if record.draws and record.repeats and older and record.updates >= self.updates_needed:
+            row.append(record)
+        else:
+            row.clear()
+
+    def finish(self, state: RunState) -> Iterable[Finding]:
+        for row in self._seedings.values() if not self._by_passes else ():
+            if len(row) >= self.repeats_needed:
+                yield self._seeded(row)
+
+    def _seeded(self, row: list[Reseeding]) -> Finding:
+        first, last = row[0], row[-1]
+        return self.finding(
+            severity="error",
+            confidence=0.9,
+            message=(
+                f"`{last.place.code}`{at_line(last.place)} sets the random generator back to seed {last.seed} "
+                f"every {last.updates} updates: since step {first.step} training has drawn the same random "
+                "numbers each time."
+            ),
+            why=_WHY,
+            fix=_move(last.place),
+            where=last.place,
+            first_step=first.step,
+            last_step=last.step,
+            evidence={"repeated_epochs": float(len(row)), "updates": float(last.updates)},
+        )
 
     def _found(self, streak: _Streak, record: PassFact) -> Finding:
         seed = record.seed or record.place
@@ -69,10 +115,7 @@ class ReseededEachEpoch(Check):
                 f"Every epoch of the loop{at_line(record.place)} draws the random numbers of the epoch "
                 f"before{line}; since step {streak.first_step} that has meant {what}."
             ),
-            why=(
-                "A generator that is set back to one state repeats all that follows: the order of the data, "
-                "dropout, noise, augmentation. Randomness that repeats does not regularise."
-            ),
+            why=_WHY,
             fix=_fix(record),
             where=seed,
             first_step=streak.first_step,
@@ -84,7 +127,10 @@ class ReseededEachEpoch(Check):
 def _fix(record: PassFact) -> str:
     if not record.seed:
         return f"Seed once, before the loop over the epochs around the loop{at_line(record.place)}."
-    seed = record.seed
+    return _move(record.seed)
+
+
+def _move(seed: Place) -> str:
     return (
         f"Move `{seed.code}`{at_line(seed)} out of the epoch, before the loop over the epochs; or add the "
         "number of the epoch to its seed."

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from torch_debugger.checks.base import Check
 from torch_debugger.checks.schedules import Schedule, Schedules, at_line
 from torch_debugger.checks.state import RunState
-from torch_debugger.records import Finding, LoaderFact, Record, SchedulerLook
+from torch_debugger.records import Finding, LoaderFact, Place, Record, SchedulerLook
 
 
 class SchedulerTotalMismatch(Check):
@@ -18,7 +18,8 @@ class SchedulerTotalMismatch(Check):
         warm-up that never ends); or it swings up and down many times where it should fall once.
     Evidence:
         The length given (`total_steps`, `T_max`, `total_iters`) is the number of updates of the whole run,
-        while the scheduler was stepped a small part of that; or it is the number of epochs, and the
+        while the scheduler was stepped a small part of that; or the number of all batches, where gradients are
+        accumulated and the scheduler is stepped with the optimizer; or it is the number of epochs, and the
         scheduler was stepped after every batch.
     Fix:
         Step the scheduler in the unit its length is given in, or give the length in the unit it is stepped in.
@@ -37,6 +38,8 @@ class SchedulerTotalMismatch(Check):
     fits = 0.02
     # An epoch of fewer batches leaves nothing to tell the two units apart by.
     batches_needed = 4
+    # Batches for one update, where gradients are accumulated.
+    accumulated = 2.0
     # A cosine turns back at T_max; from here on it has come back up and down again.
     turns = 3.0
 
@@ -60,12 +63,19 @@ class SchedulerTotalMismatch(Check):
                 continue
             if self._is_of_batches(schedule, total, steps):
                 yield self._too_long(schedule, total, steps)
+            elif self._is_of_micro_batches(schedule, total, steps):
+                yield self._not_accumulated(schedule, total, steps)
             elif schedule.fact.kind == "CosineAnnealingLR" and self._is_of_epochs(schedule, total, steps):
                 yield self._too_short(schedule, total, steps)
 
     def _is_of_batches(self, schedule: Schedule, total: float, steps: int) -> bool:
         fits = abs(total - steps) <= max(1.0, self.fits * total)
         return fits and schedule.last.count * self.batches_needed <= total and schedule.last.count > 0
+
+    def _is_of_micro_batches(self, schedule: Schedule, total: float, steps: int) -> bool:
+        batches = schedule.last.backwards / max(1, schedule.last.updates)
+        fits = abs(total - batches * steps) <= max(batches, self.fits * total)
+        return fits and batches >= self.accumulated and 0.9 <= schedule.per_update <= 1.1
 
     def _is_of_epochs(self, schedule: Schedule, total: float, steps: int) -> bool:
         lengths = [length for length in self._lengths if length >= self.batches_needed]
@@ -84,6 +94,19 @@ class SchedulerTotalMismatch(Check):
             f"batches, after `{schedule.last.optimizer}.step()`{at_line(schedule.last.update)}.",
         )
 
+    def _not_accumulated(self, schedule: Schedule, total: float, steps: int) -> Finding:
+        batches = round(schedule.last.backwards / schedule.last.updates)
+        return self._found(
+            schedule,
+            steps,
+            message=f"{self._maker(schedule)} is made for {total:g} steps, the number of batches of this run, "
+            f"but is stepped once for {batches} of them{at_line(schedule.call)}, with the optimizer: the "
+            f"learning rate got no further than {schedule.last.rate:.3g}.",
+            fix=f"Divide the number of steps{at_line(schedule.fact.place)} by {batches}, the batches of one "
+            f"update: {steps} in all.",
+            where=schedule.fact.place,
+        )
+
     def _too_short(self, schedule: Schedule, total: float, steps: int) -> Finding:
         call = schedule.call
         return self._found(
@@ -99,14 +122,16 @@ class SchedulerTotalMismatch(Check):
     def _maker(self, schedule: Schedule) -> str:
         return f"`{schedule.name}` ({schedule.fact.kind}{at_line(schedule.fact.place)})"
 
-    def _found(self, schedule: Schedule, steps: int, message: str, fix: str) -> Finding:
+    def _found(
+        self, schedule: Schedule, steps: int, message: str, fix: str, where: Place | None = None
+    ) -> Finding:
         return self.finding(
             severity="warning",
             confidence=0.92,
             message=message,
             why="A schedule counts calls of its step(): its length must be given in the unit it is stepped in.",
             fix=fix,
-            where=schedule.call or schedule.fact.place,
+            where=where or schedule.call or schedule.fact.place,
             first_step=schedule.fact.step,
             last_step=steps,
             evidence={

@@ -80,11 +80,8 @@ class TrainModeInValidation(Check):
                 "In training mode dropout removes values at random, and batch norm uses the statistics of the "
                 "batch and adds them to its own, so the validation data becomes part of the model."
             ),
-            fix=(
-                f"Call `{calls.root}.eval()` before the loop{at_line(record.place)}, and "
-                f"`{calls.root}.train()` before training goes on."
-            ),
-            where=record.place,
+            fix=_fix(calls, record),
+            where=calls.uncalled or record.place,
             first_step=self._first[calls.root],
             last_step=record.step,
             evidence={
@@ -93,3 +90,14 @@ class TrainModeInValidation(Check):
                 "batch_norms": float(calls.norms),
             },
         )
+
+
+def _fix(calls: PassCalls, record: PassFact) -> str:
+    if calls.uncalled:
+        return (
+            f"Write `{calls.uncalled.code}()`{at_line(calls.uncalled)}: without parentheses it calls nothing."
+        )
+    return (
+        f"Call `{calls.root}.eval()` before the loop{at_line(record.place)}, and "
+        f"`{calls.root}.train()` before training goes on."
+    )

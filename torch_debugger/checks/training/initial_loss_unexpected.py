@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable
 
 from torch_debugger.checks.base import Check
-from torch_debugger.checks.graph import at, op_of, operands, origin
+from torch_debugger.checks.graph import at, model_behind, op_of, operands, origin
 from torch_debugger.checks.state import RunState
 from torch_debugger.records import (
     CheckpointLoad,
@@ -16,6 +16,7 @@ from torch_debugger.records import (
     InputLook,
     LossGraph,
     ModuleFact,
+    Place,
     Record,
 )
 
@@ -81,7 +82,9 @@ class InitialLossUnexpected(Check):
         classes = targets.shape[1]
         layer = _scoring_layer(graph, state)
         by = f" of `{layer.path}`" if layer else ""
-        where = layer.place if layer and layer.place.file else targets.made
+        filled = model.filled if (model := model_behind(graph, state)) else Place()
+        where = next((line for line in (filled, layer.place if layer else filled) if line.file), targets.made)
+        instead = f" in place of `{filled.code}`" if filled.code else ""
         return self.finding(
             severity="warning",
             confidence=0.85,
@@ -94,7 +97,8 @@ class InitialLossUnexpected(Check):
                 "the scores, with gradients that say nothing else."
             ),
             fix=(
-                f"Start with small weights in `{layer.path}`: `nn.init.normal_({layer.path}.weight, std=0.02)`."
+                f"Start with small weights in `{layer.path}`: `nn.init.normal_({layer.path}.weight, std=0.02)`"
+                f"{instead}."
                 if layer
                 else "Start the layer that makes the scores with small weights, of a deviation near 0.02."
             ),

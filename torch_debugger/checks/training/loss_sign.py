@@ -15,6 +15,10 @@ _NAMES = {
     "SmoothL1Loss": "smooth L1 loss", "HuberLoss": "Huber loss", "BinaryCrossEntropy": "binary cross-entropy",
     "BinaryCrossEntropyWithLogits": "binary cross-entropy",
 }  # fmt: skip
+_LOWERED = {
+    "likelihood": ("the log-likelihood", "the data as unlikely as it can"),
+    "reward": ("log-probability times reward", "rewarded actions as unlikely as it can"),
+}
 
 
 class LossSign(LossGraphCheck):
@@ -24,9 +28,10 @@ class LossSign(LossGraphCheck):
         The loss falls below zero and on without end, faster and faster, and the model gets worse.
     Evidence:
         The autograd graph, followed from the loss through sums and factors: every error in it enters with a
-        minus; or the divergence of a VAE does, which holds exp(logvar) - logvar and has no upper bound.
+        minus; or the divergence of a VAE does, which holds exp(logvar) - logvar and has no upper bound. Or the
+        source: the loss is a mean of `log_prob(...)`, or of a log-probability times a reward, with no minus.
     Fix:
-        Take the minus away. A VAE minimises reconstruction + divergence.
+        Take the minus away, or put it there. A VAE minimises reconstruction + divergence.
     Known limits:
         Said of errors only where the script has one loss and one optimizer, and only of cross-entropy at the
         level of guessing: unlearning and adversarial training maximise a trained model's error on purpose.
@@ -54,6 +59,10 @@ class LossSign(LossGraphCheck):
         return list(super().see(record, state))
 
     def judge(self, graph: LossGraph, state: RunState) -> Finding | None:
+        if any(group.get("maximize") for one in state.optimizers.values() for group in one.groups):
+            return None
+        if graph.lowered and self._is_only_loss(graph, state):
+            return self._lowered(graph, state)
         found = signs(graph)
         growing = _flipped_divergence(graph, found)
         if growing is not None:
@@ -61,9 +70,32 @@ class LossSign(LossGraphCheck):
         error = self._maximised(graph, found, state)
         return self._finding(graph, call_of(graph, error), _NAMES[op_of(error)], state) if error else None
 
+    def _is_only_loss(self, graph: LossGraph, state: RunState) -> bool:
+        return graph.step >= self.first_step and len(state.sites) <= 1 and len(state.optimizers) <= 1
+
+    def _lowered(self, graph: LossGraph, state: RunState) -> Finding:
+        what, result = _LOWERED[graph.lowered]
+        return self.finding(
+            severity="error",
+            confidence=0.9,
+            message=(
+                f"The loss{at(graph.lowered_at)} is {what} with a plus, so training makes {result}; the loss "
+                f"was {graph.loss:.4g} at step {graph.step}."
+            ),
+            why=(
+                "An optimizer lowers what backward() is called on. What should grow needs a minus in front, or "
+                "an optimizer with maximize=True."
+            ),
+            fix=f"Put a minus in front of {what}: `loss = -(...)`.",
+            where=graph.lowered_at,
+            first_step=graph.step,
+            last_step=max(graph.step, state.step),
+            evidence={"part": graph.lowered, "loss": graph.loss},
+        )
+
     def _maximised(self, graph: LossGraph, found: dict[int, int], state: RunState) -> GraphNode | None:
         """The error that enters with a minus, where nothing else is minimised."""
-        if graph.step < self.first_step or len(state.sites) > 1 or len(state.optimizers) > 1:
+        if not self._is_only_loss(graph, state):
             return None
         errors = [index for index, node in enumerate(graph.nodes) if op_of(node) in _NAMES]
         minimised = any(found[index] > 0 for index in ends(graph, found))

@@ -27,8 +27,9 @@ class OverfitsTrainingData(Check):
         Keep the weights of the best evaluation and stop there; more data, augmentation, weight decay or
         dropout move that point back.
     Known limits:
-        Validation with functions (`F.cross_entropy`) is not seen unless the script logs it. A script that loads
-        weights again after its best evaluation is taken to keep the best ones and is left alone.
+        Validation with functions (`F.cross_entropy`) is seen where its result is logged, or kept as a number
+        in a variable named like `val_loss`. A script that loads weights again after its best evaluation is
+        taken to keep the best ones and is left alone.
     """
 
     id = "TD552"

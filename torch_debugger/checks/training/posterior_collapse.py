@@ -15,14 +15,15 @@ class PosteriorCollapse(Check):
     Symptom:
         The KL term is 0, reconstructions all look alike, and samples are an average of the data.
     Evidence:
-        The graph of the loss shows mean + noise * exp(x), and autograd has kept both parts. On the last looks,
-        after three hundred steps or more, the KL divergence is next to 0 and the means are the same for every
-        sample.
+        The graph of the loss shows mean + noise * deviation, and autograd has kept both parts. On the last
+        looks, after three hundred steps or more, the KL divergence is next to 0 and the means are the same for
+        every sample.
     Fix:
         Weigh the KL term less, or add the reconstruction error up over the features as the KL term is added up
         over the latent variables; raise the weight slowly from 0.
     Known limits:
-        Only a deviation that is made by exp() is recognised, with a standard normal prior.
+        A deviation is recognised where it is made by exp() or squared for the KL term, with a standard normal
+        prior.
     """
 
     id = "TD554"

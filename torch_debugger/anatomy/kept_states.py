@@ -1,0 +1,74 @@
+"""Where a state that is loaded was taken from a live model, and whether training lies between."""
+
+from __future__ import annotations
+
+import ast
+from types import FrameType
+from typing import TypeGuard
+
+from torch_debugger.anatomy.assignments import parts
+from torch_debugger.anatomy.containers import dotted
+from torch_debugger.anatomy.registrations import assignments
+from torch_debugger.anatomy.repetition import is_in_loop
+from torch_debugger.anatomy.sources import place_at, tree_of
+from torch_debugger.anatomy.statements import function_around
+from torch_debugger.records import Place
+
+
+def taken_at(frame: FrameType) -> Place:
+    """Of load_state_dict(best): the line best = model.state_dict(), if best is never made in another way."""
+    file, line = frame.f_code.co_filename, frame.f_lineno
+    tree = tree_of(file)
+    name = _loaded_name(tree, line) if tree is not None else ""
+    if tree is None or not name or _is_filled(tree, name):
+        return Place()
+    made = [node for node, _ in assignments(tree) if any(_last(part) == name for part in _targets(node))]
+    made = [node for node in made if not isinstance(node.value, ast.Constant)]  # best = None
+    live = [node.lineno for node in made if ".state_dict()" in ast.unparse(node.value)]
+    between = [taken for taken in live if _has_training_between(tree, taken, line)]
+    return place_at(file, max(between)) if between and len(live) == len(made) else Place()
+
+
+def is_filled_from_elsewhere(frame: FrameType) -> bool:
+    """Of load_state_dict(state): state.update(pretrained), state[key] = value"""
+    tree = tree_of(frame.f_code.co_filename)
+    name = _loaded_name(tree, frame.f_lineno) if tree is not None else ""
+    return tree is not None and bool(name) and _is_filled(tree, name)
+
+
+def _loaded_name(tree: ast.Module, line: int) -> str:
+    loads = [node for node in ast.walk(tree) if _loads_at(node, line)]
+    return _last(loads[0].args[0]) if loads else ""
+
+
+def _loads_at(node: ast.AST, line: int) -> TypeGuard[ast.Call]:
+    if not isinstance(node, ast.Call) or not node.args or getattr(node.func, "attr", "") != "load_state_dict":
+        return False
+    return node.lineno <= line <= (node.end_lineno or line)
+
+
+def _last(node: ast.AST) -> str:
+    """best of self.best and of stopper.best"""
+    return dotted(node).rpartition(".")[2]
+
+
+def _targets(node: ast.Assign) -> list[ast.expr]:
+    return [part for target in node.targets for part in parts(target)]
+
+
+def _is_filled(tree: ast.Module, name: str) -> bool:
+    for node in ast.walk(tree):
+        match node:
+            case ast.Call(func=ast.Attribute(value=owner, attr="update")) if _last(owner) == name:
+                return True
+            case ast.Subscript(value=owner, ctx=ast.Store()) if _last(owner) == name:
+                return True
+    return False
+
+
+def _has_training_between(tree: ast.Module, taken: int, loaded: int) -> bool:
+    """Taken in a loop, or in another function, or before a loop that ends before the load."""
+    function = function_around(tree, loaded)
+    loops = [node for node in ast.walk(function) if isinstance(node, (ast.For, ast.While))]
+    passed = any(taken < loop.lineno and (loop.end_lineno or 0) < loaded for loop in loops)
+    return passed or is_in_loop(tree, taken) or function_around(tree, taken) is not function

@@ -1,0 +1,97 @@
+"""Seeds that are set again while training goes on: does the training after them repeat itself?
+
+One call of `torch.manual_seed` costs 10 us more; nothing else does. What counts is the random state when the
+first step after it is over: in a fork of the state, or for a picture, training goes on with its own.
+"""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+from types import FrameType
+from typing import Any
+
+import torch
+
+from torch_debugger.anatomy.frames import place_of, user_frame
+from torch_debugger.probes.optimizers import Optimizers
+from torch_debugger.probes.patches import Patches
+from torch_debugger.probes.watch import Probe, Watch
+from torch_debugger.records import Place, Reseeding
+
+
+@dataclass
+class _Seeding:
+    place: Place
+    seed: int
+    fresh: torch.Tensor  # the random state that the seed gives
+    updates: int  # of all optimizers, when it was set
+    after: torch.Tensor | None = None  # the random state at the end of the step that followed
+
+
+class Seeds(Probe):
+    name = "seeds"
+    deep_only = True  # until torch is seeded in the course of a training
+    LIMIT = 16  # lines that seed
+
+    def __init__(self, watch: Watch, optimizers: Optimizers) -> None:
+        super().__init__(watch)
+        self.optimizers = optimizers
+        self._last: dict[Place, _Seeding] = {}  # of each line
+        self._waiting: list[tuple[_Seeding, _Seeding | None]] = []  # for a step to end; what came before
+        self._listens = False
+
+    def install(self, patches: Patches) -> None:
+        for owner in (torch.random, torch):
+            patches.replace(owner, "manual_seed", self._around)
+
+    def _around(self, original: Any) -> Any:
+        @functools.wraps(original)
+        def manual_seed(seed: Any) -> Any:
+            generator = original(seed)
+            if self.watch.clock.optimizer_steps and not torch.compiler.is_compiling():
+                self.watch.probe(self.name, self._see, seed)
+            return generator
+
+        return manual_seed
+
+    def _see(self, seed: Any) -> None:
+        place = place_of(_behind_helpers(user_frame(2)))
+        if place not in self._last and len(self._last) >= self.LIMIT:
+            return
+        if not self._listens:
+            self._listens = True
+            self.watch.tell_of_light_steps(self)
+        before = self._last.get(place)
+        now = _Seeding(place, int(seed), torch.get_rng_state(), self.watch.clock.optimizer_steps)
+        self._last[place] = now
+        self._waiting = [*(each for each in self._waiting if each[0].place != place), (now, before)]
+
+    def end_step(self) -> None:
+        waiting, self._waiting = self._waiting, []
+        state = torch.get_rng_state() if waiting else None
+        for now, before in waiting:
+            now.after = state
+            if before is not None and before.seed == now.seed and before.after is not None:
+                self._tell(now, before)
+
+    def _tell(self, now: _Seeding, before: _Seeding) -> None:
+        assert now.after is not None and before.after is not None
+        self.watch.emit(
+            Reseeding(
+                self.watch.step,
+                now.seed,
+                now.place,
+                now.updates - before.updates,
+                not torch.equal(now.after, now.fresh),
+                torch.equal(now.after, before.after),
+                min((held.steps for held, _ in self.optimizers.live()), default=0),
+            )
+        )
+
+
+def _behind_helpers(frame: FrameType | None) -> FrameType | None:
+    """The line that calls set_seed() or seed_everything() is the one to move."""
+    while frame is not None and "seed" in frame.f_code.co_name and frame.f_back is not None:
+        frame = frame.f_back
+    return frame
