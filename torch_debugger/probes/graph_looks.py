@@ -1,10 +1,10 @@
-"""What the whole graph behind a loss shows: dropouts by their masks, axes read in another order, and
-attention that sees what it should predict. On a few deep steps; all of it is what autograd saved."""
+"""What the whole graph behind a loss shows: dropouts by their masks, axes read in another order, weights that
+are used again and again, and attention that sees what it should predict. On a few deep steps; all of it is
+what autograd saved."""
 
 from __future__ import annotations
 
 from types import FrameType
-from typing import Any
 
 import torch
 
@@ -12,11 +12,11 @@ from torch_debugger.anatomy.graph_nodes import dropped_share, made_shape, op_nam
 from torch_debugger.anatomy.model_calls import call_with_sizes, first_call
 from torch_debugger.probes.backward import Backward
 from torch_debugger.probes.future_tokens import FutureTokens
-from torch_debugger.probes.layer_health import nodes_behind
+from torch_debugger.probes.layer_health import Consumers, nodes_behind
 from torch_debugger.probes.lossgraph import feeding_layer
 from torch_debugger.probes.sampling import DEEP
 from torch_debugger.probes.watch import Watch
-from torch_debugger.records import AxesLook, DropoutLook, Place
+from torch_debugger.records import AxesLook, DropoutLook, Place, ReusedWeight
 
 Shape = tuple[int, ...]
 _VIEWS = ("View", "UnsafeView", "ReshapeAlias")
@@ -25,6 +25,7 @@ _VIEWS = ("View", "UnsafeView", "ReshapeAlias")
 class GraphLooks:
     LOOKS = 3  # at the whole graph
     EACH = 8  # facts of a kind in one look
+    USES = 8  # of a weight in one forward, from which on it is a recurrent one
 
     def __init__(self, watch: Watch, backward: Backward, future: FutureTokens) -> None:
         self.watch = watch
@@ -41,19 +42,20 @@ class GraphLooks:
         nodes, names = nodes_behind(loss.grad_fn), self.backward.roots.path_of_parameter()
         self._tell_dropouts(nodes, names)
         self._tell_axes(nodes, names)
+        self._tell_reused(nodes, names)
         self.future.look(nodes, names)
 
     def _models(self) -> list[torch.nn.Module]:
         return [module for _, module in self.backward.roots.alive()]
 
-    def _tell_dropouts(self, nodes: Any, names: dict[int, str]) -> None:
+    def _tell_dropouts(self, nodes: Consumers, names: dict[int, str]) -> None:
         shares = [(node, dropped_share(node)) for node in nodes]
         found = [(feeding_layer(node, names) or "", share) for node, share in shares if share is not None]
         for source, share in list(dict.fromkeys(found))[: self.EACH]:
             place = first_call(self._models(), ("dropout",))
             self.watch.emit(DropoutLook(source, share, place, self.watch.step))
 
-    def _tell_axes(self, nodes: Any, names: dict[int, str]) -> None:
+    def _tell_axes(self, nodes: Consumers, names: dict[int, str]) -> None:
         views = [node for node in nodes if op_name(node) in _VIEWS]
         for node in views:
             before, after = tuple(saved(node, "_saved_self_sym_sizes") or ()), made_shape(node)
@@ -62,6 +64,13 @@ class GraphLooks:
             if place.file:
                 source = feeding_layer(node, names) or ""
                 self.watch.emit(AxesLook(source, form, before, after, place, self.watch.step))
+
+    def _tell_reused(self, nodes: Consumers, names: dict[int, str]) -> None:
+        leaves = [(getattr(node, "variable", None), takers) for node, takers in nodes.items()]
+        matrices = [(leaf, len(takers)) for leaf, takers in leaves if leaf is not None and leaf.dim() >= 2]
+        reused = [(names[id(leaf)], uses) for leaf, uses in matrices if uses >= self.USES and id(leaf) in names]
+        for name, uses in reused[: self.EACH]:
+            self.watch.emit(ReusedWeight(name, uses, self.watch.step))
 
     def _call(self, form: str, after: Shape) -> Place:
         if (form, after) not in self._calls:

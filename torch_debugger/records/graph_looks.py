@@ -39,3 +39,12 @@ class FutureLook:
     seeing: int  # of them, those with weight on the next place
     place: Place  # the line that calls the first of them
     step: int
+
+
+@dataclass(frozen=True, slots=True)
+class ReusedWeight:
+    """A weight matrix that one forward uses again and again, as a recurrent cell does."""
+
+    name: str  # net.rec.weight
+    uses: int
+    step: int

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from tests.fakes import judged, losses, place, rows
-from torch_debugger.records import GraphNode, LossGraph, ModelFact, ModuleFact, PhaseFact, Record
+from torch_debugger.records import DropoutLook, GraphNode, LossGraph, ModelFact, ModuleFact, PhaseFact, Record
 
 STUCK = losses([1.6] * 40)
 
@@ -64,3 +64,25 @@ def test_strong_dropout_that_is_usual_or_not_used_is_silent() -> None:
     assert not judged([net(0.9), PhaseFact("net", False, True, 1), *STUCK], "dropout-too-high")
     learned = losses([1.6 * 0.9**step for step in range(60)])
     assert judged([net(0.9), training, *learned], "dropout-too-high")[0].severity == "note"
+
+
+def test_dropout_as_a_function_is_told_by_its_mask() -> None:
+    graph = masked_scores()
+    mask = GraphNode("Mul", (64, 5), (3, None), saved={"dropped": 0.4}, place=place(22))
+    nodes = (*graph.nodes[:2], mask, *graph.nodes[3:])
+    (finding,) = judged([LossGraph("loss", place(30), 1.6, nodes, (), 2)], "dropout-on-output")
+    assert finding.message == (
+        "The dropout at train.py:22 sets 40% of the model's outputs to 0 before cross-entropy sees them: "
+        "dropout stands behind the last layer."
+    )
+
+
+def test_a_function_that_drops_nearly_everything() -> None:
+    looks = [DropoutLook("net.fc1", 0.95, place(17, code="x = F.dropout(x, 0.95)"), step) for step in (1, 2)]
+    training = PhaseFact("net", True, True, 1)
+    (finding,) = judged([net(0.0), training, *looks, *STUCK], "dropout-too-high")
+    assert finding.message.startswith(
+        "The dropout after `net.fc1` at train.py:17 drops 95% of what it is given"
+    )
+    assert finding.edit is not None and finding.edit.after == "x = F.dropout(x, 0.05)"
+    assert not judged([net(0.0), training, looks[0], *STUCK], "dropout-too-high")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import statistics
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -11,7 +12,7 @@ from torch_debugger.checks.base import Check
 from torch_debugger.checks.curves import fallen_share
 from torch_debugger.checks.gradient_profile import Profile, layer_rows, module_of, read_profile
 from torch_debugger.checks.state import RunState
-from torch_debugger.records import Finding, Place, Record, Table, TensorRows
+from torch_debugger.records import Finding, Place, Record, ReusedWeight, Table, TensorRows
 
 _RECURRENT = ("RNN", "LSTM", "GRU", "RNNCell", "LSTMCell", "GRUCell")
 
@@ -36,19 +37,20 @@ class ExplodingGradient(Check):
     Evidence:
         The root mean square of the gradient, on many looks. Through layers: it grows almost steadily from the
         last layer to the first, ten-thousandfold in all. Through time: that of a recurrent layer's own weights
-        is a thousand times that of the layer behind it. The loss has not halved.
+        is a thousand times that of the layer behind it. The loss has not halved. Where it is no longer a number
+        after a few steps, one look before the first update is enough.
     Fix:
         Clip: `torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)` between `backward()` and `step()`.
         For recurrent layers start from an orthogonal matrix; shorter sequences and LSTM or GRU help too.
     Known limits:
-        A recurrent layer is recognised by torch's own classes; a cell written by hand is not. Gradients that
-        are clipped are small when the optimizer uses them, so a script that clips is not reported.
+        Gradients that are clipped are small when the optimizer uses them, so a script that clips is not
+        reported.
     """
 
     id = "TD410"
     name = "exploding-gradient"
     title = "the gradient explodes on its way back"
-    reads = (TensorRows,)
+    reads = (TensorRows, ReusedWeight)
     explains = ("loss-not-finite", "overflow-ahead")
 
     layers_needed = 4
@@ -60,19 +62,24 @@ class ExplodingGradient(Check):
     # The norm of the early weight's gradient; one that is clipped as a whole is smaller.
     smallest_norm = 20.0
     looks_needed = 3
+    died_within = 5  # steps
     healthy_fall = 0.5
 
     def __init__(self) -> None:
         self._models: dict[str, _Model] = {}
+        self._reused: set[str] = set()
 
     def see(self, record: Record, state: RunState) -> Iterable[Finding]:
+        if isinstance(record, ReusedWeight):
+            self._reused.add(record.name)
+            return ()
         assert isinstance(record, TensorRows)
         if record.table.kind == "parameter":
             model = self._models.setdefault(record.table.root, _Model())  # one table per optimizer
             if model.table is not record.table:
                 model.table = record.table
                 model.layers = layer_rows(record.table, state, self.layers_needed)
-                model.recurrent, model.behind = _recurrent_pair(record.table, state)
+                model.recurrent, model.behind = _recurrent_pair(record.table, state, self._reused)
             self._look(model, record)
         return ()
 
@@ -102,11 +109,14 @@ class ExplodingGradient(Check):
 
     def finish(self, state: RunState) -> Iterable[Finding]:
         fallen = fallen_share(state.losses.finite())
+        died = any(not math.isfinite(loss) for _, loss in state.losses.points[: self.died_within])
         for model in self._models.values():
-            if len(model.ratios) < self.looks_needed or fallen is None or fallen >= self.healthy_fall:
+            if died and model.first_step == 1:
+                model.ratios, fallen = model.ratios[:1], 0.0  # what comes after is no gradient any more
+            elif len(model.ratios) < self.looks_needed or fallen is None or fallen >= self.healthy_fall:
                 continue
-            typical = statistics.median(model.ratios)
-            if typical >= 1.0:
+            typical = statistics.median(model.ratios) if model.ratios else 0.0
+            if typical >= 1.0 and fallen is not None:
                 yield self._judge(model, typical, fallen, state)
 
     def _judge(self, model: _Model, typical: float, fallen: float, state: RunState) -> Finding:
@@ -137,15 +147,17 @@ class ExplodingGradient(Check):
         )
 
 
-def _recurrent_pair(table: Table, state: RunState) -> tuple[str, str]:
+def _recurrent_pair(table: Table, state: RunState, reused: set[str]) -> tuple[str, str]:
     """(the last recurrent weight, a weight of a layer defined after it); empty where there is no such pair."""
     kinds = {module.path: module.kind for model in state.models.values() for module in model.modules}
     shapes = {one.path: one.shape for model in state.models.values() for one in model.parameters}
     names = [name for name in table.names if len(shapes.get(name, ())) >= 2]
-    recurrent = [name for name in names if "weight_hh" in name and kinds.get(module_of(name)) in _RECURRENT]
+    own = [name for name in names if "weight_hh" in name and kinds.get(module_of(name)) in _RECURRENT]
+    square = [name for name in names if name in reused and len(set(shapes[name])) == 1]
+    recurrent = own or square
     behind = names[names.index(recurrent[-1]) + 1 :] if recurrent else []
-    later = [name for name in behind if kinds.get(module_of(name)) not in _RECURRENT]
-    return (recurrent[-1], later[0]) if later else ("", "")
+    once = [name for name in behind if name not in reused and kinds.get(module_of(name)) not in _RECURRENT]
+    return (recurrent[-1], once[0]) if once else ("", "")
 
 
 def _rms(rows: TensorRows, names: tuple[str, ...]) -> list[float]:

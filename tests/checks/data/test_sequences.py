@@ -1,0 +1,84 @@
+"""Axes that a layer takes for time, tokens that it must not see, and axes misread inside the model."""
+
+from __future__ import annotations
+
+from tests.checks.data.looks import batch, loader, target
+from tests.fakes import judged, place
+from torch_debugger.records import AxesLook, Finding, FutureLook, ModelFact, ModuleFact, Record, SequenceInput
+
+LSTM = place(9, code="self.lstm = nn.LSTM(3, 40)")
+NET = ModelFact("net", "Net", place(5), (ModuleFact("net.lstm", "LSTM", LSTM),), (), 1)
+
+
+def sequence(step: int, shape: tuple[int, ...], fed: tuple[int, ...] | None = None) -> SequenceInput:
+    return SequenceInput("net.lstm", "LSTM", shape, fed or shape, place(14), step)
+
+
+def timed(
+    shape: tuple[int, ...], targets: tuple[int, ...], fed: tuple[int, ...] | None = None
+) -> list[Finding]:
+    records: list[Record] = [NET]
+    for step in (1, 2):
+        records += [sequence(step, shape, fed), target(step, shape=targets)]
+    return judged(records, "batch-axis-taken-for-time")
+
+
+def test_a_recurrent_layer_runs_over_the_batch() -> None:
+    [finding] = timed((32, 25, 3), (32,))
+    assert finding.message == (
+        "`net.lstm` (LSTM) is given [32, 25, 3] at train.py:14 and takes the first axis for time, but that is "
+        "the batch: it runs over the 32 samples as if they were steps."
+    )
+    assert finding.edit is not None
+    assert finding.edit.after == "self.lstm = nn.LSTM(3, 40, batch_first=True)"
+
+
+def test_time_first_is_as_it_should_be() -> None:
+    assert not timed((25, 32, 3), (32,), fed=(32, 25, 3))
+    assert not timed((25, 32, 3), (25, 32))
+    assert not timed((50, 1, 3), (50,))
+    assert not timed((32, 32, 3), (32,))
+
+
+def test_the_loader_knows_the_batch_where_each_step_has_a_target() -> None:
+    looks: list[Record] = [NET, loader(batch_size=32), batch(range(8))]
+    for step in (1, 2):
+        looks += [sequence(step, (32, 25, 3)), target(step, shape=(800, 4))]
+    assert judged(looks, "batch-axis-taken-for-time")
+    assert not judged([NET, *looks[3:]], "batch-axis-taken-for-time")
+
+
+def future(step: int, seeing: int) -> FutureLook:
+    return FutureLook("gpt.tok", 16, 2, seeing, place(38, code="x = self.blocks(x)"), step)
+
+
+def test_attention_without_a_mask_sees_the_answer() -> None:
+    [finding] = judged([future(1, 2), future(2, 2)], "target-leakage")
+    assert finding.message == (
+        "The attention at train.py:38 lets each of the 16 places of `gpt.tok` see the next one, and the next "
+        "token is what the loss asks for: no causal mask is in effect."
+    )
+    assert "is_causal=True" in finding.fix
+
+
+def test_attention_that_is_masked_sees_nothing() -> None:
+    assert not judged([future(1, 0), future(2, 0)], "target-leakage")
+    assert not judged([future(1, 2)], "target-leakage")
+
+
+def axes(step: int, form: str, before: tuple[int, ...], after: tuple[int, ...]) -> AxesLook:
+    return AxesLook("net.qkv", form, before, after, place(18, code="q = q.view(b, h, t, d)"), step)
+
+
+def test_heads_are_split_off_in_the_wrong_order() -> None:
+    looks = [axes(step, "heads split", (32, 12, 64), (32, 4, 12, 16)) for step in (1, 1, 2, 2)]
+    [finding] = judged(looks, "reshape-instead-of-permute")
+    assert finding.message == (
+        "What `net.qkv` made, of shape [32, 12, 64], is read as [32, 4, 12, 16] at train.py:18: a view does "
+        "not move axes, it mixes their contents."
+    )
+    assert ".view(32, 12, 4, 16).transpose(1, 2)" in finding.fix
+
+
+def test_one_look_at_misread_axes_is_not_enough() -> None:
+    assert not judged([axes(1, "exchanged", (8, 20, 3), (8, 3, 20))], "reshape-instead-of-permute")
