@@ -22,6 +22,7 @@ from torch_debugger.probes.scaled_losses import SCALED
 if TYPE_CHECKING:
     from torch_debugger.trials.preflight.case import Case
     from torch_debugger.trials.preflight.fitting import Tell
+    from torch_debugger.trials.preflight.own_loss import OwnLoss
     from torch_debugger.trials.preflight.scene import Scene, Way
 
 _FRAMES = 4  # of the user's, from the innermost out
@@ -82,12 +83,13 @@ class Preflights:
         if self.minimal:
             self._write_minimal(case, way)
 
-    def _write_minimal(self, case: Case, way: Way | None) -> None:
+    def _write_minimal(self, case: Case, way: Way | OwnLoss | None) -> None:
         from torch_debugger.trials.preflight.case import NotPossibleError
         from torch_debugger.trials.preflight.minimal import write_minimal
+        from torch_debugger.trials.preflight.own_loss import OwnLoss
 
         try:
-            if way is None or case.no_inputs:
+            if way is None or isinstance(way, OwnLoss) or case.no_inputs:
                 raise NotPossibleError(
                     "The minimal case was not written: the step's lines cannot be run alone."
                 )

@@ -140,3 +140,72 @@ def test_no_script() -> None:
     assert (
         done.stderr == "torch-debugger: No script was given. Use it like this: torch-debugger doctor train.py\n"
     )
+
+
+TRAINER = """
+import torch
+
+def fit(loss_of, optimizer, loader, accumulate):
+    for batch in loader:
+        loss = loss_of(batch) / accumulate
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+"""
+
+WITH_A_TRAINER = """
+    import sys
+    import torch
+    from torch import nn
+    from torch.utils.data import DataLoader, TensorDataset
+    sys.path.insert(0, "site-packages")
+    import trainer
+
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.fc1, self.fc2 = nn.Linear(6, 24), nn.Linear(24, 3)
+
+        def forward(self, x, labels=None):
+            scores = self.fc2(self.fc1(x).relu())
+            loss = None if labels is None else nn.functional.cross_entropy(scores, labels)
+            return scores if labels is None else {"scores": scores, "loss": loss}
+
+        def log(self, name, value):
+            raise RuntimeError("Only a trainer may log.")
+
+    class Stepping(Net):
+        def training_step(self, batch, number):
+            loss = nn.functional.cross_entropy(self(batch[0]), batch[1])
+            self.log("loss", loss)
+            return {"loss": loss}
+
+    torch.manual_seed(0)
+    net = KIND()
+    inputs = torch.randn(256, 6)
+    data = DataLoader(TensorDataset(inputs, inputs[:, :3].argmax(1)), batch_size=64, shuffle=True)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.2, momentum=0.9)
+    if KIND is Stepping:
+        Stepping.log, kept = lambda *given: None, Stepping.log
+        def step(batch):
+            loss = net.training_step(batch, 0)["loss"]
+            Stepping.log = kept
+            return loss
+        trainer.fit(step, optimizer, data, 1)
+    else:
+        trainer.fit(lambda batch: net(batch[0], labels=batch[1])["loss"], optimizer, data, 4)
+"""
+
+
+@pytest.mark.parametrize(
+    ("kind", "said"), [("Net", "12 trials: 10 passed"), ("Stepping", "12 trials: 12 passed")]
+)
+def test_a_library_that_trains(kind: str, said: str, write: Write, tmp_path: Path) -> None:
+    """No line of the script goes from the model to backward()."""
+    (tmp_path / "site-packages").mkdir()
+    (tmp_path / "site-packages" / "trainer.py").write_text(TRAINER)
+    write(WITH_A_TRAINER.replace("KIND", kind))
+    done = doctor("train.py")
+    assert done.returncode == 0, done.stderr
+    assert said in done.stderr
+    assert "passed     overfit one batch" in done.stderr

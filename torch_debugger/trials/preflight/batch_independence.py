@@ -108,7 +108,8 @@ def _leak_by_change(case: Case, count: int) -> tuple[int, int] | None:
 
 def _with_first_replaced(case: Case) -> Call:
     def replaced(tensor: torch.Tensor) -> torch.Tensor:
-        tensor[0] = tensor[-1]
+        if tensor.dim():
+            tensor[0] = tensor[-1]
         return tensor
 
     return case.changed(replaced)

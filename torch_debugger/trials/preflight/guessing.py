@@ -67,10 +67,11 @@ def guess_for(loss: torch.Tensor) -> Guess | None:
     ):
         return None
     found = read(node, reduction == _SUM)
-    if found is None or factor == 1.0:
-        return found
-    words = f"{found.words}, times {factor:.4g}"
-    return dataclasses.replace(found, words=words, loss=factor * found.loss, times=factor * found.times)
+    if found is None:
+        return None
+    times = factor * found.times
+    words = found.words if math.isclose(times, 1.0, rel_tol=1e-3) else f"{found.words}, times {times:.4g}"
+    return dataclasses.replace(found, words=words, loss=factor * found.loss, times=times)
 
 
 def _classes(node: Any, summed: bool) -> Guess | None:

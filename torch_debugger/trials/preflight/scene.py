@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import contextlib
 import functools
+import itertools
 import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -24,6 +25,7 @@ from torch_debugger.trials.hunt.lines import Lines
 from torch_debugger.trials.hunt.model import Model
 from torch_debugger.trials.hunt.step import training_lines
 from torch_debugger.trials.preflight.case import Call, Case, NotPossibleError, optimized
+from torch_debugger.trials.preflight.own_loss import OwnLoss, own_losses
 from torch_debugger.trials.preflight.step_lines import Passage, StepLines
 
 Apart = Callable[[Callable[[], str]], str]  # runs something elsewhere: its text, empty where it failed
@@ -55,10 +57,18 @@ class Way:
     bare: bool  # without what is called only for what it does besides
     given: bool  # the first model is given what it was given in the step, whatever the lines say
 
+    @property
+    def file(self) -> str:
+        return self.lines.moment.file
 
-def case_of_scene(scene: Scene, apart: Apart) -> tuple[Case, Way | None]:
+    def function(self) -> Callable[[], Any] | None:
+        return self.lines.function(self.begin, bare=self.bare)
+
+
+def case_of_scene(scene: Scene, apart: Apart) -> tuple[Case, Way | OwnLoss | None]:
     """With the first way that gives the step's own loss; without one, a case that has no loss."""
-    for way in _ways(scene):
+    ways: Iterable[Way | OwnLoss] = itertools.chain(_ways(scene), own_losses(scene.models, scene.batch))
+    for way in ways:
         text = apart(functools.partial(_attempt, scene, way))
         found = json.loads(text) if text else {}
         if found and math.isclose(found["loss"], scene.loss, rel_tol=_SAME, abs_tol=1e-9):
@@ -74,7 +84,7 @@ def _ways(scene: Scene) -> Iterator[Way]:
                 yield from (Way(lines, begin, bare, given) for bare in (True, False) for given in (False, True))
 
 
-def _attempt(scene: Scene, way: Way) -> str:
+def _attempt(scene: Scene, way: Way | OwnLoss) -> str:
     """The loss by these lines, the models called for it and the parameters it reaches; else nothing."""
     for model in reversed([*scene.models.values()]):  # the first one met has the last word
         model.restore_randomness(first=True)
@@ -113,14 +123,14 @@ def _no_traces(scene: Scene) -> Iterator[None]:
         yield
 
 
-def _lines(scene: Scene, way: Way, models: Iterable[nn.Module]) -> StepLines:
-    run = way.lines.function(way.begin, bare=way.bare)
+def _lines(scene: Scene, way: Way | OwnLoss, models: Iterable[nn.Module]) -> StepLines:
+    run = way.function()
     if run is None:
         raise NotPossibleError("The lines of the step cannot be run again: they await or yield something.")
     return StepLines(run, list(models), scene.batch)
 
 
-def _case(scene: Scene, way: Way, found: Mapping[str, Any]) -> Case:
+def _case(scene: Scene, way: Way | OwnLoss, found: Mapping[str, Any]) -> Case:
     called: Sequence[str] = found["called"]
     models = {name: scene.models[name].module for name in dict.fromkeys(called)}
     lines, once = _lines(scene, way, models.values()), len(models) == len(called)
@@ -134,7 +144,7 @@ def _case(scene: Scene, way: Way, found: Mapping[str, Any]) -> Case:
         optimizer=_optimizer(scene, set(found["reached"])),
         on_gpu=scene.names_gpu,
         scale=min(scene.scale, _MOST_SCALE),
-        clips=_clips(way.lines.moment.file),
+        clips=_clips(way.file),
         no_inputs="" if once and call is not None else f"The step calls {times or 'no model'}.",
     )
 
