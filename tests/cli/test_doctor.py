@@ -143,9 +143,12 @@ def test_no_script() -> None:
 
 
 TRAINER = """
-import torch
+running = False
 
 def fit(loss_of, optimizer, loader, accumulate):
+    global running
+    assert not running  # as of most trainers, its fit() cannot be called again meanwhile
+    running = True
     for batch in loader:
         loss = loss_of(batch) / accumulate
         loss.backward()
