@@ -6,9 +6,8 @@ import ast
 from types import FrameType
 from typing import TypeGuard
 
-from torch_debugger.anatomy.assignments import parts
 from torch_debugger.anatomy.containers import dotted
-from torch_debugger.anatomy.registrations import assignments
+from torch_debugger.anatomy.registrations import assignments, pairs
 from torch_debugger.anatomy.repetition import is_in_loop
 from torch_debugger.anatomy.sources import place_at, tree_of
 from torch_debugger.anatomy.statements import function_around
@@ -22,9 +21,9 @@ def taken_at(frame: FrameType) -> Place:
     name = _loaded_name(tree, line) if tree is not None else ""
     if tree is None or not name or _is_filled(tree, name):
         return Place()
-    made = [node for node, _ in assignments(tree) if any(_last(part) == name for part in _targets(node))]
-    made = [node for node in made if not isinstance(node.value, ast.Constant)]  # best = None
-    live = [node.lineno for node in made if ".state_dict()" in ast.unparse(node.value)]
+    made = [value for node, _ in assignments(tree) for value in _values(node, name)]
+    made = [value for value in made if not isinstance(value, ast.Constant)]  # best = None
+    live = [value.lineno for value in made if ".state_dict()" in ast.unparse(value)]
     between = [taken for taken in live if _has_training_between(tree, taken, line)]
     return place_at(file, max(between)) if between and len(live) == len(made) else Place()
 
@@ -52,8 +51,9 @@ def _last(node: ast.AST) -> str:
     return dotted(node).rpartition(".")[2]
 
 
-def _targets(node: ast.Assign) -> list[ast.expr]:
-    return [part for target in node.targets for part in parts(target)]
+def _values(node: ast.Assign, name: str) -> list[ast.expr]:
+    given = [pair for target in node.targets for pair in pairs(target, node.value)]
+    return [value for target, value in given if _last(target) == name]
 
 
 def _is_filled(tree: ast.Module, name: str) -> bool:
