@@ -1,4 +1,4 @@
-"""The probes that watch how models are used: what is made anew in them, what of their outputs, in which mode."""
+"""The probes that watch how models are used: what is made in them, what of them is taken, in which mode."""
 
 from __future__ import annotations
 
