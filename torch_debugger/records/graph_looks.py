@@ -39,6 +39,7 @@ class FutureLook:
     seeing: int  # of them, those with weight on the next place
     place: Place  # the line that calls the first of them
     step: int
+    layer: str = ""  # a recurrent one that also reads backwards, in place of attentions: lm.lstm
 
 
 @dataclass(frozen=True, slots=True)
