@@ -27,7 +27,8 @@ def digest_of(look: BatchLook) -> tuple[tuple[int, ...], ...]:
 def label_tensor(look: BatchLook) -> TensorLook | None:
     """The labels of a batch: its last tensor of one whole number a sample; None where inputs are missing."""
     found = [tensor for tensor in look.tensors if tensor.labels]
-    return found[-1] if found and inputs_of(look) else None
+    whole = [tensor for tensor in found if "float" not in tensor.dtype]  # weights of samples may be all 1.0
+    return (whole or found)[-1] if found and inputs_of(look) else None
 
 
 def labels_of(look: BatchLook) -> tuple[int, ...]:
