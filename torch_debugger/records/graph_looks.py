@@ -49,3 +49,13 @@ class ReusedWeight:
     name: str  # net.rec.weight
     uses: int
     step: int
+
+
+@dataclass(frozen=True, slots=True)
+class HandMadeWeights:
+    """Weight matrices of no module, before the first update: as a script in functional style has them."""
+
+    count: int
+    spread: float  # the median of rms * sqrt(inputs): near 1 keeps a signal's size
+    place: Place  # the call that draws them, if it can be told
+    step: int
