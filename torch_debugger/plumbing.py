@@ -25,19 +25,17 @@ from torch_debugger.probes.evaluation import Evaluation
 from torch_debugger.probes.examiners.scene import Running
 from torch_debugger.probes.flags import Flags
 from torch_debugger.probes.forward import Forward
-from torch_debugger.probes.fresh_parameters import FreshParameters
 from torch_debugger.probes.health import Health
 from torch_debugger.probes.lagging import Lagging
 from torch_debugger.probes.ledger import Ledger
 from torch_debugger.probes.loaders import Loaders
 from torch_debugger.probes.loops import loop_probes
+from torch_debugger.probes.model_uses import model_use_probes
 from torch_debugger.probes.nonfinite import NonFiniteHunt
 from torch_debugger.probes.optimizers import Optimizers
-from torch_debugger.probes.padded_states import PaddedStates
 from torch_debugger.probes.parameters import ParameterLook
 from torch_debugger.probes.plain_tensors import PlainTensors
 from torch_debugger.probes.policies import Policy
-from torch_debugger.probes.quiet_models import QuietModels
 from torch_debugger.probes.ranges import Ranges
 from torch_debugger.probes.roots import Roots
 from torch_debugger.probes.scaler import Scaler
@@ -87,7 +85,6 @@ class Plumbing:
         Untied(watch, self.optimizers)
         self.cycles = Cycles(watch, self.optimizers)
         self.backward.on_look.append(self.cycles.see_backward)
-        self.backward.on_look.append(FreshParameters(watch, self.optimizers).see_backward)
         SkippedSteps(watch, self.roots, self.backward)
         look_at_data(watch, self.roots, self.forward, self.backward)
         self.ledger = Ledger(watch, self.roots, self.optimizers, self.forward)
@@ -113,8 +110,7 @@ class Plumbing:
         others = [self.loaders, Evaluation(watch), UserScalars(watch), self.scaler]
         others += [Clipping(watch, self.scaler), Ranges(watch, self.forward)]
         others += [Compiled(watch, self.roots, self.forward), self.cycles, Checkpoints(watch)]
-        others += [PaddedStates(watch, self.forward, self.backward)]
-        others += [QuietModels(watch, self.forward, self.optimizers)]
+        others += model_use_probes(watch, self.forward, self.backward, self.optimizers)
         others += loop_probes(watch, self.roots, self.optimizers, self.loaders)
         if self._checks_gradients:
             others.append(CustomFunctions(watch, self._gradients.begin))

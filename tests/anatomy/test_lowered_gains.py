@@ -23,6 +23,7 @@ def found(folder: Path, *lines: str) -> tuple[str, int | None]:
         (["ll = torch.mean(flow.log_prob(x))", "loss = 0.5 * ll"], "likelihood", 1),
         (["loss = -(-model.log_likelihood(x).sum() / n)"], "likelihood", 1),
         (["loss = (dist.log_prob(a) * advantage.detach()).mean()"], "reward", 1),
+        (["loss = (torch.stack(log_probs) * returns).sum()"], "reward", 1),
         (["adv = returns - values", "pg = (adv * logp).mean()", "loss = pg + 0.5 * value_loss"], "reward", 2),
     ],
 )

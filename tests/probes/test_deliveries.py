@@ -133,3 +133,15 @@ def test_large_samples_are_sampled_as_a_whole() -> None:
     images[1, 2, 40:] = 1.0
     first, second = digest_rows(sampled_rows(images))
     assert first != second
+
+
+def test_zeros_and_ones_are_labels_whatever_their_type() -> None:
+    assert look_at("batch[1]", torch.tensor([0.0, 1.0, 1.0, 0.0])).labels == (0, 1, 1, 0)
+    assert look_at("batch[1]", torch.tensor([0.0, 1.0, 0.5, 0.0])).labels == ()
+
+
+def test_numbers_that_nearly_all_differ() -> None:
+    torch.manual_seed(0)
+    rows = torch.randn(8, 6)
+    assert look_at("batch[0]", torch.cat([rows, rows, rows])).varied
+    assert not look_at("batch[0]", torch.randint(0, 3, (24, 6)).float()).varied

@@ -6,10 +6,8 @@ import ast
 from types import FrameType
 from typing import TypeGuard
 
-from torch_debugger.anatomy.assignments import parts
 from torch_debugger.anatomy.containers import dotted
-from torch_debugger.anatomy.registrations import assignments
-from torch_debugger.anatomy.repetition import is_in_loop
+from torch_debugger.anatomy.registrations import assignments, pairs
 from torch_debugger.anatomy.sources import place_at, tree_of
 from torch_debugger.anatomy.statements import function_around
 from torch_debugger.records import Place
@@ -22,9 +20,9 @@ def taken_at(frame: FrameType) -> Place:
     name = _loaded_name(tree, line) if tree is not None else ""
     if tree is None or not name or _is_filled(tree, name):
         return Place()
-    made = [node for node, _ in assignments(tree) if any(_last(part) == name for part in _targets(node))]
-    made = [node for node in made if not isinstance(node.value, ast.Constant)]  # best = None
-    live = [node.lineno for node in made if ".state_dict()" in ast.unparse(node.value)]
+    made = [value for node, _ in assignments(tree) for value in _values(node, name)]
+    made = [value for value in made if not isinstance(value, ast.Constant)]  # best = None
+    live = [value.lineno for value in made if ".state_dict()" in ast.unparse(value)]
     between = [taken for taken in live if _has_training_between(tree, taken, line)]
     return place_at(file, max(between)) if between and len(live) == len(made) else Place()
 
@@ -48,12 +46,15 @@ def _loads_at(node: ast.AST, line: int) -> TypeGuard[ast.Call]:
 
 
 def _last(node: ast.AST) -> str:
-    """best of self.best and of stopper.best"""
+    """best of self.best and of stopper.best; kept['best'] as it is"""
+    if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant):
+        return f"{_last(node.value)}[{node.slice.value!r}]"
     return dotted(node).rpartition(".")[2]
 
 
-def _targets(node: ast.Assign) -> list[ast.expr]:
-    return [part for target in node.targets for part in parts(target)]
+def _values(node: ast.Assign, name: str) -> list[ast.expr]:
+    given = [pair for target in node.targets for pair in pairs(target, node.value)]
+    return [value for target, value in given if _last(target) == name]
 
 
 def _is_filled(tree: ast.Module, name: str) -> bool:
@@ -67,8 +68,24 @@ def _is_filled(tree: ast.Module, name: str) -> bool:
 
 
 def _has_training_between(tree: ast.Module, taken: int, loaded: int) -> bool:
-    """Taken in a loop, or in another function, or before a loop that ends before the load."""
+    """In another function, in a loop that is over before the load, or before a loop with steps in it."""
     function = function_around(tree, loaded)
+    if function_around(tree, taken) is not function:
+        return True
     loops = [node for node in ast.walk(function) if isinstance(node, (ast.For, ast.While))]
-    passed = any(taken < loop.lineno and (loop.end_lineno or 0) < loaded for loop in loops)
-    return passed or is_in_loop(tree, taken) or function_around(tree, taken) is not function
+    over = [loop for loop in loops if (loop.end_lineno or 0) < loaded]
+    return any(loop.lineno < taken <= (loop.end_lineno or 0) for loop in over) or any(
+        taken < loop.lineno and _trains(tree, loop) for loop in over
+    )
+
+
+def _trains(tree: ast.Module, loop: ast.AST) -> bool:
+    """A step in it, or a call of a function that has one."""
+    functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
+    names = {_called(call) for call in ast.walk(loop) if isinstance(call, ast.Call)}
+    inside = [call for each in functions if each.name in names for call in ast.walk(each)]
+    return "step" in names | {_called(call) for call in inside if isinstance(call, ast.Call)}
+
+
+def _called(call: ast.Call) -> str:
+    return call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")

@@ -121,6 +121,8 @@ def _word(node: ast.expr) -> str:
     while isinstance(node, ast.Call | ast.Subscript):
         if isinstance(node, ast.Subscript):
             node = node.value
+        elif isinstance(node.func, ast.Attribute) and node.func.attr in ("stack", "cat") and node.args:
+            node = node.args[0]
         elif isinstance(node.func, ast.Attribute) and node.func.attr in ("detach", "float", "squeeze", "to"):
             node = node.func.value
         else:

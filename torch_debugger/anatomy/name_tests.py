@@ -145,3 +145,18 @@ def _constant(node: ast.expr) -> Any:
 def _last(node: ast.expr) -> str:
     """model of model and of self.model"""
     return node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
+
+
+def bare_comparisons(file: str) -> list[tuple[Place, bool]]:
+    """Statements that are nothing but `p.requires_grad == False`, with the value."""
+    tree = tree_of(file)
+    found: list[tuple[Place, bool]] = []
+    for node in ast.walk(tree) if tree is not None else ():
+        match node:
+            case ast.Expr(
+                value=ast.Compare(
+                    left=ast.Attribute(attr="requires_grad"), ops=[ast.Eq()], comparators=[ast.Constant(value)]
+                )
+            ) if isinstance(value, bool):
+                found.append((place_at(file, node.lineno), value))
+    return found

@@ -55,7 +55,7 @@ def _given(node: ast.AST, own: str) -> Iterator[tuple[ast.expr, ast.expr]]:
     """(name, value) of `self.name = value`, setattr(self, name, value), self.add_module(name, value)."""
     if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
         for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
-            for left, value in _pairs(target, node.value):
+            for left, value in pairs(target, node.value):
                 if isinstance(left, ast.Attribute) and dotted(left.value) == own:
                     yield ast.Constant(left.attr), value
     elif isinstance(node, ast.Call) and len(node.args) >= 2:
@@ -64,7 +64,7 @@ def _given(node: ast.AST, own: str) -> Iterator[tuple[ast.expr, ast.expr]]:
             yield node.args[-2], node.args[-1]
 
 
-def _pairs(target: ast.expr, value: ast.expr) -> list[tuple[ast.expr, ast.expr]]:
+def pairs(target: ast.expr, value: ast.expr) -> list[tuple[ast.expr, ast.expr]]:
     """self.a, self.b = nn.Linear(...), nn.Linear(...) taken apart."""
     if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple):
         return list(zip(target.elts, value.elts, strict=False))

@@ -25,12 +25,16 @@ def call_in_file(file: str | None, after: Shape, numbers: dict[str, int]) -> Pla
 
 
 def can_make(call: ast.Call, after: Shape, number: Callable[[str], object]) -> bool:
-    """Whether the sizes in x.view(...) fit a shape; what cannot be told fits, but one of them must be known."""
+    """Whether the sizes in x.view(...) fit a shape; what cannot be told fits."""
     sizes = written_sizes(call)
-    known = [_number(size, number) for size in sizes]
-    told = [value for value in known if value not in (None, -1)]
-    pairs = list(zip(known, after, strict=False))
-    return len(sizes) == len(after) and bool(told) and all(value in (None, -1, size) for value, size in pairs)
+    pairs = zip(sizes, after, strict=False)
+    return len(sizes) == len(after) and all(_number(size, number) in (None, -1, real) for size, real in pairs)
+
+
+def _is_told(call: ast.Call, number: Callable[[str], object], after: Shape) -> bool:
+    """The same, and one of them must be known."""
+    known = [_number(size, number) for size in written_sizes(call)]
+    return can_make(call, after, number) and any(value not in (None, -1) for value in known)
 
 
 def written_sizes(call: ast.Call) -> list[ast.expr]:

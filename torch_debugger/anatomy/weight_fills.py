@@ -26,6 +26,21 @@ def random_fill(file: str | None) -> Place | None:
     return _first_fill(file, _RANDOM)
 
 
+def drawn_leaf(file: str | None) -> Place | None:
+    """The first torch.randn(..., requires_grad=True) or the like: a weight that belongs to no module."""
+    tree = tree_of(file) if file else None
+    nodes = ast.walk(tree) if tree else ()
+    statements = [node for node in nodes if isinstance(node, (ast.Assign, ast.Expr))]
+    lines = sorted(node.lineno for node in statements if _draws_leaf(node))
+    return place_at(file, lines[0]) if file and lines else None
+
+
+def _draws_leaf(statement: ast.stmt) -> bool:
+    calls = [node for node in ast.walk(statement) if isinstance(node, ast.Call)]
+    drawn = any(ast.unparse(call.func).rpartition(".")[2] in ("randn", "rand", "normal") for call in calls)
+    return drawn and "requires_grad" in ast.unparse(statement)
+
+
 def _first_fill(file: str | None, names: tuple[str, ...]) -> Place | None:
     tree = tree_of(file) if file else None
     calls = [node for node in ast.walk(tree) if _fills_weights(node, names)] if tree is not None else []

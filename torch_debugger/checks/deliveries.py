@@ -9,7 +9,7 @@ from torch_debugger.records import BatchLook, LoaderFact, Place, TensorLook
 
 _ANY = ("loader", "dataloader", "data_loader", "self", "dl")
 _EVALUATION = re.compile(
-    r"(val|valid|validation|test|testing|dev|eval|evaluation|holdout)(loader|dl|set|data|iter|batches)?"
+    r"[xy]?(val|valid|validation|test|testing|dev|eval|evaluation|holdout|va|te)(loader|dl|set|data|iter|batches)?"
 )
 _WORDS = re.compile(r"[_\W\d]+|(?<=[a-z])(?=[A-Z])")
 
@@ -27,7 +27,8 @@ def digest_of(look: BatchLook) -> tuple[tuple[int, ...], ...]:
 def label_tensor(look: BatchLook) -> TensorLook | None:
     """The labels of a batch: its last tensor of one whole number a sample; None where inputs are missing."""
     found = [tensor for tensor in look.tensors if tensor.labels]
-    return found[-1] if found and inputs_of(look) else None
+    whole = [tensor for tensor in found if "float" not in tensor.dtype]  # weights of samples may be all 1.0
+    return (whole or found)[-1] if found and inputs_of(look) else None
 
 
 def labels_of(look: BatchLook) -> tuple[int, ...]:
@@ -43,7 +44,7 @@ def name_of(fact: LoaderFact) -> str:
 
 
 def is_evaluation(name: str) -> bool:
-    """val_loader, testLoader, dev; not `interval`, `device_loader`, nor `train_eval_loader`."""
+    """val_loader, testLoader, dev, Xva; not `interval`, `device_loader`, nor `train_eval_loader`."""
     words = [word.lower() for word in _WORDS.split(name)]
     return "train" not in words and any(_EVALUATION.fullmatch(word) for word in words)
 

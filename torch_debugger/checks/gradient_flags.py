@@ -47,7 +47,10 @@ def edit(flag: GradientFlag) -> Edit | None:
 
 
 def unmatched(switch: UnmatchedSwitch) -> tuple[str, str]:
-    """(why, fix) of a test that no name passes."""
+    """(why, fix) of a test that no name passes, and of a comparison."""
+    if not switch.test:
+        written = (switch.place.code or "p.requires_grad == False").replace("==", "=")
+        return "`==` compares two values and sets none.", f"Write `{written}`{line_of(switch.place)}."
     names = " and ".join(f"`{name}`" for name in switch.names)
     why = f"`{switch.test}` is true for no parameter: their names begin like {names}."
     words = f"Write the words of `{switch.test}`{line_of(switch.place)} as `named_parameters()` has the names"

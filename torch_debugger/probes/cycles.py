@@ -63,6 +63,7 @@ class Cycle:
     told: dict[str, int] = field(default_factory=dict)  # state -> how often
     last_told: str = ""
     closer_looks: int = 0  # asked for
+    unspent: bool = False  # its last look found none, and a loss that would give some
 
 
 class Cycles(Probe):
@@ -138,11 +139,17 @@ class Cycles(Probe):
             self.watch.probe(self.name, self._stepped, optimizer)
             return
         held = self.optimizers.held.get(id(optimizer))
-        if held is not None and (not held.steps or (held.sentinel is not None and held.sentinel.grad is None)):
+        lost = held is not None and held.sentinel is not None and held.sentinel.grad is None
+        if held is not None and (not held.steps or lost or self._begins_late(optimizer)):
             self.watch.probe(self.name, self._look_closer, optimizer)
 
+    def _begins_late(self, optimizer: Optimizer) -> bool:
+        cycle = self._cycles.get(id(optimizer))
+        waited = cycle is not None and cycle.unspent
+        return waited and any(parameter.grad is not None for parameter in _parameters(optimizer))
+
     def _look_closer(self, optimizer: Optimizer) -> None:
-        """A new stage begins, or a parameter that had gradients has none."""
+        """A new stage begins, a parameter that had gradients has none, or one that had none has some."""
         cycle = self._cycle(optimizer)
         if cycle.closer_looks < self.CLOSER_LOOKS:
             cycle.closer_looks += 1
@@ -157,7 +164,9 @@ class Cycles(Probe):
         if cycle.told.get(state, 0) < self.TOLD or state != cycle.last_told:
             cycle.last_told = state
             cycle.told[state] = cycle.told.get(state, 0) + 1
-            self.watch.emit(self._fact(held, optimizer, cycle, state))
+            fact = self._fact(held, optimizer, cycle, state)
+            cycle.unspent = bool(fact.unspent)
+            self.watch.emit(fact)
         cycle.backwards, cycle.cleared, cycle.used = 0, Place(), used
 
     def _fact(self, held: Held, optimizer: Optimizer, cycle: Cycle, state: str) -> StepCycle:

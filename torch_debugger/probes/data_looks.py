@@ -7,6 +7,7 @@ from torch_debugger.probes.fixed_orders import FixedOrders
 from torch_debugger.probes.forward import Forward
 from torch_debugger.probes.future_tokens import FutureTokens
 from torch_debugger.probes.graph_looks import GraphLooks
+from torch_debugger.probes.hand_made_weights import HandMade
 from torch_debugger.probes.inputs import LayerInputs
 from torch_debugger.probes.output_spreads import OutputSpreads
 from torch_debugger.probes.root_inputs import RootInputs
@@ -24,4 +25,5 @@ def look_at_data(watch: Watch, roots: Roots, forward: Forward, backward: Backwar
     forward.on_layer.append(SequenceInputs(watch, roots).see)
     backward.on_look.append(Targets(watch, inputs, backward).look)
     backward.on_look += [ShuffledPairs(watch).look, FixedOrders(watch).look, OutputSpreads(watch, forward).look]
+    backward.on_look.append(HandMade(watch, backward).look)
     backward.on_look.append(GraphLooks(watch, backward, FutureTokens(watch, forward)).look)

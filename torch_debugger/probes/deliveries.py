@@ -121,7 +121,7 @@ def _plain(tensor: torch.Tensor) -> bool:
 def look_at(name: str, tensor: torch.Tensor) -> TensorLook:
     dtype = str(tensor.dtype).removeprefix("torch.")
     shape = tuple(tensor.shape)
-    if tensor.dtype in _WHOLE and tensor.numel() == tensor.shape[0]:
+    if tensor.numel() == tensor.shape[0] and (tensor.dtype in _WHOLE or _is_binary(tensor.detach())):
         labels = tensor.detach()[:SAMPLES].reshape(-1).tolist()
         lowest, highest = (int(end) for end in tensor.detach().aminmax())
         return TensorLook(name, shape, dtype, (), tuple(map(int, labels)), 0.0, lowest, highest)
@@ -129,6 +129,11 @@ def look_at(name: str, tensor: torch.Tensor) -> TensorLook:
     std = rows.float().std(correction=0).item()
     digests = digest_rows(rows)
     return TensorLook(name, shape, dtype, digests, (), std, varied=_is_varied(rows, len(set(digests))))
+
+
+def _is_binary(labels: torch.Tensor) -> bool:
+    """Labels of a binary cross-entropy are numbers like any others: all of them 0 or 1."""
+    return bool(((labels == 0) | (labels == 1)).all())
 
 
 def _is_varied(rows: torch.Tensor, different: int) -> bool:

@@ -35,6 +35,7 @@ class Flags(Probe):
         super().__init__(watch)
         self.optimizers = optimizers
         self._told: dict[tuple[str, bool], int] = {}
+        self._frozen: dict[str, int] = {}  # parameters of each model
         self._waits = False  # for a frozen part to be unfrozen
         self._next = 0  # the step of the next look that is no deep step's
         optimizers.looks.on_count.append(self.end_step)
@@ -48,9 +49,17 @@ class Flags(Probe):
         for root, module in self.optimizers.looks.roots.alive():
             for owner, thing, attribute in _flags(module, root.name):
                 self._tell(root.name, owner, thing, attribute)
-            if not self._waits and not all(parameter.requires_grad for parameter in module.parameters()):
-                self._waits = True
-                self.watch.tell_of_light_steps(self)
+            self._count_frozen(root.name, module)
+
+    def _count_frozen(self, root: str, module: nn.Module) -> None:
+        """What is unfrozen gets a closer look: an optimizer that was made before may not hold it."""
+        frozen = sum(1 for parameter in module.parameters() if not parameter.requires_grad)
+        before, self._frozen[root] = self._frozen.get(root, 0), frozen
+        if frozen < before:
+            self.watch.governor.insist(4)
+        if frozen and not self._waits:
+            self._waits = True
+            self.watch.tell_of_light_steps(self)
 
     def _tell(self, root: str, owner: str, thing: nn.Module | nn.Parameter, attribute: str) -> None:
         value, is_module = bool(vars(thing)[attribute]), isinstance(thing, nn.Module)

@@ -1,4 +1,5 @@
-"""Models of the next token: does the attention in front of the loss see the token that is asked for?
+"""Models of the next token: does the attention in front of the loss see the token that is asked for, or does
+a recurrent layer read the sequence backwards as well?
 
 The targets are the tokens one place ahead, and the graph leads back to the embedding of these very
 tokens. What autograd saved of each attention in between tells on which places its weights lie.
@@ -16,6 +17,7 @@ from torch import nn
 from torch_debugger.anatomy.frames import place_of, user_frame
 from torch_debugger.anatomy.graph_nodes import made_shape, op_name, saved
 from torch_debugger.anatomy.model_calls import first_call
+from torch_debugger.anatomy.nested import first_tensor
 from torch_debugger.probes.forward import Forward
 from torch_debugger.probes.layer_health import Consumers
 from torch_debugger.probes.tokentargets import next_tokens
@@ -32,11 +34,18 @@ class FutureTokens:
         self.watch = watch
         self.roots = forward.roots
         self._call = Place()  # of the first attention of torch's own
-        forward.on_layer.append(self._see)
+        self._both_ways: list[
+            tuple[int, str, Any, Place]
+        ] = []  # of this step: recurrent layers that go back too
+        forward.on_output.append(self._see)
 
-    def _see(self, path: str, module: nn.Module, given: Any) -> None:
+    def _see(self, path: str, module: nn.Module, given: Any, made: Any) -> None:
         if isinstance(module, _ATTENTIONS) and not self._call.file:
             self._call = place_of(user_frame(2), path)
+        output = first_tensor(made) if isinstance(module, nn.RNNBase) and module.bidirectional else None
+        if output is not None and output.dim() == 3:  # one that is not packed
+            known = [each for each in self._both_ways if each[0] == self.watch.step]
+            self._both_ways = [*known, (self.watch.step, path, output.grad_fn, place_of(user_frame(2), path))]
 
     def look(self, consumers: Consumers, names: dict[int, str]) -> None:
         read = next_tokens(list(consumers), names)
@@ -44,6 +53,10 @@ class FutureTokens:
             return
         places = read.counted.shape[1]
         behind = _made_from(read.embedding, consumers)
+        layers, self._both_ways = self._both_ways, []
+        for step, path, node, call in layers:
+            if step == self.watch.step and node in behind:
+                self.watch.emit(FutureLook(read.name, places, 1, 1, call, step, path))
         rows = [_next_weights(node, places) for node in behind if _attends_to_itself(node, behind)]
         if not rows:
             return

@@ -7,8 +7,10 @@ import weakref
 from torch import nn
 from torch.optim import Optimizer
 
+from torch_debugger.anatomy.cuts import covers
 from torch_debugger.anatomy.frames import place_of, user_frame
 from torch_debugger.anatomy.method_calls import calls_of
+from torch_debugger.anatomy.sources import class_source
 from torch_debugger.anatomy.two_modes import TwoModes, is_untouched, two_modes
 from torch_debugger.probes.held import Held
 from torch_debugger.probes.optimizers import Optimizers
@@ -79,4 +81,9 @@ class Modes(Probe):
         )
 
     def _lines(self, root: Root, method: str) -> tuple[Place, ...]:
-        return tuple(place for owner, place in calls_of(self._update.file, method) if owner == root.name)
+        """model.eval(), and self.eval() in a method of the model."""
+        outside = [place for owner, place in calls_of(self._update.file, method) if owner == root.name]
+        source = class_source(type(root.module()))
+        own = [] if source is None else [call for call in calls_of(source[0], method) if call[0] == "self"]
+        inside = [place for _, place in own if source is not None and covers(source[1], place.line or 0)]
+        return (*outside, *inside)

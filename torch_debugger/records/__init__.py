@@ -15,7 +15,7 @@ from torch_debugger.records.data import (
 from torch_debugger.records.evidence import CrashEvidence
 from torch_debugger.records.finding import SEVERITIES, Edit, Finding, Request
 from torch_debugger.records.gradient_check import GradientCheckFact
-from torch_debugger.records.graph_looks import AxesLook, DropoutLook, FutureLook, ReusedWeight
+from torch_debugger.records.graph_looks import AxesLook, DropoutLook, FutureLook, HandMadeWeights, ReusedWeight
 from torch_debugger.records.health import (
     BatchNormLook,
     KeptGraphs,
@@ -133,6 +133,7 @@ Record = (
     | AxesLook
     | FutureLook
     | ReusedWeight
+    | HandMadeWeights
     | NonFinite
     | Rehearsal
     | GradientCheckFact
@@ -158,14 +159,14 @@ __all__ = [
     "CaseFact", "CheckpointLoad", "ClassTargets", "ClipFact", "Comparison", "Construction", "CopiedGenerator",
     "CopyLook", "CostFact", "CrashEvidence", "CrashFact", "CrashFrame", "DropoutLook", "Edit", "EndFact",
     "Finding", "FixedDraw", "FlowFact", "FlowStep", "FreshParameter", "FutureLook", "GradientCheckFact",
-    "GradientFlag", "GraphNode", "IdleOptimizer", "InputLook", "KeptGraphs", "LatentLook", "LayerFact",
-    "LedgerFact", "LedgerRow", "LoaderFact", "LocalTensor", "LocalValue", "LossGraph", "LossSite",
-    "MemoryFact", "ModeLook", "ModelFact", "ModuleFact", "MultipliedMask", "NonFinite", "Notice", "Operand",
-    "OptimizerFact", "Origin", "PaddedState", "ParameterFact", "PassCalls", "PassFact", "PhaseFact", "Place",
-    "PlainTensor", "ProbeFault", "QuietModel", "Record", "Rectifier", "Rehearsal", "Request", "Reseeding",
-    "ReusedWeight", "RootInput", "RunFact", "SampleSpread", "SavedTensor", "Scalars", "ScalerMisuse",
-    "SchedulerFact", "SchedulerLook", "SequenceInput", "ShuffledPair", "SkippedLosses", "Spread", "Squasher",
-    "StepCycle", "StrayModuleFact", "Table", "TargetLook", "TensorLook", "TensorRows", "TokenTargets",
-    "TrialResult", "TwinUnits", "UnmatchedSwitch", "UnreachedPart", "UntiedWeights", "WeightedSum",
-    "WrittenNumber",
+    "GradientFlag", "GraphNode", "HandMadeWeights", "IdleOptimizer", "InputLook", "KeptGraphs", "LatentLook",
+    "LayerFact", "LedgerFact", "LedgerRow", "LoaderFact", "LocalTensor", "LocalValue", "LossGraph",
+    "LossSite", "MemoryFact", "ModeLook", "ModelFact", "ModuleFact", "MultipliedMask", "NonFinite", "Notice",
+    "Operand", "OptimizerFact", "Origin", "PaddedState", "ParameterFact", "PassCalls", "PassFact",
+    "PhaseFact", "Place", "PlainTensor", "ProbeFault", "QuietModel", "Record", "Rectifier", "Rehearsal",
+    "Request", "Reseeding", "ReusedWeight", "RootInput", "RunFact", "SampleSpread", "SavedTensor", "Scalars",
+    "ScalerMisuse", "SchedulerFact", "SchedulerLook", "SequenceInput", "ShuffledPair", "SkippedLosses",
+    "Spread", "Squasher", "StepCycle", "StrayModuleFact", "Table", "TargetLook", "TensorLook", "TensorRows",
+    "TokenTargets", "TrialResult", "TwinUnits", "UnmatchedSwitch", "UnreachedPart", "UntiedWeights",
+    "WeightedSum", "WrittenNumber",
 ]  # fmt: skip

@@ -39,6 +39,7 @@ class FutureLook:
     seeing: int  # of them, those with weight on the next place
     place: Place  # the line that calls the first of them
     step: int
+    layer: str = ""  # a recurrent one that also reads backwards, in place of attentions: lm.lstm
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,4 +48,14 @@ class ReusedWeight:
 
     name: str  # net.rec.weight
     uses: int
+    step: int
+
+
+@dataclass(frozen=True, slots=True)
+class HandMadeWeights:
+    """Weight matrices of no module, before the first update: as a script in functional style has them."""
+
+    count: int
+    spread: float  # the median of rms * sqrt(inputs): near 1 keeps a signal's size
+    place: Place  # the call that draws them, if it can be told
     step: int

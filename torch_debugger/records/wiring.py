@@ -106,10 +106,10 @@ class GradientFlag:
 
 @dataclass(frozen=True, slots=True)
 class UnmatchedSwitch:
-    """A loop over named_parameters() that switches gradients by a test of the name which no name passes."""
+    """A line that should switch gradients and does not: by a test that no parameter's name passes, or by `==`."""
 
     root: str
-    test: str  # name.startswith('encoder')
+    test: str  # name.startswith('encoder'); empty for a comparison that stands alone
     value: bool
     names: tuple[str, ...]  # the first parameters of the model, as named_parameters() has them
     trainable: int  # values of the model that need a gradient

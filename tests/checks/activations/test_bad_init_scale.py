@@ -5,7 +5,7 @@ import dataclasses
 import pytest
 
 from tests.fakes import judged, losses, model, place, rows
-from torch_debugger.records import Finding, ModelFact, Record
+from torch_debugger.records import Finding, HandMadeWeights, ModelFact, Record
 
 LAYERS = [f"net.{index}" for index in range(5)]
 SHAPES = {f"{name}.weight": (64, 64) for name in LAYERS}
@@ -63,3 +63,14 @@ def test_start_values_that_may_be_are_silent(records: list[Record], curve: list[
 def test_normalisation_undoes_the_scale() -> None:
     kinds = {"net": "Sequential", **dict.fromkeys(LAYERS, "Linear"), "net.5": "LayerNorm"}
     assert not check(signal(5.0, 8.0), net=model(kinds, SHAPES))
+
+
+def test_matrices_of_no_module_that_were_drawn_too_large() -> None:
+    own = HandMadeWeights(4, 12.4, place(9, code="w = torch.randn(64, 256, requires_grad=True)"), 1)
+    (finding,) = judged([own, *FLAT], "bad-init-scale")
+    assert finding.message == (
+        "Before the first update the 4 weight matrices at train.py:9 are 12 times the size that keeps a signal "
+        "as it is: it grows by about that factor in each layer."
+    )
+    for healthy in (HandMadeWeights(4, 1.4, own.place, 1), HandMadeWeights(2, 12.4, own.place, 1)):
+        assert not judged([healthy, *FLAT], "bad-init-scale")

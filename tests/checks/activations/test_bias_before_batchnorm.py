@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import dataclasses
+
 from tests.fakes import judged, place
 from torch_debugger.records import BatchNormLook, ModelFact, ModuleFact, Place
 
@@ -43,9 +45,12 @@ def test_layers_without_a_bias_of_a_library_or_seen_once_are_silent() -> None:
 def test_several_models_get_one_note_together() -> None:
     modules = [ModuleFact(f"{root}.fc", "Linear", place(9)) for root in ("online", "target")]
     models = [ModelFact(fact.path[:-3], "Net", place(5), (fact,), (), 1, place(15)) for fact in modules]
-    looks = [BatchNormLook("n", (64, 8), 0.1, 1.0, step, fact.path) for step in (1, 2, 3) for fact in modules]
+    modules.insert(0, ModuleFact("online.first", "Linear", place(8)))  # met after the note was made
+    models[0] = dataclasses.replace(models[0], modules=(*models[0].modules, modules[0]))
+    looks = [BatchNormLook("n", (64, 8), 0.1, 1.0, step, fact.path) for step in (1, 2) for fact in modules[1:]]
+    looks += [BatchNormLook("n", (64, 8), 0.1, 1.0, 3, "online.first")]
     (note,) = judged([*models, *looks], "bias-before-batchnorm")
     assert note.message == (
-        "`online.fc` (Linear) adds a bias that `n` right behind it subtracts again, and so does one more "
-        "layer: these biases have no effect."
+        "`online.fc` (Linear) adds a bias that `n` right behind it subtracts again, and so do 2 more "
+        "layers: these biases have no effect."
     )

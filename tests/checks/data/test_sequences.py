@@ -61,6 +61,16 @@ def test_attention_without_a_mask_sees_the_answer() -> None:
     assert "is_causal=True" in finding.fix
 
 
+def test_a_recurrent_layer_that_also_reads_backwards() -> None:
+    looks = [FutureLook("lm.emb", 20, 1, 1, place(20), step, "lm.lstm") for step in (1, 2)]
+    [finding] = judged(looks, "target-leakage")
+    assert finding.message == (
+        "`lm.lstm` at train.py:20 lets each of the 20 places of `lm.emb` see the next one, and the next token "
+        "is what the loss asks for: it reads them backwards as well."
+    )
+    assert "without `bidirectional=True`" in finding.fix
+
+
 def test_attention_that_is_masked_sees_nothing() -> None:
     assert not judged([future(1, 0), future(2, 0)], "target-leakage")
     assert not judged([future(1, 2)], "target-leakage")

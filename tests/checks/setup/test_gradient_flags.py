@@ -106,3 +106,11 @@ def test_a_test_of_names_that_freezes_nothing() -> None:
     )
     assert not judged([*still, switch(value=False), end()], "freeze-without-effect")
     assert not judged([*still[:2], end()], "freeze-without-effect")
+
+
+def test_a_comparison_in_place_of_an_assignment() -> None:
+    line = place(31, code="param.requires_grad == False")
+    compared = [switch(step, value=False, frozen=0, test="", place=line) for step in (1, 2, 3)]
+    (finding,) = judged([*compared, end()], "freeze-without-effect")
+    assert finding.fix == "Write `param.requires_grad = False` at train.py:31."
+    assert finding.where == line

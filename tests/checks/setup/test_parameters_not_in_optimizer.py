@@ -104,6 +104,21 @@ def test_a_backbone_that_may_have_been_handed_over_unseen_is_silent() -> None:
     assert check(*known, *losses([1.0] * 100), look)
 
 
+def test_what_was_unfrozen_after_the_optimizer_was_made() -> None:
+    frozen = [missing(f"net.body.{name}", trainable=False, gradient="none") for name in ("weight", "bias")]
+    unfrozen = [missing(f"net.body.{name}") for name in ("weight", "bias")]
+    head = ledger_row("net.head.weight")
+    held = optimizer(parameters=("net.head.weight",), source="torch.optim.Adam(trainable, lr=1e-3)")
+    later = [*losses([1.0] * 200), *ledgers(*unfrozen, head, steps=(61, 62))]
+    (finding,) = check(held, *ledgers(*frozen, head), *later)
+    assert (finding.severity, finding.edit) == ("error", None)
+    assert finding.fix == (
+        "Where `net.body` is unfrozen, give it to `optimizer` too: "
+        '`optimizer.add_param_group({"params": net.body.parameters()})`.'
+    )
+    assert not check(held, *ledgers(*frozen, head), *ledgers(*unfrozen, head, steps=(61,)))
+
+
 def test_frozen_unused_and_hand_updated_parameters_are_silent() -> None:
     rows = (
         ledger_row("net.a.weight"),

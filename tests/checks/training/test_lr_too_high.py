@@ -57,6 +57,13 @@ def test_weights_replaced_all_the_time_while_the_loss_goes_nowhere() -> None:
     assert "went from 1.6 to" in finding.message
 
 
+def test_a_few_looks_must_show_more_and_the_run_be_longer() -> None:
+    thrash = [1.6, 1.9, 2.0, 1.7] * 30
+    assert check(SGD, *updates([0.5, 0.3, 0.25]), *losses(thrash))
+    assert not check(SGD, *updates([0.5, 0.3, 0.15]), *losses(thrash))
+    assert not check(SGD, *updates([0.5, 0.3, 0.25]), *losses(thrash[:60]))
+
+
 def test_it_is_found_while_the_run_goes_on_once_there_was_time_to_recover() -> None:
     judge = Judge(only=["lr-too-high"])
     for record in (SGD, *updates([13.6]), *losses([1.6, 800.0, *([1.6] * 300)])):

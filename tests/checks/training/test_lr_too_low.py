@@ -38,6 +38,12 @@ def test_a_flat_loss_and_tiny_updates_name_the_rate_to_use() -> None:
     assert (finding.severity, finding.where.line) == ("error", 28)
 
 
+def test_losses_that_differ_from_batch_to_batch_hide_nothing() -> None:
+    noisy = [1.4 + 0.09 * (-1) ** step + 0.00015 * step for step in range(300)]
+    assert check(*curve(noisy, [1e-7] * 300))
+    assert not check(*curve([value - 0.001 * at for at, value in enumerate(noisy)], [1e-7] * 300)), "it learns"
+
+
 def test_what_is_slow_for_other_reasons_is_silent() -> None:
     assert not check(*curve(FLAT, [1e-5] * 300), rate=1e-5), "a rate for fine-tuning"
     assert not check(*curve(FLAT, [1e-7] * 300), ratio=1e-4), "the weights do move"

@@ -4,7 +4,7 @@ import pytest
 
 from tests.checks.graphs import loss_graph, node
 from tests.fakes import judged
-from torch_debugger.records import Finding, GraphNode, Record
+from torch_debugger.records import Finding, GraphNode, Place, Record, WeightedSum
 
 
 def check(*nodes: GraphNode) -> list[Finding]:
@@ -48,3 +48,16 @@ def test_a_softmax_over_one_output_in_front_of_a_binary_loss_is_an_error() -> No
 )
 def test_other_softmaxes_are_silent(nodes: tuple[GraphNode, ...]) -> None:
     assert not check(*nodes)
+
+
+def test_attention_weights_that_are_all_one() -> None:
+    look = WeightedSum((32, 20, 1), 2, (1,), False, True, Place("train.py", 15), 1)
+    (finding,) = judged([look, look], "softmax-over-one-class")
+    assert finding.message == (
+        "The softmax at train.py:15 runs over dim=2 of (32, 20, 1), which holds one number: every weight is 1, "
+        "and the values they weigh are added up over dim=1."
+    )
+    assert finding.fix == "Write `dim=1` in place of `dim=2` in the softmax at train.py:15."
+    assert not judged([look], "softmax-over-one-class"), "once may be a sequence of one"
+    alone = WeightedSum((32, 1, 1), 2, (1,), False, True, Place("train.py", 15), 1)
+    assert not judged([alone, alone], "softmax-over-one-class")

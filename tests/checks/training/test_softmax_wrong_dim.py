@@ -62,6 +62,12 @@ def test_classes_that_are_picked_by_gather_or_by_an_index_count_as_well() -> Non
     assert not check(graph(node("Index", (5,), 1), shape=(48, 5), dim=0))
 
 
+def test_log_probabilities_over_the_batch_are_seen_behind_cross_entropy() -> None:
+    above = node("NllLoss", (), 1), node("LogSoftmax", (48, 5), 2, dim=1)
+    assert check(graph(*above, shape=(48, 5), dim=0))
+    assert not check(graph(*above, shape=(48, 5), dim=1))
+
+
 def weights(
     shape: tuple[int, ...], dim: int, summed: int, of_pairs: bool = False, samples_first: bool = True
 ) -> WeightedSum:

@@ -9,9 +9,10 @@ from dataclasses import dataclass
 
 from torch_debugger.checks.base import Check
 from torch_debugger.checks.curves import fallen_share
+from torch_debugger.checks.deliveries import at
 from torch_debugger.checks.gradient_profile import relative_spread
 from torch_debugger.checks.state import RunState
-from torch_debugger.records import Finding, ModelFact, Place, Record, TensorRows
+from torch_debugger.records import Finding, HandMadeWeights, ModelFact, Place, Record, TensorRows
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,8 @@ class BadInitScale(Check):
     Evidence:
         In the first step, before any update: the deviation of the layers' outputs grows or shrinks by a like
         factor from each layer to the next, over four layers or more, and the weights are that much larger or
-        smaller than what keeps a signal's size. The loss has not fallen well since.
+        smaller than what keeps a signal's size. The loss has not fallen well since. In functional style: three
+        or more matrices of no module that were drawn several times too large.
     Fix:
         Choose the deviation by the layer's inputs: `nn.init.kaiming_normal_` for ReLU,
         `nn.init.xavier_normal_` for tanh and sigmoid, or leave torch's own start values.
@@ -53,7 +55,7 @@ class BadInitScale(Check):
     id = "TD317"
     name = "bad-init-scale"
     title = "start values make the signal explode or fade over the layers"
-    reads = (TensorRows,)
+    reads = (TensorRows, HandMadeWeights)
     explains = (
         "vanishing-gradient", "exploding-gradient", "dead-relu", "saturated-sigmoid-or-tanh", "lr-too-high",
         "loss-not-finite", "overflow-ahead", "initial-loss-unexpected",
@@ -64,6 +66,8 @@ class BadInitScale(Check):
     # Per layer, and what the weights must be beside those that keep the size (torch's own: 0.58).
     growing, large_weights = 2.5, 2.0
     shrinking, small_weights = 0.3, 0.3
+    # Of matrices that belong to no module.
+    matrices_needed, large_own = 3, 4.0
     # From the first layer to the last.
     grown_in_all, shrunk_in_all = 100.0, 1e-3
     # A run that lost this share of its loss lives with it; a loss that starts enormous falls in any case.
@@ -72,8 +76,12 @@ class BadInitScale(Check):
     def __init__(self) -> None:
         self._signals: dict[str, _Signal] = {}
         self._spread = math.nan
+        self._own: HandMadeWeights | None = None
 
     def see(self, record: Record, state: RunState) -> Iterable[Finding]:
+        if isinstance(record, HandMadeWeights):
+            self._own = record if record.step == 1 else None
+            return ()
         assert isinstance(record, TensorRows)
         if record.step == 1:
             if record.table.kind == "activation" and record.table.root in state.models:
@@ -87,15 +95,21 @@ class BadInitScale(Check):
             model = state.models[root]
             if any("Norm" in module.kind for module in model.modules) or len(signal.sizes) < self.layers_needed:
                 continue
-            if self._is_off(signal) and self._does_harm(signal, state):
+            if self._is_off(signal) and self._does_harm(signal.factor, state):
                 yield self._judge(signal, model, state)
+        own = self._own
+        if own is not None and self._is_large(own) and self._does_harm(own.spread, state):
+            yield self._judge_own(own)
 
-    def _does_harm(self, signal: _Signal, state: RunState) -> bool:
+    def _is_large(self, own: HandMadeWeights) -> bool:
+        return own.count >= self.matrices_needed and own.spread >= self.large_own
+
+    def _does_harm(self, factor: float, state: RunState) -> bool:
         points = state.losses.points
         if points and not math.isfinite(points[-1][1]):
             return True
         fallen = fallen_share(state.losses.finite())
-        healthy = self.healthy_fall_from_enormous if signal.factor > 1 else self.healthy_fall
+        healthy = self.healthy_fall_from_enormous if factor > 1 else self.healthy_fall
         return fallen is not None and fallen < healthy
 
     def _is_off(self, signal: _Signal) -> bool:
@@ -106,6 +120,28 @@ class BadInitScale(Check):
         steady = signal.share(False) >= self.steady_share
         small = signal.factor <= self.shrinking and self._spread <= self.small_weights
         return steady and small and whole <= self.shrunk_in_all
+
+    def _judge_own(self, own: HandMadeWeights) -> Finding:
+        return self.finding(
+            severity="error",
+            confidence=0.88,
+            message=(
+                f"Before the first update the {own.count} weight matrices{at(own.place)} are {own.spread:.2g} "
+                "times the size that keeps a signal as it is: it grows by about that factor in each layer."
+            ),
+            why=(
+                "`torch.randn` draws with a deviation of 1, however many inputs are added up. The outputs are "
+                "enormous then, and so are the first losses and gradients."
+            ),
+            fix=(
+                "Divide by the root of the number of inputs where the weights are drawn"
+                f"{at(own.place)}: `(torch.randn(n_out, n_in) * (2 / n_in) ** 0.5).requires_grad_()`."
+            ),
+            where=own.place,
+            first_step=1,
+            last_step=1,
+            evidence={"relative_spread": own.spread, "matrices": float(own.count)},
+        )
 
     def _judge(self, signal: _Signal, model: ModelFact, state: RunState) -> Finding:
         grows = signal.factor > 1

@@ -36,7 +36,7 @@ class BiasBeforeBatchnorm(Check):
     def __init__(self) -> None:
         self._looks: dict[str, list[int]] = {}  # layer -> steps
         self._norms: dict[str, str] = {}
-        self._told = False
+        self._told = ""  # the layer that the note is about
 
     def see(self, record: Record, state: RunState) -> Iterable[Finding]:
         if not isinstance(record, BatchNormLook) or not record.biased:
@@ -53,8 +53,8 @@ class BiasBeforeBatchnorm(Check):
     def _tell(self, state: RunState) -> list[Finding]:
         """One note a run, at the first layer that the user's own line makes."""
         made = [layer for layer in self._looks if (fact := state.module(layer)) and fact.place.file]
-        self._told = bool(made)
-        return [self._judge(self._first_model(made), len(made), state)] if made else []
+        self._told = self._told or (self._first_model(made) if made else "")
+        return [self._judge(self._told, len(made), state)] if made else []
 
     def _first_model(self, layers: list[str]) -> str:
         """The first layer of the model that was met first: they are met on the way back from the loss."""

@@ -51,7 +51,7 @@ class DropoutTooHigh(Check):
         for root, model in state.models.items():
             high = [module for module in model.modules if self.highest <= module.settings.get("p", 0.0) < 1]
             masks = [mask for mask in self._masks if mask.source.split(".")[0] == root]
-            called = [_as_module(mask) for mask in masks if len({mask.step for mask in masks}) > 1]
+            called = [_as_module(mask, state) for mask in masks if len({mask.step for mask in masks}) > 1]
             if root in self._trained and (high or called) and fallen is not None:
                 yield self._judge(high or called[:1], fallen, model, state)
 
@@ -80,9 +80,11 @@ class DropoutTooHigh(Check):
         )
 
 
-def _as_module(mask: DropoutLook) -> ModuleFact:
-    """A call of F.dropout, told like a layer that has no kind."""
-    return ModuleFact(mask.source, "", mask.place, settings={"p": mask.share})
+def _as_module(mask: DropoutLook, state: RunState) -> ModuleFact:
+    """A call of F.dropout, or the dropout between the layers of an LSTM, told like a layer that has no kind."""
+    layer = state.module(mask.source)
+    place = mask.place if mask.place.file or layer is None else layer.place
+    return ModuleFact(mask.source, "", place, settings={"p": mask.share})
 
 
 def _edit(dropout: ModuleFact, share: float, kept: float) -> Edit | None:

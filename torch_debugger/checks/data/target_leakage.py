@@ -19,13 +19,14 @@ class TargetLeakage(Check):
     Evidence:
         On several deep steps a column of the table that goes into the first layer was equal to the target for
         every sample. Or the targets are the tokens of the input, one place on, and an attention over this
-        input has weight on the next place: a causal mask is missing.
+        input has weight on the next place, so that a causal mask is missing, or a recurrent layer reads the
+        input backwards too.
     Fix:
         Take that column out of the features, in training and in validation; give the attention a causal mask.
     Known limits:
         Only exact copies are seen: a target that was scaled, or hidden in several columns, is not. Tables with
-        one or two columns, and models that rebuild their input, are not judged. Of sequences only attention is
-        looked at, and only where one embedding reads the tokens.
+        one or two columns, and models that rebuild their input, are not judged. Of sequences only attention
+        and recurrent layers are looked at, and only where one embedding reads the tokens.
     """
 
     id = "TD212"
@@ -105,19 +106,23 @@ class TargetLeakage(Check):
         )
 
     def _judge_future(self, look: FutureLook, first: int) -> Finding:
+        reader = f"`{look.layer}`" if look.layer else "The attention"
+        cause = "it reads them backwards as well" if look.layer else "no causal mask is in effect"
         return self.finding(
             severity="error",
             confidence=0.93,
             message=(
-                f"The attention{at(look.place)} lets each of the {look.length} places of `{look.tokens}` see "
-                "the next one, and the next token is what the loss asks for: no causal mask is in effect."
+                f"{reader}{at(look.place)} lets each of the {look.length} places of `{look.tokens}` see "
+                f"the next one, and the next token is what the loss asks for: {cause}."
             ),
             why=(
                 "The model only has to copy the answer from the place after. Its loss falls far below what is "
                 "possible, and it writes nonsense where the next token is not there yet."
             ),
             fix=(
-                f"Give the attention{at(look.place)} a causal mask: `is_causal=True` in "
+                f"Make `{look.layer}` without `bidirectional=True`; its output is half as wide then."
+                if look.layer
+                else f"Give the attention{at(look.place)} a causal mask: `is_causal=True` in "
                 "`scaled_dot_product_attention`, or "
                 f"`mask=nn.Transformer.generate_square_subsequent_mask({look.length})`; in scores of your own, "
                 "`masked_fill(torch.ones(n, n).triu(1).bool(), float('-inf'))` before the softmax."

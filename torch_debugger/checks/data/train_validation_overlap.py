@@ -136,6 +136,6 @@ def _cut(fact: LoaderFact, rival: LoaderFact) -> Place:
     others = [place.line for place in rival.upstream]
     own = [place for place in fact.upstream if place.line not in others]
     both = [place for place in fact.upstream if _SEVERAL.match(place.code or "")]
-    if own and others and others[0] in known:  # one part is validated on, and the whole is trained on
+    if own and others and known.issuperset(others):  # one part is validated on, and the whole is trained on
         return line_of(rival)
     return min(own, key=lambda place: place.line or 0) if own else both[0] if both else line_of(fact)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 from torch_debugger.checks.base import Check
@@ -40,7 +41,7 @@ class BestWeightsNotCopied(Check):
 
     def _judge(self, load: CheckpointLoad) -> Finding:
         kept = load.kept
-        source = (kept.code or "").partition("=")[2].strip()
+        source = _source(kept.code or "")
         return self.finding(
             severity="error",
             confidence=0.95,
@@ -59,6 +60,13 @@ class BestWeightsNotCopied(Check):
             evidence={"tensors": float(load.wanted), "same_memory": float(load.own)},
             edit=_edit(load, source),
         )
+
+
+def _source(code: str) -> str:
+    """What is kept: all of the right-hand side, or model.state_dict() where it stands beside other values."""
+    given = code.partition("=")[2].strip()
+    alone = re.search(r"[\w.]+\.state_dict\(\)$", given)
+    return alone.group(0) if alone else given
 
 
 def _copied(code: str, source: str) -> str:

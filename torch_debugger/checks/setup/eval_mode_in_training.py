@@ -117,7 +117,7 @@ def _fix(look: ModeLook, was_trained: bool) -> str:
     if look.trains:
         call = look.trains[-1]
         return f"Move `{call.code}`{at_line(call)} into the epoch, before {loop}."
-    if not was_trained and len(look.evals) == 1:
+    if not was_trained and len(look.evals) == 1 and look.evals[0].code != "self.eval()":
         call = look.evals[0]
         code = (call.code or "").replace("eval()", "train()")
         return f"Write `{code}` in place of `{call.code}`{at_line(call)}."

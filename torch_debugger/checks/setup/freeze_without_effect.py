@@ -20,7 +20,7 @@ class FreezeWithoutEffect(Check):
         An attribute like `requires_grad` was set to False on a module, or under a misspelled name on a
         parameter. Neither is a switch: all values of that part need a gradient, and the optimizer moved
         them on every look. Or a loop over `named_parameters()` freezes by a test of the name that no name
-        passes, and nothing is frozen.
+        passes, or a line compares (`p.requires_grad == False`), and nothing is frozen.
     Fix:
         `module.requires_grad_(False)`, or `parameter.requires_grad = False` for each parameter.
     Known limits:

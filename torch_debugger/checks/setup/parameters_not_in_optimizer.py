@@ -30,7 +30,7 @@ class ParametersNotInOptimizer(Check):
     Evidence:
         The parameter ledger: parameters that are trainable, registered, used in forward and have
         a gradient that is not zero, yet are in no optimizer and were not changed by a step, while
-        other parameters are in one.
+        other parameters are in one. Parameters that were frozen and no longer are, were meant to be trained.
     Fix:
         Give the optimizer all parameters (`model.parameters()`), or make the optimizer after the
         last layer has been added or replaced. If the part is meant to stay as it is, say so with
@@ -58,6 +58,7 @@ class ParametersNotInOptimizer(Check):
         self._training: dict[str, bool] = {}
         self._reported: dict[str, Finding] = {}
         self._last_look = 0
+        self._frozen: set[str] = set()  # parameters that were, at some time
 
     def see(self, record: Record, state: RunState) -> Iterable[Finding]:
         if isinstance(record, PhaseFact):
@@ -72,6 +73,7 @@ class ParametersNotInOptimizer(Check):
         first, last = self._steps.get(ledger.root, (ledger.step, -1))
         if ledger.step <= last:
             return
+        self._frozen |= {row.name for row in ledger.rows if not row.trainable}
         before = self._agreeing.get(ledger.root, {})
         now = {name: before.get(name, 0) + 1 for name in self._missing(ledger, state)}
         self._agreeing[ledger.root] = now
@@ -86,7 +88,7 @@ class ParametersNotInOptimizer(Check):
             agreed = self._agreed(ledger) & self._missing(ledger, state)
             if root in self._reported:
                 yield dataclasses.replace(self._reported[root], last_step=ledger.step)
-            elif agreed and self._last_look >= self.looked_until * state.step:
+            elif agreed and (agreed <= self._frozen or self._last_look >= self.looked_until * state.step):
                 yield self._judge(ledger, agreed, state)
 
     def _agreed(self, ledger: LedgerFact) -> set[str]:
@@ -105,7 +107,8 @@ class ParametersNotInOptimizer(Check):
     def _judge(self, ledger: LedgerFact, names: set[str], state: RunState) -> Finding:
         optimizer = _owner(ledger.root, state)
         groups = group_by_module(ledger, names)
-        early = lies_before_the_rest(ledger, names)
+        unfrozen = names <= self._frozen
+        early = lies_before_the_rest(ledger, names) and not unfrozen
         elements = sum(row.elements for row in ledger.rows if row.name in names)
         total = sum(row.elements for row in ledger.rows if row.trainable)
         return self.finding(
@@ -119,7 +122,7 @@ class ParametersNotInOptimizer(Check):
                 "An optimizer moves only the parameters it was given when it was made. These have gradients "
                 "that are not zero, so the loss asks for them to change, and nothing changes them."
             ),
-            fix=_fix(ledger, groups, optimizer, early),
+            fix=_hand_over(groups, optimizer) if unfrozen else _fix(ledger, groups, optimizer, early),
             where=dataclasses.replace(optimizer.place if optimizer else Place(), module=groups[0][0]),
             first_step=self._steps[ledger.root][0],
             last_step=ledger.step,
@@ -130,7 +133,7 @@ class ParametersNotInOptimizer(Check):
                 "missing": ", ".join(path for path, _ in groups),
                 "optimizer": (optimizer.source or optimizer.kind) if optimizer else "unknown",
             },
-            edit=_edit(ledger, groups, optimizer),
+            edit=None if unfrozen else _edit(ledger, groups, optimizer),
         )
 
 
@@ -139,6 +142,13 @@ def _owner(root: str, state: RunState) -> OptimizerFact | None:
     known = list(state.optimizers.values())
     owners = [one for one in known if any(name.startswith(root + ".") for name in one.parameters)]
     return next(iter(owners or known), None)
+
+
+def _hand_over(groups: list[tuple[str, int]], optimizer: OptimizerFact | None) -> str:
+    """They were unfrozen after the optimizer had been made of what was trainable."""
+    part, name = groups[0][0], optimizer.name if optimizer else "optimizer"
+    call = f'{name}.add_param_group({{"params": {part}.parameters()}})'
+    return f"Where `{part}` is unfrozen, give it to `{name}` too: `{call}`."
 
 
 def _fix(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 
 from torch_debugger.checks.graph import at, call_of, op_of
 from torch_debugger.checks.loss_signs import ends, signs
@@ -143,6 +144,9 @@ def _flipped_divergence(graph: LossGraph, found: dict[int, int]) -> GraphNode | 
 
 
 def _divergence_place(graph: LossGraph, node: GraphNode) -> Place:
+    """The line that subtracts it from the loss; else the one that computes it."""
+    if graph.made.file and re.search(r"[\w)\]] - ", graph.made.code or ""):
+        return graph.made
     if node.place is not None and node.place.file:
         return node.place
     return graph.made if graph.made.file else graph.place

@@ -46,6 +46,10 @@ class LrTooHigh(Check):
     # The same, held for most of the run: the weights are replaced every few steps.
     sustained_update = 0.1
     sustained_looks = 10
+    # A busy machine looks less often: then each look must show more, and the run must be longer.
+    update_of_few_looks = 0.2
+    few_looks = 3
+    losses_of_few_looks = 100
     # Back at or above where it started: 0.85 allows for noise.
     not_learned = 0.85
     # A run must have had the time to recover from its first steps: online, and when it ends.
@@ -138,6 +142,8 @@ class LrTooHigh(Check):
 
     def _is_thrashing(self) -> bool:
         looks = self._updates.ratios[: 2 * self.sustained_looks]
+        if self.few_looks <= len(looks) < self.sustained_looks and self._count >= self.losses_of_few_looks:
+            return min(looks) > self.update_of_few_looks
         large = sum(ratio > self.sustained_update for ratio in looks)
         return len(looks) >= self.sustained_looks and large >= 0.75 * len(looks)
 

@@ -43,6 +43,8 @@ class LrTooLow(Check):
     losses_needed = 100
     # Relative distance of the last twenty losses from the first twenty.
     moved = 0.02
+    # Or, where single losses differ more than that, this many times what chance makes of such medians.
+    chance = 3.0
     # All updates together, had all of them gone in one direction.
     whole_way = 0.02
 
@@ -75,7 +77,7 @@ class LrTooLow(Check):
         if not self._is_low(optimizer):
             return
         start, now = statistics.median(values[:20]), statistics.median(values[-20:])
-        if abs(now - start) < self.moved * start:
+        if abs(now - start) < max(self.moved * start, self.chance * _median_error(values)):
             yield self._judge(optimizer, start, now, state)
 
     def _is_low(self, optimizer: OptimizerFact) -> bool:
@@ -115,3 +117,9 @@ class LrTooLow(Check):
             evidence={"lr": rate, "update_ratio": largest, "start_loss": start, "last_loss": now},
             edit=change_rate(optimizer, better / rate) if math.isfinite(better / rate) else None,
         )
+
+
+def _median_error(values: list[float]) -> float:
+    """How far two medians of twenty losses lie apart by chance alone."""
+    spread = min(statistics.stdev(values[:20]), statistics.stdev(values[-20:]))
+    return 1.25 * spread * math.sqrt(2 / 20)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from torch_debugger.checks.graph import at, line_of, op_of, operands, origin
 from torch_debugger.checks.output_activation import output_activation
 from torch_debugger.checks.per_loss import LossGraphCheck
 from torch_debugger.checks.state import RunState
-from torch_debugger.records import Finding, GraphNode, LossGraph, Place
+from torch_debugger.records import Finding, GraphNode, LossGraph, Place, Record, WeightedSum
 
 _LOSSES = ("BinaryCrossEntropy", "MseLoss", "SmoothL1Loss", "HuberLoss", "Log", "BinaryCrossEntropyWithLogits")
 
@@ -17,12 +19,13 @@ class SoftmaxOverOneClass(LossGraphCheck):
     Symptom:
         The loss is the same in every step, 0 with cross-entropy, and no weight changes.
     Evidence:
-        The autograd graph of the loss: a softmax or log-softmax along a dimension of size 1.
+        The autograd graph of the loss: a softmax or log-softmax along a dimension of size 1. In the model:
+        weights of attention that a softmax over one number made, used in a sum over many.
     Fix:
         For two classes with one output: `BCEWithLogitsLoss` and no softmax. For cross-entropy: as many
-        outputs as classes. For a number to predict: `MSELoss`.
+        outputs as classes. For a number to predict: `MSELoss`. For attention: the dimension that is summed.
     Known limits:
-        A softmax inside the model, as attention over a sequence of one, is not looked at.
+        Attention over a sequence of one, where the sum has one part as well, is left alone.
     """
 
     id = "TD514"
@@ -32,6 +35,46 @@ class SoftmaxOverOneClass(LossGraphCheck):
 
     # A batch of one may meet a square of similarities that is 1 x 1.
     smallest_batch = 2
+    reads = (LossGraph, WeightedSum)
+    looks_needed = 2
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._weights: dict[str, list[WeightedSum]] = {}  # line -> looks at its softmax
+
+    def see(self, record: Record, state: RunState) -> Iterable[Finding]:
+        if not isinstance(record, WeightedSum):
+            yield from super().see(record, state)
+        elif record.shape[record.dim] == 1 and any(record.shape[dim] > 1 for dim in record.summed):
+            looks = self._weights.setdefault(at(record.place), [])
+            looks.append(record)
+            if len(looks) == self.looks_needed:
+                yield self._judge_weights(looks[0], state)
+
+    def finish(self, state: RunState) -> Iterable[Finding]:
+        yield from super().finish(state)
+        certain = [looks[0] for looks in self._weights.values() if len(looks) >= self.looks_needed]
+        yield from (self._judge_weights(look, state) for look in certain)
+
+    def _judge_weights(self, look: WeightedSum, state: RunState) -> Finding:
+        wanted = max(look.summed, key=lambda dim: look.shape[dim])
+        return self.finding(
+            severity="error",
+            confidence=0.93,
+            message=(
+                f"The softmax{at(look.place)} runs over dim={look.dim} of {look.shape}, which holds one "
+                f"number: every weight is 1, and the values they weigh are added up over dim={wanted}."
+            ),
+            why=(
+                "A softmax divides by the sum over its dimension. Over one number that gives 1, so the scores "
+                "are never learned and the sum takes all its parts alike."
+            ),
+            fix=f"Write `dim={wanted}` in place of `dim={look.dim}` in the softmax{at(look.place)}.",
+            where=look.place,
+            first_step=look.step,
+            last_step=max(look.step, state.step),
+            evidence={"shape": str(look.shape), "dim": float(look.dim), "summed_dim": float(wanted)},
+        )
 
     def judge(self, graph: LossGraph, state: RunState) -> Finding | None:
         softmax = self._over_one(graph)

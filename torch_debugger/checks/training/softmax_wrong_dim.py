@@ -131,7 +131,7 @@ def _mismatch(graph: LossGraph) -> tuple[GraphNode, int] | None:
     """The softmax and the dimension that holds its classes, where these differ."""
     for node in graph.nodes:
         scores = next(operands(graph, node), None)
-        if scores is None or op_of(node) not in (*_LOSSES, "Gather", "Index"):
+        if scores is None or op_of(node) not in (*_LOSSES, "Gather", "Index", "LogSoftmax"):
             continue
         softmax = _softmax_behind(graph, scores)
         wanted = _picked_along(graph, node, scores, softmax) if softmax is not None else None
@@ -146,6 +146,8 @@ def _picked_along(graph: LossGraph, node: GraphNode, scores: GraphNode, softmax:
     if scores is not softmax or op_of(softmax) != "LogSoftmax":
         return None
     rank = len(softmax.shape)
+    if op_of(node) == "LogSoftmax":  # that of cross_entropy itself
+        return _dim(node)
     if op_of(node) == "Gather":
         return int(float(node.saved["dim"])) % rank if "dim" in node.saved else None
     # log_probs[range(n), targets]: one of each row
