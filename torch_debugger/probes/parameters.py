@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import cmath
 import functools
 import math
 from collections.abc import Callable, Sequence
@@ -83,7 +84,7 @@ class ParameterLook:
         if gradient is None:
             return False
         if not self.watch.transfer.lags(gradient):
-            return not math.isfinite(gradient.sum())
+            return not cmath.isfinite(gradient.sum().item())
         scaled = self.hunt.scaled  # what a GradScaler makes infinite is its own affair
         tell = functools.partial(self._tell_late, held, backward)
         self.hunt.lagging.see_gradient(None if scaled else gradient, tell)

@@ -48,6 +48,11 @@ class DropoutOnOutput(LossGraphCheck):
             return ()
         return super().see(record, state)
 
+    def _has_run(self, graph: LossGraph, state: RunState) -> bool:
+        """Which module runs last is told at the end of the first step, or later; of no model, never."""
+        model = model_behind(graph, state)
+        return model is None or model.root in self._last
+
     def _dropout(self, graph: LossGraph, state: RunState) -> ModuleFact | None:
         """The module that ran last in the model behind the loss, if that is a dropout that really drops."""
         model = model_behind(graph, state)
@@ -56,7 +61,7 @@ class DropoutOnOutput(LossGraphCheck):
 
     def judge(self, graph: LossGraph, state: RunState) -> Finding | None:
         taker, mask = next(_dropped(graph), (None, None))
-        if taker is None or mask is None:
+        if taker is None or mask is None or not self._has_run(graph, state):
             return None
         module = self._dropout(graph, state)
         share = float(mask.saved.get("dropped", module.settings["p"] if module is not None else 0.0))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable
 
 from torch_debugger.checks.base import Check
@@ -40,9 +41,10 @@ class BatchAxisTakenForTime(Check):
     reads = (SequenceInput, TargetLook, BatchLook)
 
     looks_needed = 2  # on different steps
+    waiting = 16  # looks, for the targets of their step: a device tells them later
 
     def __init__(self) -> None:
-        self._inputs: list[SequenceInput] = []  # of the step under way
+        self._inputs: deque[SequenceInput] = deque(maxlen=self.waiting)
         self._trained: set[int] = set()  # loaders
         self._steps: dict[str, list[int]] = {}
         self._cleared: set[str] = set()  # layers that do get time first
@@ -50,14 +52,13 @@ class BatchAxisTakenForTime(Check):
 
     def see(self, record: Record, state: RunState) -> Iterable[Finding]:
         if isinstance(record, SequenceInput):
-            self._inputs = [look for look in self._inputs if look.step == record.step] + [record]
+            self._inputs.append(record)
         elif isinstance(record, BatchLook):
             self._trained |= {record.loader} if record.trained else set()
         elif isinstance(record, TargetLook):
-            for look in self._inputs:
-                if look.step == record.step:
-                    yield from self._compare(look, record.shape, state)
-            self._inputs = []
+            for look in [look for look in self._inputs if look.step == record.step]:
+                self._inputs.remove(look)
+                yield from self._compare(look, record.shape, state)
 
     def _compare(self, look: SequenceInput, targets: tuple[int, ...], state: RunState) -> Iterable[Finding]:
         first, second = look.shape[:2]
