@@ -110,6 +110,7 @@ def test_a_loss_whose_backward_is_forgotten_beside_another() -> None:
         for _ in range(3):
             x = torch.randn(5, 4)
             policy_loss, value_loss = actor(x).mean(), critic(x).pow(2).mean()
+            assert value_loss.requires_grad
             first.zero_grad()
             policy_loss.backward()
             first.step()

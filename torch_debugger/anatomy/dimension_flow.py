@@ -1,4 +1,4 @@
-"""Where the dimensions of a tensor are after ops that only move them: followed by the shapes that autograd kept."""
+"""Where the dimensions of a tensor are after ops that only move them, by the shapes that autograd kept."""
 
 from __future__ import annotations
 

@@ -69,15 +69,9 @@ class Clipping(Probe):
 
     def _versions(self, limit: str) -> Versions:
         """clip_grad_value_ does not tell the norm it found."""
-        return [
-            (
-                held,
-                optimizer,
-                _version(optimizer),
-                _norm(optimizer) if limit == "clip_value" else torch.tensor(math.nan),
-            )
-            for held, optimizer in self.scaler.optimizers.live()
-        ]
+        norm_of = _norm if limit == "clip_value" else _unknown
+        live = self.scaler.optimizers.live()
+        return [(held, optimizer, _version(optimizer), norm_of(optimizer)) for held, optimizer in live]
 
     def _compare(
         self, before: Versions, takes: inspect.Signature, limit: str, arguments: Any, keywords: Any, result: Any
@@ -115,7 +109,11 @@ def _instead(ours: Callable[..., Any], original: Any) -> Callable[..., Any]:
 def _norm(optimizer: Optimizer) -> torch.Tensor:
     gradients = [p.grad for group in optimizer.param_groups for p in group["params"] if p.grad is not None]
     dense = [gradient for gradient in gradients if gradient.layout is torch.strided]
-    return norms(dense).norm().float() if dense else torch.tensor(math.nan)
+    return norms(dense).norm().float() if dense else _unknown(optimizer)
+
+
+def _unknown(optimizer: Optimizer) -> torch.Tensor:
+    return torch.tensor(math.nan)
 
 
 def _version(optimizer: Optimizer) -> int:

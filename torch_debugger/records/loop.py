@@ -62,7 +62,7 @@ class PassFact:
 
 @dataclass(frozen=True, slots=True)
 class Reseeding:
-    """torch was given the same seed as the last time at a line, with updates in between, and a step followed."""
+    """torch was given the seed of the last time at a line again, with updates in between; a step followed."""
 
     step: int
     seed: int

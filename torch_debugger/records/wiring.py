@@ -106,7 +106,7 @@ class GradientFlag:
 
 @dataclass(frozen=True, slots=True)
 class UnmatchedSwitch:
-    """A line that should switch gradients and does not: by a test that no parameter's name passes, or by `==`."""
+    """A line that should switch gradients and does not: by a test that no name passes, or by `==`."""
 
     root: str
     test: str  # name.startswith('encoder'); empty for a comparison that stands alone

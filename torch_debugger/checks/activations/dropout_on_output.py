@@ -63,7 +63,7 @@ class DropoutOnOutput(LossGraphCheck):
         taker, mask = next(_dropped(graph), (None, None))
         if taker is None or mask is None or not self._has_run(graph, state):
             return None
-        module = self._dropout(graph, state)
+        module = self._dropout(graph, state) or _like(mask, graph, state)
         share = float(mask.saved.get("dropped", module.settings["p"] if module is not None else 0.0))
         if not 0 < share < 1:
             return None
@@ -102,6 +102,14 @@ def _dropped(graph: LossGraph) -> Iterator[tuple[GraphNode, GraphNode]]:
             masked = list(operands(graph, mask))
             if len(masked) == 1 and op_of(masked[0]) in _LAYERS and masked[0].shape == mask.shape:
                 yield node, mask
+
+
+def _like(mask: GraphNode, graph: LossGraph, state: RunState) -> ModuleFact | None:
+    """The model's last dropout with the mask's share, where no line of forward is known that returns one."""
+    model = model_behind(graph, state) if mask.place is None else None
+    share = mask.saved.get("dropped", 0.0)
+    found = [module for module in model.modules if module.settings.get("p") == share] if model else []
+    return found[-1] if found else None
 
 
 def _last_leaf(rows: TensorRows) -> str:

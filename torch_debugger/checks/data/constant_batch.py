@@ -39,14 +39,14 @@ class ConstantBatch(Check):
 
     # Steps in a row; a short sanity run on one batch has as many, but does not ask the loader again.
     steps_needed = 6
-    inputs_needed = 4
-    draws_needed = 3
+    inputs_needed = 3
 
     def __init__(self) -> None:
         self._restarts: dict[int, list[BatchLook]] = {}
         self._inputs: list[InputLook] = []
         self._origin: dict[tuple[int, ...], BatchLook] = {}  # samples -> the batch they came with
         self._moved: dict[int, int] = {}  # loader -> batches unlike the model's input since that came
+        self._moved_then: dict[int, int] = {}  # the same, at the last look at an input
         self._draw: FixedDraw | None = None
         self._reported = False
 
@@ -66,6 +66,7 @@ class ConstantBatch(Check):
                 self._origin.setdefault(tensor.samples, look)
         if self._inputs and all(tensor.samples != self._inputs[-1].samples for tensor in inputs_of(look)):
             self._moved[look.loader] = self._moved.get(look.loader, 0) + 1
+            yield from self._compare(state)
         fact = state.loaders.get(look.loader)
         if fact is not None and fact.length != 1 and inputs_of(look):
             self._count(look)
@@ -94,14 +95,21 @@ class ConstantBatch(Check):
             self._moved.clear()
         self._inputs.append(look)
         steps = {given.step for given in self._inputs}
-        if self._draw is not None and look.samples and len(steps) >= self.draws_needed:
+        if self._draw is not None and look.samples and len(steps) >= self.inputs_needed:
             yield self._drawn_again(self._draw, look, len(steps))
             return
-        origin = self._origin.get(look.samples)
-        if origin is None or len(steps) < self.inputs_needed:
+        self._moved_then = dict(self._moved)
+        yield from self._compare(state)
+
+    def _compare(self, state: RunState) -> Iterable[Finding]:
+        """The loader had moved on between the looks at the input already, and has since."""
+        look = self._inputs[-1]
+        origin, looks = self._origin.get(look.samples), len({given.step for given in self._inputs})
+        fact = state.loaders.get(origin.loader) if origin is not None else None
+        if origin is None or fact is None or looks < self.inputs_needed:
             return
-        fact = state.loaders.get(origin.loader)
-        if fact is not None and self._moved.get(origin.loader, 0) >= self.steps_needed:
+        between, in_all = (moved.get(origin.loader, 0) for moved in (self._moved_then, self._moved))
+        if between >= looks - 1 and in_all >= self.steps_needed:
             yield self._left_behind(fact, look, origin)
 
     def _restarted(self, fact: LoaderFact, streak: list[BatchLook]) -> Finding:

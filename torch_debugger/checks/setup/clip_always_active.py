@@ -20,12 +20,11 @@ class ClipAlwaysActive(Check):
         The loss falls very slowly, as with a learning rate that is far too small; a higher rate helps.
     Evidence:
         The norm that `clip_grad_norm_` found was many times its limit in all steps looked at, or
-        `clip_grad_value_` left a small part of the norm; the optimizer
-        follows the size of the gradient (SGD), and one update changes the weights by less than a
-        hundred-thousandth.
+        `clip_grad_value_` left a small part of the norm; the optimizer follows the size of the gradient (SGD),
+        and one update changes the weights by less than a hundred-thousandth.
     Fix:
-        Raise `max_norm` to about the usual norm of the gradients, or `clip_value` by as much as it takes, so that
-        only outliers are clipped.
+        Raise `max_norm` to about the usual norm of the gradients, or `clip_value` by as much as it takes, so
+        that only outliers are clipped.
     Known limits:
         Optimizers that divide by the size of the gradient (Adam and its kin) are not judged: there a
         clip that is always active changes little. A clip that normalises every gradient, with a learning rate

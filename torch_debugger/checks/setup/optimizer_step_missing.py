@@ -84,8 +84,8 @@ def _fix(idle: IdleOptimizer) -> str:
         return f"Write `{idle.uncalled.code}()`{line_of(idle.uncalled)}."
     if idle.condition:
         return (
-            f"Change {call_at(idle.condition, 'if')}: it was not true once, so `{idle.optimizer}.step()` inside "
-            "was never reached."
+            f"Change {call_at(idle.condition, 'if')}: it was not true once, so `{idle.optimizer}.step()` "
+            "inside was never reached."
         )
     return f"Put `{idle.optimizer}.step()` after {call_at(idle.backward, 'backward()')}."
 

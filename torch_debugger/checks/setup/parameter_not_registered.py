@@ -68,7 +68,8 @@ class ParameterNotRegistered(Check):
             ),
             why=(
                 "A module knows only attributes that are nn.Parameter objects, not what lies in a list. "
-                "parameters(), and with it the optimizer, state_dict() and to(device) leave all other tensors out."
+                "parameters(), and with it the optimizer, state_dict() and to(device) leave all other tensors "
+                "out."
             ),
             fix=_fix(record),
             where=dataclasses.replace(record.place, module=name),

@@ -11,8 +11,8 @@ from torch_debugger.checks.state import RunState
 from torch_debugger.records import Finding, PassFact, Place, Record, Reseeding
 
 _WHY = (
-    "A generator that is set back to one state repeats all that follows: the order of the data, dropout, noise, "
-    "augmentation. Randomness that repeats does not regularise."
+    "A generator that is set back to one state repeats all that follows: the order of the data, dropout, "
+    "noise, augmentation. Randomness that repeats does not regularise."
 )
 
 
