@@ -16,7 +16,6 @@ import torch
 from torch_debugger.anatomy.frames import place_of, user_frame
 from torch_debugger.probes.optimizers import Optimizers
 from torch_debugger.probes.patches import Patches
-from torch_debugger.probes.roots import Root
 from torch_debugger.probes.watch import Probe, Watch
 from torch_debugger.records import Place, Reseeding
 
@@ -27,7 +26,6 @@ class _Seeding:
     seed: int
     fresh: torch.Tensor  # the random state that the seed gives
     updates: int  # of all optimizers, when it was set
-    models: list[Root]  # that were known by then
     after: torch.Tensor | None = None  # the random state at the end of the step that followed
 
 
@@ -65,8 +63,7 @@ class Seeds(Probe):
             self._listens = True
             self.watch.tell_of_light_steps(self)
         before = self._last.get(place)
-        models = list(self.optimizers.looks.roots.roots.values())
-        now = _Seeding(place, int(seed), torch.get_rng_state(), self.watch.clock.optimizer_steps, models)
+        now = _Seeding(place, int(seed), torch.get_rng_state(), self.watch.clock.optimizer_steps)
         self._last[place] = now
         self._waiting = [*(each for each in self._waiting if each[0].place != place), (now, before)]
 
@@ -74,6 +71,8 @@ class Seeds(Probe):
         waiting, self._waiting = self._waiting, []
         state = torch.get_rng_state() if waiting else None
         for now, before in waiting:
+            if self.watch.clock.optimizer_steps == now.updates:
+                continue  # a step by hand: whether another training has begun, no optimizer tells
             now.after = state
             if before is not None and before.seed == now.seed and before.after is not None:
                 self._tell(now, before)
@@ -88,16 +87,9 @@ class Seeds(Probe):
                 now.updates - before.updates,
                 not torch.equal(now.after, now.fresh),
                 torch.equal(now.after, before.after),
-                self._age(now),
+                min((held.steps for held, _ in self.optimizers.live()), default=0),
             )
         )
-
-    def _age(self, seeding: _Seeding) -> int:
-        """Steps of the youngest optimizer; none where a new model has come with the seed: a new training."""
-        models = self.optimizers.looks.roots.roots.values()
-        if not all(any(root is known for known in seeding.models) for root in models):
-            return 0
-        return min((held.steps for held, _ in self.optimizers.live()), default=0)
 
 
 def _behind_helpers(frame: FrameType | None) -> FrameType | None:

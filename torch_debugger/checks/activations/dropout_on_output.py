@@ -48,11 +48,6 @@ class DropoutOnOutput(LossGraphCheck):
             return ()
         return super().see(record, state)
 
-    def _has_run(self, graph: LossGraph, state: RunState) -> bool:
-        """Which module runs last is told at the end of the first step, or later; of no model, never."""
-        model = model_behind(graph, state)
-        return model is None or model.root in self._last
-
     def _dropout(self, graph: LossGraph, state: RunState) -> ModuleFact | None:
         """The module that ran last in the model behind the loss, if that is a dropout that really drops."""
         model = model_behind(graph, state)
@@ -61,7 +56,7 @@ class DropoutOnOutput(LossGraphCheck):
 
     def judge(self, graph: LossGraph, state: RunState) -> Finding | None:
         taker, mask = next(_dropped(graph), (None, None))
-        if taker is None or mask is None or not self._has_run(graph, state):
+        if taker is None or mask is None:
             return None
         module = self._dropout(graph, state) or _like(mask, graph, state)
         share = float(mask.saved.get("dropped", module.settings["p"] if module is not None else 0.0))
