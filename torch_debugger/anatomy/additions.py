@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from torch_debugger.anatomy.assignments import statement_place
-from torch_debugger.anatomy.sources import tree_of
+from torch_debugger.anatomy.sources import nodes_of, tree_of
 from torch_debugger.records import Place
 
 _FILLERS = ("append", "extend", "appendleft", "add")
@@ -18,7 +18,7 @@ def addition_to(file: str, name: str) -> tuple[Place, str]:
     goes by the full name.
     """
     tree = tree_of(file)
-    statements = [node for node in ast.walk(tree) if isinstance(node, ast.stmt)] if tree is not None else []
+    statements = [node for node in nodes_of(tree) if isinstance(node, ast.stmt)] if tree is not None else []
     for names in ((name,), (f"self.{name.rpartition('.')[2]}",) if "." in name else ()):
         for node in statements:
             added = _added(node)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from torch_debugger.anatomy.sources import place_at, tree_of
+from torch_debugger.anatomy.sources import nodes_of, place_at, tree_of
 from torch_debugger.anatomy.statements import function_around
 from torch_debugger.records import Place
 
@@ -21,7 +21,7 @@ def find_switch(file: str, line: int) -> Place | None:
     tree = tree_of(file)
     if tree is None:
         return None
-    blocks = [node for node in ast.walk(tree) if isinstance(node, ast.With) and covers(node, line)]
+    blocks = [node for node in nodes_of(tree) if isinstance(node, ast.With) and covers(node, line)]
     lines = [block.lineno for block in blocks if any(_switches(item.context_expr) for item in block.items)]
     function = function_around(tree, line)
     lines += [mark.lineno for mark in getattr(function, "decorator_list", ()) if _switches(mark)]

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from torch_debugger.anatomy.assignments import parameters
-from torch_debugger.anatomy.sources import place_at, tree_of
+from torch_debugger.anatomy.sources import nodes_of, place_at, tree_of
 from torch_debugger.records import Place
 
 _SEEDS = ("manual_seed", "seed", "RandomState", "default_rng", "Random")
@@ -27,7 +27,7 @@ class FixedOrder:
 def fixed_orders(file: str) -> list[FixedOrder]:
     """In one file: the function, its seed and the loop around backward() that calls it."""
     tree = tree_of(file)
-    functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)] if tree else []
+    functions = [node for node in nodes_of(tree) if isinstance(node, ast.FunctionDef)] if tree else []
     found = []
     for function in functions:
         seed = _constant_seed(function, tree)
@@ -53,7 +53,7 @@ def _is_constant(value: ast.expr, function: ast.FunctionDef, tree: ast.Module | 
         return False
     if value.id in parameters(function):
         return isinstance(_default(function, value.id), ast.Constant)
-    nodes = list(ast.walk(tree)) if tree else []
+    nodes = list(nodes_of(tree)) if tree else []
     targets = [node for node in nodes if isinstance(node, (ast.Assign, ast.AugAssign, ast.For))]
     fills = [node for node in targets if value.id in {_text(target) for target in _targets(node)}]
     return len(fills) == 1 and isinstance(fills[0], ast.Assign) and isinstance(fills[0].value, ast.Constant)
@@ -91,7 +91,7 @@ def _draws(function: ast.FunctionDef, seed: ast.Call, each: str) -> bool:
 
 def _training_calls(tree: ast.Module | None, name: str) -> Iterator[tuple[ast.Call, str]]:
     """Calls inside the innermost loop around backward(), or as what it goes through inside another loop."""
-    loops = [node for node in (ast.walk(tree) if tree else ()) if isinstance(node, _Loop)]
+    loops = [node for node in (nodes_of(tree) if tree else ()) if isinstance(node, _Loop)]
     training = [loop for loop in loops if _calls(loop.body, "backward")]
     inner = [
         loop for loop in training if not any(other is not loop and _holds(loop, other) for other in training)

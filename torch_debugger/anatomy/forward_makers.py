@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from torch import nn
 
-from torch_debugger.anatomy.sources import class_source, place_at, tree_of
+from torch_debugger.anatomy.sources import class_source, nodes_of, place_at, tree_of
 from torch_debugger.records import Place
 
 _WITH_PARAMETERS = re.compile(
@@ -46,5 +46,5 @@ def _of_class(cls: type) -> Iterator[Maker]:
 
 
 def _module_classes(tree: ast.Module | None) -> set[str]:
-    classes = [node for node in ast.walk(tree) if isinstance(node, ast.ClassDef)] if tree is not None else []
+    classes = [node for node in nodes_of(tree) if isinstance(node, ast.ClassDef)] if tree is not None else []
     return {node.name for node in classes if any("Module" in ast.unparse(base) for base in node.bases)}

@@ -8,7 +8,7 @@ from typing import TypeGuard
 
 from torch_debugger.anatomy.containers import dotted
 from torch_debugger.anatomy.registrations import assignments, pairs
-from torch_debugger.anatomy.sources import place_at, tree_of
+from torch_debugger.anatomy.sources import nodes_of, place_at, tree_of
 from torch_debugger.anatomy.statements import function_around
 from torch_debugger.records import Place
 
@@ -35,7 +35,7 @@ def is_filled_from_elsewhere(frame: FrameType) -> bool:
 
 
 def _loaded_name(tree: ast.Module, line: int) -> str:
-    loads = [node for node in ast.walk(tree) if _loads_at(node, line)]
+    loads = [node for node in nodes_of(tree) if _loads_at(node, line)]
     return _last(loads[0].args[0]) if loads else ""
 
 
@@ -58,7 +58,7 @@ def _values(node: ast.Assign, name: str) -> list[ast.expr]:
 
 
 def _is_filled(tree: ast.Module, name: str) -> bool:
-    for node in ast.walk(tree):
+    for node in nodes_of(tree):
         match node:
             case ast.Call(func=ast.Attribute(value=owner, attr="update")) if _last(owner) == name:
                 return True
@@ -81,7 +81,7 @@ def _has_training_between(tree: ast.Module, taken: int, loaded: int) -> bool:
 
 def _trains(tree: ast.Module, loop: ast.AST) -> bool:
     """A step in it, or a call of a function that has one."""
-    functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
+    functions = [node for node in nodes_of(tree) if isinstance(node, ast.FunctionDef)]
     names = {_called(call) for call in ast.walk(loop) if isinstance(call, ast.Call)}
     inside = [call for each in functions if each.name in names for call in ast.walk(each)]
     return "step" in names | {_called(call) for call in inside if isinstance(call, ast.Call)}

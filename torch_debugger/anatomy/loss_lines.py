@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from torch_debugger.anatomy.sources import place_at, tree_of
+from torch_debugger.anatomy.sources import nodes_of, place_at, tree_of
 from torch_debugger.anatomy.statements import last_assignment
 from torch_debugger.records import Place
 
@@ -50,6 +50,6 @@ def _unreduced(value: ast.expr | None) -> ast.expr | None:
 def _returning(tree: ast.Module, called: ast.expr) -> ast.stmt | None:
     """The only return of the file's only function of this name."""
     name = called.attr if isinstance(called, ast.Attribute) else getattr(called, "id", "")
-    functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef) and node.name == name]
+    functions = [node for node in nodes_of(tree) if isinstance(node, ast.FunctionDef) and node.name == name]
     returns = [node for function in functions for node in ast.walk(function) if isinstance(node, ast.Return)]
     return returns[0] if len(functions) == 1 and len(returns) == 1 else None

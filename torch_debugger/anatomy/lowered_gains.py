@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from torch_debugger.anatomy.sources import place_at, tree_of
+from torch_debugger.anatomy.sources import nodes_of, place_at, tree_of
 from torch_debugger.anatomy.statements import last_assignment
 from torch_debugger.records import Place
 
@@ -80,7 +80,7 @@ def _made(tree: ast.Module, line: int, name: str) -> ast.Assign | None:
     found = last_assignment(tree, line, name)
     if found is None:
         return None
-    later = [node for node in ast.walk(tree) if isinstance(node, ast.Assign | ast.AugAssign)]
+    later = [node for node in nodes_of(tree) if isinstance(node, ast.Assign | ast.AugAssign)]
     later = [node for node in later if found.lineno < node.lineno <= line and _gives(node, name)]
     return None if any("-" in ast.unparse(node) for node in later) else found
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 
 from torch import nn
 
-from torch_debugger.anatomy.sources import class_source, place_at, tree_of
+from torch_debugger.anatomy.sources import class_source, nodes_of, place_at, tree_of
 from torch_debugger.records import Place
 
 _MASK = re.compile(r"mask|adj|valid|pad|allowed|legal|keep", re.IGNORECASE)
@@ -29,7 +29,7 @@ def mask_product(modules: Sequence[nn.Module], file: str | None, softmax: Place 
 
 
 def _products(file: str, tree: ast.AST) -> Iterator[Place]:
-    for node in ast.walk(tree):
+    for node in nodes_of(tree):
         factors: list[ast.expr] = []
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
             factors = [node.left, node.right]

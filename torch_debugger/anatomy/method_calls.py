@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import functools
 
-from torch_debugger.anatomy.sources import place_at, tree_of
+from torch_debugger.anatomy.sources import nodes_of, place_at, tree_of
 from torch_debugger.records import Place
 
 
@@ -18,7 +18,7 @@ def calls_of(file: str | None, method: str) -> tuple[tuple[str, Place], ...]:
     tree = tree_of(file) if file else None
     if tree is None or file is None:
         return ()
-    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    calls = [node for node in nodes_of(tree) if isinstance(node, ast.Call)]
     found = [(_owner(call.func), call.lineno) for call in calls if _name(call.func) == method]
     return tuple((owner, place_at(file, line)) for owner, line in sorted(found, key=lambda each: each[1]))
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from torch_debugger.anatomy.repetition import condition_around
-from torch_debugger.anatomy.sources import place_at, tree_of
+from torch_debugger.anatomy.sources import nodes_of, place_at, tree_of
 from torch_debugger.anatomy.statements import function_around
 from torch_debugger.records import Place
 
@@ -50,7 +50,7 @@ def name_tests(file: str) -> list[NameTest]:
     """Those that run always: at the top of a file, or in a function that is called outside of any condition."""
     tree = tree_of(file)
     found: list[NameTest] = []
-    for loop in ast.walk(tree) if tree is not None else ():
+    for loop in nodes_of(tree) if tree is not None else ():
         if tree is not None and isinstance(loop, ast.For) and condition_around(file, loop.lineno) is None:
             found += _tests_of(tree, file, loop)
     return found
@@ -119,7 +119,7 @@ def _uses(
         if not free:
             yield place_at(file, branch.lineno), owner, {}
         return
-    for call in ast.walk(tree):
+    for call in nodes_of(tree):
         if isinstance(call, ast.Call) and _last(call.func) == function.name:
             given = _given(function, call)
             words = {name: _constant(given[name]) for name in free if name in given}
@@ -151,7 +151,7 @@ def bare_comparisons(file: str) -> list[tuple[Place, bool]]:
     """Statements that are nothing but `p.requires_grad == False`, with the value."""
     tree = tree_of(file)
     found: list[tuple[Place, bool]] = []
-    for node in ast.walk(tree) if tree is not None else ():
+    for node in nodes_of(tree) if tree is not None else ():
         match node:
             case ast.Expr(
                 value=ast.Compare(

@@ -7,7 +7,7 @@ import ast
 from torch import nn
 
 from torch_debugger.anatomy.constructors import constructor_places
-from torch_debugger.anatomy.sources import class_source, is_user_file, place_at, tree_of
+from torch_debugger.anatomy.sources import class_source, is_user_file, nodes_of, place_at, tree_of
 from torch_debugger.records import Place
 
 __all__ = ["class_place", "constructor_places", "find_call", "forward_place", "is_user_file", "place_at"]
@@ -32,7 +32,7 @@ def forward_place(root: nn.Module) -> Place:
 def find_call(file: str, first_line: int, last_line: int, names: tuple[str, ...]) -> Place | None:
     """The first call between two lines whose function's name ends with one of `names`."""
     tree = tree_of(file)
-    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)] if tree else []
+    calls = [node for node in nodes_of(tree) if isinstance(node, ast.Call)] if tree else []
     for call in sorted(calls, key=lambda node: (node.lineno, node.col_offset)):
         if first_line <= call.lineno <= last_line and ast.unparse(call.func).endswith(names):
             return place_at(file, call.lineno)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from torch_debugger.anatomy.sources import place_at, tree_of
+from torch_debugger.anatomy.sources import nodes_of, place_at, tree_of
 from torch_debugger.anatomy.statements import function_around
 from torch_debugger.records import Place
 
@@ -13,7 +13,7 @@ _ONCE = ("__init__", "main", "setup", "build")
 
 
 def is_in_loop(tree: ast.Module, line: int) -> bool:
-    loops = [node for node in ast.walk(tree) if isinstance(node, _LOOPS)]
+    loops = [node for node in nodes_of(tree) if isinstance(node, _LOOPS)]
     return any(node.lineno < line <= (node.end_lineno or 0) for node in loops)
 
 

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterable, Sequence
 
 from torch_debugger.anatomy.cuts import covers, cutting
-from torch_debugger.anatomy.sources import place_at, tree_of
+from torch_debugger.anatomy.sources import nodes_of, place_at, tree_of
 from torch_debugger.anatomy.statements import function_around
 from torch_debugger.records import Place
 
@@ -75,7 +75,7 @@ def _cut_of(statement: Simple, held: set[str], is_source: bool, tree: ast.Module
 def _local_function(tree: ast.Module, call: ast.Call) -> ast.FunctionDef | None:
     """whiten(code) or self.whiten(code), where this file has one function of that name."""
     name = call.func.id if isinstance(call.func, ast.Name) else getattr(call.func, "attr", "")
-    found = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef) and node.name == name]
+    found = [node for node in nodes_of(tree) if isinstance(node, ast.FunctionDef) and node.name == name]
     return found[0] if len(found) == 1 else None
 
 

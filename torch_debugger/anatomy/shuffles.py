@@ -10,7 +10,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from torch_debugger.anatomy.sources import place_at, tree_of
+from torch_debugger.anatomy.sources import nodes_of, place_at, tree_of
 from torch_debugger.records import Place
 
 _ORDERS = ("randperm", "permutation")
@@ -40,7 +40,7 @@ class _Order:
 
 def shuffled_apart(file: str) -> list[Shuffled]:
     tree = tree_of(file)
-    scopes = [node for node in ast.walk(tree) if isinstance(node, _Scope)] if tree is not None else []
+    scopes = [node for node in nodes_of(tree) if isinstance(node, _Scope)] if tree is not None else []
     return [found for scope in scopes for found in _judge(file, scope)]
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from torch import nn
 
-from torch_debugger.anatomy.sources import class_source, place_at, tree_of
+from torch_debugger.anatomy.sources import class_source, nodes_of, place_at, tree_of
 from torch_debugger.records import Place
 
 _NAMES = ("softmax", "Softmax")
@@ -25,7 +25,7 @@ def softmax_call(modules: Sequence[nn.Module], file: str | None, dim: int, rank:
 
 
 def _calls(file: str, tree: ast.AST, dim: int, rank: int) -> Iterator[Place]:
-    for node in ast.walk(tree):
+    for node in nodes_of(tree):
         called = ast.unparse(node.func).rpartition(".")[2] if isinstance(node, ast.Call) else ""
         if isinstance(node, ast.Call) and called in _NAMES and _dim_of(node, rank) == dim:
             yield place_at(file, node.lineno)

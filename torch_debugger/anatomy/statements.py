@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from torch import nn
 
-from torch_debugger.anatomy.sources import class_source, place_at, tree_of
+from torch_debugger.anatomy.sources import class_source, nodes_of, place_at, tree_of
 from torch_debugger.records import Place
 
 
@@ -18,7 +18,7 @@ def statement_at(place: Place) -> str:
         return place.code or ""
     covering = [
         node
-        for node in ast.walk(tree)
+        for node in nodes_of(tree)
         if isinstance(node, (ast.Assign, ast.AnnAssign, ast.Expr, ast.Return))
         and node.lineno <= place.line <= (node.end_lineno or node.lineno)
     ]
@@ -59,7 +59,7 @@ def setting_of(file: str, key: str) -> Place | None:
     tree = tree_of(file)
     lines = [
         node.lineno
-        for node in (ast.walk(tree) if tree is not None else ())
+        for node in (nodes_of(tree) if tree is not None else ())
         if isinstance(node, ast.Assign) and any(_is_item(target, key) for target in node.targets)
     ]
     return place_at(file, max(lines)) if lines else None
@@ -76,7 +76,7 @@ def last_call_before(place: Place, names: tuple[str, ...]) -> Place | None:
         return None
     lines = [
         node.lineno
-        for node in ast.walk(tree)
+        for node in nodes_of(tree)
         if isinstance(node, ast.Call) and _called(node) in names and node.lineno <= place.line
     ]
     return place_at(place.file, max(lines)) if lines else None
@@ -107,7 +107,7 @@ def function_around(tree: ast.AST, line: int) -> ast.AST:
     """The innermost function that covers a line, else the whole file."""
     functions = [
         node
-        for node in ast.walk(tree)
+        for node in nodes_of(tree)
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
         and node.lineno <= line <= (node.end_lineno or node.lineno)
     ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from torch_debugger.anatomy.sources import place_at, tree_of
+from torch_debugger.anatomy.sources import nodes_of, place_at, tree_of
 from torch_debugger.records import Place
 
 
@@ -13,7 +13,7 @@ def uncalled(file: str | None, method: str, owner: str = "") -> Place:
     tree = tree_of(file) if file else None
     lines = [
         node.lineno
-        for node in (ast.walk(tree) if tree is not None else ())
+        for node in (nodes_of(tree) if tree is not None else ())
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Attribute) and node.value.attr == method
         if ast.unparse(node.value.value).endswith(owner)
     ]

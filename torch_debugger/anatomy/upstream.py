@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from torch_debugger.anatomy.assignments import assignment_of
-from torch_debugger.anatomy.sources import tree_of
+from torch_debugger.anatomy.sources import nodes_of, tree_of
 from torch_debugger.records import Place
 
 _MOST = 12  # statements
@@ -34,7 +34,7 @@ def _given(file: str, line: int) -> list[str]:
     tree = tree_of(file)
     calls = [
         node
-        for node in (ast.walk(tree) if tree else ())
+        for node in (nodes_of(tree) if tree else ())
         if isinstance(node, ast.Call) and node.lineno <= line <= (node.end_lineno or line)
     ]
     makers = [call for call in calls if ast.unparse(call.func).endswith("DataLoader") and call.args]

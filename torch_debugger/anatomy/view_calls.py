@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 
-from torch_debugger.anatomy.sources import place_at, tree_of
+from torch_debugger.anatomy.sources import nodes_of, place_at, tree_of
 from torch_debugger.records import Place
 
 Shape = tuple[int, ...]
@@ -14,7 +14,7 @@ Shape = tuple[int, ...]
 def call_in_file(file: str | None, after: Shape, numbers: dict[str, int]) -> Place:
     """The first one that can have made this shape, or that of one sample of it; `numbers` are variables."""
     tree = tree_of(file) if file else None
-    for node in ast.walk(tree) if tree is not None else ():
+    for node in nodes_of(tree) if tree is not None else ():
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and file is not None:
             made = node.func.attr in ("view", "reshape")
             if made and any(

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from torch_debugger.anatomy.method_calls import calls_of
 from torch_debugger.anatomy.repetition import condition_around
-from torch_debugger.anatomy.sources import place_at, tree_of
+from torch_debugger.anatomy.sources import nodes_of, place_at, tree_of
 from torch_debugger.anatomy.statements import function_around
 from torch_debugger.records import Place
 
@@ -28,7 +28,7 @@ def walks_of(file: str | None, owner: str) -> list[Walk]:
     if tree is None or file is None:
         return []
     lines = {place.line for name, place in calls_of(file, "parameters") if name == owner}
-    loops = [node for node in ast.walk(tree) if isinstance(node, ast.For) and node.lineno in lines]
+    loops = [node for node in nodes_of(tree) if isinstance(node, ast.For) and node.lineno in lines]
     return [
         Walk(
             place_at(file, loop.lineno),

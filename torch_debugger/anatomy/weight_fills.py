@@ -6,7 +6,7 @@ import ast
 
 from torch import nn
 
-from torch_debugger.anatomy.sources import place_at, tree_of
+from torch_debugger.anatomy.sources import nodes_of, place_at, tree_of
 from torch_debugger.anatomy.statements import attribute_place
 from torch_debugger.records import Place
 
@@ -29,7 +29,7 @@ def random_fill(file: str | None) -> Place | None:
 def drawn_leaf(file: str | None) -> Place | None:
     """The first torch.randn(..., requires_grad=True) or the like: a weight that belongs to no module."""
     tree = tree_of(file) if file else None
-    nodes = ast.walk(tree) if tree else ()
+    nodes = nodes_of(tree) if tree else ()
     statements = [node for node in nodes if isinstance(node, (ast.Assign, ast.Expr))]
     lines = sorted(node.lineno for node in statements if _draws_leaf(node))
     return place_at(file, lines[0]) if file and lines else None
@@ -43,7 +43,7 @@ def _draws_leaf(statement: ast.stmt) -> bool:
 
 def _first_fill(file: str | None, names: tuple[str, ...]) -> Place | None:
     tree = tree_of(file) if file else None
-    calls = [node for node in ast.walk(tree) if _fills_weights(node, names)] if tree is not None else []
+    calls = [node for node in nodes_of(tree) if _fills_weights(node, names)] if tree is not None else []
     lines = sorted(call.lineno for call in calls if isinstance(call, ast.Call))
     return place_at(file, lines[0]) if file and lines else None
 

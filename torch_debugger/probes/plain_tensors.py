@@ -17,7 +17,7 @@ import torch
 from torch import nn
 
 from torch_debugger.anatomy.module_state import running_update
-from torch_debugger.anatomy.sources import class_source, tree_of
+from torch_debugger.anatomy.sources import class_source, nodes_of, tree_of
 from torch_debugger.anatomy.statements import attribute_place
 from torch_debugger.probes.optimizers import Optimizers
 from torch_debugger.probes.watch import Probe, Watch
@@ -123,5 +123,5 @@ def _collected(module: nn.Module, known: set[int]) -> Iterator[tuple[str, torch.
 def _script_saves() -> bool:
     script = getattr(sys.modules.get("__main__"), "__file__", None)
     tree = tree_of(script) if isinstance(script, str) else None
-    nodes = ast.walk(tree) if tree is not None else ()
+    nodes = nodes_of(tree) if tree is not None else ()
     return any(isinstance(node, ast.Attribute) and node.attr == "state_dict" for node in nodes)

@@ -8,7 +8,7 @@ import linecache
 import re
 from collections.abc import Iterator
 
-from torch_debugger.anatomy.sources import place_at, tree_of
+from torch_debugger.anatomy.sources import nodes_of, place_at, tree_of
 from torch_debugger.records import WrittenNumber
 
 
@@ -45,7 +45,7 @@ def _text(file: str, first: ast.AST, value: ast.Constant) -> str | None:
 def _given(tree: ast.Module) -> dict[str, list[tuple[ast.AST, ast.Constant]]]:
     """name -> where something of that name is given a value, and the value where it is a plain number."""
     found: dict[str, list[tuple[ast.AST, ast.Constant]]] = {}
-    for node in ast.walk(tree):
+    for node in nodes_of(tree):
         for name, first, value in _assignments(node):
             found.setdefault(name, []).append((first, value if isinstance(value, ast.Constant) else _UNKNOWN))
     return found
@@ -76,7 +76,7 @@ def _assignments(node: ast.AST) -> Iterator[tuple[str, ast.AST, ast.expr | None]
 def _uses(tree: ast.Module) -> dict[str, int]:
     """How often a file reads each name, attribute or key."""
     counts: dict[str, int] = {}
-    for node in ast.walk(tree):
+    for node in nodes_of(tree):
         read = _read(node)
         counts[read] = counts.get(read, 0) + 1
     return counts

@@ -39,7 +39,7 @@ losses, outputs = [], []
 for step in range(STEPS):
     tokens = torch.randint(1, 50, (8, 9))
     optimizer.zero_grad()
-    loss = criterion(reader(tokens)[:, :-1].flatten(0, 1), tokens[:, 1:].flatten())
+    loss = criterion(reader(tokens).flatten(0, 1), (3 * tokens % 50).flatten())
     loss.backward()
     optimizer.step()
     losses.append(loss.item())
