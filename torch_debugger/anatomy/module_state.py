@@ -33,6 +33,13 @@ def running_update(cls: type, attribute: str) -> Place:
     return place_at(source[0], min(update.lineno for update in updates)) if reads else Place()
 
 
+def is_filled_later(cls: type, attribute: str) -> bool:
+    """Whether a method other than __init__ fills it: then it holds a result of the last pass."""
+    sources = [source for each in cls.__mro__ if (source := class_source(each)) is not None]
+    methods = [method for _, statement in sources for method in _methods(statement)]
+    return any(_fills(statement, attribute) for method in methods for statement in _statements(method))
+
+
 def _methods(statement: ast.ClassDef) -> list[ast.FunctionDef]:
     found = [node for node in statement.body if isinstance(node, ast.FunctionDef)]
     return [method for method in found if method.name != "__init__"]

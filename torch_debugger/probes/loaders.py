@@ -9,6 +9,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
+from torch.overrides import _get_current_function_mode_stack
+from torch.utils._device import DeviceContext
 from torch.utils.data import DataLoader, RandomSampler, SequentialSampler, Subset
 from torch.utils.data.dataloader import _BaseDataLoaderIter
 
@@ -186,10 +188,19 @@ def random_state(loader: Any) -> torch.Tensor:
 
 def _default_generator() -> torch.Generator:
     """Of the device that new tensors are made on: a loader draws its seeds there."""
-    device = torch.get_default_device()
+    device = _default_device()
     if device.type != "cuda":
         return torch.default_generator
     return torch.cuda.default_generators[torch.cuda.current_device() if device.index is None else device.index]
+
+
+def _default_device() -> torch.device:
+    """As torch.get_default_device() has it, which makes a tensor to find out: out of sight, that is another."""
+    stack = _get_current_function_mode_stack()  # type: ignore[no-untyped-call]
+    modes = [mode for mode in stack if isinstance(mode, DeviceContext)]
+    whole = getattr(torch._GLOBAL_DEVICE_CONTEXT, "device_context", None)
+    chosen = modes[-1] if modes else whole
+    return chosen.device if chosen is not None else torch.device("cpu")
 
 
 def _length(loader: Any) -> int | None:

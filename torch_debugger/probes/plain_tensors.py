@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import torch
 from torch import nn
 
-from torch_debugger.anatomy.module_state import running_update
+from torch_debugger.anatomy.module_state import is_filled_later, running_update
 from torch_debugger.anatomy.sources import class_source, nodes_of, tree_of
 from torch_debugger.anatomy.statements import attribute_place
 from torch_debugger.probes.optimizers import Optimizers
@@ -64,6 +64,8 @@ class PlainTensors(Probe):
                     self._look(owner, child, attribute, tensor)
 
     def _look(self, owner: str, module: nn.Module, attribute: str, tensor: torch.Tensor) -> None:
+        if not tensor.is_leaf and is_filled_later(type(module), attribute):
+            return
         kept = self._kept.get((owner, attribute))
         if kept is None or (tensor.requires_grad and kept.tensor() is not tensor):
             update = Place() if tensor.requires_grad else running_update(type(module), attribute)
