@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Iterator
 
+from torch_debugger.checks.graph_ops import op_of
 from torch_debugger.checks.state import RunState
 from torch_debugger.records import GraphNode, LossGraph, ModelFact, Place
 
@@ -16,16 +16,6 @@ SHAPE_ONLY = frozenset({
 
 # What (prediction - target) goes into where an error is written by hand.
 BY_HAND = ("Pow", "Abs")
-
-
-def op_of(node: GraphNode) -> str:
-    """Autograd numbers the variants of an op (SumBackward0, SumBackward1); they are one op here."""
-    return _without_number(node.op)
-
-
-@functools.lru_cache(maxsize=1024)
-def _without_number(op: str) -> str:
-    return op.split("Backward", 1)[0]
 
 
 def operands(graph: LossGraph, node: GraphNode) -> Iterator[GraphNode]:

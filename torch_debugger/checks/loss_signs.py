@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from torch_debugger.checks.graph import SHAPE_ONLY, op_of
+from torch_debugger.checks.graph import SHAPE_ONLY
+from torch_debugger.checks.graph_ops import op_of
 from torch_debugger.records import GraphNode, LossGraph
 
 _PASSING = SHAPE_ONLY | {"Mean", "Sum", "Expand", "Nansum", "Stack", "Cat"}

@@ -6,7 +6,8 @@ import ast
 import re
 from dataclasses import dataclass
 
-from torch_debugger.checks.graph import model_behind, op_of
+from torch_debugger.checks.graph import model_behind
+from torch_debugger.checks.graph_ops import op_of
 from torch_debugger.checks.state import RunState
 from torch_debugger.records import Edit, GraphNode, LossGraph, ModelFact, ModuleFact, Place
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 
+from torch_debugger.checks.graph_ops import numbers_by_op
 from torch_debugger.records import (
     EndFact,
     LedgerFact,
     LoaderFact,
+    LossGraph,
     LossSite,
     ModelFact,
     ModuleFact,
@@ -71,6 +73,8 @@ class RunState:
                 self.sites[record.name] = record
             case RunFact():
                 self.run = record
+            case LossGraph():
+                numbers_by_op(record)  # known by the time that checks ask
             case EndFact():
                 self.end = record
             case _:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from torch_debugger.checks.graph import at, model_behind, op_of, operands, origin
+from torch_debugger.checks.graph import at, model_behind, operands, origin
+from torch_debugger.checks.graph_ops import nodes_with, op_of
 from torch_debugger.checks.per_loss import LossGraphCheck
 from torch_debugger.checks.state import RunState
 from torch_debugger.records import Finding, GraphNode, LossGraph, ModuleFact, Record, TensorRows
@@ -90,8 +91,8 @@ class DropoutOnOutput(LossGraphCheck):
 
 def _dropped(graph: LossGraph) -> Iterator[tuple[GraphNode, GraphNode]]:
     """Loss functions that take a layer's output right after a mask, and these masks."""
-    for node in graph.nodes:
-        taken = next(iter(operands(graph, node)), None) if op_of(node) in _TAKERS else None
+    for node in nodes_with(graph, _TAKERS):
+        taken = next(iter(operands(graph, node)), None)
         mask = origin(graph, taken) if taken is not None else None
         if mask is not None and op_of(mask) in ("Mul", "NativeDropout", "FusedDropout"):
             masked = list(operands(graph, mask))

@@ -6,7 +6,8 @@ from collections.abc import Iterable
 
 from torch_debugger.checks.base import Check
 from torch_debugger.checks.curves import fallen_share
-from torch_debugger.checks.graph import op_of, operands, origin
+from torch_debugger.checks.graph import operands, origin
+from torch_debugger.checks.graph_ops import numbers_by_op, op_of
 from torch_debugger.checks.state import RunState
 from torch_debugger.records import Finding, GraphNode, LossGraph, Place, Record
 
@@ -60,6 +61,8 @@ class NormAfterOutput(Check):
 
     def _norm(self, graph: LossGraph) -> tuple[GraphNode, str] | None:
         """The LayerNorm whose output is compared with a target, and by what."""
+        if "NativeLayerNorm" not in numbers_by_op(graph):
+            return None
         for taker in graph.nodes:
             compared = _compared(graph, taker)
             made = origin(graph, compared) if compared is not None else None

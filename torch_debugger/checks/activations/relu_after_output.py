@@ -6,7 +6,8 @@ import ast
 from collections.abc import Iterable
 
 from torch_debugger.checks.base import Check
-from torch_debugger.checks.graph import op_of, origin, prediction_in
+from torch_debugger.checks.graph import origin, prediction_in
+from torch_debugger.checks.graph_ops import nodes_with, numbers_by_op, op_of
 from torch_debugger.checks.output_activation import OutputActivation, output_activation
 from torch_debugger.checks.state import RunState
 from torch_debugger.records import Comparison, Edit, Finding, GraphNode, LossGraph, Place, Record
@@ -66,9 +67,9 @@ class ReluAfterOutput(Check):
         return [finding for finding in found if finding is not None]
 
     def _find(self, graph: LossGraph | None, state: RunState) -> Finding | None:
-        if graph is None:
+        if graph is None or "Relu" not in numbers_by_op(graph):
             return None
-        for taker in graph.nodes:
+        for taker in nodes_with(graph, (*_SCORES, *_DISTANCES)):
             relu = _rectified(graph, taker)
             needs = self._needs(graph, taker) if relu is not None else None
             if relu is not None and needs is not None:
@@ -111,8 +112,6 @@ class ReluAfterOutput(Check):
 
 def _rectified(graph: LossGraph, taker: GraphNode) -> GraphNode | None:
     """The ReLU whose output this node takes as its first operand."""
-    if op_of(taker) not in _SCORES and op_of(taker) not in _DISTANCES:
-        return None
     taken = prediction_in(graph, taker)
     made = origin(graph, taken) if taken is not None else None
     return made if made is not None and op_of(made) == "Relu" else None

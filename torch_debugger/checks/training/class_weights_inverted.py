@@ -7,7 +7,8 @@ import statistics
 from collections.abc import Iterable
 
 from torch_debugger.checks.base import Check
-from torch_debugger.checks.graph import at, line_of, op_of
+from torch_debugger.checks.graph import at, line_of
+from torch_debugger.checks.graph_ops import op_of
 from torch_debugger.checks.state import RunState
 from torch_debugger.records import ClassTargets, Comparison, Finding, LossGraph, Place, Record
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from torch_debugger.checks.base import Check
 from torch_debugger.checks.curves import start_level
-from torch_debugger.checks.graph import op_of
+from torch_debugger.checks.graph_ops import op_of
 from torch_debugger.checks.optimizer_call import change_rate, highest_rate
 from torch_debugger.checks.state import RunState
 from torch_debugger.records import Finding, LossGraph, OptimizerFact, Place, Record, Scalars

@@ -6,7 +6,8 @@ import math
 from collections.abc import Iterable
 
 from torch_debugger.checks.base import Check
-from torch_debugger.checks.graph import at, model_behind, op_of, operands, origin
+from torch_debugger.checks.graph import at, model_behind, operands, origin
+from torch_debugger.checks.graph_ops import op_of
 from torch_debugger.checks.state import RunState
 from torch_debugger.records import (
     CheckpointLoad,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from torch_debugger.checks.graph import at, op_of, operands, origin
+from torch_debugger.checks.graph import at, operands, origin
+from torch_debugger.checks.graph_ops import nodes_with, numbers_by_op, op_of
 from torch_debugger.checks.output_activation import output_activation
 from torch_debugger.checks.per_loss import LossGraphCheck
 from torch_debugger.checks.state import RunState
@@ -57,8 +58,10 @@ class KlDivOnProbabilities(LossGraphCheck):
 
 def _softmax_in_kl_div(graph: LossGraph) -> GraphNode | None:
     """constant - constant * softmax(...), element by element, then reduced: the form that kl_div has."""
-    for above in graph.nodes:
-        for node in operands(graph, above) if op_of(above) in _REDUCING else ():
+    if not numbers_by_op(graph).keys() >= {"Sub", "Softmax"}:
+        return None
+    for above in nodes_with(graph, _REDUCING):
+        for node in operands(graph, above):
             if op_of(node) != "Sub" or node.inputs[:1] != (None,):
                 continue
             product = next(operands(graph, node), None)

@@ -7,7 +7,8 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from torch_debugger.checks.base import Check
-from torch_debugger.checks.graph import SHAPE_ONLY, op_of, operands
+from torch_debugger.checks.graph import SHAPE_ONLY, operands
+from torch_debugger.checks.graph_ops import op_of
 from torch_debugger.checks.state import RunState
 from torch_debugger.records import Edit, Finding, GraphNode, LocalTensor, LossGraph, Place, Record
 

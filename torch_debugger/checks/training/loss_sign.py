@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 import re
 
-from torch_debugger.checks.graph import at, call_of, op_of
+from torch_debugger.checks.graph import at, call_of
+from torch_debugger.checks.graph_ops import numbers_by_op, op_of
 from torch_debugger.checks.loss_signs import ends, signs
 from torch_debugger.checks.per_loss import LossGraphCheck
 from torch_debugger.checks.state import RunState
@@ -64,6 +65,8 @@ class LossSign(LossGraphCheck):
             return None
         if graph.lowered and self._is_only_loss(graph, state):
             return self._lowered(graph, state)
+        if not numbers_by_op(graph).keys() & {"Exp", "Log", *_NAMES}:
+            return None
         found = signs(graph)
         growing = _flipped_divergence(graph, found)
         if growing is not None:
@@ -98,7 +101,8 @@ class LossSign(LossGraphCheck):
         """The error that enters with a minus, where nothing else is minimised."""
         if not self._is_only_loss(graph, state):
             return None
-        errors = [index for index, node in enumerate(graph.nodes) if op_of(node) in _NAMES]
+        known = numbers_by_op(graph)
+        errors = sorted(index for op in _NAMES for index in known.get(op, ()))
         minimised = any(found[index] > 0 for index in ends(graph, found))
         if not errors or minimised or not all(index in found for index in errors):
             return None
@@ -133,9 +137,12 @@ class LossSign(LossGraphCheck):
 
 def _flipped_divergence(graph: LossGraph, found: dict[int, int]) -> GraphNode | None:
     """exp(x) maximised and x minimised, or y maximised and log(y) minimised: no bound holds that."""
-    for index, node in enumerate(graph.nodes):
+    known = numbers_by_op(graph)
+    powers: list[int] = sorted([*known.get("Exp", ()), *known.get("Log", ())])
+    for index in powers:
+        node = graph.nodes[index]
         inner = node.inputs[0] if node.inputs else None
-        if inner is None or op_of(node) not in ("Exp", "Log"):
+        if inner is None:
             continue
         larger, smaller = (index, inner) if op_of(node) == "Exp" else (inner, index)
         if found.get(larger) == -1 and found.get(smaller) == 1:

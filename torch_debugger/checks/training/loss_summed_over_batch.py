@@ -7,7 +7,8 @@ from collections.abc import Iterable
 
 from torch_debugger.checks.base import Check
 from torch_debugger.checks.curves import recent_level, start_level
-from torch_debugger.checks.graph import SHAPE_ONLY, at, call_of, op_of, operands
+from torch_debugger.checks.graph import SHAPE_ONLY, at, call_of, operands
+from torch_debugger.checks.graph_ops import op_of
 from torch_debugger.checks.optimizer_call import highest_rate
 from torch_debugger.checks.state import RunState
 from torch_debugger.records import Comparison, Finding, GraphNode, LossGraph, OptimizerFact, Record

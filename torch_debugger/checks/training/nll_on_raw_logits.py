@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from torch_debugger.checks.base import Check
-from torch_debugger.checks.graph import at, line_of, op_of, operands, origin
+from torch_debugger.checks.graph import at, line_of, operands, origin
+from torch_debugger.checks.graph_ops import nodes_with, numbers_by_op, op_of
 from torch_debugger.checks.state import RunState
 from torch_debugger.records import ClassTargets, Finding, GraphNode, LossGraph, Record
 
@@ -94,15 +95,13 @@ class NllOnRawLogits(Check):
 
 def _unnormalised(graph: LossGraph) -> tuple[GraphNode, GraphNode] | None:
     """A negative log-likelihood and what made the scores in it, where nothing takes their logarithm."""
-    ops = [op_of(node) for node in graph.nodes]
-    if "Logsumexp" in ops:
+    if "Logsumexp" in numbers_by_op(graph):
         return None
-    for node in graph.nodes:
-        if op_of(node) in ("NllLoss", "NllLoss2D"):
-            scores = next(operands(graph, node), None)
-            source = origin(graph, scores) if scores is not None else None
-            if source is not None and op_of(source) in _WHAT:
-                return node, source
+    for node in nodes_with(graph, ("NllLoss", "NllLoss2D")):
+        scores = next(operands(graph, node), None)
+        source = origin(graph, scores) if scores is not None else None
+        if source is not None and op_of(source) in _WHAT:
+            return node, source
     return None
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from torch_debugger.checks.base import Check
-from torch_debugger.checks.graph import at, line_of, op_of
+from torch_debugger.checks.graph import at, line_of
+from torch_debugger.checks.graph_ops import op_of
 from torch_debugger.checks.state import RunState
 from torch_debugger.records import ClassTargets, Edit, Finding, LossGraph, Place, Record, TokenTargets
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from torch_debugger.checks.graph import at, op_of
+from torch_debugger.checks.graph import at
+from torch_debugger.checks.graph_ops import numbers_by_op, op_of
 from torch_debugger.checks.per_loss import LossGraphCheck
 from torch_debugger.checks.state import RunState
 from torch_debugger.records import Finding, GraphNode, LossGraph, Place
@@ -60,6 +61,8 @@ class RoundingBeforeLoss(LossGraphCheck):
 
 def _wall(graph: LossGraph) -> GraphNode | None:
     """The first flat op, where no parameter and nothing unread can be reached but through such ops."""
+    if not numbers_by_op(graph).keys() & _FLAT.keys():
+        return None
     flat: list[GraphNode] = []
     waiting, seen = [0] if graph.nodes else [], {0}
     while waiting:

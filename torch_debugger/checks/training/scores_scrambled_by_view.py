@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 
-from torch_debugger.checks.graph import at, call_of, op_of, operands
+from torch_debugger.checks.graph import at, call_of, operands
+from torch_debugger.checks.graph_ops import nodes_with, op_of
 from torch_debugger.checks.per_loss import LossGraphCheck
 from torch_debugger.checks.state import RunState
 from torch_debugger.records import Finding, GraphNode, LossGraph
@@ -61,8 +62,8 @@ class ScoresScrambledByView(LossGraphCheck):
 
 def _scrambled(graph: LossGraph) -> tuple[GraphNode, GraphNode, GraphNode] | None:
     """The loss, the view in front of its log-softmax, and the scores, where these do not fit together."""
-    for loss in graph.nodes:
-        softmax = _softmax_of(graph, loss) if op_of(loss) in ("NllLoss", "NllLoss2D") else None
+    for loss in nodes_with(graph, ("NllLoss", "NllLoss2D")):
+        softmax = _softmax_of(graph, loss)
         view = next(operands(graph, softmax), None) if softmax is not None else None
         if view is None or op_of(view) not in _VIEWS:
             continue

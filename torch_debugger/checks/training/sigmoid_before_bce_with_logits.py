@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from torch_debugger.checks.graph import op_of, operands, origin
+from torch_debugger.checks.graph import operands, origin
+from torch_debugger.checks.graph_ops import op_of
 from torch_debugger.checks.output_activation import output_activation
 from torch_debugger.checks.per_loss import LossGraphCheck
 from torch_debugger.checks.state import RunState

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from torch_debugger.checks.graph import at, line_of, op_of, operands, origin
+from torch_debugger.checks.graph import at, line_of, operands, origin
+from torch_debugger.checks.graph_ops import nodes_with, numbers_by_op, op_of
 from torch_debugger.checks.output_activation import output_activation
 from torch_debugger.checks.per_loss import LossGraphCheck
 from torch_debugger.checks.state import RunState
@@ -113,11 +114,10 @@ class SoftmaxOverOneClass(LossGraphCheck):
 
 def _output_softmaxes(graph: LossGraph) -> list[GraphNode]:
     """Log-softmaxes, and softmaxes that a loss takes as they are: attention is neither."""
-    found = [node for node in graph.nodes if op_of(node) == "LogSoftmax"]
-    for node in graph.nodes:
-        if op_of(node) in _LOSSES:
-            sources = [origin(graph, operand) for operand in operands(graph, node)]
-            found += [source for source in sources if op_of(source) == "Softmax"]
+    found = nodes_with(graph, ("LogSoftmax",))
+    for node in nodes_with(graph, _LOSSES) if "Softmax" in numbers_by_op(graph) else ():
+        sources = [origin(graph, operand) for operand in operands(graph, node)]
+        found += [source for source in sources if op_of(source) == "Softmax"]
     return found
 
 
@@ -125,5 +125,5 @@ def _where(graph: LossGraph, softmax: GraphNode, state: RunState) -> Place:
     """The loss that takes log-softmax itself, or the softmax in the model."""
     if op_of(softmax) == "Softmax" or (softmax.place is not None and softmax.place.file):
         return output_activation(graph, softmax, state).where
-    losses = [node for node in graph.nodes if op_of(node) in ("NllLoss", "NllLoss2D")]
+    losses = nodes_with(graph, ("NllLoss", "NllLoss2D"))
     return line_of(graph, losses[0]) if losses else (graph.made if graph.made.file else graph.place)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from torch_debugger.checks.graph import SHAPE_ONLY, at, op_of, operands, origin
+from torch_debugger.checks.graph import SHAPE_ONLY, at, operands, origin
+from torch_debugger.checks.graph_ops import nodes_with, op_of
 from torch_debugger.checks.output_activation import output_activation
 from torch_debugger.checks.per_loss import LossGraphCheck
 from torch_debugger.checks.state import RunState
@@ -129,9 +130,9 @@ def _forward(state: RunState) -> Place:
 
 def _mismatch(graph: LossGraph) -> tuple[GraphNode, int] | None:
     """The softmax and the dimension that holds its classes, where these differ."""
-    for node in graph.nodes:
+    for node in nodes_with(graph, (*_LOSSES, "Gather", "Index", "LogSoftmax")):
         scores = next(operands(graph, node), None)
-        if scores is None or op_of(node) not in (*_LOSSES, "Gather", "Index", "LogSoftmax"):
+        if scores is None:
             continue
         softmax = _softmax_behind(graph, scores)
         wanted = _picked_along(graph, node, scores, softmax) if softmax is not None else None

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from torch_debugger.checks.base import Check
-from torch_debugger.checks.graph import at, call_of, op_of
+from torch_debugger.checks.graph import at, call_of
+from torch_debugger.checks.graph_ops import nodes_with
 from torch_debugger.checks.state import RunState
 from torch_debugger.records import Finding, GraphNode, LossGraph, Record, TokenTargets
 
@@ -55,9 +56,10 @@ class TargetShifted(Check):
 
     def _judge_site(self, site: str, state: RunState) -> Iterable[Finding]:
         graph, looks = self._graphs.get(site), self._looks.get(site, [])
-        offsets = {look.offset for look in looks}
-        losses = [node for node in graph.nodes if op_of(node) in _LIKELIHOODS] if graph else []
-        if graph is None or len(looks) < self.looks or len(losses) != 1 or len(offsets) != 1:
+        if graph is None or len(looks) < self.looks:
+            return
+        offsets, losses = {look.offset for look in looks}, nodes_with(graph, _LIKELIHOODS)
+        if len(losses) != 1 or len(offsets) != 1:
             return
         offset = offsets.pop()
         if offset in (-1, 0, 2):

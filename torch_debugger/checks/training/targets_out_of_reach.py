@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from torch_debugger.checks.base import Check
-from torch_debugger.checks.graph import BY_HAND, at, op_of, origin, prediction_in
+from torch_debugger.checks.graph import BY_HAND, at, origin, prediction_in
+from torch_debugger.checks.graph_ops import op_of
 from torch_debugger.checks.output_activation import output_activation
 from torch_debugger.checks.state import RunState
 from torch_debugger.records import Comparison, Finding, GraphNode, LossGraph, Record
