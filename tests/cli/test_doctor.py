@@ -86,7 +86,7 @@ def test_on_a_terminal_a_bar_tells_how_far_it_is(write: Write, monkeypatch: pyte
     write(HEALTHY)
     with Terminal([*DEBUGGER, "doctor", "train.py"]) as terminal:
         assert terminal.finish() == 0
-        assert re.search(rb"  trial [2-9] of 12, [a-z -]+: step \d+, loss ", terminal.raw)
+        assert re.search(rb"  trial \d+ of 12, [a-zGPU /-]+", terminal.raw)
         assert not any(" of 12, " in line for line in terminal.all_lines)  # it is gone at the end
         assert "12 trials: 12 passed." in terminal.all_lines
 

@@ -78,7 +78,7 @@ def test_the_peak_of_memory_is_the_same_within_one_percent(kind: str) -> None:
     """Our own code and what it knows of the script are a constant, which the same training in small shows."""
     small, big = memory("whole", "4"), memory(kind, "64")
     ours = small.watched - small.plain
-    assert ours < 12_000_000
+    assert ours < 18_000_000  # the code of the probes, for the most part
     assert big.plain - small.plain > 80_000_000
     assert big.watched - ours < 1.01 * big.plain
 

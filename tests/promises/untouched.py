@@ -28,6 +28,8 @@ PATCHED: list[tuple[Any, str]] = [
     (torch.autograd, "backward"),
     (torch.autograd.graph.saved_tensors_hooks, "__enter__"),
     (torch, "compile"),
+    (torch, "manual_seed"),
+    (torch.random, "manual_seed"),
     (Optimizer, "__init__"),
     (Optimizer, "zero_grad"),
     (nn.Module, "zero_grad"),

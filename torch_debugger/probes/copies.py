@@ -100,6 +100,8 @@ class Copies(Probe):
     ) -> None:
         if any(each.copy() is copy for each in self._known) or len(self._known) >= self.LIMIT:
             return
+        if _device(copy) != _device(model) or _device(model).type == "meta":
+            return
         if not self._known:
             self.watch.tell_of_light_steps(self)
         walks = walks_of(update.file, name.rpartition(".")[2])
@@ -134,6 +136,8 @@ class Copies(Probe):
         for known in self._known:
             copy, model, held = known.copy(), known.model(), known.held()
             if copy is not None and model is not None and held is not None:
+                if _device(copy) != _device(model):
+                    continue
                 look = self._look(known, copy, held.steps - known.first_steps)
                 tell = functools.partial(self._tell, known, look)
                 self.watch.transfer.send(_numbers_of(copy, model), tell)
@@ -192,6 +196,10 @@ def _some_numbers(module: nn.Module) -> torch.Tensor:
     parameters = list(module.parameters())
     ends, device = (parameters[0], parameters[-1]), parameters[0].device
     return torch.cat([each.detach().reshape(-1)[:8].float().to(device) for each in ends])
+
+
+def _device(module: nn.Module) -> torch.device:
+    return next(module.parameters()).device
 
 
 def _pair(numbers: Numbers) -> Pair:

@@ -140,13 +140,15 @@ class Cycles(Probe):
             return
         held = self.optimizers.held.get(id(optimizer))
         lost = held is not None and held.sentinel is not None and held.sentinel.grad is None
-        if held is not None and (not held.steps or lost or self._begins_late(optimizer)):
-            self.watch.probe(self.name, self._look_closer, optimizer)
-
-    def _begins_late(self, optimizer: Optimizer) -> bool:
         cycle = self._cycles.get(id(optimizer))
-        waited = cycle is not None and cycle.unspent
-        return waited and any(parameter.grad is not None for parameter in _parameters(optimizer))
+        if held is not None and (not held.steps or lost):
+            self.watch.probe(self.name, self._look_closer, optimizer)
+        elif cycle is not None and cycle.unspent:
+            self.watch.probe(self.name, self._see_late_beginning, optimizer)
+
+    def _see_late_beginning(self, optimizer: Optimizer) -> None:
+        if any(parameter.grad is not None for parameter in _parameters(optimizer)):
+            self._look_closer(optimizer)
 
     def _look_closer(self, optimizer: Optimizer) -> None:
         """A new stage begins, a parameter that had gradients has none, or one that had none has some."""

@@ -19,6 +19,7 @@ from torch import nn
 from torch_debugger.anatomy.frames import place_of, user_frame
 from torch_debugger.anatomy.nested import first_tensor, tensors_in
 from torch_debugger.anatomy.repeated_rows import repeated_row
+from torch_debugger.anatomy.running import in_transform
 from torch_debugger.anatomy.sources import is_user_file
 from torch_debugger.anatomy.statements import last_call_before, only_call
 from torch_debugger.probes.raw_arrays import RawArrays
@@ -56,6 +57,8 @@ class LayerInputs:
             return
         given = first_tensor(arguments)
         if given is None or given.requires_grad or not _has_numbers(given) or not self._wants(path):
+            return
+        if in_transform():
             return
         self._looks[path] = self._looks.get(path, 0) + 1
         if isinstance(module, nn.Linear) and given.dim() == 2:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from types import FrameType
 from typing import Any
 
@@ -17,13 +18,13 @@ from torch_debugger.probes.watch import Watch
 
 
 class OutputSpreads(SampleSpreads):
-    """Nothing is kept beyond the backward() it was made for."""
+    """Nothing is kept alive: what is gone by backward() is not measured."""
 
     MOST = 4
 
     def __init__(self, watch: Watch, forward: Forward) -> None:
         super().__init__(watch)
-        self._outputs: list[tuple[int, str, torch.Tensor]] = []
+        self._outputs: list[tuple[int, str, weakref.ref[torch.Tensor]]] = []
         forward.on_output.append(self._see_deep)
         forward.roots.on_output.append(self._see_light)
 
@@ -39,11 +40,13 @@ class OutputSpreads(SampleSpreads):
         output = first_tensor(made)
         self._outputs = [each for each in self._outputs if each[0] == self.watch.step]
         if output is not None and len(self._outputs) < self.MOST:
-            count = sum(name == path for _, name, _ in self._outputs)
-            self._outputs.append((self.watch.step, path if not count else f"{path}, call {count + 1}", output))
+            count = sum(known == path for _, known, _ in self._outputs)
+            name = path if not count else f"{path}, call {count + 1}"
+            self._outputs.append((self.watch.step, name, weakref.ref(output)))
 
     def look(self, loss: torch.Tensor, frame: FrameType | None) -> None:
         outputs, self._outputs = self._outputs, []
-        known = {name: output for step, name, output in outputs if step == self.watch.step}
+        here = [(name, output()) for step, name, output in outputs if step == self.watch.step]
+        known = {name: output for name, output in here if output is not None}
         if len(self.variables(frame)) < 2:
             self.measure(embeddings(known))

@@ -82,6 +82,8 @@ class PaddedStates(Probe):
         self._given_state = self._given_state or any(state.requires_grad for state in tensors[1:])
         if not tensors or tensors[0].dim() != 3 or self._looks.get(path, 0) >= self.EACH:
             return  # packed sequences have two dimensions
+        if not outputs or tensors[0].is_meta or in_transform():
+            return
         read = tensors[0].detach()
         if read.numel() > self.LARGEST or min(read.shape[:2]) < 2 or outputs[0].grad_fn is None:
             return

@@ -55,7 +55,9 @@ class QuietModels(Probe):
         super().__init__(watch)
         self.optimizers = optimizers
         self._known: weakref.WeakKeyDictionary[nn.Module, _Quiet] = weakref.WeakKeyDictionary()
-        self._called: dict[nn.Module, _Called] = {}  # in this step
+        self._called: weakref.WeakKeyDictionary[nn.Module, _Called] = (
+            weakref.WeakKeyDictionary()
+        )  # in this step
         self._made: dict[int, _Called] = {}  # by the address of what they made
         forward.on_quiet.append(self._see)
         forward.on_output.append(self._see_output)
@@ -81,7 +83,7 @@ class QuietModels(Probe):
 
     @torch.no_grad()
     def end_step(self) -> None:
-        called, self._called, self._made = self._called, {}, {}
+        called, self._called, self._made = self._called, weakref.WeakKeyDictionary(), {}
         for module, call in called.items():
             known, parameters = self._known[module], list(module.parameters())
             ends = [sampled(p).flatten().float() for p in (parameters[0], parameters[-1])]

@@ -39,13 +39,16 @@ class Transfer:
         return tensor.is_cuda
 
     def send(self, values: torch.Tensor, deliver: Deliver) -> None:
-        """Have `deliver` called with the values as a float32 array of the same shape."""
+        """Have `deliver` called with the values as a float32 array of the same shape; never, if they have none."""
+        values = values.detach()
+        if values.is_meta or type(values) is not torch.Tensor:  # fake, or traced: there are no numbers
+            return
         if not self.lags(values):
-            deliver(values.detach().to("cpu", torch.float32).numpy())
+            deliver(values.to("cpu", torch.float32).numpy())
             return
         if not self._waiting:
             self._waiting_since = time.perf_counter()
-        self._waiting.append((values.detach(), deliver))
+        self._waiting.append((values, deliver))
 
     def poll(self) -> None:
         """Send what has waited long enough, deliver what has arrived; never waits itself."""

@@ -36,6 +36,8 @@ class BatchnormTinyBatch(Check):
     fewest_values = 4
     looks_needed = 3
 
+    steps_needed = 50  # of a try with a few, nothing is lost
+
     def __init__(self) -> None:
         self._looks: dict[str, list[BatchNormLook]] = {}
         self._larger: set[str] = set()  # layers that met a batch that is large enough
@@ -62,6 +64,8 @@ class BatchnormTinyBatch(Check):
     def _tell(self, state: RunState) -> Iterator[Finding]:
         """One finding a model: the first of its layers."""
         roots: set[str] = set()
+        if state.step < self.steps_needed:
+            return
         for name, looks in reversed(self._looks.items()):  # they were met on the way back from the loss
             root = name.split(".", 1)[0]
             if root in roots or name in self._larger or len(looks) < self.looks_needed:

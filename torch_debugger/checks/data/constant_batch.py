@@ -108,9 +108,16 @@ class ConstantBatch(Check):
         fact = state.loaders.get(origin.loader) if origin is not None else None
         if origin is None or fact is None or looks < self.inputs_needed:
             return
+        if not self._is_in_a_row():
+            return
         between, in_all = (moved.get(origin.loader, 0) for moved in (self._moved_then, self._moved))
         if between >= looks - 1 and in_all >= self.steps_needed:
             yield self._left_behind(fact, look, origin)
+
+    def _is_in_a_row(self) -> bool:
+        """On two steps that follow one another; looks an epoch apart meet the same batch of a fixed order."""
+        steps = {given.step for given in self._inputs}
+        return any(step + 1 in steps for step in steps)
 
     def _restarted(self, fact: LoaderFact, streak: list[BatchLook]) -> Finding:
         self._reported = True

@@ -36,7 +36,7 @@ class TargetLeakage(Check):
 
     looks_needed = 3  # on different steps
     samples_needed = 8  # in each: fewer may agree by chance
-    columns_needed = 3
+    columns_needed = 5  # of a toy with fewer, one may be the target on purpose
     futures_needed = 2
 
     def __init__(self) -> None:
