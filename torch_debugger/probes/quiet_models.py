@@ -55,9 +55,8 @@ class QuietModels(Probe):
         super().__init__(watch)
         self.optimizers = optimizers
         self._known: weakref.WeakKeyDictionary[nn.Module, _Quiet] = weakref.WeakKeyDictionary()
-        self._called: weakref.WeakKeyDictionary[nn.Module, _Called] = (
-            weakref.WeakKeyDictionary()
-        )  # in this step
+        # In this step:
+        self._called: weakref.WeakKeyDictionary[nn.Module, _Called] = weakref.WeakKeyDictionary()
         self._made: dict[int, _Called] = {}  # by the address of what they made
         forward.on_quiet.append(self._see)
         forward.on_output.append(self._see_output)

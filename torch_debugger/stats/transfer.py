@@ -39,7 +39,7 @@ class Transfer:
         return tensor.is_cuda
 
     def send(self, values: torch.Tensor, deliver: Deliver) -> None:
-        """Have `deliver` called with the values as a float32 array of the same shape; never, if they have none."""
+        """Have `deliver` called with the values as a float32 array of the same shape."""
         values = values.detach()
         if values.is_meta or type(values) is not torch.Tensor:  # fake, or traced: there are no numbers
             return

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.fakes import judged, place
+from tests.fakes import judged, place, scalars
 from torch_debugger.records import BatchNormLook, ModelFact, ModuleFact, PhaseFact, Record
 
 EVALUATED = PhaseFact("net", False, False, 50)
@@ -24,17 +24,21 @@ def look(step: int, *shape: int, name: str = "net.bn1", gap: float = 0.1, ratio:
 def test_batches_of_one_in_a_model_that_is_evaluated() -> None:
     # The graph is read from the loss on, so the last layer is met first.
     looks = [look(step, 1, 12, 8, 8, name=name) for step in (1, 2, 3) for name in ("net.bn2", "net.bn1")]
-    (finding,) = judged([net(), EVALUATED, *looks], "batchnorm-tiny-batch")
+    (finding,) = judged([net(), EVALUATED, *looks, scalars(60)], "batchnorm-tiny-batch")
     assert finding.message == (
         "`net.bn1` normalises each channel over 64 values of one sample since step 1, as 1 more layers do."
     )
     assert "`nn.GroupNorm(4, 12)`" in finding.fix
     assert (finding.severity, finding.where.line) == ("warning", 10)
-    assert not judged([net(), *looks], "batchnorm-tiny-batch"), "never evaluated: it acts on the instance"
+    assert not judged([net(), EVALUATED, *looks, scalars(40)], "batchnorm-tiny-batch"), "a short try"
+    assert not judged([net(), *looks, scalars(60)], "batchnorm-tiny-batch"), (
+        "never evaluated: it acts on the instance"
+    )
 
 
 def test_two_values_a_channel_are_an_error_in_any_case() -> None:
-    (finding,) = judged([net(), *[look(step, 2, 32) for step in (1, 2, 3)]], "batchnorm-tiny-batch")
+    looks = [look(step, 2, 32) for step in (1, 2, 3)]
+    (finding,) = judged([net(), *looks, scalars(60)], "batchnorm-tiny-batch")
     assert finding.severity == "error"
     assert "over 2 values of 2 samples" in finding.message
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.checks.data.looks import given, loader, target
-from tests.fakes import judged, place
+from tests.fakes import judged, place, scalars
 from torch_debugger.records import FixedDraw, Record
 
 SEED = place(7, code="rng = torch.Generator().manual_seed(0)")
@@ -43,7 +43,7 @@ def equal_rows(digests: list[int], labels: dict[str, int], tensors: int = 1) -> 
     looks: list[Record] = []
     for step in (1, 2, 3):
         looks += [given(step, samples=digests, tensors=tensors), target(step, labels=labels)]
-    return looks
+    return [*looks, scalars(20)]
 
 
 def test_rows_that_are_one_row_many_times() -> None:
@@ -52,6 +52,14 @@ def test_rows_that_are_one_row_many_times() -> None:
         "All 8 samples that `net` is given at train.py:24 are the same although their labels differ, on 3 "
         "looks in a row since step 1."
     )
+
+
+def test_a_try_of_a_few_steps_and_labels_for_each_token_are_silent() -> None:
+    assert not judged(equal_rows([5] * 8, {"0": 4, "1": 4})[:-1], "identical-samples")
+    tokens = [target(step, shape=(88,), labels={"0": 44, "1": 44}) for step in (1, 2, 3)]
+    inputs = [given(step, samples=[5] * 8) for step in (1, 2, 3)]
+    both = [record for pair in zip(inputs, tokens, strict=True) for record in pair]
+    assert not judged([*both, scalars(20)], "identical-samples")
 
 
 def test_rows_that_may_be_equal() -> None:
