@@ -41,10 +41,9 @@ class Transfer:
     def send(self, values: torch.Tensor, deliver: Deliver) -> None:
         """Have `deliver` called with the values as a float32 array of the same shape."""
         values = values.detach()
-        if values.is_meta or type(values) is not torch.Tensor:  # fake, or traced: there are no numbers
-            return
         if not self.lags(values):
-            deliver(values.to("cpu", torch.float32).numpy())
+            if type(values) is torch.Tensor and not values.is_meta:  # else fake or traced: without numbers
+                deliver(values.to("cpu", torch.float32).numpy())
             return
         if not self._waiting:
             self._waiting_since = time.perf_counter()
