@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from torch_debugger.probes.backward import Backward
-from torch_debugger.probes.fixed_orders import FixedOrders
 from torch_debugger.probes.forward import Forward
 from torch_debugger.probes.future_tokens import FutureTokens
 from torch_debugger.probes.graph_looks import GraphLooks
@@ -13,7 +12,7 @@ from torch_debugger.probes.output_spreads import OutputSpreads
 from torch_debugger.probes.root_inputs import RootInputs
 from torch_debugger.probes.roots import Roots
 from torch_debugger.probes.sequence_inputs import SequenceInputs
-from torch_debugger.probes.shuffled_pairs import ShuffledPairs
+from torch_debugger.probes.source_reading import SourceReading
 from torch_debugger.probes.targets import Targets
 from torch_debugger.probes.watch import Watch
 
@@ -24,6 +23,6 @@ def look_at_data(watch: Watch, roots: Roots, forward: Forward, backward: Backwar
     forward.on_layer.append(inputs.see)
     forward.on_layer.append(SequenceInputs(watch, roots).see)
     backward.on_look.append(Targets(watch, inputs, backward).look)
-    backward.on_look += [ShuffledPairs(watch).look, FixedOrders(watch).look, OutputSpreads(watch, forward).look]
+    backward.on_look += [SourceReading(watch).look, OutputSpreads(watch, forward).look]
     backward.on_look.append(HandMade(watch, backward).look)
     backward.on_look.append(GraphLooks(watch, backward, FutureTokens(watch, forward)).look)
