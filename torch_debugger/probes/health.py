@@ -20,11 +20,14 @@ from torch_debugger.probes.weighted_sums import WeightedSums
 
 
 class Health:
+    SOFTMAX_LOOKS = 3
+
     def __init__(self, watch: Watch, backward: Backward, optimizers: Optimizers) -> None:
         self.backward = backward
         self._layers, self._latents = LayerHealth(watch), Latents(watch)
         self._sums = WeightedSums(watch, backward.roots)
         self._masks = MultipliedMasks(watch, backward.roots)
+        self._softmax_looks = 0
         EvaluatedLosses(watch, backward.roots)
         backward.on_look += [GraphKeeping(watch).look, SampleSpreads(watch).look, self._look_at_graph]
         optimizers.before_update.append(AlikeUnits(watch, optimizers).look)
@@ -35,5 +38,7 @@ class Health:
             consumers, names = nodes_behind(loss.grad_fn), self.backward.roots.path_of_parameter()
             self._layers.look(consumers, names)
             self._latents.look(consumers, names)
-            self._sums.look(consumers, frame)
-            self._masks.look(consumers, frame)
+            if self._softmax_looks < self.SOFTMAX_LOOKS:
+                self._softmax_looks += 1
+                self._sums.look(consumers, frame)
+                self._masks.look(consumers, frame)

@@ -22,16 +22,10 @@ _PASSING = ("Alias", "Clone", "Div", "Mul", "Reshape", "Squeeze", "Unsqueeze", "
 
 
 class MultipliedMasks:
-    LOOKS = 3
-
     def __init__(self, watch: Watch, roots: Roots) -> None:
         self.watch, self.roots = watch, roots
-        self._looks = 0
 
     def look(self, consumers: Consumers, frame: FrameType | None) -> None:
-        if self._looks >= self.LOOKS:
-            return
-        self._looks += 1
         for node in consumers:
             factor = _factor_before(node) if op_name(node) == "Softmax" else None
             if factor is not None:
