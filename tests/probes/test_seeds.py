@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import torch
 from torch import nn
 
@@ -51,7 +54,22 @@ def test_a_training_without_random_numbers() -> None:
 
 
 def test_torchs_own_function_is_put_back() -> None:
-    before = torch.manual_seed
+    before = torch.manual_seed, torch.random.manual_seed  # dynamo, once imported, wraps one of them
     with watched():
-        assert torch.manual_seed is not before
-    assert torch.manual_seed is before is torch.random.manual_seed
+        assert torch.manual_seed is not before[0]
+        assert torch.random.manual_seed is not before[1]
+    assert (torch.manual_seed, torch.random.manual_seed) == before
+
+
+def test_dynamo_finds_one_function_by_both_names() -> None:
+    import_late = """
+import torch
+from tests.probes.watching import watched
+with watched():
+    assert torch.manual_seed is torch.random.manual_seed
+    import torch._dynamo
+    assert torch.manual_seed is not torch.random.manual_seed
+print(int(torch.manual_seed(5).initial_seed()))
+"""
+    done = subprocess.run([sys.executable, "-c", import_late], capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (0, "5\n"), done.stderr

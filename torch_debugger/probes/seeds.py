@@ -42,8 +42,9 @@ class Seeds(Probe):
         self._listens = False
 
     def install(self, patches: Patches) -> None:
+        around = functools.cache(self._around)  # one for both names: dynamo asks whether they are the same
         for owner in (torch.random, torch):
-            patches.replace(owner, "manual_seed", self._around)
+            patches.replace(owner, "manual_seed", around)
 
     def _around(self, original: Any) -> Any:
         @functools.wraps(original)
