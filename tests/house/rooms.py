@@ -29,6 +29,10 @@ MAY_IMPORT: dict[str, set[str]] = {
     "inspections": {"records", "stats", "anatomy"} | FOUNDATIONS,
     "checks": {"records"} | FOUNDATIONS,
     "report": {"records"} | FOUNDATIONS,
+    "surroundings": {"records"} | FOUNDATIONS,
+    "summaries": {"records", "runlog", "stats", "anatomy"} | FOUNDATIONS,
+    "archive": {"records", "runlog", "checks"} | FOUNDATIONS,
+    "viewer": {"records", "runlog", "checks", "archive", "report"} | FOUNDATIONS,
     "pasted": {"records"} | FOUNDATIONS,
     "replays": {"records", "stats", "anatomy", "probes", "trials"} | FOUNDATIONS,
     "gradient_trials": {"records", "stats", "anatomy", "probes", "trials"} | FOUNDATIONS,
@@ -55,7 +59,7 @@ DOORS = {
 }  # fmt: skip
 NO_TORCH = {
     "_version", "errors", "settings", "imports", "signals", "tracebacks", "records", "runlog", "checks",
-    "report", "pasted",
+    "report", "pasted", "surroundings", "archive", "viewer",
 }  # fmt: skip
 
 

@@ -52,6 +52,7 @@ from torch_debugger.records.place import Place
 from torch_debugger.records.rows import Table, TensorRows
 from torch_debugger.records.run import CostFact, EndFact, MemoryFact, Notice, ProbeFault, RunFact
 from torch_debugger.records.sequences import PaddedState, SequenceInput
+from torch_debugger.records.surroundings import HparamsFact, SeedFact, Surroundings
 from torch_debugger.records.training import (
     BatchFact,
     CarriedGradient,
@@ -82,6 +83,9 @@ from torch_debugger.records.wiring import (
 
 Record = (
     RunFact
+    | Surroundings
+    | HparamsFact
+    | SeedFact
     | EndFact
     | CostFact
     | ProbeFault
@@ -156,17 +160,18 @@ Record = (
 
 __all__ = [
     "SEVERITIES", "TRIALS", "AxesLook", "BatchFact", "BatchLook", "BatchNormLook", "CarriedGradient",
-    "CaseFact", "CheckpointLoad", "ClassTargets", "ClipFact", "Comparison", "Construction", "CopiedGenerator",
-    "CopyLook", "CostFact", "CrashEvidence", "CrashFact", "CrashFrame", "DropoutLook", "Edit", "EndFact",
-    "Finding", "FixedDraw", "FlowFact", "FlowStep", "FreshParameter", "FutureLook", "GradientCheckFact",
-    "GradientFlag", "GraphNode", "HandMadeWeights", "IdleOptimizer", "InputLook", "KeptGraphs", "LatentLook",
-    "LayerFact", "LedgerFact", "LedgerRow", "LoaderFact", "LocalTensor", "LocalValue", "LossGraph",
-    "LossSite", "MemoryFact", "ModeLook", "ModelFact", "ModuleFact", "MultipliedMask", "NonFinite", "Notice",
-    "Operand", "OptimizerFact", "Origin", "PaddedState", "ParameterFact", "PassCalls", "PassFact",
-    "PhaseFact", "Place", "PlainTensor", "ProbeFault", "QuietModel", "Record", "Rectifier", "Rehearsal",
-    "Request", "Reseeding", "ReusedWeight", "RootInput", "RunFact", "SampleSpread", "SavedTensor", "Scalars",
-    "ScalerMisuse", "SchedulerFact", "SchedulerLook", "SequenceInput", "ShuffledPair", "SkippedLosses",
-    "Spread", "Squasher", "StepCycle", "StrayModuleFact", "Table", "TargetLook", "TensorLook", "TensorRows",
+    "CaseFact", "CheckpointLoad", "ClassTargets", "ClipFact", "Comparison", "Construction",
+    "CopiedGenerator", "CopyLook", "CostFact", "CrashEvidence", "CrashFact", "CrashFrame", "DropoutLook",
+    "Edit", "EndFact", "Finding", "FixedDraw", "FlowFact", "FlowStep", "FreshParameter", "FutureLook",
+    "GradientCheckFact", "GradientFlag", "GraphNode", "HandMadeWeights", "HparamsFact", "IdleOptimizer",
+    "InputLook", "KeptGraphs", "LatentLook", "LayerFact", "LedgerFact", "LedgerRow", "LoaderFact",
+    "LocalTensor", "LocalValue", "LossGraph", "LossSite", "MemoryFact", "ModeLook", "ModelFact",
+    "ModuleFact", "MultipliedMask", "NonFinite", "Notice", "Operand", "OptimizerFact", "Origin",
+    "PaddedState", "ParameterFact", "PassCalls", "PassFact", "PhaseFact", "Place", "PlainTensor",
+    "ProbeFault", "QuietModel", "Record", "Rectifier", "Rehearsal", "Request", "Reseeding", "ReusedWeight",
+    "RootInput", "RunFact", "SampleSpread", "SavedTensor", "Scalars", "ScalerMisuse", "SchedulerFact",
+    "SchedulerLook", "SeedFact", "SequenceInput", "ShuffledPair", "SkippedLosses", "Spread", "Squasher",
+    "StepCycle", "StrayModuleFact", "Surroundings", "Table", "TargetLook", "TensorLook", "TensorRows",
     "TokenTargets", "TrialResult", "TwinUnits", "UnmatchedSwitch", "UnreachedPart", "UntiedWeights",
     "WeightedSum", "WrittenNumber",
 ]  # fmt: skip

@@ -1,0 +1,1 @@
+"""Runs on disk, finished or still growing: found, read into columns, compared. Reads what TensorBoard reads."""

@@ -1,0 +1,1 @@
+"""Values of a training to what TensorBoard shows: `SummaryWriter` and its methods."""

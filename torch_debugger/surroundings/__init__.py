@@ -1,0 +1,1 @@
+"""The program and the machine around a run, without secrets."""

@@ -1,0 +1,1 @@
+"""What shows a run: the TensorBoard tab."""
