@@ -219,7 +219,7 @@ def test_a_fault_of_ours_ends_the_log_and_not_the_run(tmp_path: Path, monkeypatc
     monkeypatch.setattr("torch_debugger.runlog.encoder.frame", lambda payloads: 1 / 0)
     faults: list[str] = []
     with monkeypatch.context() as only_for_start:
-        only_for_start.setattr("torch_debugger.runlog.encoder.Encoder.start", lambda self: b"")
+        only_for_start.setattr("torch_debugger.runlog.encoder.Encoder.start", lambda *purge: b"")
         log = LogWriter(tmp_path, on_fault=faults.append)
     log.add(scalars(1, "loss"))
     log.close()
