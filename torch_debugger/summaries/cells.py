@@ -22,15 +22,13 @@ _CHUNK = 1 << 16  # values at once: what is made of them stays in the processor'
 class _Form(NamedTuple):
     """How the floats of one dtype are seen as whole numbers."""
 
-    floats: np.dtype[np.floating]
-    whole: torch.dtype
+    floats: str
+    whole: str
+    index: str  # the same size, as torch wants it
     bits: int
 
 
-_FORMS = {
-    torch.float32: _Form(np.dtype("f4"), torch.int32, 32),
-    torch.float64: _Form(np.dtype("f8"), torch.int64, 64),
-}
+_FORMS = {torch.float32: _Form("f4", "u4", "i4", 32), torch.float64: _Form("f8", "u8", "i8", 64)}
 
 
 @functools.cache
@@ -55,11 +53,11 @@ def counts_by_cell(values: torch.Tensor) -> NDArray[np.int64]:
     bins = len(widest_edges()) - 1
     counts = torch.zeros(bins + 1, dtype=torch.int64)
     near: list[NDArray[np.floating]] = []
-    for part in torch.split(values, _CHUNK):
-        cells = part.view(form.whole).bitwise_right_shift(form.bits - _CELL_BITS).add_(_HALF)
-        places = table.index_select(0, cells)
+    for part in np.split(values.numpy(), range(_CHUNK, len(values), _CHUNK)):
+        cells = part.view(form.whole) >> (form.bits - _CELL_BITS)
+        places = table.index_select(0, torch.from_numpy(cells.view(form.index)))
         counts += torch.bincount(places, minlength=bins + 1)
-        near.append(part.numpy()[np.flatnonzero(places.numpy() == bins)])
+        near.append(part[np.flatnonzero(places.numpy() == bins)])
     exact, _ = np.histogram(np.concatenate(near).astype(np.float64), widest_edges())
     answer: NDArray[np.int64] = counts[:-1].numpy() + exact
     return answer
@@ -67,14 +65,14 @@ def counts_by_cell(values: torch.Tensor) -> NDArray[np.int64]:
 
 @functools.cache
 def _table(dtype: torch.dtype) -> torch.Tensor:
-    """The bin of every cell, negative numbers first; the number of bins where a cell holds an edge."""
+    """The bin of every cell, positive numbers first; the number of bins where a cell holds an edge."""
     form = _FORMS[dtype]
     edges = widest_edges()
     sizes = edges[(edges > 0) & (edges <= np.finfo(form.floats).max)].astype(form.floats)
-    held = np.bincount(sizes.view(f"i{form.bits // 8}") >> (form.bits - _CELL_BITS), minlength=_HALF)
+    held = np.bincount(sizes.view(form.index) >> (form.bits - _CELL_BITS), minlength=_HALF)
     below = np.cumsum(held) - held
     bins, middle = len(edges) - 1, len(edges) // 2
     above_zero = np.where(held > 0, bins, middle + below)
     below_zero = np.where(held > 0, bins, middle - 1 - below)
     below_zero[0] = bins  # it holds -0.0, which lies above the edge at zero
-    return torch.from_numpy(np.concatenate([below_zero, above_zero]).astype(np.int32))
+    return torch.from_numpy(np.concatenate([above_zero, below_zero]).astype(np.int32))
