@@ -161,11 +161,6 @@ class GraphSummary(Summary):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class SessionStart(Summary):
-    """A run that goes on from an earlier step: readers forget what came at or after it."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
 class ForeignEvent(Summary):
     """The bytes of a whole event that the script made itself."""
 

@@ -24,7 +24,7 @@ class _Form(NamedTuple):
 
     floats: str
     whole: str
-    index: str  # the same size, as torch wants it
+    signed: str  # the same size, as torch wants it
     bits: int
 
 
@@ -55,7 +55,7 @@ def counts_by_cell(values: torch.Tensor) -> NDArray[np.int64]:
     near: list[NDArray[np.floating]] = []
     for part in np.split(values.numpy(), range(_CHUNK, len(values), _CHUNK)):
         cells = part.view(form.whole) >> (form.bits - _CELL_BITS)
-        places = table.index_select(0, torch.from_numpy(cells.view(form.index)))
+        places = table.index_select(0, torch.from_numpy(cells.view(form.signed)))
         counts += torch.bincount(places, minlength=bins + 1)
         near.append(part[np.flatnonzero(places.numpy() == bins)])
     exact, _ = np.histogram(np.concatenate(near).astype(np.float64), widest_edges())
@@ -69,7 +69,7 @@ def _table(dtype: torch.dtype) -> torch.Tensor:
     form = _FORMS[dtype]
     edges = widest_edges()
     sizes = edges[(edges > 0) & (edges <= np.finfo(form.floats).max)].astype(form.floats)
-    held = np.bincount(sizes.view(form.index) >> (form.bits - _CELL_BITS), minlength=_HALF)
+    held = np.bincount(sizes.view(form.signed) >> (form.bits - _CELL_BITS), minlength=_HALF)
     below = np.cumsum(held) - held
     bins, middle = len(edges) - 1, len(edges) // 2
     above_zero = np.where(held > 0, bins, middle + below)

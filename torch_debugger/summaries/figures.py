@@ -21,7 +21,7 @@ def figure_pixels(figure: Any, close: bool) -> Pixels:
         )
     canvas = figure.canvas
     try:
-        drawn = FigureCanvasAgg(figure)
+        drawn: Any = FigureCanvasAgg(figure)
         drawn.draw()
         pixels = np.array(drawn.buffer_rgba())[:, :, :3]
     finally:

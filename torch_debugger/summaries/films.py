@@ -29,7 +29,9 @@ def _side_by_side(clips: Pixels) -> Pixels:
     padded = np.zeros((places, frames, height, width, channels), np.uint8)
     padded[:count] = clips
     grid = padded.reshape(rows, places // rows, frames, height, width, channels)
-    return grid.transpose(2, 0, 3, 1, 4, 5).reshape(frames, rows * height, places // rows * width, channels)
+    side_by_side = grid.transpose(2, 0, 3, 1, 4, 5)
+    film: Pixels = side_by_side.reshape(frames, rows * height, places // rows * width, channels)
+    return film
 
 
 def check_rate(frames_per_s: float) -> float:

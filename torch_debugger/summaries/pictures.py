@@ -61,8 +61,8 @@ def as_colors(pixels: Pixels) -> Pixels:
     channels = pixels.shape[-1]
     if channels not in _CHANNELS:
         raise DebuggerError(
-            f"expected 1, 3 or 4 channels, got {channels}: pixels of {list(pixels.shape)} [height, width, channels]"
-            "; is dataformats right?"
+            f"expected 1, 3 or 4 channels, got {channels} in [height, width, channels] of "
+            f"{list(pixels.shape)}; is dataformats right?"
         )
     return np.repeat(pixels, 3, axis=-1) if channels == 1 else np.ascontiguousarray(pixels)
 
@@ -79,7 +79,7 @@ def boxes_of(values: Any, labels: Any) -> tuple[Box, ...]:
     words = [labels] if isinstance(labels, str) else list(labels or ())
     if len(words) != len(corners):
         words = [""] * len(corners)
-    return tuple(Box(*box, label=str(word)) for box, word in zip(corners.tolist(), words, strict=True))
+    return tuple(Box(*box, str(word)) for box, word in zip(corners.tolist(), words, strict=True))
 
 
 def _grid(pictures: Pixels) -> Pixels:
@@ -89,7 +89,8 @@ def _grid(pictures: Pixels) -> Pixels:
     grid = np.zeros((rows * columns, height, width, channels), np.uint8)
     grid[:count] = pictures
     side_by_side = grid.reshape(rows, columns, height, width, channels).transpose(0, 2, 1, 3, 4)
-    return side_by_side.reshape(rows * height, columns * width, channels)
+    answer: Pixels = side_by_side.reshape(rows * height, columns * width, channels)
+    return answer
 
 
 def _advice(shape: tuple[int, ...]) -> str:

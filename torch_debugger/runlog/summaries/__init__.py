@@ -14,7 +14,6 @@ from torch_debugger.records import (
     MeshSummary,
     PictureSummary,
     PrCurveSummary,
-    SessionStart,
     SoundSummary,
     Summary,
     TensorSummary,
@@ -29,7 +28,7 @@ from torch_debugger.runlog.summaries.pr_curves import pr_curve_event
 from torch_debugger.runlog.summaries.sounds import sound_event
 from torch_debugger.runlog.summaries.tensors import tensor_event
 from torch_debugger.runlog.summaries.texts import text_event
-from torch_debugger.runlog.summaries.whole_events import foreign_event, graph_event, session_events
+from torch_debugger.runlog.summaries.whole_events import foreign_event, graph_event
 
 _EVENTS: dict[type[Summary], Callable[[Any], bytes | list[bytes]]] = {
     ChartsSummary: charts_event,
@@ -40,7 +39,6 @@ _EVENTS: dict[type[Summary], Callable[[Any], bytes | list[bytes]]] = {
     MeshSummary: mesh_event,
     PictureSummary: picture_event,
     PrCurveSummary: pr_curve_event,
-    SessionStart: session_events,
     SoundSummary: sound_event,
     TensorSummary: tensor_event,
     TextSummary: text_event,
