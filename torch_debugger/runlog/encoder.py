@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from torch_debugger.records import Notice, Record, Scalars, Table, TensorRows
+from torch_debugger.records import Notice, Record, Scalars, Summary, Table, TensorRows
 from torch_debugger.records.codec import to_plain
 from torch_debugger.runlog.events import (
     RECORD_TAG,
@@ -87,6 +87,8 @@ class Encoder:
             return iter([self._unless_unfit(lambda one: scalar_events([one]), record) for record in records])
 
     def _tensor_events(self, record: Record) -> list[bytes]:
+        if isinstance(record, Summary):
+            return self._summary_events(record)
         make = self._rows_events if isinstance(record, TensorRows) else self._record_events
         return self._unless_unfit(make, record)
 
@@ -96,6 +98,16 @@ class Encoder:
         except _UNFIT as error:
             kind = type(record).__name__
             self._on_fault(f"A record of kind {kind} was left out of the log: {error}.")
+            return []
+
+    def _summary_events(self, record: Summary) -> list[bytes]:
+        from torch_debugger.runlog.summaries import summary_events  # Pillow is for those who log pictures
+
+        try:
+            return summary_events(record)
+        except Exception as error:  # Pillow's are many, OSError among them; one picture must not end the log
+            kind = type(record).__name__.removesuffix("Summary").lower()
+            self._on_fault(f"The {kind} {record.tag!r} of step {record.step} is not in the log: {error!r}.")
             return []
 
     def _rows_events(self, rows: TensorRows) -> list[bytes]:
