@@ -39,8 +39,8 @@ class SummaryWriter(ScalarWriter, SpreadWriter, MediaWriter):
         **kwargs: Any,
     ) -> None:
         """Without `log_dir` the folder is runs/DATE_HOST followed by `comment`. With `purge_step` readers
-        forget what earlier files of the folder hold from that step on. The log is written at least once a second,
-        whatever `max_queue` and `flush_secs` say."""
+        forget what earlier files of the folder hold from that step on. The log is written at least once a
+        second, whatever `max_queue` and `flush_secs` say."""
         super().__init__(
             log_dir,
             comment,
