@@ -108,6 +108,10 @@ class Recorder:
             self._origins[tensor] = (place, len(draft.outputs) - 1)
         self._write(place, draft, written)
 
+    def replace(self, tensor: torch.Tensor, data: torch.Tensor, scope: str) -> None:
+        """tensor.data = data"""
+        self._origins[tensor] = self._origin(data, scope)
+
     def _write(self, place: int, draft: _Draft, written: Sequence[torch.Tensor]) -> None:
         """Whoever reads the tensor, or another view of the same memory, reads what was written."""
         memories = {memory_id(tensor) for tensor in written}
