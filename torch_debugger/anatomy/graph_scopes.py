@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -13,6 +12,7 @@ from torch import nn
 from torch_debugger.anatomy.graph_recorder import Recorder
 from torch_debugger.anatomy.nested import exchanged, tensors_in
 from torch_debugger.anatomy.op_graph import BUFFER, CONSTANT, MODULE, PARAMETER, GraphScope
+from torch_debugger.anatomy.unique_names import legal_name
 
 _COMPILED = "OptimizedModule", "_orig_mod"  # what torch.compile makes, and where that keeps the module
 
@@ -50,7 +50,7 @@ class Scopes:
     def all_modules(self) -> Iterator[tuple[nn.Module, GraphScope]]:
         """Each as if it had been called once, by the module that holds it."""
         for module, path in self._paths.items():
-            name = self._recorder.unique(scoped(self._root, path))
+            name = self._recorder.names.unique(scoped(self._root, path))
             self.found.append(GraphScope(name, path, class_of(module), 1, described(module)))
             yield module, self.found[-1]
 
@@ -66,7 +66,7 @@ class Scopes:
     def _enter(self, module: nn.Module, arguments: Any) -> None:
         path, call = self._paths[module], self._calls.get(module, 0) + 1
         self._calls[module] = call
-        name = self._recorder.unique(self._name(path))
+        name = self._recorder.names.unique(self._name(path))
         with self._recorder.deaf():
             scope = GraphScope(name, path, class_of(module), call, described(module))
         self._open.append((scope, len(self._recorder)))
@@ -100,9 +100,9 @@ def _apart(tensor: torch.Tensor) -> torch.Tensor:
 
 
 def scoped(above: str, path: str) -> str:
-    """net, layer1.0 -> net/layer1/0; characters that mean something to TensorBoard are left out."""
+    """net, layer1.0 -> net/layer1/0."""
     parts = [part for part in path.split(".") if part and part != _COMPILED[1]]
-    return "/".join([above, *(re.sub(r"[^\w.\-]", "_", part) for part in parts)])
+    return "/".join([above, *(legal_name(part) for part in parts)])
 
 
 def class_of(module: nn.Module) -> str:
