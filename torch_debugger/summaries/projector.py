@@ -5,13 +5,14 @@ from __future__ import annotations
 import hashlib
 import itertools
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
 import fsspec
 import torch
 
+from torch_debugger.errors import DebuggerError
 from torch_debugger.summaries.projector_config import Embedding, config_with
 from torch_debugger.summaries.projector_labels import label_lines
 from torch_debugger.summaries.projector_points import NUMBERS, TEXT, is_text_better, write_points
@@ -24,37 +25,40 @@ _LINES_AT_ONCE = 10_000
 
 def write_projector(
     folder: str,
+    tag: str,
+    step: int,
     points: Any,
     labels: Sequence[Any] | None = None,
     pictures: Any = None,
-    *,
-    step: int | None = None,
-    tag: str = "default",
     header: Sequence[str] | None = None,
-    say: Callable[[str], None],
-) -> None:
+) -> list[str]:
     """`points` is [N, D], `pictures` [N, C, H, W]; the files lie where torch's `add_embedding` puts them.
 
-    What does not fit is mended or left out, and said. The folder may be on an object store.
+    The folder may be on an object store. What does not fit is mended or left out: the sentences that come
+    back say so. Raises DebuggerError where there is nothing to write.
     """
-    matrix = torch.as_tensor(points).detach()
-    if matrix.numel() == 0:
-        say(f"the embedding `{tag}` has no points: its shape is {list(matrix.shape)}. It was not written.")
-        return
-    if matrix.dim() != 2:
-        say(
-            f"the embedding `{tag}` should be [points, dimensions], but is {list(matrix.shape)}: "
-            "it was reshaped."
-        )
-        matrix = matrix.reshape(len(matrix) if matrix.dim() else 1, -1)
-    files = _Files(folder, f"{step or 0:05d}/{folder_name(tag)}")
-    entry = Embedding(f"{tag}:{step or 0:05d}", *_write_matrix(files, matrix, tag, say))
+    matrix, remarks = _matrix(points)
+    files = _Files(folder, f"{step:05d}/{folder_name(tag)}")
+    entry = Embedding(f"{tag}:{step:05d}", *_write_matrix(files, matrix, remarks))
     if labels is not None:
-        lines = label_lines(_fitted(labels, len(matrix), tag, say), header)
+        lines = label_lines(_fitted(labels, len(matrix), remarks), header)
         entry = replace(entry, labels=files.write_lines("metadata.tsv", lines))
     if pictures is not None:
-        entry = _with_sprite(entry, files, torch.as_tensor(pictures), tag, say)
+        entry = _with_sprite(entry, files, torch.as_tensor(pictures), remarks)
     files.enter(entry)
+    return [f"the embedding `{tag}` {remark}" for remark in remarks]
+
+
+def _matrix(points: Any) -> tuple[torch.Tensor, list[str]]:
+    matrix = torch.as_tensor(points).detach()
+    if matrix.numel() == 0:
+        raise DebuggerError(f"an embedding needs points, but its shape is {list(matrix.shape)}")
+    if matrix.dim() == 2:
+        return matrix, []
+    reshaped = matrix.reshape(len(matrix) if matrix.dim() else 1, -1)
+    return reshaped, [
+        f"should be [points, dimensions], but is {list(matrix.shape)}: written as {list(reshaped.shape)}."
+    ]
 
 
 class _Files:
@@ -84,28 +88,24 @@ class _Files:
         self._store.pipe_file(config, config_with(before, entry).encode())
 
 
-def _write_matrix(
-    files: _Files, matrix: torch.Tensor, tag: str, say: Callable[[str], None]
-) -> tuple[str, tuple[int, int]]:
+def _write_matrix(files: _Files, matrix: torch.Tensor, remarks: list[str]) -> tuple[str, tuple[int, int]]:
     as_text = is_text_better(matrix)
     name = TEXT if as_text else NUMBERS
     with files.open(name) as file:
         replaced = write_points(file, matrix, as_text)
     if replaced:
-        say(
-            f"{replaced:,} of the {matrix.numel():,} numbers of the embedding `{tag}` are NaN or infinite: "
-            "they were written as 0, since the projector cannot show them."
+        remarks.append(
+            f"has {replaced:,} numbers that are NaN or infinite, of {matrix.numel():,}: they were written as 0, "
+            "since the projector cannot show them."
         )
     return files.path(name), (len(matrix), matrix.shape[1])
 
 
-def _with_sprite(
-    entry: Embedding, files: _Files, pictures: torch.Tensor, tag: str, say: Callable[[str], None]
-) -> Embedding:
+def _with_sprite(entry: Embedding, files: _Files, pictures: torch.Tensor, remarks: list[str]) -> Embedding:
     if pictures.dim() != 4 or len(pictures) != entry.shape[0]:
-        say(
-            f"the pictures of the embedding `{tag}` should be [{entry.shape[0]}, channels, height, width], "
-            f"but are {list(pictures.shape)}: they were left out."
+        remarks.append(
+            f"should have pictures of shape [{entry.shape[0]}, channels, height, width], "
+            f"but got {list(pictures.shape)}: they were left out."
         )
         return entry
     png, thumbnail = sprite_png(pictures)
@@ -114,13 +114,11 @@ def _with_sprite(
     return replace(entry, sprite=files.path("sprite.png"), thumbnail=thumbnail)
 
 
-def _fitted(labels: Sequence[Any], count: int, tag: str, say: Callable[[str], None]) -> Iterable[Any]:
+def _fitted(labels: Sequence[Any], count: int, remarks: list[str]) -> Iterable[Any]:
     if len(labels) == count:
         return labels
-    say(
-        f"the embedding `{tag}` has {count:,} points, but {len(labels):,} labels: "
-        + ("the last labels were left out." if len(labels) > count else "the last points have empty ones.")
-    )
+    what = "the last labels were left out" if len(labels) > count else "the last points have empty ones"
+    remarks.append(f"has {count:,} points, but {len(labels):,} labels: {what}.")
     return itertools.islice(itertools.chain(labels, itertools.repeat("")), count)
 
 
