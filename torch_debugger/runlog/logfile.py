@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import errno
 import io
-import itertools
 import os
 import re
 import socket
 import time
+from contextlib import suppress
 from pathlib import Path
 
 from torch_debugger.errors import DebuggerError
@@ -43,8 +43,8 @@ class LogFiles:
         self._suffix = re.sub(r"[/\\\0]", "_", suffix)
         host = re.sub(r"[^A-Za-z0-9_-]", "_", socket.gethostname())
         whose = "" if rank is None else f".rank{rank}"
-        self._stem = f"events.out.tfevents.{int(time.time()):010d}.{host}.{os.getpid()}.torch_debugger{whose}"
-        self._writer = self._part = 0
+        self._owner = f"{host}.{os.getpid()}.torch_debugger{whose}"
+        self._opened_us = self._part = 0
 
     def open_first(self, first_bytes: bytes) -> io.FileIO:
         """In a folder that is made if need be."""
@@ -68,15 +68,15 @@ class LogFiles:
             return None
 
     def _claim(self) -> io.FileIO:
-        for self._writer in itertools.count():
-            try:
+        while True:
+            self._opened_us = time.time_ns() // 1000
+            with suppress(FileExistsError):  # of another writer: the next microsecond is free
                 return LogFile(self._path())
-            except FileExistsError:
-                continue
-        raise AssertionError("unreachable: the count has no end")
 
     def _path(self) -> Path:
-        return self._folder / f"{self._stem}.{self._writer}.{self._part:05d}{self._suffix}"
+        seconds, rest_us = divmod(self._opened_us, 1_000_000)
+        name = f"events.out.tfevents.{seconds:010d}.{self._owner}.{rest_us:06d}.{self._part:05d}{self._suffix}"
+        return self._folder / name
 
 
 def rank_of_process() -> int | None:

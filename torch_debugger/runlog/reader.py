@@ -33,7 +33,8 @@ def _before(step: int | None, records: Iterator[Record]) -> Iterator[Record]:
 
 
 class LogFollower:
-    """Reads a log while it is written: every record, also those that a later file replaces. Files stay open: one deleted in mid-run is still read to its end."""
+    """Reads a log while it is written: every record, also those that a later file replaces. Files stay
+    open: one deleted in mid-run is still read to its end."""
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
         self._folder = folder

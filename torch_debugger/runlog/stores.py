@@ -9,17 +9,15 @@ import json
 import os
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import fsspec
-from fsspec.registry import known_implementations
-
 from torch_debugger.errors import DebuggerError
 
 _FETCHED = ".fetched.json"  # beside the copies: which version of each file they are of
+_PROBE = ".torch-debugger-can-write"
 _CHANGE_KEYS = ("ETag", "etag", "LastModified", "last_modified", "updated", "mtime", "created")
 
 
@@ -41,6 +39,8 @@ class Store:
     """A place in an object store. Whatever goes wrong there is a DebuggerError with a sentence."""
 
     def __init__(self, url: str) -> None:
+        import fsspec
+
         self.url = url.rstrip("/")
         protocol = url.split("://", 1)[0]
         try:
@@ -52,7 +52,7 @@ class Store:
 
     def list_files(self) -> list[StoredFile]:
         """All files below, in the order of their names; none where nothing was written yet."""
-        with self._talking("list"):
+        with self._talking("listed"):
             self._system.invalidate_cache()
             try:
                 found = self._system.find(self._root, detail=True)
@@ -67,8 +67,17 @@ class Store:
         return data
 
     def write(self, name: str, data: bytes) -> None:
-        with self._talking("write to"):
-            self._system.pipe_file(self._path(name), data)
+        with self._talking("written to"):
+            try:
+                self._system.pipe_file(self._path(name), data)
+            except FileNotFoundError as error:  # no file is missing but the bucket
+                raise OSError(str(error)) from error
+
+    def require_writable(self) -> None:
+        """Complains before a run, not after hours of it."""
+        self.write(_PROBE, b"")
+        with suppress(Exception):  # who may write may not always delete; an empty file does no harm
+            self._system.rm_file(self._path(_PROBE))
 
     def _path(self, name: str) -> str:
         return f"{self._root.rstrip('/')}/{name}"
@@ -80,8 +89,8 @@ class Store:
         except FileNotFoundError:
             raise
         except Exception as error:  # each library has exceptions of its own
-            why = " ".join(str(error).split()) or type(error).__name__
-            raise DebuggerError(f"torch-debugger could not {deed} {self.url}: {why}.") from error
+            why = " ".join(str(error).split()).rstrip(".") or type(error).__name__
+            raise DebuggerError(f"{self.url} could not be {deed}: {why}.") from error
 
 
 def list_files(url: str) -> list[StoredFile]:
@@ -137,6 +146,8 @@ def _stored_file(name: str, about: dict[str, Any]) -> StoredFile:
 
 
 def _missing_library(protocol: str, url: str) -> str:
+    from fsspec.registry import known_implementations
+
     known = known_implementations.get(protocol, {}).get("class", protocol)
     library = known.split(".")[0]
-    return f"{url} needs the library {library}, which is not installed: pip install {library}"
+    return f"{url} needs the library {library}, which is not installed. Get it with `pip install {library}`."
