@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -13,18 +12,23 @@ from torch import nn
 from torch_debugger.anatomy.graph_recorder import Recorder
 from torch_debugger.anatomy.nested import exchanged, tensors_in
 from torch_debugger.anatomy.op_graph import BUFFER, CONSTANT, MODULE, PARAMETER, GraphScope
+from torch_debugger.anatomy.unique_names import legal_name
 
-_WRAPPERS = ("_orig_mod",)  # where torch.compile keeps a module
+_COMPILED = "OptimizedModule", "_orig_mod"  # what torch.compile makes, and where that keeps the module
 
 
 class Scopes:
     def __init__(self, model: nn.Module, root: str, recorder: Recorder) -> None:
         self._recorder = recorder
         self._root = root
-        self._paths = {module: path for path, module in model.named_modules()}
+        self._paths = {
+            module: path for path, module in model.named_modules() if type(module).__name__ != _COMPILED[0]
+        }
         self._calls: dict[nn.Module, int] = {}
         self._open: list[tuple[GraphScope, int]] = []  # with the number of nodes when it began
         self.found: list[GraphScope] = []
+        if isinstance(model, torch.jit.ScriptModule):
+            self.found.append(GraphScope(root, "", class_of(model), 1))
 
     def current(self) -> str:
         return self._open[-1][0].name if self._open else self._root
@@ -34,6 +38,8 @@ class Scopes:
         handles: list[Any] = []
         try:
             for module in self._paths:
+                if isinstance(module, torch.jit.ScriptModule):
+                    continue  # takes no hooks: its operations count as those of the module that calls it
                 handles.append(module.register_forward_pre_hook(self._enter, prepend=True))
                 handles.append(module.register_forward_hook(self._leave, with_kwargs=True))
             yield
@@ -44,8 +50,8 @@ class Scopes:
     def all_modules(self) -> Iterator[tuple[nn.Module, GraphScope]]:
         """Each as if it had been called once, by the module that holds it."""
         for module, path in self._paths.items():
-            name = self._recorder.unique(scoped(self._root, path))
-            self.found.append(GraphScope(name, path, type(module).__name__, 1, described(module)))
+            name = self._recorder.names.unique(scoped(self._root, path))
+            self.found.append(GraphScope(name, path, class_of(module), 1, described(module)))
             yield module, self.found[-1]
 
     def own_tensors(self) -> None:
@@ -60,8 +66,9 @@ class Scopes:
     def _enter(self, module: nn.Module, arguments: Any) -> None:
         path, call = self._paths[module], self._calls.get(module, 0) + 1
         self._calls[module] = call
-        name = self._recorder.unique(self._name(path))
-        scope = GraphScope(name, path, type(module).__name__, call, described(module))
+        name = self._recorder.names.unique(self._name(path))
+        with self._recorder.deaf():
+            scope = GraphScope(name, path, class_of(module), call, described(module))
         self._open.append((scope, len(self._recorder)))
         self.found.append(scope)
 
@@ -93,9 +100,15 @@ def _apart(tensor: torch.Tensor) -> torch.Tensor:
 
 
 def scoped(above: str, path: str) -> str:
-    """net, layer1.0 -> net/layer1/0; characters that mean something to TensorBoard are left out."""
-    parts = [part for part in path.split(".") if part and part not in _WRAPPERS]
-    return "/".join([above, *(re.sub(r"[^\w.\-]", "_", part) for part in parts)])
+    """net, layer1.0 -> net/layer1/0."""
+    parts = [part for part in path.split(".") if part and part != _COMPILED[1]]
+    return "/".join([above, *(legal_name(part) for part in parts)])
+
+
+def class_of(module: nn.Module) -> str:
+    """For a scripted or traced one that of the module it was made from."""
+    scripted = isinstance(module, torch.jit.ScriptModule)
+    return str(getattr(module, "original_name", "")) if scripted else type(module).__name__
 
 
 def described(module: nn.Module) -> str:
