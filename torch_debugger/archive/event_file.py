@@ -8,11 +8,15 @@ import stat
 from collections.abc import Iterator
 from typing import NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
+from torch_debugger.archive.chunk import PADDING, read_chunk
 from torch_debugger.archive.columns import Columns
 from torch_debugger.archive.parsing import FOREIGN, SCALARS, Event, EventParser
 from torch_debugger.runlog.frames import FRAME_BYTES, unframe
 
-_CHUNK_BYTES = 1 << 24
+_CHUNK_BYTES = 1 << 22
 _PRINT_BYTES = 64  # compared at both ends of what was read, to see that it is still the same file
 
 
@@ -65,8 +69,7 @@ class EventFile:
             if self._offset and not self._is_same(file, seen):
                 self._start_over()
             before = self._offset
-            for place, data in self._chunks(file):
-                self._take(place, data)
+            self._read_chunks(file)
             self._print = _print(file, self._offset)
         self._seen, self._size, self._fault = seen, seen[2], ""
         return self._offset != before
@@ -75,22 +78,25 @@ class EventFile:
         grown = seen[2] >= self._offset and seen[:2] == self._seen[:2]
         return grown and _print(file, self._offset) == self._print
 
-    def _chunks(self, file: io.FileIO) -> Iterator[tuple[int, bytes]]:
+    def _read_chunks(self, file: io.FileIO) -> None:
         size = _CHUNK_BYTES
-        while data := _read_at(file, self._offset, size):
+        while True:
             before = self._offset
-            yield before, data
-            if self._damaged or (len(data) < size and self._offset == before):
+            padded = _read_padded(file, before, size)
+            self._take(padded)
+            got = len(padded) - PADDING
+            if self._damaged or got < size:
                 return
             size = _CHUNK_BYTES if self._offset > before else 2 * size  # a frame larger than what was read
 
-    def _take(self, place: int, data: bytes) -> None:
-        frames = unframe(data)
-        for payload in frames.payloads:
+    def _take(self, data: NDArray[np.uint8]) -> None:
+        chunk = read_chunk(data, self._offset)
+        for tag, points in chunk.columns:
+            self.columns.add(tag, points)
+        for place, payload in chunk.singles:
             self._take_event(place, payload)
-            place += len(payload) + FRAME_BYTES
-        self._offset = place
-        self._damaged = frames.damaged
+        self._offset += chunk.consumed
+        self._damaged = chunk.damaged
 
     def _take_event(self, place: int, payload: bytes) -> None:
         try:
@@ -160,6 +166,16 @@ class EventFile:
                 f"{self.name} holds {self._foreign} events that are none of TensorBoard's; they were left out."
             )
         return said
+
+
+def _read_padded(file: io.FileIO, offset: int, size: int) -> NDArray[np.uint8]:
+    size = min(size, max(0, os.fstat(file.fileno()).st_size - offset))
+    padded = np.zeros(size + PADDING, np.uint8)
+    file.seek(offset)
+    got = 0
+    while got < size and (count := file.readinto(padded[got:size].data)):
+        got += count
+    return padded[: got + PADDING]
 
 
 def _read_at(file: io.FileIO, offset: int, size: int) -> bytes:

@@ -91,7 +91,7 @@ class EventParser:
         metadata = message(parts.get(events.VALUE_METADATA, b""))
         plugin = message(metadata.get(events.METADATA_PLUGIN, b""))
         if events.PLUGIN_NAME in plugin:
-            self._plugins.setdefault(tag, plugin[events.PLUGIN_NAME].decode("utf-8", "replace"))
+            self._plugins[tag] = plugin[events.PLUGIN_NAME].decode("utf-8", "replace")
         content: bytes = plugin.get(events.PLUGIN_CONTENT, b"")
         return content
 
