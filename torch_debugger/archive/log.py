@@ -57,6 +57,10 @@ class Log:
     def last_step(self) -> int:
         return max((file.columns.last_step for file in self.files), default=0)
 
+    def time_span(self) -> tuple[float, float] | None:
+        spans = [span for file in self.files if (span := file.columns.time_span()) is not None]
+        return (min(first for first, _ in spans), max(last for _, last in spans)) if spans else None
+
     def curve(self, tag: str) -> Curve:
         later = first_void([])
         parts: list[Points] = []

@@ -85,7 +85,7 @@ class EventParser:
             number = read_single(body) if plugin in ("scalars", "") else None
             kind = SCALARS if number is not None else _PLUGINS.get(plugin, plugin or TENSORS)
             kind = TENSORS if kind == SCALARS and number is None else kind
-        return Value(tag, kind, number or 0.0, events.VALUE_TENSOR, body, content)
+        return Value(tag, kind, 0.0 if number is None else number, events.VALUE_TENSOR, body, content)
 
     def _learn_plugin(self, tag: str, parts: dict[int, Any]) -> bytes:
         metadata = message(parts.get(events.VALUE_METADATA, b""))

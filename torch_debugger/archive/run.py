@@ -119,16 +119,27 @@ class Run:
     @property
     def status(self) -> str:
         """finished | crashed | stopped | running | killed | unknown (the log of another tool)."""
-        result, files = self._result(), self._whole().files
+        result = self._result()
         outcome = result.outcome if result is not None else None
-        changed = max((file.changed for file in files), default=0.0)
-        return tell_status(self.facts, outcome, [file.name for file in files], changed)
+        return tell_status(self.facts, outcome, [file.name for file in self._whole().files], self.changed)
 
     @property
     def steps(self) -> int:
         """The steps that were counted; of the log of another tool, the highest step in it."""
         end = self.facts.end
         return end.steps if end is not None else self._once("steps", lambda: self._whole().last_step())
+
+    @property
+    def changed(self) -> float:
+        """When something was last written, in seconds since the epoch."""
+        return max((file.changed for file in self._whole().files), default=0.0)
+
+    @property
+    def duration_s(self) -> float | None:
+        """From the start of the run, or its first scalar, to its last one; None without scalars."""
+        span = self._once("span", lambda: self._whole().time_span())
+        run = self.facts.run
+        return None if span is None else max(0.0, span[1] - (run.started if run is not None else span[0]))
 
     @property
     def damage(self) -> list[str]:
