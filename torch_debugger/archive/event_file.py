@@ -154,7 +154,9 @@ class EventFile:
         """Sentences about what could not be read."""
         said = [f"{self.name} {self._fault}."] if self._fault else []
         left = self._size - self._offset
-        if self._damaged:
+        if self._damaged and not self._offset:
+            said.append(f"{self.name} is no event file in spite of its name; nothing was read from it.")
+        elif self._damaged:
             said.append(
                 f"{self.name} is damaged at byte {self._offset} of {self._size}: a checksum does not fit. What "
                 "stands before it was read, nothing behind it."

@@ -27,7 +27,7 @@ def find_runs(root: str) -> list[Found]:
         folder = waiting.pop()
         entries = _entries(folder, met)
         waiting.extend(entry.path for entry in entries if entry.is_dir(follow_symlinks=False))
-        waiting.extendleft(entry.path for entry in entries if entry.is_symlink() and entry.is_dir())
+        waiting.extendleft(entry.path for entry in entries if entry.is_symlink() and os.path.isdir(entry.path))
         files = [state for entry in entries if (state := _event_file(entry)) is not None]
         if files:
             changed, size = max(each.st_mtime for each in files), sum(each.st_size for each in files)
@@ -38,7 +38,7 @@ def find_runs(root: str) -> list[Found]:
 def event_files(folder: str) -> list[str]:
     """The paths of a folder's event files, in the order of their names, which begin with their time."""
     try:
-        return sorted(entry.path for entry in os.scandir(folder) if MARK in entry.name and entry.is_file())
+        return sorted(entry.path for entry in os.scandir(folder) if _event_file(entry) is not None)
     except OSError:
         return []
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from typing import TypeVar
 
@@ -111,23 +111,27 @@ def _still_valid(file: EventFile, items: list[Item], later: int) -> list[Item]:
 def _values(file: EventFile, items: list[Item]) -> Iterator[tuple[Item, Value]]:
     parser = EventParser()
     for item, payload in file.payloads(items):
-        for value in parser.parse(payload).values:
-            if value.tag == item.tag:
-                yield item, value
+        event = parser.parse(payload)
+        if event.step != item.step:  # the file was replaced in between
+            return
+        yield from ((item, value) for value in event.values if value.tag == item.tag)
 
 
 def _records(file: EventFile, kinds: tuple[type, ...]) -> Iterator[Record]:
     tags = {RECORD_TAG + kind.__name__ for kind in kinds}
     wanted = [item for item in file.items if item.tag in tags or (item.kind == ROWS and TensorRows in kinds)]
-    decoder = Decoder()
-    for _, payload in file.payloads(wanted):
-        yield from decoder.decode(payload)
+    return _decoded(payload for _, payload in file.payloads(wanted))
 
 
 def _all_records(file: EventFile) -> Iterator[Record]:
+    return _decoded(file.all_payloads())
+
+
+def _decoded(payloads: Iterable[bytes]) -> Iterator[Record]:
     decoder = Decoder()
-    for payload in file.all_payloads():
-        yield from decoder.decode(payload)
+    for payload in payloads:
+        with suppress(*FOREIGN):
+            yield from decoder.decode(payload)
 
 
 def _rank(file: EventFile) -> int:

@@ -42,8 +42,9 @@ class Run:
         """Reads what was written since the last time; True if anything was."""
         self._read = True
         came = self._log.poll(self.folder)
-        self._by_rank = self._log.by_rank()
-        self._known.clear()
+        if came or self._known.get("result") is None:
+            self._by_rank = self._log.by_rank()
+            self._known.clear()
         return came
 
     def follow(self, pause_s: float = 1.0) -> Iterator[Run]:

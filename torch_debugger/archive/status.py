@@ -19,7 +19,7 @@ def tell_status(facts: Facts, outcome: str | None, file_names: list[str], change
     if outcome is not None:
         return outcome if outcome in ENDED else "stopped"
     if facts.end is not None:
-        return facts.end.outcome
+        return facts.end.outcome if facts.end.outcome in ENDED else "unknown"
     if facts.run is None:
         return "unknown"
     if any(f".{_host_here()}." in name for name in file_names):
@@ -36,5 +36,5 @@ def _lives(pid: int, started: float) -> bool:
     try:
         process = psutil.Process(pid)
         return bool(process.status() != psutil.STATUS_ZOMBIE and process.create_time() <= started + 1.0)
-    except (psutil.Error, ValueError, OverflowError):
+    except (psutil.Error, ValueError, OverflowError, OSError):
         return False
