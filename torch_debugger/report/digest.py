@@ -17,13 +17,14 @@ from torch_debugger.records import (
     Record,
     RunFact,
     Scalars,
+    Surroundings,
     TrialResult,
 )
 from torch_debugger.report.exits import outcome_of_exit
 from torch_debugger.report.result import Losses, RunResult
 
 # Every script has these, also one that never trains anything.
-_SAYS_NOTHING_OF_TORCH = (RunFact, EndFact, CostFact, ProbeFault, Notice, Finding, CrashFact)
+_SAYS_NOTHING_OF_TORCH = (RunFact, Surroundings, EndFact, CostFact, ProbeFault, Notice, Finding, CrashFact)
 
 
 class RunDigest:
