@@ -13,7 +13,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from typing import TypeVar
 
-from torch_debugger.archive.folders import event_files, find_runs
+from torch_debugger.archive.folders import Found, event_files, find_runs
 from torch_debugger.archive.run import Run
 from torch_debugger.errors import UsageError
 
@@ -43,15 +43,16 @@ class RunShelf:
     def __init__(self, folders: Mapping[str, str]) -> None:
         self._folders = dict(folders)
         self._lock = threading.Lock()
-        self._found: dict[str, str] = {}  # name -> folder
+        self._found: dict[str, Found] = {}  # by name
         self._looked = -_LOOK_EVERY_S
         self._open: OrderedDict[str, Run] = OrderedDict()
         self._read: dict[str, float] = {}
 
     def names(self) -> list[str]:
+        """The one that was written last comes first."""
         with self._lock:
             self._look()
-            return sorted(self._found)
+            return sorted(self._found, key=lambda name: (-self._found[name].changed, name))
 
     def ask(self, name: str, question: Callable[[Run], _Answer]) -> _Answer:
         """What `question` makes of the run, read up to now."""
@@ -70,11 +71,11 @@ class RunShelf:
         for prefix, root in self._folders.items():
             for each in find_runs(root):
                 if _is_ours(each.folder):
-                    self._found[os.path.normpath(os.path.join(prefix, each.name))] = each.folder
+                    self._found[os.path.normpath(os.path.join(prefix, each.name))] = each
 
     def _up_to_now(self, name: str) -> Run:
         now = time.monotonic()
-        run = self._open.pop(name, None) or Run(self._found[name], name)
+        run = self._open.pop(name, None) or Run(self._found[name].folder, name)
         self._open[name] = run
         if now - self._read.get(name, -_READ_EVERY_S) >= _READ_EVERY_S:
             self._read[name] = now

@@ -47,22 +47,24 @@ function steps(finding) {
 }
 
 function editOf(edit) {
-  const lines = [element("div", { class: "quiet" }, `${edit.file}:${edit.line}`)];
-  const side = (text, kind, sign) => text.split("\n").filter(Boolean)
-    .map((line) => element("div", { class: kind }, `${sign} ${line}`));
-  return element("pre", {}, ...lines, ...side(edit.before ?? "", "removed", "-"), ...side(edit.after ?? "", "added", "+"));
+  const before = (edit.before ?? "").split("\n").filter(Boolean), after = (edit.after ?? "").split("\n").filter(Boolean);
+  const line = (text, kind, sign) => element("div", { class: kind }, `${sign} ${text}`);
+  const removed = before.filter((text) => !after.includes(text)).map((text) => line(text, "removed", "-"));
+  const others = after.map((text) => (before.includes(text) ? line(text, "", " ") : line(text, "added", "+")));
+  return element("pre", {}, element("div", { class: "quiet" }, `${edit.file}:${edit.line}`), ...removed, ...others);
 }
 
-function findingCard(finding, isVerdict) {
+function findingCard(finding, isVerdict, cause) {
   const rows = [];
   const row = (title, ...content) => rows.push(element("dt", {}, title), element("dd", {}, ...content));
   if (place(finding.where)) row("where", place(finding.where));
   row("when", steps(finding));
+  if (cause) row("symptom of", cause.name);
   const evidence = Object.entries(finding.evidence).map(([name, value]) => `${name.replaceAll("_", " ")} ${short(value)}`);
   if (evidence.length) row("evidence", evidence.join("\n"));
   if (finding.why) row("why", finding.why);
   if (finding.fix) row("fix", finding.fix, ...(finding.edit ? [editOf(finding.edit)] : []));
-  return element("article", { class: `finding ${finding.severity}${isVerdict ? " verdict" : ""}` },
+  return element("article", { class: `finding ${finding.severity}${isVerdict ? " verdict" : ""}${cause ? " symptom" : ""}` },
     element("div", {}, element("span", { class: "severity" }, finding.severity), " ",
       element("span", { class: "name" }, finding.name), " ",
       element("span", { class: "quiet" }, `${finding.check}${isVerdict ? ", the verdict: act on this first" : ""}`)),
@@ -73,7 +75,7 @@ function findingsView(told) {
   const words = [told.script, told.status, `${told.steps} steps`].filter(Boolean).join(", ");
   const view = element("section", {}, element("h2", {}, "Findings"), element("p", { class: "quiet" }, words));
   if (!told.findings.length) view.append(element("p", {}, "Nothing wrong was found in this run."));
-  told.findings.forEach((finding, place) => view.append(findingCard(finding, place === told.verdict)));
+  told.findings.forEach((finding, place) => view.append(findingCard(finding, place === told.verdict, told.findings[finding.symptom_of])));
   for (const sentence of told.damage) view.append(element("p", { class: "quiet" }, sentence));
   return view;
 }
@@ -213,11 +215,66 @@ async function layersView(run) {
   return view;
 }
 
+// Curves
+
+function drawCurve(canvas, curve) {
+  const width = 900, height = 170, left = 70, bottom = 24;
+  const ratio = window.devicePixelRatio || 1, context = canvas.getContext("2d");
+  canvas.width = width * ratio;
+  canvas.height = height * ratio;
+  canvas.style.width = `${width}px`;
+  context.scale(ratio, ratio);
+  context.font = "12px system-ui, sans-serif";
+  const finite = curve.values.filter((value) => typeof value === "number");
+  const low = Math.min(...finite), high = Math.max(...finite), first = curve.steps[0], last = curve.steps[curve.steps.length - 1];
+  const x = (step) => left + (last > first ? (step - first) / (last - first) : 0.5) * (width - left - 20);
+  const y = (value) => 10 + (high > low ? (high - value) / (high - low) : 0.5) * (height - bottom - 20);
+  context.strokeStyle = "rgb(59, 82, 139)";
+  context.beginPath();
+  let broken = true;
+  curve.values.forEach((value, place) => {
+    if (typeof value !== "number") {
+      context.fillStyle = NOT_FINITE;
+      context.fillRect(x(curve.steps[place]) - 1, 10, 2, height - bottom - 20);
+    } else if (broken) context.moveTo(x(curve.steps[place]), y(value));
+    else context.lineTo(x(curve.steps[place]), y(value));
+    broken = typeof value !== "number";
+  });
+  context.stroke();
+  context.fillStyle = "#5b6470";
+  context.textAlign = "right";
+  if (finite.length) {
+    context.fillText(short(high), left - 8, 16);
+    context.fillText(short(low), left - 8, height - bottom - 6);
+  }
+  context.fillText(last, width - 20, height - 6);
+  context.textAlign = "left";
+  context.fillText(`step ${first}`, left, height - 6);
+}
+
+async function curvesView(run) {
+  const { tags } = await ask("scalars", { run });
+  if (!tags.length) return "";
+  const controls = element("div", { class: "controls" }), canvas = element("canvas"), said = element("p", { class: "quiet" });
+  const show = async (tag) => {
+    const curve = await ask("scalars", { run, tag });
+    drawCurve(canvas, curve);
+    canvas.setAttribute("role", "img");
+    canvas.setAttribute("aria-label", `${tag} over ${curve.all_points} points`);
+    const odd = curve.values.filter((value) => typeof value !== "number").length;
+    said.textContent = `${curve.all_points} points${odd ? `, with NaN or Inf where the line is broken and marked` : ""}.`;
+  };
+  const first = tags.includes("loss") ? "loss" : tags[0];
+  controls.append(chooser("Curve", tags.map((tag) => [tag, tag]), first, (tag) => void show(tag)));
+  await show(first);
+  return element("section", {}, element("h2", {}, "Curves"), controls, canvas, said);
+}
+
 async function showRun(name, shown) {
   shown.replaceChildren(element("p", { class: "quiet" }, "Reading the run."));
   try {
     const told = await ask("findings", { run: name });
-    shown.replaceChildren(findingsView(told), await layersView(name), settingsView(told));
+    shown.replaceChildren(findingsView(told), await layersView(name), await curvesView(name), settingsView(told));
   } catch (error) {
     shown.replaceChildren(element("p", {}, error.message));
   }
@@ -233,7 +290,7 @@ export async function render() {
       shown.append(element("p", {}, "There is no run of torch-debugger in this folder. Make one with: torch-debugger run train.py"));
       return;
     }
-    const first = runs[runs.length - 1];
+    const first = runs[0]; // the one that was written last
     header.append(chooser("Run", runs.map((name) => [name, name]), first, (name) => void showRun(name, shown)));
     await showRun(first, shown);
   } catch (error) {
