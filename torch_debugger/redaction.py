@@ -37,7 +37,7 @@ _HARMLESS = {"", "true", "false", "none", "null", "yes", "no", "on", "off"}
 # Secrets by their own form.
 _KNOWN = re.compile(
     r"""-----BEGIN[A-Z ]*PRIVATE\ KEY-----.*?(?:-----END[A-Z ]*PRIVATE\ KEY-----|\Z)
-    |(?<![A-Za-z0-9])(?:
+    |(?<![A-Za-z0-9])(?<!\w-)(?:
      hf_[A-Za-z0-9]{20,} |api_org_[A-Za-z0-9]{20,}
     |sk-(?=[\w-]{0,200}\d)[\w-]{16,} |[rs]k_(?:live|test)_\w{10,}
     |gh[pousr]_[A-Za-z0-9]{20,} |github_pat_\w{20,} |glpat-[\w-]{16,}
@@ -200,16 +200,16 @@ def _quoted(match: re.Match[str]) -> str:
 
 def _unquoted(match: re.Match[str]) -> str:
     strength, value = _strength(match["name"]), match["value"]
-    shell = match["between"] == "=" and (
-        match["name"].isupper() or match["start"].startswith(("-", "?", "&", ";"))
-    )
-    sure = (
-        strength == _SURE and (shell or (len(value) >= 8 and any(map(str.isdigit, value)))) and "(" not in value
-    )
-    if value.startswith(SECRET) or not (sure or (strength and _looks_random(value))):
+    equals = match["between"] == "="
+    asked = equals and match["start"].startswith(("-", "?", "&", ";"))  # --token=X, ?key=X
+    told = equals and match["name"].isupper()  # API_KEY=X, as shells write it
+    sure = (strength >= _BARE and asked) or (strength == _SURE and (told or _is_no_word(value)))
+    if value.startswith(SECRET) or "(" in value or not (sure or (strength and _looks_random(value))):
         return match[0]
-    return (
-        match[0][: match.start("value") - match.start()]
-        + SECRET
-        + match[0][match.end("value") - match.start() :]
-    )
+    start, end = match.start("value") - match.start(), match.end("value") - match.start()
+    return match[0][:start] + SECRET + match[0][end:]
+
+
+def _is_no_word(value: str) -> bool:
+    """`password: hunter22`, and not `password: str`."""
+    return len(value) >= 8 and any(map(str.isdigit, value))
