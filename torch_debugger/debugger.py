@@ -24,6 +24,7 @@ from rich.console import Console
 from torch_debugger.checks.judge import Judge
 from torch_debugger.explanations import Explanation
 from torch_debugger.integrations.concern import is_worth_a_comment
+from torch_debugger.integrations.kept_log import KeptLog
 from torch_debugger.integrations.program import at_prompt, caller, say, script_name
 from torch_debugger.integrations.told import is_told, mark_told
 from torch_debugger.integrations.uncaught import UncaughtExceptions
@@ -33,8 +34,6 @@ from torch_debugger.records import CrashFact, Finding, FlowFact, MemoryFact, Rec
 from torch_debugger.records.sink import Sink
 from torch_debugger.report.digest import RunDigest
 from torch_debugger.report.page import Report
-from torch_debugger.runlog.opening import open_log
-from torch_debugger.runlog.writer import LogWriter
 from torch_debugger.session import describe_run, device_of
 from torch_debugger.settings import Settings
 from torch_debugger.stats.memory import measure_memory
@@ -69,8 +68,9 @@ class Debugger:
         self._crash: CrashFact | None = None
         self._outcome = "finished"
         self._pid = os.getpid()
-        self._writer = self._open_log()
-        self._sinks: list[Sink] = [self, *([self._writer] if self._writer else [])]
+        folder, limit = self._settings.log_dir, self._settings.log_limit_bytes
+        self._log = KeptLog(folder, limit) if folder is not None else None
+        self._sinks: list[Sink] = [self, *([self._log] if self._log else [])]
         budget, version = self._settings.budget, str(torch.__version__)
         run = describe_run(script_name(), sys.argv[1:], budget, version, device_of(torch))
         self._sinks = [sink for sink in self._sinks if hand(run, sink)]
@@ -82,12 +82,6 @@ class Debugger:
         if model is not None:
             self._plumbing.watch.probe("models", self._plumbing.roots.meet, model, frame)
         self._uncaught = UncaughtExceptions(self._saw_uncaught)
-
-    def _open_log(self) -> LogWriter | None:
-        if self._settings.log_dir is None:
-            return None
-        limit = self._settings.log_limit_bytes
-        return open_log(self._settings.log_dir, limit_bytes=limit, on_fault=say)
 
     def _look(self) -> None:
         """The next call is seen, also where the step under way has no closer look."""
@@ -135,9 +129,11 @@ class Debugger:
         plumbing.forward.flow.leave()
         self._memory = measure_memory(plumbing.watch.step)
         plumbing.disconnect(self._sinks, self._outcome)
-        if self._writer is not None:
-            self._writer.close()
+        if self._log is not None:
+            self._log.close()
         self._judge.finish()
+        if self._log is not None:
+            self._log.leave_report(self.report().result)
 
     def __enter__(self) -> Debugger:
         if not self.watching:

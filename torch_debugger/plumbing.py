@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
+from torch_debugger.first_steps import FirstStep
 from torch_debugger.gradient_trials import GradientTrials
 from torch_debugger.preflights import Preflights
 from torch_debugger.probes.backward import Backward
@@ -110,6 +111,7 @@ class Plumbing:
         others = [self.loaders, Evaluation(watch), UserScalars(watch), self.scaler]
         others += [Clipping(watch, self.scaler), Ranges(watch, self.forward)]
         others += [Compiled(watch, self.roots, self.forward), self.cycles, Checkpoints(watch)]
+        others.append(FirstStep(watch))
         others += model_use_probes(watch, self.forward, self.backward, self.optimizers)
         others += loop_probes(watch, self.roots, self.optimizers, self.loaders)
         if self._checks_gradients:

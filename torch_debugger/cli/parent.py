@@ -6,7 +6,7 @@ import dataclasses
 import os
 import time
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, nullcontext
 
 from torch_debugger.checks.judge import Judge
 from torch_debugger.cli.child_process import ChildProcess
@@ -17,6 +17,7 @@ from torch_debugger.cli.live import LiveRow
 from torch_debugger.cli.options import RunOptions
 from torch_debugger.cli.say import say
 from torch_debugger.cli.status import Display, PlainStatus, Silence
+from torch_debugger.cli.surroundings_log import surroundings_logged
 from torch_debugger.report.digest import RunDigest
 from torch_debugger.report.exits import outcome_of_exit
 from torch_debugger.report.result import RunResult
@@ -36,7 +37,9 @@ def run_in_child(
     orders = Orders(options.settings(folder), options.program.module, board.fd, reader.fd)
     child = ChildProcess(options.program, orders)
     log = LogFollower(folder)
-    with closing(log), closing(sender), _closed(display or _choose_display(options)) as shown, child.running():
+    told = surroundings_logged(options.program, folder) if options.keep_log else nullcontext()
+    status_line = _closed(display or _choose_display(options))
+    with closing(log), closing(sender), status_line as shown, told, child.running():
         reader.close()  # the child has its own
         crash = CrashPrinter(judge, digest, quiet=options.quiet)
         status = _follow(Follower(log, board, sender, judge, digest, shown, crash.show), child)
