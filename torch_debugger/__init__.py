@@ -15,6 +15,7 @@ from torch_debugger._version import __version__
 if TYPE_CHECKING:
     from torch_debugger.anomalies import AnomalyError, detect_anomaly, find_nan, set_detect_anomaly
     from torch_debugger.breaking import break_on_shape, break_when
+    from torch_debugger.comparisons import diff
     from torch_debugger.debugger import Debugger, watch
     from torch_debugger.doctoring import Checkup, doctor
     from torch_debugger.explanations import Explanation, explain
@@ -37,6 +38,7 @@ _HOMES = {
     "set_detect_anomaly": "torch_debugger.anomalies",
     "break_on_shape": "torch_debugger.breaking",
     "break_when": "torch_debugger.breaking",
+    "diff": "torch_debugger.comparisons",
     "Checkup": "torch_debugger.doctoring",
     "doctor": "torch_debugger.doctoring",
     "Explanation": "torch_debugger.explanations",
@@ -56,8 +58,9 @@ _HOMES = {
 
 __all__ = [
     "AnomalyError", "Checkup", "Debugger", "Explanation", "__version__", "activations", "break_on_shape",
-    "break_when", "check_gradients", "describe", "detect_anomaly", "doctor", "explain", "explaining",
-    "find_nan", "gradcheck", "gradgradcheck", "gradients", "graph", "set_detect_anomaly", "tap", "watch",
+    "break_when", "check_gradients", "describe", "detect_anomaly", "diff", "doctor", "explain",
+    "explaining", "find_nan", "gradcheck", "gradgradcheck", "gradients", "graph", "set_detect_anomaly", "tap",
+    "watch",
 ]  # fmt: skip
 
 

@@ -54,7 +54,8 @@ MAY_IMPORT: dict[str, set[str]] = {
 }
 # The doors of the house may open any room; no room may open a door.
 DOORS = {
-    "__init__", "__main__", "anomalies", "breaking", "cli", "debugger", "demo", "doctoring", "explanations",
+    "__init__", "__main__", "anomalies", "breaking", "cli", "comparisons", "debugger", "demo", "doctoring",
+    "explanations",
     "integrations",
 }  # fmt: skip
 NO_TORCH = {

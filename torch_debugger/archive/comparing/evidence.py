@@ -1,0 +1,78 @@
+"""The records of one run, sorted by what they are compared with."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from typing import TypeVar, cast
+
+from torch_debugger.records import (
+    BatchFact,
+    BatchLook,
+    EndFact,
+    InputLook,
+    Record,
+    RootInput,
+    RunFact,
+    Scalars,
+    Surroundings,
+    TensorRows,
+)
+
+_Fact = TypeVar("_Fact")
+_OF_A_STEP = (BatchFact, BatchLook, InputLook, RootInput)
+_HOLLOW = frozenset({"time/step_s", "time/data_wait_s"})  # no two runs agree in these
+
+
+class RunEvidence:
+    """What is known of a run. Where two files of a folder tell of one step, the first one holds."""
+
+    def __init__(self, name: str, records: Iterable[Record]) -> None:
+        self.name = name
+        self.curves: defaultdict[str, dict[int, float]] = defaultdict(dict)
+        self.rows: defaultdict[tuple[str, str], dict[int, TensorRows]] = defaultdict(dict)
+        self.looks: defaultdict[tuple[type, int], list[Record]] = defaultdict(list)  # by class and step
+        self._facts: defaultdict[type, list[Record]] = defaultdict(list)
+        for record in records:
+            self._keep(record)
+
+    def _keep(self, record: Record) -> None:
+        if isinstance(record, Scalars):
+            for tag, value in record.values.items():
+                if tag not in _HOLLOW:
+                    self.curves[tag].setdefault(record.step, value)
+        elif isinstance(record, TensorRows):
+            self.rows[record.table.kind, record.table.root].setdefault(record.step, record)
+        elif isinstance(record, _OF_A_STEP):
+            self.looks[type(record), record.step].append(record)
+        else:
+            self._facts[type(record)].append(record)
+
+    def facts(self, kind: type[_Fact]) -> list[_Fact]:
+        return cast("list[_Fact]", self._facts.get(kind, []))
+
+    def looks_at(self, kind: type[_Fact], step: int) -> list[_Fact]:
+        return cast("list[_Fact]", self.looks.get((kind, step), []))
+
+    @property
+    def run(self) -> RunFact | None:
+        return next(iter(self.facts(RunFact)), None)
+
+    @property
+    def end(self) -> EndFact | None:
+        return next(iter(self.facts(EndFact)[-1:]), None)
+
+    @property
+    def surroundings(self) -> Surroundings | None:
+        return next(iter(self.facts(Surroundings)), None)
+
+    @property
+    def steps(self) -> set[int]:
+        """Those of which there is any number."""
+        scalars = {step for curve in self.curves.values() for step in curve}
+        return scalars | {step for table in self.rows.values() for step in table}
+
+    @property
+    def is_foreign(self) -> bool:
+        """Made by another tool: scalars, and nothing that we know more of."""
+        return self.run is None and not self.rows

@@ -1,0 +1,44 @@
+"""Two runs compared: `torch_debugger.diff(a, b)` and `torch-debugger diff A B`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from torch_debugger.archive.comparing.comparison import compare_runs
+from torch_debugger.archive.comparing.evidence import RunEvidence
+from torch_debugger.errors import UsageError
+from torch_debugger.report.comparison import ComparisonReport
+from torch_debugger.runlog.reader import read_log
+
+_Where = str | os.PathLike[str]
+
+
+def diff(first: _Where, second: _Where, *, replicates: Sequence[_Where] = ()) -> ComparisonReport:
+    """What differs between two runs, and where they part.
+
+    A run is its log's folder, its name under ./runs, or the result.json beside its log. `replicates` are
+    runs like one of the two with other seeds: they tell how far apart runs of one kind end.
+    """
+    ours, theirs, *others = (_evidence(where) for where in (first, second, *replicates))
+    return ComparisonReport(compare_runs(ours, theirs, others))
+
+
+def _evidence(where: _Where) -> RunEvidence:
+    folder = _folder(Path(where))
+    evidence = RunEvidence(os.fspath(where), read_log(folder))
+    if not evidence.steps and evidence.run is None:
+        raise UsageError(f"{os.fspath(where)} holds no event file with numbers in it.")
+    return evidence
+
+
+def _folder(where: Path) -> Path:
+    if where.is_file():
+        return where.parent
+    for candidate in (where, Path("runs") / where):
+        if candidate.is_dir():
+            return candidate
+    raise UsageError(
+        f"There is no run {os.fspath(where)}. Name the folder of a log, a run under ./runs, or a result.json."
+    )
