@@ -56,6 +56,7 @@ class Parting:
     unequal: Gap | None = None  # the first number that is not bit-equal
     gap: Gap | None = None  # the first one beyond what rounding explains
     largest: Gap | None = None  # within what rounding explains
+    harmless: Gap | None = None  # a batch that differs, and of which the model is given the same
     equal_phases: tuple[
         str, ...
     ] = ()  # of the gap's step: seen in both runs, and equal as far as rounding goes

@@ -46,9 +46,15 @@ def answer(comparison: RunsComparison) -> str:
 
 
 def _same(parting: Parting) -> str:
+    compared = f"{_steps(parting)}, {parting.numbers:,} numbers compared"
+    if parting.harmless is None:
+        return f"The runs are the same: {compared}, every one of them bit-equal."
+    return f"The runs compute the same: {compared}. {_harmless(parting.harmless)}; all else is bit-equal."
+
+
+def _harmless(gap: Gap) -> str:
     return (
-        f"The runs are the same: {_steps(parting)}, {parting.numbers:,} numbers compared, every one of them "
-        "bit-equal."
+        f"The loaders deliver other numbers ({gap.name}, {_change(gap)}), of which the model is given the same"
     )
 
 
@@ -95,15 +101,13 @@ def precision(parting: Parting) -> str:
     gap = parting.gap
     if gap is None or parting.exact:
         return ""
-    seen = (
-        f"the last one before it is step {parting.near_step}"
-        if parting.near_step
-        else "there is none before it"
+    seen = f"the last that was is step {parting.near_step}" if parting.near_step else "none before it was"
+    began = (
+        "where in this step it begins is not known"
+        if "weights" in parting.equal_phases
+        else f"it began somewhere between step {parting.near_step or parting.first_step} and step {gap.step}"
     )
-    return (
-        f"Step {gap.step} was not looked at closely in both runs ({seen}), so the difference may have come in "
-        "earlier, in something that was not seen."
-    )
+    return f"Step {gap.step} was not looked at closely in both runs ({seen}): {began}."
 
 
 def _place(gap: Gap) -> str:

@@ -9,7 +9,10 @@ from collections.abc import Iterator
 from torch_debugger.archive.comparing.evidence import RunEvidence
 from torch_debugger.records import BatchFact, BatchLook, InputLook, RootInput
 
-Groups = dict[str, dict[str, float]]  # shape, values, labels: numbers that are measured by one another
+VALUES, WHOLE = "values", "whole numbers"
+Groups = dict[
+    str, dict[str, float]
+]  # shape, values, whole numbers, labels: numbers that are measured by one another
 
 
 def batch_numbers(run: RunEvidence, step: int) -> dict[str, Groups]:
@@ -29,7 +32,7 @@ def input_numbers(run: RunEvidence, step: int) -> dict[str, Groups]:
     """By the layer that is given them; else by the model."""
     layers = _numbered((look.layer, _groups(look)) for look in run.looks_at(InputLook, step))
     return layers or _numbered(
-        (look.root, {"shape": _elements(look.shape), "values": {"mean": look.mean, "std": look.std}})
+        (look.root, {"shape": _elements(look.shape), VALUES: {"mean": look.mean, "std": look.std}})
         for look in run.looks_at(RootInput, step)
         if look.trained
     )
@@ -37,7 +40,7 @@ def input_numbers(run: RunEvidence, step: int) -> dict[str, Groups]:
 
 def _groups(fact: BatchFact | InputLook) -> Groups:
     values = {"mean": fact.mean, "std": fact.std, "min": fact.minimum, "max": fact.maximum}
-    return {"shape": _elements(fact.shape), "values": values}
+    return {"shape": _elements(fact.shape), VALUES if "float" in fact.dtype else WHOLE: values}
 
 
 def _elements(shape: tuple[int, ...]) -> dict[str, float]:

@@ -75,11 +75,7 @@ def _loss(scene: Scene) -> Cause:
     points = (*_about_loss(scene), *_operations(scene))
     if "forward" in scene.parting.equal_phases:
         return Cause("The model's outputs are equal and the loss is not: the loss, or the targets.", points)
-    return Cause(
-        "The loss is the first number that differs; the forward pass of this step was not looked at closely in "
-        "both runs, so it may have begun there.",
-        points,
-    )
+    return Cause("The loss is the first number that is seen to differ: the loss, or the forward pass.", points)
 
 
 def _about_loss(scene: Scene) -> tuple[Difference, ...]:

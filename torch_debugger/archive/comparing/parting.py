@@ -12,6 +12,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from torch_debugger.archive.comparing.batches import VALUES
 from torch_debugger.archive.comparing.evidence import RunEvidence
 from torch_debugger.archive.comparing.growth import Growth
 from torch_debugger.archive.comparing.matching import Matching
@@ -19,8 +20,9 @@ from torch_debugger.archive.comparing.sights import Array, Sight, Sights
 from torch_debugger.records.comparison_of_runs import PHASES, Gap, Parting
 
 # Of these some tensors are rounding and nothing else (the key's bias of an attention), and Adam makes large
-# updates of them. They count only where what the model computes parts as well.
-_UNCONFIRMED = frozenset({"weights", "backward", "gradients", "update"})
+# updates of them. And what a loader delivers may be prepared later. They count only where what the model
+# computes parts as well.
+_UNCONFIRMED = frozenset({"weights", "batch", "backward", "gradients", "update"})
 _SOON = 10  # steps in which it must
 _KEPT = 512  # sights that are remembered
 # What must have been seen, and been equal, for a gap to be the first there is.
@@ -51,6 +53,8 @@ class _Walk:
         self._unequal: Gap | None = None
         self._largest: Gap | None = None
         self._waiting: Gap | None = None  # for the model's outputs to confirm it
+        self._waiting_source = ""
+        self._harmless: Gap | None = None
         self._confirmed: Gap | None = None
 
     def through(self, sights: Iterable[Sight]) -> None:
@@ -68,9 +72,11 @@ class _Walk:
         tolerance = self._growth.tolerance(sight)
         outside = np.flatnonzero(gaps.max(axis=1) > tolerance).tolist()
         if outside:
-            self._met(self._gap(sight, gaps, outside[0], tolerance))
+            self._met(self._gap(sight, gaps, outside[0], tolerance), sight.source)
         inside = np.where(gaps <= tolerance, gaps, 0.0)
         self._keep(sight, inside, tolerance, outside)
+        if self._waiting and self._is_made_up_for(self._waiting, sight) and not outside:
+            self._harmless, self._waiting = self._harmless or self._waiting, None
 
     def _gaps(self, sight: Sight) -> Array:
         """Each difference as a share of its tensor's size, the largest that this has had so far."""
@@ -108,9 +114,10 @@ class _Walk:
             float(gaps[row, column]), tolerance,
         )  # fmt: skip
 
-    def _met(self, gap: Gap) -> None:
+    def _met(self, gap: Gap, source: str) -> None:
         if gap.phase in _UNCONFIRMED:
-            self._waiting = self._waiting or gap
+            if self._waiting is None:
+                self._waiting, self._waiting_source = gap, source
         else:
             fits = self._waiting is not None and self._is_near(self._waiting, gap.step)
             self._confirmed = self._waiting if fits else gap
@@ -118,6 +125,13 @@ class _Walk:
     def _is_near(self, gap: Gap, step: int) -> bool:
         looks = [each for each in self._seen["forward"] if gap.step < each < step]
         return step - gap.step <= _SOON or not looks
+
+    def _is_made_up_for(self, waiting: Gap, sight: Sight) -> bool:
+        """Batches that differ, and a model that is given or makes the same of them."""
+        if waiting.phase != "batch" or waiting.step != sight.step:
+            return False
+        values = sight.source.startswith(VALUES) and self._waiting_source.startswith(VALUES)
+        return sight.phase == "loss" or (sight.phase == "input" and values)
 
     def _keep(self, sight: Sight, inside: Array, tolerance: float, outside: list[int]) -> None:
         largest = float(inside.max(initial=0.0))
@@ -146,6 +160,7 @@ class _Walk:
             unequal,
             gap,
             self._largest,
+            self._harmless,
         )
         return whole if gap is None else self._located(whole, gap)
 

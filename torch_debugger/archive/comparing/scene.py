@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from torch_debugger.archive.comparing.batches import batch_numbers
+from torch_debugger.archive.comparing.batches import VALUES, batch_numbers
 from torch_debugger.archive.comparing.evidence import RunEvidence
 from torch_debugger.archive.comparing.plain_values import differences
 from torch_debugger.records import LossGraph, ModelFact, OptimizerFact, PhaseFact, SchedulerFact
@@ -46,9 +46,9 @@ class Scene:
         """Mean and std of the batch in both runs, and how many numbers it holds."""
         name = self.gap.name
         ours, theirs = (batch_numbers(run, self.gap.step).get(name, {}) for run in (self.first, self.second))
-        if "values" not in ours or "values" not in theirs:
+        if VALUES not in ours or VALUES not in theirs:
             return None
-        return ours["values"], theirs["values"], ours["shape"]["elements"]
+        return ours[VALUES], theirs[VALUES], ours["shape"]["elements"]
 
     def is_training(self, run: RunEvidence, root: str) -> bool | None:
         phases = [fact for fact in run.facts(PhaseFact) if fact.root == root and fact.step <= self.gap.step]

@@ -166,5 +166,5 @@ def _look(
     columns = [column for column in ours if column in theirs]
     first = np.array([[ours[column] for column in columns]], np.float64)
     second = np.array([[theirs[column] for column in columns]], np.float64)
-    source = f"{phase} {group} {names[0]}"
+    source = f"{group} of {phase} {names[0]}"
     return Sight(step, phase, source, names[:1], names[1:], columns, first, second, magnitudes(first, second))
