@@ -62,6 +62,7 @@ class Parting:
     ] = ()  # of the gap's step: seen in both runs, and equal as far as rounding goes
     last_equal: str = ""  # the tensor before the gap's, in the order of execution
     near_step: int = 0  # the last step before the gap of which both runs have a close look; 0: none
+    calm_step: int = 0  # the last step before it that had nothing beyond rounding
     exact: bool = True  # all that comes before the gap was seen in both runs
 
 

@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from torch_debugger.records.comparison_of_runs import Difference, RunsComparison, Topic
-from torch_debugger.report.comparison_words import answer, noise_sentence, precision
+from torch_debugger.report.comparison_words import UNKNOWN_NOISE, answer, noise_sentence, precision
 from torch_debugger.report.printable import one_line, printable
 from torch_debugger.report.trimmed import Trimmed
 
@@ -67,17 +67,19 @@ def _blocks(comparison: RunsComparison) -> Iterator[RenderableType]:
     if unsure:
         yield Text(unsure)
     yield from _cause(comparison)
-    yield from (
-        Text(noise_sentence(each)) for each in comparison.noise if _is_told(comparison, each.difference)
-    )
+    yield from _noise(comparison)
     shown = {each.name for each in comparison.cause.points} if comparison.cause else set()
     for topic in comparison.topics:
         yield from _topic(topic, comparison, shown)
     yield from _small_print(comparison)
 
 
-def _is_told(comparison: RunsComparison, difference: float) -> bool:
-    return bool(comparison.groups) or (comparison.parting.verdict == "parted" and difference != 0.0)
+def _noise(comparison: RunsComparison) -> Iterator[RenderableType]:
+    if not comparison.groups and comparison.parting.verdict != "parted":
+        return
+    told = [noise_sentence(each) for each in comparison.noise if comparison.groups or each.difference]
+    if told:
+        yield Group(*map(Text, [*told, *([] if comparison.groups else [UNKNOWN_NOISE])]))
 
 
 def _cause(comparison: RunsComparison) -> Iterator[RenderableType]:

@@ -105,7 +105,7 @@ def precision(parting: Parting) -> str:
     began = (
         "where in this step it begins is not known"
         if "weights" in parting.equal_phases
-        else f"it began somewhere between step {parting.near_step or parting.first_step} and step {gap.step}"
+        else f"it came in after what was seen of step {parting.calm_step}, which is equal, and before this"
     )
     return f"Step {gap.step} was not looked at closely in both runs ({seen}): {began}."
 
@@ -147,9 +147,12 @@ def noise_sentence(noise: Noise) -> str:
     return one_line(f"{told} {_judged(noise)}")
 
 
+UNKNOWN_NOISE = "Whether another seed makes as much is not known: name runs with other seeds with --replicates."
+
+
 def _judged(noise: Noise) -> str:
     if math.isnan(noise.chance):
-        return "Whether another seed makes as much is not known: name runs with other seeds with --replicates."
+        return ""
     if noise.spread == 0.0:
         return "Runs of one kind do not differ at all, so the difference is real." if noise.difference else ""
     times = (

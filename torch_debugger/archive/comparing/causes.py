@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from torch_debugger.archive.comparing.evidence import RunEvidence
 from torch_debugger.archive.comparing.graph_causes import GRAPH_CAUSES
+from torch_debugger.archive.comparing.matching import Matching
 from torch_debugger.archive.comparing.scene import Scene
 from torch_debugger.records import BatchLook
 from torch_debugger.records.comparison_of_runs import Cause, Parting, Topic
@@ -15,11 +16,11 @@ _DRAWS = 5.0  # standard deviations by which two draws of one distribution may d
 
 
 def find_cause(
-    parting: Parting, first: RunEvidence, second: RunEvidence, topics: Sequence[Topic]
+    parting: Parting, first: RunEvidence, second: RunEvidence, matching: Matching, topics: Sequence[Topic]
 ) -> Cause | None:
     if parting.gap is None:
         return None
-    scene = Scene(parting, parting.gap, first, second, {topic.name: topic for topic in topics})
+    scene = Scene(parting, parting.gap, first, second, matching, {topic.name: topic for topic in topics})
     return {**_CAUSES, **GRAPH_CAUSES}[parting.gap.phase](scene)
 
 

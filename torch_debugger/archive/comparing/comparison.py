@@ -31,7 +31,7 @@ def compare_runs(
         first.name,
         second.name,
         parting,
-        find_cause(parting, first, second, topics),
+        find_cause(parting, first, second, matching, topics),
         topics,
         measure_noise(ours, theirs),
         tuple((run.name, whose) for run, whose in sorted_runs),
@@ -48,13 +48,8 @@ def compare_runs(
 def _precision(*runs: RunEvidence) -> float:
     """Of the coarsest numbers in either run."""
     kinds = {each.dtype for run in runs for fact in run.facts(ModelFact) for each in fact.parameters}
-    kinds |= {
-        dtype
-        for run in runs
-        for table in run.rows.values()
-        for rows in table.values()
-        for dtype in rows.table.dtypes
-    }
+    tables = [rows.table for run in runs for found in run.rows.values() for rows in found]
+    kinds |= {dtype for table in tables for dtype in table.dtypes}
     return max((_PRECISIONS.get(kind, _SINGLE) for kind in kinds), default=_SINGLE)
 
 

@@ -30,7 +30,7 @@ class RunEvidence:
     def __init__(self, name: str, records: Iterable[Record]) -> None:
         self.name = name
         self.curves: defaultdict[str, dict[int, float]] = defaultdict(dict)
-        self.rows: defaultdict[tuple[str, str], dict[int, TensorRows]] = defaultdict(dict)
+        self.rows: defaultdict[tuple[str, int], list[TensorRows]] = defaultdict(list)  # by kind and step
         self.looks: defaultdict[tuple[type, int], list[Record]] = defaultdict(list)  # by class and step
         self._facts: defaultdict[type, list[Record]] = defaultdict(list)
         for record in records:
@@ -42,7 +42,7 @@ class RunEvidence:
                 if tag not in _HOLLOW:
                     self.curves[tag].setdefault(record.step, value)
         elif isinstance(record, TensorRows):
-            self.rows[record.table.kind, record.table.root].setdefault(record.step, record)
+            self.rows[record.table.kind, record.step].append(record)
         elif isinstance(record, _OF_A_STEP):
             self.looks[type(record), record.step].append(record)
         else:
@@ -70,7 +70,7 @@ class RunEvidence:
     def steps(self) -> set[int]:
         """Those of which there is any number."""
         scalars = {step for curve in self.curves.values() for step in curve}
-        return scalars | {step for table in self.rows.values() for step in table}
+        return scalars | {step for _, step in self.rows}
 
     @property
     def is_foreign(self) -> bool:

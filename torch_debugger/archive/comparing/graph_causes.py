@@ -83,7 +83,8 @@ def _about_loss(scene: Scene) -> tuple[Difference, ...]:
     if ours is None or theirs is None:
         return ()
     lines = differences({"loss is made by": _line(ours)}, {"loss is made by": _line(theirs)})
-    return (*lines, *differences(_saved(ours), _saved(theirs)))
+    same = ours.nodes and theirs.nodes and ours.nodes[0].op == theirs.nodes[0].op
+    return (*lines, *(differences(_saved(ours), _saved(theirs)) if same else ()))
 
 
 def _line(graph: LossGraph) -> str:

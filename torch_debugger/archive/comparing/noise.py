@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from torch_debugger.archive.comparing.evidence import RunEvidence
-from torch_debugger.archive.comparing.tags import phase_of
+from torch_debugger.archive.comparing.tags import phase_of, shared_tags
 from torch_debugger.records.comparison_of_runs import Noise
 
 _LAST_PART = 10  # a curve's end is the mean of its last tenth: one batch says little
@@ -17,8 +17,7 @@ _SLICES = 2000  # of the angle over which Student's distribution is summed up
 
 def measure_noise(first: Sequence[RunEvidence], second: Sequence[RunEvidence]) -> tuple[Noise, ...]:
     """Of each number that all runs have: the loss at the last step that all have, metrics at their last."""
-    runs = [*first, *second]
-    tags = [tag for tag in runs[0].curves if all(tag in run.curves for run in runs)]
+    tags = shared_tags(*first, *second)
     found = [_of_tag(tag, first, second) for tag in tags if phase_of(tag) in ("loss", "evaluation")]
     return tuple(noise for noise in found if noise is not None)
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from torch_debugger.archive.comparing.evidence import RunEvidence
 from torch_debugger.archive.comparing.plain_values import differences
-from torch_debugger.archive.comparing.tags import phase_of
+from torch_debugger.archive.comparing.tags import phase_of, shared_tags
 from torch_debugger.records.comparison_of_runs import Topic
 
 
 def compare_outcomes(first: RunEvidence, second: RunEvidence) -> Topic:
-    shared = [tag for tag in first.curves if tag in second.curves and phase_of(tag) in ("loss", "evaluation")]
+    shared = [tag for tag in shared_tags(first, second) if phase_of(tag) in ("loss", "evaluation")]
     return Topic("outcome", differences(_ended(first, shared), _ended(second, shared)))
 
 

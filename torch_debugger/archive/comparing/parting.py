@@ -24,6 +24,7 @@ from torch_debugger.records.comparison_of_runs import PHASES, Gap, Parting
 # computes parts as well.
 _UNCONFIRMED = frozenset({"weights", "batch", "backward", "gradients", "update"})
 _SOON = 10  # steps in which it must
+_NOISE = 1e-3  # of a typical gradient's tenth: what should be zero and is made of rounding
 _KEPT = 512  # sights that are remembered
 # What must have been seen, and been equal, for a gap to be the first there is.
 _BEFORE = {
@@ -86,19 +87,18 @@ class _Walk:
             gaps = np.abs(sight.first - sight.second) / np.where(sizes > 0, sizes, 1.0)[:, None]
             alike = (sight.first == sight.second) | (np.isnan(sight.first) & np.isnan(sight.second))
         gaps = np.where(alike, 0.0, np.where(np.isfinite(gaps), gaps, np.inf))
-        self._notice_noise(sight, gaps)
+        self._notice_noise(sight)
         gaps[[place for place, name in enumerate(sight.names) if self._is_noise(name, sight.phase)]] = 0.0
         return gaps
 
     def _same_length(self, sight: Sight) -> bool:
         return len(self._sizes.get(sight.source, ())) == len(sight.sizes)
 
-    def _notice_noise(self, sight: Sight, gaps: Array) -> None:
+    def _notice_noise(self, sight: Sight) -> None:
         if sight.phase != "gradients" or sight.columns[0] != "grad_norm":
             return
         own = np.maximum(np.abs(sight.first), np.abs(sight.second))[:, 0]
-        noisy = (np.abs(sight.first - sight.second)[:, 0] > 0.01 * own) & (gaps[:, 0] < 0.01) & (own > 0)
-        quiet = np.flatnonzero(noisy & (own < 0.01 * sight.sizes)).tolist()
+        quiet = np.flatnonzero((own > 0) & (own < _NOISE * sight.sizes)).tolist()
         self._noisy |= {sight.names[place] for place in quiet}
 
     def _is_noise(self, name: str, phase: str) -> bool:
@@ -175,6 +175,7 @@ class _Walk:
             equal_phases=tuple(equal),
             last_equal=inside[-1] if inside else "",
             near_step=near,
+            calm_step=max((step for step in self._steps if step < gap.step), default=0),
             exact=self._is_exact(gap),
         )
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from torch_debugger.archive.comparing.batches import VALUES, batch_numbers
 from torch_debugger.archive.comparing.evidence import RunEvidence
+from torch_debugger.archive.comparing.matching import Matching
 from torch_debugger.archive.comparing.plain_values import differences
 from torch_debugger.records import LossGraph, ModelFact, OptimizerFact, PhaseFact, SchedulerFact
 from torch_debugger.records.comparison_of_runs import Difference, Gap, Parting, Topic
@@ -17,6 +18,7 @@ class Scene:
     gap: Gap
     first: RunEvidence
     second: RunEvidence
+    matching: Matching
     topics: dict[str, Topic]
 
     def differences(self, topic: str, beginning: str = "") -> tuple[Difference, ...]:
@@ -24,23 +26,22 @@ class Scene:
         return tuple(each for each in found if each.name.startswith(beginning))
 
     def elements(self, parameter: str) -> float:
-        for (kind, _), table in self.first.rows.items():
-            rows = table.get(self.gap.step) if kind == "parameter" else None
-            if rows is not None and parameter in rows.table.names:
+        for rows in self.first.rows.get(("parameter", self.gap.step), []):
+            if parameter in rows.table.names:
                 return rows.by_name("elements")[parameter]
         return 0.0
 
     def gradient_ratios(self) -> list[float]:
         """Of each parameter's gradients, those of the second run to those of the first."""
-        ratios: list[float] = []
-        for (kind, root), table in self.first.rows.items():
-            other = self.second.rows.get((kind, root), {}).get(self.gap.step)
-            rows = table.get(self.gap.step)
-            if kind == "parameter" and rows is not None and other is not None:
-                theirs = other.by_name("grad_norm")
-                ours = rows.by_name("grad_norm").items()
-                ratios += [theirs[name] / norm for name, norm in ours if norm > 0 and name in theirs]
-        return ratios
+        ours, theirs = (self._gradients(run) for run in (self.first, self.second))
+        names = ((name, self.matching.other(name)) for name, norm in ours.items() if norm > 0)
+        return [theirs[other] / ours[name] for name, other in names if other in theirs]
+
+    def _gradients(self, run: RunEvidence) -> dict[str, float]:
+        norms: dict[str, float] = {}
+        for rows in run.rows.get(("parameter", self.gap.step), []):
+            norms |= rows.by_name("grad_norm")
+        return norms
 
     def batch_values(self) -> tuple[dict[str, float], dict[str, float], float] | None:
         """Mean and std of the batch in both runs, and how many numbers it holds."""

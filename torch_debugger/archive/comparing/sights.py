@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 from torch_debugger.archive.comparing.batches import batch_numbers, input_numbers
 from torch_debugger.archive.comparing.evidence import RunEvidence
 from torch_debugger.archive.comparing.matching import Matching
-from torch_debugger.archive.comparing.tags import phase_of
+from torch_debugger.archive.comparing.tags import phase_of, shared_tags
 from torch_debugger.records import Table, TensorRows
 from torch_debugger.records.comparison_of_runs import PHASES
 
 Array = NDArray[np.float64]
 _STATS = ("mean", "std", "min", "max")
-_QUIETEST = 1e-3  # a gradient far below all others is measured by them: its own digits are rounding
+_QUIETEST = 0.1  # of the others' size: a gradient below is measured by them, as its rounding is theirs
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -33,6 +33,11 @@ class Sight:
     first: Array
     second: Array
     sizes: Array
+    optimizer: str = ""  # of weights, gradients and updates
+
+    @property
+    def is_equal(self) -> bool:
+        return bool(np.array_equal(self.first, self.second, equal_nan=True))
 
 
 class Sights:
@@ -41,12 +46,26 @@ class Sights:
     def __init__(self, first: RunEvidence, second: RunEvidence, matching: Matching) -> None:
         self._first, self._second, self._matching = first, second, matching
         self._places: dict[tuple[int, int], tuple[list[int], list[int]]] = {}
-        self._tags = {tag: phase_of(tag) for tag in first.curves if tag in second.curves}
+        self._tags = {tag: phase_of(tag) for tag in shared_tags(first, second)}
 
     def __iter__(self) -> Iterator[Sight]:
         for step in sorted(self._first.steps & self._second.steps):
             found = [sight for sight in self._at(step) if sight.first.size]
-            yield from sorted(found, key=lambda sight: PHASES.index(sight.phase))
+            yield from sorted(found, key=self._order(found))
+
+    def _order(self, sights: list[Sight]) -> Callable[[Sight], float]:
+        """As a step goes. With several optimizers one updates while others have not yet computed their loss:
+        what is no consequence of anything in the step stands before it all."""
+        several = len(self._matching.optimizers) > 1
+        equal = {sight.optimizer for sight in sights if sight.phase == "gradients" and sight.is_equal}
+
+        def place(sight: Sight) -> float:
+            if several and sight.phase == "rate":
+                return 0.4
+            given = sight.phase == "update" and sight.optimizer in equal
+            return 0.5 if several and given else PHASES.index(sight.phase)
+
+        return place
 
     def _at(self, step: int) -> Iterator[Sight]:
         yield from self._parameters(step)
@@ -57,30 +76,31 @@ class Sights:
         yield from self._scalars(step)
 
     def _tables(self, step: int, kind: str, phase: str, columns: Sequence[str]) -> Iterator[Sight]:
-        for source, ours, theirs in self._pairs(step, kind):
-            yield self._sight(phase, source, ours, theirs, columns)
+        for ours, theirs in self._pairs(step, kind):
+            yield self._sight(phase, ours, theirs, columns)
 
-    def _pairs(self, step: int, kind: str) -> Iterator[tuple[str, TensorRows, TensorRows]]:
-        matched = self._matching.optimizers if kind in ("parameter", "update") else self._matching.roots
-        for found, root in list(self._first.rows):
-            if found != kind:
-                continue
-            ours = self._first.rows[kind, root].get(step)
-            theirs = self._second.rows.get((kind, matched.get(root, root)), {}).get(step)
-            if ours is not None and theirs is not None:
-                yield f"{kind} {root}", ours, theirs
+    def _pairs(self, step: int, kind: str) -> Iterator[tuple[TensorRows, TensorRows]]:
+        """Tables of modules in the order in which they come, those of parameters by their optimizer."""
+        ours, theirs = self._first.rows.get((kind, step), []), self._second.rows.get((kind, step), [])
+        if kind not in ("parameter", "update"):
+            yield from zip(ours, theirs, strict=False)
+            return
+        named = {rows.table.root: rows for rows in reversed(theirs)}
+        for rows in ours:
+            other = self._matching.optimizers.get(rows.table.root, rows.table.root)
+            if other in named:
+                yield rows, named[other]
 
-    def _sight(
-        self, phase: str, source: str, ours: TensorRows, theirs: TensorRows, columns: Sequence[str]
-    ) -> Sight:
+    def _sight(self, phase: str, ours: TensorRows, theirs: TensorRows, columns: Sequence[str]) -> Sight:
         left, right = self._shared(ours.table, theirs.table)
-        known = [
-            column for column in columns if column in ours.table.columns and column in theirs.table.columns
-        ]
+        both = set(ours.table.columns) & set(theirs.table.columns)
+        known = [column for column in columns if column in both]
         first, second = _chosen(ours, left, known), _chosen(theirs, right, known)
         names = [ours.table.names[place] for place in left]
         others = [theirs.table.names[place] for place in right]
-        return Sight(ours.step, phase, source, names, others, known, first, second, magnitudes(first, second))
+        root = ours.table.root if phase in ("weights", "gradients", "update") else ""
+        sizes = magnitudes(first, second)
+        return Sight(ours.step, phase, f"{phase} {root}", names, others, known, first, second, sizes, root)
 
     def _shared(self, ours: Table, theirs: Table) -> tuple[list[int], list[int]]:
         """The places of the tensors that both tables hold, in the first one's order."""
@@ -93,11 +113,10 @@ class Sights:
         return self._places[key]
 
     def _parameters(self, step: int) -> Iterator[Sight]:
-        for source, ours, theirs in self._pairs(step, "parameter"):
-            yield self._sight("weights", f"weights {source}", ours, theirs, ("weight_norm",))
-            plain = self._sight("gradients", f"gradients {source}", ours, theirs, ("grad_norm",))
-            elements = self._sight("gradients", source, ours, theirs, ("elements",)).first
-            yield _against_all(plain, elements)
+        for ours, theirs in self._pairs(step, "parameter"):
+            yield self._sight("weights", ours, theirs, ("weight_norm",))
+            plain = self._sight("gradients", ours, theirs, ("grad_norm",))
+            yield _against_all(plain, self._sight("gradients", ours, theirs, ("elements",)).first)
             yield self._without_gradient(ours, theirs)
 
     def _without_gradient(self, ours: TensorRows, theirs: TensorRows) -> Sight:
@@ -150,13 +169,11 @@ def _chosen(rows: TensorRows, places: list[int], columns: list[str]) -> Array:
 
 
 def _against_all(sight: Sight, elements: Array) -> Sight:
+    """The gradients' sizes, the small ones measured by all."""
     total = float(np.sqrt(np.sum(sight.sizes**2) / max(float(np.sum(elements)), 1.0)))
     floor = _QUIETEST * total * np.sqrt(elements[:, 0]) if elements.size else 0.0
     sizes = np.maximum(sight.sizes, floor)
-    return Sight(
-        sight.step, sight.phase, sight.source, sight.names, sight.others, sight.columns,
-        sight.first, sight.second, sizes,
-    )  # fmt: skip
+    return replace(sight, sizes=sizes)
 
 
 def _look(
