@@ -14,6 +14,8 @@ from torch_debugger._version import __version__
 
 if TYPE_CHECKING:
     from torch_debugger.anomalies import AnomalyError, detect_anomaly, find_nan, set_detect_anomaly
+    from torch_debugger.archive.run import Run
+    from torch_debugger.archive.runs import runs
     from torch_debugger.breaking import break_on_shape, break_when
     from torch_debugger.comparisons import diff
     from torch_debugger.debugger import Debugger, watch
@@ -36,6 +38,8 @@ _HOMES = {
     "detect_anomaly": "torch_debugger.anomalies",
     "find_nan": "torch_debugger.anomalies",
     "set_detect_anomaly": "torch_debugger.anomalies",
+    "Run": "torch_debugger.archive.run",
+    "runs": "torch_debugger.archive.runs",
     "break_on_shape": "torch_debugger.breaking",
     "break_when": "torch_debugger.breaking",
     "diff": "torch_debugger.comparisons",
@@ -57,9 +61,9 @@ _HOMES = {
 }
 
 __all__ = [
-    "AnomalyError", "Checkup", "Debugger", "Explanation", "__version__", "activations", "break_on_shape",
-    "break_when", "check_gradients", "describe", "detect_anomaly", "diff", "doctor", "explain",
-    "explaining", "find_nan", "gradcheck", "gradgradcheck", "gradients", "graph", "set_detect_anomaly", "tap",
+    "AnomalyError", "Checkup", "Debugger", "Explanation", "Run", "__version__", "activations", "break_on_shape",
+    "break_when", "check_gradients", "describe", "detect_anomaly", "diff", "doctor", "explain", "explaining",
+    "find_nan", "gradcheck", "gradgradcheck", "gradients", "graph", "runs", "set_detect_anomaly", "tap",
     "watch",
 ]  # fmt: skip
 

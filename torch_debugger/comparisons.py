@@ -8,17 +8,18 @@ from pathlib import Path
 
 from torch_debugger.archive.comparing.comparison import compare_runs
 from torch_debugger.archive.comparing.evidence import RunEvidence
+from torch_debugger.archive.run import Run
 from torch_debugger.errors import UsageError
 from torch_debugger.report.comparison import ComparisonReport
-from torch_debugger.runlog.reader import read_log
 
-_Where = str | os.PathLike[str]
+_Where = str | os.PathLike[str] | Run
 
 
 def diff(first: _Where, second: _Where, *, replicates: Sequence[_Where] = ()) -> ComparisonReport:
     """What differs between two runs, and where they part.
 
-    A run is its log's folder, its name under ./runs, or the result.json beside its log. `replicates` are
+    A run is its log's folder, its name under ./runs, the result.json beside its log, or one of
+    `torch_debugger.runs()`. `replicates` are
     runs like one of the two with other seeds: they tell how far apart runs of one kind end.
     """
     ours, theirs, *others = (_evidence(where) for where in (first, second, *replicates))
@@ -26,10 +27,10 @@ def diff(first: _Where, second: _Where, *, replicates: Sequence[_Where] = ()) ->
 
 
 def _evidence(where: _Where) -> RunEvidence:
-    folder = _folder(Path(where))
-    evidence = RunEvidence(os.fspath(where), read_log(folder))
+    run = where if isinstance(where, Run) else Run(_folder(Path(where)), os.fspath(where))
+    evidence = RunEvidence.of_run(run, run.name)
     if not evidence.steps and evidence.run is None:
-        raise UsageError(f"{os.fspath(where)} holds no event file with numbers in it.")
+        raise UsageError(f"{run.name} holds no event file with numbers in it.")
     return evidence
 
 

@@ -32,6 +32,15 @@ def render_curve(
     return "\n".join(f"{label:>{margin}} │{row}" for label, row in zip(labels, rows, strict=True))
 
 
+def render_sparkline(values: Sequence[float], width: int) -> str:
+    """The curve in one line that fills its own range."""
+    means = _resample(values, 2 * width)
+    finite = [mean for mean in means if mean is not None]
+    bottom, top = min(finite, default=0.0), max(finite, default=1.0)
+    (row,) = _draw(means, width, 1, bottom, top if top > bottom else bottom + 1.0)
+    return _mark_gaps(row, means)
+
+
 def _resample(values: Sequence[float], columns: int) -> list[float | None]:
     """The mean of the finite values that fall into each column; None where there are none."""
     count = min(columns, len(values))

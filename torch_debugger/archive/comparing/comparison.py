@@ -62,9 +62,11 @@ def _advice(parting: Parting, first: RunEvidence) -> str:
 
 
 def _missing(*runs: RunEvidence) -> tuple[str, ...]:
-    return tuple(
+    damage = [f"{run.name}: {sentence}" for run in runs for sentence in run.damage]
+    foreign = [
         f"{run.name} was not written by torch-debugger: its scalars are compared, by tag; weights, layers, "
         "gradients, data and settings cannot be seen."
         for run in runs
         if run.is_foreign
-    )
+    ]
+    return (*foreign, *damage)

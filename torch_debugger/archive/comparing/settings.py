@@ -20,6 +20,7 @@ def _told(run: RunEvidence) -> dict[str, object]:
     told: dict[str, object] = {} if run.run is None else {"arguments": run.run.arguments}
     for fact in run.facts(HparamsFact):
         told |= fact.values
+    told |= run.hparams
     for seeds in run.facts(SeedFact):
         told |= {f"seed of {library}": seed for library, seed in seeds.seeds.items()}
     return told

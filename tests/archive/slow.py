@@ -1,0 +1,65 @@
+"""The slow, obvious way to read an event file: frame by frame, field by field."""
+
+from __future__ import annotations
+
+import itertools
+import struct
+from pathlib import Path
+
+from torch_debugger.archive.event_file import EventFile
+from torch_debugger.archive.parsing import FOREIGN, SCALARS, EventParser
+from torch_debugger.runlog.frames import FRAME_BYTES, unframe
+
+Point = tuple[int, bytes, bytes]  # step, value and time, these as bits: NaN is NaN
+
+
+def slow_scalars(data: bytes, frames: int | None = None) -> dict[str, list[Point]]:
+    """Of the whole file or of its first frames."""
+    parser, found = EventParser(), dict[str, list[Point]]()
+    for payload in unframe(data).payloads[:frames]:
+        try:
+            event = parser.parse(payload)
+        except FOREIGN:
+            continue
+        numbers = {value.tag: value.number for value in event.values if value.kind == SCALARS}
+        for tag, number in numbers.items():
+            found.setdefault(tag, []).append((event.step, _bits(number), _bits(event.time)))
+    return found
+
+
+def frame_ends(data: bytes) -> list[int]:
+    lengths = [len(payload) + FRAME_BYTES for payload in unframe(data).payloads]
+    return list(itertools.accumulate(lengths))
+
+
+def fast_scalars(path: Path) -> dict[str, list[Point]]:
+    file = EventFile(str(path))
+    file.poll()
+    return columns_of(file)
+
+
+def columns_of(file: EventFile) -> dict[str, list[Point]]:
+    return {tag: _points(file, tag) for tag in file.columns.tags}
+
+
+def _points(file: EventFile, tag: str) -> list[Point]:
+    points = file.columns.points(tag)
+    columns = points.steps.tolist(), map(_bits, points.values.tolist()), map(_bits, points.times.tolist())
+    return list(zip(*columns, strict=True))
+
+
+def _bits(number: float) -> bytes:
+    return struct.pack("<d", number) if number == number else b"nan"
+
+
+def read_bytes(folder: Path, data: bytes) -> dict[str, list[Point]]:
+    return columns_of(read_file(folder, data))
+
+
+def read_file(folder: Path, data: bytes) -> EventFile:
+    folder.mkdir(exist_ok=True)
+    path = folder / "events.out.tfevents.1"
+    path.write_bytes(data)
+    file = EventFile(str(path))
+    file.poll()
+    return file

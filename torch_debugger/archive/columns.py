@@ -1,0 +1,51 @@
+"""The scalars of one event file, by tag; pieces are joined when a tag is asked for."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+import numpy as np
+
+from torch_debugger.archive.curve import NO_POINTS, Points, in_order, join
+
+
+class Columns:
+    def __init__(self) -> None:
+        self._pieces: dict[str, list[Points]] = {}
+        self._single: defaultdict[str, list[tuple[int, int, float, float]]] = defaultdict(list)
+
+    @property
+    def tags(self) -> list[str]:
+        """In the order in which they were first seen."""
+        return list(dict.fromkeys([*self._pieces, *self._single]))
+
+    def add(self, tag: str, points: Points) -> None:
+        self._pieces.setdefault(tag, []).append(points)
+
+    def add_single(self, tag: str, place: int, step: int, value: float, time: float) -> None:
+        self._single[tag].append((place, step, value, time))
+
+    def points(self, tag: str) -> Points:
+        if tag in self._single:
+            places, steps, values, times = zip(*self._single.pop(tag), strict=True)
+            singles = Points(np.array(places), np.array(steps), np.array(values), np.array(times))
+            self.add(tag, singles)
+        pieces = self._pieces.get(tag)
+        if pieces is None:
+            return NO_POINTS
+        if len(pieces) > 1:
+            pieces[:] = [in_order(join(pieces))]
+        return pieces[0]
+
+    def time_span(self) -> tuple[float, float] | None:
+        times = [self.points(tag).times for tag in self.tags]
+        return (
+            (min(float(each.min()) for each in times), max(float(each.max()) for each in times))
+            if times
+            else None
+        )
+
+    @property
+    def last_step(self) -> int:
+        ends = [int(points.steps.max()) for tag in self.tags if len((points := self.points(tag)).steps)]
+        return max(ends, default=0)

@@ -1,0 +1,68 @@
+"""The findings of a run: as they were written beside its log, or judged again from its records."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from torch_debugger.records import SEVERITIES, Edit, Finding, Place, Record
+
+_MALFORMED = (ValueError, TypeError, KeyError, AttributeError, RecursionError)
+_LARGEST_BYTES = 64_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What `torch-debugger run` wrote at the end of a run."""
+
+    outcome: str
+    findings: list[Finding]
+
+
+def read_result(folder: str) -> Result | None:
+    """From the result.json of a run's folder; None where there is none, or none that can be read."""
+    try:
+        path = os.path.join(folder, "result.json")
+        if not os.path.isfile(path) or os.path.getsize(path) > _LARGEST_BYTES:
+            return None
+        with open(path, encoding="utf-8") as file:
+            plain = json.load(file)
+        names = [str(finding["name"]) for finding in plain["findings"]]
+        return Result(str(plain["outcome"]), [_finding(finding, names) for finding in plain["findings"]])
+    except (OSError, *_MALFORMED):
+        return None
+
+
+def judge_again(records: Iterable[Record]) -> list[Finding]:
+    from torch_debugger.checks.judge import Judge
+
+    judge = Judge()
+    for record in records:
+        judge.see(record)
+    judge.finish()
+    return judge.findings
+
+
+def _finding(plain: dict[str, Any], names: list[str]) -> Finding:
+    where, edit, cause = plain["where"], plain.get("edit"), plain.get("symptom_of")
+    if plain["severity"] not in SEVERITIES:
+        raise ValueError(f"no severity {plain['severity']!r}")
+    return Finding(
+        check=str(plain["check"]),
+        name=str(plain["name"]),
+        severity=plain["severity"],
+        confidence=float(plain["confidence"]),
+        message=str(plain["message"]),
+        why=str(plain["why"]),
+        fix=str(plain["fix"]),
+        where=Place(where["file"], where["line"], where["module"]),
+        first_step=int(plain["first_step"]),
+        last_step=int(plain["last_step"]),
+        evidence=dict(plain["evidence"]),
+        status=str(plain["status"]),
+        edit=Edit(edit["file"], edit["line"], edit["before"], edit["after"]) if edit else None,
+        symptom_of=names[cause] if cause is not None else None,
+    )

@@ -1,0 +1,195 @@
+"""One run: a folder of event files, of one process or of many, read as one."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+from torch_debugger.archive import media, parsing
+from torch_debugger.archive.curve import Curve
+from torch_debugger.archive.facts import KINDS, Facts, gather
+from torch_debugger.archive.frame import to_frame
+from torch_debugger.archive.judgements import Result, judge_again, read_result
+from torch_debugger.archive.log import Decode, Log
+from torch_debugger.archive.naming import missing
+from torch_debugger.archive.status import ENDED, tell_status
+from torch_debugger.records import Finding, Record, TensorRows
+from torch_debugger.records.surroundings import HparamValue
+
+if TYPE_CHECKING:
+    import pandas
+
+_Medium = TypeVar("_Medium")
+_Answer = TypeVar("_Answer")
+
+
+class Run:
+    """Nothing is read before something is asked for. What was read stays as it is until `poll`, which reads on
+    from there. Where several ranks wrote, a tag is that of the lowest rank that has it; `ranks` has them all.
+    """
+
+    def __init__(self, folder: str | os.PathLike[str], name: str | None = None) -> None:
+        self.folder = os.fspath(folder)
+        self.name = name if name is not None else os.path.basename(os.path.abspath(self.folder))
+        self._log = Log([])
+        self._by_rank: dict[int, Log] = {}
+        self._read = False
+        self._known: dict[str, Any] = {}  # what was worked out from what was read
+
+    def poll(self) -> bool:
+        """Reads what was written since the last time; True if anything was."""
+        self._read = True
+        came = self._log.poll(self.folder)
+        self._by_rank = self._log.by_rank()
+        self._known.clear()
+        return came
+
+    def follow(self, pause_s: float = 1.0) -> Iterator[Run]:
+        """Itself, each time that something was written, until the run has ended. A log of another tool does
+        not say when that is: leave the loop yourself."""
+        while True:
+            if self.poll():
+                yield self
+            elif self.status in ENDED:
+                return
+            else:
+                time.sleep(pause_s)
+
+    @property
+    def tags(self) -> dict[str, list[str]]:
+        """By kind: scalars, histograms, pictures, texts, sounds, or the name of the plugin that shows them."""
+        return self._once("tags", lambda: self._whole().tags())
+
+    def scalars(self, tag: str) -> Curve:
+        """Every point of a tag, NaN and Inf included, in the order in which they were written."""
+        log = next((log for log in self._ranks().values() if tag in log.scalar_tags()), None)
+        if log is None:
+            raise missing("scalars", tag, self.tags.get(parsing.SCALARS, []), self.name)
+        return log.curve(tag)
+
+    def histograms(self, tag: str) -> list[media.Histogram]:
+        return self._media(parsing.HISTOGRAMS, tag, media.histograms)
+
+    def pictures(self, tag: str) -> list[media.Picture]:
+        return self._media(parsing.PICTURES, tag, media.pictures)
+
+    def texts(self, tag: str) -> list[media.Text]:
+        return self._media(parsing.TEXTS, tag, media.texts)
+
+    def sounds(self, tag: str) -> list[media.Sound]:
+        return self._media(parsing.SOUNDS, tag, media.sounds)
+
+    def records(self, *kinds: type) -> Iterator[Record]:
+        """Our own records of these classes, or all of them, in the order in which they were written."""
+        return self._whole().records(*kinds)
+
+    def rows(self, kind: str, root: str | None = None) -> list[TensorRows]:
+        """The tables of one kind (activation, parameter, ...), of one model or of all, by step."""
+        tables = [record for record in self.records(TensorRows) if isinstance(record, TensorRows)]
+        wanted = [rows for rows in tables if rows.table.kind == kind and root in (None, rows.table.root)]
+        return sorted(wanted, key=lambda rows: rows.step)
+
+    @property
+    def ranks(self) -> dict[int, Run]:
+        """Each rank's own part of the run; of a run in one process, rank 0 alone."""
+        return {rank: self._part(log, rank) for rank, log in self._ranks().items()}
+
+    @property
+    def facts(self) -> Facts:
+        return self._once("facts", lambda: gather(self.records(*KINDS), self._said_hparams()))
+
+    @property
+    def hparams(self) -> dict[str, HparamValue]:
+        """Those given to `add_hparams`, and those found in the script."""
+        return self.facts.hparams
+
+    @property
+    def findings(self) -> list[Finding]:
+        """Ranked, the verdict first; empty for the log of another tool."""
+        return self._once("findings", self._judged)
+
+    @property
+    def verdict(self) -> Finding | None:
+        """The one finding to act on first; notes alone are no verdict."""
+        first = self.findings[0] if self.findings else None
+        return first if first is not None and first.severity != "note" else None
+
+    @property
+    def status(self) -> str:
+        """finished | crashed | stopped | running | killed | unknown (the log of another tool)."""
+        result = self._result()
+        outcome = result.outcome if result is not None else None
+        return tell_status(self.facts, outcome, [file.name for file in self._whole().files], self.changed)
+
+    @property
+    def steps(self) -> int:
+        """The steps that were counted; of the log of another tool, the highest step in it."""
+        end = self.facts.end
+        return end.steps if end is not None else self._once("steps", lambda: self._whole().last_step())
+
+    @property
+    def changed(self) -> float:
+        """When something was last written, in seconds since the epoch."""
+        return max((file.changed for file in self._whole().files), default=0.0)
+
+    @property
+    def duration_s(self) -> float | None:
+        """From the start of the run, or its first scalar, to its last one; None without scalars."""
+        span = self._once("span", lambda: self._whole().time_span())
+        run = self.facts.run
+        return None if span is None else max(0.0, span[1] - (run.started if run is not None else span[0]))
+
+    @property
+    def damage(self) -> list[str]:
+        """What could not be read, and why: sentences. Empty where all is well."""
+        return [sentence for file in self._whole().files for sentence in file.damage]
+
+    def to_pandas(self, *tags: str) -> pandas.DataFrame:
+        """The scalars, these or all: one row per point, with the columns tag, step, value and time."""
+        chosen = tags or self.tags.get(parsing.SCALARS, [])
+        return to_frame({tag: self.scalars(tag) for tag in chosen})
+
+    def __repr__(self) -> str:
+        return f"<Run {self.name!r} in {self.folder!r}>"
+
+    def _whole(self) -> Log:
+        if not self._read:
+            self.poll()
+        return self._log
+
+    def _ranks(self) -> dict[int, Log]:
+        self._whole()
+        return self._by_rank
+
+    def _part(self, log: Log, rank: int) -> Run:
+        part = Run(self.folder, f"{self.name}, rank {rank}")
+        part._log, part._by_rank, part._read = log, {rank: log}, True
+        return part
+
+    def _once(self, name: str, make: Callable[[], _Answer]) -> _Answer:
+        self._whole()
+        if name not in self._known:
+            self._known[name] = make()
+        return cast(_Answer, self._known[name])
+
+    def _media(self, kind: str, tag: str, decode: Decode[_Medium]) -> list[_Medium]:
+        if tag not in self.tags.get(kind, ()):
+            raise missing(kind, tag, self.tags.get(kind, []), self.name)
+        return list(self._whole().media(kind, tag, decode))
+
+    def _said_hparams(self) -> dict[str, HparamValue]:
+        found: dict[str, HparamValue] = {}
+        for _, value in self._whole().values("hparams"):
+            found |= media.hparams(value)
+        return found
+
+    def _result(self) -> Result | None:
+        return self._once("result", lambda: read_result(self.folder))
+
+    def _judged(self) -> list[Finding]:
+        result = self._result()
+        if result is not None:
+            return result.findings
+        return judge_again(self.records()) if self._whole().has_records() else []

@@ -1,0 +1,162 @@
+"""Events of scalars read as columns: many that share a layout, at once.
+
+Payloads of one length are laid side by side as rows. The first one is taken apart field by field; the rows that
+differ from it in nothing but time, step, values and the letters of the tags have the same layout. Among those,
+rows with equal tags make one piece. Every checksum is verified.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from torch_debugger.archive.checksums import crc32c_of_rows, masked
+from torch_debugger.archive.curve import Points
+from torch_debugger.archive.layouts import Layout, find_layout
+
+FEWEST = 12  # rows that are worth it
+_MOST_LAYOUTS = 8  # of one length
+_BLOCK_ROWS = 1 << 14  # fits a processor's cache
+_FACTORS = np.random.default_rng(0).integers(1, 1 << 63, 1024, np.uint64) | np.uint64(1)
+
+_Places = NDArray[np.intp]
+
+
+class Piece(NamedTuple):
+    """Events with the same tags; `sound` are those whose checksum fits."""
+
+    tags: list[str]
+    points: list[Points]  # one for each tag
+    sound: NDArray[np.bool_]
+
+
+class Rows(NamedTuple):
+    """Payloads of one length with the checksums behind them, filled up to whole words."""
+
+    data: NDArray[np.uint8]  # [frames, width]
+    length: int
+    places: NDArray[np.int64]  # of the frames in the file
+
+    def payload(self, row: int) -> bytes:
+        return self.data[row, : self.length].tobytes()
+
+    def words(self, which: _Places) -> NDArray[np.uint64]:
+        every = self.data.view(np.uint64)
+        return every if len(which) == len(every) else every[which]
+
+    def some(self, which: _Places) -> Rows:
+        return self if len(which) == len(self.data) else Rows(self.data[which], self.length, self.places[which])
+
+
+def read_rows(rows: Rows) -> Iterator[Piece | _Places]:
+    """Pieces, and the rows that are to be read one by one."""
+    left = np.arange(len(rows.data))
+    for _ in range(_MOST_LAYOUTS):
+        if len(left) < FEWEST:
+            break
+        layout = find_layout(rows.payload(left[0]))
+        if layout is None:
+            yield left[:1]
+            left = left[1:]
+            continue
+        first = rows.data[left[0]]
+        alike = _same(rows, left, layout, first, tags=True)
+        yield _piece(rows.some(left[alike]), layout)
+        left = left[~alike]
+        if len(left):
+            alike = _same(rows, left, layout, first, tags=False)
+            yield from _by_tags(rows, left[alike], layout)
+            left = left[~alike]
+    if len(left):
+        yield left
+
+
+def _by_tags(rows: Rows, which: _Places, layout: Layout) -> Iterator[Piece | _Places]:
+    if not len(which):
+        return
+    skeleton = layout.skeleton(rows.length, rows.data.shape[1], tags=True)
+    marks = _marks(rows.words(which), skeleton)
+    for places in _groups(marks):
+        group = which[places]
+        alike = _same(rows, group, layout, rows.data[group[0]], tags=True)
+        if alike.sum() < FEWEST:
+            yield group
+            continue
+        if not alike.all():  # other tags that happen to have the same mark
+            yield group[~alike]
+        yield _piece(rows.some(group[alike]), layout)
+
+
+def _same(
+    rows: Rows, which: _Places, layout: Layout, first: NDArray[np.uint8], *, tags: bool
+) -> NDArray[np.bool_]:
+    """Which rows agree with this one in all that makes their layout."""
+    skeleton = layout.skeleton(rows.length, rows.data.shape[1], tags=tags)
+    answer = np.ones(len(which), np.bool_)
+    words = rows.words(which)
+    for column in np.flatnonzero(skeleton):
+        answer &= (words[:, column] ^ first.view(np.uint64)[column]) & skeleton[column] == 0
+    return answer
+
+
+def _marks(words: NDArray[np.uint64], skeleton: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """A number for each row, the same for those that agree under the skeleton."""
+    marks = np.zeros(len(words), np.uint64)
+    for column in np.flatnonzero(skeleton):
+        marks = (marks ^ (words[:, column] & skeleton[column])) * _FACTORS[column]
+        marks ^= marks >> np.uint64(29)
+    return marks
+
+
+def _groups(marks: NDArray[np.uint64]) -> list[_Places]:
+    """The places of equal marks."""
+    if (marks == marks[0]).all():
+        return [np.arange(len(marks))]
+    short = marks.astype(np.uint16)  # numpy sorts these in linear time
+    order = np.argsort(short, kind="stable")
+    groups = _runs(order, short[order])
+    return [part for group in groups for part in _parted(group, marks[group])]
+
+
+def _parted(group: _Places, marks: NDArray[np.uint64]) -> list[_Places]:
+    if (marks == marks[0]).all():
+        return [group]
+    order = np.argsort(marks, kind="stable")
+    return _runs(group[order], marks[order])
+
+
+def _runs(places: _Places, keys: NDArray[np.unsignedinteger]) -> list[_Places]:
+    return np.split(places, np.flatnonzero(keys[1:] != keys[:-1]) + 1)
+
+
+def _piece(rows: Rows, layout: Layout) -> Piece:
+    data, count = rows.data, len(rows.data)
+    tags = [data[0, tag].tobytes().decode("utf-8", "surrogateescape") for tag in layout.tags]
+    times = _column(data, layout.time, "<f8") if layout.time >= 0 else np.zeros(count)
+    steps = _steps(data[:, layout.step])
+    points = [Points(rows.places, steps, _column(data, *value), times) for value in layout.values]
+    return Piece(tags, points, _sound(rows, layout.varying()))
+
+
+def _column(data: NDArray[np.uint8], place: int, dtype: str) -> NDArray[np.float64]:
+    column: NDArray[np.float64] = np.ndarray(len(data), dtype, data, place, (data.shape[1],)).astype(np.float64)
+    return column
+
+
+def _steps(digits: NDArray[np.uint8]) -> NDArray[np.int64]:
+    steps = np.zeros(len(digits), np.uint64)
+    for place in range(digits.shape[1]):
+        steps |= (digits[:, place] & np.uint8(0x7F)).astype(np.uint64) << np.uint64(7 * place)
+    return steps.view(np.int64)
+
+
+def _sound(rows: Rows, varying: list[int]) -> NDArray[np.bool_]:
+    sound = np.empty(len(rows.data), np.bool_)
+    for start in range(0, len(sound), _BLOCK_ROWS):
+        block = rows.data[start : start + _BLOCK_ROWS]
+        stored = np.ndarray(len(block), "<u4", block, rows.length, (block.shape[1],))
+        sound[start : start + _BLOCK_ROWS] = masked(crc32c_of_rows(block, rows.length, varying)) == stored
+    return sound

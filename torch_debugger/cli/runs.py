@@ -1,0 +1,143 @@
+"""torch-debugger runs: what was trained below a folder, and how it went."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from rich.console import Console
+from rich.text import Text
+
+from torch_debugger.archive.loss_tag import find_loss_tag
+from torch_debugger.archive.run import Run
+from torch_debugger.archive.runs import Runs
+from torch_debugger.archive.runs import runs as find_runs
+from torch_debugger.report.printable import one_line
+from torch_debugger.report.run_lines import RunLine, render_runs
+
+NAME = "runs"
+HELP = "list the runs below a folder, whoever logged them, with how each one went"
+
+_MOST_SHOWN = 50
+_MOST_POINTS = 2000  # of a loss, enough for a small picture
+_MOST_DAMAGE = 5
+_SORTS: dict[str, Callable[[RunLine], Any]] = {
+    "when": lambda line: -line.changed,
+    "name": lambda line: line.name,
+    "loss": lambda line: (line.loss is None or math.isnan(line.loss), line.loss),
+    "steps": lambda line: -line.steps,
+    "took": lambda line: -(line.duration_s or 0.0),
+    "status": lambda line: line.status,
+    "verdict": lambda line: (not line.severity, line.severity, line.verdict),
+}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "folder", nargs="?", default="runs", help="where to look, also in its subfolders (runs)"
+    )
+    parser.add_argument("--sort", choices=_SORTS, default="when", help="newest first, unless you say otherwise")
+    parser.add_argument("--limit", type=_count, default=_MOST_SHOWN, help=f"how many to show ({_MOST_SHOWN})")
+    parser.add_argument("--json", action="store_true", help="the same list for programs, all of it")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    found = find_runs(arguments.folder)
+    if arguments.json:
+        json.dump([_plain(each) for each in _chosen(found, arguments.sort, None)], sys.stdout, indent=1)
+        sys.stdout.write("\n")
+    elif not len(found):
+        sys.stdout.write(_nothing(arguments.folder))
+    else:
+        _print(found, arguments, Console())
+    return 0
+
+
+def _print(found: Runs, arguments: argparse.Namespace, console: Console) -> None:
+    chosen = _chosen(found, arguments.sort, arguments.limit)
+    render_runs([_line(each) for each in chosen], console)
+    left_out = len(found) - len(chosen)
+    if left_out:
+        words = f"{left_out:,} more of {len(found):,} runs are not shown; --limit {len(found)} shows them all."
+        console.print(Text(words, style="dim"))
+    damage = [f"{one_line(each.name)}: {one_line(sentence)}" for each in chosen for sentence in each.damage]
+    for sentence in damage[:_MOST_DAMAGE]:
+        console.print(Text(sentence, style="dim"))
+    if len(damage) > _MOST_DAMAGE:
+        console.print(Text(f"{len(damage) - _MOST_DAMAGE} more files are damaged.", style="dim"))
+
+
+def _chosen(found: Runs, sort: str, limit: int | None) -> list[Run]:
+    """Sorted; where the order can be told without reading, only those that are shown are read."""
+    if sort == "when":
+        places = sorted(range(len(found)), key=lambda place: -found.found[place].changed)
+        return [found[place] for place in places[:limit]]
+    if sort == "name":
+        return list(found[:limit])
+    return sorted(found, key=lambda each: _SORTS[sort](_line(each)))[:limit]
+
+
+def _line(each: Run) -> RunLine:
+    verdict = each.verdict
+    tag = find_loss_tag(each.tags.get("scalars", []))
+    values = each.scalars(tag).values if tag is not None else None
+    thinned = values[:: max(1, len(values) // _MOST_POINTS)].tolist() if values is not None else []
+    return RunLine(
+        name=each.name,
+        status=each.status,
+        verdict=verdict.name if verdict is not None else _no_verdict(each),
+        severity=verdict.severity if verdict is not None else "",
+        steps=each.steps,
+        loss=float(values[-1]) if values is not None and len(values) else None,
+        losses=thinned,
+        duration_s=each.duration_s,
+        changed=each.changed,
+        hparams=each.hparams,
+    )
+
+
+def _no_verdict(each: Run) -> str:
+    if each.facts.run is None:
+        return "not watched"
+    return "nothing yet" if each.status == "running" else "nothing found"
+
+
+def _plain(each: Run) -> dict[str, Any]:
+    line, verdict = _line(each), each.verdict
+    return {
+        "name": line.name,
+        "folder": each.folder,
+        "status": line.status,
+        "verdict": verdict.name if verdict is not None else None,
+        "severity": line.severity or None,
+        "message": verdict.message if verdict is not None else None,
+        "steps": line.steps,
+        "loss": _number(line.loss),
+        "duration_s": line.duration_s,
+        "changed": line.changed,
+        "hparams": {name: _number(value) for name, value in line.hparams.items()},
+        "tags": each.tags,
+        "damage": each.damage,
+    }
+
+
+def _number(value: Any) -> Any:
+    """JSON has no NaN and no infinity; they go as 'nan', 'inf' and '-inf'."""
+    return str(value) if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"a number of runs from 1 on was expected, not {text!r}")
+    return int(text)
+
+
+def _nothing(folder: str) -> str:
+    return (
+        f"No runs in {one_line(folder)}: there is no event file in it or below it.\n"
+        "`torch-debugger run train.py` keeps its log in runs; `torch-debugger runs FOLDER` looks elsewhere.\n"
+    )
