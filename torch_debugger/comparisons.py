@@ -22,15 +22,25 @@ def diff(first: _Where, second: _Where, *, replicates: Sequence[_Where] = ()) ->
     `torch_debugger.runs()`. `replicates` are
     runs like one of the two with other seeds: they tell how far apart runs of one kind end.
     """
-    ours, theirs, *others = (_evidence(where) for where in (first, second, *replicates))
+    runs = [_run(where) for where in (first, second, *replicates)]
+    ours, theirs, *others = (_evidence(run, name) for run, name in zip(runs, _short_names(runs), strict=True))
     return ComparisonReport(compare_runs(ours, theirs, others))
 
 
-def _evidence(where: _Where) -> RunEvidence:
-    run = where if isinstance(where, Run) else Run(_folder(Path(where)), os.fspath(where))
-    evidence = RunEvidence.of_run(run, run.name)
+def _run(where: _Where) -> Run:
+    return where if isinstance(where, Run) else Run(_folder(Path(where)))
+
+
+def _short_names(runs: Sequence[Run]) -> list[str]:
+    """Of each its name; the folder where two have the same."""
+    names = [run.name for run in runs]
+    return names if len(set(names)) == len(names) else [run.folder for run in runs]
+
+
+def _evidence(run: Run, name: str) -> RunEvidence:
+    evidence = RunEvidence.of_run(run, name)
     if not evidence.steps and evidence.run is None:
-        raise UsageError(f"{run.name} holds no event file with numbers in it.")
+        raise UsageError(f"{run.folder} holds no event file with numbers in it.")
     return evidence
 
 

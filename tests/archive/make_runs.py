@@ -38,7 +38,9 @@ if __name__ == "__main__":
     import torch._dynamo  # which every optimizer imports when it is first made
 
     import torch_debugger.plumbing  # noqa: F401
+    from torch_debugger.checks.catalog import catalog
     from torch_debugger.cli.in_process import run_in_process
     from torch_debugger.settings import Settings
 
+    catalog()
     make_runs(sorted(Path(sys.argv[1]).glob("*.py")))

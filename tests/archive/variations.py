@@ -50,6 +50,9 @@ for epoch in range(3):
 CHANGES: dict[str, list[tuple[str, str]]] = {
     "again": [],
     "seed": [("torch.manual_seed(0)", "torch.manual_seed(1)")],
+    "seed 2": [("torch.manual_seed(0)", "torch.manual_seed(2)")],
+    "lr with seed": [("lr=3e-3", "lr=1e-3"), ("torch.manual_seed(0)", "torch.manual_seed(1)")],
+    "lr with seed 2": [("lr=3e-3", "lr=1e-3"), ("torch.manual_seed(0)", "torch.manual_seed(2)")],
     "init": [("net = Net()", "net = Net()\nnn.init.normal_(net.fc2.weight, std=0.5)")],
     "lr": [("lr=3e-3", "lr=1e-3")],
     "weight decay": [("weight_decay=0.01", "weight_decay=0.0")],
@@ -59,6 +62,7 @@ CHANGES: dict[str, list[tuple[str, str]]] = {
         ("X = (X - X.mean(0)) / X.std(0)\n", "M, S = X.mean(0), X.std(0)\n"),
         ("net(x)", "net((x - M) / S)"),
     ],
+    "prepared": [("net(x)", "net(x * 1.1)")],
     "order": [("order = torch.Generator().manual_seed(5)", "order = torch.Generator().manual_seed(6)")],
     "batch size": [("batch_size=64", "batch_size=32")],
     "gelu": [("torch.relu(self.fc2(x))", "nn.functional.gelu(self.fc2(x))")],
@@ -66,8 +70,6 @@ CHANGES: dict[str, list[tuple[str, str]]] = {
     "reduction": [("nn.CrossEntropyLoss()", "nn.CrossEntropyLoss(reduction='sum')")],
     "smoothing": [("nn.CrossEntropyLoss()", "nn.CrossEntropyLoss(label_smoothing=0.1)")],
     "schedule": [("CosineAnnealingLR(opt, 40)", "CosineAnnealingLR(opt, 80)")],
-    "late schedule": [("CosineAnnealingLR(opt, 40)", "StepLR(opt, 7)")],
-    "no schedule": [("CosineAnnealingLR(opt, 40)", "StepLR(opt, 70)")],
     "adam": [("AdamW(net.parameters(), lr=3e-3, weight_decay=0.01)", "Adam(net.parameters(), lr=3e-3)")],
     "names": [
         ("self.fc1", "self.first"),
@@ -90,13 +92,17 @@ CHANGES: dict[str, list[tuple[str, str]]] = {
         ),
     ],
     "rounding": [("torch.relu(self.norm(self.fc1(x)))", "torch.relu(self.norm(self.fc1(x) * 3.0 / 3.0))")],
+    "detached": [("self.drop(torch.relu(self.fc2(x)))", "self.drop(torch.relu(self.fc2(x)).detach())")],
+    "hook": [
+        ("        return self.head(x)", "        x.register_hook(lambda g: 2 * g)\n        return self.head(x)")
+    ],
     "clipping": [
         ("        opt.step()", "        nn.utils.clip_grad_norm_(net.parameters(), 0.1)\n        opt.step()")
     ],
     "accumulated": [("        opt.zero_grad()", "        if step % 2: opt.zero_grad()")],
     "eval mode": [("net = Net()", "net = Net().eval()")],
     "frozen": [("net = Net()", "net = Net()\nnet.fc1.weight.requires_grad_(False)")],
-    "poisoned step": [
+    "one bad step": [
         (
             "        loss.backward()",
             "        loss = loss * (2.0 if step == 11 else 1.0)\n        loss.backward()",

@@ -57,6 +57,9 @@ class Parting:
     gap: Gap | None = None  # the first one beyond what rounding explains
     largest: Gap | None = None  # within what rounding explains
     harmless: Gap | None = None  # a batch that differs, and of which the model is given the same
+    idle: Gap | None = (
+        None  # weights or updates that differ by more, without a trace in what the model computes
+    )
     equal_phases: tuple[
         str, ...
     ] = ()  # of the gap's step: seen in both runs, and equal as far as rounding goes

@@ -67,11 +67,21 @@ def _rounding(parting: Parting) -> str:
         if largest.size > _MUCH
         else ""
     )
+    start = (
+        f"The runs compute the same: over {_steps(parting)} no number differs by more than rounding explains"
+    )
     return (
-        f"The runs compute the same: over {_steps(parting)} no number differs by more than rounding explains. "
-        f"The first that is not bit-equal is {_place(first).removeprefix('in ')} at step {first.step}, by "
-        f"{first.size:.1g} of its size; the largest difference is {largest.size:.1g}, "
+        f"{start}{_idle(parting.idle)}. The first that is not bit-equal is {_place(first).removeprefix('in ')} at "
+        f"step {first.step}, by {first.size:.1g} of its size; the largest difference is {largest.size:.1g}, "
         f"{_place(largest)} at step {largest.step}.{grown}"
+    )
+
+
+def _idle(gap: Gap | None) -> str:
+    if gap is None:
+        return ""
+    return (
+        f", but {_place(gap)} at step {gap.step} ({_change(gap)}), without a trace in what the model computes"
     )
 
 

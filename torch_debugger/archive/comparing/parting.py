@@ -23,6 +23,8 @@ from torch_debugger.records.comparison_of_runs import PHASES, Gap, Parting
 # updates of them. And what a loader delivers may be prepared later. They count only where what the model
 # computes parts as well.
 _UNCONFIRMED = frozenset({"weights", "batch", "backward", "gradients", "update"})
+# A gradient that differs this plainly is a difference even where Adam, which divides by its size, hides it.
+_COMPUTED, _PLAIN = frozenset({"backward", "gradients"}), 1e-3
 _SOON = 10  # steps in which it must
 _NOISE = 1e-3  # of a typical gradient's tenth: what should be zero and is made of rounding
 _KEPT = 512  # sights that are remembered
@@ -115,7 +117,7 @@ class _Walk:
         )  # fmt: skip
 
     def _met(self, gap: Gap, source: str) -> None:
-        if gap.phase in _UNCONFIRMED:
+        if gap.phase in _UNCONFIRMED and not (gap.phase in _COMPUTED and gap.size > _PLAIN):
             if self._waiting is None:
                 self._waiting, self._waiting_source = gap, source
         else:
@@ -161,6 +163,7 @@ class _Walk:
             gap,
             self._largest,
             self._harmless,
+            self._waiting if gap is None else None,
         )
         return whole if gap is None else self._located(whole, gap)
 
