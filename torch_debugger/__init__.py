@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from torch_debugger.archive.run import Run
     from torch_debugger.archive.runs import runs
     from torch_debugger.breaking import break_on_shape, break_when
+    from torch_debugger.comparisons import diff
     from torch_debugger.debugger import Debugger, watch
     from torch_debugger.doctoring import Checkup, doctor
     from torch_debugger.explanations import Explanation, explain
@@ -42,6 +43,7 @@ _HOMES = {
     "runs": "torch_debugger.archive.runs",
     "break_on_shape": "torch_debugger.breaking",
     "break_when": "torch_debugger.breaking",
+    "diff": "torch_debugger.comparisons",
     "Checkup": "torch_debugger.doctoring",
     "doctor": "torch_debugger.doctoring",
     "Explanation": "torch_debugger.explanations",
@@ -62,7 +64,7 @@ _HOMES = {
 
 __all__ = [
     "AnomalyError", "Checkup", "Debugger", "Explanation", "Run", "SummaryWriter", "__version__",
-    "activations", "break_on_shape", "break_when", "check_gradients", "describe", "detect_anomaly",
+    "activations", "break_on_shape", "break_when", "check_gradients", "describe", "detect_anomaly", "diff",
     "doctor", "explain", "explaining", "find_nan", "gradcheck", "gradgradcheck", "gradients", "graph",
     "runs", "set_detect_anomaly", "tap", "watch",
 ]  # fmt: skip

@@ -66,7 +66,10 @@ class Plumbing:
         self.watchers = 0
         self.reports_at_end = False  # a session watches the whole script; others need not report on it
         self.watch = Watch(
-            budget=settings.budget, always_deep=settings.deep_always, max_steps=settings.max_steps
+            budget=settings.budget,
+            always_deep=settings.deep_always,
+            first_deep=settings.deep_steps,
+            max_steps=settings.max_steps,
         )
         watch = self.watch
         self.loaders = Loaders(watch)

@@ -58,12 +58,13 @@ MAY_IMPORT: dict[str, set[str]] = {
 }
 # The doors of the house may open any room; no room may open a door.
 DOORS = {
-    "__init__", "__main__", "anomalies", "breaking", "cli", "debugger", "demo", "doctoring", "explanations",
+    "__init__", "__main__", "anomalies", "breaking", "cli", "comparisons", "debugger", "demo", "doctoring",
+    "explanations",
     "integrations",
 }  # fmt: skip
 NO_TORCH = {
-    "_version", "errors", "settings", "imports", "saying", "signals", "tracebacks", "redaction", "records", "runlog",
-    "checks", "report", "pasted", "surroundings", "archive", "viewer",
+    "_version", "errors", "settings", "imports", "saying", "signals", "tracebacks", "redaction", "records",
+    "runlog", "checks", "report", "pasted", "surroundings", "archive", "viewer",
 }  # fmt: skip
 
 
