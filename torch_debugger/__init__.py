@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from torch_debugger.inspections.graph import graph
     from torch_debugger.inspections.taps import tap
     from torch_debugger.integrations.explaining import explaining
+    from torch_debugger.integrations.trackers.tracker import Tracker
     from torch_debugger.trials.gradcheck.first_order import gradcheck
     from torch_debugger.trials.gradcheck.second_order import gradgradcheck
 
@@ -42,6 +43,7 @@ _HOMES = {
     "Explanation": "torch_debugger.explanations",
     "explain": "torch_debugger.explanations",
     "explaining": "torch_debugger.integrations.explaining",
+    "Tracker": "torch_debugger.integrations.trackers.tracker",
     "activations": "torch_debugger.inspections.activations",
     "check_gradients": "torch_debugger.inspections.gradient_check",
     "describe": "torch_debugger.inspections.describing",
@@ -55,9 +57,10 @@ _HOMES = {
 }
 
 __all__ = [
-    "AnomalyError", "Checkup", "Debugger", "Explanation", "__version__", "activations", "break_on_shape",
-    "break_when", "check_gradients", "describe", "detect_anomaly", "doctor", "explain", "explaining",
-    "find_nan", "gradcheck", "gradgradcheck", "gradients", "graph", "set_detect_anomaly", "tap", "watch",
+    "AnomalyError", "Checkup", "Debugger", "Explanation", "Tracker", "__version__", "activations",
+    "break_on_shape", "break_when", "check_gradients", "describe", "detect_anomaly", "doctor", "explain",
+    "explaining", "find_nan", "gradcheck", "gradgradcheck", "gradients", "graph", "set_detect_anomaly", "tap",
+    "watch",
 ]  # fmt: skip
 
 
