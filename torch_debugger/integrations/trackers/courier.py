@@ -9,7 +9,6 @@ It is told the ending on stdin and answers on stdout, a line of JSON each time.
 from __future__ import annotations
 
 import contextlib
-import importlib
 import json
 import os
 import queue
@@ -47,14 +46,7 @@ def main() -> None:
         tell=lambda sentence: answer(say=sentence),
         has=lambda step: answer(step=step),
     )
-    _import_early(tracker.library)
     delivery.carry(folder, endings)
-
-
-def _import_early(library: str) -> None:
-    """It takes seconds, and until the first step there is nothing else to do."""
-    with contextlib.suppress(Exception):  # the same comes again, and is told, when the run is opened
-        importlib.import_module(library)
 
 
 def _take_over_channels() -> tuple[IO[str], IO[str]]:

@@ -42,6 +42,7 @@ class Delivery:
         """Until an ending comes, and then the rest of the log."""
         pause_s = _PAUSE_S
         with closing(LogFollower(folder)) as log:
+            self._attempt(self._open)
             while (ending := _next(endings, pause_s)) is None:
                 done = self._attempt(lambda: self._forward(log))
                 pause_s = _PAUSE_S if done else min(2 * pause_s, _LONGEST_PAUSE_S)
@@ -50,11 +51,17 @@ class Delivery:
             else:
                 self._tell(f"{self._title} does not have all of the run.")
 
+    def _open(self) -> None:
+        if not self._is_open:
+            self._receiver.open(self._name)
+            self._is_open = True
+
     def _forward(self, log: LogFollower, *, at_end: bool = False) -> None:
+        self._open()
         self._send()  # what could not be sent the last time
         for record in log.poll():
             self._packer.see(record)
-        if self._packer.has_points or at_end:  # a run begins with its first point, all settings known
+        if self._packer.has_points or at_end:  # the settings go with the first point, all together
             self._unsent = self._packer.take()
             self._send()
 
@@ -65,9 +72,6 @@ class Delivery:
     def _send(self) -> None:
         if self._unsent is None:
             return
-        if not self._is_open:
-            self._receiver.open(self._name)
-            self._is_open = True
         self._receiver.take(self._unsent)
         if self._unsent.points:
             self._has(self._unsent.points[-1].step)
@@ -86,7 +90,7 @@ class Delivery:
 
 def run_name(script: str) -> str:
     """train (torch-debugger): a script that tracks itself has a run beside this one."""
-    return f"{os.path.splitext(os.path.basename(script))[0] or 'run'} (torch-debugger)"
+    return f"{os.path.basename(script).removesuffix('.py')} (torch-debugger)"
 
 
 def _in_one_line(error: Exception) -> str:

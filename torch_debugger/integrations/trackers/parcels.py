@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, field
 
 from torch_debugger.integrations.trackers.layer_series import LayerSeries
@@ -34,7 +35,7 @@ class Packer:
     def __init__(self) -> None:
         self._parcel = Parcel()
         self._layers = LayerSeries()
-        self._time = 0.0  # of the last scalars: tables carry none
+        self._time = time.time()  # of the last scalars: tables carry none
 
     def see(self, record: Record) -> None:
         if isinstance(record, Scalars):

@@ -128,18 +128,18 @@ class CarrierThread:
         """A thread cannot be ended; this one keeps no program alive."""
 
 
-def conclude(carriers: list[Carrier], ending: Ending, say: Tell, wait_s: float = WAIT_S) -> None:
+def conclude(carriers: list[Carrier], ending: Ending, say: Tell) -> None:
     """Everything is sent when this returns, or it says what was not."""
     for carrier in carriers:
         carrier.end(ending)
-    deadline = time.monotonic() + wait_s
+    deadline = time.monotonic() + WAIT_S
     if not _wait(carriers, min(deadline, time.monotonic() + _SILENT_S)):
-        say(f"waiting for {_titles(carriers)} to take the rest of the run, {wait_s:g} s at most.")
+        say(f"waiting for {_titles(carriers)} to take the rest of the run, {WAIT_S:g} s at most.")
     for carrier in carriers:
         if not carrier.wait(max(0.0, deadline - time.monotonic())):
             carrier.abandon()
             steps = f"step {carrier.step} of {ending.result.get('steps', 0)}"
-            say(f"{carrier.title} was too slow: it had {steps} when it was left, {wait_s:g} s after the end.")
+            say(f"{carrier.title} was too slow: it had {steps} when it was left, {WAIT_S:g} s after the end.")
 
 
 def _wait(carriers: list[Carrier], deadline: float) -> bool:

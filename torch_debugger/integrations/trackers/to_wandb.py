@@ -28,6 +28,8 @@ class WandbReceiver:
         for variable in _OF_THE_SCRIPT:
             os.environ.pop(variable, None)
         os.makedirs(self._directory, exist_ok=True)
+        for variable in ("WANDB_DATA_DIR", "WANDB_CACHE_DIR"):  # else the home folder, also for tables
+            os.environ.setdefault(variable, os.path.join(os.path.abspath(self._directory), "wandb"))
         # The process that W&B would describe is not the script, and its command line may hold secrets.
         settings = wandb.Settings(
             silent=True,
@@ -47,7 +49,7 @@ class WandbReceiver:
         if settings := parcel.facts | parcel.hparams:
             self._run.config.update(settings, allow_val_change=True)
         for point in parcel.points:
-            self._run.log({"step": point.step, **point.values})
+            self._run.log({"step": point.step, "_timestamp": point.time, **point.values})
 
     def close(self, ending: Ending) -> None:
         show_ending(self._run, ending)
