@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from torch_debugger.inspections.taps import tap
     from torch_debugger.integrations.explaining import explaining
     from torch_debugger.summaries.writer import SummaryWriter
+    from torch_debugger.integrations.trackers.tracker import Tracker
     from torch_debugger.trials.gradcheck.first_order import gradcheck
     from torch_debugger.trials.gradcheck.second_order import gradgradcheck
 
@@ -50,6 +51,7 @@ _HOMES = {
     "explain": "torch_debugger.explanations",
     "explaining": "torch_debugger.integrations.explaining",
     "SummaryWriter": "torch_debugger.summaries.writer",
+    "Tracker": "torch_debugger.integrations.trackers.tracker",
     "activations": "torch_debugger.inspections.activations",
     "check_gradients": "torch_debugger.inspections.gradient_check",
     "describe": "torch_debugger.inspections.describing",
@@ -63,7 +65,7 @@ _HOMES = {
 }
 
 __all__ = [
-    "AnomalyError", "Checkup", "Debugger", "Explanation", "Run", "SummaryWriter", "__version__",
+    "AnomalyError", "Checkup", "Debugger", "Explanation", "Run", "SummaryWriter", "Tracker", "__version__",
     "activations", "break_on_shape", "break_when", "check_gradients", "describe", "detect_anomaly", "diff",
     "doctor", "explain", "explaining", "find_nan", "gradcheck", "gradgradcheck", "gradients", "graph",
     "runs", "set_detect_anomaly", "tap", "watch",

@@ -24,7 +24,7 @@ from rich.console import Console
 from torch_debugger.checks.judge import Judge
 from torch_debugger.explanations import Explanation
 from torch_debugger.integrations.concern import is_worth_a_comment
-from torch_debugger.integrations.kept_log import KeptLog
+from torch_debugger.integrations.outlets import Outlets, read_sink
 from torch_debugger.integrations.program import at_prompt, caller, say, script_name
 from torch_debugger.integrations.told import is_told, mark_told
 from torch_debugger.integrations.uncaught import UncaughtExceptions
@@ -51,10 +51,12 @@ class Debugger:
         budget: float = 0.02,
         only: Sequence[str] = (),
         ignore: Sequence[str] = (),
+        sinks: Sequence[Any] = (),
     ) -> None:
         self._model = weakref.ref(model) if model is not None else None  # a kept debugger keeps no model alive
         self._settings = Settings(log_dir=os.fspath(log_dir) if log_dir is not None else None, budget=budget)
         self._only, self._ignore = tuple(only), tuple(ignore)
+        self._given = [read_sink(sink) for sink in sinks]
         self._plumbing: Plumbing | None = None
         self._start(caller())
 
@@ -68,9 +70,8 @@ class Debugger:
         self._crash: CrashFact | None = None
         self._outcome = "finished"
         self._pid = os.getpid()
-        folder, limit = self._settings.log_dir, self._settings.log_limit_bytes
-        self._log = KeptLog(folder, limit) if folder is not None else None
-        self._sinks: list[Sink] = [self, *([self._log] if self._log else [])]
+        self._outlets = Outlets(self._settings, self._given, say)
+        self._sinks: list[Sink] = [self, *self._outlets.sinks]
         budget, version = self._settings.budget, str(torch.__version__)
         run = describe_run(script_name(), sys.argv[1:], budget, version, device_of(torch))
         self._sinks = [sink for sink in self._sinks if hand(run, sink)]
@@ -129,11 +130,9 @@ class Debugger:
         plumbing.forward.flow.leave()
         self._memory = measure_memory(plumbing.watch.step)
         plumbing.disconnect(self._sinks, self._outcome)
-        if self._log is not None:
-            self._log.close()
+        self._outlets.close()
         self._judge.finish()
-        if self._log is not None:
-            self._log.leave_report(self.report().result)
+        self._outlets.conclude(self.report().result)
 
     def __enter__(self) -> Debugger:
         if not self.watching:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from torch_debugger.cli.main_module import Program
 from torch_debugger.errors import UsageError
+from torch_debugger.integrations.trackers.tracker import Tracker, read_tracker
 from torch_debugger.runlog.mirror import STORE_ROTATE_BYTES
 from torch_debugger.runlog.stores import is_url
 from torch_debugger.settings import DEEP_STEPS, Settings, parse_budget, parse_size
@@ -42,6 +43,13 @@ def add_run_options(parser: argparse.ArgumentParser) -> None:
     )
     add("--only", metavar="CHECK", action="append", default=[], help="judge by these checks only")
     add("--ignore", metavar="CHECK", action="append", default=[], help="judge by all checks but these")
+    add(
+        "--to",
+        metavar="TRACKER[:PROJECT]",
+        action="append",
+        default=[],
+        help="show the run in wandb, mlflow or trackio as well; may be given several times",
+    )
     add("--quiet", action="store_true", help="say nothing but the verdict, if there is one")
     add("--live", action="store_true", help="keep a status row at the bottom of the terminal")
     add(
@@ -93,6 +101,7 @@ class RunOptions:
     preflight: bool = False
     minimal: str = ""
     deep_steps: int = DEEP_STEPS
+    trackers: tuple[Tracker, ...] = ()
 
     @staticmethod
     def read(arguments: argparse.Namespace) -> RunOptions:
@@ -115,6 +124,7 @@ class RunOptions:
             on_nan=arguments.on_nan,
             post_mortem=arguments.pdb,
             check_custom_gradients=arguments.check_custom_gradients,
+            trackers=tuple(read_tracker(word) for word in arguments.to),
         )
 
     @property

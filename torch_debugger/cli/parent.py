@@ -7,6 +7,7 @@ import os
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, nullcontext
+from typing import TYPE_CHECKING
 
 from torch_debugger.checks.judge import Judge
 from torch_debugger.cli.child_process import ChildProcess
@@ -25,11 +26,18 @@ from torch_debugger.runlog.board import Board
 from torch_debugger.runlog.reader import LogFollower
 from torch_debugger.runlog.requests import make_request_pipe
 
+if TYPE_CHECKING:
+    from torch_debugger.cli.couriers import Couriers
+
 _STDERR = 2
 
 
 def run_in_child(
-    options: RunOptions, judge: Judge, folder: str, display: Display | None = None
+    options: RunOptions,
+    judge: Judge,
+    folder: str,
+    display: Display | None = None,
+    couriers: Couriers | None = None,
 ) -> tuple[RunResult, int]:
     """The result and the script's exit code, 128 + n when signal n ended it."""
     board, digest = Board.create(), RunDigest(options.program.target)
@@ -42,7 +50,8 @@ def run_in_child(
     with closing(log), closing(sender), status_line as shown, told, child.running():
         reader.close()  # the child has its own
         crash = CrashPrinter(judge, digest, quiet=options.quiet)
-        status = _follow(Follower(log, board, sender, judge, digest, shown, crash.show), child)
+        say_news = couriers.speak if couriers is not None else lambda: None
+        status = _follow(Follower(log, board, sender, judge, digest, shown, crash.show, say_news), child)
     judge.finish()
     digest.reached(board.step)
     code = 128 - status if status < 0 else status

@@ -20,9 +20,9 @@ class KeptLog:
 
     def __init__(self, place: str, limit_bytes: int) -> None:
         self._spool = Spool(place, say) if is_url(place) else None
-        self._folder = self._spool.folder if self._spool is not None else place
+        self.folder = self._spool.folder if self._spool is not None else place
         sizes = {"limit_bytes": limit_bytes} | ({"rotate_bytes": STORE_ROTATE_BYTES} if self._spool else {})
-        self._writer = LogWriter(self._folder, on_fault=say, **sizes)
+        self._writer = LogWriter(self.folder, on_fault=say, **sizes)
         script = getattr(sys.modules.get("__main__"), "__file__", None)
         self._gathering = Gathering(typed_command(), str(script or ""), self._writer.add, say)
 
@@ -40,7 +40,7 @@ class KeptLog:
     def leave_report(self, result: RunResult) -> None:
         """The last thing that is done, after close."""
         try:
-            write_reports(result, json_file=None, log_dir=self._folder)
+            write_reports(result, json_file=None, log_dir=self.folder)
         except Exception as error:  # the program goes on, whatever becomes of its report
             say(f"the report could not be written ({type(error).__name__}: {error}).")
         if self._spool is not None:
