@@ -22,7 +22,9 @@ class Scopes:
         self._recorder = recorder
         self._root = root
         self._paths = {
-            module: path for path, module in model.named_modules() if type(module).__name__ != _COMPILED[0]
+            module: _as_written(path)
+            for path, module in model.named_modules()
+            if type(module).__name__ != _COMPILED[0]
         }
         self._calls: dict[nn.Module, int] = {}
         self._open: list[tuple[GraphScope, int]] = []  # with the number of nodes when it began
@@ -99,9 +101,13 @@ def _apart(tensor: torch.Tensor) -> torch.Tensor:
     return tensor.view_as(tensor) if type(tensor) is torch.Tensor else tensor
 
 
+def _as_written(path: str) -> str:
+    return ".".join(part for part in path.split(".") if part != _COMPILED[1])
+
+
 def scoped(above: str, path: str) -> str:
     """net, layer1.0 -> net/layer1/0."""
-    parts = [part for part in path.split(".") if part and part != _COMPILED[1]]
+    parts = [part for part in path.split(".") if part]
     return "/".join([above, *(legal_name(part) for part in parts)])
 
 
