@@ -318,3 +318,60 @@ def test_a_backward_that_waits_is_not_disturbed() -> None:
     model_graph(model, x)
     loss.backward()
     assert all(parameter.grad is not None for parameter in model.parameters())
+
+
+def test_a_module_that_raised_and_was_caught_does_not_hold_what_follows() -> None:
+    class Tries(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.wide, self.narrow = nn.Linear(9, 4), nn.Linear(4, 4)
+
+        def forward(self, x):
+            try:
+                x = self.wide(x)
+            except RuntimeError:
+                x = self.narrow(x)
+            return x + 1
+
+    graph = model_graph(Tries(), torch.randn(2, 4))
+    outer = nn.Sequential(Tries(), nn.ReLU())
+    assert graph.note == ""
+    assert "Sequential/1/relu" in {each.name for each in model_graph(outer, torch.randn(2, 4)).nodes}
+
+
+def test_hooks_on_all_modules_do_not_see_the_run() -> None:
+    seen: list[str] = []
+    handle = nn.modules.module.register_module_forward_hook(
+        lambda module, *_: seen.append(type(module).__name__)
+    )
+    try:
+        model_graph(nn.Linear(2, 2), torch.randn(1, 2))
+        assert seen == []
+        nn.Linear(2, 2)(torch.randn(1, 2))
+        assert seen == ["Linear"]
+    finally:
+        handle.remove()
+
+
+def test_operators_that_take_functions_are_one_operation() -> None:
+    class Attends(nn.Module):
+        def forward(self, q):
+            return torch.nn.attention.flex_attention.flex_attention(q, q, q)
+
+    import torch.nn.attention.flex_attention
+
+    graph = model_graph(Attends(), torch.randn(1, 2, 16, 16))
+    assert graph.note == ""
+    assert "Attends/flex_attention" in reached_from_inputs(graph)
+
+
+def test_memory_of_the_user_that_is_written_into_is_put_back() -> None:
+    cache = torch.zeros(3)
+
+    class Caches(nn.Module):
+        def forward(self, x):
+            cache[1:] += x.sum()
+            return x + cache
+
+    model_graph(Caches(), torch.ones(3))
+    assert cache.tolist() == [0.0, 0.0, 0.0]
