@@ -103,7 +103,7 @@ class _Below(TorchDispatchMode):  # type: ignore[no-untyped-call]
     ) -> Any:
         kwargs = kwargs or {}
         if getattr(func, "namespace", "") in _BETWEEN_PROCESSES:
-            raise DebuggerError("it waits for other processes, and only this one is asked")
+            raise DebuggerError("forward waits for other processes, and only this one is asked.")
         self._undoing.before_write(func, args, kwargs)
         result = self._told.call(func, args, kwargs)
         self._undoing.after((args, kwargs), result)
