@@ -250,3 +250,30 @@ def test_a_list_of_words_is_one_argument() -> None:
     graph = model_graph(Reads(), ["one"])
     assert graph.note == ""
     assert node(graph, "Reads/words/embedding").outputs[0].shape == (1, 2)
+
+
+def test_objects_of_the_users_own_classes_are_opened() -> None:
+    class Batch:
+        def __init__(self, x: torch.Tensor) -> None:
+            self.x, self.note = x, "not a tensor"
+
+    class Shifts(nn.Module):
+        def forward(self, batch):
+            batch.x.add_(1)
+            return Batch(batch.x * 2)
+
+    given = Batch(torch.zeros(2))
+    graph = model_graph(Shifts(), given)
+    assert sources(graph, "Shifts/add_") == {"input/batch/x"}
+    assert sources(graph, "output/x") == {"Shifts/mul"}
+    assert given.x.tolist() == [0.0, 0.0]
+
+
+def test_a_model_that_gives_nothing_is_drawn() -> None:
+    class Keeps(nn.Module):
+        def forward(self, x):
+            self.last = x * 2
+
+    model = Keeps()
+    assert [each.name for each in model_graph(model, torch.ones(1)).nodes] == ["input/x", "Keeps/mul"]
+    assert not hasattr(model, "last")

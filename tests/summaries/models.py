@@ -306,11 +306,6 @@ class Unusual(nn.Module):
         return x
 
 
-class LabelSmoother(nn.Module):
-    def forward(self, x):
-        self.last = x
-
-
 Case = tuple[Callable[[], nn.Module], Any]
 
 

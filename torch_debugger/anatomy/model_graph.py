@@ -18,7 +18,7 @@ from torch_debugger.anatomy.graph_recorder import MOST_NODES, Recorder
 from torch_debugger.anatomy.graph_scopes import Scopes, class_of, scoped
 from torch_debugger.anatomy.graph_tree import tree_graph
 from torch_debugger.anatomy.naming import own_attributes
-from torch_debugger.anatomy.nested import named_leaves, tensors_in
+from torch_debugger.anatomy.nested import first_tensor, named_leaves
 from torch_debugger.anatomy.op_graph import INPUT, OUTPUT, ModelGraph
 from torch_debugger.anatomy.rerun import leaving_no_trace, own_autocast_cache
 from torch_debugger.errors import DebuggerError
@@ -97,11 +97,13 @@ def _recorded(model: nn.Module, root: str, call: Call, training: bool) -> ModelG
         scopes = Scopes(model, root, recorder)
         scopes.own_tensors()
         call = own_call(model, call)
-        for name, tensor in _leaves(argument_names(model, call)):
+        for name, tensor in _leaves(
+            {name: _opened(value) for name, value in argument_names(model, call).items()}
+        ):
             recorder.source(scoped(INPUT, name), INPUT, tensor)
         with without_global_hooks(), scopes.listening(), operations_told(recorder, scopes.current):
             output = model(*call.arguments, **call.keywords)
-        for name, tensor in _leaves(output if tensors_in(output) else own_attributes(output)):
+        for name, tensor in _leaves(_opened(output)):
             recorder.operation(OUTPUT, "", [tensor], (), kind=OUTPUT, name=scoped(OUTPUT, name))
         note = (
             "" if recorder.complete else f"the graph ends after {MOST_NODES:,} operations: the model does more."
@@ -120,6 +122,11 @@ def _evaluating(model: nn.Module) -> Iterator[None]:
     finally:
         for module, training in modes:
             module.training = training
+
+
+def _opened(value: Any) -> Any:
+    """An object of the user's own class by its attributes: Batch(x, edges)"""
+    return value if first_tensor(value) is not None else own_attributes(value)
 
 
 def _leaves(value: Any) -> Iterator[tuple[str, torch.Tensor]]:
