@@ -157,3 +157,21 @@ def test_keywords_tuples_and_lists_are_arguments(inputs: object) -> None:
     graph = model_graph(CASES["masked transformer"][0](), inputs)
     assert graph.note == ""
     assert [each.name for each in graph.nodes if each.kind == "input"] == ["input/src"]
+
+
+def test_a_training_is_the_same_to_the_bit_with_and_without_graphs() -> None:
+    def trained(draws: bool) -> list[torch.Tensor]:
+        torch.manual_seed(0)
+        model = nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8), nn.Dropout(), nn.Linear(8, 1))
+        optimizer = torch.optim.Adam(model.parameters())
+        for _ in range(5):
+            batch = torch.randn(16, 4)
+            loss = model(batch).square().mean()
+            if draws:
+                assert model_graph(model, batch).note == ""
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        return [*model.state_dict().values(), torch.rand(1)]
+
+    assert all(torch.equal(a, b) for a, b in zip(trained(True), trained(False), strict=True))

@@ -97,9 +97,8 @@ def _recorded(model: nn.Module, root: str, call: Call, training: bool) -> ModelG
         scopes = Scopes(model, root, recorder)
         scopes.own_tensors()
         call = own_call(model, call)
-        for name, tensor in _leaves(
-            {name: _opened(value) for name, value in argument_names(model, call).items()}
-        ):
+        given = {name: _opened(value) for name, value in argument_names(model, call).items()}
+        for name, tensor in _leaves(given):
             recorder.source(scoped(INPUT, name), INPUT, tensor)
         with without_global_hooks(), scopes.listening(), operations_told(recorder, scopes.current):
             output = model(*call.arguments, **call.keywords)
