@@ -89,7 +89,7 @@ def test_what_another_writer_entered_stays(tmp_path: Path) -> None:
 def test_numbers_that_cannot_be_shown_become_zero_and_that_is_said(tmp_path: Path) -> None:
     points = torch.tensor([[1.0, float("nan")], [float("inf"), -2.0]])
     assert write_projector(str(tmp_path), "bad", 0, points) == [
-        "the embedding `bad` has 2 numbers that are NaN or infinite, of 4: "
+        "the embedding `bad` holds NaN or infinite numbers (2 of 4): "
         "they were written as 0, since the projector cannot show them."
     ]
     table = numpy.loadtxt(tmp_path / "00000/bad/tensors.tsv", delimiter="\t")
@@ -119,13 +119,13 @@ def test_shapes_and_counts_that_do_not_fit_are_mended_and_said(tmp_path: Path) -
     )
     assert remarks == [
         "the embedding `odd` should be [points, dimensions], but is [2, 3, 4]: written as [2, 12].",
-        "the embedding `odd` has 2 points, but 3 labels: the last labels were left out.",
+        "the embedding `odd` has 2 points, but the number of labels is 3: the last labels were left out.",
         "the embedding `odd` should have pictures of shape [2, channels, height, width], "
         "but got [5, 3, 4, 4]: they were left out.",
     ]
     assert write_projector(str(tmp_path), "few", 0, torch.ones(3), ["a"]) == [
         "the embedding `few` should be [points, dimensions], but is [3]: written as [3, 1].",
-        "the embedding `few` has 3 points, but 1 labels: the last points have empty ones.",
+        "the embedding `few` has 3 points, but the number of labels is 1: the last points have empty ones.",
     ]
     assert (tmp_path / "00000/few/metadata.tsv").read_text() == "a\n(empty)\n(empty)\n"
     with pytest.raises(DebuggerError, match=r"an embedding needs points, but its shape is \[0, 4\]"):
