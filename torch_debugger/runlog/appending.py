@@ -11,7 +11,7 @@ from torch_debugger.runlog.logfile import LogFiles, is_deleted, write_all
 from torch_debugger.runlog.waiting import Waiting
 
 _RECORDS_AT_ONCE = 1024  # encoded and written together
-_POINTS_AT_ONCE = 20_000
+_POINTS_AT_ONCE = 2_000
 
 
 class Appender:

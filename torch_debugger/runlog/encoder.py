@@ -64,7 +64,7 @@ class Encoder:
     def encode_points(self, points: list[Point]) -> bytes:
         """May be called from several threads."""
         try:
-            data = encode_points(points) if points else b""
+            data = encode_points(points)
         except _UNFIT:
             data = self.encode_points(self._fit_points(points))
         self._used_bytes += len(data)

@@ -12,8 +12,8 @@ from torch_debugger.runlog.points import Point
 
 _MOST_RECORDS = 100_000
 _MOST_BYTES = 128_000_000  # of rows, pictures and other summaries
-_MOST_POINTS = 200_000  # as objects, some 160 bytes each; beyond this the oldest are packed
-_PACKED_TOGETHER = 20_000
+_MOST_POINTS = 20_000  # as objects, some 160 bytes each; beyond this the oldest are packed
+_PACKED_TOGETHER = 2_000
 _MOST_PACKED_BYTES = 512_000_000  # ten to twenty million numbers
 
 PICTURES, RECORDS, POINTS = "pictures or sounds", "records", "scalars"  # as the sentence about a gap has them

@@ -18,7 +18,7 @@ from torch_debugger.runlog.logfile import LogFiles, rank_of_process
 from torch_debugger.runlog.waiting import Waiting
 
 _MUCH = 4096  # records waiting that end the pause between two writes early
-_MANY_POINTS = 50_000  # the same for single numbers
+_MANY_POINTS = 4_000  # the same for single numbers
 _FLUSH_WAIT_S = 2.0
 _CLOSE_WAIT_S = 10.0
 
