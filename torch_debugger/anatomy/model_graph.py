@@ -10,6 +10,7 @@ import torch
 from torch import nn
 
 from torch_debugger.anatomy.compiling import uncompiled
+from torch_debugger.anatomy.global_hooks import without_global_hooks
 from torch_debugger.anatomy.graph_calls import Call, argument_names, calls_for, own_call
 from torch_debugger.anatomy.graph_modes import operations_told
 from torch_debugger.anatomy.graph_recorder import MOST_NODES, Recorder
@@ -21,6 +22,7 @@ from torch_debugger.anatomy.op_graph import INPUT, OUTPUT, ModelGraph
 from torch_debugger.anatomy.rerun import leaving_no_trace, own_autocast_cache
 
 _WRAPPERS = {"OptimizedModule": "_orig_mod", "DataParallel": "module", "DistributedDataParallel": "module"}
+_LONGEST_REASON = 300
 _SHARDED = {"FullyShardedDataParallel", "FSDPModule"}
 
 
@@ -78,7 +80,7 @@ def _recorded(model: nn.Module, root: str, call: Call) -> ModelGraph:
         call = own_call(model, call)
         for name, tensor in _leaves(argument_names(model, call)):
             recorder.source(scoped(INPUT, name), INPUT, tensor)
-        with scopes.listening(), operations_told(recorder, scopes.current):
+        with without_global_hooks(), scopes.listening(), operations_told(recorder, scopes.current):
             output = model(*call.arguments, **call.keywords)
         for name, tensor in _leaves(output if tensors_in(output) else own_attributes(output)):
             recorder.operation(OUTPUT, "", [tensor], (), kind=OUTPUT, name=scoped(OUTPUT, name))
@@ -109,4 +111,4 @@ def _leaves(value: Any) -> Iterator[tuple[str, torch.Tensor]]:
 
 def _why(what: str, error: Exception) -> str:
     lines = str(error).strip().splitlines() or ["(no message)"]
-    return f"{what}: {type(error).__name__}: {lines[0]}"
+    return f"{what}: {type(error).__name__}: {lines[0][:_LONGEST_REASON]}"

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 
 class UniqueNames:
-    def __init__(self) -> None:
-        self._counts: dict[str, int] = {}
+    def __init__(self, taken: Iterable[str] = ()) -> None:
+        self._counts = dict.fromkeys(taken, 1)
 
     def unique(self, name: str) -> str:
         """conv2d, conv2d_2, conv2d_3"""

@@ -95,8 +95,8 @@ def _write_matrix(files: _Files, matrix: torch.Tensor, remarks: list[str]) -> tu
         replaced = write_points(file, matrix, as_text)
     if replaced:
         remarks.append(
-            f"has {replaced:,} numbers that are NaN or infinite, of {matrix.numel():,}: they were written as 0, "
-            "since the projector cannot show them."
+            f"has {replaced:,} numbers that are NaN or infinite, of {matrix.numel():,}: "
+            "they were written as 0, since the projector cannot show them."
         )
     return files.path(name), (len(matrix), matrix.shape[1])
 
