@@ -136,3 +136,18 @@ def test_two_writers_of_one_place_keep_out_of_each_others_way(tmp_path: Path) ->
 
     fetch_new(URL, tmp_path)
     assert faces(read(tmp_path)) == faces([scalars(0, "loss"), scalars(1, "loss")])
+
+
+@pytest.mark.usefixtures("server")
+def test_a_store_that_never_answers_holds_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mirror, "_CLOSE_WAIT_S", 0.2)
+    faults: list[str] = []
+    log = open_log(URL, on_fault=faults.append)
+    may_go = threading.Event()
+    monkeypatch.setattr(Store, "write", lambda self, name, data: may_go.wait(60) and None)
+    for record in many():
+        log.add(record)
+    log.close()
+
+    assert [fault.split(".")[0] for fault in faults] == [f"Not all of the log could be sent to {URL}"]
+    may_go.set()
