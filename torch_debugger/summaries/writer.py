@@ -134,7 +134,7 @@ class SummaryWriter(ScalarWriter, SpreadWriter, MediaWriter):
         from torch_debugger.summaries.projector import write_projector
 
         step = self._moment(global_step, None)[0]
-        for remark in write_projector(
-            self._get_file_writer().get_logdir(), str(tag), step, mat, metadata, label_img, metadata_header
-        ):
-            self.complaints.remark(f"add_embedding: {remark}")
+        folder = self._get_file_writer().get_logdir()
+        remarks = write_projector(folder, str(tag), step, mat, metadata, label_img, metadata_header)
+        if remarks:
+            self.complaints.remark(f"add_embedding({tag!r})", " ".join(remarks))
