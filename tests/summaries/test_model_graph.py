@@ -15,14 +15,16 @@ from torch.utils.tensorboard._pytorch_graph import graph as torchs_graph
 from tests.summaries.boards import tensorboard_over
 from tests.summaries.graphs import parsed, shapes, text, write_log
 from tests.summaries.models import CASES
+from torch_debugger.anatomy.model_graph import model_graph
 from torch_debugger.summaries.model_graph import graph_def
+from torch_debugger.summaries.writer import SummaryWriter
 
 FLOAT, INT64, BOOL, BFLOAT16 = 1, 9, 10, 14
 
 
 def drawn(case: str):
     make, inputs = CASES[case]
-    return parsed(graph_def(make(), inputs))
+    return parsed(graph_def(model_graph(make(), inputs)))
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -91,21 +93,28 @@ def test_every_module_of_torchs_own_graph_is_there(case: str) -> None:
     theirs, _ = torchs_graph(model, inputs, False, False)
     operations = [node.name.split("/")[:-1] for node in theirs.node if node.op.startswith("aten::")]
     scopes = {"/".join(re.sub(r"^.*\[(.*)\]$", r"\1", part) for part in parts) for parts in operations}
-    ours = {node.name.rpartition("/")[0] for node in parsed(graph_def(model, inputs)).node}
+    ours = {node.name.rpartition("/")[0] for node in parsed(graph_def(model_graph(model, inputs))).node}
     assert scopes and scopes <= ours
 
 
 def test_a_model_that_cannot_be_run_says_so_in_its_graph() -> None:
-    graph = parsed(graph_def(nn.Sequential(nn.Linear(3, 3)), torch.randn(2, 5)))
+    graph = parsed(graph_def(model_graph(nn.Sequential(nn.Linear(3, 3)), torch.randn(2, 5))))
     assert text(graph, "note", "detail").startswith("forward raised: RuntimeError: mat1 and mat2 shapes")
     assert text(graph, "Sequential/0/Linear", "detail") == "in_features=3, out_features=3, bias=True"
 
 
-def test_verbose_prints_the_operations(capsys: pytest.CaptureFixture[str]) -> None:
-    graph_def(nn.Linear(3, 2), torch.randn(4, 3), verbose=True)
-    assert "Linear/linear [[4, 2]]\n" in capsys.readouterr().out
-    graph_def(nn.Linear(3, 2), torch.randn(4, 3))
-    assert capsys.readouterr().out == ""
+def test_verbose_prints_the_operations(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with SummaryWriter(tmp_path) as writer:
+        writer.add_graph(nn.Linear(3, 2), torch.randn(4, 3), verbose=True)
+        assert "Linear/linear [[4, 2]]\n" in capsys.readouterr().out
+        writer.add_graph(nn.Linear(3, 2), torch.randn(4, 3))
+        assert capsys.readouterr().out == ""
+
+
+def test_why_only_the_modules_are_drawn_is_said(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    with SummaryWriter(tmp_path) as writer:
+        writer.add_graph(nn.Linear(3, 2), torch.randn(4, 5))
+    assert "torch-debugger: add_graph(): forward raised: RuntimeError: mat1 and mat2" in capfd.readouterr().err
 
 
 def test_names_that_mean_something_to_tensorboard_are_made_harmless() -> None:
@@ -114,13 +123,13 @@ def test_names_that_mean_something_to_tensorboard_are_made_harmless() -> None:
         {"a/b:1": nn.Linear(2, 2), "^c": nn.Linear(2, 2), "naïve 模型": nn.Linear(2, 2)}
     )
     model.forward = lambda x: sum(layer(x) for layer in model.layers.values())  # type: ignore[method-assign]
-    names = {node.name for node in parsed(graph_def(model, torch.randn(1, 2))).node}
+    names = {node.name for node in parsed(graph_def(model_graph(model, torch.randn(1, 2)))).node}
     assert {"Module/layers/a_b_1/linear", "Module/layers/_c/linear", "Module/layers/naïve_模型/linear"} <= names
 
 
 def test_a_real_tensorboard_serves_the_graph(tmp_path: Path) -> None:
     make, inputs = CASES["resnet"]
-    data = graph_def(make(), inputs)
+    data = graph_def(model_graph(make(), inputs))
     write_log(tmp_path / "run", data)
     with tensorboard_over(tmp_path) as board:
         assert board.get_json("plugin/graphs/info")["run"]["run_graph"] is True
