@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from torch_debugger.cli.main_module import Program
 from torch_debugger.errors import UsageError
-from torch_debugger.runlog.mirror import STORE_ROTATE_BYTES
+from torch_debugger.runlog.spool import STORE_ROTATE_BYTES
 from torch_debugger.runlog.stores import is_url
 from torch_debugger.settings import Settings, parse_budget, parse_size
 
