@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 from torch_debugger.errors import DebuggerError
 from torch_debugger.records import ForeignEvent, GraphSummary, Record
-from torch_debugger.runlog.writer import LogWriter
+from torch_debugger.runlog.opening import open_log
 from torch_debugger.saying import say
 
 _LONGEST_PAUSE_S = 1.0
@@ -22,6 +22,7 @@ _LONGEST_PAUSE_S = 1.0
 class Log(Protocol):
     def add(self, record: Record) -> None: ...
     def add_scalar(self, tag: str, value: float, step: int, time: float) -> None: ...
+    def has_room(self, size_bytes: int) -> bool: ...
     def flush(self) -> None: ...
     def close(self) -> None: ...
 
@@ -31,6 +32,10 @@ class NoLog:
 
     def add(self, record: Record) -> None: ...
     def add_scalar(self, tag: str, value: float, step: int, time: float) -> None: ...
+
+    def has_room(self, size_bytes: int) -> bool:
+        return True
+
     def flush(self) -> None: ...
     def close(self) -> None: ...
 
@@ -108,7 +113,7 @@ class FileWriter:
             return NoLog()
         purge_step, self._purge_step = self._purge_step, None
         try:
-            return LogWriter(
+            return open_log(
                 self._folder, on_fault=say, suffix=self._suffix, flush_s=self._pause_s, purge_step=purge_step
             )
         except DebuggerError as error:
