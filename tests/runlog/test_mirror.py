@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -31,6 +33,16 @@ def many() -> list[Record]:
     return [scalars(step, "loss") for step in range(3000)]
 
 
+def watch_sending(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The names of the files that are sent from here on."""
+    sent: list[str] = []
+    write_as_before = Store.write
+    monkeypatch.setattr(
+        Store, "write", lambda self, name, data: sent.append(name) or write_as_before(self, name, data)
+    )
+    return sent
+
+
 @pytest.mark.usefixtures("server")
 def test_a_log_on_s3_reads_like_one_in_a_folder(tmp_path: Path) -> None:
     faults: list[str] = []
@@ -53,11 +65,7 @@ def test_a_log_on_s3_reads_like_one_in_a_folder(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("server")
 def test_full_files_are_sent_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    sent: list[str] = []
-    write_as_before = Store.write
-    monkeypatch.setattr(
-        Store, "write", lambda self, name, data: sent.append(name) or write_as_before(self, name, data)
-    )
+    sent = watch_sending(monkeypatch)
     log = open_log(URL, on_fault=print, rotate_bytes=10_000)
     for record in many():
         log.add(record)
@@ -98,8 +106,10 @@ def test_a_server_that_dies_and_comes_back_gets_all(server: Server, tmp_path: Pa
     assert faces(read(tmp_path)) == faces(records)
 
 
-def test_a_server_that_stays_dead_leaves_the_log_here(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(mirror, "_CLOSE_WAIT_S", 0.5)
+def test_a_server_that_stays_dead_leaves_the_log_here(
+    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mirror, "CLOSE_WAIT_S", 0.5)
     faults: list[str] = []
     log = open_log(URL, on_fault=faults.append)
     server.stop()
@@ -109,21 +119,46 @@ def test_a_server_that_stays_dead_leaves_the_log_here(server: Server, monkeypatc
     log.close()
 
     assert faults[1:] == [
-        f"Not all of the log could be sent to {URL}. It is whole in {log.folder}: copy it from there."
+        f"Not all of the log could be sent to {URL}. It is whole in {log.folder}; send the rest with: "
+        f"python -m torch_debugger.runlog.mirror {log.folder} {URL}"
     ]
     assert faces(read(Path(log.folder))) == faces(many())
     server.start()
+    monkeypatch.setattr(mirror, "CLOSE_WAIT_S", 20.0)
+    assert mirror.main(log.folder, URL) == 0
+    fetch_new(URL, tmp_path)
+    assert faces(read(tmp_path)) == faces(many())
 
 
-def test_the_folder_that_was_left_can_be_sent_later(server: Server, tmp_path: Path) -> None:
-    folder = tmp_path / "left"
-    folder.mkdir()
-    (folder / "events.out.tfevents.1").write_bytes(b"123")
-    (folder / ".result.json.part").write_bytes(b"half")
+@pytest.mark.usefixtures("server")
+def test_what_is_there_already_is_not_sent_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("events.out.tfevents.1", "events.out.tfevents.2", ".result.json.part"):
+        (tmp_path / name).write_bytes(b"123")
+    Store(URL).write("events.out.tfevents.1", b"123")
+    sent = watch_sending(monkeypatch)
 
-    assert mirror.Mirror(str(folder), Store(URL), print).close()
+    assert mirror.main(str(tmp_path), URL) == 0
 
-    assert [file.name for file in list_files(URL)] == ["events.out.tfevents.1"]
+    assert sent == ["events.out.tfevents.2"]
+
+
+ENDS_WITHOUT_CLOSE = """
+import atexit, sys, time
+from torch_debugger.runlog.opening import open_log
+
+log = open_log(sys.argv[1], on_fault=print)
+atexit.register(log.close)
+log.add_scalar("loss", 1.0, 1, 5.0)
+"""
+
+
+def test_a_log_closed_while_the_interpreter_ends_arrives(server: Server, tmp_path: Path) -> None:
+    command = [sys.executable, "-c", ENDS_WITHOUT_CLOSE, URL]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+
+    assert (ended.returncode, ended.stdout, ended.stderr) == (0, "", "")
+    fetch_new(URL, tmp_path)
+    assert [record.step for record in read(tmp_path)] == [1]  # type: ignore[union-attr]
 
 
 @pytest.mark.usefixtures("server")
@@ -140,7 +175,7 @@ def test_two_writers_of_one_place_keep_out_of_each_others_way(tmp_path: Path) ->
 
 @pytest.mark.usefixtures("server")
 def test_a_store_that_never_answers_holds_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(mirror, "_CLOSE_WAIT_S", 0.2)
+    monkeypatch.setattr(mirror, "CLOSE_WAIT_S", 0.2)
     faults: list[str] = []
     log = open_log(URL, on_fault=faults.append)
     may_go = threading.Event()

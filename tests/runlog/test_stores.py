@@ -9,9 +9,9 @@ import pytest
 
 from tests.runlog.logs import faces, read, small_run
 from torch_debugger.errors import DebuggerError
-from torch_debugger.runlog.mirror import Spool
 from torch_debugger.runlog.opening import open_log
 from torch_debugger.runlog.reader import LogFollower
+from torch_debugger.runlog.spool import Spool
 from torch_debugger.runlog.stores import Store, fetch_new, is_url, list_files
 from torch_debugger.runlog.writer import LogWriter
 

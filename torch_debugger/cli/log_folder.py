@@ -11,7 +11,7 @@ from pathlib import Path
 
 from torch_debugger.cli.say import say
 from torch_debugger.errors import DebuggerError, UsageError
-from torch_debugger.runlog.mirror import Spool
+from torch_debugger.runlog.spool import Spool
 from torch_debugger.runlog.stores import is_url
 
 

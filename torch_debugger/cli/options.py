@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from torch_debugger.cli.main_module import Program
 from torch_debugger.errors import UsageError
 from torch_debugger.integrations.trackers.tracker import Tracker, read_tracker
-from torch_debugger.runlog.mirror import STORE_ROTATE_BYTES
+from torch_debugger.runlog.spool import STORE_ROTATE_BYTES
 from torch_debugger.runlog.stores import is_url
 from torch_debugger.settings import DEEP_STEPS, Settings, parse_budget, parse_size
 

@@ -9,7 +9,7 @@ from torch_debugger.cli.ending import write_reports
 from torch_debugger.integrations.program import say
 from torch_debugger.records import Record
 from torch_debugger.report.result import RunResult
-from torch_debugger.runlog.mirror import STORE_ROTATE_BYTES, Spool
+from torch_debugger.runlog.spool import STORE_ROTATE_BYTES, Spool
 from torch_debugger.runlog.stores import is_url
 from torch_debugger.runlog.writer import LogWriter
 from torch_debugger.surroundings.background import Gathering

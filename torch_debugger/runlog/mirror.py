@@ -1,25 +1,24 @@
-"""A folder on this machine whose files appear in an object store, soon after they are written."""
+"""A folder on this machine whose files appear in an object store, soon after they are written.
+
+python -m torch_debugger.runlog.mirror FOLDER URL        sends what is not there yet
+"""
 
 from __future__ import annotations
 
-import os
 import queue
-import shutil
-import tempfile
+import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
 from torch_debugger.errors import DebuggerError
-from torch_debugger.runlog.stores import Store
-
-STORE_ROTATE_BYTES = 8_000_000  # stores cannot append: a growing file is sent again as a whole
+from torch_debugger.runlog.stores import Store, StoredFile
 
 _EVERY_S = 10.0
 _RETRY_S = 1.0
-_CLOSE_WAIT_S = 30.0
+CLOSE_WAIT_S = 30.0
 
 _Face = tuple[int, int]  # size and time of the last change
 
@@ -28,12 +27,16 @@ class Mirror:
     """Sends what has changed in `folder`, from a thread of its own. A file that has not changed is not sent
     again, so a log's full files are sent once. What fails is said once and tried again."""
 
-    def __init__(self, folder: str, store: Store, on_fault: Callable[[str], None]) -> None:
+    def __init__(
+        self, folder: str, store: Store, found: Iterable[StoredFile], on_fault: Callable[[str], None]
+    ) -> None:
+        """`found` are the files that the store has already."""
         self._folder = Path(folder)
         self._store = store
         self._on_fault = on_fault
+        self._there = {file.name: file.size for file in found if "tfevents" in file.name}
         self._sent: dict[str, _Face] = {}
-        self._failing = self._closing = False
+        self._failing = self._closing = self._idle = False
         self._deadline_s = 0.0
         self._bell: queue.SimpleQueue[None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._run, name="torch_debugger mirror", daemon=True)
@@ -45,11 +48,16 @@ class Mirror:
 
     def close(self) -> bool:
         """Whether everything has arrived; waits for that, but not for ever."""
-        self._deadline_s = time.monotonic() + _CLOSE_WAIT_S
+        self._deadline_s = time.monotonic() + CLOSE_WAIT_S
         self._closing = True
         self._bell.put(None)
-        self._thread.join(_CLOSE_WAIT_S + _RETRY_S)
+        self._thread.join(CLOSE_WAIT_S + _RETRY_S)
         return not self._thread.is_alive() and not self._failing
+
+    def leave_to_others(self) -> bool:
+        """Sends nothing from here on; whether everything has arrived as it is."""
+        self._idle = True
+        return not any(self._changed())
 
     def _run(self) -> None:
         while not self._closing:
@@ -62,6 +70,8 @@ class Mirror:
             self._send_changed()
 
     def _send_changed(self) -> None:
+        if self._idle:
+            return
         try:
             for name, face in self._changed():
                 self._store.write(name, (self._folder / name).read_bytes())
@@ -73,37 +83,27 @@ class Mirror:
 
     def _say_once(self, sentence: str) -> None:
         on_fault, self._on_fault = self._on_fault, lambda sentence: None
-        on_fault(sentence)
+        if not self._idle:
+            on_fault(sentence)
 
     def _changed(self) -> Iterator[tuple[str, _Face]]:
-        for path in sorted(self._folder.rglob("*")):
+        for path in sorted(self._folder.rglob("[!.]*")):  # what begins with a dot is being written
             about = path.stat()  # before the file is read: what is written meanwhile makes it change again
             face = about.st_size, about.st_mtime_ns
             name = path.relative_to(self._folder).as_posix()
-            if path.is_file() and not path.name.startswith(".") and self._sent.get(name) != face:
+            if path.is_file() and self._sent.get(name) != face and self._there.get(name) != about.st_size:
                 yield name, face
 
 
-class Spool:
-    """A new folder of ours for what belongs below `url`. Gone after close, unless the store was."""
+def main(folder: str, url: str) -> int:
+    store = Store(url)
+    arrived = Mirror(folder, store, store.list_files(), _say).close()
+    return 0 if arrived else 1
 
-    def __init__(self, url: str, on_fault: Callable[[str], None]) -> None:
-        store = Store(url)
-        self.url = store.url
-        self.found = store.list_files()
-        store.require_writable()
-        self.folder = tempfile.mkdtemp(prefix="torch-debugger-")
-        self._on_fault = on_fault
-        self._pid = os.getpid()
-        self._closed = False
-        self.mirror = Mirror(self.folder, store, on_fault)
 
-    def close(self) -> None:
-        if os.getpid() != self._pid or self._closed:
-            return
-        self._closed = True
-        if self.mirror.close():
-            shutil.rmtree(self.folder, ignore_errors=True)
-        else:
-            missing = f"Not all of the log could be sent to {self.url}."
-            self._on_fault(f"{missing} It is whole in {self.folder}: copy it from there.")
+def _say(fault: str) -> None:
+    sys.stderr.write(f"torch-debugger: {fault}\n")
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))

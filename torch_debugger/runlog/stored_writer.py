@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from torch_debugger.runlog.mirror import STORE_ROTATE_BYTES, Spool
+from torch_debugger.runlog.spool import STORE_ROTATE_BYTES, Spool
 from torch_debugger.runlog.writer import LogWriter
 
 

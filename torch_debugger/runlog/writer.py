@@ -59,6 +59,7 @@ class LogWriter:
         self._pid = os.getpid()
         self._waiting = Waiting(encoder.encode_points)
         self._points = self._waiting.points
+        self._append_point = self._points.append  # looked up once: this is what add_scalar costs
         self._receipts: deque[_Receipt] = deque()
         self._bell: queue.SimpleQueue[None] = queue.SimpleQueue()  # unlike an Event safe in signal handlers
         self._pause_s = flush_s
@@ -81,7 +82,7 @@ class LogWriter:
     def add_scalar(self, tag: str, value: float, step: int, time: float) -> None:
         """Numbers of one step that come within a tenth of a second are written with the same time. For an
         exact one, add a record of Scalars."""
-        self._points.append((tag, value, step, time))
+        self._append_point((tag, value, step, time))
         if self._asleep or len(self._points) >= _MANY_POINTS:
             self._attend_to_points()
 
