@@ -64,7 +64,7 @@ class Runs(Sequence[Run]):
         return which in self._places if isinstance(which, str) else super().__contains__(which)
 
     def __repr__(self) -> str:
-        rows = [f"  {name!r}  {when}  {size}" for name, when, size in self._shown()]
+        rows = [f"  {name}  {when}  {size}" for name, when, size in self._shown()]
         return "\n".join([f"{self._heading()}", *rows, *self._left_out()])
 
     def _repr_html_(self) -> str:
@@ -84,4 +84,4 @@ class Runs(Sequence[Run]):
     def _shown(self) -> Iterator[tuple[str, str, str]]:
         for each in sorted(self.found, key=lambda found: -found.changed)[:_MOST_SHOWN]:
             when = time.strftime("%Y-%m-%d %H:%M", time.localtime(each.changed))
-            yield each.name, when, f"{each.size_bytes / 1e6:.1f} MB"
+            yield repr(each.name), when, f"{each.size_bytes / 1e6:.1f} MB"
