@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from torch_debugger.inspections.graph import graph
     from torch_debugger.inspections.taps import tap
     from torch_debugger.integrations.explaining import explaining
+    from torch_debugger.summaries.writer import SummaryWriter
     from torch_debugger.trials.gradcheck.first_order import gradcheck
     from torch_debugger.trials.gradcheck.second_order import gradgradcheck
 
@@ -46,6 +47,7 @@ _HOMES = {
     "Explanation": "torch_debugger.explanations",
     "explain": "torch_debugger.explanations",
     "explaining": "torch_debugger.integrations.explaining",
+    "SummaryWriter": "torch_debugger.summaries.writer",
     "activations": "torch_debugger.inspections.activations",
     "check_gradients": "torch_debugger.inspections.gradient_check",
     "describe": "torch_debugger.inspections.describing",
@@ -59,10 +61,10 @@ _HOMES = {
 }
 
 __all__ = [
-    "AnomalyError", "Checkup", "Debugger", "Explanation", "Run", "__version__", "activations", "break_on_shape",
-    "break_when", "check_gradients", "describe", "detect_anomaly", "doctor", "explain", "explaining",
-    "find_nan", "gradcheck", "gradgradcheck", "gradients", "graph", "runs", "set_detect_anomaly", "tap",
-    "watch",
+    "AnomalyError", "Checkup", "Debugger", "Explanation", "Run", "SummaryWriter", "__version__",
+    "activations", "break_on_shape", "break_when", "check_gradients", "describe", "detect_anomaly",
+    "doctor", "explain", "explaining", "find_nan", "gradcheck", "gradgradcheck", "gradients", "graph",
+    "runs", "set_detect_anomaly", "tap", "watch",
 ]  # fmt: skip
 
 

@@ -33,6 +33,7 @@ from torch_debugger.records import CrashFact, Finding, FlowFact, MemoryFact, Rec
 from torch_debugger.records.sink import Sink
 from torch_debugger.report.digest import RunDigest
 from torch_debugger.report.page import Report
+from torch_debugger.runlog.opening import open_log
 from torch_debugger.runlog.writer import LogWriter
 from torch_debugger.session import describe_run, device_of
 from torch_debugger.settings import Settings
@@ -86,7 +87,7 @@ class Debugger:
         if self._settings.log_dir is None:
             return None
         limit = self._settings.log_limit_bytes
-        return LogWriter(self._settings.log_dir, limit_bytes=limit, on_fault=say)
+        return open_log(self._settings.log_dir, limit_bytes=limit, on_fault=say)
 
     def _look(self) -> None:
         """The next call is seen, also where the step under way has no closer look."""

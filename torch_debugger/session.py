@@ -17,11 +17,12 @@ from typing import TYPE_CHECKING
 
 from torch_debugger._version import __version__
 from torch_debugger.imports import when_imported
-from torch_debugger.probes.sinks import hand, say
+from torch_debugger.probes.sinks import hand
 from torch_debugger.records import EndFact, Request, RunFact
 from torch_debugger.records.sink import Sink
 from torch_debugger.runlog.board import Board
 from torch_debugger.runlog.requests import RequestReader
+from torch_debugger.saying import say
 from torch_debugger.settings import Settings
 from torch_debugger.trials.accelerators import names_accelerator
 

@@ -19,6 +19,7 @@ class Settings:
     log_dir: str | None = None  # None: keep no log (in-process use without a folder)
     budget: float = 0.02
     log_limit_bytes: int = 200 * 10**6
+    log_rotate_bytes: int = 256 * 10**6  # of one event file; then the next begins
     max_steps: int | None = None
     deep_always: bool = False  # every step deep: Debugger's flow report
     rehearse: bool = True

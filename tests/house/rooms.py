@@ -10,13 +10,14 @@ REPOSITORY = Path(__file__).parents[2]
 PACKAGE = REPOSITORY / "torch_debugger"
 
 # Who may import whom; a room may always import itself. What is not named here may not be imported.
-FOUNDATIONS = {"errors", "settings", "imports", "signals", "tracebacks", "_version"}
+FOUNDATIONS = {"errors", "settings", "imports", "saying", "signals", "tracebacks", "_version"}
 MAKERS = {"breakpoints", "probes", "trials", "inspections"}
 MAY_IMPORT: dict[str, set[str]] = {
     "_version": set(),
     "errors": set(),
     "settings": {"errors"},
     "imports": set(),
+    "saying": set(),
     "signals": set(),
     "tracebacks": set(),
     "records": set(),
@@ -58,8 +59,8 @@ DOORS = {
     "integrations",
 }  # fmt: skip
 NO_TORCH = {
-    "_version", "errors", "settings", "imports", "signals", "tracebacks", "records", "runlog", "checks",
-    "report", "pasted", "surroundings", "archive", "viewer",
+    "_version", "errors", "settings", "imports", "saying", "signals", "tracebacks", "records", "runlog",
+    "checks", "report", "pasted", "surroundings", "archive", "viewer",
 }  # fmt: skip
 
 

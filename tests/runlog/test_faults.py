@@ -18,7 +18,7 @@ import pytest
 from tests.runlog.logs import event_file, faces, read, rows, scalars, small_run, write
 from torch_debugger.errors import DebuggerError
 from torch_debugger.records import Notice, Record
-from torch_debugger.runlog import writer
+from torch_debugger.runlog import waiting, writer
 from torch_debugger.runlog.writer import LogWriter
 
 
@@ -57,8 +57,8 @@ class HeldDisk(io.FileIO):
 
 
 def on(disk: io.FileIO, log: LogWriter) -> None:
-    log._file.close()
-    log._file = disk
+    log._appender.close()
+    log._appender.file = disk
 
 
 def wait_until(condition: Callable[[], bool]) -> None:
@@ -85,7 +85,7 @@ def test_a_full_disk_is_said_once_and_what_fitted_reads(tmp_path: Path) -> None:
     got = read(tmp_path)
     assert faces(got) == faces(records[: len(got)])
     assert 5 < len(got) < 30
-    assert not log._queue  # nothing piles up
+    assert not log._waiting  # nothing piles up
 
 
 def test_a_file_that_takes_few_bytes_at_a_time_gets_all(tmp_path: Path) -> None:
@@ -163,25 +163,25 @@ def test_a_folder_deleted_in_mid_run_is_said_once(tmp_path: Path) -> None:
 
 
 def test_a_held_disk_holds_nobody_and_the_gap_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(writer, "_MOST_WAITING", 50)
-    monkeypatch.setattr(writer, "_MOST_ROW_BYTES", 3 * rows(0).values.nbytes)
+    monkeypatch.setattr(waiting, "_MOST_RECORDS", 50)
+    monkeypatch.setattr(waiting, "_MOST_BYTES", 3 * rows(0).values.nbytes)
     log = LogWriter(tmp_path, on_fault=print)
     disk = HeldDisk(event_file(tmp_path))
     on(disk, log)
     first = scalars(0, "loss")
     log.add(first)
-    wait_until(lambda: not log._queue)  # taken by the thread, which now hangs in the write
+    wait_until(lambda: not log._waiting)  # taken by the thread, which now hangs in the write
     some_rows = [rows(step) for step in range(1, 6)]
     many = [scalars(step, "loss") for step in range(1, 101)]
     for record in [*some_rows, *many]:
         log.add(record)
-    assert len(log._queue) == 50
+    assert len(log._waiting) == 50
 
     disk.may_go.set()
     log.close()
 
     kept: list[Record] = [first, *some_rows[:3], *many[:47]]
-    gap = Notice("The disk was too slow for the log: 55 records are missing here.", 47)
+    gap = Notice("The log did not keep up: 55 records are missing here.", 47)
     assert faces(read(tmp_path)) == faces([*kept, gap])
 
 
@@ -219,7 +219,7 @@ def test_a_fault_of_ours_ends_the_log_and_not_the_run(tmp_path: Path, monkeypatc
     monkeypatch.setattr("torch_debugger.runlog.encoder.frame", lambda payloads: 1 / 0)
     faults: list[str] = []
     with monkeypatch.context() as only_for_start:
-        only_for_start.setattr("torch_debugger.runlog.encoder.Encoder.start", lambda self: b"")
+        only_for_start.setattr("torch_debugger.runlog.encoder.Encoder.start", lambda *purge: b"")
         log = LogWriter(tmp_path, on_fault=faults.append)
     log.add(scalars(1, "loss"))
     log.close()

@@ -51,7 +51,7 @@ def test_close_twice_and_use_after_close_do_nothing(tmp_path: Path) -> None:
     log.flush()
 
     assert faces(read(tmp_path)) == faces([scalars(1, "loss")])
-    assert not log._queue
+    assert not log._waiting
 
 
 def test_what_is_added_is_written_without_being_asked(tmp_path: Path) -> None:
@@ -114,7 +114,7 @@ def test_adding_from_several_threads_loses_nothing(tmp_path: Path) -> None:
 def use_in_fork(log: LogWriter) -> None:
     for step in range(100, 200):
         log.add(scalars(step, "of the fork"))
-    assert not log._queue  # what nobody will write must not pile up
+    assert not log._waiting  # what nobody will write must not pile up
     log.flush()
     log.close()
     assert not log._closing

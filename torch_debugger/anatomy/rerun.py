@@ -53,3 +53,14 @@ def _copy(value: Any) -> Any:
     if type(value) in (list, dict, set, deque):
         return copy.copy(value)
     return value
+
+
+@contextlib.contextmanager
+def own_autocast_cache() -> Iterator[None]:
+    """In older torch, weights cast without gradients would be used by the user's next forward as well."""
+    enabled = torch.is_autocast_cache_enabled()
+    torch.set_autocast_cache_enabled(False)
+    try:
+        yield
+    finally:
+        torch.set_autocast_cache_enabled(enabled)

@@ -14,7 +14,7 @@ from torch_debugger.breakpoints.breakpoint import Breakpoint
 from torch_debugger.breakpoints.moments import Moment
 from torch_debugger.breakpoints.scenes import Scene
 from torch_debugger.breakpoints.stopping import stop
-from torch_debugger.breakpoints.telling import say
+from torch_debugger.saying import say
 from torch_debugger.stats.unseen import unseen
 
 

@@ -10,7 +10,8 @@ from collections.abc import Callable, Mapping
 from types import FrameType
 from typing import Any
 
-from torch_debugger.breakpoints.telling import place_in_words, say, variables_of
+from torch_debugger.breakpoints.telling import place_in_words, variables_of
+from torch_debugger.saying import say
 
 # They talk to the user through the terminal; others (debugpy, remote debuggers) have their own way.
 _ON_A_TERMINAL = ("pdb", "ipdb", "pudb", "IPython", "_pytest", "sys")

@@ -14,7 +14,8 @@ from torch import nn
 from torch_debugger.anatomy.frames import is_ours
 from torch_debugger.anatomy.nested import tensors_in
 from torch_debugger.anatomy.sources import is_user_file
-from torch_debugger.breakpoints.telling import place_in_words, say, tensor_lines, variables_of
+from torch_debugger.breakpoints.telling import place_in_words, tensor_lines, variables_of
+from torch_debugger.saying import say
 
 HELP = "Commands: tensors (all of this frame), describe x, {off}c (go on), q (quit)."
 

@@ -21,8 +21,9 @@ from torch_debugger.breakpoints.module_calls import ModuleCalls
 from torch_debugger.breakpoints.moments import Moment
 from torch_debugger.breakpoints.scenes import Scene
 from torch_debugger.breakpoints.steps import Steps
-from torch_debugger.breakpoints.telling import say, summary
+from torch_debugger.breakpoints.telling import summary
 from torch_debugger.breakpoints.user_frames import nearest_user_frame
+from torch_debugger.saying import say
 
 COMPILED = (
     "torch.compile is in use. Hooks would be compiled in, so breakpoints cannot stop in compiled regions, and "

@@ -8,7 +8,8 @@ from typing import Any
 
 from torch_debugger.breakpoints.debuggers import NoStopError, call_in, has_terminal, named_debugger
 from torch_debugger.breakpoints.prompt import HELP, TensorPdb
-from torch_debugger.breakpoints.telling import place_in_words, say, tensor_lines, variables_of
+from torch_debugger.breakpoints.telling import place_in_words, tensor_lines, variables_of
+from torch_debugger.saying import say
 
 
 def stop_at(frame: FrameType, reason: str, names: Mapping[str, Any]) -> None:

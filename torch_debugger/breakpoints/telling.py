@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
-import sys
 from collections.abc import Mapping, Sequence
 from types import FrameType
 from typing import Any
@@ -14,13 +12,6 @@ import torch
 from torch_debugger.anatomy.nested import named_leaves
 from torch_debugger.breakpoints.breakpoint import Breakpoint
 from torch_debugger.stats.census import take_stats
-
-
-def say(text: str) -> None:
-    """On stderr; stdout belongs to the script."""
-    with contextlib.suppress(OSError, ValueError, AttributeError):  # a script may close its stderr
-        sys.__stderr__.write(f"torch-debugger: {text}\n")  # type: ignore[union-attr]
-        sys.__stderr__.flush()  # type: ignore[union-attr]
 
 
 def place_in_words(frame: FrameType) -> str:

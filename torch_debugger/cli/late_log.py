@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 class LateLog:
     """A sink that opens the log writer when it may."""
 
-    def __init__(self, folder: str, limit_bytes: int) -> None:
+    def __init__(self, folder: str, limit_bytes: int, rotate_bytes: int) -> None:
         self._folder = folder
-        self._limit_bytes = limit_bytes
+        self._limit_bytes, self._rotate_bytes = limit_bytes, rotate_bytes
         self._waiting: list[Record] = []
         self._refused = False  # no file could be made: said once, and the script runs without a log
         self._writer: LogWriter | None = None
@@ -65,7 +65,9 @@ class LateLog:
         from torch_debugger.runlog.writer import LogWriter
 
         try:
-            writer = LogWriter(self._folder, limit_bytes=self._limit_bytes, on_fault=say)
+            writer = LogWriter(
+                self._folder, limit_bytes=self._limit_bytes, rotate_bytes=self._rotate_bytes, on_fault=say
+            )
         except DebuggerError as error:
             say(str(error))
             return None

@@ -1,4 +1,4 @@
-"""Where a run's log goes: a folder that stays, or one that is gone when the report is read."""
+"""Where a run's log goes: a folder that stays, an object store, or a folder gone when the report is read."""
 
 from __future__ import annotations
 
@@ -6,27 +6,50 @@ import itertools
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
-from torch_debugger.errors import UsageError
+from torch_debugger.cli.say import say
+from torch_debugger.errors import DebuggerError, UsageError
+from torch_debugger.runlog.mirror import Spool
+from torch_debugger.runlog.stores import is_url
 
 
 @contextmanager
 def open_log_folder(chosen: str | None, script: str, *, keep: bool) -> Iterator[str]:
     """The absolute path of a folder that exists and can be written; not kept, it is removed at the end."""
-    if keep:
+    if keep and chosen is not None and is_url(chosen):
+        with closing(_spool(chosen)) as spool:
+            yield spool.folder
+    elif keep:
         yield str(_chosen_folder(chosen) if chosen is not None else _new_folder(script))
     else:
         with tempfile.TemporaryDirectory(prefix="torch-debugger-", ignore_cleanup_errors=True) as folder:
             yield folder
 
 
+def _spool(url: str) -> Spool:
+    try:
+        spool = Spool(url, say)
+    except DebuggerError as error:
+        raise UsageError(
+            f"{error} Choose another place with --log-dir, or keep no log with --no-log."
+        ) from error
+    if any("tfevents" in file.name for file in spool.found):
+        spool.close()
+        raise _holds_another_run(url)
+    return spool
+
+
+def _holds_another_run(place: str) -> UsageError:
+    return UsageError(f"{place} already holds the log of another run. Choose a new folder with --log-dir.")
+
+
 def _chosen_folder(chosen: str) -> Path:
     folder = Path(chosen).absolute()
     _make_writable(folder)
     if any(folder.glob("*tfevents*")):
-        raise UsageError(f"{chosen} already holds the log of another run. Choose a new folder with --log-dir.")
+        raise _holds_another_run(chosen)
     return folder
 
 

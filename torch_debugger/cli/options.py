@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from torch_debugger.cli.main_module import Program
 from torch_debugger.errors import UsageError
+from torch_debugger.runlog.mirror import STORE_ROTATE_BYTES
+from torch_debugger.runlog.stores import is_url
 from torch_debugger.settings import Settings, parse_budget, parse_size
 
 
@@ -16,7 +19,11 @@ def add_run_options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     parser.usage = "torch-debugger run [options] (script.py | -m package.module) [arguments of the script ...]"
     log = parser.add_mutually_exclusive_group()
-    log.add_argument("--log-dir", metavar="FOLDER", help="where the log goes (default: runs/SCRIPT-TIME)")
+    log.add_argument(
+        "--log-dir",
+        metavar="FOLDER",
+        help="where the log goes: a folder, or a URL such as s3://bucket/name (default: runs/SCRIPT-TIME)",
+    )
     log.add_argument("--no-log", action="store_true", help="keep no log when the run has ended")
     add("--log-limit", metavar="SIZE", default="200MB", help="how large the log may grow (default: 200MB)")
     add("--json", metavar="FILE", help="write the result there as JSON")
@@ -107,9 +114,14 @@ class RunOptions:
             check_custom_gradients=arguments.check_custom_gradients,
         )
 
+    @property
+    def log_url(self) -> str | None:
+        """Where the log goes when it is no folder."""
+        return self.log_dir if self.keep_log and self.log_dir is not None and is_url(self.log_dir) else None
+
     def settings(self, folder: str | None) -> Settings:
         """What the watched process is told."""
-        return Settings(
+        settings = Settings(
             log_dir=folder,
             budget=self.budget,
             log_limit_bytes=self.log_limit_bytes,
@@ -121,6 +133,7 @@ class RunOptions:
             preflight=self.preflight,
             minimal=self.minimal,
         )
+        return dataclasses.replace(settings, log_rotate_bytes=STORE_ROTATE_BYTES) if self.log_url else settings
 
 
 def read_program(words: Sequence[str], module: bool, verb: str = "run") -> Program:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import dataclasses
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -66,6 +67,7 @@ def _run_here(options: RunOptions, folder: str) -> tuple[RunResult, int]:
 def _conclude(options: RunOptions, folder: str, result: RunResult, script_code: int) -> int:
     from torch_debugger.cli.ending import exit_code, print_report, write_reports
 
+    result = dataclasses.replace(result, log=options.log_url or result.log)
     log_dir = folder if options.keep_log else None
     _attempt(lambda: write_reports(result, json_file=options.json_file, log_dir=log_dir))
     _attempt(lambda: print_report(result, quiet=options.quiet))

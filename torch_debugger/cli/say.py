@@ -2,12 +2,4 @@
 
 from __future__ import annotations
 
-import contextlib
-import sys
-
-
-def say(sentence: str) -> None:
-    # A closed stderr is no reason to disturb anybody.
-    with contextlib.suppress(OSError, ValueError, AttributeError):
-        sys.__stderr__.write(f"torch-debugger: {sentence}\n")  # type: ignore[union-attr]
-        sys.__stderr__.flush()  # type: ignore[union-attr]
+from torch_debugger.saying import say as say

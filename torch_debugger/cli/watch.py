@@ -35,7 +35,8 @@ class Watch:
     ) -> None:
         self._program = program
         self._settings = settings
-        self._log = LateLog(settings.log_dir, settings.log_limit_bytes) if settings.log_dir else None
+        limits = settings.log_limit_bytes, settings.log_rotate_bytes
+        self._log = LateLog(settings.log_dir, *limits) if settings.log_dir else None
         self._sinks = [*sinks, *([self._log] if self._log else [])]
         self._board = board
         self._requests = requests

@@ -9,7 +9,8 @@ from collections.abc import Iterator
 import torch
 from torch import nn
 
-from torch_debugger.anatomy.rerun import leaving_no_trace
+from torch_debugger.anatomy.compiling import uncompiled
+from torch_debugger.anatomy.rerun import leaving_no_trace, own_autocast_cache
 from torch_debugger.errors import UsageError
 
 
@@ -23,26 +24,5 @@ def as_if_never(model: nn.Module) -> Iterator[None]:
         raise UsageError("a scripted or traced model cannot be looked into: take the model it was made from.")
     out, err = sys.stdout, sys.stderr
     heard = contextlib.redirect_stdout(out), contextlib.redirect_stderr(err)
-    with leaving_no_trace(model), heard[0], heard[1], uncompiled(), _own_autocast_cache():
+    with leaving_no_trace(model), heard[0], heard[1], uncompiled(), own_autocast_cache():
         yield
-
-
-@contextlib.contextmanager
-def uncompiled() -> Iterator[None]:
-    """Hooks do not fire inside compiled code: what is compiled runs as it was written."""
-    if "torch._dynamo" not in sys.modules:  # then nothing is
-        yield
-        return
-    with torch.compiler.set_stance("force_eager"):
-        yield
-
-
-@contextlib.contextmanager
-def _own_autocast_cache() -> Iterator[None]:
-    """In older torch, weights cast without gradients would be used by the user's next forward as well."""
-    enabled = torch.is_autocast_cache_enabled()
-    torch.set_autocast_cache_enabled(False)
-    try:
-        yield
-    finally:
-        torch.set_autocast_cache_enabled(enabled)

@@ -6,8 +6,6 @@ what still holds: the models, the optimizers.
 
 from __future__ import annotations
 
-import contextlib
-import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -21,6 +19,7 @@ from torch_debugger.records import (
     SchedulerFact,
 )
 from torch_debugger.records.sink import Sink
+from torch_debugger.saying import say
 from torch_debugger.signals import came_by_signal
 
 _STANDING = frozenset({RunFact, ModelFact, OptimizerFact, SchedulerFact, LossSite, LoaderFact})
@@ -82,9 +81,3 @@ def hand(record: Record, sink: Sink) -> bool:
         say(f"{name} failed ({type(error).__name__}: {error}) and gets no more records; the training goes on.")
         return False
     return True
-
-
-def say(sentence: str) -> None:
-    with contextlib.suppress(OSError, ValueError, AttributeError):  # a script may close its stderr
-        sys.__stderr__.write(f"torch-debugger: {sentence}\n")  # type: ignore[union-attr]
-        sys.__stderr__.flush()  # type: ignore[union-attr]

@@ -1,4 +1,4 @@
-"""Numbers the script logs through SummaryWriter, tensorboardX or wandb: kept as user/<tag>."""
+"""Numbers the script logs through a SummaryWriter (torch's, tensorboardX's, ours) or wandb: kept as user/<tag>."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from torch_debugger.imports import when_imported
 from torch_debugger.probes.patches import Patches
 from torch_debugger.probes.watch import Probe, Watch
 
-_WRITERS = ("torch.utils.tensorboard.writer", "tensorboardX.writer")
+_WRITERS = ("torch.utils.tensorboard.writer", "tensorboardX.writer", "torch_debugger.summaries.writer")
 
 
 class UserScalars(Probe):

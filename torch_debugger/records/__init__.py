@@ -52,6 +52,22 @@ from torch_debugger.records.place import Place
 from torch_debugger.records.rows import Table, TensorRows
 from torch_debugger.records.run import CostFact, EndFact, MemoryFact, Notice, ProbeFault, RunFact
 from torch_debugger.records.sequences import PaddedState, SequenceInput
+from torch_debugger.records.summary import (
+    Box,
+    Chart,
+    ChartsSummary,
+    ForeignEvent,
+    GraphSummary,
+    HistogramSummary,
+    HparamsSummary,
+    MeshSummary,
+    PictureSummary,
+    PrCurveSummary,
+    SoundSummary,
+    Summary,
+    TensorSummary,
+    TextSummary,
+)
 from torch_debugger.records.surroundings import HparamsFact, SeedFact, Surroundings
 from torch_debugger.records.training import (
     BatchFact,
@@ -156,22 +172,25 @@ Record = (
     | CaseFact
     | TrialResult
     | Finding
+    | Summary
 )
 
 __all__ = [
-    "SEVERITIES", "TRIALS", "AxesLook", "BatchFact", "BatchLook", "BatchNormLook", "CarriedGradient",
-    "CaseFact", "CheckpointLoad", "ClassTargets", "ClipFact", "Comparison", "Construction",
-    "CopiedGenerator", "CopyLook", "CostFact", "CrashEvidence", "CrashFact", "CrashFrame", "DropoutLook",
-    "Edit", "EndFact", "Finding", "FixedDraw", "FlowFact", "FlowStep", "FreshParameter", "FutureLook",
-    "GradientCheckFact", "GradientFlag", "GraphNode", "HandMadeWeights", "HparamsFact", "IdleOptimizer",
-    "InputLook", "KeptGraphs", "LatentLook", "LayerFact", "LedgerFact", "LedgerRow", "LoaderFact",
-    "LocalTensor", "LocalValue", "LossGraph", "LossSite", "MemoryFact", "ModeLook", "ModelFact",
+    "SEVERITIES", "TRIALS", "AxesLook", "BatchFact", "BatchLook", "BatchNormLook", "Box", "CarriedGradient",
+    "CaseFact", "Chart", "ChartsSummary", "CheckpointLoad", "ClassTargets", "ClipFact", "Comparison",
+    "Construction", "CopiedGenerator", "CopyLook", "CostFact", "CrashEvidence", "CrashFact", "CrashFrame",
+    "DropoutLook", "Edit", "EndFact", "Finding", "FixedDraw", "FlowFact", "FlowStep", "ForeignEvent",
+    "FreshParameter", "FutureLook", "GradientCheckFact", "GradientFlag", "GraphNode", "GraphSummary",
+    "HandMadeWeights", "HistogramSummary", "HparamsFact", "HparamsSummary", "IdleOptimizer", "InputLook",
+    "KeptGraphs", "LatentLook", "LayerFact", "LedgerFact", "LedgerRow", "LoaderFact", "LocalTensor",
+    "LocalValue", "LossGraph", "LossSite", "MemoryFact", "MeshSummary", "ModeLook", "ModelFact",
     "ModuleFact", "MultipliedMask", "NonFinite", "Notice", "Operand", "OptimizerFact", "Origin",
-    "PaddedState", "ParameterFact", "PassCalls", "PassFact", "PhaseFact", "Place", "PlainTensor",
-    "ProbeFault", "QuietModel", "Record", "Rectifier", "Rehearsal", "Request", "Reseeding", "ReusedWeight",
-    "RootInput", "RunFact", "SampleSpread", "SavedTensor", "Scalars", "ScalerMisuse", "SchedulerFact",
-    "SchedulerLook", "SeedFact", "SequenceInput", "ShuffledPair", "SkippedLosses", "Spread", "Squasher",
-    "StepCycle", "StrayModuleFact", "Surroundings", "Table", "TargetLook", "TensorLook", "TensorRows",
-    "TokenTargets", "TrialResult", "TwinUnits", "UnmatchedSwitch", "UnreachedPart", "UntiedWeights",
-    "WeightedSum", "WrittenNumber",
+    "PaddedState", "ParameterFact", "PassCalls", "PassFact", "PhaseFact", "PictureSummary", "Place",
+    "PlainTensor", "PrCurveSummary", "ProbeFault", "QuietModel", "Record", "Rectifier", "Rehearsal",
+    "Request", "Reseeding", "ReusedWeight", "RootInput", "RunFact", "SampleSpread", "SavedTensor",
+    "Scalars", "ScalerMisuse", "SchedulerFact", "SchedulerLook", "SeedFact", "SequenceInput",
+    "ShuffledPair", "SkippedLosses", "SoundSummary", "Spread", "Squasher", "StepCycle",
+    "StrayModuleFact", "Summary", "Surroundings", "Table", "TargetLook", "TensorLook", "TensorRows",
+    "TensorSummary", "TextSummary", "TokenTargets", "TrialResult", "TwinUnits", "UnmatchedSwitch",
+    "UnreachedPart", "UntiedWeights", "WeightedSum", "WrittenNumber",
 ]  # fmt: skip

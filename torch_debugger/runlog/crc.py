@@ -11,6 +11,7 @@ import functools
 import itertools
 from collections import defaultdict
 from collections.abc import Sequence
+from typing import Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +25,11 @@ _WORTH_NUMPY = 250  # bytes; below this the plain loop is faster
 Checksums = NDArray[np.uint32]
 
 
-def mask(checksum: int) -> int:
+@overload
+def mask(checksum: int) -> int: ...
+@overload
+def mask(checksum: Checksums) -> Checksums: ...
+def mask(checksum: Any) -> Any:
     """The form stored in event files: rotated and shifted, so that data holding checksums stays safe."""
     return ((checksum >> 15 | checksum << 17) + 0xA282EAD8) & _ALL_ONES
 
@@ -50,7 +55,7 @@ def _of_one_length(payloads: list[bytes]) -> list[int]:
     if length < 4 or length * len(payloads) < _WORTH_NUMPY:
         return [_one_by_one(payload) for payload in payloads]
     rows = np.frombuffer(b"".join(payloads), np.uint8).reshape(len(payloads), length)
-    answer: list[int] = (_of_rows(rows) ^ np.uint32(_ALL_ONES)).tolist()
+    answer: list[int] = crc32c_of_rows(rows).tolist()
     return answer
 
 
@@ -62,7 +67,8 @@ def _one_by_one(data: bytes) -> int:
     return checksum ^ _ALL_ONES
 
 
-def _of_rows(rows: NDArray[np.uint8]) -> Checksums:
+def crc32c_of_rows(rows: NDArray[np.uint8]) -> Checksums:
+    """The checksum of every row; rows have at least four bytes."""
     count = len(rows)
     left = rows.copy()
     left[:, :4] ^= 0xFF  # the same as a register that starts with all ones
@@ -71,7 +77,8 @@ def _of_rows(rows: NDArray[np.uint8]) -> Checksums:
         if parts.shape[1] == 1:
             break
         left = parts.astype("<u4").view(np.uint8)
-    return parts[:, 0]
+    checksums: Checksums = parts[:, 0] ^ np.uint32(_ALL_ONES)
+    return checksums
 
 
 def _fill_blocks(rows: NDArray[np.uint8]) -> NDArray[np.uint8]:

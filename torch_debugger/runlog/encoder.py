@@ -4,43 +4,53 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import operator
 import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
-from torch_debugger.records import Notice, Record, Scalars, Table, TensorRows
+from torch_debugger.records import Notice, Record, Scalars, Summary, Table, TensorRows
 from torch_debugger.records.codec import to_plain
 from torch_debugger.runlog.events import (
     RECORD_TAG,
     ROWS_TAG,
     float_tensor,
     plugin_metadata,
+    restart_event,
     string_tensor,
     tensor_event,
     version_event,
 )
 from torch_debugger.runlog.frames import FRAME_BYTES, frame
+from torch_debugger.runlog.points import Point, encode_points
 from torch_debugger.runlog.scalars import scalar_events
 from torch_debugger.runlog.thinning import Thinning
 
-_UNFIT = (TypeError, ValueError, OverflowError)  # what a record with values of a wrong kind raises
+_UNFIT = (
+    TypeError,
+    ValueError,
+    OverflowError,
+    AttributeError,
+)  # what a record with values of a wrong kind raises
 
 
 class Encoder:
-    """What one file has been given so far: its tables, its tags, its size."""
+    """What a log has been given so far: its tables, its size, and the headings that its last file has."""
 
     def __init__(self, limit_bytes: int, on_fault: Callable[[str], None]) -> None:
         self._on_fault = on_fault
         self._thinning = Thinning(limit_bytes)
         self._tables: dict[Table, int] = {}
-        self._kinds: set[str] = set()
+        self._headed: set[str] = set()  # tags whose heading stands in this file
         self._used_bytes = 0
 
-    def start(self) -> bytes:
-        """What every event file begins with."""
-        return frame([version_event(time.time())])
+    def start(self, purge_step: int | None = None) -> bytes:
+        """What every event file begins with. Headings come again: each file can be read alone."""
+        self._headed.clear()
+        purge = [] if purge_step is None else [restart_event(time.time(), purge_step)]
+        return frame([version_event(time.time()), *purge])
 
     def encode(self, records: Sequence[Record]) -> bytes:
         scalars = self._scalar_events([record for record in records if isinstance(record, Scalars)])
@@ -51,6 +61,25 @@ class Encoder:
                 payloads.append(payload)
         return frame(payloads)
 
+    def encode_points(self, points: list[Point]) -> bytes:
+        """May be called from several threads."""
+        try:
+            data = encode_points(points)
+        except _UNFIT:
+            data = self.encode_points(self._fit_points(points))
+        self._used_bytes += len(data)
+        return data
+
+    def _fit_points(self, points: list[Point]) -> list[Point]:
+        fit = []
+        for tag, value, step, when in points:
+            try:
+                number = int(np.int64(operator.index(step)))
+                fit.append((tag.encode("utf-8", "replace").decode(), float(value), number, float(when)))
+            except _UNFIT as error:
+                self._on_fault(f"A scalar of the tag {tag!r} was left out of the log: {error}.")
+        return fit
+
     def _scalar_events(self, records: list[Scalars]) -> Iterator[list[bytes]]:
         try:
             return iter([[payload] for payload in scalar_events(records)])
@@ -58,6 +87,8 @@ class Encoder:
             return iter([self._unless_unfit(lambda one: scalar_events([one]), record) for record in records])
 
     def _tensor_events(self, record: Record) -> list[bytes]:
+        if isinstance(record, Summary):
+            return self._summary_events(record)
         make = self._rows_events if isinstance(record, TensorRows) else self._record_events
         return self._unless_unfit(make, record)
 
@@ -69,6 +100,16 @@ class Encoder:
             self._on_fault(f"A record of kind {kind} was left out of the log: {error}.")
             return []
 
+    def _summary_events(self, record: Summary) -> list[bytes]:
+        from torch_debugger.runlog.summaries import summary_events  # Pillow is for those who log pictures
+
+        try:
+            return summary_events(record)
+        except Exception as error:  # Pillow's are many, OSError among them; one picture must not end the log
+            kind = type(record).__name__.removesuffix("Summary").lower()
+            self._on_fault(f"The {kind} {record.tag!r} of step {record.step} is not in the log: {error!r}.")
+            return []
+
     def _rows_events(self, rows: TensorRows) -> list[bytes]:
         number = self._tables.get(rows.table, len(self._tables))
         said = self._thinning.update(self._used_bytes)
@@ -77,17 +118,19 @@ class Encoder:
             return notice
         values = np.ascontiguousarray(rows.values, dtype="<f4")
         tensor = float_tensor(values.shape, values.tobytes())
-        heading = b"" if rows.table in self._tables else plugin_metadata(_json(dataclasses.asdict(rows.table)))
-        event = tensor_event(time.time(), rows.step, f"{ROWS_TAG}{number}", tensor, heading)
+        tag = f"{ROWS_TAG}{number}"
+        heading = b"" if tag in self._headed else plugin_metadata(_json(dataclasses.asdict(rows.table)))
+        event = tensor_event(time.time(), rows.step, tag, tensor, heading)
         self._tables[rows.table] = number
+        self._headed.add(tag)
         return [*notice, event]
 
     def _record_events(self, record: Record) -> list[bytes]:
-        kind = type(record).__name__
+        tag = RECORD_TAG + type(record).__name__
         tensor = string_tensor(_json(to_plain(record)))
-        metadata = b"" if kind in self._kinds else plugin_metadata()
-        event = tensor_event(time.time(), getattr(record, "step", 0), RECORD_TAG + kind, tensor, metadata)
-        self._kinds.add(kind)
+        metadata = b"" if tag in self._headed else plugin_metadata()
+        event = tensor_event(time.time(), getattr(record, "step", 0), tag, tensor, metadata)
+        self._headed.add(tag)
         return [event]
 
 

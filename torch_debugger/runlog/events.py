@@ -10,7 +10,8 @@ PLUGIN = "torch_debugger"
 ROWS_TAG = f"{PLUGIN}/rows/"
 RECORD_TAG = f"{PLUGIN}/record/"
 
-EVENT_TIME, EVENT_STEP, EVENT_VERSION, EVENT_SUMMARY = 1, 2, 3, 5
+EVENT_TIME, EVENT_STEP, EVENT_VERSION, EVENT_SUMMARY, EVENT_SESSION = 1, 2, 3, 5, 7
+SESSION_STATUS, SESSION_START = 1, 1
 SUMMARY_VALUE = 1
 VALUE_TAG, VALUE_SIMPLE, VALUE_TENSOR, VALUE_METADATA = 1, 2, 8, 9
 METADATA_PLUGIN, METADATA_CLASS = 1, 4
@@ -25,6 +26,12 @@ _CLASS_TENSOR = 2  # DataClass in summary.proto
 def version_event(time: float) -> bytes:
     """The first event of every file; without it readers guess at an older format."""
     return event_time(time) + bytes_field(EVENT_VERSION, b"brain.Event:2")
+
+
+def restart_event(time: float, step: int) -> bytes:
+    """Tells readers to leave out what was written before, from that step on."""
+    start = number_field(SESSION_STATUS, SESSION_START)
+    return event_time(time) + number_field(EVENT_STEP, step) + bytes_field(EVENT_SESSION, start)
 
 
 def event_time(time: float) -> bytes:

@@ -7,7 +7,10 @@ import struct
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from torch_debugger.runlog.crc import crc32c, crc32c_of_each, mask
+import numpy as np
+from numpy.typing import NDArray
+
+from torch_debugger.runlog.crc import crc32c, crc32c_of_each, crc32c_of_rows, mask
 
 _HEAD_BYTES = 12
 _TAIL_BYTES = 4
@@ -27,6 +30,17 @@ def frame(payloads: Sequence[bytes]) -> bytes:
     for payload, checksum in zip(payloads, crc32c_of_each(payloads), strict=True):
         parts += (_head(len(payload)), payload, _pack_tail(mask(checksum)))
     return b"".join(parts)
+
+
+def frame_rows(payloads: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """The same for payloads of one length, each a row of bytes: a row of bytes each."""
+    count, length = payloads.shape
+    frames = np.empty((count, length + FRAME_BYTES), np.uint8)
+    frames[:, :_HEAD_BYTES] = np.frombuffer(_head(length), np.uint8)
+    frames[:, _HEAD_BYTES:-_TAIL_BYTES] = payloads
+    tails = mask(crc32c_of_rows(payloads)).astype("<u4")
+    frames[:, -_TAIL_BYTES:] = tails[:, None].view(np.uint8)
+    return frames
 
 
 def unframe(data: bytes) -> Frames:

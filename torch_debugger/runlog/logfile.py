@@ -1,14 +1,14 @@
-"""The one file a writer appends to."""
+"""The files a writer appends to, one after the other."""
 
 from __future__ import annotations
 
 import errno
 import io
-import itertools
 import os
 import re
 import socket
 import time
+from contextlib import suppress
 from pathlib import Path
 
 from torch_debugger.errors import DebuggerError
@@ -33,18 +33,56 @@ class LogFile(io.FileIO):
             self._descriptor.close()
 
 
-def create_log_file(folder: str | os.PathLike[str], first_bytes: bytes) -> io.FileIO:
-    """A new event file in `folder`, which is made if need be. Unbuffered: what was written survives us."""
-    try:
-        Path(folder).mkdir(parents=True, exist_ok=True)
-        file = _open_new(Path(folder))
-        write_all(file, first_bytes)
-    except OSError as error:
-        raise DebuggerError(
-            f"The run log cannot be written to {os.fspath(folder)!r}: {error.strerror}. "
-            "Name a folder that can be written with --log-dir, or keep no log with --no-log."
-        ) from error
-    return file
+class LogFiles:
+    """Names and opens the event files of one writer: no other writer's, of this process or another, has
+    the same names, and in the order of their names they are in the order of their making. Files are
+    unbuffered: what was written survives us."""
+
+    def __init__(self, folder: str | os.PathLike[str], rank: int | None, suffix: str) -> None:
+        self._folder = Path(folder)
+        self._suffix = re.sub(r"[/\\\0]", "_", suffix)
+        host = re.sub(r"[^A-Za-z0-9_-]", "_", socket.gethostname())
+        whose = "" if rank is None else f".rank{rank}"
+        self._owner = f"{host}.{os.getpid()}.torch_debugger{whose}"
+        self._opened_us = self._part = 0
+
+    def open_first(self, first_bytes: bytes) -> io.FileIO:
+        """In a folder that is made if need be."""
+        try:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            file = self._claim()
+            write_all(file, first_bytes)
+        except OSError as error:
+            raise DebuggerError(
+                f"The run log cannot be written to {os.fspath(self._folder)!r}: {error.strerror}. "
+                "Name a folder that can be written with --log-dir, or keep no log with --no-log."
+            ) from error
+        return file
+
+    def open_next(self) -> io.FileIO | None:
+        """None where there can be none: then the last one must do."""
+        self._part += 1
+        try:
+            return LogFile(self._path())
+        except OSError:
+            return None
+
+    def _claim(self) -> io.FileIO:
+        while True:
+            self._opened_us = time.time_ns() // 1000
+            with suppress(FileExistsError):  # of another writer: the next microsecond is free
+                return LogFile(self._path())
+
+    def _path(self) -> Path:
+        seconds, rest_us = divmod(self._opened_us, 1_000_000)
+        name = f"events.out.tfevents.{seconds:010d}.{self._owner}.{rest_us:06d}.{self._part:05d}{self._suffix}"
+        return self._folder / name
+
+
+def rank_of_process() -> int | None:
+    """As torchrun and torch.distributed's env:// have it; None for a program of one process."""
+    rank, world = os.environ.get("RANK", ""), os.environ.get("WORLD_SIZE", "")
+    return int(rank) if rank.isdecimal() and world.isdecimal() and int(world) > 1 else None
 
 
 def write_all(file: io.FileIO, data: bytes) -> None:
@@ -55,14 +93,3 @@ def write_all(file: io.FileIO, data: bytes) -> None:
 
 def is_deleted(file: io.FileIO) -> bool:
     return os.fstat(file.fileno()).st_nlink == 0
-
-
-def _open_new(folder: Path) -> io.FileIO:
-    host = re.sub(r"[^A-Za-z0-9_-]", "_", socket.gethostname())
-    stem = f"events.out.tfevents.{int(time.time()):010d}.{host}.{os.getpid()}.torch_debugger"
-    for number in itertools.count():
-        try:
-            return LogFile(folder / f"{stem}.{number}")
-        except FileExistsError:
-            continue
-    raise AssertionError("unreachable: the count has no end")

@@ -9,22 +9,32 @@ from collections.abc import Iterator
 from torch_debugger.records import Record
 from torch_debugger.runlog.decoder import Decoder
 from torch_debugger.runlog.frames import unframe
+from torch_debugger.runlog.purges import first_purged_steps
 
 _CHUNK_BYTES = 1 << 20
 
 
 def read_log(folder: str | os.PathLike[str]) -> Iterator[Record]:
     """Every record of a folder, file by file in the order of their names. A file that is torn or damaged
-    is read up to there."""
-    for path in _event_files(folder):
+    is read up to there, and what a later file of the folder replaces is left out."""
+    paths = event_files(folder)
+    purged = first_purged_steps(paths)
+    for path in paths:
         file = _open(path)
         if file is not None:
             with file:
-                yield from _GrowingFile(file).read()
+                yield from _before(purged.get(path), _GrowingFile(file).read())
+
+
+def _before(step: int | None, records: Iterator[Record]) -> Iterator[Record]:
+    if step is None:
+        return records
+    return (record for record in records if getattr(record, "step", step - 1) < step)
 
 
 class LogFollower:
-    """Reads a log while it is written. Files stay open: one deleted in mid-run is still read to its end."""
+    """Reads a log while it is written: every record, also those that a later file replaces. Files stay
+    open: one deleted in mid-run is still read to its end."""
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
         self._folder = folder
@@ -32,7 +42,7 @@ class LogFollower:
 
     def poll(self) -> list[Record]:
         """The records that came since the last call; a record half written waits for the next one."""
-        for path in _event_files(self._folder):
+        for path in event_files(self._folder):
             if path not in self._files and (file := _open(path)) is not None:
                 self._files[path] = _GrowingFile(file)
         return [record for path in sorted(self._files) for record in self._files[path].read()]
@@ -77,7 +87,8 @@ def _open(path: str) -> io.FileIO | None:
         return None
 
 
-def _event_files(folder: str | os.PathLike[str]) -> list[str]:
+def event_files(folder: str | os.PathLike[str]) -> list[str]:
+    """In the order of their names, which is that of their making."""
     try:
         names = sorted(name for name in os.listdir(folder) if "tfevents" in name)
     except OSError:

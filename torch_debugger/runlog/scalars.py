@@ -20,6 +20,7 @@ from torch_debugger.runlog.events import EVENT_STEP, EVENT_SUMMARY, event_time, 
 from torch_debugger.runlog.wire import BYTES, VARINT, key, varint
 
 _LARGEST = float(np.finfo(np.float32).max)
+_WIDTH_LIMITS = np.array([1 << 7 * width for width in range(1, 10)], np.uint64)
 
 
 class _Template(NamedTuple):
@@ -40,26 +41,35 @@ def scalar_events(records: Sequence[Scalars]) -> list[bytes]:
 
 
 def _events(tags: tuple[str, ...], records: list[Scalars]) -> list[bytes]:
-    steps = np.array([record.step for record in records], np.int64).view(np.uint64)
-    width = len(varint(int(steps.max())))
-    template = _template(tags, width)
-    size = len(template.event)
-    rows = np.tile(template.event, (len(records), 1))
-    columns = rows.view(template.places)[:, 0]
-    columns["time"] = [record.time for record in records]
-    columns["step"] = _varints(steps, width)
-    for index, values in enumerate(_values(records, len(tags)).T):
-        columns[str(index)] = values
-    data = rows.tobytes()
+    numbers = itertools.chain.from_iterable(record.values.values() for record in records)
+    values = np.fromiter(numbers, np.float64, len(records) * len(tags)).reshape(len(records), len(tags))
+    times = np.array([record.time for record in records], np.float64)
+    rows = fill_events(tags, times, np.array([record.step for record in records], np.int64), values)
+    data, size = rows.tobytes(), rows.shape[1]
     return [data[start : start + size] for start in range(0, len(data), size)]
 
 
-def _values(records: list[Scalars], columns: int) -> NDArray[np.float64]:
-    """By record and tag. What float32 cannot hold becomes its largest number, not Inf: a number that
-    was finite must not read as an overflow of the training."""
-    numbers = itertools.chain.from_iterable(record.values.values() for record in records)
-    values = np.fromiter(numbers, np.float64, len(records) * columns).reshape(len(records), columns)
-    return np.where(np.isinf(values), values, np.clip(values, -_LARGEST, _LARGEST))
+def fill_events(
+    tags: tuple[str, ...], times: NDArray[np.float64], steps: NDArray[np.int64], values: NDArray[np.float64]
+) -> NDArray[np.uint8]:
+    """One event a row; values[event, tag]. What float32 cannot hold becomes its largest number, not Inf:
+    a number that was finite must not read as an overflow of the training."""
+    width = int(varint_widths(steps).max())
+    template = _template(tags, width)
+    rows = np.tile(template.event, (len(steps), 1))
+    columns = rows.view(template.places)[:, 0]
+    columns["time"] = times
+    columns["step"] = _varints(steps.view(np.uint64), width)
+    held = np.where(np.isinf(values), values, np.clip(values, -_LARGEST, _LARGEST))
+    for index, column in enumerate(held.T):
+        columns[str(index)] = column
+    return rows
+
+
+def varint_widths(numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+    """How many bytes each takes; a negative number is sent as its two's complement."""
+    widths: NDArray[np.int64] = np.searchsorted(_WIDTH_LIMITS, numbers.view(np.uint64), side="right") + 1
+    return widths
 
 
 def _varints(numbers: NDArray[np.uint64], width: int) -> NDArray[np.uint8]:

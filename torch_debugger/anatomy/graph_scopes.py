@@ -1,0 +1,103 @@
+"""The calls of modules as scopes: which call of which module is running, and under which name."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+from torch import nn
+
+from torch_debugger.anatomy.graph_recorder import Recorder
+from torch_debugger.anatomy.nested import exchanged, tensors_in
+from torch_debugger.anatomy.op_graph import BUFFER, CONSTANT, MODULE, PARAMETER, GraphScope
+
+_WRAPPERS = ("_orig_mod",)  # where torch.compile keeps a module
+
+
+class Scopes:
+    def __init__(self, model: nn.Module, root: str, recorder: Recorder) -> None:
+        self._recorder = recorder
+        self._root = root
+        self._paths = {module: path for path, module in model.named_modules()}
+        self._calls: dict[nn.Module, int] = {}
+        self._open: list[tuple[GraphScope, int]] = []  # with the number of nodes when it began
+        self.found: list[GraphScope] = []
+
+    def current(self) -> str:
+        return self._open[-1][0].name if self._open else self._root
+
+    @contextlib.contextmanager
+    def listening(self) -> Iterator[None]:
+        handles: list[Any] = []
+        try:
+            for module in self._paths:
+                handles.append(module.register_forward_pre_hook(self._enter, prepend=True))
+                handles.append(module.register_forward_hook(self._leave, with_kwargs=True))
+            yield
+        finally:
+            for handle in handles:
+                handle.remove()
+
+    def all_modules(self) -> Iterator[tuple[nn.Module, GraphScope]]:
+        """Each as if it had been called once, by the module that holds it."""
+        for module, path in self._paths.items():
+            name = self._recorder.unique(scoped(self._root, path))
+            self.found.append(GraphScope(name, path, type(module).__name__, 1, described(module)))
+            yield module, self.found[-1]
+
+    def own_tensors(self) -> None:
+        """Parameters, buffers and plain attributes by their place in the model."""
+        for module, path in self._paths.items():
+            held = [(PARAMETER, module._parameters), (BUFFER, module._buffers), (CONSTANT, vars(module))]
+            for kind, tensors in held:
+                for name, value in list(tensors.items()):
+                    if isinstance(value, torch.Tensor):
+                        self._recorder.own(value, kind, scoped(self._root, f"{path}.{name}"))
+
+    def _enter(self, module: nn.Module, arguments: Any) -> None:
+        path, call = self._paths[module], self._calls.get(module, 0) + 1
+        self._calls[module] = call
+        name = self._recorder.unique(self._name(path))
+        scope = GraphScope(name, path, type(module).__name__, call, described(module))
+        self._open.append((scope, len(self._recorder)))
+        self.found.append(scope)
+
+    def _name(self, path: str) -> str:
+        """Below the call that made this one, where the module lies below that one's."""
+        above = self._open[-1][0] if self._open else None
+        if above is None or not path.startswith(f"{above.path}." if above.path else ""):
+            return scoped(self._root, path)
+        return scoped(above.name, path[len(above.path) :])
+
+    def _leave(self, module: nn.Module, arguments: Any, keywords: Any, output: Any) -> Any:
+        scope, begun = self._open.pop()
+        with torch._C.DisableTorchFunction(), self._recorder.deaf():
+            made = list(tensors_in(output))
+            unseen = [tensor for tensor in made if not self._recorder.knows(tensor)]
+            silent = len(self._recorder) == begun and not module._modules
+            if not unseen and not (silent and made):
+                return None
+            given = list(tensors_in((arguments, keywords)))
+            if silent:
+                output = exchanged(output, _apart)  # what Identity gave and was given are told apart
+                made = list(tensors_in(output))
+            self._recorder.operation(scope.module, scope.name, given, unseen or made, kind=MODULE)
+            return output
+
+
+def _apart(tensor: torch.Tensor) -> torch.Tensor:
+    return tensor.view_as(tensor) if type(tensor) is torch.Tensor else tensor
+
+
+def scoped(above: str, path: str) -> str:
+    """net, layer1.0 -> net/layer1/0; characters that mean something to TensorBoard are left out."""
+    parts = [part for part in path.split(".") if part and part not in _WRAPPERS]
+    return "/".join([above, *(re.sub(r"[^\w.\-]", "_", part) for part in parts)])
+
+
+def described(module: nn.Module) -> str:
+    """What torch's own modules say of themselves; no code of the user's runs for it."""
+    return module.extra_repr() if type(module).__module__.startswith("torch.") else ""

@@ -1,0 +1,75 @@
+"""From what waits to the files: encodes it, appends it, begins the next file when one is full."""
+
+from __future__ import annotations
+
+import io
+from collections import Counter
+
+from torch_debugger.records import Notice, Record
+from torch_debugger.runlog.encoder import Encoder
+from torch_debugger.runlog.logfile import LogFiles, is_deleted, write_all
+from torch_debugger.runlog.waiting import Waiting
+
+_RECORDS_AT_ONCE = 1024  # encoded and written together
+_POINTS_AT_ONCE = 2_000
+
+
+class Appender:
+    """The end of a log. Everything but its making belongs to the writer's thread."""
+
+    def __init__(self, files: LogFiles, encoder: Encoder, purge_step: int | None, rotate_bytes: int) -> None:
+        self.left_out: Counter[str] = Counter()  # of the whole run
+        self.file: io.FileIO = files.open_first(encoder.start(purge_step))
+        self._files = files
+        self._encoder = encoder
+        self._rotate_bytes = rotate_bytes
+        self._file_bytes = 0
+        self._last_step = 0
+
+    def write(self, waiting: Waiting) -> None:
+        """All that waits by now; pictures, which take longest, last."""
+        left_out = waiting.take_left_out()
+        for _ in range(0, waiting.records, _RECORDS_AT_ONCE):
+            self._append_records(waiting.take_records(_RECORDS_AT_ONCE))
+        self._tell_gap(left_out)
+        for _ in range(waiting.packs + -(-len(waiting.points) // _POINTS_AT_ONCE)):
+            packed, points = waiting.take_points(_POINTS_AT_ONCE)
+            self._append(packed or self._encoder.encode_points(points))
+        for _ in range(waiting.pictures):
+            self._append_records(waiting.take_pictures(1))
+
+    def _append_records(self, records: list[Record]) -> None:
+        if records:
+            self._last_step = getattr(records[-1], "step", self._last_step)
+            self._append(self._encoder.encode(records))
+
+    def _tell_gap(self, left_out: Counter[str]) -> None:
+        if left_out:
+            self.left_out += left_out
+            missing = f"The log did not keep up: {in_words(left_out)} are missing here."
+            self._append(self._encoder.encode([Notice(missing, self._last_step)]))
+
+    def _append(self, data: bytes) -> None:
+        write_all(self.file, data)
+        self._file_bytes += len(data)
+        if self._file_bytes >= self._rotate_bytes:
+            self._rotate()
+
+    def _rotate(self) -> None:
+        self._file_bytes = 0
+        file = self._files.open_next()
+        if file is not None:  # else the last file must do
+            self.file.close()
+            self.file = file
+            write_all(file, self._encoder.start())
+
+    def is_deleted(self) -> bool:
+        return is_deleted(self.file)
+
+    def close(self) -> None:
+        self.file.close()
+
+
+def in_words(left_out: Counter[str]) -> str:
+    """For example: 3 pictures or sounds and 55 records."""
+    return " and ".join(f"{count} {kind}" for kind, count in left_out.items())

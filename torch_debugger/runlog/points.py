@@ -1,0 +1,116 @@
+"""Single numbers, as `add_scalar` takes them, to whole frames: many at once.
+
+Numbers of one step that were logged within a tenth of a second share an event, and its time: that of the
+first of them. A tag never stands twice in an event, because readers would keep only the last value.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from torch_debugger.runlog.frames import frame_rows
+from torch_debugger.runlog.scalars import fill_events, varint_widths
+
+Point = tuple[str, float, int, float]  # tag, value, step, time
+
+_AT_ONCE = 2000  # more would leave the processor's cache and take twice the time
+_CELLS_PER_S = 10.0  # numbers of one step and one cell share an event
+_Integers = NDArray[np.int64]
+
+
+class _Columns(NamedTuple):
+    tags: list[str]  # each once
+    which: _Integers  # for each point its tag, as an index into `tags`
+    values: NDArray[np.float64]
+    steps: _Integers
+    times: NDArray[np.float64]
+
+
+def encode_points(points: Sequence[Point]) -> bytes:
+    """Frames with every point, in order. Raises as float() and int() do when one is of a wrong kind."""
+    return b"".join(_encode(points[start : start + _AT_ONCE]) for start in range(0, len(points), _AT_ONCE))
+
+
+def _encode(points: Sequence[Point]) -> bytes:
+    columns = _columns(points)
+    starts = _event_starts(columns)
+    layouts = list(_layouts(columns, starts, np.diff(starts, append=len(points))))
+    frames = [_frames(columns, starts[events], count) for events, count in layouts]
+    if len(frames) == 1:
+        return frames[0].tobytes()
+    return _in_order([events for events, _ in layouts], frames, len(starts))
+
+
+def _columns(points: Sequence[Point]) -> _Columns:
+    tags, values, steps, times = zip(*points, strict=True)
+    numbers = {tag: number for number, tag in enumerate(dict.fromkeys(tags))}
+    which = np.fromiter(map(numbers.__getitem__, tags), np.int64, len(tags))
+    # Python's arrays refuse what is no number; numpy would read None as NaN.
+    reals = [np.frombuffer(array("d", column), np.float64) for column in (values, times)]
+    return _Columns(list(numbers), which, reals[0], np.frombuffer(array("q", steps), np.int64), reals[1])
+
+
+def _event_starts(columns: _Columns) -> _Integers:
+    """Where a step or a tenth of a second begins, or a tag would come again.
+
+    Points with the same count of earlier points of their tag and step have different tags.
+    """
+    with np.errstate(over="ignore"):  # any float may be a time
+        cells = np.floor(columns.times * _CELLS_PER_S)
+    begins = _changes(columns.steps) | _changes(cells)
+    begins |= _changes(_earlier_alike(np.cumsum(begins) * len(columns.tags) + columns.which))
+    return np.flatnonzero(begins)
+
+
+def _changes(column: NDArray[Any]) -> NDArray[np.bool_]:
+    changed = np.ones(len(column), np.bool_)
+    changed[1:] = column[1:] != column[:-1]
+    return changed
+
+
+def _earlier_alike(keys: _Integers) -> _Integers:
+    """For each key how many equal ones stand before it."""
+    order = np.argsort(keys, kind="stable")
+    first = _changes(keys[order])
+    places = np.arange(len(keys))
+    earlier = np.zeros(len(keys), np.int64)
+    earlier[order] = places - np.maximum.accumulate(np.where(first, places, 0))
+    return earlier
+
+
+def _layouts(columns: _Columns, starts: _Integers, counts: _Integers) -> Iterator[tuple[_Integers, int]]:
+    """Events with the same tags and equally long steps, with their number of tags."""
+    kinds = counts * 16 + varint_widths(columns.steps[starts])
+    for kind in np.unique(kinds).tolist():
+        events, count = np.flatnonzero(kinds == kind), kind // 16
+        tags = columns.which[starts[events][:, None] + np.arange(count)]
+        if (tags == tags[0]).all():
+            yield events, count
+            continue
+        _, layout = np.unique(tags, axis=0, return_inverse=True)
+        order = np.argsort(layout.ravel(), kind="stable")
+        ends = np.flatnonzero(np.diff(layout.ravel()[order])) + 1
+        yield from ((some, count) for some in np.split(events[order], ends))
+
+
+def _frames(columns: _Columns, starts: _Integers, count: int) -> NDArray[np.uint8]:
+    tags = tuple(columns.tags[which] for which in columns.which[starts[0] : starts[0] + count])
+    values = columns.values[starts[:, None] + np.arange(count)]
+    return frame_rows(fill_events(tags, columns.times[starts], columns.steps[starts], values))
+
+
+def _in_order(places: list[_Integers], frames: list[NDArray[np.uint8]], count: int) -> bytes:
+    sizes = np.zeros(count, np.int64)
+    for events, rows in zip(places, frames, strict=True):
+        sizes[events] = rows.shape[1]
+    ends = np.cumsum(sizes)
+    data = np.empty(ends[-1], np.uint8)
+    for events, rows in zip(places, frames, strict=True):
+        size = rows.shape[1]
+        data[(ends[events] - size)[:, None] + np.arange(size)] = rows
+    return data.tobytes()

@@ -1,0 +1,13 @@
+"""A text, which TensorBoard's text tab shows as Markdown."""
+
+from __future__ import annotations
+
+from torch_debugger.records import TextSummary
+from torch_debugger.runlog.summaries.values import bytes_tensor, event, metadata, text, value
+
+_TAG_END = "/text_summary"  # part of every text's tag, since TensorBoard's first text plugin
+
+
+def text_event(record: TextSummary) -> bytes:
+    tensor = bytes_tensor(text(record.text), shape=(1,))
+    return event(record, value(record.tag + _TAG_END, metadata("text"), tensor))

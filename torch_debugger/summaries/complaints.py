@@ -1,0 +1,39 @@
+"""What could not be written is said once for each place in the script, and counted."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+
+from torch_debugger.anatomy.frames import user_frame
+from torch_debugger.errors import DebuggerError
+from torch_debugger.saying import say
+
+
+class Complaints:
+    def __init__(self) -> None:
+        self._counts: Counter[tuple[str, str]] = Counter()
+
+    def tell(self, call: str, tag: str, error: Exception) -> None:
+        place = _calling_line()
+        self._counts[call, place] += 1
+        if self._counts[call, place] == 1:
+            what = f"{call}({tag!r})" if tag else f"{call}()"
+            why = str(error) if isinstance(error, DebuggerError) else f"{type(error).__name__}: {error}"
+            say(f"{what} at {place} wrote nothing: {why}. The training goes on.")
+
+    def sum_up(self) -> None:
+        """At the end: how often it was, where it was more than once."""
+        for (call, place), count in self._counts.items():
+            if count > 1:
+                say(f"{call}() at {place} wrote nothing {count} times in all.")
+        self._counts.clear()
+
+
+def _calling_line() -> str:
+    frame = user_frame(2)
+    if frame is None:
+        return "an unknown line"
+    path = frame.f_code.co_filename
+    shown = os.path.relpath(path) if path.startswith(os.getcwd() + os.sep) else path
+    return f"{shown}:{frame.f_lineno}"

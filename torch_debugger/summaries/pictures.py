@@ -1,0 +1,101 @@
+"""Tensors to pixels: any order of dimensions in, [height, width, channels] of bytes out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from torch_debugger.errors import DebuggerError
+from torch_debugger.records import Box
+from torch_debugger.summaries.arrays import as_array, as_real_tensor
+
+Pixels = NDArray[np.uint8]
+_COLUMNS = 8  # of a grid of pictures
+_CHANNELS = (1, 3, 4)
+
+
+def picture_pixels(values: Any, dataformats: str) -> Pixels:
+    """One frame, [1, height, width, channels]; several pictures (N in the format) become a grid."""
+    order = dataformats.upper()
+    target = {2: "HW", 3: "HWC", 4: "NHWC"}.get(len(order), "")
+    tensor = arranged(values, order, target)
+    if target == "HW":
+        tensor = tensor.unsqueeze(-1)
+    pixels = as_bytes(tensor)
+    if target == "NHWC":
+        pixels = _grid(pixels)
+    return as_colors(pixels)[None]
+
+
+def arranged(values: Any, order: str, target: str) -> torch.Tensor:
+    """The dimensions named in `order`, as `target` wants them."""
+    tensor = as_real_tensor(values)
+    if not target or sorted(order) != sorted(target):
+        raise DebuggerError(
+            f"expected dataformats to name each dimension once, like CHW, HWC, HW or NCHW; got {order!r}"
+        )
+    if tensor.ndim != len(order):
+        raise DebuggerError(
+            f"expected {len(order)} dimensions for dataformats={order!r}, got a shape of {list(tensor.shape)}"
+            + _advice(tuple(tensor.shape))
+        )
+    return tensor.permute([order.index(name) for name in target])
+
+
+def as_bytes(tensor: torch.Tensor) -> Pixels:
+    """Bytes as they are, 0 to 1 as 0 to 255; a copy that nobody else writes into."""
+    if tensor.numel() == 0:
+        raise DebuggerError(f"expected a picture, got one without pixels: a shape of {list(tensor.shape)}")
+    if tensor.dtype == torch.uint8:
+        return np.array(tensor.cpu().numpy())
+    whole = not tensor.is_floating_point() and tensor.dtype != torch.bool and bool((tensor > 1).any())
+    scaled = torch.nan_to_num(tensor.float() * (1 if whole else 255), nan=0.0)
+    return np.array(scaled.clamp_(0, 255).to(torch.uint8).cpu().numpy())
+
+
+def as_colors(pixels: Pixels) -> Pixels:
+    """Grey pictures are kept as red, green and blue, as TensorBoard's own writers do."""
+    channels = pixels.shape[-1]
+    if channels not in _CHANNELS:
+        raise DebuggerError(
+            f"expected 1, 3 or 4 channels, got {channels} in [height, width, channels] of "
+            f"{list(pixels.shape)}; is dataformats right?"
+        )
+    return np.repeat(pixels, 3, axis=-1) if channels == 1 else np.ascontiguousarray(pixels)
+
+
+def boxes_of(values: Any, labels: Any) -> tuple[Box, ...]:
+    """Corners as [left, top, right, bottom] each; labels only where there is one for each box."""
+    corners = as_array(values).astype(float)
+    if corners.size == 0:
+        return ()
+    if corners.ndim != 2 or corners.shape[1] != 4:
+        raise DebuggerError(
+            f"expected boxes of shape [boxes, 4], as left, top, right, bottom; got {list(corners.shape)}"
+        )
+    words = [labels] if isinstance(labels, str) else list(labels or ())
+    if len(words) != len(corners):
+        words = [""] * len(corners)
+    return tuple(Box(*box, str(word)) for box, word in zip(corners.tolist(), words, strict=True))
+
+
+def _grid(pictures: Pixels) -> Pixels:
+    count, height, width, channels = pictures.shape
+    columns = min(count, _COLUMNS)
+    rows = -(-count // columns)
+    grid = np.zeros((rows * columns, height, width, channels), np.uint8)
+    grid[:count] = pictures
+    side_by_side = grid.reshape(rows, columns, height, width, channels).transpose(0, 2, 1, 3, 4)
+    answer: Pixels = side_by_side.reshape(rows * height, columns * width, channels)
+    return answer
+
+
+def _advice(shape: tuple[int, ...]) -> str:
+    if len(shape) == 2:
+        return '; for a grey picture say dataformats="HW"'
+    if len(shape) == 4:
+        return "; for several pictures use add_images"
+    return ""

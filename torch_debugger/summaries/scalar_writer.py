@@ -1,0 +1,116 @@
+"""Numbers: the methods that a training calls most."""
+
+from __future__ import annotations
+
+import json
+import os
+from time import time
+from typing import Any
+
+from torch_debugger.records import Scalars, TensorSummary
+from torch_debugger.summaries.arrays import as_array, as_number, as_tensor
+from torch_debugger.summaries.files import Files
+from torch_debugger.summaries.sparing import sparing
+
+
+class ScalarWriter(Files):
+    def add_scalar(
+        self,
+        tag: str,
+        scalar_value: Any,
+        global_step: Any = None,
+        walltime: float | None = None,
+        new_style: bool = False,
+        double_precision: bool = False,
+        display_name: str = "",
+        summary_description: str = "",
+    ) -> None:
+        """NaN and Inf are kept. A number on a device is waited for, as with `.item()`."""
+        if (
+            type(scalar_value) is float
+            and type(global_step) is int
+            and type(tag) is str
+            and walltime is None is self._time
+            and not (new_style or display_name or summary_description)
+            and (file := self.file_writer) is not None
+            and (log := file.log) is not None
+        ):
+            log.add_scalar(tag, scalar_value, global_step, time())
+        else:
+            self._add_any_scalar(
+                tag,
+                scalar_value,
+                global_step,
+                walltime,
+                new_style,
+                double_precision,
+                display_name,
+                summary_description,
+            )
+
+    @sparing
+    def add_scalars(
+        self,
+        main_tag: str,
+        tag_scalar_dict: dict[str, Any],
+        global_step: Any = None,
+        walltime: float | None = None,
+    ) -> None:
+        """Curves of one chart: each goes to a run of its own in a folder inside this one."""
+        step, when = self._moment(global_step, walltime)
+        folder = self._get_file_writer().get_logdir()
+        for tag, value in tag_scalar_dict.items():
+            writer = self._file_writer_of(f"{folder}/{str(main_tag).replace('/', '_')}_{tag}")
+            writer.add(Scalars(step, when, {str(main_tag): as_number(value)}))
+
+    @sparing
+    def add_tensor(self, tag: str, tensor: Any, global_step: Any = None, walltime: float | None = None) -> None:
+        values = as_array(as_tensor(tensor)).copy()
+        self._add(TensorSummary(*self._moment(global_step, walltime), str(tag), values, "tensor"))
+
+    @sparing
+    def export_scalars_to_json(self, path: str | os.PathLike[str]) -> None:
+        """What `add_scalars` has written so far, read back: {folder: [[time, step, value], ...]}."""
+        from torch_debugger.runlog.reader import read_log
+
+        self.flush()
+        folders = [folder for folder in self.all_writers or {} if folder != self.log_dir]
+        curves = {
+            folder: [
+                [record.time, record.step, value]
+                for record in read_log(folder)
+                if isinstance(record, Scalars)
+                for value in record.values.values()
+            ]
+            for folder in folders
+        }
+        with open(path, "w", encoding="utf-8") as file:
+            json.dump(curves, file)
+
+    @sparing
+    def _add_any_scalar(
+        self,
+        tag: str,
+        value: Any,
+        global_step: Any,
+        walltime: Any,
+        new_style: Any,
+        double_precision: Any,
+        display_name: str,
+        description: str,
+    ) -> None:
+        """tensorboardX has the name to display and the description where torch has the two switches."""
+        if isinstance(new_style, str):
+            new_style, display_name = False, new_style
+        if isinstance(double_precision, str):
+            double_precision, description = False, double_precision
+        step, when = self._moment(global_step, walltime)
+        number = as_number(value)
+        if new_style or display_name or description:
+            kind = "float64" if double_precision and new_style else "float32"
+            values = as_array(number).astype(kind)
+            self._add(TensorSummary(step, when, str(tag), values, "scalars", b"", display_name, description))
+        elif walltime is None and self._time is None:
+            (self._get_file_writer().reopen()).add_scalar(str(tag), number, step, when)
+        else:
+            self._add(Scalars(step, when, {str(tag): number}))
