@@ -19,6 +19,9 @@ class Columns:
         """In the order in which they were first seen."""
         return list(dict.fromkeys([*self._pieces, *self._single]))
 
+    def __contains__(self, tag: str) -> bool:
+        return tag in self._pieces or tag in self._single
+
     def add(self, tag: str, points: Points) -> None:
         self._pieces.setdefault(tag, []).append(points)
 

@@ -10,18 +10,23 @@ from typing import overload
 
 from torch_debugger.archive.folders import Found, find_runs
 from torch_debugger.archive.naming import missing_run
+from torch_debugger.archive.places import find_stored_runs
 from torch_debugger.archive.run import Run
 from torch_debugger.errors import UsageError
+from torch_debugger.runlog.stores import is_url
 
 _MOST_SHOWN = 20
 
 
 def runs(folder: str | os.PathLike[str] = "runs") -> Runs:
-    """All runs below `folder`, whoever wrote them: torch-debugger, TensorBoard, tensorboardX, Lightning.
+    """All runs below `folder`, which can be a URL (s3://bucket/runs), whoever wrote them: torch-debugger,
+    TensorBoard, tensorboardX, Lightning.
 
     runs["name"] and runs[0] give one, with its curves, findings, hyperparameters and pictures.
     """
     root = os.fspath(folder)
+    if is_url(root):
+        return Runs(root, find_stored_runs(root))
     if not os.path.isdir(root):
         raise UsageError(
             f"There is no folder {root!r} to look for runs in. Name the one that was given as --log-dir."
