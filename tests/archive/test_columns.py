@@ -109,6 +109,25 @@ def test_read_while_it_grows(log: bytes, tmp_path: Path) -> None:
     assert not file.poll()
 
 
+def test_what_was_read_is_not_read_again(log: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int] = []
+    original = event_files._read_padded
+    monkeypatch.setattr(
+        event_files,
+        "_read_padded",
+        lambda file, offset, size: asked.append(offset) or original(file, offset, size),
+    )
+    ends = frame_ends(log)
+    file = read_file(tmp_path / "growing", log[: ends[5]])
+    assert not file.poll()
+
+    Path(file.path).write_bytes(log)
+    assert file.poll()
+
+    assert asked == [0, ends[5]]
+    assert columns_of(file) == slow_scalars(log)
+
+
 @settings(max_examples=60, deadline=None)
 @given(
     st.lists(

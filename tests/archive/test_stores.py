@@ -48,6 +48,7 @@ def test_runs_below_a_url(tmp_path: Path) -> None:
     assert found["deep/b"].verdict is not None and found["deep/b"].folder == f"{URL}/deep/b"
     assert found.found[0].changed == 1_700_000_000.0
     copied = Path(found["deep/b"]._place.path)
+    assert found["a"].changed == 1_700_000_019.25 and found["a"].status == "unknown"
     assert not (copied / "checkpoint.pt").exists() and (copied / "result.json").exists()
 
 

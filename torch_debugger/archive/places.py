@@ -13,6 +13,8 @@ from torch_debugger.runlog.stores import fetch_new, is_url, list_files
 class Folder:
     """A folder as it is."""
 
+    is_copy = False  # then the times of its files are those of the copying
+
     def __init__(self, path: str) -> None:
         self.path = path
         self.fault = ""
@@ -23,6 +25,8 @@ class Folder:
 
 class StoredFolder(Folder):
     """What a reader needs from an object store, copied: it grows with the original and ends with this."""
+
+    is_copy = True
 
     def __init__(self, url: str) -> None:
         self._copy = tempfile.TemporaryDirectory(prefix="torch-debugger-", ignore_cleanup_errors=True)

@@ -132,14 +132,15 @@ class Run:
 
     @property
     def changed(self) -> float:
-        """When something was last written, in seconds since the epoch."""
+        """When something was last written, in seconds since the epoch; of a stored run, its last scalar."""
+        if self._place.is_copy:
+            return (self._time_span() or (0.0, 0.0))[1]
         return max((file.changed for file in self._whole().files), default=0.0)
 
     @property
     def duration_s(self) -> float | None:
         """From the start of the run, or its first scalar, to its last one; None without scalars."""
-        span = self._once("span", lambda: self._whole().time_span())
-        run = self.facts.run
+        span, run = self._time_span(), self.facts.run
         return None if span is None else max(0.0, span[1] - (run.started if run is not None else span[0]))
 
     @property
@@ -191,6 +192,9 @@ class Run:
         for _, value in self._whole().values("hparams"):
             found |= media.hparams(value)
         return found
+
+    def _time_span(self) -> tuple[float, float] | None:
+        return self._once("span", lambda: self._whole().time_span())
 
     def _result(self) -> Result | None:
         return self._once("result", lambda: read_result(self._place.path))

@@ -117,7 +117,7 @@ def _groups(marks: NDArray[np.uint64]) -> list[_Places]:
         return [np.arange(len(marks))]
     short = marks.astype(np.uint16)  # numpy sorts these in linear time
     order = np.argsort(short, kind="stable")
-    groups = _runs(order, short[order])
+    groups = equal_runs(order, short[order])
     return [part for group in groups for part in _parted(group, marks[group])]
 
 
@@ -125,10 +125,11 @@ def _parted(group: _Places, marks: NDArray[np.uint64]) -> list[_Places]:
     if (marks == marks[0]).all():
         return [group]
     order = np.argsort(marks, kind="stable")
-    return _runs(group[order], marks[order])
+    return equal_runs(group[order], marks[order])
 
 
-def _runs(places: _Places, keys: NDArray[np.unsignedinteger]) -> list[_Places]:
+def equal_runs(places: _Places, keys: NDArray[np.unsignedinteger]) -> list[_Places]:
+    """The places in parts, one for each run of equal keys."""
     return np.split(places, np.flatnonzero(keys[1:] != keys[:-1]) + 1)
 
 
