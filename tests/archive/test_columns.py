@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import tensorboardX
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.utils.tensorboard import SummaryWriter
@@ -17,12 +18,14 @@ from tests.archive.slow import columns_of, frame_ends, read_bytes, read_file, sl
 from tests.runlog.logs import event_file, rows, scalars, write
 from torch_debugger.archive import chunk, splitting, templates
 from torch_debugger.archive import event_file as event_files
+from torch_debugger.archive.run import Run
 from torch_debugger.records import Record, Scalars
 from torch_debugger.runlog.frames import frame
 from torch_debugger.runlog.scalars import scalar_events
 
 TAGS = st.text(st.characters(codec="utf-8"), max_size=6)
 STEPS = st.integers(-(2**63), 2**63 - 1) | st.integers(0, 300)
+TIMES = st.floats(0, 4e9)
 NUMBERS = st.floats(width=32)
 
 
@@ -129,11 +132,7 @@ def test_what_was_read_is_not_read_again(log: bytes, tmp_path: Path, monkeypatch
 
 
 @settings(max_examples=60, deadline=None)
-@given(
-    st.lists(
-        st.builds(Scalars, STEPS, st.floats(0, 4e9), st.dictionaries(TAGS, NUMBERS, max_size=3)), max_size=20
-    )
-)
+@given(st.lists(st.builds(Scalars, STEPS, TIMES, st.dictionaries(TAGS, NUMBERS, max_size=3)), max_size=20))
 def test_whatever_our_writer_writes(tmp_path_factory: pytest.TempPathFactory, records: list[Scalars]) -> None:
     data = frame(scalar_events(records * 13))
 
@@ -157,6 +156,44 @@ def test_whatever_torch_writes(tmp_path_factory: pytest.TempPathFactory, points:
 
     assert found == slow_scalars(data)
     assert sum(map(len, found.values())) == 13 * len(points)
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.lists(st.tuples(TAGS, st.integers(0, 2**40), NUMBERS), max_size=20))
+def test_whatever_tensorboardx_writes(
+    tmp_path_factory: pytest.TempPathFactory, points: list[tuple[str, int, float]]
+) -> None:
+    folder = tmp_path_factory.mktemp("log")
+    with tensorboardX.SummaryWriter(str(folder)) as writer:
+        for tag, step, number in points * 13:
+            writer.add_scalar(tag or "empty", number, step)
+    data = event_file(folder).read_bytes()
+
+    found = read_bytes(folder / "again", data)
+
+    assert found == slow_scalars(data)
+    assert sum(map(len, found.values())) == 13 * len(points)
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    st.lists(
+        st.builds(Scalars, STEPS, TIMES, st.dictionaries(TAGS, NUMBERS, min_size=1, max_size=3)), max_size=9
+    )
+)
+def test_a_run_gives_back_what_its_writer_was_given(
+    tmp_path_factory: pytest.TempPathFactory, records: list[Scalars]
+) -> None:
+    folder = tmp_path_factory.mktemp("log")
+    write(folder, records * 13)
+    run = Run(folder)
+
+    for tag in {tag for record in records for tag in record.values}:
+        curve = run.scalars(tag)
+        given_points = [record for record in records * 13 if tag in record.values]
+        assert curve.steps.tolist() == [record.step for record in given_points]
+        assert curve.times.tolist() == [record.time for record in given_points]
+        assert np.array_equal(curve.values, [record.values[tag] for record in given_points], equal_nan=True)
 
 
 @settings(max_examples=100, deadline=None)
