@@ -193,6 +193,24 @@ def test_a_file_that_was_replaced_is_read_anew(tmp_path: Path) -> None:
     assert run.tags == {"scalars": ["old", "new"]}
 
 
+def test_a_file_that_was_emptied_has_nothing_left(tmp_path: Path) -> None:
+    run = run_of(tmp_path, frame(scalar_events([scalars(1, "loss")])))
+    assert run.tags == {"scalars": ["loss"]}
+
+    (tmp_path / NAME).write_bytes(b"")
+
+    assert run.poll()
+    assert run.tags == {} and run.damage == []
+
+
+@pytest.mark.parametrize("count", [1, 20], ids=["alone", "in columns"])
+def test_a_tag_twice_in_an_event_is_its_last_value(tmp_path: Path, count: int) -> None:
+    (event,) = scalar_events([Scalars(1, 1.0, {"aa": 1.0, "bb": 2.0})])
+    run = run_of(tmp_path, frame([event.replace(b"bb", b"aa")] * count))
+
+    assert run.scalars("aa").values.tolist() == [2.0] * count
+
+
 def test_a_file_that_is_gone_keeps_what_was_read(tmp_path: Path) -> None:
     write(tmp_path, [scalars(1, "loss")])
     run = Run(tmp_path)

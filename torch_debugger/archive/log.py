@@ -114,9 +114,10 @@ def _values(file: EventFile, items: list[Item]) -> Iterator[tuple[Item, Value]]:
     parser = EventParser()
     for item, payload in file.payloads(items):
         event = parser.parse(payload)
-        if event.step != item.step:  # the file was replaced in between
+        value = {value.tag: value for value in event.values}.get(item.tag)
+        if value is None or event.step != item.step:  # the file was replaced in between
             return
-        yield from ((item, value) for value in event.values if value.tag == item.tag)
+        yield item, value
 
 
 def _records(file: EventFile, kinds: tuple[type, ...]) -> Iterator[Record]:
