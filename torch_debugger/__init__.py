@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from torch_debugger.archive.run import Run
     from torch_debugger.archive.runs import runs
     from torch_debugger.breaking import break_on_shape, break_when
+    from torch_debugger.comparisons import diff
     from torch_debugger.debugger import Debugger, watch
     from torch_debugger.doctoring import Checkup, doctor
     from torch_debugger.explanations import Explanation, explain
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from torch_debugger.inspections.graph import graph
     from torch_debugger.inspections.taps import tap
     from torch_debugger.integrations.explaining import explaining
+    from torch_debugger.integrations.trackers.tracker import Tracker
     from torch_debugger.summaries.writer import SummaryWriter
     from torch_debugger.trials.gradcheck.first_order import gradcheck
     from torch_debugger.trials.gradcheck.second_order import gradgradcheck
@@ -42,12 +44,14 @@ _HOMES = {
     "runs": "torch_debugger.archive.runs",
     "break_on_shape": "torch_debugger.breaking",
     "break_when": "torch_debugger.breaking",
+    "diff": "torch_debugger.comparisons",
     "Checkup": "torch_debugger.doctoring",
     "doctor": "torch_debugger.doctoring",
     "Explanation": "torch_debugger.explanations",
     "explain": "torch_debugger.explanations",
     "explaining": "torch_debugger.integrations.explaining",
     "SummaryWriter": "torch_debugger.summaries.writer",
+    "Tracker": "torch_debugger.integrations.trackers.tracker",
     "activations": "torch_debugger.inspections.activations",
     "check_gradients": "torch_debugger.inspections.gradient_check",
     "describe": "torch_debugger.inspections.describing",
@@ -61,8 +65,8 @@ _HOMES = {
 }
 
 __all__ = [
-    "AnomalyError", "Checkup", "Debugger", "Explanation", "Run", "SummaryWriter", "__version__",
-    "activations", "break_on_shape", "break_when", "check_gradients", "describe", "detect_anomaly",
+    "AnomalyError", "Checkup", "Debugger", "Explanation", "Run", "SummaryWriter", "Tracker", "__version__",
+    "activations", "break_on_shape", "break_when", "check_gradients", "describe", "detect_anomaly", "diff",
     "doctor", "explain", "explaining", "find_nan", "gradcheck", "gradgradcheck", "gradients", "graph",
     "runs", "set_detect_anomaly", "tap", "watch",
 ]  # fmt: skip

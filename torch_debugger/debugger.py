@@ -24,6 +24,7 @@ from rich.console import Console
 from torch_debugger.checks.judge import Judge
 from torch_debugger.explanations import Explanation
 from torch_debugger.integrations.concern import is_worth_a_comment
+from torch_debugger.integrations.outlets import Outlets, read_sink
 from torch_debugger.integrations.program import at_prompt, caller, say, script_name
 from torch_debugger.integrations.told import is_told, mark_told
 from torch_debugger.integrations.uncaught import UncaughtExceptions
@@ -33,8 +34,6 @@ from torch_debugger.records import CrashFact, Finding, FlowFact, MemoryFact, Rec
 from torch_debugger.records.sink import Sink
 from torch_debugger.report.digest import RunDigest
 from torch_debugger.report.page import Report
-from torch_debugger.runlog.opening import open_log
-from torch_debugger.runlog.writer import LogWriter
 from torch_debugger.session import describe_run, device_of
 from torch_debugger.settings import Settings
 from torch_debugger.stats.memory import measure_memory
@@ -52,10 +51,12 @@ class Debugger:
         budget: float = 0.02,
         only: Sequence[str] = (),
         ignore: Sequence[str] = (),
+        sinks: Sequence[Any] = (),
     ) -> None:
         self._model = weakref.ref(model) if model is not None else None  # a kept debugger keeps no model alive
         self._settings = Settings(log_dir=os.fspath(log_dir) if log_dir is not None else None, budget=budget)
         self._only, self._ignore = tuple(only), tuple(ignore)
+        self._given = [read_sink(sink) for sink in sinks]
         self._plumbing: Plumbing | None = None
         self._start(caller())
 
@@ -69,8 +70,8 @@ class Debugger:
         self._crash: CrashFact | None = None
         self._outcome = "finished"
         self._pid = os.getpid()
-        self._writer = self._open_log()
-        self._sinks: list[Sink] = [self, *([self._writer] if self._writer else [])]
+        self._outlets = Outlets(self._settings, self._given, say)
+        self._sinks: list[Sink] = [self, *self._outlets.sinks]
         budget, version = self._settings.budget, str(torch.__version__)
         run = describe_run(script_name(), sys.argv[1:], budget, version, device_of(torch))
         self._sinks = [sink for sink in self._sinks if hand(run, sink)]
@@ -82,12 +83,6 @@ class Debugger:
         if model is not None:
             self._plumbing.watch.probe("models", self._plumbing.roots.meet, model, frame)
         self._uncaught = UncaughtExceptions(self._saw_uncaught)
-
-    def _open_log(self) -> LogWriter | None:
-        if self._settings.log_dir is None:
-            return None
-        limit = self._settings.log_limit_bytes
-        return open_log(self._settings.log_dir, limit_bytes=limit, on_fault=say)
 
     def _look(self) -> None:
         """The next call is seen, also where the step under way has no closer look."""
@@ -135,9 +130,9 @@ class Debugger:
         plumbing.forward.flow.leave()
         self._memory = measure_memory(plumbing.watch.step)
         plumbing.disconnect(self._sinks, self._outcome)
-        if self._writer is not None:
-            self._writer.close()
+        self._outlets.close()
         self._judge.finish()
+        self._outlets.conclude(self.report().result)
 
     def __enter__(self) -> Debugger:
         if not self.watching:

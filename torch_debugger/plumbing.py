@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
+from torch_debugger.first_steps import FirstStep
 from torch_debugger.gradient_trials import GradientTrials
 from torch_debugger.preflights import Preflights
 from torch_debugger.probes.backward import Backward
@@ -65,7 +66,10 @@ class Plumbing:
         self.watchers = 0
         self.reports_at_end = False  # a session watches the whole script; others need not report on it
         self.watch = Watch(
-            budget=settings.budget, always_deep=settings.deep_always, max_steps=settings.max_steps
+            budget=settings.budget,
+            always_deep=settings.deep_always,
+            first_deep=settings.deep_steps,
+            max_steps=settings.max_steps,
         )
         watch = self.watch
         self.loaders = Loaders(watch)
@@ -110,6 +114,7 @@ class Plumbing:
         others = [self.loaders, Evaluation(watch), UserScalars(watch), self.scaler]
         others += [Clipping(watch, self.scaler), Ranges(watch, self.forward)]
         others += [Compiled(watch, self.roots, self.forward), self.cycles, Checkpoints(watch)]
+        others.append(FirstStep(watch))
         others += model_use_probes(watch, self.forward, self.backward, self.optimizers)
         others += loop_probes(watch, self.roots, self.optimizers, self.loaders)
         if self._checks_gradients:

@@ -20,6 +20,7 @@ from torch_debugger.imports import when_imported
 from torch_debugger.probes.sinks import hand
 from torch_debugger.records import EndFact, Request, RunFact
 from torch_debugger.records.sink import Sink
+from torch_debugger.redaction import redact_arguments
 from torch_debugger.runlog.board import Board
 from torch_debugger.runlog.requests import RequestReader
 from torch_debugger.saying import say
@@ -139,7 +140,7 @@ def describe_run(
     """How this run begins; without torch's version and device where torch is not imported."""
     return RunFact(
         script=script,
-        arguments=tuple(arguments),
+        arguments=redact_arguments(arguments),
         folder=_folder(),
         pid=os.getpid(),
         started=time.time(),

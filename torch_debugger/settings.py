@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from torch_debugger.errors import UsageError
 
+DEEP_STEPS = 3  # at the start of every run
 _SIZES = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KIB": 2**10, "MIB": 2**20, "GIB": 2**30}
 
 
@@ -22,6 +23,7 @@ class Settings:
     log_rotate_bytes: int = 256 * 10**6  # of one event file; then the next begins
     max_steps: int | None = None
     deep_always: bool = False  # every step deep: Debugger's flow report
+    deep_steps: int = DEEP_STEPS  # that many at the start are deep whatever they cost: made for comparing runs
     rehearse: bool = True
     breaks: tuple[str, ...] = ()  # EXPR @ GLOB, each a breakpoint
     post_mortem: bool = False  # --pdb

@@ -10,7 +10,7 @@ REPOSITORY = Path(__file__).parents[2]
 PACKAGE = REPOSITORY / "torch_debugger"
 
 # Who may import whom; a room may always import itself. What is not named here may not be imported.
-FOUNDATIONS = {"errors", "settings", "imports", "saying", "signals", "tracebacks", "_version"}
+FOUNDATIONS = {"errors", "settings", "imports", "saying", "signals", "tracebacks", "redaction", "_version"}
 MAKERS = {"breakpoints", "probes", "trials", "inspections"}
 MAY_IMPORT: dict[str, set[str]] = {
     "_version": set(),
@@ -20,6 +20,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "saying": set(),
     "signals": set(),
     "tracebacks": set(),
+    "redaction": set(),
     "records": set(),
     "runlog": {"records"} | FOUNDATIONS,
     "stats": {"records"} | FOUNDATIONS,
@@ -39,7 +40,9 @@ MAY_IMPORT: dict[str, set[str]] = {
     "gradient_trials": {"records", "stats", "anatomy", "probes", "trials"} | FOUNDATIONS,
     "rehearsals": {"records", "stats", "anatomy", "probes", "trials"} | FOUNDATIONS,
     "preflights": {"records", "stats", "anatomy", "probes", "trials"} | FOUNDATIONS,
+    "first_steps": {"records", "stats", "anatomy", "probes", "surroundings"} | FOUNDATIONS,
     "plumbing": {
+        "first_steps",
         "gradient_trials",
         "preflights",
         "rehearsals",
@@ -55,12 +58,13 @@ MAY_IMPORT: dict[str, set[str]] = {
 }
 # The doors of the house may open any room; no room may open a door.
 DOORS = {
-    "__init__", "__main__", "anomalies", "breaking", "cli", "debugger", "demo", "doctoring", "explanations",
+    "__init__", "__main__", "anomalies", "breaking", "cli", "comparisons", "debugger", "demo", "doctoring",
+    "explanations",
     "integrations",
 }  # fmt: skip
 NO_TORCH = {
-    "_version", "errors", "settings", "imports", "saying", "signals", "tracebacks", "records", "runlog",
-    "checks", "report", "pasted", "surroundings", "archive", "viewer",
+    "_version", "errors", "settings", "imports", "saying", "signals", "tracebacks", "redaction", "records",
+    "runlog", "checks", "report", "pasted", "surroundings", "archive", "viewer",
 }  # fmt: skip
 
 

@@ -13,10 +13,13 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch_debugger.anatomy.graph_recorder import Recorder
 from torch_debugger.anatomy.graph_undoing import Undoing
 from torch_debugger.anatomy.nested import tensors_in
+from torch_debugger.errors import DebuggerError
 
 # Where numbers leave the graph for Python: an `if`, a print, a loop that runs so many times.
 _LEAVING = frozenset({"item", "tolist", "numpy", "bool", "int", "float", "index", "complex"})
 _LONGEST_DETAIL = 120
+_BETWEEN_PROCESSES = ("c10d", "_c10d_functional")
+_SET_DATA = vars(torch._C.TensorBase)["data"].__set__
 
 
 @contextlib.contextmanager
@@ -42,9 +45,15 @@ class _Told(TorchFunctionMode):
     def __torch_function__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
-        if getattr(func, "__name__", "") == "__set__":
-            self._undoing.before_replacing(args[0])
+        if func == _SET_DATA:
+            return self._replace(*args)
         return self.call(func, args, kwargs or {})
+
+    def _replace(self, tensor: torch.Tensor, data: torch.Tensor) -> None:
+        with self._recorder.deaf():
+            self._undoing.before_replacing(tensor)
+            tensor.data = data
+            self._recorder.replace(tensor, data, self._scope())
 
     def call(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         with self._recorder.deaf() as already:
@@ -78,15 +87,23 @@ class _Told(TorchFunctionMode):
 class _Below(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Tells of what no function call showed: operations of scripted functions and of extensions."""
 
+    supports_higher_order_operators = True  # torch.cond, flex_attention: told as one operation each
+
     def __init__(self, told: _Told, undoing: Undoing) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self._told = told
         self._undoing = undoing
 
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        return False  # nothing is compiled in here, and importing torch._dynamo takes two seconds
+
     def __torch_dispatch__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
         kwargs = kwargs or {}
+        if getattr(func, "namespace", "") in _BETWEEN_PROCESSES:
+            raise DebuggerError("forward waits for other processes, and only this one is asked.")
         self._undoing.before_write(func, args, kwargs)
         result = self._told.call(func, args, kwargs)
         self._undoing.after((args, kwargs), result)
@@ -119,8 +136,10 @@ def _detail(args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
 
 def _plain(value: Any) -> str:
     """Numbers, words and tuples of them; no code of the user's runs for it."""
-    if type(value) in (int, float, bool, str, torch.dtype, torch.device):
-        return repr(value).removeprefix("torch.")
+    if type(value) in (int, float, bool, str):
+        return repr(value)
+    if type(value) in (torch.dtype, torch.device):
+        return str(value).removeprefix("torch.")
     if type(value) is slice:
         ends = [_plain(end) for end in (value.start, value.stop, value.step)]
         return ":".join(ends).removesuffix(":") or ":"

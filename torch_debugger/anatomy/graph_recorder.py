@@ -12,6 +12,7 @@ from torch.utils.weak import WeakTensorKeyDictionary
 
 from torch_debugger.anatomy.memory_ids import memory_id
 from torch_debugger.anatomy.op_graph import CONSTANT, OPERATION, GraphEdge, GraphNode, TensorForm
+from torch_debugger.anatomy.unique_names import UniqueNames
 
 _Value = TypeVar("_Value")
 _ByTensor = MutableMapping[torch.Tensor, _Value]
@@ -42,7 +43,7 @@ class Recorder:
         self.edges: list[GraphEdge] = []
         self.complete = True
         self._deaf = False
-        self._names: dict[str, int] = {}
+        self.names = UniqueNames()
         self._origins: _ByTensor[tuple[int, int]] = WeakTensorKeyDictionary()  # node, which output of it
         self._owned: _ByTensor[tuple[str, str]] = WeakTensorKeyDictionary()  # kind, name
 
@@ -72,15 +73,9 @@ class Recorder:
     def knows(self, tensor: torch.Tensor) -> bool:
         return tensor in self._origins or tensor in self._owned
 
-    def unique(self, name: str) -> str:
-        """conv2d, conv2d_2, conv2d_3"""
-        count = self._names.get(name, 0) + 1
-        self._names[name] = count
-        return name if count == 1 else self.unique(f"{name}_{count}")
-
     def source(self, name: str, kind: str, tensor: torch.Tensor, scope: str = "") -> tuple[int, int]:
         """A tensor that no operation of the model made."""
-        place = self._add(_Draft(self.unique(name), kind, kind, scope, "", [form_of(tensor)]))
+        place = self._add(_Draft(self.names.unique(name), kind, kind, scope, "", [form_of(tensor)]))
         self._origins[tensor] = (place, 0)
         return place, 0
 
@@ -100,13 +95,17 @@ class Recorder:
             self.complete = False
             return
         origins = [(*self._origin(tensor, scope), form_of(tensor)) for tensor in _distinct(given)]
-        draft = _Draft(self.unique(name or f"{scope}/{op}"), kind, op, scope, detail)
+        draft = _Draft(self.names.unique(name or f"{scope}/{op}"), kind, op, scope, detail)
         place = self._add(draft)
         self.edges += [GraphEdge(source, output, place, form) for source, output, form in origins]
         for tensor in _distinct(made):
             draft.outputs.append(form_of(tensor))
             self._origins[tensor] = (place, len(draft.outputs) - 1)
         self._write(place, draft, written)
+
+    def replace(self, tensor: torch.Tensor, data: torch.Tensor, scope: str) -> None:
+        """tensor.data = data"""
+        self._origins[tensor] = self._origin(data, scope)
 
     def _write(self, place: int, draft: _Draft, written: Sequence[torch.Tensor]) -> None:
         """Whoever reads the tensor, or another view of the same memory, reads what was written."""

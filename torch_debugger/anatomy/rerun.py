@@ -21,7 +21,9 @@ _TORCHS_OWN = frozenset(vars(nn.Module()))
 @contextlib.contextmanager
 def leaving_no_trace(root: nn.Module) -> Iterator[None]:
     """Runs the body with copies of the buffers, in silence, and puts everything back."""
-    held = [(module, dict(vars(module)), dict(module._buffers)) for module in root.modules()]
+    modules = [module for module in root.modules() if not isinstance(module, torch.jit.ScriptModule)]
+    held = [(module, dict(vars(module)), dict(module._buffers)) for module in modules]
+    scripted = [(buffer, buffer.clone()) for buffer in _scripted_buffers(root)]
     restore_randomness = keep_randomness()
     for module, attributes, buffers in held:
         module._buffers.update({name: buffer.clone() for name, buffer in buffers.items() if buffer is not None})
@@ -37,7 +39,16 @@ def leaving_no_trace(root: nn.Module) -> Iterator[None]:
             vars(module).update(attributes)
             module._buffers.clear()
             module._buffers.update(buffers)
+        for buffer, before in scripted:
+            buffer.data.copy_(before)
         restore_randomness()
+
+
+def _scripted_buffers(root: nn.Module) -> Iterator[torch.Tensor]:
+    """They cannot be exchanged for copies, as those of other modules are."""
+    for module in root.modules():
+        if isinstance(module, torch.jit.ScriptModule):
+            yield from module.buffers(recurse=False)
 
 
 def _copies(attributes: dict[str, Any]) -> dict[str, Any]:

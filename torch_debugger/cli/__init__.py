@@ -11,7 +11,7 @@ from typing import Protocol
 from torch_debugger._version import __version__
 from torch_debugger.errors import DebuggerError, UsageError
 
-VERBS = ("run", "runs", "doctor", "gradcheck", "demo", "checks", "explain", "explain-traceback")
+VERBS = ("run", "runs", "diff", "doctor", "gradcheck", "demo", "checks", "explain", "explain-traceback")
 
 
 class Verb(Protocol):

@@ -32,6 +32,7 @@ class Follower:
         digest: RunDigest,
         display: Display,
         show_crash: Callable[[CrashFact], None],
+        say_news: Callable[[], None],
     ) -> None:
         self._log = log
         self._board = board
@@ -40,6 +41,7 @@ class Follower:
         self._digest = digest
         self._display = display
         self._show_crash = show_crash
+        self._say_news = say_news  # of those who take the run elsewhere
         self._crash: CrashFact | None = None
         self._pace = Pace()
         self._unsaid: list[Finding] = []
@@ -81,6 +83,7 @@ class Follower:
         rate = self._pace.rate(step, now_s)
         if self._board.at_prompt:
             return
+        self._say_news()
         for finding in self._unsaid:
             if finding.severity != "note":  # notes can wait for the report
                 self._display.announce(finding)

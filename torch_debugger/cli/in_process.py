@@ -12,12 +12,15 @@ from torch_debugger.checks.judge import Judge
 from torch_debugger.cli.crash_printer import CrashPrinter
 from torch_debugger.cli.main_module import Program, run_as_main
 from torch_debugger.cli.post_mortem import look_into_crash
+from torch_debugger.cli.say import say
 from torch_debugger.cli.watch import Watch
 from torch_debugger.records import CrashFact, Finding, Record
 from torch_debugger.report.digest import RunDigest
 from torch_debugger.report.result import RunResult
 from torch_debugger.runlog.requests import RequestSender, make_request_pipe
 from torch_debugger.settings import Settings
+from torch_debugger.surroundings.background import Gathering
+from torch_debugger.surroundings.gathering import file_of, typed_command
 from torch_debugger.tracebacks import hide_our_frames
 
 
@@ -62,11 +65,14 @@ def run_in_process(
     bench = _Bench(judge, digest, sender, announce)
     watch = Watch(program, settings, sinks=[bench], requests=reader)
     crash = CrashPrinter(judge, digest, quiet=quiet)
+    tell_surroundings = _surroundings(program, watch) if settings.log_dir else None
     watch.start()
     error = _run(program, watch)
     code = _show(error, bench.crash, crash) if error is not None else 0
     if error is not None and settings.post_mortem:
         look_into_crash(error)
+    if tell_surroundings is not None:
+        tell_surroundings()
     watch.end()
     for end in (reader, sender):
         end.close()
@@ -75,6 +81,20 @@ def run_in_process(
         judge.findings, exit_code=code, log=settings.log_dir, faults=judge.faults, checks=len(judge.checks)
     )
     return dataclasses.replace(result, told=crash.told), code
+
+
+def _surroundings(program: Program, watch: Watch) -> Callable[[], None]:
+    """Begins to gather them; what is given back tells them, at the end: the log waits for the numpy of the
+    script."""
+    found: list[Record] = []
+    gathering = Gathering(typed_command(), file_of(program.target, module=program.module), found.append, say)
+
+    def tell() -> None:
+        gathering.wait()
+        for record in found:
+            watch.tell(record)
+
+    return tell
 
 
 def _run(program: Program, watch: Watch) -> BaseException | None:

@@ -10,9 +10,10 @@ from dataclasses import dataclass
 
 from torch_debugger.cli.main_module import Program
 from torch_debugger.errors import UsageError
+from torch_debugger.integrations.trackers.tracker import Tracker, read_tracker
 from torch_debugger.runlog.mirror import STORE_ROTATE_BYTES
 from torch_debugger.runlog.stores import is_url
-from torch_debugger.settings import Settings, parse_budget, parse_size
+from torch_debugger.settings import DEEP_STEPS, Settings, parse_budget, parse_size
 
 
 def add_run_options(parser: argparse.ArgumentParser) -> None:
@@ -34,6 +35,7 @@ def add_run_options(parser: argparse.ArgumentParser) -> None:
         help="how much of the run's time watching may take (default: 2%%)",
     )
     add("--max-steps", metavar="N", help="end the script after N training steps")
+    add("--deep-steps", metavar="N", help="look closely at the first N steps (default: 3), to compare runs")
     add(
         "--fail-on",
         choices=("error", "warning"),
@@ -41,6 +43,13 @@ def add_run_options(parser: argparse.ArgumentParser) -> None:
     )
     add("--only", metavar="CHECK", action="append", default=[], help="judge by these checks only")
     add("--ignore", metavar="CHECK", action="append", default=[], help="judge by all checks but these")
+    add(
+        "--to",
+        metavar="TRACKER[:PROJECT]",
+        action="append",
+        default=[],
+        help="show the run in wandb, mlflow or trackio as well; may be given several times",
+    )
     add("--quiet", action="store_true", help="say nothing but the verdict, if there is one")
     add("--live", action="store_true", help="keep a status row at the bottom of the terminal")
     add(
@@ -91,6 +100,8 @@ class RunOptions:
     check_custom_gradients: bool = False
     preflight: bool = False
     minimal: str = ""
+    deep_steps: int = DEEP_STEPS
+    trackers: tuple[Tracker, ...] = ()
 
     @staticmethod
     def read(arguments: argparse.Namespace) -> RunOptions:
@@ -101,7 +112,8 @@ class RunOptions:
             log_limit_bytes=parse_size(arguments.log_limit),
             json_file=arguments.json and os.path.abspath(arguments.json),  # the script may change folders
             budget=parse_budget(arguments.budget),
-            max_steps=_read_steps(arguments.max_steps),
+            max_steps=_read_steps("--max-steps", arguments.max_steps),
+            deep_steps=_read_steps("--deep-steps", arguments.deep_steps) or DEEP_STEPS,
             fail_on=arguments.fail_on,
             only=_read_names(arguments.only),
             ignore=_read_names(arguments.ignore),
@@ -112,6 +124,7 @@ class RunOptions:
             on_nan=arguments.on_nan,
             post_mortem=arguments.pdb,
             check_custom_gradients=arguments.check_custom_gradients,
+            trackers=tuple(read_tracker(word) for word in arguments.to),
         )
 
     @property
@@ -126,6 +139,7 @@ class RunOptions:
             budget=self.budget,
             log_limit_bytes=self.log_limit_bytes,
             max_steps=self.max_steps,
+            deep_steps=self.deep_steps,
             breaks=self.breaks,
             on_nan=self.on_nan,
             post_mortem=self.post_mortem,
@@ -157,11 +171,11 @@ def _require_script(path: str) -> None:
         raise UsageError(f"The script {path} may not be read by you: look at its permissions.")
 
 
-def _read_steps(text: str | None) -> int | None:
+def _read_steps(option: str, text: str | None) -> int | None:
     if text is None:
         return None
     if not text.isascii() or not text.isdigit() or int(text) < 1:
-        raise UsageError(f"--max-steps takes a whole number from 1 on, not {text!r}.")
+        raise UsageError(f"{option} takes a whole number from 1 on, not {text!r}.")
     return int(text)
 
 

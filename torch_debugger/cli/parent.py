@@ -6,7 +6,8 @@ import dataclasses
 import os
 import time
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, nullcontext
+from typing import TYPE_CHECKING
 
 from torch_debugger.checks.judge import Judge
 from torch_debugger.cli.child_process import ChildProcess
@@ -17,6 +18,7 @@ from torch_debugger.cli.live import LiveRow
 from torch_debugger.cli.options import RunOptions
 from torch_debugger.cli.say import say
 from torch_debugger.cli.status import Display, PlainStatus, Silence
+from torch_debugger.cli.surroundings_log import surroundings_logged
 from torch_debugger.report.digest import RunDigest
 from torch_debugger.report.exits import outcome_of_exit
 from torch_debugger.report.result import RunResult
@@ -24,11 +26,18 @@ from torch_debugger.runlog.board import Board
 from torch_debugger.runlog.reader import LogFollower
 from torch_debugger.runlog.requests import make_request_pipe
 
+if TYPE_CHECKING:
+    from torch_debugger.cli.couriers import Couriers
+
 _STDERR = 2
 
 
 def run_in_child(
-    options: RunOptions, judge: Judge, folder: str, display: Display | None = None
+    options: RunOptions,
+    judge: Judge,
+    folder: str,
+    display: Display | None = None,
+    couriers: Couriers | None = None,
 ) -> tuple[RunResult, int]:
     """The result and the script's exit code, 128 + n when signal n ended it."""
     board, digest = Board.create(), RunDigest(options.program.target)
@@ -36,10 +45,13 @@ def run_in_child(
     orders = Orders(options.settings(folder), options.program.module, board.fd, reader.fd)
     child = ChildProcess(options.program, orders)
     log = LogFollower(folder)
-    with closing(log), closing(sender), _closed(display or _choose_display(options)) as shown, child.running():
+    told = surroundings_logged(options.program, folder) if options.keep_log else nullcontext()
+    status_line = _closed(display or _choose_display(options))
+    with closing(log), closing(sender), status_line as shown, told, child.running():
         reader.close()  # the child has its own
         crash = CrashPrinter(judge, digest, quiet=options.quiet)
-        status = _follow(Follower(log, board, sender, judge, digest, shown, crash.show), child)
+        say_news = couriers.speak if couriers is not None else lambda: None
+        status = _follow(Follower(log, board, sender, judge, digest, shown, crash.show, say_news), child)
     judge.finish()
     digest.reached(board.step)
     code = 128 - status if status < 0 else status

@@ -12,6 +12,7 @@ from torch_debugger.cli.say import say
 
 if TYPE_CHECKING:
     from torch_debugger.checks.judge import Judge
+    from torch_debugger.cli.couriers import Couriers
     from torch_debugger.report.result import RunResult
 
 NAME = "run"
@@ -26,6 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     from torch_debugger.checks.judge import Judge
+    from torch_debugger.cli.couriers import Couriers
     from torch_debugger.cli.ending import require_writable
     from torch_debugger.cli.log_folder import open_log_folder
 
@@ -33,18 +35,22 @@ def run(arguments: argparse.Namespace) -> int:
     judge = Judge(options.only, options.ignore)  # complains about names it does not know
     if options.json_file is not None:
         require_writable(options.json_file)
-    with open_log_folder(options.log_dir, options.program.target, keep=options.keep_log) as folder:
+    with (
+        open_log_folder(options.log_dir, options.program.target, keep=options.keep_log) as folder,
+        Couriers(options, folder) as couriers,
+    ):
         if options.in_process:
-            return _conclude(options, folder, *_run_here(options, folder))
-        return _run_apart(options, judge, folder)
+            return _conclude(options, folder, couriers, *_run_here(options, folder))
+        return _run_apart(options, judge, folder, couriers)
 
 
-def _run_apart(options: RunOptions, judge: Judge, folder: str) -> int:
+def _run_apart(options: RunOptions, judge: Judge, folder: str, couriers: Couriers) -> int:
     from torch_debugger.cli.child_process import interrupts_left_to_child
     from torch_debugger.cli.parent import run_in_child
 
     with interrupts_left_to_child():
-        return _conclude(options, folder, *run_in_child(options, judge, folder))
+        result, code = run_in_child(options, judge, folder, couriers=couriers)
+        return _conclude(options, folder, couriers, result, code)
 
 
 def _run_here(options: RunOptions, folder: str) -> tuple[RunResult, int]:
@@ -52,25 +58,28 @@ def _run_here(options: RunOptions, folder: str) -> tuple[RunResult, int]:
     from torch_debugger.cli.status import PlainStatus, Silence
 
     display = Silence() if options.quiet else PlainStatus(_STDERR, 0.0)
-    return run_in_process(
+    needs_log = options.keep_log or options.trackers  # a courier follows a log, also one that is not kept
+    result, code = run_in_process(
         options.program.target,
         options.program.arguments,
-        options.settings(folder if options.keep_log else None),
+        options.settings(folder if needs_log else None),
         module=options.program.module,
         only=options.only,
         ignore=options.ignore,
         announce=display.announce,
         quiet=options.quiet,
     )
+    return (result if options.keep_log else dataclasses.replace(result, log=None)), code
 
 
-def _conclude(options: RunOptions, folder: str, result: RunResult, script_code: int) -> int:
+def _conclude(options: RunOptions, folder: str, couriers: Couriers, result: RunResult, script_code: int) -> int:
     from torch_debugger.cli.ending import exit_code, print_report, write_reports
 
     result = dataclasses.replace(result, log=options.log_url or result.log)
     log_dir = folder if options.keep_log else None
     _attempt(lambda: write_reports(result, json_file=options.json_file, log_dir=log_dir))
     _attempt(lambda: print_report(result, quiet=options.quiet))
+    _attempt(lambda: couriers.conclude(result))
     return exit_code(script_code, result.findings, options.fail_on)
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from torch_debugger.cli.late_log import LateLog
 from torch_debugger.cli.main_module import Program
 from torch_debugger.cli.say import say
+from torch_debugger.records import Record
 from torch_debugger.records.sink import Sink
 from torch_debugger.runlog.board import Board
 from torch_debugger.runlog.requests import RequestReader
@@ -52,6 +53,12 @@ class Watch:
         self.outcome = _outcome(error)
         if self.outcome == "crashed":
             self._attempt(lambda: self._crash(error))
+
+    def tell(self, record: Record) -> None:
+        """A fact that others have found out."""
+        log = self._log
+        if log is not None:
+            self._attempt(lambda: log.add(record))
 
     def end(self) -> None:
         with _undisturbed():

@@ -14,9 +14,9 @@ from typing import Any
 from torch_debugger.probes.crash_frames import Seen, is_tensor
 from torch_debugger.probes.crash_source import statement_at
 from torch_debugger.records import LocalValue
+from torch_debugger.redaction import redact_value
 
-_VALUES, _TEXT = 60, 80
-_SECRET = re.compile(r"key|token|secret|passw|credential|auth", re.IGNORECASE)
+_VALUES, _TEXT, _READ = 60, 80, 2000
 _CONTAINERS = (list, tuple, dict, set, frozenset, str, bytes)
 
 
@@ -47,9 +47,9 @@ def kind_name(kind: type) -> str:
 
 def _text(name: str, value: Any, mentioned: bool) -> str:
     if value is None or type(value) in (int, float, bool):
-        return repr(value)[:_TEXT]
+        return repr(redact_value(name, value))[:_TEXT]
     if type(value) is str:
-        return repr(value[:_TEXT]) if mentioned and not _SECRET.search(name) else ""
+        return repr(redact_value(name, value[:_READ])[:_TEXT]) if mentioned else ""
     if isinstance(value, type):
         return f"class {kind_name(value)}"
     if type(value) is ModuleType:

@@ -45,7 +45,9 @@ def _settings(module: nn.Module) -> dict[str, float]:
     if isinstance(module, nn.modules.dropout._DropoutNd):
         return {"p": float(module.p)}
     if isinstance(module, nn.modules.batchnorm._BatchNorm) and module.momentum is not None:
-        return {"momentum": float(module.momentum)}
+        return {"momentum": float(module.momentum), "eps": float(module.eps)}
+    if isinstance(module, (nn.LayerNorm, nn.GroupNorm)):
+        return {"eps": float(module.eps)}
     return {}
 
 

@@ -11,21 +11,29 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
+from torch_debugger.settings import DEEP_STEPS
+
 NONE, LIGHT, DEEP = 0, 1, 2
 
 
 class Governor:
     ALLOWANCE_S = 0.1  # looks in the first seconds, whatever the budget; one of a small net is 1 to 3 ms
-    FIRST_DEEP = 3  # steps that are always deep; what they cost is told, but buys no later look less
+    FIRST_DEEP = DEEP_STEPS  # steps that are always deep; what they cost is told, but buys no later look less
     LIGHT_SHARE = 0.6
     REQUEST_OVERDRAFT = 2.0  # a request may use up to this many times the deep account
     INSISTED = 8  # deep steps of one run that may be had whatever they cost
 
     def __init__(
-        self, budget: float, *, always_deep: bool = False, clock: Callable[[], float] = time.perf_counter
+        self,
+        budget: float,
+        *,
+        always_deep: bool = False,
+        first_deep: int = FIRST_DEEP,
+        clock: Callable[[], float] = time.perf_counter,
     ) -> None:
         self.budget = budget
         self.always_deep = always_deep
+        self._first_deep = max(first_deep, self.FIRST_DEEP)
         self.start_s = self.base_s = self.light_s = self.deep_s = 0.0
         self.light_steps = self.deep_steps = 0
         self._clock = clock
@@ -58,7 +66,7 @@ class Governor:
 
     def charge(self, depth: int, spent_s: float) -> None:
         """A step of this depth is over and watching it has cost this much."""
-        if depth == DEEP and self.deep_steps < self.FIRST_DEEP:
+        if depth == DEEP and self.deep_steps < self._first_deep:
             # The first steps also read sources and load kernels: no measure for later ones.
             self.deep_steps += 1
             self.start_s += spent_s
@@ -88,7 +96,7 @@ class Governor:
             self._insisted, self._insisted_left = self._insisted - 1, self._insisted_left - 1
             self._last_deep = step
             return DEEP
-        if self.always_deep or step <= self.FIRST_DEEP or self._deep_now(step):
+        if self.always_deep or step <= self._first_deep or self._deep_now(step):
             self._last_deep = step
             self._requested = max(0, self._requested - 1)
             return DEEP

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from torch_debugger.records import (
+    HparamsFact,
     LoaderFact,
     LossSite,
     ModelFact,
@@ -17,27 +18,30 @@ from torch_debugger.records import (
     Record,
     RunFact,
     SchedulerFact,
+    SeedFact,
 )
 from torch_debugger.records.sink import Sink
 from torch_debugger.saying import say
 from torch_debugger.signals import came_by_signal
 
-_STANDING = frozenset({RunFact, ModelFact, OptimizerFact, SchedulerFact, LossSite, LoaderFact})
+_STANDING = frozenset(
+    {RunFact, ModelFact, OptimizerFact, SchedulerFact, LossSite, LoaderFact, HparamsFact, SeedFact}
+)
 
 
 class Sinks:
     def __init__(self) -> None:
         self._sinks: list[Sink] = []
-        self._standing: list[Record] = []
+        self.standing: list[Record] = []
         self._threads: list[Any] = []  # sinks with a thread of their own; its CPU time is our cost
 
     def remember(self, record: Record) -> None:
         """A standing fact that is told to watchers who join later."""
-        self._standing.append(record)
+        self.standing.append(record)
 
     def join(self, sink: Sink, told: Record | None = None) -> None:
         """`told` is what the sink knows already."""
-        for record in self._standing:
+        for record in self.standing:
             known = record is told or (isinstance(record, RunFact) and told is not None)
             if not known and not hand(record, sink):
                 return
@@ -53,7 +57,7 @@ class Sinks:
 
     def emit(self, record: Record) -> None:
         if type(record) in _STANDING:
-            self._standing.append(record)
+            self.standing.append(record)
         for sink in self._sinks:
             if not hand(record, sink):
                 self.leave(sink)

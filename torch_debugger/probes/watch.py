@@ -50,10 +50,15 @@ class Watch:
     COST_EVERY_S = 1.0
 
     def __init__(
-        self, *, budget: float = 0.02, always_deep: bool = False, max_steps: int | None = None
+        self,
+        *,
+        budget: float = 0.02,
+        always_deep: bool = False,
+        first_deep: int = Governor.FIRST_DEEP,
+        max_steps: int | None = None,
     ) -> None:
         self.clock = StepClock()
-        self.governor = Governor(budget, always_deep=always_deep)
+        self.governor = Governor(budget, always_deep=always_deep, first_deep=first_deep)
         self.guard = Guard(self._fault)
         self.transfer = Transfer()
         self.max_steps = max_steps

@@ -17,11 +17,12 @@ class Surroundings:
     source: str  # its text; empty where it is too long or cannot be read
     git_commit: str = ""  # all of git's are empty outside a repository
     git_branch: str = ""
-    git_dirty: bool = False
+    git_dirty: bool | None = False  # None: git could not be asked
     git_diff: str = ""  # against the commit, up to a size
     packages: dict[str, str] = field(default_factory=dict)  # name -> version
     hardware: dict[str, str] = field(default_factory=dict)  # cpu, memory, gpu, ...
     environment: dict[str, str] = field(default_factory=dict)  # the variables that change a training
+    system: dict[str, str] = field(default_factory=dict)  # os, machine, python, implementation, host
     rank: int = 0
     world_size: int = 1
 

@@ -12,18 +12,23 @@ from torch_debugger.records import (
     CrashFact,
     EndFact,
     Finding,
+    HparamsFact,
     Notice,
     ProbeFault,
     Record,
     RunFact,
     Scalars,
+    SeedFact,
+    Surroundings,
     TrialResult,
 )
 from torch_debugger.report.exits import outcome_of_exit
 from torch_debugger.report.result import Losses, RunResult
 
 # Every script has these, also one that never trains anything.
-_SAYS_NOTHING_OF_TORCH = (RunFact, EndFact, CostFact, ProbeFault, Notice, Finding, CrashFact)
+_SAYS_NOTHING_OF_TORCH = (
+    RunFact, Surroundings, HparamsFact, SeedFact, EndFact, CostFact, ProbeFault, Notice, Finding, CrashFact,
+)  # fmt: skip
 
 
 class RunDigest:

@@ -26,7 +26,10 @@ def to_json(result: RunResult) -> dict[str, Any]:
         "torch_seen": result.torch_seen,
         "loss": _losses(result),
         "verdict": 0 if result.verdict else None,
-        "findings": [_finding(result, index) for index in range(len(result.findings))],
+        "findings": [
+            finding_to_json(finding, result.folder, result.cause_index(index))
+            for index, finding in enumerate(result.findings)
+        ],
         "cost": _cost(result),
         "notices": [notice.text for notice in result.notices],
         "log": result.log,
@@ -49,37 +52,37 @@ def _run_name(result: RunResult) -> str | None:
     return f"{os.path.basename(result.script)}-{result.run.started:.0f}" if result.run else None
 
 
-def _finding(result: RunResult, index: int) -> dict[str, Any]:
-    finding = result.findings[index]
+def finding_to_json(finding: Finding, folder: str | None, symptom_of: int | None) -> dict[str, Any]:
+    """`symptom_of` is where the finding that explains this one stands among its fellows."""
     return {
         "check": finding.check,
         "name": finding.name,
         "severity": finding.severity,
         "status": finding.status,
         "confidence": _number(finding.confidence),
-        "message": short_paths(finding.message, result.folder),
-        "why": short_paths(finding.why, result.folder),
-        "fix": short_paths(finding.fix, result.folder),
-        "where": _where(finding, result),
+        "message": short_paths(finding.message, folder),
+        "why": short_paths(finding.why, folder),
+        "fix": short_paths(finding.fix, folder),
+        "where": _where(finding, folder),
         "first_step": finding.first_step,
         "last_step": finding.last_step,
         "evidence": {key: _number(value) for key, value in finding.evidence.items()},
-        "edit": _edit(finding, result),
-        "symptom_of": result.cause_index(index),
+        "edit": _edit(finding, folder),
+        "symptom_of": symptom_of,
     }
 
 
-def _where(finding: Finding, result: RunResult) -> dict[str, Any]:
+def _where(finding: Finding, folder: str | None) -> dict[str, Any]:
     place = finding.where
-    file = shown_path(place.file, result.folder) if place.file else None
+    file = shown_path(place.file, folder) if place.file else None
     return {"module": place.module, "file": file, "line": place.line}
 
 
-def _edit(finding: Finding, result: RunResult) -> dict[str, Any] | None:
+def _edit(finding: Finding, folder: str | None) -> dict[str, Any] | None:
     edit = finding.edit
     if edit is None:
         return None
-    file = shown_path(edit.file, result.folder)
+    file = shown_path(edit.file, folder)
     return {"file": file, "line": edit.line, "before": edit.before, "after": edit.after}
 
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from torch_debugger.records import Notice, Record, Scalars, Summary, Table, TensorRows
 from torch_debugger.records.codec import to_plain
+from torch_debugger.redaction import may_hold_secrets, redact_plain
 from torch_debugger.runlog.events import (
     RECORD_TAG,
     ROWS_TAG,
@@ -127,11 +128,17 @@ class Encoder:
 
     def _record_events(self, record: Record) -> list[bytes]:
         tag = RECORD_TAG + type(record).__name__
-        tensor = string_tensor(_json(to_plain(record)))
+        tensor = string_tensor(_json_without_secrets(to_plain(record)))
         metadata = b"" if tag in self._headed else plugin_metadata()
         event = tensor_event(time.time(), getattr(record, "step", 0), tag, tensor, metadata)
         self._headed.add(tag)
         return [event]
+
+
+def _json_without_secrets(plain: Any) -> bytes:
+    """The last door before the disk: whatever a record holds of the user's program passes through here."""
+    text = _json(plain)
+    return _json(redact_plain(plain)) if may_hold_secrets(text.decode()) else text
 
 
 def _json(plain: Any) -> bytes:

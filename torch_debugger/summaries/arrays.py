@@ -73,4 +73,5 @@ def _host_array(values: Any) -> NDArray[np.generic]:
     array: NDArray[np.generic] = np.asarray(values)
     if array.dtype.kind not in "fiubc":
         raise DebuggerError(f"expected numbers, got {type(values).__name__} of dtype {array.dtype}")
-    return np.ascontiguousarray(array) if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
+    native = array.dtype.newbyteorder("=")
+    return np.asarray(array, native, order="C")  # ascontiguousarray would add a dimension to single numbers

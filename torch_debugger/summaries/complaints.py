@@ -13,6 +13,13 @@ from torch_debugger.saying import say
 class Complaints:
     def __init__(self) -> None:
         self._counts: Counter[tuple[str, str]] = Counter()
+        self._remarks: set[str] = set()
+
+    def remark(self, sentence: str) -> None:
+        """Something was written, but not as it was given."""
+        if sentence not in self._remarks:
+            self._remarks.add(sentence)
+            say(sentence)
 
     def tell(self, call: str, tag: str, error: Exception) -> None:
         place = _calling_line()

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 from torch_debugger.errors import DebuggerError
 from torch_debugger.records import ForeignEvent, GraphSummary, Record
-from torch_debugger.runlog.writer import LogWriter
+from torch_debugger.runlog.opening import open_log
 from torch_debugger.saying import say
 
 _LONGEST_PAUSE_S = 1.0
@@ -108,7 +108,7 @@ class FileWriter:
             return NoLog()
         purge_step, self._purge_step = self._purge_step, None
         try:
-            return LogWriter(
+            return open_log(
                 self._folder, on_fault=say, suffix=self._suffix, flush_s=self._pause_s, purge_step=purge_step
             )
         except DebuggerError as error:

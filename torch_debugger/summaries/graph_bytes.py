@@ -46,7 +46,7 @@ def node_bytes(
     if outputs:
         shapes = (bytes_field(LIST_SHAPE, _shape(shape)) for shape, _ in outputs)
         parts.append(_attribute("_output_shapes", bytes_field(VALUE_LIST, *shapes)))
-        parts.append(_type(outputs[0][1]))
+        parts += [_type(outputs[0][1])] if outputs[0][1] else []
     return b"".join(parts)
 
 

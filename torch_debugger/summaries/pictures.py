@@ -79,7 +79,8 @@ def boxes_of(values: Any, labels: Any) -> tuple[Box, ...]:
     words = [labels] if isinstance(labels, str) else list(labels or ())
     if len(words) != len(corners):
         words = [""] * len(corners)
-    return tuple(Box(*box, str(word)) for box, word in zip(corners.tolist(), words, strict=True))
+    named = zip(corners.tolist(), words, strict=True)
+    return tuple(Box(left, top, right, bottom, str(word)) for (left, top, right, bottom), word in named)
 
 
 def _grid(pictures: Pixels) -> Pixels:

@@ -10,7 +10,7 @@ from typing import Any
 from torch_debugger.records import Scalars, TensorSummary
 from torch_debugger.summaries.arrays import as_array, as_number, as_tensor
 from torch_debugger.summaries.files import Files
-from torch_debugger.summaries.sparing import sparing
+from torch_debugger.summaries.sparing import sparing, tell_instead
 
 
 class ScalarWriter(Files):
@@ -26,27 +26,34 @@ class ScalarWriter(Files):
         summary_description: str = "",
     ) -> None:
         """NaN and Inf are kept. A number on a device is waited for, as with `.item()`."""
-        if (
-            type(scalar_value) is float
-            and type(global_step) is int
-            and type(tag) is str
-            and walltime is None is self._time
-            and not (new_style or display_name or summary_description)
-            and (file := self.file_writer) is not None
-            and (log := file.log) is not None
-        ):
-            log.add_scalar(tag, scalar_value, global_step, time())
-        else:
-            self._add_any_scalar(
-                tag,
-                scalar_value,
-                global_step,
-                walltime,
-                new_style,
-                double_precision,
-                display_name,
-                summary_description,
-            )
+        try:
+            if (
+                type(scalar_value) is float
+                and type(global_step) is int
+                and type(tag) is str
+                and walltime is None is self._time
+                and not (new_style or display_name or summary_description)
+                and (file := self.file_writer) is not None
+                and (log := file.log) is not None
+            ):
+                log.add_scalar(tag, scalar_value, global_step, time())
+                return
+            if isinstance(new_style, str):  # tensorboardX has the words where torch has the switches
+                new_style, display_name = False, new_style
+            if isinstance(double_precision, str):
+                double_precision, summary_description = False, double_precision
+            moment = self._moment(global_step, walltime)
+            if new_style or display_name or summary_description:
+                kind = "float64" if double_precision and new_style else "float32"
+                values = as_array(as_number(scalar_value)).astype(kind)
+                words = display_name, summary_description
+                self._add(TensorSummary(*moment, str(tag), values, "scalars", b"", *words))
+            elif walltime is None is self._time:
+                self._get_file_writer().reopen().add_scalar(str(tag), as_number(scalar_value), *moment)
+            else:
+                self._add(Scalars(*moment, {str(tag): as_number(scalar_value)}))
+        except Exception as error:  # without `sparing`: its call would be a third of the cost
+            tell_instead(self, "add_scalar", tag, error)
 
     @sparing
     def add_scalars(
@@ -86,31 +93,3 @@ class ScalarWriter(Files):
         }
         with open(path, "w", encoding="utf-8") as file:
             json.dump(curves, file)
-
-    @sparing
-    def _add_any_scalar(
-        self,
-        tag: str,
-        value: Any,
-        global_step: Any,
-        walltime: Any,
-        new_style: Any,
-        double_precision: Any,
-        display_name: str,
-        description: str,
-    ) -> None:
-        """tensorboardX has the name to display and the description where torch has the two switches."""
-        if isinstance(new_style, str):
-            new_style, display_name = False, new_style
-        if isinstance(double_precision, str):
-            double_precision, description = False, double_precision
-        step, when = self._moment(global_step, walltime)
-        number = as_number(value)
-        if new_style or display_name or description:
-            kind = "float64" if double_precision and new_style else "float32"
-            values = as_array(number).astype(kind)
-            self._add(TensorSummary(step, when, str(tag), values, "scalars", b"", display_name, description))
-        elif walltime is None and self._time is None:
-            (self._get_file_writer().reopen()).add_scalar(str(tag), number, step, when)
-        else:
-            self._add(Scalars(step, when, {str(tag): number}))

@@ -28,5 +28,6 @@ def sound_samples(values: Any) -> NDArray[np.int16]:
     samples = array.reshape(len(array), -1)
     if samples.dtype == np.int16:
         return np.array(samples)
-    loud = np.nan_to_num(samples.astype(np.float64), nan=0.0)
+    floats = samples if samples.dtype == np.float32 else samples.astype(np.float64)
+    loud = np.nan_to_num(floats, nan=0.0)
     return (loud.clip(-1, 1) * _LOUDEST).astype(np.int16)

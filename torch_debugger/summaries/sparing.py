@@ -19,9 +19,13 @@ def sparing(method: Method) -> Method:
         try:
             method(writer, *arguments, **keywords)
         except Exception as error:  # a log is not worth a training
-            if came_by_signal(error):
-                raise
             tag = keywords.get("tag", keywords.get("main_tag", arguments[0] if arguments else ""))
-            writer.complaints.tell(method.__name__, tag if isinstance(tag, str) else "", error)
+            tell_instead(writer, method.__name__, tag, error)
 
     return cast(Method, spared)
+
+
+def tell_instead(writer: Any, call: str, tag: object, error: Exception) -> None:
+    if came_by_signal(error):
+        raise error
+    writer.complaints.tell(call, tag if isinstance(tag, str) else "", error)

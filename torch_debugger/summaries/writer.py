@@ -39,8 +39,8 @@ class SummaryWriter(ScalarWriter, SpreadWriter, MediaWriter):
         **kwargs: Any,
     ) -> None:
         """Without `log_dir` the folder is runs/DATE_HOST followed by `comment`. With `purge_step` readers
-        forget what earlier files of the folder hold from that step on. The log is written at least once a second,
-        whatever `max_queue` and `flush_secs` say."""
+        forget what earlier files of the folder hold from that step on. The log is written at least once a
+        second, whatever `max_queue` and `flush_secs` say."""
         super().__init__(
             log_dir,
             comment,
@@ -134,4 +134,7 @@ class SummaryWriter(ScalarWriter, SpreadWriter, MediaWriter):
         from torch_debugger.summaries.projector import write_projector
 
         step = self._moment(global_step, None)[0]
-        write_projector(self.log_dir, tag, step, mat, metadata, label_img, metadata_header)
+        for remark in write_projector(
+            self._get_file_writer().get_logdir(), str(tag), step, mat, metadata, label_img, metadata_header
+        ):
+            self.complaints.remark(f"add_embedding: {remark}")

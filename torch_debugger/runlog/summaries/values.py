@@ -43,7 +43,7 @@ def array_tensor(values: NDArray[np.generic]) -> bytes:
     if values.dtype.name not in _TYPES:
         raise TypeError(f"TensorBoard has no tensors of dtype {values.dtype.name}")
     kind = number_field(numbered.TENSOR_TYPE, _TYPES[values.dtype.name])
-    content = np.ascontiguousarray(values, values.dtype.newbyteorder("<")).tobytes()
+    content = values.astype(values.dtype.newbyteorder("<"), copy=False).tobytes()
     return bytes_field(
         numbered.VALUE_TENSOR, kind, _shape(values.shape), bytes_field(numbered.TENSOR_CONTENT, content)
     )

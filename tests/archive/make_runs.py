@@ -1,0 +1,46 @@
+"""Runs scripts under the debugger, each in a fork of one process that has only imported torch.
+
+    python -m tests.archive.make_runs FOLDER
+
+Every FOLDER/NAME.py becomes a log in FOLDER/NAME.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+
+def make_runs(scripts: list[Path]) -> None:
+    for script in scripts:
+        pid = os.fork()
+        if not pid:
+            _be_the_script(script)
+        os.waitpid(pid, 0)
+
+
+def _be_the_script(script: Path) -> None:
+    code = 1
+    try:
+        torch.set_num_threads(1)
+        settings = Settings(log_dir=str(script.with_suffix("")), rehearse=False)
+        os.chdir(script.parent)
+        _, code = run_in_process(script.name, (), settings, only=("missing-zero-grad",), quiet=True)
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+
+
+if __name__ == "__main__":
+    import torch
+    import torch._dynamo  # which every optimizer imports when it is first made
+
+    import torch_debugger.plumbing  # noqa: F401
+    from torch_debugger.checks.catalog import catalog
+    from torch_debugger.cli.in_process import run_in_process
+    from torch_debugger.settings import Settings
+
+    catalog()
+    make_runs(sorted(Path(sys.argv[1]).glob("*.py")))

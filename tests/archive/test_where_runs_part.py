@@ -1,0 +1,139 @@
+"""Real pairs of runs with one known difference: the answer names the step, the place and the cause."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import torch_debugger
+from tests.archive.variations import BASE, CHANGES, script
+from torch_debugger.report.comparison import ComparisonReport
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("pairs")
+    (made / "base.py").write_text(BASE)
+    for change in CHANGES:
+        (made / f"{change}.py").write_text(script(change))
+    command = [sys.executable, "-m", "tests.archive.make_runs", str(made)]
+    done = subprocess.run(command, env={**os.environ, "OMP_NUM_THREADS": "1"}, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return made
+
+
+def compared(folder: Path, change: str) -> ComparisonReport:
+    return torch_debugger.diff(folder / "base", folder / change)
+
+
+def in_one_line(report: ComparisonReport) -> str:
+    return " ".join(str(report).split())
+
+
+SAME = ["again", "names", "longer"]
+ROUNDING = ["another order of sums", "rounding", "float64"]
+PARTED = [
+    # change, step, phase, tensor, what the text must say
+    ("seed", 1, "weights", "net.fc1.weight", "as two draws of one distribution do: another seed"),
+    ("init", 1, "weights", "net.fc2.weight", "4.74 times the norm, which another seed does not explain"),
+    ("order", 1, "batch", "batch[0]", "the same samples in another order"),
+    ("no normalisation", 1, "batch", "batch[0]", "other values: another normalisation"),
+    ("batch size", 1, "batch", "batch[0]", "loader 1: batch size 64 32"),
+    ("prepared", 1, "input", "net.fc1", "The batches are equal, but the model is given other numbers"),
+    ("dropout", 1, "forward", "net.drop", "net.drop: p 0.1 0.3"),
+    ("eps", 1, "forward", "net.norm", "net.norm: eps 1e-05 0.001"),
+    ("gelu", 1, "forward", "net.drop", "operations on the way to the loss Relu Gelu"),
+    ("eval mode", 1, "forward", "net.drop", "mode of net train eval"),
+    ("port", 1, "forward", "net.fc2", "net.fc2 (net.2 in the second run)"),
+    ("reduction", 1, "loss", "loss", "NllLoss: reduction mean sum"),
+    ("smoothing", 1, "loss", "loss", "The model's outputs are equal and the loss is not"),
+    ("detached", 1, "gradients", "net.fc1.weight", "frozen there, detached, or not used"),
+    ("hook", 1, "backward", "net.drop", "a detach(), a custom backward, or a factor"),
+    ("clipping", 1, "gradients", "net.fc1.weight", "clipping of opt at none 0.1"),
+    ("accumulated", 2, "gradients", "net.fc1.weight", "Compare the calls of zero_grad()"),
+    ("frozen", 1, "gradients", "net.fc1.weight", "net.fc1.weight gets no gradient in the second run"),
+    ("lr", 1, "rate", "lr/0", "opt: lr 0.003 0.001"),
+    ("schedule", 2, "rate", "lr/0", "CosineAnnealingLR: T_max 40 80"),
+    ("weight decay", 1, "update", "net.fc1.weight", "opt: weight_decay 0.01 0"),
+    ("adam", 1, "update", "net.fc1.weight", "opt: kind AdamW Adam"),
+    ("one bad step", 11, "loss", "loss", "the weights and the batch were bit-equal until then"),
+    ("weights touched", 10, "weights", "net.head.weight", "The gradients of step 9 were equal"),
+]
+
+
+@pytest.mark.parametrize("change", SAME)
+def test_equal_runs_are_said_to_be_equal(folder: Path, change: str) -> None:
+    report = compared(folder, change)
+    assert report.comparison.parting.verdict == "same"
+    assert report.answer.startswith("The runs are the same: 24 steps, ")
+    assert report.answer.endswith(" numbers compared, every one of them bit-equal.")
+    assert report.comparison.cause is None
+
+
+@pytest.mark.parametrize("change", ROUNDING)
+def test_rounding_is_no_difference(folder: Path, change: str) -> None:
+    report = compared(folder, change)
+    parting = report.comparison.parting
+    assert parting.verdict == "rounding", report.answer
+    assert parting.largest is not None and parting.largest.size < 1e-3
+    assert "no number differs by more than rounding explains" in report.answer
+    assert "at step 1, by " in report.answer
+
+
+@pytest.mark.parametrize(("change", "step", "phase", "name", "words"), PARTED, ids=[row[0] for row in PARTED])
+def test_the_place_and_the_cause_are_named(
+    folder: Path, change: str, step: int, phase: str, name: str, words: str
+) -> None:
+    report = compared(folder, change)
+    gap = report.comparison.parting.gap
+    assert gap is not None, report.answer
+    assert (gap.step, gap.phase, gap.name) == (step, phase, name)
+    assert words in in_one_line(report)
+
+
+def test_a_batch_that_is_normalised_later_is_harmless(folder: Path) -> None:
+    report = compared(folder, "late normalisation")
+    assert report.comparison.parting.verdict == "same"
+    assert "of which the model is given the same; all else is bit-equal" in report.answer
+
+
+def test_names_that_changed_are_told(folder: Path) -> None:
+    text = in_one_line(compared(folder, "names"))
+    assert "Matched by order and shape: net = model" in text
+    assert "net.fc1 = model.first" in text
+
+
+def test_how_exact_the_place_is(folder: Path) -> None:
+    report = compared(folder, "one bad step")
+    assert not report.comparison.parting.exact
+    assert "Step 11 was not looked at closely in both runs (the last that was is step " in str(report)
+    assert "torch-debugger run --deep-steps 11 base.py" in str(report)
+
+
+def test_the_answer_is_the_other_way_round(folder: Path) -> None:
+    there, back = (
+        torch_debugger.diff(folder / one, folder / other).comparison.parting.gap
+        for one, other in (("base", "dropout"), ("dropout", "base"))
+    )
+    assert there is not None and back is not None
+    assert (there.first, there.second, there.name) == (back.second, back.first, back.name)
+
+
+def test_replicates_tell_whether_seeds_explain_it(folder: Path) -> None:
+    runs = [folder / name for name in ("seed", "seed 2", "lr with seed", "lr with seed 2")]
+    report = torch_debugger.diff(folder / "base", folder / "lr", replicates=runs)
+    assert [whose for _, whose in report.comparison.groups] == ["first", "first", "second", "second"]
+    (loss,) = [noise for noise in report.comparison.noise if noise.tag == "loss"]
+    assert len(loss.first) == len(loss.second) == 3
+    assert loss.difference > 3 * loss.spread
+    assert "more than seeds explain" in in_one_line(report)
+
+
+def test_replicates_tell_that_seeds_explain_it(folder: Path) -> None:
+    runs = [folder / name for name in ("seed", "seed 2")]
+    report = torch_debugger.diff(folder / "base", folder / "order", replicates=runs)
+    assert "no more than seeds explain" in in_one_line(report)

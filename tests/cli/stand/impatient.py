@@ -1,0 +1,9 @@
+"""quick.py with one second, not twenty, for trackers that do not come to an end."""
+
+import runpy
+from pathlib import Path
+
+from torch_debugger.integrations.trackers import shipping
+
+shipping.WAIT_S, shipping._SILENT_S = 1.0, 0.5
+runpy.run_path(str(Path(__file__).parent / "quick.py"), run_name="__main__")

@@ -1,0 +1,211 @@
+"""What is a secret goes, by its name or by its look; what only sounds like one stays."""
+
+from __future__ import annotations
+
+import string
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from torch_debugger.redaction import (
+    SECRET,
+    is_secret_name,
+    may_hold_secrets,
+    redact_arguments,
+    redact_plain,
+    redact_text,
+    redact_value,
+)
+
+# In pieces: nobody's scanner should take these for real ones.
+HUGGING = "hf_" + "a1B2c3D4" * 4
+OPENAI = "sk-" + "proj-Ab12Cd34Ef56Gh78"
+GITHUB = "ghp_" + "0123456789abcdefABCDEF0123456789abcd"
+AMAZON = "AKIA" + "ABCDEFGHIJKLMNOP"
+HEXES = "0123456789abcdef0123456789abcdef01234567"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--tokenizer", "bert"],
+        ["--max_tokens=512"],
+        ["max_tokens=512"],
+        ["key_dim=64"],
+        ["--key-dim", "64"],
+        ["--password-length", "8"],
+        ["--pad-token", "<pad>"],
+        ["--eos_token=</s>"],
+        ["--sort-key", "loss"],
+        ["--monitor_key=val_loss"],
+        ["--token-file", "token.txt"],
+        ["--tokens_per_batch", "4096"],
+        ["--author", "me"],
+        ["--keys", "image", "label"],
+        ["--data", "s3://bucket/path/to/data"],
+        ["--resume", "/checkpoints/9f8e7d6c5b4a3f2e/last.pt"],
+        ["--commit", HEXES],
+        ["--secretary", "anna"],
+        ["--num_keys=5"],
+        ["--use-auth", "true"],
+        ["--monkey", "george"],
+        ["task-specific-pretraining-2024"],
+        ["--name", "disk-speed-test-number-17"],
+        ["--url", "http://localhost:8080/path"],
+        ["--remote", "ssh://git@example.com/repo"],
+    ],
+)
+def test_what_only_sounds_like_a_secret_stays(words: list[str]) -> None:
+    assert redact_arguments(words) == tuple(words)
+
+
+@pytest.mark.parametrize(
+    ("words", "kept"),
+    [
+        (["--api-key", "X", "--lr", "1"], ["--api-key", SECRET, "--lr", "1"]),
+        (["--token=X"], [f"--token={SECRET}"]),
+        (["KEY=hunter2"], [f"KEY={SECRET}"]),
+        (["--key", "hunter2"], ["--key", SECRET]),
+        (["--password", "1234"], ["--password", SECRET]),
+        (["--password", "-dash"], ["--password", SECRET]),
+        (["--password", "--lr", "1"], ["--password", "--lr", "1"]),
+        (["--apiKey=abc"], [f"--apiKey={SECRET}"]),
+        (["--wandb_api_key", "abc"], ["--wandb_api_key", SECRET]),
+        (["wandb.api_key=abc"], [f"wandb.api_key={SECRET}"]),
+        (["+secrets.hf_token=abc"], [f"+secrets.hf_token={SECRET}"]),
+        (["--api-keys", "a", "b", "--x", "y"], ["--api-keys", SECRET, SECRET, "--x", "y"]),
+        (["--AWS_SECRET_ACCESS_KEY", "abc"], ["--AWS_SECRET_ACCESS_KEY", SECRET]),
+        (["--aws-access-key-id=abc"], [f"--aws-access-key-id={SECRET}"]),
+        (["--auth", "me:pw"], ["--auth", SECRET]),
+        (["--db", "postgres://me:pw@host/db"], ["--db", f"postgres://me:{SECRET}@host/db"]),
+        (["--remote", f"https://{HEXES}@host/repo"], ["--remote", f"https://{SECRET}@host/repo"]),
+        (["https://host/x?api_key=abcd&y=1"], [f"https://host/x?api_key={SECRET}&y=1"]),
+        (["--header", "Authorization: Bearer abc123def"], ["--header", f"Authorization: Bearer {SECRET}"]),
+        (['{"api_key": "abc", "lr": 1}'], [f'{{"api_key": "{SECRET}", "lr": 1}}']),
+        (["--sort-key", HEXES], ["--sort-key", SECRET]),
+        (["--anything", HUGGING], ["--anything", SECRET]),
+        ([f"--x={OPENAI}"], [f"--x={SECRET}"]),
+    ],
+)
+def test_secrets_of_a_command_line_go(words: list[str], kept: list[str]) -> None:
+    assert redact_arguments(words) == tuple(kept)
+
+
+@pytest.mark.parametrize("secret", [HUGGING, OPENAI, GITHUB, AMAZON])
+@pytest.mark.parametrize(
+    "around", ["{}", "x = '{}'", "see {}, it fails", "+{}", "[{}]", "curl -u {}:x", "{}\n{}"]
+)
+def test_known_forms_go_wherever_they_stand(secret: str, around: str) -> None:
+    assert secret not in redact_text(around.replace("{}", secret))
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        'api_key = "VALUE"',
+        "API_KEY: str = 'VALUE'",
+        'self.api_key="VALUE"',
+        'os.environ["WANDB_API_KEY"] = "VALUE"',
+        "os.environ.setdefault('HF_TOKEN', 'VALUE')",
+        'key = os.getenv("OPENAI_API_KEY", "VALUE")',
+        'login(token="x", password="VALUE")',
+        'config = {"lr": 1, "client_secret": "VALUE"}',
+        'secret = ("first"\n          "VALUE")',
+        'secret = "first" + "VALUE"',
+        'secret = """first\nVALUE"""',
+        "password = f'{user}VALUE'",
+        'password = b"VALUE"',
+        '+    access_token = "VALUE"',
+        "-export API_KEY=VALUE",
+        "API_TOKEN=VALUE",
+        "+password: VALUE99x",
+        'headers = {"Authorization": "Bearer VALUE"}',
+        'headers = {"authorization": "token VALUE"}',
+        'parser.add_argument("--api-key", type=str, default="VALUE")',
+        'parser.add_argument("--x", default=1)\nparser.add_argument("--password",\n    default="VALUE")',
+        "python train.py --api-key=VALUE",
+        "https://me:VALUE@example.com",
+        "https://example.com/?a=1&token=VALUE17abcdefgh",
+        "-----BEGIN RSA PRIVATE KEY-----\nVALUE\n-----END RSA PRIVATE KEY-----",
+        "+-----BEGIN PRIVATE KEY-----\n+VALUE\n",
+        "AccountName=x;AccountKey=VALUE;",
+        'wandb.login(key="VALUE0123456789abcdef0123456789")',
+    ],
+)
+def test_secrets_of_source_and_diffs_go(line: str) -> None:
+    assert "VALUE" in line
+    assert "VALUE" not in redact_text(line) and SECRET in redact_text(line)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "token = tokenizer.decode(ids)",
+        'key = "train_loss"',
+        'x = sorted(y, key="name")',
+        "api_key: str",
+        "api_key = os.environ[name]",
+        "api_key=args.api_key",
+        "password = getpass()",
+        'pad_token = "<pad>"',
+        "max_tokens = 512",
+        "key, query, value = x.chunk(3)",
+        'parser.add_argument("--token", help="the token to log in with")',
+        'for key in ["weight", "bias"]: pass',
+        "attn = softmax(query @ key.T / key_dim ** 0.5)",
+        "self.cls_token = nn.Parameter(torch.zeros(1, 1, dim))",
+        'state = {"key": "layer1.weight"}',
+        "# the key to success: a small learning rate",
+        "KeyError: 'encoder.weight'",
+    ],
+)
+def test_plain_source_stays_as_it_is(line: str) -> None:
+    assert redact_text(line) == line
+
+
+def test_values_go_by_the_name_that_holds_them() -> None:
+    assert redact_value("api_key", "abc") == SECRET
+    assert redact_value("password", 1234) == SECRET
+    assert redact_value("use_auth_token", True) is True
+    assert redact_value("max_tokens", 512) == 512
+    assert redact_value("token", 5) == 5  # a token's number
+    assert redact_value("token", "abc") == SECRET
+    assert redact_value("lr", 0.1) == 0.1
+    assert redact_value("note", f"made with {GITHUB}") == f"made with {SECRET}"
+    assert redact_value("password", "") == ""
+
+
+def test_json_is_searched_however_deep() -> None:
+    plain = {"a": [{"password": "x"}, {"text": f"{AMAZON} here"}], "key": "layer1.weight", "n": 1, "none": None}
+    assert redact_plain(plain) == {
+        "a": [{"password": SECRET}, {"text": f"{SECRET} here"}], "key": "layer1.weight", "n": 1, "none": None
+    }  # fmt: skip
+
+
+def test_names_are_read_in_every_spelling() -> None:
+    assert all(
+        map(is_secret_name, ["apiKey", "API_KEY", "api-key", "my.api.key", "ApiKey2", "APIKEY", "hfToken"])
+    )
+    assert not any(
+        map(is_secret_name, ["keyboard", "tokenizer", "secret_length", "key", "passes", "", "_", "42"])
+    )
+
+
+@given(st.text(alphabet=string.printable, max_size=300))
+def test_redacting_twice_changes_nothing_more(text: str) -> None:
+    once = redact_text(text)
+    assert redact_text(once) == once
+    assert once == text or may_hold_secrets(text)
+
+
+@given(st.lists(st.text(max_size=30), max_size=6))
+def test_no_word_of_a_command_line_is_lost(words: list[str]) -> None:
+    assert len(redact_arguments(words)) == len(words)
+
+
+@pytest.mark.parametrize(
+    "piece", ["sk-", "eyJ-", 'api_key = "', "a=", "--", "key", "://", "'\"", "default=", "'--a"]
+)
+def test_hostile_texts_are_read_to_their_end(piece: str) -> None:
+    assert redact_text(piece * (100_000 // len(piece)))

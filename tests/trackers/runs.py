@@ -1,0 +1,40 @@
+"""A small run as its records, its log, and how it ended."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+from tests import fakes
+from torch_debugger.integrations.trackers.ending import Ending, ending_of
+from torch_debugger.records import HparamsFact, Record, Surroundings
+from torch_debugger.report.digest import RunDigest
+from torch_debugger.runlog.writer import LogWriter
+
+LOSSES = (2.0, 1.5, math.nan, math.inf, 0.5)
+
+
+def records() -> list[Record]:
+    begun: list[Record] = [
+        fakes.run(arguments=("--api-key", "hush-hush")),
+        Surroundings(("python", "train.py", "--api-key", "***"), "train.py", "abc123", "print('hush-hush')"),
+        HparamsFact({"lr": 0.1, "name": "resnet", "amp": True}, "args", 0),
+        fakes.optimizer("SGD", lr=0.1),
+    ]
+    rows = [fakes.rows(2, "update", ("ratio", "change"), {"net.fc1.weight": [0.001, 7.0]})]
+    points = [fakes.scalars(step, {"loss": loss, "lr/0": 0.1}) for step, loss in enumerate(LOSSES, 1)]
+    return [*begun, *points, *rows, fakes.end(steps=5)]
+
+
+def write_log(folder: Path) -> None:
+    writer = LogWriter(folder, on_fault=print)
+    for record in records():
+        writer.add(record)
+    writer.close()
+
+
+def ending(exit_code: int = 0, outcome: str = "finished") -> Ending:
+    digest = RunDigest("train.py")
+    for record in records():
+        digest.see(record)
+    return ending_of(digest.result([fakes.finding()], exit_code=exit_code, outcome=outcome, checks=1))

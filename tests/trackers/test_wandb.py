@@ -1,0 +1,178 @@
+"""W&B's own offline mode, and what its file says afterwards."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy
+import pytest
+
+from tests.trackers.runs import LOSSES, ending, write_log
+from tests.trackers.wandb_file import WandbRun, offline_runs
+from torch_debugger.integrations.trackers.shipping import CourierProcess, conclude
+from torch_debugger.integrations.trackers.tracker import Tracker
+
+LIMIT_S = 120  # only a hang takes this long
+
+
+@pytest.fixture(autouse=True)
+def offline(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for name in [name for name in os.environ if name.startswith("WANDB_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("WANDB_MODE", "offline")
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[2]))
+    monkeypatch.chdir(tmp_path)
+
+
+def carry(folder: Path, exit_code: int = 0) -> tuple[WandbRun, list[str]]:
+    said: list[str] = []
+    write_log(folder)
+    courier = CourierProcess(Tracker("wandb", "vision"), str(folder), str(folder), "train", said.append)
+    conclude([courier], ending(exit_code, "finished" if exit_code == 0 else "crashed"), said.append)
+    (run,) = offline_runs(folder)
+    return run, [sentence for sentence in said if not sentence.startswith("waiting for")]
+
+
+def test_a_run_arrives_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WANDB_RUN_ID", "of-the-script")
+    monkeypatch.setenv("WANDB_NAME", "theirs")
+    folder = tmp_path / "log"
+    run, said = carry(folder)
+    assert said[0].startswith("W&B has the run: offline; this sends it: wandb sync log/wandb/offline-run-")
+    assert (run.name, run.project, run.exit_code) == ("train", "vision", 0)
+    assert run.id != "of-the-script"
+    steps, losses = zip(*run.series("loss"), strict=True)
+    assert steps == (1, 2, 3, 4, 5)
+    numpy.testing.assert_array_equal(losses, LOSSES)
+    assert run.series("update_ratio/net.fc1.weight") == [(2, pytest.approx(0.001))]
+    assert run.rows[0]["_timestamp"] == 1_700_000_000.1
+    assert run.config["lr"] == 0.1 and run.config["name"] == "resnet" and run.config["optimizer/kind"] == "SGD"
+    assert run.summary["verdict"].startswith("missing-zero-grad: Gradients are never cleared")
+    assert (run.summary["outcome"], run.summary["errors"]) == ("finished", 1)
+    (table,) = folder.rglob("files/media/table/findings*.json")
+    assert "missing-zero-grad" in table.read_text() and "optimizer.zero_grad()" in table.read_text()
+    assert "torch-debugger-report.md" in run.files
+    (report,) = folder.rglob("files/torch-debugger-report.md")
+    assert "missing-zero-grad" in report.read_text()
+
+
+def test_it_keeps_its_files_together_and_no_secret_among_them(tmp_path: Path) -> None:
+    carry(tmp_path / "log")
+    home = [
+        path.relative_to(tmp_path)
+        for path in tmp_path.rglob("*")
+        if "log" not in path.relative_to(tmp_path).parts
+    ]
+    assert [str(path) for path in home if (tmp_path / path).is_file()] == []
+    sent = [path.read_bytes() for path in (tmp_path / "log" / "wandb").rglob("*") if path.is_file()]
+    assert sent and not any(b"hush-hush" in content for content in sent)
+
+
+def test_a_script_that_failed_is_a_failed_run(tmp_path: Path) -> None:
+    run, _ = carry(tmp_path / "log", exit_code=1)
+    assert (run.exit_code, run.summary["outcome"]) == (1, "crashed")
+
+
+def run_program(source: str) -> str:
+    Path("train.py").write_text(source, encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, "train.py"], capture_output=True, text=True, timeout=LIMIT_S, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stderr
+
+
+TRAINING = """
+import sys, torch, torch_debugger
+net = torch.nn.Linear(4, 1)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.01)
+
+def train(steps, after=lambda step, loss: None):
+    for step in range(steps):
+        optimizer.zero_grad()
+        loss = net(torch.ones(8, 4)).square().mean()
+        loss.backward()
+        optimizer.step()
+        after(step, loss.item())
+"""
+
+
+def test_a_debugger_fills_a_run_of_its_own_and_leaves_the_program_alone(tmp_path: Path) -> None:
+    said = run_program(
+        TRAINING
+        + """
+import os, random, threading
+def state():
+    threads = sorted(thread.name for thread in threading.enumerate())
+    return dict(os.environ), sys.excepthook, sys.exit, random.getstate(), threads
+
+torch_debugger.Debugger  # to import us is not the question here: rich draws a number then
+before = state()
+debugger = torch_debugger.Debugger(sinks=["wandb"])
+train(12)
+debugger.close()
+assert [a == b for a, b in zip(before, state())] == [True] * 5
+assert "wandb" not in sys.modules
+"""
+    )
+    (run,) = offline_runs(tmp_path / "wandb")
+    assert [step for step, _ in run.series("loss")] == list(range(1, 13))
+    assert (run.project, run.name, run.exit_code) == ("torch-debugger", "train (torch-debugger)", 0)
+    assert run.config["net/parameters"] == 5
+    assert run.summary["steps"] == 12
+    assert "W&B has the run: offline; this sends it: wandb sync wandb/offline-run-" in said
+
+
+def test_a_run_that_is_open_already_is_added_to_and_keeps_its_own_count(tmp_path: Path) -> None:
+    run_program(
+        TRAINING
+        + """
+import time, wandb
+run = wandb.init(project="mine", settings=wandb.Settings(silent=True, x_disable_stats=True, disable_git=True))
+debugger = torch_debugger.Debugger(sinks=["wandb"])
+
+def log(step, loss):
+    wandb.log({"loss": loss}, step=step * 10)
+    time.sleep(0.3)
+
+train(12, log)
+debugger.close()
+assert wandb.run is run
+run.log({"last": 1})
+run.finish()
+"""
+    )
+    (run,) = offline_runs(tmp_path / "wandb")
+    assert run.project == "mine"
+    assert [step for step, _ in run.series("loss", "_step")] == [10 * step for step in range(12)]
+    ours = run.series("debugger/loss", "debugger/step")
+    theirs = [loss for _, loss in run.series("loss", "_step")]
+    assert ours and all(loss == pytest.approx(theirs[step - 1]) for step, loss in ours)
+    assert run.summary["debugger/outcome"] == "finished"
+    assert any(key.startswith("debugger/findings") for row in run.rows for key in row)
+    assert run.config.get("debugger/net/parameters") == 5, str(run.config)
+
+
+def test_an_open_run_can_be_given_itself_beside_any_other_sink(tmp_path: Path) -> None:
+    said = run_program(
+        TRAINING
+        + """
+import wandb
+class Sink(list):
+    add = list.append
+sink = Sink()
+settings = wandb.Settings(silent=True, x_disable_stats=True)
+run = wandb.init(project="mine", settings=settings, reinit="create_new")
+with torch_debugger.Debugger(sinks=[run, sink]):
+    train(3, lambda step, loss: run.log({"loss": loss}))
+run.finish()
+assert sum("loss" in record.values for record in sink if "Scalars" in str(type(record))) == 3
+"""
+    )
+    assert "W&B has the run: added to " in said
+    (run,) = offline_runs(tmp_path / "wandb")
+    assert run.summary["debugger/steps"] == 3

@@ -1,0 +1,72 @@
+"""Two runs and their replicates, compared in every respect."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from torch_debugger.archive.comparing.causes import find_cause
+from torch_debugger.archive.comparing.evidence import RunEvidence
+from torch_debugger.archive.comparing.matching import Matching
+from torch_debugger.archive.comparing.noise import measure_noise
+from torch_debugger.archive.comparing.parting import find_parting
+from torch_debugger.archive.comparing.replicates import sort_replicates
+from torch_debugger.archive.comparing.topics import compare_topics
+from torch_debugger.records import ModelFact
+from torch_debugger.records.comparison_of_runs import Parting, RunsComparison
+
+_PRECISIONS = {"bfloat16": 2.0**-7, "float16": 2.0**-10}
+_SINGLE = 2.0**-23  # what the log itself keeps
+
+
+def compare_runs(
+    first: RunEvidence, second: RunEvidence, replicates: Sequence[RunEvidence] = ()
+) -> RunsComparison:
+    matching = Matching(first, second)
+    topics = compare_topics(first, second, matching)
+    parting = find_parting(first, second, matching, _precision(first, second))
+    sorted_runs = sort_replicates(first, second, replicates)
+    ours = [first, *(run for run, whose in sorted_runs if whose in ("first", "both"))]
+    theirs = [second, *(run for run, whose in sorted_runs if whose == "second")]
+    return RunsComparison(
+        first.name,
+        second.name,
+        parting,
+        find_cause(parting, first, second, matching, topics),
+        topics,
+        measure_noise(ours, theirs),
+        tuple((run.name, whose) for run, whose in sorted_runs),
+        matching.renamed,
+        (
+            *((name, "first") for name in matching.unmatched_first),
+            *((name, "second") for name in matching.unmatched_second),
+        ),
+        _advice(parting, first),
+        _missing(first, second),
+    )
+
+
+def _precision(*runs: RunEvidence) -> float:
+    """Of the coarsest numbers in either run."""
+    kinds = {each.dtype for run in runs for fact in run.facts(ModelFact) for each in fact.parameters}
+    tables = [rows.table for run in runs for found in run.rows.values() for rows in found]
+    kinds |= {dtype for table in tables for dtype in table.dtypes}
+    return max((_PRECISIONS.get(kind, _SINGLE) for kind in kinds), default=_SINGLE)
+
+
+def _advice(parting: Parting, first: RunEvidence) -> str:
+    """The command that makes the next comparison more exact."""
+    if parting.gap is None or parting.exact or first.run is None:
+        return ""
+    words = " ".join([first.run.script, *first.run.arguments])
+    return f"torch-debugger run --deep-steps {parting.gap.step} {words}"
+
+
+def _missing(*runs: RunEvidence) -> tuple[str, ...]:
+    damage = [f"{run.name}: {sentence}" for run in runs for sentence in run.damage]
+    foreign = [
+        f"{run.name} was not written by torch-debugger: its scalars are compared, by tag; weights, layers, "
+        "gradients, data and settings cannot be seen."
+        for run in runs
+        if run.is_foreign
+    ]
+    return (*foreign, *damage)

@@ -1,0 +1,49 @@
+"""What differs in the data: the loaders, the shape of batches, and which samples they held."""
+
+from __future__ import annotations
+
+from torch_debugger.archive.comparing.evidence import RunEvidence
+from torch_debugger.archive.comparing.plain_values import differences
+from torch_debugger.records import BatchFact, BatchLook, LoaderFact
+from torch_debugger.records.comparison_of_runs import Difference, Topic
+
+
+def compare_data(first: RunEvidence, second: RunEvidence) -> Topic:
+    ours, theirs = _facts(first), _facts(second)
+    if not ours and not theirs:
+        return Topic("data", unseen="no DataLoader was seen")
+    order = _order(first, second)
+    return Topic("data", differences(ours, theirs) + ((order,) if order else ()))
+
+
+def _facts(run: RunEvidence) -> dict[str, object]:
+    found: dict[str, object] = {}
+    for fact in run.facts(LoaderFact):
+        kept = {"dataset": fact.dataset, "samples": fact.samples, "batch size": fact.batch_size}
+        kept |= {"batches": fact.length, "shuffled": fact.shuffle, "drop_last": fact.drop_last}
+        kept |= {"workers": fact.workers}
+        found |= {f"loader {fact.number}: {key}": value for key, value in kept.items()}
+    return found | _batches(run)
+
+
+def _batches(run: RunEvidence) -> dict[str, object]:
+    """The tensors of the first batch."""
+    steps = sorted(step for kind, step in run.looks if kind is BatchFact)
+    facts = run.looks_at(BatchFact, steps[0]) if steps else []
+    return {f"first {fact.name}": f"{'x'.join(map(str, fact.shape))} {fact.dtype}" for fact in facts}
+
+
+def _order(first: RunEvidence, second: RunEvidence) -> Difference | None:
+    """Only where the samples that were looked at came in another order, or are others."""
+    ours, theirs = _samples(first), _samples(second)
+    length = min(len(ours), len(theirs))
+    if not length or ours[:length] == theirs[:length]:
+        return None
+    shared = len(set(ours) & set(theirs)) / min(len(set(ours)), len(set(theirs)))
+    return Difference("samples looked at", f"{len(ours)}", f"{len(theirs)}, of which {shared:.0%} are the same")
+
+
+def _samples(run: RunEvidence) -> list[int]:
+    steps = sorted(step for kind, step in run.looks if kind is BatchLook)
+    looks = [look for step in steps for look in run.looks_at(BatchLook, step) if look.trained]
+    return [sample for look in looks for tensor in look.tensors for sample in tensor.samples]

@@ -1,0 +1,39 @@
+"""torch-debugger diff A B: what differs between two runs, and where they part."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+
+from rich.console import Console
+
+NAME = "diff"
+HELP = "compare two runs: what differs, and the first step and tensor at which they part"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("first", metavar="A", help="a run: the folder of its log, its name under ./runs, or its result.json")
+    add("second", metavar="B", help="the run to compare it with")
+    add(
+        "--replicates",
+        metavar="RUN",
+        nargs="+",
+        default=[],
+        help="runs like A or B with other seeds: is the difference more than seeds make?",
+    )
+    add("--json", metavar="FILE", help="write the whole comparison there as JSON")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    from torch_debugger.cli.ending import require_writable
+    from torch_debugger.comparisons import diff
+
+    if arguments.json is not None:
+        require_writable(arguments.json)
+    report = diff(arguments.first, arguments.second, replicates=arguments.replicates)
+    if arguments.json is not None:
+        Path(arguments.json).write_text(json.dumps(report.to_json(), indent=1, allow_nan=False) + "\n")
+    report.print(Console())
+    return 0

@@ -1,0 +1,65 @@
+"""What a tracker is sent, whichever it is: points by step, and what is known of the run."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+
+from torch_debugger.integrations.trackers.layer_series import LayerSeries
+from torch_debugger.integrations.trackers.run_facts import facts_of
+from torch_debugger.records import HparamsFact, Record, Scalars, TensorRows
+from torch_debugger.records.surroundings import HparamValue
+
+
+@dataclass(slots=True)
+class Point:
+    """The numbers of one step."""
+
+    step: int
+    time: float  # seconds since the epoch
+    values: dict[str, float]
+
+
+@dataclass(slots=True)
+class Parcel:
+    """What came since the last one."""
+
+    points: list[Point] = field(default_factory=list)  # in the order in which they came
+    hparams: dict[str, HparamValue] = field(default_factory=dict)
+    facts: dict[str, HparamValue] = field(default_factory=dict)  # script, versions, optimizers, git, seeds
+
+
+class Packer:
+    """Turns records into parcels. One point holds all the numbers of a step, unless one came twice."""
+
+    def __init__(self) -> None:
+        self._parcel = Parcel()
+        self._layers = LayerSeries()
+        self._time = time.time()  # of the last scalars: tables carry none
+
+    def see(self, record: Record) -> None:
+        if isinstance(record, Scalars):
+            self._time = record.time
+            self._add(record.step, record.values)
+        elif isinstance(record, TensorRows):
+            self._add(record.step, self._layers.values(record))
+        elif isinstance(record, HparamsFact):
+            self._parcel.hparams.update(record.values)
+        else:
+            self._parcel.facts.update(facts_of(record))
+
+    @property
+    def has_points(self) -> bool:
+        return bool(self._parcel.points)
+
+    def take(self) -> Parcel:
+        parcel, self._parcel = self._parcel, Parcel()
+        return parcel
+
+    def _add(self, step: int, values: dict[str, float]) -> None:
+        points = self._parcel.points
+        last = points[-1] if points else None
+        if last is not None and last.step == step and not last.values.keys() & values.keys():
+            last.values.update(values)
+        elif values:
+            points.append(Point(step, self._time, dict(values)))

@@ -1,0 +1,41 @@
+"""Trackio: local first, with W&B's words; one row a step, findings as a table."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+from torch_debugger.integrations.trackers.ending import COLUMNS, Ending
+from torch_debugger.integrations.trackers.parcels import Parcel
+
+
+class TrackioReceiver:
+    """Its config goes out with the first row, and there is no summary: the report holds the verdict."""
+
+    def __init__(self, project: str, directory: str = "") -> None:
+        self._project = project
+        self._run: Any = None
+
+    def open(self, name: str) -> None:
+        self._run = _trackio().init(project=self._project, name=name, embed=False)
+
+    def take(self, parcel: Parcel) -> None:
+        settings = parcel.hparams | parcel.facts
+        if settings:
+            self._run.config.update(settings)
+        for point in parcel.points:
+            self._run.log(dict(point.values), step=point.step)
+
+    def close(self, ending: Ending) -> None:
+        if ending.rows:
+            self._run.log({"findings": _trackio().Table(columns=list(COLUMNS), data=ending.rows)})
+        self._run.log({"report": _trackio().Markdown(ending.report)})
+        self._run.finish()
+
+    @property
+    def place(self) -> str:
+        return f"project {self._project} (trackio show --project {self._project})"
+
+
+def _trackio() -> Any:
+    return importlib.import_module("trackio")

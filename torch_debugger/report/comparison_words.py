@@ -1,0 +1,186 @@
+"""The sentences of a comparison of two runs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from torch_debugger.records.comparison_of_runs import Gap, Noise, Parting, RunsComparison
+from torch_debugger.report.printable import one_line
+
+_PLACES = {
+    "weights": "in the weights of {}",
+    "batch": "in the data, {}",
+    "input": "in the input of {}",
+    "forward": "in the output of {}",
+    "loss": "in the {}",
+    "backward": "in the gradient at the output of {}",
+    "gradients": "in the gradient of {}",
+    "rate": "in the learning rate, {}",
+    "update": "in the update of {}",
+    "evaluation": "in {}",
+}
+_PHASES = {
+    "weights": "the weights",
+    "batch": "the batch",
+    "input": "the input",
+    "forward": "the forward pass",
+    "loss": "the loss",
+    "backward": "the gradients at the modules' outputs",
+    "gradients": "the gradients",
+    "rate": "the learning rate",
+    "update": "the update",
+}
+_NUMBERS = {"weight_norm": "norm", "grad_norm": "norm", "change": "norm of the change"}
+_MUCH = 0.01  # of a tensor's size: rounding that has grown this far is seen in the curves
+_RARE = 0.05  # how seldom seeds alone may make a difference that is called real
+_MANY = 4
+
+
+def answer(comparison: RunsComparison) -> str:
+    """The one sentence to read."""
+    parting = comparison.parting
+    return one_line(
+        {"same": _same, "rounding": _rounding, "parted": _parted, "unseen": _unseen}[parting.verdict](parting)
+    )
+
+
+def _same(parting: Parting) -> str:
+    compared = f"{_steps(parting)}, {parting.numbers:,} numbers compared"
+    if parting.harmless is None:
+        return f"The runs are the same: {compared}, every one of them bit-equal."
+    return f"The runs compute the same: {compared}. {_harmless(parting.harmless)}; all else is bit-equal."
+
+
+def _harmless(gap: Gap) -> str:
+    return (
+        f"The loaders deliver other numbers ({gap.name}, {_change(gap)}), of which the model is given the same"
+    )
+
+
+def _rounding(parting: Parting) -> str:
+    first, largest = parting.unequal, parting.largest
+    assert first is not None and largest is not None
+    grown = (
+        " It has grown slowly out of rounding, and no step stands out: seen from there on, the runs are two "
+        "equally good ones."
+        if largest.size > _MUCH
+        else ""
+    )
+    start = (
+        f"The runs compute the same: over {_steps(parting)} no number differs by more than rounding explains"
+    )
+    return (
+        f"{start}{_idle(parting.idle)}. The first that is not bit-equal is {_place(first).removeprefix('in ')} at "
+        f"step {first.step}, by {first.size:.1g} of its size; the largest difference is {largest.size:.1g}, "
+        f"{_place(largest)} at step {largest.step}.{grown}"
+    )
+
+
+def _idle(gap: Gap | None) -> str:
+    if gap is None:
+        return ""
+    return (
+        f", but {_place(gap)} at step {gap.step} ({_change(gap)}), without a trace in what the model computes"
+    )
+
+
+def _unseen(parting: Parting) -> str:
+    return "The runs cannot be compared step by step: there is no step of which both have a number."
+
+
+def _parted(parting: Parting) -> str:
+    gap = parting.gap
+    assert gap is not None
+    at_start = gap.phase == "weights" and gap.step == parting.first_step
+    moment = "differ before the first update" if at_start else f"part at step {gap.step}"
+    return f"The runs {moment}, first {_place(gap)} ({_change(gap)}){_until_then(parting)}."
+
+
+def _until_then(parting: Parting) -> str:
+    equal = [_PHASES[phase] for phase in parting.equal_phases if phase in _PHASES]
+    manner = "bit-equal" if parting.unequal is None else "equal up to rounding"
+    if len(equal) > _MANY:
+        return f"; everything before it in that step, {equal[0]} to {equal[-1]}, was {manner}"
+    verb = "was" if len(equal) == 1 and equal[0] != "the weights" else "were"
+    return f"; {_joined(equal)} {verb} {manner} until then" if equal else ""
+
+
+def precision(parting: Parting) -> str:
+    """How exactly the place of a parting is known; empty where it is."""
+    gap = parting.gap
+    if gap is None or parting.exact:
+        return ""
+    seen = f"the last that was is step {parting.near_step}" if parting.near_step else "none before it was"
+    began = (
+        "where in this step it begins is not known"
+        if "weights" in parting.equal_phases
+        else f"it came in after what was seen of step {parting.calm_step}, which is equal, and before this"
+    )
+    return f"Step {gap.step} was not looked at closely in both runs ({seen}): {began}."
+
+
+def _place(gap: Gap) -> str:
+    name = gap.name if gap.name == gap.other_name else f"{gap.name} ({gap.other_name} in the second run)"
+    return _PLACES[gap.phase].format(name)
+
+
+def _change(gap: Gap) -> str:
+    number = _NUMBERS.get(gap.number, gap.number)
+    first, second = apart(gap.first, gap.second)
+    return f"{number} {first} -> {second}".strip()
+
+
+def apart(first: float, second: float) -> tuple[str, str]:
+    """Two numbers with as many digits as it takes to tell them apart."""
+    for digits in range(4, 10):
+        shown = f"{first:.{digits}g}", f"{second:.{digits}g}"
+        if shown[0] != shown[1]:
+            return shown
+    return f"{first:.9g}", f"{second:.9g}"
+
+
+def _steps(parting: Parting) -> str:
+    return f"{parting.steps:,} step{'' if parting.steps == 1 else 's'}"
+
+
+def _joined(words: Sequence[str]) -> str:
+    return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
+
+
+def noise_sentence(noise: Noise) -> str:
+    """What the runs end with, and whether seeds explain the difference."""
+    first, second = apart(_mean(noise.first), _mean(noise.second))
+    start, end = noise.steps
+    when = f"step {end}" if start == end else f"the mean of steps {start} to {end}"
+    told = f"{noise.tag}, {when}: {first}{_count(noise.first)} and {second}{_count(noise.second)}."
+    return one_line(f"{told} {_judged(noise)}")
+
+
+UNKNOWN_NOISE = "Whether another seed makes as much is not known: name runs with other seeds with --replicates."
+
+
+def _judged(noise: Noise) -> str:
+    if math.isnan(noise.chance):
+        return ""
+    if noise.spread == 0.0:
+        return "Runs of one kind do not differ at all, so the difference is real." if noise.difference else ""
+    times = (
+        f"{abs(noise.difference) / noise.spread:.2g} times the spread of runs of one kind ({noise.spread:.2g})"
+    )
+    chance = "under 0.1 %" if noise.chance < 0.001 else f"{100 * noise.chance:.2g} %"
+    verdict = "more than seeds explain" if noise.chance < _RARE else "no more than seeds explain"
+    return (
+        f"The difference is {times}: {verdict} (seeds alone give it or more in {chance} of such comparisons)."
+    )
+
+
+def _mean(values: Sequence[float]) -> float:
+    return sum(values) / len(values)
+
+
+def _count(values: Sequence[float]) -> str:
+    if len(values) == 1:
+        return ""
+    low, high = apart(min(values), max(values))
+    return f" ({len(values)} runs, {low} to {high})"

@@ -1,0 +1,148 @@
+"""Which of a program's variables hold hyperparameters, and what is in them, flattened with dots."""
+
+from __future__ import annotations
+
+import re
+import types
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from torch_debugger.records.surroundings import HparamValue
+from torch_debugger.redaction import redact_value
+from torch_debugger.surroundings.objects import (
+    class_attributes,
+    entries,
+    has_in_class,
+    instance_dict,
+    is_a,
+    is_by_user,
+    is_users_module,
+    plain_value,
+)
+
+MOST_VALUES = 500
+_DEEPEST = 5
+_TEXT_LENGTH = 200
+_READ_LENGTH = 2000  # of a text: a constant may hold a whole corpus
+_LIST_LENGTH = 16
+_TELLING = re.compile(
+    r"(?:\w*_)?(?:args?|arguments|cfgs?|conf|configs?|configuration|hparams?|hps?|hyper_?params?|hyper_?parameters"
+    r"|params|opts?|options|settings|flags)",
+    re.IGNORECASE,
+)
+_CONSTANT = re.compile(r"[A-Z][A-Z0-9_]*")
+# Lower-case names that stand for nothing but a hyperparameter.
+_KNOWN = re.compile(
+    r"lr|learning_rate|(?:train_|eval_|val_|test_)?batch_size|bs|(?:num_|n_|max_)?epochs|(?:num_|n_|max_)steps"
+    r"|weight_decay|wd|momentum|dropout|p_drop|hidden_(?:size|dim|units)|embed(?:ding)?_(?:size|dim)|d_model"
+    r"|(?:num_|n_)(?:layers|heads|classes|workers)|gamma|beta[12]|temperature|seed|warmup_steps"
+    r"|max_(?:grad_)?norm|(?:max_)?seq_len|max_len(?:gth)?|block_size|accum(?:ulation)?_steps|label_smoothing|clip"
+)
+_MARKS = ("__dataclass_fields__", "__attrs_attrs__", "__pydantic_fields__", "__fields__", "model_fields")
+
+
+def is_config(name: str, value: Any) -> bool:
+    """Whether this variable holds the settings of a run. A parsed command line does under any name."""
+    if is_a(value, "argparse", "Namespace") or is_a(value, "absl.flags", "FlagValues"):
+        return True
+    return _TELLING.fullmatch(name) is not None and _contents(value) is not None
+
+
+def constants(variables: Mapping[str, Any]) -> dict[str, HparamValue]:
+    """LR = 1e-3, BATCH_SIZE = 64, and the few lower-case names that mean the same."""
+    named = (
+        (name, value)
+        for name, value in variables.items()
+        if _CONSTANT.fullmatch(name) or _KNOWN.fullmatch(name)
+    )
+    return _kept((name, plain_value(value)) for name, value in named)
+
+
+def flatten(value: Any) -> dict[str, HparamValue]:
+    """The plain values inside: {"optimizer": {"lr": 0.1}} is optimizer.lr = 0.1."""
+    return _kept(_walk("", value, (id(value),)))
+
+
+def _walk(path: str, value: Any, inside: tuple[int, ...]) -> Iterator[tuple[str, HparamValue | None]]:
+    for name, item in _contents(value) or ():
+        if name.startswith("_"):
+            continue
+        full = f"{path}.{name}" if path else name
+        item = _unwrapped(item)
+        plain = plain_value(item)
+        if plain is not None:
+            yield full, plain
+        elif type(item) in (list, tuple):
+            yield full, _listed(item)
+        elif len(inside) < _DEEPEST and id(item) not in inside:
+            yield from _walk(full, item, (*inside, id(item)))
+
+
+def _kept(pairs: Any) -> dict[str, HparamValue]:
+    kept: dict[str, HparamValue] = {}
+    for name, value in pairs:
+        if value is not None and len(kept) < MOST_VALUES:
+            told = redact_value(name, value[:_READ_LENGTH] if type(value) is str else value)
+            kept[name[:_TEXT_LENGTH]] = told[:_TEXT_LENGTH] if type(told) is str else told
+    return kept
+
+
+def _listed(items: Any) -> str | None:
+    """[64, 128]: a short list of plain values as text."""
+    plain = [plain_value(item) for item in items[:_LIST_LENGTH]]
+    if not items or len(items) > _LIST_LENGTH or None in plain:
+        return None
+    return f"[{', '.join(str(item) for item in plain)}]"
+
+
+def _contents(value: Any) -> list[tuple[str, Any]] | None:
+    """The pairs of a config object; None for any other."""
+    for serves, read in _READERS:
+        if serves(value):
+            return list(entries(read(value)))
+    return None
+
+
+def _unwrapped(value: Any) -> Any:
+    """OmegaConf keeps each value in a node of its own."""
+    if is_a(value, "omegaconf.nodes", "ValueNode"):
+        return instance_dict(value).get("_val")
+    if is_a(value, "omegaconf", "ListConfig"):
+        held = instance_dict(value).get("_content")
+        return [_unwrapped(item) for item in held] if type(held) is list else None
+    return value
+
+
+def _flags(value: Any) -> dict[str, Any]:
+    """The program's own absl flags, without those that absl defines for itself."""
+    by_module = instance_dict(value).get("__flags_by_module", {})
+    own = [flag for module, flags in dict.items(by_module) if not module.startswith("absl") for flag in flags]
+    told = [instance_dict(flag) for flag in own]
+    return {held["name"]: held.get("_value") for held in told if type(held.get("name")) is str}
+
+
+def _inner(name: str) -> Callable[[Any], dict[str, Any]]:
+    def read(value: Any) -> dict[str, Any]:
+        held = instance_dict(value).get(name)
+        return held if type(held) is dict else {}
+
+    return read
+
+
+def _is_plain_object(value: Any) -> bool:
+    """An instance of a class that the user wrote to hold values: no model, no dataset."""
+    return is_by_user(type(value)) and not has_in_class(value, "__call__", "forward", "__iter__", "__len__")
+
+
+_READERS: tuple[tuple[Callable[[Any], bool], Callable[[Any], dict[Any, Any]]], ...] = (
+    (lambda value: issubclass(type(value), dict), lambda value: value),
+    (lambda value: is_a(value, "omegaconf", "DictConfig"), _inner("_content")),
+    (lambda value: is_a(value, "ml_collections", "ConfigDict"), _inner("_fields")),
+    (lambda value: is_a(value, "absl.flags", "FlagValues"), _flags),
+    (lambda value: is_a(value, "argparse", "Namespace"), instance_dict),
+    (lambda value: type(value) is types.SimpleNamespace, instance_dict),
+    (lambda value: issubclass(type(value), type) and is_by_user(value), class_attributes),
+    (is_users_module, instance_dict),
+    (lambda value: has_in_class(value, *_MARKS), instance_dict),
+    (_is_plain_object, lambda value: class_attributes(type(value)) | instance_dict(value)),
+)
