@@ -224,6 +224,18 @@ def test_a_file_that_is_gone_keeps_what_was_read(tmp_path: Path) -> None:
     look_at_everything(run)
 
 
+def test_a_file_that_may_not_be_read_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*given: object, **options: object) -> object:
+        raise PermissionError(13, "Permission denied")
+
+    run = run_of(tmp_path, frame(scalar_events([scalars(1, "loss")])))
+    with monkeypatch.context() as patch:
+        patch.setattr("builtins.open", refuse)
+        assert run.tags == {}
+    assert run.damage == [f"{NAME} cannot be read (Permission denied)."]
+    assert run.poll() and len(run.scalars("loss")) == 1
+
+
 def test_what_is_no_plain_file_is_never_opened(tmp_path: Path) -> None:
     """A pipe would wait for its writer for ever."""
     os.mkfifo(tmp_path / NAME)
