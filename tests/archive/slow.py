@@ -21,9 +21,9 @@ def slow_scalars(data: bytes, frames: int | None = None) -> dict[str, list[Point
             event = parser.parse(payload)
         except FOREIGN:
             continue
-        numbers = {value.tag: value.number for value in event.values if value.kind == SCALARS}
-        for tag, number in numbers.items():
-            found.setdefault(tag, []).append((event.step, _bits(number), _bits(event.time)))
+        for tag, value in {value.tag: value for value in event.values}.items():
+            if value.kind == SCALARS:
+                found.setdefault(tag, []).append((event.step, _bits(value.number), _bits(event.time)))
     return found
 
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import bisect
 import itertools
 import struct
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
+import tensorboardX
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.utils.tensorboard import SummaryWriter
@@ -17,12 +19,14 @@ from tests.archive.slow import columns_of, frame_ends, read_bytes, read_file, sl
 from tests.runlog.logs import event_file, rows, scalars, write
 from torch_debugger.archive import chunk, splitting, templates
 from torch_debugger.archive import event_file as event_files
+from torch_debugger.archive.run import Run
 from torch_debugger.records import Record, Scalars
 from torch_debugger.runlog.frames import frame
 from torch_debugger.runlog.scalars import scalar_events
 
 TAGS = st.text(st.characters(codec="utf-8"), max_size=6)
 STEPS = st.integers(-(2**63), 2**63 - 1) | st.integers(0, 300)
+TIMES = st.floats(0, 4e9)
 NUMBERS = st.floats(width=32)
 
 
@@ -48,7 +52,7 @@ def columns_of_two(monkeypatch: pytest.MonkeyPatch) -> None:
     """Small logs go through the columns as well."""
     monkeypatch.setattr(templates, "FEWEST", 2)
     monkeypatch.setattr(chunk, "FEWEST", 2)
-    monkeypatch.setattr(splitting, "_WALK", 4)
+    monkeypatch.setattr(splitting, "_WALKS", (4, 8))
 
 
 @pytest.fixture(params=[torch_log, our_log], ids=["torch", "ours"])
@@ -60,8 +64,14 @@ def log(request: pytest.FixtureRequest, tmp_path: Path, columns_of_two: None) ->
 def test_columns_are_used_at_all(log: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Else everything below compares the slow way with itself."""
     pieces: list[templates.Piece] = []
-    original = templates._piece
-    monkeypatch.setattr(templates, "_piece", lambda *given: pieces.append(original(*given)) or pieces[-1])
+
+    def remembered(rows: templates.Rows) -> Iterator[object]:
+        for answer in templates.read_rows(rows):
+            if isinstance(answer, templates.Piece):
+                pieces.append(answer)
+            yield answer
+
+    monkeypatch.setattr(chunk, "read_rows", remembered)
 
     found = read_bytes(tmp_path / "read", log)
 
@@ -109,12 +119,27 @@ def test_read_while_it_grows(log: bytes, tmp_path: Path) -> None:
     assert not file.poll()
 
 
-@settings(max_examples=60, deadline=None)
-@given(
-    st.lists(
-        st.builds(Scalars, STEPS, st.floats(0, 4e9), st.dictionaries(TAGS, NUMBERS, max_size=3)), max_size=20
+def test_what_was_read_is_not_read_again(log: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int] = []
+    original = event_files._read_padded
+    monkeypatch.setattr(
+        event_files,
+        "_read_padded",
+        lambda file, offset, size: asked.append(offset) or original(file, offset, size),
     )
-)
+    ends = frame_ends(log)
+    file = read_file(tmp_path / "growing", log[: ends[5]])
+    assert not file.poll()
+
+    Path(file.path).write_bytes(log)
+    assert file.poll()
+
+    assert asked == [0, ends[5]]
+    assert columns_of(file) == slow_scalars(log)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.builds(Scalars, STEPS, TIMES, st.dictionaries(TAGS, NUMBERS, max_size=3)), max_size=20))
 def test_whatever_our_writer_writes(tmp_path_factory: pytest.TempPathFactory, records: list[Scalars]) -> None:
     data = frame(scalar_events(records * 13))
 
@@ -138,6 +163,44 @@ def test_whatever_torch_writes(tmp_path_factory: pytest.TempPathFactory, points:
 
     assert found == slow_scalars(data)
     assert sum(map(len, found.values())) == 13 * len(points)
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.lists(st.tuples(TAGS, st.integers(0, 2**40), NUMBERS), max_size=20))
+def test_whatever_tensorboardx_writes(
+    tmp_path_factory: pytest.TempPathFactory, points: list[tuple[str, int, float]]
+) -> None:
+    folder = tmp_path_factory.mktemp("log")
+    with tensorboardX.SummaryWriter(str(folder)) as writer:
+        for tag, step, number in points * 13:
+            writer.add_scalar(tag or "empty", number, step)
+    data = event_file(folder).read_bytes()
+
+    found = read_bytes(folder / "again", data)
+
+    assert found == slow_scalars(data)
+    assert sum(map(len, found.values())) == 13 * len(points)
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    st.lists(
+        st.builds(Scalars, STEPS, TIMES, st.dictionaries(TAGS, NUMBERS, min_size=1, max_size=3)), max_size=9
+    )
+)
+def test_a_run_gives_back_what_its_writer_was_given(
+    tmp_path_factory: pytest.TempPathFactory, records: list[Scalars]
+) -> None:
+    folder = tmp_path_factory.mktemp("log")
+    write(folder, records * 13)
+    run = Run(folder)
+
+    for tag in {tag for record in records for tag in record.values}:
+        curve = run.scalars(tag)
+        given_points = [record for record in records * 13 if tag in record.values]
+        assert curve.steps.tolist() == [record.step for record in given_points]
+        assert curve.times.tolist() == [record.time for record in given_points]
+        assert np.array_equal(curve.values, [record.values[tag] for record in given_points], equal_nan=True)
 
 
 @settings(max_examples=100, deadline=None)

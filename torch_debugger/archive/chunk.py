@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from torch_debugger.archive.checksums import LONGEST
 from torch_debugger.archive.curve import Points
 from torch_debugger.archive.splitting import HEAD_BYTES, Split, split
-from torch_debugger.archive.templates import FEWEST, Piece, Rows, read_rows
+from torch_debugger.archive.templates import FEWEST, Piece, Rows, equal_runs, read_rows
 from torch_debugger.runlog.crc import crc32c_of_each, mask
 from torch_debugger.runlog.frames import FRAME_BYTES
 
@@ -76,8 +76,7 @@ def _columns(padded: NDArray[np.uint8], frames: Split, first_place: int) -> tupl
 def _by_length(lengths: NDArray[np.int64]) -> Iterator[tuple[int, NDArray[np.intp]]]:
     keys = np.minimum(lengths, LONGEST + 1).astype(np.uint16)  # numpy sorts these in linear time
     order = np.argsort(keys, kind="stable")
-    edges = np.flatnonzero(np.diff(keys[order], prepend=0, append=0))
-    for group in np.split(order, np.unique(edges)):
+    for group in equal_runs(order, keys[order]):
         if len(group):
             yield int(keys[group[0]]), group
 

@@ -11,19 +11,28 @@ from torch_debugger.archive.curve import NO_POINTS, Points, in_order, join
 
 class Columns:
     def __init__(self) -> None:
+        self._first: dict[str, int] = {}  # the place of each tag's first point
         self._pieces: dict[str, list[Points]] = {}
         self._single: defaultdict[str, list[tuple[int, int, float, float]]] = defaultdict(list)
 
     @property
     def tags(self) -> list[str]:
         """In the order in which they were first seen."""
-        return list(dict.fromkeys([*self._pieces, *self._single]))
+        return sorted(self._first, key=self._first.__getitem__)
+
+    def __contains__(self, tag: str) -> bool:
+        return tag in self._first
 
     def add(self, tag: str, points: Points) -> None:
+        self._meet(tag, int(points.places[0]))
         self._pieces.setdefault(tag, []).append(points)
 
     def add_single(self, tag: str, place: int, step: int, value: float, time: float) -> None:
+        self._meet(tag, place)
         self._single[tag].append((place, step, value, time))
+
+    def _meet(self, tag: str, place: int) -> None:
+        self._first[tag] = min(place, self._first.get(tag, place))
 
     def points(self, tag: str) -> Points:
         if tag in self._single:

@@ -32,6 +32,8 @@ class Item(NamedTuple):
 
 
 class EventFile:
+    """Asked to `poll`, it reads on from where it stopped; a file that was replaced is read from its start."""
+
     def __init__(self, path: str) -> None:
         self.path = path
         self.name = os.path.basename(path)
@@ -40,9 +42,7 @@ class EventFile:
     def _start_over(self) -> None:
         self.columns = Columns()
         self.items: list[Item] = []
-        self.restarts: list[
-            tuple[int, int]
-        ] = []  # (place, step): points before it, from that step on, are void
+        self.restarts: list[tuple[int, int]] = []  # place and step: see `archive.restarts`
         self._parser = EventParser()
         self._offset = 0
         self._size = self._foreign = 0
@@ -66,13 +66,14 @@ class EventFile:
 
     def _read_on(self, seen: tuple[int, ...]) -> bool:
         with open(self.path, "rb", buffering=0) as file:
-            if self._offset and not self._is_same(file, seen):
+            replaced = self._offset > 0 and not self._is_same(file, seen)
+            if replaced:
                 self._start_over()
             before = self._offset
             self._read_chunks(file)
             self._print = _print(file, self._offset)
         self._seen, self._size, self._fault = seen, seen[2], ""
-        return self._offset != before
+        return replaced or self._offset != before
 
     def _is_same(self, file: io.FileIO, seen: tuple[int, ...]) -> bool:
         grown = seen[2] >= self._offset and seen[:2] == self._seen[:2]
@@ -109,14 +110,12 @@ class EventFile:
         self._keep(place, len(payload), event)
 
     def _keep(self, place: int, size_bytes: int, event: Event) -> None:
-        scalars: dict[str, float] = {}
-        for value in event.values:
+        """A tag that stands twice in an event is one point with the last value, as for all other readers."""
+        for tag, value in {value.tag: value for value in event.values}.items():
             if value.kind == SCALARS:
-                scalars[value.tag] = value.number
+                self.columns.add_single(tag, place, event.step, value.number, event.time)
             else:
-                self.items.append(Item(place, size_bytes, event.step, event.time, value.tag, value.kind))
-        for tag, number in scalars.items():
-            self.columns.add_single(tag, place, event.step, number, event.time)
+                self.items.append(Item(place, size_bytes, event.step, event.time, tag, value.kind))
 
     def payloads(self, items: list[Item]) -> Iterator[tuple[Item, bytes]]:
         """The events of these items, read again; one that is no longer what it was ends it."""
@@ -161,7 +160,7 @@ class EventFile:
                 f"{self.name} is damaged at byte {self._offset} of {self._size}: a checksum does not fit. What "
                 "stands before it was read, nothing behind it."
             )
-        elif left:
+        elif left > 0:  # it may have grown while it was read
             said.append(f"{self.name} ends in the middle of an event: its last {left} bytes wait for the rest.")
         if self._foreign:
             said.append(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import types
 import typing
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -40,9 +41,11 @@ def gather(records: Iterable[Record], said: dict[str, HparamValue]) -> Facts:
 def _well_typed(record: Record) -> bool:
     """Any file may hold an event with our tag; only what is of the right kind is taken for a fact."""
     hints = typing.get_type_hints(type(record))
-    plain = {name: typing.get_origin(hint) or hint for name, hint in hints.items()}
-    return all(_fits(getattr(record, name), kind) for name, kind in plain.items())
+    return all(_fits(getattr(record, name), hint) for name, hint in hints.items())
 
 
-def _fits(value: object, kind: type) -> bool:
+def _fits(value: object, hint: Any) -> bool:
+    kind = typing.get_origin(hint) or hint
+    if kind in (types.UnionType, typing.Union):
+        return any(_fits(value, option) for option in typing.get_args(hint))
     return isinstance(value, (int, float) if kind is float else kind)

@@ -21,7 +21,7 @@ from torch_debugger.runlog.events import RECORD_TAG
 _Medium = TypeVar("_Medium")
 Decode = Callable[[int, float, Value], Iterator[_Medium]]
 
-_RANK_IN_NAME = re.compile(r"rank[_-]?(\d{1,6})(?!\d)")
+_RANK_IN_NAME = re.compile(r"\.rank(\d{1,9})(?=\.|$)")
 
 
 class Log:
@@ -48,8 +48,10 @@ class Log:
                     found.setdefault(item.kind, {})[item.tag] = None
         return {kind: list(tags) for kind, tags in found.items() if tags}
 
-    def scalar_tags(self) -> set[str]:
-        return {tag for file in self.files for tag in file.columns.tags}
+    def has(self, kind: str, tag: str) -> bool:
+        if kind == SCALARS:
+            return any(tag in file.columns for file in self.files)
+        return any(item.kind == kind and item.tag == tag for file in self.files for item in file.items)
 
     def has_records(self) -> bool:
         return any(item.kind == RECORDS for file in self.files for item in file.items)
@@ -112,9 +114,10 @@ def _values(file: EventFile, items: list[Item]) -> Iterator[tuple[Item, Value]]:
     parser = EventParser()
     for item, payload in file.payloads(items):
         event = parser.parse(payload)
-        if event.step != item.step:  # the file was replaced in between
+        value = {value.tag: value for value in event.values}.get(item.tag)
+        if value is None or event.step != item.step:  # the file was replaced in between
             return
-        yield from ((item, value) for value in event.values if value.tag == item.tag)
+        yield item, value
 
 
 def _records(file: EventFile, kinds: tuple[type, ...]) -> Iterator[Record]:

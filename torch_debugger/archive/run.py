@@ -14,6 +14,7 @@ from torch_debugger.archive.frame import to_frame
 from torch_debugger.archive.judgements import Result, judge_again, read_result
 from torch_debugger.archive.log import Decode, Log
 from torch_debugger.archive.naming import missing
+from torch_debugger.archive.places import place_of
 from torch_debugger.archive.status import ENDED, tell_status
 from torch_debugger.records import Finding, Record, TensorRows
 from torch_debugger.records.surroundings import HparamValue
@@ -33,6 +34,7 @@ class Run:
     def __init__(self, folder: str | os.PathLike[str], name: str | None = None) -> None:
         self.folder = os.fspath(folder)
         self.name = name if name is not None else os.path.basename(os.path.abspath(self.folder))
+        self._place = place_of(self.folder)
         self._log = Log([])
         self._by_rank: dict[int, Log] = {}
         self._read = False
@@ -41,7 +43,8 @@ class Run:
     def poll(self) -> bool:
         """Reads what was written since the last time; True if anything was."""
         self._read = True
-        came = self._log.poll(self.folder)
+        self._place.refresh()
+        came = self._log.poll(self._place.path)
         if came or self._known.get("result") is None:
             self._by_rank = self._log.by_rank()
             self._known.clear()
@@ -65,10 +68,7 @@ class Run:
 
     def scalars(self, tag: str) -> Curve:
         """Every point of a tag, NaN and Inf included, in the order in which they were written."""
-        log = next((log for log in self._ranks().values() if tag in log.scalar_tags()), None)
-        if log is None:
-            raise missing("scalars", tag, self.tags.get(parsing.SCALARS, []), self.name)
-        return log.curve(tag)
+        return self._log_with(parsing.SCALARS, tag).curve(tag)
 
     def histograms(self, tag: str) -> list[media.Histogram]:
         return self._media(parsing.HISTOGRAMS, tag, media.histograms)
@@ -132,20 +132,22 @@ class Run:
 
     @property
     def changed(self) -> float:
-        """When something was last written, in seconds since the epoch."""
+        """When something was last written, in seconds since the epoch; of a stored run, its last scalar."""
+        if self._place.is_copy:
+            return (self._time_span() or (0.0, 0.0))[1]
         return max((file.changed for file in self._whole().files), default=0.0)
 
     @property
     def duration_s(self) -> float | None:
         """From the start of the run, or its first scalar, to its last one; None without scalars."""
-        span = self._once("span", lambda: self._whole().time_span())
-        run = self.facts.run
+        span, run = self._time_span(), self.facts.run
         return None if span is None else max(0.0, span[1] - (run.started if run is not None else span[0]))
 
     @property
     def damage(self) -> list[str]:
         """What could not be read, and why: sentences. Empty where all is well."""
-        return [sentence for file in self._whole().files for sentence in file.damage]
+        said = [sentence for file in self._whole().files for sentence in file.damage]
+        return [self._place.fault, *said] if self._place.fault else said
 
     def to_pandas(self, *tags: str) -> pandas.DataFrame:
         """The scalars, these or all: one row per point, with the columns tag, step, value and time."""
@@ -166,7 +168,7 @@ class Run:
 
     def _part(self, log: Log, rank: int) -> Run:
         part = Run(self.folder, f"{self.name}, rank {rank}")
-        part._log, part._by_rank, part._read = log, {rank: log}, True
+        part._place, part._log, part._by_rank, part._read = self._place, log, {rank: log}, True
         return part
 
     def _once(self, name: str, make: Callable[[], _Answer]) -> _Answer:
@@ -176,9 +178,14 @@ class Run:
         return cast(_Answer, self._known[name])
 
     def _media(self, kind: str, tag: str, decode: Decode[_Medium]) -> list[_Medium]:
-        if tag not in self.tags.get(kind, ()):
-            raise missing(kind, tag, self.tags.get(kind, []), self.name)
-        return list(self._whole().media(kind, tag, decode))
+        return list(self._log_with(kind, tag).media(kind, tag, decode))
+
+    def _log_with(self, kind: str, tag: str) -> Log:
+        """Of the lowest rank that has this tag."""
+        for log in self._ranks().values():
+            if log.has(kind, tag):
+                return log
+        raise missing(kind, tag, self.tags.get(kind, []), self.name)
 
     def _said_hparams(self) -> dict[str, HparamValue]:
         found: dict[str, HparamValue] = {}
@@ -186,8 +193,11 @@ class Run:
             found |= media.hparams(value)
         return found
 
+    def _time_span(self) -> tuple[float, float] | None:
+        return self._once("span", lambda: self._whole().time_span())
+
     def _result(self) -> Result | None:
-        return self._once("result", lambda: read_result(self.folder))
+        return self._once("result", lambda: read_result(self._place.path))
 
     def _judged(self) -> list[Finding]:
         result = self._result()

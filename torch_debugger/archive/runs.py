@@ -10,18 +10,23 @@ from typing import overload
 
 from torch_debugger.archive.folders import Found, find_runs
 from torch_debugger.archive.naming import missing_run
+from torch_debugger.archive.places import find_stored_runs
 from torch_debugger.archive.run import Run
 from torch_debugger.errors import UsageError
+from torch_debugger.runlog.stores import is_url
 
 _MOST_SHOWN = 20
 
 
 def runs(folder: str | os.PathLike[str] = "runs") -> Runs:
-    """All runs below `folder`, whoever wrote them: torch-debugger, TensorBoard, tensorboardX, Lightning.
+    """All runs below `folder`, which can be a URL (s3://bucket/runs), whoever wrote them: torch-debugger,
+    TensorBoard, tensorboardX, Lightning.
 
     runs["name"] and runs[0] give one, with its curves, findings, hyperparameters and pictures.
     """
     root = os.fspath(folder)
+    if is_url(root):
+        return Runs(root, find_stored_runs(root))
     if not os.path.isdir(root):
         raise UsageError(
             f"There is no folder {root!r} to look for runs in. Name the one that was given as --log-dir."
@@ -64,7 +69,7 @@ class Runs(Sequence[Run]):
         return which in self._places if isinstance(which, str) else super().__contains__(which)
 
     def __repr__(self) -> str:
-        rows = [f"  {name!r}  {when}  {size}" for name, when, size in self._shown()]
+        rows = [f"  {name}  {when}  {size}" for name, when, size in self._shown()]
         return "\n".join([f"{self._heading()}", *rows, *self._left_out()])
 
     def _repr_html_(self) -> str:
@@ -84,4 +89,4 @@ class Runs(Sequence[Run]):
     def _shown(self) -> Iterator[tuple[str, str, str]]:
         for each in sorted(self.found, key=lambda found: -found.changed)[:_MOST_SHOWN]:
             when = time.strftime("%Y-%m-%d %H:%M", time.localtime(each.changed))
-            yield each.name, when, f"{each.size_bytes / 1e6:.1f} MB"
+            yield repr(each.name), when, f"{each.size_bytes / 1e6:.1f} MB"

@@ -17,8 +17,8 @@ from torch_debugger.runlog.crc import crc32c, crc32c_of_each, mask
 from torch_debugger.runlog.frames import FRAME_BYTES
 
 HEAD_BYTES = 12
-_WALK = 256  # frames
-_LONGEST_CYCLE = _WALK // 2
+_WALKS = (256, 4096)  # frames: at first, and where so few had no rhythm
+_GLANCES = (1, 2, 3, 5, 8, 13, 21, 34, 55, 89)  # a look at a few sizes rules most periods out
 _FEWEST_REPEATS, _MOST_REPEATS = 32, 1 << 16
 _read_length = struct.Struct("<Q").unpack_from
 
@@ -45,21 +45,24 @@ def _all_starts(data: Bytes) -> tuple[Integers, int]:
     """Of all whole frames, by their lengths alone, and where the last one ends."""
     parts: list[Integers] = []
     view, place = memoryview(data.data), 0
+    short, long = _WALKS
+    walk = short
     while True:
-        walked, place = _walk(view, place)
+        walked, place = _walk(view, place, walk)
         parts.append(np.array(walked, np.int64))
-        if len(walked) < _WALK:
+        if len(walked) < walk:
             return np.concatenate(parts), place
         cycle = _cycle(np.diff(parts[-1], append=place))
+        walk = long if cycle is None else short
         if cycle is not None:
             parts.append(_repeats(data, place, cycle))
             place += len(parts[-1]) // len(cycle) * int(cycle.sum())
 
 
-def _walk(data: memoryview, place: int) -> tuple[list[int], int]:
+def _walk(data: memoryview, place: int, most: int) -> tuple[list[int], int]:
     starts: list[int] = []
     end = len(data)
-    while place + HEAD_BYTES <= end and len(starts) < _WALK:
+    while place + HEAD_BYTES <= end and len(starts) < most:
         after = place + FRAME_BYTES + int(_read_length(data, place)[0])
         if after > end:
             break
@@ -69,10 +72,14 @@ def _walk(data: memoryview, place: int) -> tuple[list[int], int]:
 
 
 def _cycle(sizes: Integers) -> Integers | None:
-    """The sizes that the last frames repeat, the shortest such cycle."""
-    alike = np.flatnonzero(sizes[-_LONGEST_CYCLE - 1 : -1] == sizes[-1])[::-1]
-    for period in (min(_LONGEST_CYCLE, len(sizes) - 1) - alike)[:16]:
-        if np.array_equal(sizes[-period:], sizes[-2 * period : -period]):
+    """The shortest cycle that the last half of the sizes goes round."""
+    half = len(sizes) // 2
+    fits = np.ones(half, np.bool_)  # for periods from half down to 1
+    for back in _GLANCES:
+        if back <= half:
+            fits &= sizes[-back - half : len(sizes) - back] == sizes[-back]
+    for period in half - np.flatnonzero(fits)[::-1]:
+        if np.array_equal(sizes[-half:], sizes[-half - period : len(sizes) - period]):
             return sizes[-period:]
     return None
 

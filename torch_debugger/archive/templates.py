@@ -62,43 +62,39 @@ def read_rows(rows: Rows) -> Iterator[Piece | _Places]:
             yield left[:1]
             left = left[1:]
             continue
-        first = rows.data[left[0]]
-        alike = _same(rows, left, layout, first, tags=True)
-        yield _piece(rows.some(left[alike]), layout)
+        alike = _same(rows.words(left), layout.skeleton(rows.length, rows.data.shape[1], tags=True), 0)
+        yield from _pieces(rows.some(left[alike]), layout, [np.arange(alike.sum())])
+        if not alike.all():
+            others = _same(rows.words(left), layout.skeleton(rows.length, rows.data.shape[1], tags=False), 0)
+            yield from _by_tags(rows, left[others & ~alike], layout)
+            alike |= others
         left = left[~alike]
-        if len(left):
-            alike = _same(rows, left, layout, first, tags=False)
-            yield from _by_tags(rows, left[alike], layout)
-            left = left[~alike]
     if len(left):
         yield left
 
 
 def _by_tags(rows: Rows, which: _Places, layout: Layout) -> Iterator[Piece | _Places]:
+    """Rows of one layout, those with the same tags together."""
     if not len(which):
         return
-    skeleton = layout.skeleton(rows.length, rows.data.shape[1], tags=True)
-    marks = _marks(rows.words(which), skeleton)
-    for places in _groups(marks):
-        group = which[places]
-        alike = _same(rows, group, layout, rows.data[group[0]], tags=True)
-        if alike.sum() < FEWEST:
-            yield group
-            continue
-        if not alike.all():  # other tags that happen to have the same mark
-            yield group[~alike]
-        yield _piece(rows.some(group[alike]), layout)
+    some = rows.some(which)
+    words, skeleton = some.data.view(np.uint64), layout.skeleton(rows.length, rows.data.shape[1], tags=True)
+    groups = _groups(_marks(words, skeleton))
+    first = np.empty(len(which), np.intp)
+    for group in groups:
+        first[group] = group[0]
+    alike = _same(words, skeleton, first)
+    if not alike.all():  # other tags that happen to have the same mark
+        yield which[~alike]
+        groups = [group[alike[group]] for group in groups]
+    yield from _pieces(some, layout, groups)
 
 
-def _same(
-    rows: Rows, which: _Places, layout: Layout, first: NDArray[np.uint8], *, tags: bool
-) -> NDArray[np.bool_]:
-    """Which rows agree with this one in all that makes their layout."""
-    skeleton = layout.skeleton(rows.length, rows.data.shape[1], tags=tags)
-    answer = np.ones(len(which), np.bool_)
-    words = rows.words(which)
+def _same(words: NDArray[np.uint64], skeleton: NDArray[np.uint64], model: _Places | int) -> NDArray[np.bool_]:
+    """Which rows agree under the skeleton with their model, which is one of the rows."""
+    answer = np.ones(len(words), np.bool_)
     for column in np.flatnonzero(skeleton):
-        answer &= (words[:, column] ^ first.view(np.uint64)[column]) & skeleton[column] == 0
+        answer &= (words[:, column] ^ words[model, column]) & skeleton[column] == 0
     return answer
 
 
@@ -117,7 +113,7 @@ def _groups(marks: NDArray[np.uint64]) -> list[_Places]:
         return [np.arange(len(marks))]
     short = marks.astype(np.uint16)  # numpy sorts these in linear time
     order = np.argsort(short, kind="stable")
-    groups = _runs(order, short[order])
+    groups = equal_runs(order, short[order])
     return [part for group in groups for part in _parted(group, marks[group])]
 
 
@@ -125,20 +121,29 @@ def _parted(group: _Places, marks: NDArray[np.uint64]) -> list[_Places]:
     if (marks == marks[0]).all():
         return [group]
     order = np.argsort(marks, kind="stable")
-    return _runs(group[order], marks[order])
+    return equal_runs(group[order], marks[order])
 
 
-def _runs(places: _Places, keys: NDArray[np.unsignedinteger]) -> list[_Places]:
+def equal_runs(places: _Places, keys: NDArray[np.unsignedinteger]) -> list[_Places]:
+    """The places in parts, one for each run of equal keys."""
     return np.split(places, np.flatnonzero(keys[1:] != keys[:-1]) + 1)
 
 
-def _piece(rows: Rows, layout: Layout) -> Piece:
-    data, count = rows.data, len(rows.data)
-    tags = [data[0, tag].tobytes().decode("utf-8", "surrogateescape") for tag in layout.tags]
-    times = _column(data, layout.time, "<f8") if layout.time >= 0 else np.zeros(count)
+def _pieces(rows: Rows, layout: Layout, groups: list[_Places]) -> Iterator[Piece]:
+    """Groups of rows with equal tags; all rows have this layout."""
+    data = rows.data
+    times = _column(data, layout.time, "<f8") if layout.time >= 0 else np.zeros(len(data))
     steps = _steps(data[:, layout.step])
-    points = [Points(rows.places, steps, _column(data, *value), times) for value in layout.values]
-    return Piece(tags, points, _sound(rows, layout.varying()))
+    values = [_column(data, *value) for value in layout.values]
+    letters = [place for tag in layout.tags for place in range(tag.start, tag.stop)] if len(groups) > 1 else []
+    sound = _sound(rows, layout.varying() + letters)
+    whole = [Points(rows.places, steps, each, times) for each in values]
+    for group in groups:
+        tags = [data[group[0], tag].tobytes().decode("utf-8", "surrogateescape") for tag in layout.tags]
+        if len(group) == len(data):
+            yield Piece(tags, whole, sound)
+        else:
+            yield Piece(tags, [points.chosen(group) for points in whole], sound[group])
 
 
 def _column(data: NDArray[np.uint8], place: int, dtype: str) -> NDArray[np.float64]:

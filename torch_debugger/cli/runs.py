@@ -25,15 +25,7 @@ HELP = "list the runs below a folder, whoever logged them, with how each one wen
 _MOST_SHOWN = 50
 _MOST_POINTS = 2000  # of a loss, enough for a small picture
 _MOST_DAMAGE = 5
-_SORTS: dict[str, Callable[[RunLine], Any]] = {
-    "when": lambda line: -line.changed,
-    "name": lambda line: line.name,
-    "loss": lambda line: (line.loss is None or math.isnan(line.loss), line.loss),
-    "steps": lambda line: -line.steps,
-    "took": lambda line: -(line.duration_s or 0.0),
-    "status": lambda line: line.status,
-    "verdict": lambda line: (not line.severity, line.severity, line.verdict),
-}
+_SORTS = ("when", "name", "loss", "steps", "took", "status", "verdict")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -78,22 +70,41 @@ def _chosen(found: Runs, sort: str, limit: int | None) -> list[Run]:
         return [found[place] for place in places[:limit]]
     if sort == "name":
         return list(found[:limit])
-    return sorted(found, key=lambda each: _SORTS[sort](_line(each)))[:limit]
+    return sorted(found, key=_keys()[sort])[:limit]
+
+
+def _keys() -> dict[str, Callable[[Run], Any]]:
+    return {
+        "loss": lambda each: _last(_losses(each)),
+        "steps": lambda each: -each.steps,
+        "took": lambda each: -(each.duration_s or 0.0),
+        "status": lambda each: each.status,
+        "verdict": lambda each: (each.verdict.severity, each.verdict.name) if each.verdict else ("~",),
+    }
+
+
+def _last(losses: list[float]) -> float:
+    """The last loss as a key: no loss, and one that is no number, stand at the end."""
+    return losses[-1] if losses and not math.isnan(losses[-1]) else math.inf
+
+
+def _losses(each: Run) -> list[float]:
+    """The run's losses, thinned to what a small picture needs; the last one is always there."""
+    tag = find_loss_tag(each.tags.get("scalars", []))
+    values = each.scalars(tag).values if tag is not None else None
+    return values[:: -max(1, len(values) // _MOST_POINTS)][::-1].tolist() if values is not None else []
 
 
 def _line(each: Run) -> RunLine:
-    verdict = each.verdict
-    tag = find_loss_tag(each.tags.get("scalars", []))
-    values = each.scalars(tag).values if tag is not None else None
-    thinned = values[:: max(1, len(values) // _MOST_POINTS)].tolist() if values is not None else []
+    verdict, losses = each.verdict, _losses(each)
     return RunLine(
         name=each.name,
         status=each.status,
         verdict=verdict.name if verdict is not None else _no_verdict(each),
         severity=verdict.severity if verdict is not None else "",
         steps=each.steps,
-        loss=float(values[-1]) if values is not None and len(values) else None,
-        losses=thinned,
+        loss=losses[-1] if losses else None,
+        losses=losses,
         duration_s=each.duration_s,
         changed=each.changed,
         hparams=each.hparams,

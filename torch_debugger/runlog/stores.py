@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -97,8 +97,11 @@ def list_files(url: str) -> list[StoredFile]:
     return Store(url).list_files()
 
 
-def fetch_new(url: str, folder: str | os.PathLike[str]) -> list[str]:
-    """Copies what is new below `url` into a local `folder` and names the files that changed.
+def fetch_new(
+    url: str, folder: str | os.PathLike[str], wanted: Callable[[str], bool] = lambda name: True
+) -> list[str]:
+    """Copies what is new below `url` into a local `folder`, all of it or what is wanted by its name, and names
+    the files that changed.
 
     Event files only grow, so of one that was fetched before only the rest is asked for and appended:
     whoever has the copy open reads on. Other files are replaced.
@@ -106,7 +109,8 @@ def fetch_new(url: str, folder: str | os.PathLike[str]) -> list[str]:
     store, target = Store(url), Path(folder)
     target.mkdir(parents=True, exist_ok=True)
     had = _read_fetched(target)
-    changed = [file for file in store.list_files() if had.get(file.name) != [file.size, file.version]]
+    there = [file for file in store.list_files() if wanted(file.name)]
+    changed = [file for file in there if had.get(file.name) != [file.size, file.version]]
     fetched = [file.name for file in changed if _fetch(store, file, target, had)]
     (target / _FETCHED).write_text(json.dumps(had))
     return fetched
