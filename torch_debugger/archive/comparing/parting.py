@@ -152,7 +152,7 @@ class _Walk:
     def parting(self) -> Parting:
         gap = self._confirmed
         unequal = self._unequal if gap is None or _comes_before(self._unequal, gap) else None
-        verdict = "parted" if gap else "rounding" if unequal else "same"
+        verdict = "parted" if gap else "rounding" if unequal or self._waiting else "same"
         whole = Parting(
             verdict,
             len(self._steps),
