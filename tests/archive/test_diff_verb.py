@@ -103,8 +103,8 @@ def test_logs_of_another_tool_are_compared_by_their_scalars(tmp_path: Path) -> N
     assert gap is not None and (gap.step, gap.name) == (15, "train/loss")
     text = " ".join(str(report).split())
     assert (
-        "a was not written by torch-debugger: its scalars are compared, by tag; weights, layers, gradients, data "
-        "and settings cannot be seen." in text
+        "a was not written by torch-debugger: its scalars are compared, by tag; weights, layers, gradients, "
+        "data and settings cannot be seen." in text
     )
     assert "run --deep-steps" not in text
 

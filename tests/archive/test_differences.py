@@ -155,7 +155,8 @@ def test_names_win_over_order() -> None:
     [
         ("loss", "loss"), ("loss/loss_g", "loss"), ("train/loss", "loss"), ("lr/0", "rate"),
         ("lr-AdamW", "rate"), ("train/learning_rate", "rate"), ("val_loss", "evaluation"),
-        ("eval/accuracy", "evaluation"), ("grad_norm/od", "gradients"), ("weight_norm", "weights"), ("time/step_s", ""), ("gpu/memory", ""),
+        ("eval/accuracy", "evaluation"), ("grad_norm/od", "gradients"), ("weight_norm", "weights"),
+        ("time/step_s", ""), ("gpu/memory", ""),
         ("train/samples_per_second", ""), ("epoch", "evaluation"),
     ],
 )  # fmt: skip

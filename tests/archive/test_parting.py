@@ -89,7 +89,7 @@ def test_rounding_that_grows_is_still_rounding() -> None:
     assert found.verdict == "rounding"
     assert found.largest is not None and found.largest.size > 0.1
     report = ComparisonReport(compared(training(60), training(60, lambda s, n, x: x * (1 + 1e-7 * 1.3**s))))
-    assert "It has grown slowly out of rounding and no step stands out" in report.answer
+    assert "It has grown slowly, as rounding does, and no step stands out." in report.answer
 
 
 def test_what_comes_in_from_outside_stands_out_of_rounding() -> None:

@@ -35,7 +35,7 @@ _NUMBERS = {"weight_norm": "norm", "grad_norm": "norm", "change": "norm of the c
 _MUCH = 0.01  # of a tensor's size: rounding that has grown this far is seen in the curves
 _RARE = 0.05  # how seldom seeds alone may make a difference that is called real
 _MANY = 4
-_GROWN = "It has grown slowly out of rounding and no step stands out: these are two equally good runs."
+_GROWN = "It has grown slowly, as rounding does, and no step stands out."
 
 
 def answer(comparison: RunsComparison) -> str:

@@ -16,6 +16,7 @@ from torch_debugger.archive.comparing.batches import VALUES
 from torch_debugger.archive.comparing.evidence import RunEvidence
 from torch_debugger.archive.comparing.growth import Growth
 from torch_debugger.archive.comparing.matching import Matching
+from torch_debugger.archive.comparing.rounding import initial_floor, rounding_floor
 from torch_debugger.archive.comparing.sights import Array, Sight, Sights
 from torch_debugger.records.comparison_of_runs import PHASES, Gap, Parting
 
@@ -35,19 +36,19 @@ _BEFORE = {
 }  # fmt: skip
 
 
-def find_parting(first: RunEvidence, second: RunEvidence, matching: Matching, precision: float) -> Parting:
+def find_parting(first: RunEvidence, second: RunEvidence, matching: Matching) -> Parting:
     steps = sorted(first.steps & second.steps)
     if not steps:
         return Parting("unseen", 0)
-    walk = _Walk(steps, precision)
+    walk = _Walk(steps, Growth(rounding_floor(first, second), initial_floor(first, second)))
     walk.through(Sights(first, second, matching))
     return walk.parting()
 
 
 class _Walk:
-    def __init__(self, steps: list[int], precision: float) -> None:
+    def __init__(self, steps: list[int], growth: Growth) -> None:
         self._steps = steps
-        self._growth = Growth(precision)
+        self._growth = growth
         self._sizes: dict[str, Array] = {}  # the largest so far: late in training all but the rounding shrinks
         self._noisy: set[str] = set()  # parameters whose gradients are nothing but rounding
         self._seen: dict[str, list[int]] = {phase: [] for phase in PHASES}  # steps
@@ -117,12 +118,17 @@ class _Walk:
         )  # fmt: skip
 
     def _met(self, gap: Gap, source: str) -> None:
-        if gap.phase in _UNCONFIRMED and not (gap.phase in _COMPUTED and gap.size > _PLAIN):
+        if gap.phase in _UNCONFIRMED and not self._is_plain(gap):
             if self._waiting is None:
                 self._waiting, self._waiting_source = gap, source
         else:
             fits = self._waiting is not None and self._is_near(self._waiting, gap.step)
             self._confirmed = self._waiting if fits else gap
+
+    def _is_plain(self, gap: Gap) -> bool:
+        """Initial weights are nobody's rounding, and gradients not by so much."""
+        at_start = gap.phase == "weights" and gap.step == self._steps[0]
+        return at_start or (gap.phase in _COMPUTED and gap.size > _PLAIN)
 
     def _is_near(self, gap: Gap, step: int) -> bool:
         looks = [each for each in self._seen["forward"] if gap.step < each < step]
@@ -163,7 +169,7 @@ class _Walk:
             gap,
             self._largest,
             self._harmless,
-            self._waiting if gap is None else None,
+            self._waiting if gap is None and self._waiting and self._waiting.size > _PLAIN else None,
         )
         return whole if gap is None else self._located(whole, gap)
 
