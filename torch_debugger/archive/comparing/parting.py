@@ -86,12 +86,15 @@ class _Walk:
         """Each difference as a share of its tensor's size, the largest that this has had so far."""
         sizes = np.maximum(sight.sizes, self._sizes.get(sight.source, 0.0) if self._same_length(sight) else 0.0)
         self._sizes[sight.source] = sizes
+        if sight.is_equal:
+            return np.zeros_like(sight.first)
         with np.errstate(all="ignore"):
             gaps = np.abs(sight.first - sight.second) / np.where(sizes > 0, sizes, 1.0)[:, None]
             alike = (sight.first == sight.second) | (np.isnan(sight.first) & np.isnan(sight.second))
         gaps = np.where(alike, 0.0, np.where(np.isfinite(gaps), gaps, np.inf))
         self._notice_noise(sight)
-        gaps[[place for place, name in enumerate(sight.names) if self._is_noise(name, sight.phase)]] = 0.0
+        if self._noisy:
+            gaps[[place for place, name in enumerate(sight.names) if self._is_noise(name, sight.phase)]] = 0.0
         return gaps
 
     def _same_length(self, sight: Sight) -> bool:
