@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Callable
 
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 from tests import fakes
 from torch_debugger.archive.comparing.comparison import compare_runs
 from torch_debugger.archive.comparing.evidence import RunEvidence
-from torch_debugger.records import PhaseFact, Record
+from torch_debugger.records import ModelFact, PhaseFact, Record
 from torch_debugger.records.comparison_of_runs import Parting, RunsComparison
 from torch_debugger.report.comparison import ComparisonReport
 
@@ -189,6 +190,41 @@ def test_modes_that_differ_are_the_cause() -> None:
         [PhaseFact("net", False, True, 1), *training(20, change)],
     )
     assert comparison.cause is not None and comparison.cause.points[0].second == "eval"
+
+
+def in_kind(records: list[Record], dtype: str) -> list[Record]:
+    """The same run with weights of another kind."""
+    return [
+        dataclasses.replace(
+            each, parameters=tuple(dataclasses.replace(one, dtype=dtype) for one in each.parameters)
+        )
+        if isinstance(each, ModelFact)
+        else each
+        for each in records
+    ]
+
+
+def test_half_precision_rounds_more_but_not_the_first_weights() -> None:
+    def scaled(share: float) -> Change:
+        return lambda step, name, number: number * (1 + share) if name in ("net.fc2", "loss") else number
+
+    def drawn(step: int, name: str, number: float) -> float:
+        return number * 1.001 if name == "net.fc1.weight" else number
+
+    half = in_kind(training(), "bfloat16")
+    assert compared(half, in_kind(training(20, scaled(0.002)), "bfloat16")).parting.verdict == "rounding"
+    assert compared(training(), training(20, scaled(0.002))).parting.verdict == "parted"
+    gap = compared(half, in_kind(training(20, drawn), "bfloat16")).parting.gap
+    assert gap is not None and (gap.phase, gap.step) == ("weights", 1)
+
+
+def test_another_device_rounds_more() -> None:
+    second = [
+        fakes.run(device="cuda") if type(each).__name__ == "RunFact" else each
+        for each in training(20, lambda step, name, number: number * 1.0005)
+    ]
+    found = compared(in_kind(training(), "float64"), second).parting
+    assert found.verdict == "rounding"
 
 
 def test_runs_without_a_common_step() -> None:
