@@ -31,8 +31,9 @@ def _forward(scene: Scene) -> Cause:
 
 
 def _modes(scene: Scene) -> tuple[Difference, ...]:
-    root, other = scene.gap.name.split(".")[0], scene.gap.other_name.split(".")[0]
-    ours, theirs = scene.is_training(scene.first, root), scene.is_training(scene.second, other)
+    root = scene.root_of(scene.gap.name)
+    ours = scene.is_training(scene.first, root)
+    theirs = scene.is_training(scene.second, scene.matching.roots.get(root, root))
     if ours is None or theirs is None or ours == theirs:
         return ()
     return (Difference(f"mode of {root}", *("train" if mode else "eval" for mode in (ours, theirs))),)

@@ -51,6 +51,10 @@ class Scene:
             return None
         return ours[VALUES], theirs[VALUES], ours["shape"]["elements"]
 
+    def root_of(self, module: str) -> str:
+        """The first run's model that a module belongs to: self.policy of self.policy.fc1."""
+        return next((root for root in self.matching.roots if f"{module}.".startswith(f"{root}.")), "")
+
     def is_training(self, run: RunEvidence, root: str) -> bool | None:
         phases = [fact for fact in run.facts(PhaseFact) if fact.root == root and fact.step <= self.gap.step]
         return next((fact.training for fact in reversed(phases) if fact.grad), None)
