@@ -48,6 +48,7 @@ PARTED = [
     ("batch size", 1, "batch", "batch[0]", "loader 1: batch size 64 32"),
     ("prepared", 1, "input", "net.fc1", "The batches are equal, but the model is given other numbers"),
     ("dropout", 1, "forward", "net.drop", "net.drop: p 0.1 0.3"),
+    ("a draw more", 1, "forward", "net.drop", "net.drop drops other units with the same share"),
     ("eps", 1, "forward", "net.norm", "net.norm: eps 1e-05 0.001"),
     ("gelu", 1, "forward", "net.drop", "operations on the way to the loss Relu Gelu"),
     ("eval mode", 1, "forward", "net.drop", "mode of net train eval"),

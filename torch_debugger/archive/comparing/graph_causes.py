@@ -22,6 +22,13 @@ def _forward(scene: Scene) -> Cause:
         f"between the output of {last}, which is equal, and that of {gap.name}" if last else f"in {gap.name}"
     )
     points = (*_about_module(scene), *_operations(scene))
+    if not points and "Dropout" in scene.kind_of(gap.name):
+        return Cause(
+            f"{gap.name} drops other units with the same share: the random state differs there, by other draws "
+            "before it or another seed.",
+            scene.differences("settings", "seed"),
+            "Seed both runs alike right before the training loop.",
+        )
     known = "With equal weights and inputs" if "weights" in scene.parting.equal_phases else "As far as was seen"
     return Cause(
         f"{known}, the difference arises {between}: its code, its settings, or what is computed before it.",

@@ -8,7 +8,7 @@ from torch_debugger.archive.comparing.batches import VALUES, batch_numbers
 from torch_debugger.archive.comparing.evidence import RunEvidence
 from torch_debugger.archive.comparing.matching import Matching
 from torch_debugger.archive.comparing.plain_values import differences
-from torch_debugger.records import LossGraph, ModelFact, OptimizerFact, PhaseFact, SchedulerFact
+from torch_debugger.records import LossGraph, ModelFact, ModuleFact, OptimizerFact, PhaseFact, SchedulerFact
 from torch_debugger.records.comparison_of_runs import Difference, Gap, Parting, Topic
 
 
@@ -69,8 +69,10 @@ class Scene:
 
     def made(self, run: RunEvidence, module: str) -> str:
         """The line that makes a module."""
-        found = (each for fact in run.facts(ModelFact) for each in fact.modules if each.path == module)
-        return next((each.place.code or "" for each in found), "")
+        return next((each.place.code or "" for each in _modules(run) if each.path == module), "")
+
+    def kind_of(self, module: str) -> str:
+        return next((each.kind for each in _modules(self.first) if each.path == module), "")
 
     def sources_of_optimizers(self) -> tuple[Difference, ...]:
         return self._texts(OptimizerFact)
@@ -81,3 +83,7 @@ class Scene:
     def _texts(self, kind: type[OptimizerFact] | type[SchedulerFact]) -> tuple[Difference, ...]:
         ours, theirs = ([fact.source for fact in run.facts(kind)[:1]] for run in (self.first, self.second))
         return differences({"made by": "".join(ours)}, {"made by": "".join(theirs)})
+
+
+def _modules(run: RunEvidence) -> list[ModuleFact]:
+    return [module for fact in run.facts(ModelFact) for module in fact.modules]
