@@ -54,7 +54,25 @@ for step in range(12):
     opt_g.step()
 """
 
+PLAIN = """
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+net = nn.Sequential(nn.Linear(8, 32), nn.Tanh(), nn.Linear(32, 1))
+opt = torch.optim.SGD(net.parameters(), lr=0.05)
+for step in range(6):
+    x = torch.randn(64, 8)
+    opt.zero_grad()
+    for part in x.chunk(1):
+        loss = nn.functional.mse_loss(net(part), part.sum(1, keepdim=True)) / 1
+        loss.backward()
+    opt.step()
+"""
+
 PAIRS = {
+    "plain": PLAIN,
+    "plain, in parts": PLAIN.replace("x.chunk(1)", "x.chunk(2)").replace("/ 1", "/ 2"),
     "normed": NORMED,
     "normed, rounded": NORMED.replace("self.conv(x)", "self.conv(x * 3.0 / 3.0)"),
     "normed, summed in turn": NORMED.replace(".mean((2, 3))", ".mean(3).mean(2)"),

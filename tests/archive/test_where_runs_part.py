@@ -131,6 +131,19 @@ def test_of_two_optimizers_the_right_one_is_blamed(
     assert words in in_one_line(report)
 
 
+def test_accumulated_gradients_that_come_to_the_same(folder: Path) -> None:
+    report = torch_debugger.diff(folder / "plain", folder / "plain, in parts")
+    assert report.answer.startswith(
+        "The runs part at step 1, first in the input of net.0 (elements 512 -> 256)"
+    )
+    assert "The weights that step 2 begins with are equal all the same, up to rounding." in report.answer
+    assert "a step made of parts (accumulated gradients)" in in_one_line(report)
+
+
+def test_weights_that_part_are_not_said_to_be_equal(folder: Path) -> None:
+    assert "begins with are equal" not in compared(folder, "gelu").answer
+
+
 def test_names_that_changed_are_told(folder: Path) -> None:
     text = in_one_line(compared(folder, "names"))
     assert "Matched by order and shape: net = model" in text

@@ -99,7 +99,9 @@ def _parted(parting: Parting) -> str:
     assert gap is not None
     at_start = gap.phase == "weights" and gap.step == parting.first_step
     moment = "differ before the first update" if at_start else f"part at step {gap.step}"
-    return f"The runs {moment}, first {_place(gap)} ({_change(gap)}){_until_then(parting)}."
+    told = f"The runs {moment}, first {_place(gap)} ({_change(gap)}){_until_then(parting)}."
+    kept = f" The weights that step {parting.kept_step} begins with are equal all the same, up to rounding."
+    return told + (kept if parting.kept_step else "")
 
 
 def _until_then(parting: Parting) -> str:

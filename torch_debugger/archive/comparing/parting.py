@@ -60,13 +60,26 @@ class _Walk:
         self._waiting_source = ""
         self._harmless: Gap | None = None
         self._confirmed: Gap | None = None
+        self._after, self._kept = 0, True  # the step behind the gap, and whether it begins with equal weights
 
     def through(self, sights: Iterable[Sight]) -> None:
         for sight in sights:
-            self._see(sight)
-            if self._confirmed is not None:
+            if self._confirmed is None:
+                self._see(sight)
+            elif self._have_looked_after(self._confirmed, sight):
                 return
-        self._confirmed = self._waiting if self._waiting and self._waiting.step == self._steps[-1] else None
+        if self._confirmed is None and self._waiting and self._waiting.step == self._steps[-1]:
+            self._confirmed = self._waiting  # nothing came after it that could tell
+
+    def _have_looked_after(self, gap: Gap, sight: Sight) -> bool:
+        """Are the weights of the next step equal all the same? True once that is known."""
+        if sight.step <= gap.step and PHASES.index(gap.phase) < PHASES.index("rate"):
+            return False
+        if sight.phase != "weights" or sight.step > (self._after or sight.step) or sight.step <= gap.step:
+            return True
+        inside = bool((self._gaps(sight) <= self._growth.tolerance(sight)).all())
+        self._after, self._kept = sight.step, self._kept and inside
+        return False
 
     def _see(self, sight: Sight) -> None:
         gaps = self._gaps(sight)
@@ -187,6 +200,7 @@ class _Walk:
             equal_phases=tuple(equal),
             last_equal=inside[-1] if inside else "",
             near_step=near,
+            kept_step=self._after if self._kept else 0,
             calm_step=max((step for step in self._steps if step < gap.step), default=0),
             exact=self._is_exact(gap),
         )
