@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import torch_debugger
+from tests.archive.other_pairs import PAIRS
 from tests.archive.variations import BASE, CHANGES, script
 from torch_debugger.report.comparison import ComparisonReport
 
@@ -18,8 +19,10 @@ from torch_debugger.report.comparison import ComparisonReport
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = tmp_path_factory.mktemp("pairs")
     (made / "base.py").write_text(BASE)
-    for change in CHANGES:
-        (made / f"{change}.py").write_text(script(change))
+    for name, text in {**{change: script(change) for change in CHANGES}, **PAIRS}.items():
+        (made / f"{name}.py").write_text(text)
+    (made / "deep base.py").write_text(BASE)
+    (made / "deep one bad step.py").write_text(script("one bad step"))
     command = [sys.executable, "-m", "tests.archive.make_runs", str(made)]
     done = subprocess.run(command, env={**os.environ, "OMP_NUM_THREADS": "1"}, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
@@ -45,6 +48,7 @@ PARTED = [
     ("batch size", 1, "batch", "batch[0]", "loader 1: batch size 64 32"),
     ("prepared", 1, "input", "net.fc1", "The batches are equal, but the model is given other numbers"),
     ("dropout", 1, "forward", "net.drop", "net.drop: p 0.1 0.3"),
+    ("a draw more", 1, "forward", "net.drop", "net.drop drops other units with the same share"),
     ("eps", 1, "forward", "net.norm", "net.norm: eps 1e-05 0.001"),
     ("gelu", 1, "forward", "net.drop", "operations on the way to the loss Relu Gelu"),
     ("eval mode", 1, "forward", "net.drop", "mode of net train eval"),
@@ -101,6 +105,45 @@ def test_a_batch_that_is_normalised_later_is_harmless(folder: Path) -> None:
     assert "of which the model is given the same; all else is bit-equal" in report.answer
 
 
+@pytest.mark.parametrize("other", ["normed, rounded", "normed, summed in turn"])
+def test_gradients_that_are_rounding_alone_are_no_difference(folder: Path, other: str) -> None:
+    """Adam makes large updates of them, and batch norm takes those out again."""
+    report = torch_debugger.diff(folder / "normed", folder / other)
+    assert report.comparison.parting.verdict == "rounding", report.answer
+
+
+@pytest.mark.parametrize(
+    ("other", "phase", "name", "words"),
+    [
+        ("slope", "forward", "D.1", "between the output of D.0, which is equal, and that of D.1"),
+        ("rate", "rate", "lr/opt_d/0", "opt_d: lr 0.001 0.002"),
+        ("epsilon", "update", "D.0.weight", "opt_d: eps 1e-08 0.01"),
+        ("loss", "loss", "loss/loss_g", "operations on the way to the loss none Neg"),
+    ],
+)
+def test_of_two_optimizers_the_right_one_is_blamed(
+    folder: Path, other: str, phase: str, name: str, words: str
+) -> None:
+    report = torch_debugger.diff(folder / "adversaries", folder / f"adversaries, {other}")
+    gap = report.comparison.parting.gap
+    assert gap is not None
+    assert (gap.step, gap.phase, gap.name) == (1, phase, name)
+    assert words in in_one_line(report)
+
+
+def test_accumulated_gradients_that_come_to_the_same(folder: Path) -> None:
+    report = torch_debugger.diff(folder / "plain", folder / "plain, in parts")
+    assert report.answer.startswith(
+        "The runs part at step 1, first in the input of net.0 (elements 512 -> 256)"
+    )
+    assert "The weights that step 2 begins with are equal all the same, up to rounding." in report.answer
+    assert "a step made of parts (accumulated gradients)" in in_one_line(report)
+
+
+def test_weights_that_part_are_not_said_to_be_equal(folder: Path) -> None:
+    assert "begins with are equal" not in compared(folder, "gelu").answer
+
+
 def test_names_that_changed_are_told(folder: Path) -> None:
     text = in_one_line(compared(folder, "names"))
     assert "Matched by order and shape: net = model" in text
@@ -112,6 +155,12 @@ def test_how_exact_the_place_is(folder: Path) -> None:
     assert not report.comparison.parting.exact
     assert "Step 11 was not looked at closely in both runs (the last that was is step " in str(report)
     assert "torch-debugger run --deep-steps 11 base.py" in str(report)
+
+
+def test_deep_steps_make_it_exact(folder: Path) -> None:
+    report = torch_debugger.diff(folder / "deep base", folder / "deep one bad step")
+    assert report.comparison.parting.exact
+    assert "The model's outputs are equal and the loss is not" in str(report)
 
 
 def test_the_answer_is_the_other_way_round(folder: Path) -> None:

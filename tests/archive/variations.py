@@ -66,6 +66,7 @@ CHANGES: dict[str, list[tuple[str, str]]] = {
     "order": [("order = torch.Generator().manual_seed(5)", "order = torch.Generator().manual_seed(6)")],
     "batch size": [("batch_size=64", "batch_size=32")],
     "gelu": [("torch.relu(self.fc2(x))", "nn.functional.gelu(self.fc2(x))")],
+    "a draw more": [("step = 0", "torch.rand(1)\nstep = 0")],
     "eps": [("nn.LayerNorm(32)", "nn.LayerNorm(32, eps=1e-3)")],
     "reduction": [("nn.CrossEntropyLoss()", "nn.CrossEntropyLoss(reduction='sum')")],
     "smoothing": [("nn.CrossEntropyLoss()", "nn.CrossEntropyLoss(label_smoothing=0.1)")],

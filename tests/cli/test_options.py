@@ -55,6 +55,7 @@ def test_an_unknown_check(option: str, capfd: pytest.CaptureFixture[str], script
         (["--budget", "0"], "--budget takes a share of the run's time such as 2% or 0.02, not '0'."),
         (["--max-steps", "0"], "--max-steps takes a whole number from 1 on, not '0'."),
         (["--max-steps", "1e3"], "--max-steps takes a whole number from 1 on, not '1e3'."),
+        (["--deep-steps", "few"], "--deep-steps takes a whole number from 1 on, not 'few'."),
         (["--log-limit", "huge"], "--log-limit takes a size such as 200MB or 1GiB, not 'huge'."),
     ],
 )
@@ -105,6 +106,8 @@ def test_options_are_read(script: str) -> None:
         "--budget=5%",
         "--max-steps",
         "7",
+        "--deep-steps",
+        "40",
         "--log-limit",
         "1KiB",
         "--no-log",
@@ -114,6 +117,7 @@ def test_options_are_read(script: str) -> None:
     assert options.program == Program("package.module", ("--max-steps", "9"), module=True)
     settings = options.settings("log")
     assert (settings.budget, settings.max_steps, settings.log_limit_bytes) == (0.05, 7, 1024)
+    assert settings.deep_steps == 40
 
 
 @pytest.mark.parametrize(

@@ -12,9 +12,11 @@ STEPS = 10_000
 class Run:
     """A training whose steps and looks cost what the test says; time is a number."""
 
-    def __init__(self, budget: float = 0.02, *, always_deep: bool = False, **costs_s: float) -> None:
+    def __init__(
+        self, budget: float = 0.02, *, always_deep: bool = False, first_deep: int = 3, **costs_s: float
+    ) -> None:
         self.now = 100.0
-        self.governor = Governor(budget, always_deep=always_deep, clock=lambda: self.now)
+        self.governor = Governor(budget, always_deep=always_deep, first_deep=first_deep, clock=lambda: self.now)
         self.step_s = costs_s.get("step", 0.01)
         self.costs_s = {
             NONE: costs_s.get("base", 0.0),
@@ -175,3 +177,15 @@ def test_all_that_was_spent_is_told() -> None:
     assert run.governor.spent_s == pytest.approx(spent_s)
     assert run.governor.deep_steps == run.depths.count(DEEP)
     assert run.governor.light_steps == run.depths.count(LIGHT)
+
+
+def test_as_many_first_steps_are_deep_as_were_asked_for() -> None:
+    """Whatever they cost, and without taking from the looks that follow."""
+    run = Run(first_deep=50, deep=1.0).go(51)
+    assert run.depths[:50] == [DEEP] * 50
+    assert run.depths[50] != DEEP
+    assert (run.governor.start_s, run.governor.deep_s) == (50.0, 0.0)
+
+
+def test_fewer_than_three_are_not_to_be_had() -> None:
+    assert Run(first_deep=1, deep=1.0).go(4).depths[:3] == [DEEP] * 3

@@ -66,6 +66,7 @@ class Parting:
     last_equal: str = ""  # the tensor before the gap's, in the order of execution
     near_step: int = 0  # the last step before the gap of which both runs have a close look; 0: none
     calm_step: int = 0  # the last step before it that had nothing beyond rounding
+    kept_step: int = 0  # the next step, if the weights that it begins with are equal all the same
     exact: bool = True  # all that comes before the gap was seen in both runs
 
 

@@ -67,11 +67,19 @@ def _blocks(comparison: RunsComparison) -> Iterator[RenderableType]:
     if unsure:
         yield Text(unsure)
     yield from _cause(comparison)
+    if comparison.parting.verdict in ("same", "rounding") and any(_settled(comparison)):
+        yield Text("What differs below has no effect beyond that.")
     yield from _noise(comparison)
     shown = {each.name for each in comparison.cause.points} if comparison.cause else set()
     for topic in comparison.topics:
         yield from _topic(topic, comparison, shown)
     yield from _small_print(comparison)
+
+
+def _settled(comparison: RunsComparison) -> Iterator[Difference]:
+    """What the runs were made of, as opposed to what became of them."""
+    for topic in comparison.topics:
+        yield from topic.differences if topic.name != "outcome" else ()
 
 
 def _noise(comparison: RunsComparison) -> Iterator[RenderableType]:
@@ -94,10 +102,9 @@ def _cause(comparison: RunsComparison) -> Iterator[RenderableType]:
 
 def _topic(topic: Topic, comparison: RunsComparison, shown: set[str]) -> Iterator[RenderableType]:
     rest = [each for each in topic.differences if each.name not in shown]
-    if rest:
-        yield Group(Text(f"What differs in the {topic.name}", style="bold"), _rows(rest, comparison))
-    if topic.lines:
-        yield Group(Text(f"What differs in the {topic.name}", style="bold"), *_diff(topic.lines))
+    parts = ([_rows(rest, comparison)] if rest else []) + _diff(topic.lines)
+    if parts:
+        yield Group(Text(f"What differs in the {topic.name}", style="bold"), *parts)
     if topic.unseen:
         yield Text(one_line(f"Not compared in the {topic.name}: {topic.unseen}."), style="dim")
 

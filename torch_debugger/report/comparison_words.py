@@ -35,6 +35,7 @@ _NUMBERS = {"weight_norm": "norm", "grad_norm": "norm", "change": "norm of the c
 _MUCH = 0.01  # of a tensor's size: rounding that has grown this far is seen in the curves
 _RARE = 0.05  # how seldom seeds alone may make a difference that is called real
 _MANY = 4
+_GROWN = "It has grown slowly, as rounding does, and no step stands out."
 
 
 def answer(comparison: RunsComparison) -> str:
@@ -59,22 +60,26 @@ def _harmless(gap: Gap) -> str:
 
 
 def _rounding(parting: Parting) -> str:
-    first, largest = parting.unequal, parting.largest
-    assert first is not None and largest is not None
-    grown = (
-        " It has grown slowly out of rounding, and no step stands out: seen from there on, the runs are two "
-        "equally good ones."
-        if largest.size > _MUCH
-        else ""
-    )
-    start = (
-        f"The runs compute the same: over {_steps(parting)} no number differs by more than rounding explains"
-    )
-    return (
-        f"{start}{_idle(parting.idle)}. The first that is not bit-equal is {_place(first).removeprefix('in ')} at "
-        f"step {first.step}, by {first.size:.1g} of its size; the largest difference is {largest.size:.1g}, "
-        f"{_place(largest)} at step {largest.step}.{grown}"
-    )
+    compared = f"over {_steps(parting)} no number differs by more than rounding explains"
+    said = [f"The runs compute the same: {compared}{_idle(parting.idle)}."]
+    if parting.harmless is not None:
+        said.append(f"{_harmless(parting.harmless)}.")
+    if parting.unequal is not None:
+        first = parting.unequal
+        where = _place(first).removeprefix("in ")
+        said.append(f"The first that is not bit-equal is {where} at step {first.step}, by {_size(first)}.")
+    return " ".join([*said, *_largest(parting.largest)])
+
+
+def _largest(gap: Gap | None) -> list[str]:
+    if gap is None:
+        return []
+    told = f"The largest difference is {_size(gap)}, {_place(gap)} at step {gap.step}."
+    return [told, _GROWN] if gap.size > _MUCH else [told]
+
+
+def _size(gap: Gap) -> str:
+    return f"{gap.size:.1g} of its size"
 
 
 def _idle(gap: Gap | None) -> str:
@@ -94,7 +99,9 @@ def _parted(parting: Parting) -> str:
     assert gap is not None
     at_start = gap.phase == "weights" and gap.step == parting.first_step
     moment = "differ before the first update" if at_start else f"part at step {gap.step}"
-    return f"The runs {moment}, first {_place(gap)} ({_change(gap)}){_until_then(parting)}."
+    told = f"The runs {moment}, first {_place(gap)} ({_change(gap)}){_until_then(parting)}."
+    kept = f" The weights that step {parting.kept_step} begins with are equal all the same, up to rounding."
+    return told + (kept if parting.kept_step else "")
 
 
 def _until_then(parting: Parting) -> str:

@@ -106,6 +106,12 @@ def _are_other_draws(scene: Scene) -> bool:
 
 
 def _input(scene: Scene) -> Cause:
+    if scene.gap.number == "elements":
+        return Cause(
+            "The model is given another number of samples in a call: the size of batches, or a step made of "
+            "parts (accumulated gradients).",
+            scene.differences("data"),
+        )
     same = "The batches are equal, but t" if "batch" in scene.parting.equal_phases else "T"
     return Cause(
         f"{same}he model is given other numbers: what is done to them on the way to the model "

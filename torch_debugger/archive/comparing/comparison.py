@@ -11,11 +11,7 @@ from torch_debugger.archive.comparing.noise import measure_noise
 from torch_debugger.archive.comparing.parting import find_parting
 from torch_debugger.archive.comparing.replicates import sort_replicates
 from torch_debugger.archive.comparing.topics import compare_topics
-from torch_debugger.records import ModelFact
 from torch_debugger.records.comparison_of_runs import Parting, RunsComparison
-
-_PRECISIONS = {"bfloat16": 2.0**-7, "float16": 2.0**-10}
-_SINGLE = 2.0**-23  # what the log itself keeps
 
 
 def compare_runs(
@@ -23,7 +19,7 @@ def compare_runs(
 ) -> RunsComparison:
     matching = Matching(first, second)
     topics = compare_topics(first, second, matching)
-    parting = find_parting(first, second, matching, _precision(first, second))
+    parting = find_parting(first, second, matching)
     sorted_runs = sort_replicates(first, second, replicates)
     ours = [first, *(run for run, whose in sorted_runs if whose in ("first", "both"))]
     theirs = [second, *(run for run, whose in sorted_runs if whose == "second")]
@@ -43,14 +39,6 @@ def compare_runs(
         _advice(parting, first),
         _missing(first, second),
     )
-
-
-def _precision(*runs: RunEvidence) -> float:
-    """Of the coarsest numbers in either run."""
-    kinds = {each.dtype for run in runs for fact in run.facts(ModelFact) for each in fact.parameters}
-    tables = [rows.table for run in runs for found in run.rows.values() for rows in found]
-    kinds |= {dtype for table in tables for dtype in table.dtypes}
-    return max((_PRECISIONS.get(kind, _SINGLE) for kind in kinds), default=_SINGLE)
 
 
 def _advice(parting: Parting, first: RunEvidence) -> str:

@@ -22,6 +22,13 @@ def _forward(scene: Scene) -> Cause:
         f"between the output of {last}, which is equal, and that of {gap.name}" if last else f"in {gap.name}"
     )
     points = (*_about_module(scene), *_operations(scene))
+    if not points and "Dropout" in scene.kind_of(gap.name):
+        return Cause(
+            f"{gap.name} drops other units with the same share: the random state differs there, by other draws "
+            "before it or another seed.",
+            scene.differences("settings", "seed"),
+            "Seed both runs alike right before the training loop.",
+        )
     known = "With equal weights and inputs" if "weights" in scene.parting.equal_phases else "As far as was seen"
     return Cause(
         f"{known}, the difference arises {between}: its code, its settings, or what is computed before it.",
@@ -31,8 +38,9 @@ def _forward(scene: Scene) -> Cause:
 
 
 def _modes(scene: Scene) -> tuple[Difference, ...]:
-    root, other = scene.gap.name.split(".")[0], scene.gap.other_name.split(".")[0]
-    ours, theirs = scene.is_training(scene.first, root), scene.is_training(scene.second, other)
+    root = scene.root_of(scene.gap.name)
+    ours = scene.is_training(scene.first, root)
+    theirs = scene.is_training(scene.second, scene.matching.roots.get(root, root))
     if ours is None or theirs is None or ours == theirs:
         return ()
     return (Difference(f"mode of {root}", *("train" if mode else "eval" for mode in (ours, theirs))),)

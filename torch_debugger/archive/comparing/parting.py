@@ -16,6 +16,7 @@ from torch_debugger.archive.comparing.batches import VALUES
 from torch_debugger.archive.comparing.evidence import RunEvidence
 from torch_debugger.archive.comparing.growth import Growth
 from torch_debugger.archive.comparing.matching import Matching
+from torch_debugger.archive.comparing.rounding import initial_floor, rounding_floor
 from torch_debugger.archive.comparing.sights import Array, Sight, Sights
 from torch_debugger.records.comparison_of_runs import PHASES, Gap, Parting
 
@@ -35,19 +36,19 @@ _BEFORE = {
 }  # fmt: skip
 
 
-def find_parting(first: RunEvidence, second: RunEvidence, matching: Matching, precision: float) -> Parting:
+def find_parting(first: RunEvidence, second: RunEvidence, matching: Matching) -> Parting:
     steps = sorted(first.steps & second.steps)
     if not steps:
         return Parting("unseen", 0)
-    walk = _Walk(steps, precision)
+    walk = _Walk(steps, Growth(rounding_floor(first, second), initial_floor(first, second)))
     walk.through(Sights(first, second, matching))
     return walk.parting()
 
 
 class _Walk:
-    def __init__(self, steps: list[int], precision: float) -> None:
+    def __init__(self, steps: list[int], growth: Growth) -> None:
         self._steps = steps
-        self._growth = Growth(precision)
+        self._growth = growth
         self._sizes: dict[str, Array] = {}  # the largest so far: late in training all but the rounding shrinks
         self._noisy: set[str] = set()  # parameters whose gradients are nothing but rounding
         self._seen: dict[str, list[int]] = {phase: [] for phase in PHASES}  # steps
@@ -59,13 +60,26 @@ class _Walk:
         self._waiting_source = ""
         self._harmless: Gap | None = None
         self._confirmed: Gap | None = None
+        self._after, self._kept = 0, True  # the step behind the gap, and whether it begins with equal weights
 
     def through(self, sights: Iterable[Sight]) -> None:
         for sight in sights:
-            self._see(sight)
-            if self._confirmed is not None:
+            if self._confirmed is None:
+                self._see(sight)
+            elif self._have_looked_after(self._confirmed, sight):
                 return
-        self._confirmed = self._waiting if self._waiting and self._waiting.step == self._steps[-1] else None
+        if self._confirmed is None and self._waiting and self._waiting.step == self._steps[-1]:
+            self._confirmed = self._waiting  # nothing came after it that could tell
+
+    def _have_looked_after(self, gap: Gap, sight: Sight) -> bool:
+        """Are the weights of the next step equal all the same? True once that is known."""
+        if sight.step <= gap.step and PHASES.index(gap.phase) < PHASES.index("rate"):
+            return False
+        if sight.phase != "weights" or sight.step > (self._after or sight.step) or sight.step <= gap.step:
+            return True
+        inside = bool((self._gaps(sight) <= self._growth.tolerance(sight)).all())
+        self._after, self._kept = sight.step, self._kept and inside
+        return False
 
     def _see(self, sight: Sight) -> None:
         gaps = self._gaps(sight)
@@ -85,12 +99,15 @@ class _Walk:
         """Each difference as a share of its tensor's size, the largest that this has had so far."""
         sizes = np.maximum(sight.sizes, self._sizes.get(sight.source, 0.0) if self._same_length(sight) else 0.0)
         self._sizes[sight.source] = sizes
+        if sight.is_equal:
+            return np.zeros_like(sight.first)
         with np.errstate(all="ignore"):
             gaps = np.abs(sight.first - sight.second) / np.where(sizes > 0, sizes, 1.0)[:, None]
             alike = (sight.first == sight.second) | (np.isnan(sight.first) & np.isnan(sight.second))
         gaps = np.where(alike, 0.0, np.where(np.isfinite(gaps), gaps, np.inf))
         self._notice_noise(sight)
-        gaps[[place for place, name in enumerate(sight.names) if self._is_noise(name, sight.phase)]] = 0.0
+        if self._noisy:
+            gaps[[place for place, name in enumerate(sight.names) if self._is_noise(name, sight.phase)]] = 0.0
         return gaps
 
     def _same_length(self, sight: Sight) -> bool:
@@ -117,12 +134,17 @@ class _Walk:
         )  # fmt: skip
 
     def _met(self, gap: Gap, source: str) -> None:
-        if gap.phase in _UNCONFIRMED and not (gap.phase in _COMPUTED and gap.size > _PLAIN):
+        if gap.phase in _UNCONFIRMED and not self._is_plain(gap):
             if self._waiting is None:
                 self._waiting, self._waiting_source = gap, source
         else:
             fits = self._waiting is not None and self._is_near(self._waiting, gap.step)
             self._confirmed = self._waiting if fits else gap
+
+    def _is_plain(self, gap: Gap) -> bool:
+        """Initial weights are nobody's rounding, and gradients not by so much."""
+        at_start = gap.phase == "weights" and gap.step == self._steps[0]
+        return at_start or (gap.phase in _COMPUTED and gap.size > _PLAIN)
 
     def _is_near(self, gap: Gap, step: int) -> bool:
         looks = [each for each in self._seen["forward"] if gap.step < each < step]
@@ -152,7 +174,7 @@ class _Walk:
     def parting(self) -> Parting:
         gap = self._confirmed
         unequal = self._unequal if gap is None or _comes_before(self._unequal, gap) else None
-        verdict = "parted" if gap else "rounding" if unequal else "same"
+        verdict = "parted" if gap else "rounding" if unequal or self._waiting else "same"
         whole = Parting(
             verdict,
             len(self._steps),
@@ -163,7 +185,7 @@ class _Walk:
             gap,
             self._largest,
             self._harmless,
-            self._waiting if gap is None else None,
+            self._waiting if gap is None and self._waiting and self._waiting.size > _PLAIN else None,
         )
         return whole if gap is None else self._located(whole, gap)
 
@@ -178,6 +200,7 @@ class _Walk:
             equal_phases=tuple(equal),
             last_equal=inside[-1] if inside else "",
             near_step=near,
+            kept_step=self._after if self._kept else 0,
             calm_step=max((step for step in self._steps if step < gap.step), default=0),
             exact=self._is_exact(gap),
         )

@@ -8,7 +8,7 @@ from torch_debugger.archive.comparing.batches import VALUES, batch_numbers
 from torch_debugger.archive.comparing.evidence import RunEvidence
 from torch_debugger.archive.comparing.matching import Matching
 from torch_debugger.archive.comparing.plain_values import differences
-from torch_debugger.records import LossGraph, ModelFact, OptimizerFact, PhaseFact, SchedulerFact
+from torch_debugger.records import LossGraph, ModelFact, ModuleFact, OptimizerFact, PhaseFact, SchedulerFact
 from torch_debugger.records.comparison_of_runs import Difference, Gap, Parting, Topic
 
 
@@ -51,6 +51,10 @@ class Scene:
             return None
         return ours[VALUES], theirs[VALUES], ours["shape"]["elements"]
 
+    def root_of(self, module: str) -> str:
+        """The first run's model that a module belongs to: self.policy of self.policy.fc1."""
+        return next((root for root in self.matching.roots if f"{module}.".startswith(f"{root}.")), "")
+
     def is_training(self, run: RunEvidence, root: str) -> bool | None:
         phases = [fact for fact in run.facts(PhaseFact) if fact.root == root and fact.step <= self.gap.step]
         return next((fact.training for fact in reversed(phases) if fact.grad), None)
@@ -65,8 +69,10 @@ class Scene:
 
     def made(self, run: RunEvidence, module: str) -> str:
         """The line that makes a module."""
-        found = (each for fact in run.facts(ModelFact) for each in fact.modules if each.path == module)
-        return next((each.place.code or "" for each in found), "")
+        return next((each.place.code or "" for each in _modules(run) if each.path == module), "")
+
+    def kind_of(self, module: str) -> str:
+        return next((each.kind for each in _modules(self.first) if each.path == module), "")
 
     def sources_of_optimizers(self) -> tuple[Difference, ...]:
         return self._texts(OptimizerFact)
@@ -77,3 +83,7 @@ class Scene:
     def _texts(self, kind: type[OptimizerFact] | type[SchedulerFact]) -> tuple[Difference, ...]:
         ours, theirs = ([fact.source for fact in run.facts(kind)[:1]] for run in (self.first, self.second))
         return differences({"made by": "".join(ours)}, {"made by": "".join(theirs)})
+
+
+def _modules(run: RunEvidence) -> list[ModuleFact]:
+    return [module for fact in run.facts(ModelFact) for module in fact.modules]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,12 +41,21 @@ class Sight:
         return bool(np.array_equal(self.first, self.second, equal_nan=True))
 
 
+class _Shared(NamedTuple):
+    """The tensors that two tables hold, in the first one's order: their places and names in both."""
+
+    left: list[int]
+    right: list[int]
+    names: list[str]
+    others: list[str]
+
+
 class Sights:
     """Goes through two runs side by side."""
 
     def __init__(self, first: RunEvidence, second: RunEvidence, matching: Matching) -> None:
         self._first, self._second, self._matching = first, second, matching
-        self._places: dict[tuple[int, int], tuple[list[int], list[int]]] = {}
+        self._known: dict[tuple[int, int], _Shared] = {}
         self._tags = {tag: phase_of(tag) for tag in shared_tags(first, second)}
 
     def __iter__(self) -> Iterator[Sight]:
@@ -92,32 +102,37 @@ class Sights:
                 yield rows, named[other]
 
     def _sight(self, phase: str, ours: TensorRows, theirs: TensorRows, columns: Sequence[str]) -> Sight:
-        left, right = self._shared(ours.table, theirs.table)
+        shared = self._shared(ours.table, theirs.table)
         both = set(ours.table.columns) & set(theirs.table.columns)
         known = [column for column in columns if column in both]
-        first, second = _chosen(ours, left, known), _chosen(theirs, right, known)
-        names = [ours.table.names[place] for place in left]
-        others = [theirs.table.names[place] for place in right]
+        first, second = _chosen(ours, shared.left, known), _chosen(theirs, shared.right, known)
         root = ours.table.root if phase in ("weights", "gradients", "update") else ""
         sizes = magnitudes(first, second)
-        return Sight(ours.step, phase, f"{phase} {root}", names, others, known, first, second, sizes, root)
+        return Sight(
+            ours.step, phase, f"{phase} {root}", shared.names, shared.others, known, first, second, sizes, root
+        )
 
-    def _shared(self, ours: Table, theirs: Table) -> tuple[list[int], list[int]]:
-        """The places of the tensors that both tables hold, in the first one's order."""
+    def _shared(self, ours: Table, theirs: Table) -> _Shared:
         key = id(ours), id(theirs)  # a table lives as long as its rows
-        if key not in self._places:
+        if key not in self._known:
             spot = {name: place for place, name in enumerate(theirs.names)}
             both = [(i, spot.get(self._matching.other(name))) for i, name in enumerate(ours.names)]
             pairs = [(i, j) for i, j in both if j is not None]
-            self._places[key] = [i for i, _ in pairs], [j for _, j in pairs]
-        return self._places[key]
+            self._known[key] = _Shared(
+                [i for i, _ in pairs],
+                [j for _, j in pairs],
+                [ours.names[i] for i, _ in pairs],
+                [theirs.names[j] for _, j in pairs],
+            )
+        return self._known[key]
 
     def _parameters(self, step: int) -> Iterator[Sight]:
         for ours, theirs in self._pairs(step, "parameter"):
             yield self._sight("weights", ours, theirs, ("weight_norm",))
             plain = self._sight("gradients", ours, theirs, ("grad_norm",))
             yield _against_all(plain, self._sight("gradients", ours, theirs, ("elements",)).first)
-            yield self._without_gradient(ours, theirs)
+            if len(self._shared(ours.table, theirs.table).left) < max(len(ours.values), len(theirs.values)):
+                yield self._without_gradient(ours, theirs)
 
     def _without_gradient(self, ours: TensorRows, theirs: TensorRows) -> Sight:
         """Parameters that get a gradient in one run and none in the other."""

@@ -15,11 +15,11 @@ from torch_debugger.records.comparison_of_runs import Topic
 
 def compare_topics(first: RunEvidence, second: RunEvidence, matching: Matching) -> tuple[Topic, ...]:
     return (
+        compare_code(first, second),
         compare_settings(first, second),
         compare_optimizers(first, second, matching),
         compare_models(first, second, matching),
         compare_data(first, second),
-        compare_code(first, second),
         compare_environment(first, second),
         compare_outcomes(first, second),
     )
