@@ -82,6 +82,11 @@ def test_verdict_findings_and_report_are_there_and_the_run_has_failed(
     assert dict(zip(table["columns"], table["data"][0], strict=True))["name"] == "missing-zero-grad"
 
 
+def test_pictures_are_images_by_step(client: mlflow.MlflowClient, run: mlflow.entities.Run) -> None:
+    names = [file.path for file in client.list_artifacts(run.info.run_id, "images")]
+    assert any("digits" in name and name.endswith(".png") for name in names), names
+
+
 @pytest.mark.parametrize(
     ("tag", "key"),
     [

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy
 import pytest
+from PIL import Image
 
 from tests.trackers.runs import LOSSES, ending, write_log
 from tests.trackers.wandb_file import WandbRun, offline_runs
@@ -55,6 +56,10 @@ def test_a_run_arrives_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     assert (run.summary["outcome"], run.summary["errors"]) == ("finished", 1)
     (table,) = folder.rglob("files/media/table/findings*.json")
     assert "missing-zero-grad" in table.read_text() and "optimizer.zero_grad()" in table.read_text()
+    (picture,) = folder.rglob("files/media/images/digits*.png")
+    assert Image.open(picture).getpixel((0, 0)) == (255, 0, 0)
+    (row,) = [row for row in run.rows if "weights/_type" in row]
+    assert (row["step"], row["weights/_type"], sum(row["weights/values"])) == (4, "histogram", 1000)
     assert "torch-debugger-report.md" in run.files
     (report,) = folder.rglob("files/torch-debugger-report.md")
     assert "missing-zero-grad" in report.read_text()

@@ -16,6 +16,7 @@ from torch_debugger.integrations.trackers.tracker import TITLES, Tracker, is_wan
 from torch_debugger.integrations.trackers.tracker_sink import TrackerSink
 from torch_debugger.records.sink import Sink
 from torch_debugger.report.result import RunResult
+from torch_debugger.runlog.stores import is_url
 from torch_debugger.settings import Settings
 
 
@@ -37,7 +38,8 @@ class Outlets:
     def __init__(self, settings: Settings, given: Sequence[Any], tell: Callable[[str], None]) -> None:
         self._tell = tell
         self._log = KeptLog(settings.log_dir, settings.log_limit_bytes) if settings.log_dir else None
-        self._directory = self._log.folder if self._log else os.getcwd()  # for files that a tracker keeps
+        place = settings.log_dir  # also of the files that a tracker keeps, where it is a folder
+        self._directory = place if place is not None and not is_url(place) else os.getcwd()
         self._trackers: list[TrackerSink] = []
         self.sinks: list[Sink] = [self._log] if self._log is not None else []
         for one in given:

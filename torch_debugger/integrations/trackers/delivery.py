@@ -8,6 +8,7 @@ from collections.abc import Callable
 from contextlib import closing
 
 from torch_debugger.integrations.trackers.ending import Ending
+from torch_debugger.integrations.trackers.media_decoder import MediaDecoder
 from torch_debugger.integrations.trackers.parcels import Packer, Parcel
 from torch_debugger.integrations.trackers.receiver import Receiver
 from torch_debugger.runlog.reader import LogFollower
@@ -41,7 +42,7 @@ class Delivery:
     def carry(self, folder: str, endings: Endings) -> None:
         """Until an ending comes, and then the rest of the log."""
         pause_s = _PAUSE_S
-        with closing(LogFollower(folder)) as log:
+        with closing(LogFollower(folder, lambda: MediaDecoder(self._packer.see_medium))) as log:
             self._attempt(self._open)
             while (ending := _next(endings, pause_s)) is None:
                 done = self._attempt(lambda: self._forward(log))

@@ -40,19 +40,15 @@ def _of_run(run: RunFact) -> Facts:
 
 
 def _of_surroundings(around: Surroundings) -> Facts:
-    """Neither the script's text nor the diff: they stay in the log, on this machine."""
+    """Neither the script's text nor the diff nor hundreds of packages: they stay in the log."""
     facts: Facts = {
         "run/command": shlex.join(around.command),
         "run/script_hash": around.script_hash,
         "git/commit": around.git_commit,
         "git/branch": around.git_branch,
-        "git/dirty": around.git_dirty if around.git_commit else "",
+        "git/dirty": around.git_dirty if around.git_dirty is not None else "",
     }
-    for heading, values in [
-        ("hardware", around.hardware),
-        ("environment", around.environment),
-        ("packages", around.packages),
-    ]:
+    for heading, values in [("hardware", around.hardware), ("environment", around.environment)]:
         facts |= {f"{heading}/{name}": value for name, value in values.items()}
     return {name: value for name, value in facts.items() if value != ""}
 
