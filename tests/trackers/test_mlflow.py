@@ -26,6 +26,7 @@ def carried(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[str], str]:
         patch.setenv("MLFLOW_TRACKING_URI", store)
         patch.setenv("PYTHONPATH", str(Path(__file__).parents[2]))
         patch.chdir(folder)
+        mlflow.MlflowClient(store).search_experiments()  # makes the tables, which takes it long
         write_log(folder / "log")
         tracker = Tracker("mlflow", "vision")
         courier = CourierProcess(tracker, str(folder / "log"), str(folder), "train", said.append)

@@ -32,6 +32,13 @@ class Parcel:
     pictures: list[tuple[str, Picture]] = field(default_factory=list)  # by tag
     histograms: list[tuple[str, Histogram]] = field(default_factory=list)
 
+    def thin(self, most: int) -> int:
+        """Leaves every n-th point and the last one, where there are more than `most`; how many are left out."""
+        before, stride = len(self.points), -(-len(self.points) // most)
+        if stride > 1:
+            self.points = [*self.points[:-1:stride], self.points[-1]]
+        return before - len(self.points)
+
 
 class Packer:
     """Turns records into parcels. One point holds all the numbers of a step, unless one came twice."""

@@ -35,9 +35,10 @@ class TrackioReceiver:
             self._run.log({tag: drawn}, step=histogram.step)
 
     def close(self, ending: Ending) -> None:
+        step = ending.summary["steps"]
         if ending.rows:
-            self._run.log({"findings": _trackio().Table(columns=list(COLUMNS), data=ending.rows)})
-        self._run.log({"report": _trackio().Markdown(ending.report)})
+            self._run.log({"findings": _trackio().Table(columns=list(COLUMNS), data=ending.rows)}, step=step)
+        self._run.log({"report": _trackio().Markdown(ending.report)}, step=step)
         self._run.finish()
 
     @property
