@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from torch_debugger.inspections.graph import graph
     from torch_debugger.inspections.taps import tap
     from torch_debugger.integrations.explaining import explaining
-    from torch_debugger.summaries.writer import SummaryWriter
     from torch_debugger.integrations.trackers.tracker import Tracker
+    from torch_debugger.summaries.writer import SummaryWriter
     from torch_debugger.trials.gradcheck.first_order import gradcheck
     from torch_debugger.trials.gradcheck.second_order import gradgradcheck
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from typing import Any
 
 from torch_debugger.cli.ending import write_reports
 from torch_debugger.integrations.program import say
@@ -21,8 +22,8 @@ class KeptLog:
     def __init__(self, place: str, limit_bytes: int) -> None:
         self._spool = Spool(place, say) if is_url(place) else None
         self.folder = self._spool.folder if self._spool is not None else place
-        sizes = {"limit_bytes": limit_bytes} | ({"rotate_bytes": STORE_ROTATE_BYTES} if self._spool else {})
-        self._writer = LogWriter(self.folder, on_fault=say, **sizes)
+        rotation: dict[str, Any] = {"rotate_bytes": STORE_ROTATE_BYTES} if self._spool else {}
+        self._writer = LogWriter(self.folder, limit_bytes=limit_bytes, on_fault=say, **rotation)
         script = getattr(sys.modules.get("__main__"), "__file__", None)
         self._gathering = Gathering(typed_command(), str(script or ""), self._writer.add, say)
 
