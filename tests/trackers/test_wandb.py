@@ -13,6 +13,7 @@ from PIL import Image
 
 from tests.trackers.runs import LOSSES, ending, write_log
 from tests.trackers.wandb_file import WandbRun, offline_runs
+from torch_debugger.integrations.trackers import shipping
 from torch_debugger.integrations.trackers.shipping import CourierProcess, conclude
 from torch_debugger.integrations.trackers.tracker import Tracker
 
@@ -23,6 +24,7 @@ LIMIT_S = 120  # only a hang takes this long
 def offline(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     for name in [name for name in os.environ if name.startswith("WANDB_")]:
         monkeypatch.delenv(name)
+    monkeypatch.setattr(shipping, "WAIT_S", 100.0)  # a busy machine is not what is tested here
     monkeypatch.setenv("WANDB_MODE", "offline")
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[2]))
@@ -82,17 +84,19 @@ def test_a_script_that_failed_is_a_failed_run(tmp_path: Path) -> None:
     assert (run.exit_code, run.summary["outcome"]) == (1, "crashed")
 
 
-def run_program(source: str) -> str:
+def run_program(source: str, exit_code: int = 0) -> str:
     Path("train.py").write_text(source, encoding="utf-8")
     done = subprocess.run(
         [sys.executable, "train.py"], capture_output=True, text=True, timeout=LIMIT_S, check=False
     )
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == exit_code, done.stderr
     return done.stderr
 
 
 TRAINING = """
 import sys, torch, torch_debugger
+from torch_debugger.integrations.trackers import shipping
+shipping.WAIT_S = 100
 net = torch.nn.Linear(4, 1)
 optimizer = torch.optim.SGD(net.parameters(), lr=0.01)
 
@@ -148,36 +152,40 @@ train(12, log)
 debugger.close()
 assert wandb.run is run
 run.log({"last": 1})
+
+class Sink(list):
+    add = list.append
+
+sink = Sink()
+with torch_debugger.Debugger(sinks=[run, sink]):
+    train(3)
 run.finish()
+assert sum("loss" in record.values for record in sink if "Scalars" in str(type(record))) == 3
 """
     )
     (run,) = offline_runs(tmp_path / "wandb")
     assert run.project == "mine"
     assert [step for step, _ in run.series("loss", "_step")] == [10 * step for step in range(12)]
-    ours = run.series("debugger/loss", "debugger/step")
+    *ours, (last, _) = run.series("debugger/loss", "debugger/step")
+    assert last <= 3  # of the second debugger
     theirs = [loss for _, loss in run.series("loss", "_step")]
     assert ours and all(loss == pytest.approx(theirs[step - 1]) for step, loss in ours)
-    assert run.summary["debugger/outcome"] == "finished"
+    assert (run.summary["debugger/outcome"], run.summary["debugger/steps"]) == ("finished", 3)
     assert any(key.startswith("debugger/findings") for row in run.rows for key in row)
     assert run.config.get("debugger/net/parameters") == 5, str(run.config)
 
 
-def test_an_open_run_can_be_given_itself_beside_any_other_sink(tmp_path: Path) -> None:
+def test_a_program_that_is_watched_to_its_end_and_crashes_has_a_failed_run(tmp_path: Path) -> None:
     said = run_program(
         TRAINING
         + """
-import wandb
-class Sink(list):
-    add = list.append
-sink = Sink()
-settings = wandb.Settings(silent=True, x_disable_stats=True)
-run = wandb.init(project="mine", settings=settings, reinit="create_new")
-with torch_debugger.Debugger(sinks=[run, sink]):
-    train(3, lambda step, loss: run.log({"loss": loss}))
-run.finish()
-assert sum("loss" in record.values for record in sink if "Scalars" in str(type(record))) == 3
-"""
+torch_debugger.watch(sinks=["wandb:mine"])
+train(3)
+net(torch.ones(8, 5))
+""",
+        exit_code=1,
     )
-    assert "W&B has the run: added to " in said
     (run,) = offline_runs(tmp_path / "wandb")
-    assert run.summary["debugger/steps"] == 3
+    assert (run.project, run.exit_code, run.summary["outcome"]) == ("mine", 1, "crashed")
+    assert [step for step, _ in run.series("loss")] == [1, 2, 3]
+    assert said.count("W&B has the run") == 1 and said.count("Traceback") == 1
