@@ -11,8 +11,11 @@ import numpy
 import pytest
 from PIL import Image
 
+import torch_debugger
 from tests.trackers.runs import LOSSES, ending, write_log
 from tests.trackers.wandb_file import WandbRun, offline_runs
+from torch_debugger.integrations.foreign.adopting import adopt, find_foreign_runs
+from torch_debugger.integrations.foreign.wandb_runs import read_wandb_run
 from torch_debugger.integrations.trackers import shipping
 from torch_debugger.integrations.trackers.shipping import CourierProcess, conclude
 from torch_debugger.integrations.trackers.tracker import Tracker
@@ -65,6 +68,25 @@ def test_a_run_arrives_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     assert "torch-debugger-report.md" in run.files
     (report,) = folder.rglob("files/torch-debugger-report.md")
     assert "missing-zero-grad" in report.read_text()
+
+
+def test_an_offline_run_can_be_taken_in_again_and_torn_it_is_read_up_to_there(tmp_path: Path) -> None:
+    carry(tmp_path / "log")
+    (run,) = find_foreign_runs(tmp_path / "log" / "wandb")
+    assert run.name == "train" and (run.hparams["lr"], run.hparams["name"]) == (0.1, "resnet")
+    folder = adopt(run, tmp_path / "runs", print)
+    adopted = torch_debugger.runs(tmp_path / "runs")[folder.name]
+    numpy.testing.assert_array_equal(adopted.scalars("loss").values, LOSSES)
+    assert adopted.scalars("loss").times[0] == 1_700_000_000.1
+    assert adopted.hparams["name"] == "resnet"
+    (path,) = (tmp_path / "log").rglob("*.wandb")
+    whole, torn = path.read_bytes(), tmp_path / "torn.wandb"
+    for size in range(0, len(whole), 97):
+        torn.write_bytes(whole[:size])
+        part = read_wandb_run(torn)
+        assert [repr(point) for point in part.points] == [
+            repr(point) for point in run.points[: len(part.points)]
+        ]
 
 
 def test_it_keeps_its_files_together_and_no_secret_among_them(tmp_path: Path) -> None:
