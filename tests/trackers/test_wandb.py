@@ -153,7 +153,7 @@ assert "wandb" not in sys.modules
     (run,) = offline_runs(tmp_path / "wandb")
     assert [step for step, _ in run.series("loss")] == list(range(1, 13))
     assert (run.project, run.name, run.exit_code) == ("torch-debugger", "train (torch-debugger)", 0)
-    assert run.config["net/parameters"] == 5
+    assert run.config["net/parameters"] == 5 and "train.py" in run.config["run/command"]
     assert run.summary["steps"] == 12
     assert "W&B has the run: offline; this sends it: wandb sync wandb/offline-run-" in said
 
