@@ -21,7 +21,7 @@ def records() -> list[Record]:
         fakes.run(arguments=("--api-key", "hush-hush")),
         Surroundings(("python", "train.py", "--api-key", "***"), "train.py", "abc123", "print('hush-hush')"),
         HparamsFact({"lr": 0.1, "name": "resnet", "amp": True}, "args", 0),
-        fakes.optimizer("SGD", lr=0.1),
+        fakes.model({"net": "Net"}, {"net.fc1.weight": (4, 8)}),
     ]
     rows = [fakes.rows(2, "update", ("ratio", "change"), {"net.fc1.weight": [0.001, 7.0]})]
     points = [fakes.scalars(step, {"loss": loss, "lr/0": 0.1}) for step, loss in enumerate(LOSSES, 1)]

@@ -66,7 +66,7 @@ def test_metrics_have_every_step_and_the_time_of_the_step(
 
 def test_settings_are_params_and_facts_are_tags(run: mlflow.entities.Run) -> None:
     assert run.data.params == {"lr": "0.1", "name": "resnet", "amp": "True"}
-    assert run.data.tags["run/torch"] == "2.13.0" and run.data.tags["optimizer/kind"] == "SGD"
+    assert run.data.tags["run/torch"] == "2.13.0" and run.data.tags["net/kind"] == "Net"
     assert "hush-hush" not in str(run.data)
 
 

@@ -44,7 +44,7 @@ def test_nan_and_infinity_are_sent_and_settings_are_kept_apart() -> None:
     sent = [point.values["loss"] for point in parcel.points if "loss" in point.values]
     numpy.testing.assert_array_equal(sent, LOSSES)
     assert parcel.hparams == {"lr": 0.1, "name": "resnet", "amp": True}
-    assert parcel.facts["optimizer/kind"] == "SGD" and parcel.facts["run/torch"] == "2.13.0"
+    assert parcel.facts["net/parameters"] == 32 and parcel.facts["run/torch"] == "2.13.0"
     assert parcel.facts["run/command"] == "python train.py --api-key '***'"
 
 

@@ -56,7 +56,7 @@ def test_a_run_arrives_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     numpy.testing.assert_array_equal(losses, LOSSES)
     assert run.series("update_ratio/net.fc1.weight") == [(2, pytest.approx(0.001))]
     assert run.rows[0]["_timestamp"] == 1_700_000_000.1
-    assert run.config["lr"] == 0.1 and run.config["name"] == "resnet" and run.config["optimizer/kind"] == "SGD"
+    assert run.config["lr"] == 0.1 and run.config["name"] == "resnet" and run.config["net/parameters"] == 32
     assert run.summary["verdict"].startswith("missing-zero-grad: Gradients are never cleared")
     assert (run.summary["outcome"], run.summary["errors"]) == ("finished", 1)
     (table,) = folder.rglob("files/media/table/findings*.json")

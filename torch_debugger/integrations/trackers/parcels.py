@@ -28,7 +28,7 @@ class Parcel:
 
     points: list[Point] = field(default_factory=list)  # in the order in which they came
     hparams: dict[str, HparamValue] = field(default_factory=dict)
-    facts: dict[str, HparamValue] = field(default_factory=dict)  # script, versions, optimizers, git, seeds
+    facts: dict[str, HparamValue] = field(default_factory=dict)  # script, versions, models, git, seeds
     pictures: list[tuple[str, Picture]] = field(default_factory=list)  # by tag
     histograms: list[tuple[str, Histogram]] = field(default_factory=list)
 

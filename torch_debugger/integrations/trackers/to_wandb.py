@@ -32,8 +32,9 @@ class WandbReceiver:
         for variable in _OF_THE_SCRIPT:
             os.environ.pop(variable, None)
         os.makedirs(self._directory, exist_ok=True)
-        for variable in ("WANDB_DATA_DIR", "WANDB_CACHE_DIR"):  # else the home folder, also for tables
-            os.environ.setdefault(variable, os.path.join(os.path.abspath(self._directory), "wandb"))
+        folder = os.path.abspath(self._directory)  # else tables wait in the home folder until they are sent
+        os.environ.setdefault("WANDB_CACHE_DIR", folder)
+        os.environ.setdefault("WANDB_DATA_DIR", os.path.join(folder, "wandb"))
         # The process that W&B would describe is not the script, and its command line may hold secrets.
         settings = wandb.Settings(
             silent=True,
