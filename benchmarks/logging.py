@@ -4,8 +4,8 @@
 
 Printed for each logger: what one scalar costs the thread that logs it, in a loop of training steps (ten tags a
 step, a pause of a millisecond between steps); what it costs from the first call to the end of close() in a
-tight loop; and the bytes it leaves, with one tag a step and with ten. Then histograms of a million elements, and
-a [64 x 8] row of layer statistics. Loggers that are not installed are named and left out.
+tight loop; and the bytes it leaves, with one tag a step and with ten. Then histograms of a million elements,
+and a [64 x 8] row of layer statistics. Loggers that are not installed are named and left out.
 """
 
 # ruff: noqa: E402 (the next lines must run before anything imports the standard library's `logging`)

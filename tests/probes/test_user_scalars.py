@@ -48,7 +48,7 @@ def step(net: nn.Module) -> None:
     net(torch.ones(2, 3)).mean().backward()
 
 
-@pytest.mark.parametrize("home", ["torch.utils.tensorboard", "tensorboardX"])
+@pytest.mark.parametrize("home", ["torch.utils.tensorboard", "tensorboardX", "torch_debugger"])
 def test_a_summary_writer(home: str, tmp_path: Path) -> None:
     writers = importlib.import_module(home)
     with watched() as seen:

@@ -11,6 +11,7 @@ from tests.runlog.logs import event_file, faces, read, small_run, write
 from tests.runlog.peers import tensorboard_events
 from torch_debugger.records import Record, Scalars
 from torch_debugger.runlog.frames import frame, unframe
+from torch_debugger.runlog.writer import LogWriter
 
 
 @pytest.fixture
@@ -35,6 +36,56 @@ def test_cut_at_every_byte(tmp_path: Path, whole: bytes) -> None:
     assert counts == sorted(counts)
     assert counts[-1] == len(expected)
     assert set(counts) == set(range(len(expected) + 1))  # each record is there as soon as its last byte is
+
+
+@pytest.fixture
+def of_points(tmp_path: Path) -> bytes:
+    """Single numbers, some of them packed together, of a run that was begun again."""
+    log = LogWriter(tmp_path / "points", on_fault=print, purge_step=3)
+    for step in (3, 4, 300):
+        for tag in ("loss", "größe", "loss"):
+            log.add_scalar(tag, step / 4, step, 1.7e9)
+    log.close()
+    return event_file(tmp_path / "points").read_bytes()
+
+
+def test_points_cut_at_every_byte(tmp_path: Path, of_points: bytes) -> None:
+    expected = faces(read_bytes(tmp_path / "whole", of_points))
+    assert len(expected) == 6
+    counts = []
+    for end in range(len(of_points) + 1):
+        got = faces(read_bytes(tmp_path / "cut", of_points[:end]))
+        assert got == expected[: len(got)]
+        counts.append(len(got))
+    assert counts == sorted(counts)
+    assert set(counts) == set(range(7))
+
+
+@pytest.mark.parametrize("flipped", [0x01, 0x10, 0x80, 0xFF])
+def test_points_with_any_byte_flipped(tmp_path: Path, of_points: bytes, flipped: int) -> None:
+    expected = faces(read_bytes(tmp_path / "whole", of_points))
+    for place in range(len(of_points)):
+        damaged = bytearray(of_points)
+        damaged[place] ^= flipped
+        got = faces(read_bytes(tmp_path / "flipped", bytes(damaged)))
+        assert got == expected[: len(got)]
+        assert len(got) < len(expected)
+
+
+def test_a_damaged_restart_takes_nothing_back(tmp_path: Path, of_points: bytes) -> None:
+    folder = tmp_path / "two files"
+    folder.mkdir()
+    write(tmp_path / "first", small_run())
+    (folder / "events.out.tfevents.0").write_bytes(event_file(tmp_path / "first").read_bytes())
+    untouched = faces(record for record in small_run() if getattr(record, "step", 0) < 3)
+    restart_ends = len(frame(unframe(of_points).payloads[:2]))
+    for place in range(restart_ends):
+        damaged = bytearray(of_points)
+        damaged[place] ^= 0x20
+        (folder / "events.out.tfevents.1").write_bytes(damaged)
+        assert faces(read(folder)) == faces(small_run())
+    (folder / "events.out.tfevents.1").write_bytes(of_points)
+    assert faces(read(folder))[: len(untouched)] == untouched
 
 
 def test_tensorboard_stops_at_the_same_event(tmp_path: Path, whole: bytes) -> None:

@@ -12,11 +12,15 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as some
 from hypothesis.extra import numpy as arrays
+from torch.utils.tensorboard import SummaryWriter as TorchWriter
 
 from tests.summaries.peers import accumulated, ours_and_theirs
 from torch_debugger import SummaryWriter
-from torch_debugger.summaries.cells import counts_by_cell, default_edges, widest_edges
-from torch_debugger.summaries.histograms import _counts_on_device, measure
+from torch_debugger.records import HistogramSummary
+from torch_debugger.runlog import writer as log_writer
+from torch_debugger.runlog.summaries.buckets import histogram_of
+from torch_debugger.runlog.summaries.cells import counts_by_cell, default_edges, widest_edges
+from torch_debugger.summaries.histograms import _counts, _measure_on_device, histogram_record
 
 NORMAL = torch.randn(20_000, generator=torch.Generator().manual_seed(3))
 DTYPES = [torch.float64, torch.float16, torch.int64, torch.int32, torch.int8, torch.uint8, torch.bool]
@@ -69,10 +73,55 @@ def test_bins_are_joined_as_torch_joins_them(max_bins: int, tmp_path: Path) -> N
 
 def test_bfloat16_and_float8_are_counted_as_they_are(tmp_path: Path) -> None:
     """torch's writer makes float16 of the one, which overflows at 65504, and cannot do the other."""
-    large = torch.tensor([1.0, 70000.0], dtype=torch.bfloat16)
+    with SummaryWriter(tmp_path) as writer:
+        writer.add_histogram("brain", torch.tensor([1.0, 70000.0], dtype=torch.bfloat16))
+        writer.add_histogram("eight", NORMAL.to(torch.float8_e4m3fn))
 
-    assert measure(large, "tensorflow").moments.maximum == 70144.0
-    assert measure(NORMAL.to(torch.float8_e4m3fn), "tensorflow").counts.sum() == len(NORMAL)
+    run = accumulated(tmp_path)
+
+    assert run.Histograms("brain")[0].histogram_value.max == 70144.0
+    assert sum(run.Histograms("eight")[0].histogram_value.bucket) == len(NORMAL)
+
+
+def test_the_sums_are_those_of_torch(tmp_path: Path) -> None:
+    with SummaryWriter(tmp_path / "ours") as writer, TorchWriter(str(tmp_path / "theirs")) as theirs:
+        for one in (writer, theirs):
+            one.add_histogram("h", NORMAL)
+
+    ours, expected = (
+        accumulated(tmp_path / who).Histograms("h")[0].histogram_value for who in ("ours", "theirs")
+    )
+
+    assert (ours.sum, ours.sum_squares) == (expected.sum, expected.sum_squares)
+
+
+def test_where_the_log_has_no_room_the_caller_counts_and_nothing_is_lost(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(log_writer, "_MUCH_BYTES", 300_000)
+    with SummaryWriter(tmp_path) as writer:
+        for step in range(40):
+            writer.add_histogram("h", NORMAL, step)
+
+    histograms = [point.histogram_value for point in accumulated(tmp_path).Histograms("h")]
+    assert len(histograms) == 40
+    assert len({tuple(one.bucket) for one in histograms}) == 1
+
+
+@pytest.mark.parametrize("bins", ["tensorflow", "auto", 12, [-1.0, 0.0, 2.0]])
+@pytest.mark.parametrize(
+    "spoilt", [NORMAL, torch.cat([NORMAL, torch.tensor([math.nan, math.inf])]), NORMAL[:0]]
+)
+def test_a_device_counts_as_the_host_does(bins: Any, spoilt: torch.Tensor) -> None:
+    host = histogram_record((0, 0.0), "h", spoilt.double(), bins, None, lambda size: False)
+    device = histogram_of(_measure_on_device(spoilt.double(), bins), 0, 0.0, "h", None)
+
+    assert isinstance(host, HistogramSummary)
+    np.testing.assert_array_equal(device.limits, host.limits)
+    np.testing.assert_array_equal(device.counts, host.counts)
+    assert (device.minimum, device.maximum, device.count) == (host.minimum, host.maximum, host.count)
+    assert (device.nan, device.inf) == (host.nan, host.inf)
+    assert device.squares == pytest.approx(host.squares)
 
 
 @settings(max_examples=60, deadline=None)
@@ -84,10 +133,9 @@ def test_bfloat16_and_float8_are_counted_as_they_are(tmp_path: Path) -> None:
 def test_cells_count_as_the_edges_do(values: np.ndarray) -> None:  # type: ignore[type-arg]
     expected, _ = np.histogram(values.astype(np.float64), widest_edges())
 
-    np.testing.assert_array_equal(counts_by_cell(torch.from_numpy(values)), expected)
-    np.testing.assert_array_equal(
-        _counts_on_device(torch.from_numpy(values).double(), widest_edges()), expected
-    )
+    np.testing.assert_array_equal(counts_by_cell(values), expected)
+    np.testing.assert_array_equal(counts_by_cell(np.tile(values, 30)), expected * 30)
+    np.testing.assert_array_equal(_counts(torch.from_numpy(values).double(), widest_edges()), expected)
 
 
 def test_nan_and_inf_are_counted_beside_the_histogram(tmp_path: Path) -> None:
@@ -99,8 +147,8 @@ def test_nan_and_inf_are_counted_beside_the_histogram(tmp_path: Path) -> None:
 
     run = accumulated(tmp_path)
 
-    assert [(point.step, point.value) for point in run.Scalars("w/nan")] == [(1, 1.0), (2, 0.0)]
-    assert [(point.step, point.value) for point in run.Scalars("w/inf")] == [(1, 2.0), (2, 0.0)]
+    assert [(point.step, point.value) for point in run.Scalars("w/nan")] == [(1, 1.0)]
+    assert [(point.step, point.value) for point in run.Scalars("w/inf")] == [(1, 2.0)]
     histograms = [point.histogram_value for point in run.Histograms("w")]
     assert [(one.min, one.max, one.num, sum(one.bucket)) for one in histograms] == [(1.0, 2.0, 2.0, 2.0)] * 3
 

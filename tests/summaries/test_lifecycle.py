@@ -12,6 +12,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import fsspec
 import pytest
 import torch
 from tensorboard.compat.proto.event_pb2 import Event
@@ -258,3 +259,15 @@ def test_a_writer_draws_no_random_number_and_needs_no_tensorboard(tmp_path: Path
     )
 
     assert (done.stdout.split(), done.stderr) == (["True"], "")
+
+
+def test_a_log_may_lie_in_an_object_store() -> None:
+    with SummaryWriter("memory://summaries/run") as writer:
+        writer.add_scalar("loss", 1.0, 0)
+        writer.add_scalars("both", {"a": 1.0}, 0)
+        writer.add_embedding(torch.eye(3))
+
+    found = fsspec.filesystem("memory").find("/summaries/run")
+    folders = {path.rpartition("/")[0].removeprefix("/summaries/run") for path in found}
+
+    assert folders == {"", "/both_a", "/00000/default"}

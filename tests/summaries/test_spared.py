@@ -151,10 +151,14 @@ def test_values_of_every_kind_are_taken(values: Any, tmp_path: Path, said: io.St
 def test_pictures_and_sounds_with_nan_are_written(tmp_path: Path, said: io.StringIO) -> None:
     with SummaryWriter(tmp_path) as writer:
         writer.add_image("p", torch.full((3, 4, 4), math.nan), 1)
-        writer.add_audio("s", torch.full((100,), math.nan), 1)
+        for step in range(3):
+            writer.add_audio("s", torch.tensor([0.5, math.nan, 2.0, 0.0]), step)
         writer.add_image("whole", torch.full((3, 4, 4), 200, dtype=torch.int64), 1)
 
-    assert said.getvalue() == ""
+    assert said.getvalue() == (
+        "torch-debugger: add_audio('s'): 2 of 4 samples are not within -1 and 1: they are clipped, and silent "
+        "where NaN.\n"
+    )
     assert accumulated(tmp_path).Tags()["images"] == ["p", "whole"]
 
 
@@ -205,3 +209,14 @@ def test_a_writer_can_be_copied_with_its_model_and_sent_to_another_process(tmp_p
         elsewhere.close()
 
     assert accumulated(tmp_path).Tags()["scalars"] == ["elsewhere"]
+
+
+def test_an_embedding_that_had_to_be_mended_is_said_once(tmp_path: Path, said: io.StringIO) -> None:
+    with SummaryWriter(tmp_path) as writer:
+        for step in range(2):
+            writer.add_embedding(torch.eye(3), metadata=["a", "b"], global_step=step, tag="points")
+
+    assert said.getvalue().startswith(
+        "torch-debugger: add_embedding('points'): the embedding `points` has 3 points"
+    )
+    assert said.getvalue().count("\n") == 1

@@ -6,9 +6,10 @@ import inspect
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
+import torch
 from torch import nn
 
-from torch_debugger.anatomy.nested import copied, exchanged
+from torch_debugger.anatomy.nested import copied, exchanged, first_tensor
 
 
 class Call(NamedTuple):
@@ -30,9 +31,15 @@ def own_call(model: nn.Module, call: Call) -> Call:
     if len(devices) == 1:
         device = devices.pop()
         arguments, keywords = (
-            exchanged(each, lambda tensor: tensor.detach().to(device)) for each in (arguments, keywords)
+            exchanged(each, lambda tensor: _moved(tensor, device)) for each in (arguments, keywords)
         )
     return Call(arguments, keywords)
+
+
+def _moved(tensor: torch.Tensor, device: torch.device) -> torch.Tensor:
+    if tensor.device == device:
+        return tensor
+    return tensor.detach().to(device).requires_grad_(tensor.requires_grad)
 
 
 def argument_names(model: nn.Module, call: Call) -> dict[str, Any]:
@@ -58,7 +65,7 @@ def _ways(inputs: Any) -> Iterator[Call]:
     if inputs is None:
         yield Call((), {})
         return
-    if type(inputs) in (tuple, list):
+    if type(inputs) is tuple or (type(inputs) is list and first_tensor(inputs) is not None):
         yield Call(tuple(inputs), {})
         if inputs and _are_keywords(inputs[-1]):
             yield Call(tuple(inputs[:-1]), dict(inputs[-1]))

@@ -87,6 +87,8 @@ class _Told(TorchFunctionMode):
 class _Below(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Tells of what no function call showed: operations of scripted functions and of extensions."""
 
+    supports_higher_order_operators = True  # torch.cond, flex_attention: told as one operation each
+
     def __init__(self, told: _Told, undoing: Undoing) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self._told = told
@@ -100,8 +102,8 @@ class _Below(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
         kwargs = kwargs or {}
-        if func.namespace in _BETWEEN_PROCESSES:
-            raise DebuggerError("it waits for other processes, and only this one is asked")
+        if getattr(func, "namespace", "") in _BETWEEN_PROCESSES:
+            raise DebuggerError("forward waits for other processes, and only this one is asked.")
         self._undoing.before_write(func, args, kwargs)
         result = self._told.call(func, args, kwargs)
         self._undoing.after((args, kwargs), result)

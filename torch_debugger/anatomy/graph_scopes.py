@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import nn
@@ -17,21 +17,29 @@ from torch_debugger.anatomy.unique_names import legal_name
 _COMPILED = "OptimizedModule", "_orig_mod"  # what torch.compile makes, and where that keeps the module
 
 
+class _Opened(NamedTuple):
+    module: nn.Module
+    scope: GraphScope
+    nodes: int  # recorded before it began
+
+
 class Scopes:
     def __init__(self, model: nn.Module, root: str, recorder: Recorder) -> None:
         self._recorder = recorder
         self._root = root
         self._paths = {
-            module: path for path, module in model.named_modules() if type(module).__name__ != _COMPILED[0]
+            module: _as_written(path)
+            for path, module in model.named_modules()
+            if type(module).__name__ != _COMPILED[0]
         }
         self._calls: dict[nn.Module, int] = {}
-        self._open: list[tuple[GraphScope, int]] = []  # with the number of nodes when it began
+        self._open: list[_Opened] = []
         self.found: list[GraphScope] = []
         if isinstance(model, torch.jit.ScriptModule):
             self.found.append(GraphScope(root, "", class_of(model), 1))
 
     def current(self) -> str:
-        return self._open[-1][0].name if self._open else self._root
+        return self._open[-1].scope.name if self._open else self._root
 
     @contextlib.contextmanager
     def listening(self) -> Iterator[None]:
@@ -69,29 +77,30 @@ class Scopes:
         name = self._recorder.names.unique(self._name(path))
         with self._recorder.deaf():
             scope = GraphScope(name, path, class_of(module), call, described(module))
-        self._open.append((scope, len(self._recorder)))
+        self._open.append(_Opened(module, scope, len(self._recorder)))
         self.found.append(scope)
 
     def _name(self, path: str) -> str:
         """Below the call that made this one, where the module lies below that one's."""
-        above = self._open[-1][0] if self._open else None
+        above = self._open[-1].scope if self._open else None
         if above is None or not path.startswith(f"{above.path}." if above.path else ""):
             return scoped(self._root, path)
         return scoped(above.name, path[len(above.path) :])
 
     def _leave(self, module: nn.Module, arguments: Any, keywords: Any, output: Any) -> Any:
-        scope, begun = self._open.pop()
+        while (opened := self._open.pop()).module is not module:
+            pass  # one that raised, and whose caller caught it
         with torch._C.DisableTorchFunction(), self._recorder.deaf():
             made = list(tensors_in(output))
             unseen = [tensor for tensor in made if not self._recorder.knows(tensor)]
-            silent = len(self._recorder) == begun and not module._modules
+            silent = len(self._recorder) == opened.nodes and not module._modules
             if not unseen and not (silent and made):
                 return None
             given = list(tensors_in((arguments, keywords)))
             if silent:
                 output = exchanged(output, _apart)  # what Identity gave and was given are told apart
                 made = list(tensors_in(output))
-            self._recorder.operation(scope.module, scope.name, given, unseen or made, kind=MODULE)
+            self._recorder.operation(opened.scope.module, opened.scope.name, given, unseen or made, kind=MODULE)
             return output
 
 
@@ -99,9 +108,13 @@ def _apart(tensor: torch.Tensor) -> torch.Tensor:
     return tensor.view_as(tensor) if type(tensor) is torch.Tensor else tensor
 
 
+def _as_written(path: str) -> str:
+    return ".".join(part for part in path.split(".") if part != _COMPILED[1])
+
+
 def scoped(above: str, path: str) -> str:
     """net, layer1.0 -> net/layer1/0."""
-    parts = [part for part in path.split(".") if part and part != _COMPILED[1]]
+    parts = [part for part in path.split(".") if part]
     return "/".join([above, *(legal_name(part) for part in parts)])
 
 

@@ -19,9 +19,10 @@ class Undoing:
         self._replaced: list[tuple[torch.Tensor, torch.Tensor]] = []
 
     def before_write(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        if not func._schema.is_mutable:
+        schema = getattr(func, "_schema", None)
+        if schema is None or not schema.is_mutable:
             return
-        for place, argument in enumerate(func._schema.arguments):
+        for place, argument in enumerate(schema.arguments):
             if argument.alias_info is not None and argument.alias_info.is_write:
                 value = args[place] if place < len(args) else kwargs.get(argument.name)
                 for tensor in tensors_in(value):

@@ -16,8 +16,8 @@ import torch
 from torch import nn
 
 from torch_debugger.anatomy.forked import ForkedTask
+from torch_debugger.anatomy.global_hooks import without_global_hooks
 from torch_debugger.probes.crash_frames import Seen, is_tensor
-from torch_debugger.probes.replays import without_global_hooks
 from torch_debugger.records import CrashFact
 from torch_debugger.records.codec import from_plain, to_plain
 

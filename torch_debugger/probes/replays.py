@@ -1,13 +1,10 @@
-"""Running a forward once more after a crash: when that is wise, on copies of its inputs, seen by no hook."""
+"""Running a forward once more after a crash: when that is wise, on copies of its inputs."""
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator
 from typing import Any
 
 from torch import nn
-from torch.nn.modules.module import _global_forward_hooks, _global_forward_pre_hooks
 
 from torch_debugger.probes.crash_frames import is_tensor
 
@@ -27,19 +24,6 @@ def is_small(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -
     weights = sum(parameter.numel() for parameter in module.parameters())
     given = sum(value.numel() for value in (*args, *kwargs.values()) if is_tensor(value))
     return bool(weights <= _PARAMETER_LIMIT and given <= _INPUT_LIMIT)
-
-
-@contextlib.contextmanager
-def without_global_hooks() -> Iterator[None]:
-    """A replayed forward is no step of the training: whoever watches all modules must not see it."""
-    kept = [(hooks, dict(hooks)) for hooks in (_global_forward_pre_hooks, _global_forward_hooks)]
-    for hooks, _ in kept:
-        hooks.clear()
-    try:
-        yield
-    finally:
-        for hooks, before in kept:
-            hooks.update(before)
 
 
 def copied(value: Any) -> Any:

@@ -17,10 +17,11 @@ import torch
 from torch import nn
 from torch.nn.modules.module import register_module_forward_hook
 
+from torch_debugger.anatomy.global_hooks import without_global_hooks
 from torch_debugger.anatomy.rerun import leaving_no_trace
 from torch_debugger.probes.crash_frames import Seen, describe, is_tensor
 from torch_debugger.probes.examiners.scene import Running
-from torch_debugger.probes.replays import TIME_LIMIT_S, TooLong, copied, is_small, without_global_hooks
+from torch_debugger.probes.replays import TIME_LIMIT_S, TooLong, copied, is_small
 from torch_debugger.records import FlowStep
 
 _STEPS_KEPT = 40

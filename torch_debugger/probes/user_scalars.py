@@ -1,4 +1,4 @@
-"""Numbers the script logs through any SummaryWriter (torch, tensorboardX, ours), wandb: kept as user/<tag>."""
+"""Numbers the script logs through a SummaryWriter (torch, tensorboardX, ours) or wandb: kept as user/<tag>."""
 
 from __future__ import annotations
 

@@ -67,6 +67,7 @@ from torch_debugger.records.summary import (
     Summary,
     TensorSummary,
     TextSummary,
+    UncountedSummary,
 )
 from torch_debugger.records.surroundings import HparamsFact, SeedFact, Surroundings
 from torch_debugger.records.training import (
@@ -189,8 +190,8 @@ __all__ = [
     "PlainTensor", "PrCurveSummary", "ProbeFault", "QuietModel", "Record", "Rectifier", "Rehearsal",
     "Request", "Reseeding", "ReusedWeight", "RootInput", "RunFact", "SampleSpread", "SavedTensor",
     "Scalars", "ScalerMisuse", "SchedulerFact", "SchedulerLook", "SeedFact", "SequenceInput",
-    "ShuffledPair", "SkippedLosses", "SoundSummary", "Spread", "Squasher", "StepCycle",
-    "StrayModuleFact", "Summary", "Surroundings", "Table", "TargetLook", "TensorLook", "TensorRows",
-    "TensorSummary", "TextSummary", "TokenTargets", "TrialResult", "TwinUnits", "UnmatchedSwitch",
+    "ShuffledPair", "SkippedLosses", "SoundSummary", "Spread", "Squasher", "StepCycle", "StrayModuleFact",
+    "Summary", "Surroundings", "Table", "TargetLook", "TensorLook", "TensorRows", "TensorSummary",
+    "TextSummary", "TokenTargets", "TrialResult", "TwinUnits", "UncountedSummary", "UnmatchedSwitch",
     "UnreachedPart", "UntiedWeights", "WeightedSum", "WrittenNumber",
 ]  # fmt: skip

@@ -41,10 +41,24 @@ class HistogramSummary(Summary):
     squares: float
     limits: Floats  # the upper limit of each bucket
     counts: Floats
+    nan: int = 0
+    inf: int = 0
 
     @property
     def nbytes(self) -> int:
         return self.limits.nbytes + self.counts.nbytes
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class UncountedSummary(Summary):
+    """Values of a histogram that nobody has counted yet."""
+
+    values: numpy.typing.NDArray[numpy.float32] | Floats  # flat
+    max_bins: int | None = None
+
+    @property
+    def nbytes(self) -> int:
+        return self.values.nbytes
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -60,6 +60,10 @@ class Waiting:
         return len(self._records.items)
 
     @property
+    def record_bytes(self) -> int:
+        return self._records.bytes
+
+    @property
     def pictures(self) -> int:
         return len(self._pictures.items)
 

@@ -19,6 +19,7 @@ from torch_debugger.runlog.waiting import Waiting
 
 _MUCH = 4096  # records waiting that end the pause between two writes early
 _MANY_POINTS = 4_000  # the same for single numbers
+_MUCH_BYTES = 32_000_000  # of records that wait for work that their maker could do
 _FLUSH_WAIT_S = 2.0
 _CLOSE_WAIT_S = 10.0
 
@@ -83,6 +84,14 @@ class LogWriter:
         self._points.append((tag, value, step, time))
         if self._asleep or len(self._points) >= _MANY_POINTS:
             self._attend_to_points()
+
+    def has_room(self, size_bytes: int) -> bool:
+        """Whether a record of that size may as well wait for the writer's thread; where not, its maker does
+        the work, and nothing is left out."""
+        waiting = self._waiting.record_bytes
+        if waiting > _MUCH_BYTES // 4 and self._bell.empty():
+            self._wake()
+        return waiting + size_bytes <= _MUCH_BYTES
 
     def _attend_to_points(self) -> None:
         if self._closing or self._failed or os.getpid() != self._pid:

@@ -21,7 +21,8 @@ def as_tensor(values: Any) -> torch.Tensor:
     if values is None:
         raise DebuggerError("expected a tensor or an array, got None")
     if not isinstance(values, torch.Tensor):
-        return torch.from_numpy(_host_array(values))
+        array = _host_array(values)
+        return torch.from_numpy(array if array.flags.writeable else array.copy())
     if values.is_meta:
         raise DebuggerError("expected a tensor with values, got one on the meta device, which has none")
     plain = values.detach()

@@ -15,11 +15,11 @@ class Complaints:
         self._counts: Counter[tuple[str, str]] = Counter()
         self._remarks: set[str] = set()
 
-    def remark(self, sentence: str) -> None:
-        """Something was written, but not as it was given."""
-        if sentence not in self._remarks:
-            self._remarks.add(sentence)
-            say(sentence)
+    def remark(self, call: str, sentence: str) -> None:
+        """Something was written, but not as it was given; said for the first call of its kind."""
+        if call not in self._remarks:
+            self._remarks.add(call)
+            say(f"{call}: {sentence}")
 
     def tell(self, call: str, tag: str, error: Exception) -> None:
         place = _calling_line()

@@ -11,8 +11,8 @@ from datetime import datetime
 from typing import Any
 
 from torch_debugger.records import Record
+from torch_debugger.runlog.summaries.cells import default_edges
 from torch_debugger.saying import say
-from torch_debugger.summaries.cells import default_edges
 from torch_debugger.summaries.complaints import Complaints
 from torch_debugger.summaries.file_writer import FileWriter
 from torch_debugger.summaries.sparing import sparing

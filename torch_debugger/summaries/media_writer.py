@@ -108,7 +108,10 @@ class MediaWriter(Files):
         sample_rate: int = 44100,
         walltime: float | None = None,
     ) -> None:
-        samples = sound_samples(snd_tensor)
+        samples, clipped = sound_samples(snd_tensor)
+        if clipped:
+            loud = f"{clipped} of {samples.size} samples are not within -1 and 1"
+            self.complaints.remark(f"add_audio({tag!r})", f"{loud}: they are clipped, and silent where NaN.")
         self._add(SoundSummary(*self._moment(global_step, walltime), str(tag), samples, int(sample_rate)))
 
     @sparing

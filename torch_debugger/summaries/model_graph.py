@@ -2,28 +2,15 @@
 
 from __future__ import annotations
 
-import sys
 from collections import defaultdict
-from typing import Any
 
-from torch import nn
-
-from torch_debugger.anatomy.model_graph import model_graph
 from torch_debugger.anatomy.op_graph import BUFFER, OPERATION, PARAMETER, GraphNode, ModelGraph
 from torch_debugger.anatomy.unique_names import UniqueNames
 from torch_debugger.summaries.graph_bytes import graph_bytes, node_bytes
 
 
-def graph_def(model: nn.Module, inputs: Any = None, verbose: bool = False) -> bytes:
-    """The bytes of a GraphDef. `verbose` also prints the operations, as torch's `add_graph` does."""
-    graph = model_graph(model, inputs)
-    if verbose:
-        sys.stdout.write(graph_text(graph))
-    return graph_def_of(graph)
-
-
-def graph_def_of(graph: ModelGraph) -> bytes:
-    """Where a graph has a note, a node named `note` carries it."""
+def graph_def(graph: ModelGraph) -> bytes:
+    """The bytes of a GraphDef. Where a graph has a note, a node named `note` carries it."""
     return _Writing(graph).data()
 
 

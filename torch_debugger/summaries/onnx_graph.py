@@ -23,11 +23,9 @@ def onnx_graph_def(path: str | PathLike[str]) -> bytes:
         drawing.draw(read_model(view, _DEEPEST))
         return graph_bytes(drawing.nodes)
     except OSError as error:
-        raise UsageError(
-            f"expected an ONNX file at {path}, but it cannot be read: {error.strerror}."
-        ) from error
+        raise UsageError(f"expected an ONNX file at {path}, but it cannot be read: {error.strerror}") from error
     except ValueError as error:  # also for an empty file
-        raise UsageError(f"expected an ONNX file at {path}, but got something else: {error}.") from error
+        raise UsageError(f"expected an ONNX file at {path}, but got something else: {error}") from error
 
 
 class _Drawing:

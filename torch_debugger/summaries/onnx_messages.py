@@ -17,6 +17,7 @@ INITIALIZER_SIZES, INITIALIZER_ELEMENT, INITIALIZER_NAME = 1, 2, 8
 ATTRIBUTE_NAME, ATTRIBUTE_FLOAT, ATTRIBUTE_INT, ATTRIBUTE_TEXT = 1, 2, 3, 4
 ATTRIBUTE_GRAPH, ATTRIBUTE_INTS = 6, 8
 _LONGEST_TEXT = 60
+_FLOAT = struct.Struct("<f")
 
 # TensorProto.DataType
 _TYPES = (
@@ -95,8 +96,9 @@ def _shown(attribute: Any) -> str:
         return str(whole)[:_LONGEST_TEXT]
     if whole := _numbers(attribute, ATTRIBUTE_INT):
         return str(whole[0])
-    if floats := _all(attribute, ATTRIBUTE_FLOAT):
-        return f"{struct.unpack('<f', floats[0])[0]:g}"
+    floats = _all(attribute, ATTRIBUTE_FLOAT)
+    if floats and not isinstance(floats[0], int) and len(floats[0]) == _FLOAT.size:
+        return f"{_FLOAT.unpack(floats[0])[0]:g}"
     return _text(attribute, ATTRIBUTE_TEXT)[:_LONGEST_TEXT]
 
 
@@ -123,6 +125,8 @@ def _type(elements: list[int]) -> str:
 
 
 def _all(data: Any, number: int) -> list[Any]:
+    if isinstance(data, int):
+        raise ValueError("a number stands where a part of the graph belongs")
     return [value for each, value in fields(data) if each == number]
 
 

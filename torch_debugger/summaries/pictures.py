@@ -46,13 +46,14 @@ def arranged(values: Any, order: str, target: str) -> torch.Tensor:
 
 
 def as_bytes(tensor: torch.Tensor) -> Pixels:
-    """Bytes as they are, 0 to 1 as 0 to 255; a copy that nobody else writes into."""
+    """Whole numbers as they are, 0 to 1 as 0 to 255; a copy that nobody else writes into. NaN is black."""
     if tensor.numel() == 0:
         raise DebuggerError(f"expected a picture, got one without pixels: a shape of {list(tensor.shape)}")
     if tensor.dtype == torch.uint8:
         return np.array(tensor.cpu().numpy())
-    whole = not tensor.is_floating_point() and tensor.dtype != torch.bool and bool((tensor > 1).any())
-    scaled = torch.nan_to_num(tensor.float() * (1 if whole else 255), nan=0.0)
+    floats = tensor.float()
+    whole = not tensor.is_floating_point() and bool((floats > 1).any())
+    scaled = torch.nan_to_num(floats * (1 if whole else 255), nan=0.0)
     return np.array(scaled.clamp_(0, 255).to(torch.uint8).cpu().numpy())
 
 

@@ -95,7 +95,7 @@ def _write_matrix(files: _Files, matrix: torch.Tensor, remarks: list[str]) -> tu
         replaced = write_points(file, matrix, as_text)
     if replaced:
         remarks.append(
-            f"has {replaced:,} numbers that are NaN or infinite, of {matrix.numel():,}: "
+            f"holds NaN or infinite numbers ({replaced:,} of {matrix.numel():,}): "
             "they were written as 0, since the projector cannot show them."
         )
     return files.path(name), (len(matrix), matrix.shape[1])
@@ -118,7 +118,7 @@ def _fitted(labels: Sequence[Any], count: int, remarks: list[str]) -> Iterable[A
     if len(labels) == count:
         return labels
     what = "the last labels were left out" if len(labels) > count else "the last points have empty ones"
-    remarks.append(f"has {count:,} points, but {len(labels):,} labels: {what}.")
+    remarks.append(f"has {count:,} points, but the number of labels is {len(labels):,}: {what}.")
     return itertools.islice(itertools.chain(labels, itertools.repeat("")), count)
 
 

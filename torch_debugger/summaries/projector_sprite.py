@@ -33,5 +33,5 @@ def _pixels(pictures: torch.Tensor, height: int, width: int) -> Any:
     scaled = values if pictures.dtype == torch.uint8 else values * 255
     colours = scaled[:, :3] if pictures.shape[1] >= 3 else scaled[:, :1].expand(-1, 3, -1, -1)
     if colours.shape[-2:] != (height, width):
-        colours = torch.nn.functional.adaptive_avg_pool2d(colours, (height, width))
+        colours = torch.nn.functional.interpolate(colours, (height, width), mode="bilinear", antialias=True)
     return colours.nan_to_num(0).clamp(0, 255).to(torch.uint8).permute(0, 2, 3, 1).numpy()

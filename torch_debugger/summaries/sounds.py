@@ -13,8 +13,8 @@ from torch_debugger.summaries.arrays import as_array
 _LOUDEST = np.iinfo(np.int16).max
 
 
-def sound_samples(values: Any) -> NDArray[np.int16]:
-    """[samples, channels], of numbers from -1 to 1 or of 16-bit samples; what is louder is clipped."""
+def sound_samples(values: Any) -> tuple[NDArray[np.int16], int]:
+    """[samples, channels], of numbers from -1 to 1 or of 16-bit samples, and how many had to be clipped."""
     array = as_array(values)
     shape = list(array.shape)
     array = np.atleast_1d(array.squeeze())
@@ -27,7 +27,8 @@ def sound_samples(values: Any) -> NDArray[np.int16]:
         )
     samples = array.reshape(len(array), -1)
     if samples.dtype == np.int16:
-        return np.array(samples)
+        return np.array(samples), 0
     floats = samples if samples.dtype == np.float32 else samples.astype(np.float64)
-    loud = np.nan_to_num(floats, nan=0.0)
-    return (loud.clip(-1, 1) * _LOUDEST).astype(np.int16)
+    heard = floats.clip(-1, 1)
+    clipped = int(np.count_nonzero(heard != floats))  # NaN among them
+    return (np.nan_to_num(heard, nan=0.0) * _LOUDEST).astype(np.int16), clipped

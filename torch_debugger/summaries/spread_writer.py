@@ -5,20 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 from torch_debugger.errors import DebuggerError
-from torch_debugger.records import HistogramSummary, MeshSummary, PrCurveSummary, Scalars
+from torch_debugger.records import HistogramSummary, MeshSummary, PrCurveSummary
 from torch_debugger.summaries.arrays import as_array, as_number
 from torch_debugger.summaries.files import Files
-from torch_debugger.summaries.histograms import histogram_summary, measure
+from torch_debugger.summaries.histograms import histogram_record
 from torch_debugger.summaries.meshes import mesh_config, mesh_part, mesh_vertices
 from torch_debugger.summaries.pr_curves import MOST_THRESHOLDS, pr_curve, raw_pr_curve
 from torch_debugger.summaries.sparing import sparing
 
 
 class SpreadWriter(Files):
-    def __init__(self, *arguments: Any, **keywords: Any) -> None:
-        super().__init__(*arguments, **keywords)
-        self._not_finite: set[str] = set()  # tags of histograms that have met NaN or Inf
-
     @sparing
     def add_histogram(
         self,
@@ -29,14 +25,10 @@ class SpreadWriter(Files):
         walltime: float | None = None,
         max_bins: int | None = None,
     ) -> None:
-        """Computed on the tensor's device. NaN and Inf are in no bucket: from the first on, the scalars
-        TAG/nan and TAG/inf count them."""
-        step, when = self._moment(global_step, walltime)
-        measured = measure(values, bins)
-        self._add(histogram_summary(measured, step, when, str(tag), max_bins))
-        if measured.nan or measured.inf or tag in self._not_finite:
-            self._not_finite.add(tag)
-            self._add(Scalars(step, when, {f"{tag}/nan": measured.nan, f"{tag}/inf": measured.inf}))
+        """Counted on the tensor's device, or by the log's thread where that is the host. NaN and Inf are in
+        no bucket: where there are any, the scalars TAG/nan and TAG/inf count them."""
+        moment, log = self._moment(global_step, walltime), self._get_file_writer().reopen()
+        log.add(histogram_record(moment, str(tag), values, bins, max_bins, log.has_room))
 
     @sparing
     def add_histogram_raw(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import time
 from typing import Any
 
@@ -103,9 +104,15 @@ class SummaryWriter(ScalarWriter, SpreadWriter, MediaWriter):
         self, model: Any, input_to_model: Any = None, verbose: bool = False, use_strict_trace: bool = True
     ) -> None:
         """The model's modules and operations with their shapes, from one run of it that leaves no trace."""
-        from torch_debugger.summaries.model_graph import graph_def
+        from torch_debugger.anatomy.model_graph import model_graph
+        from torch_debugger.summaries.model_graph import graph_def, graph_text
 
-        self._add(GraphSummary(*self._moment(None, None), "", graph_def(model, input_to_model, verbose)))
+        graph = model_graph(model, input_to_model)
+        self._add(GraphSummary(*self._moment(None, None), "", graph_def(graph)))
+        if verbose:  # as torch's prints it
+            sys.stdout.write(graph_text(graph))
+        if graph.note:
+            self.complaints.remark("add_graph()", graph.note)
 
     @sparing
     def add_onnx_graph(self, prototxt: Any = None, onnx_model_file: Any = None) -> None:
@@ -134,7 +141,7 @@ class SummaryWriter(ScalarWriter, SpreadWriter, MediaWriter):
         from torch_debugger.summaries.projector import write_projector
 
         step = self._moment(global_step, None)[0]
-        for remark in write_projector(
-            self._get_file_writer().get_logdir(), str(tag), step, mat, metadata, label_img, metadata_header
-        ):
-            self.complaints.remark(f"add_embedding: {remark}")
+        folder = self._get_file_writer().get_logdir()
+        remarks = write_projector(folder, str(tag), step, mat, metadata, label_img, metadata_header)
+        if remarks:
+            self.complaints.remark(f"add_embedding({tag!r})", " ".join(remarks))

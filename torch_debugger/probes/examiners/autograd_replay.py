@@ -14,10 +14,11 @@ from torch import nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from torch_debugger.anatomy.frames import frames
+from torch_debugger.anatomy.global_hooks import without_global_hooks
 from torch_debugger.anatomy.rerun import leaving_no_trace
 from torch_debugger.anatomy.sources import is_user_file
 from torch_debugger.probes.crash_frames import Seen, is_tensor
-from torch_debugger.probes.replays import TIME_LIMIT_S, TooLong, copied, is_small, without_global_hooks
+from torch_debugger.probes.replays import TIME_LIMIT_S, TooLong, copied, is_small
 
 
 @dataclass(frozen=True)

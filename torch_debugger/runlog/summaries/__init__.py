@@ -18,9 +18,10 @@ from torch_debugger.records import (
     Summary,
     TensorSummary,
     TextSummary,
+    UncountedSummary,
 )
 from torch_debugger.runlog.summaries.charts import charts_event
-from torch_debugger.runlog.summaries.histograms import histogram_event
+from torch_debugger.runlog.summaries.histograms import histogram_event, uncounted_event
 from torch_debugger.runlog.summaries.hparams import hparams_events
 from torch_debugger.runlog.summaries.meshes import mesh_event
 from torch_debugger.runlog.summaries.pictures import picture_event
@@ -42,6 +43,7 @@ _EVENTS: dict[type[Summary], Callable[[Any], bytes | list[bytes]]] = {
     SoundSummary: sound_event,
     TensorSummary: tensor_event,
     TextSummary: text_event,
+    UncountedSummary: uncounted_event,
 }
 
 

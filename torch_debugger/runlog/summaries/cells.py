@@ -1,4 +1,4 @@
-"""Counts of CPU values between TensorBoard's default edges, by the top bits of each float.
+"""How many values lie between each two of TensorBoard's default edges, by the top bits of each float.
 
 The first 20 bits of a float (sign, exponent and a part of the mantissa) name a cell that is much narrower than
 the tenth by which the edges grow. A table says into which bin a cell falls; the few values whose cell holds
@@ -11,24 +11,24 @@ import functools
 from typing import NamedTuple
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
+Floats = NDArray[np.float32] | NDArray[np.float64]
 _CELL_BITS = 20
 _HALF = 1 << (_CELL_BITS - 1)  # cells of one sign
 _CHUNK = 1 << 16  # values at once: what is made of them stays in the processor's cache
+_FEW = 1 << 10  # values for which a search among the edges is cheaper
 
 
 class _Form(NamedTuple):
-    """How the floats of one dtype are seen as whole numbers."""
+    """How floats of one size are seen as whole numbers."""
 
-    floats: str
-    whole: str
-    signed: str  # the same size, as torch wants it
+    unsigned: str
+    signed: str
     bits: int
 
 
-_FORMS = {torch.float32: _Form("f4", "u4", "i4", 32), torch.float64: _Form("f8", "u8", "i8", 64)}
+_FORMS = {4: _Form("u4", "i4", 32), 8: _Form("u8", "i8", 64)}
 
 
 @functools.cache
@@ -47,32 +47,40 @@ def widest_edges() -> NDArray[np.float64]:
     return np.array([-largest, *default_edges(), largest])
 
 
-def counts_by_cell(values: torch.Tensor) -> NDArray[np.int64]:
-    """How many of the finite, flat float32 or float64 values lie between each two of `widest_edges`."""
-    form, table = _FORMS[values.dtype], _table(values.dtype)
+def counts_by_cell(values: Floats) -> NDArray[np.int64]:
+    """How many of the flat, finite values lie between each two of `widest_edges`."""
     bins = len(widest_edges()) - 1
-    counts = torch.zeros(bins + 1, dtype=torch.int64)
-    near: list[NDArray[np.floating]] = []
-    for part in np.split(values.numpy(), range(_CHUNK, len(values), _CHUNK)):
-        cells = part.view(form.whole) >> (form.bits - _CELL_BITS)
-        places = table.index_select(0, torch.from_numpy(cells.view(form.signed)))
-        counts += torch.bincount(places, minlength=bins + 1)
-        near.append(part[np.flatnonzero(places.numpy() == bins)])
-    exact, _ = np.histogram(np.concatenate(near).astype(np.float64), widest_edges())
-    answer: NDArray[np.int64] = counts[:-1].numpy() + exact
-    return answer
+    if len(values) <= _FEW:
+        return _counts_by_search(values)
+    form, table = _FORMS[values.itemsize], _table(values.dtype.str)
+    counts = np.zeros(bins + 1, np.int64)
+    near: list[Floats] = []
+    for start in range(0, len(values), _CHUNK):
+        part = values[start : start + _CHUNK]
+        places = table.take(part.view(form.unsigned) >> (form.bits - _CELL_BITS))
+        counts += np.bincount(places, minlength=bins + 1)
+        near.append(part[np.flatnonzero(places == bins)])
+    counts[:-1] += _counts_by_search(np.concatenate(near).astype(np.float64))
+    return counts[:-1]
+
+
+def _counts_by_search(values: Floats) -> NDArray[np.int64]:
+    bins = len(widest_edges()) - 1
+    places = np.searchsorted(widest_edges(), values.astype(np.float64), side="right") - 1
+    return np.bincount(np.minimum(places, bins - 1), minlength=bins)  # the last bin holds its upper limit
 
 
 @functools.cache
-def _table(dtype: torch.dtype) -> torch.Tensor:
+def _table(dtype: str) -> NDArray[np.int64]:
     """The bin of every cell, positive numbers first; the number of bins where a cell holds an edge."""
-    form = _FORMS[dtype]
+    floats = np.dtype(dtype)
+    form = _FORMS[floats.itemsize]
     edges = widest_edges()
-    sizes = edges[(edges > 0) & (edges <= np.finfo(form.floats).max)].astype(form.floats)
+    sizes = edges[(edges > 0) & (edges <= np.finfo(floats).max)].astype(floats)
     held = np.bincount(sizes.view(form.signed) >> (form.bits - _CELL_BITS), minlength=_HALF)
     below = np.cumsum(held) - held
     bins, middle = len(edges) - 1, len(edges) // 2
     above_zero = np.where(held > 0, bins, middle + below)
     below_zero = np.where(held > 0, bins, middle - 1 - below)
     below_zero[0] = bins  # it holds -0.0, which lies above the edge at zero
-    return torch.from_numpy(np.concatenate([above_zero, below_zero]).astype(np.int32))
+    return np.concatenate([above_zero, below_zero]).astype(np.int64)

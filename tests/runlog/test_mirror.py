@@ -1,0 +1,153 @@
+"""Logs in an object store: complete there at the end, or complete here with a sentence that says so."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.runlog.logs import faces, read, scalars
+from tests.runlog.s3 import Server, running_server
+from tests.runlog.test_faults import wait_until
+from torch_debugger.records import Record
+from torch_debugger.runlog import mirror
+from torch_debugger.runlog.opening import open_log
+from torch_debugger.runlog.stores import Store, fetch_new, list_files
+
+URL = "s3://logs/runs/one"
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
+    monkeypatch.setattr(mirror, "_EVERY_S", 0.05)
+    monkeypatch.setattr(mirror, "_RETRY_S", 0.1)
+    with running_server(monkeypatch) as server:
+        yield server
+
+
+def many() -> list[Record]:
+    return [scalars(step, "loss") for step in range(3000)]
+
+
+@pytest.mark.usefixtures("server")
+def test_a_log_on_s3_reads_like_one_in_a_folder(tmp_path: Path) -> None:
+    faults: list[str] = []
+    log = open_log(URL, on_fault=faults.append, rotate_bytes=30_000)
+    for record in many():
+        log.add(record)
+        if record.step % 500 == 0:  # type: ignore[union-attr]
+            log.flush()
+    (Path(log.folder) / "result.json").write_text("{}")
+    log.close()
+
+    fetch_new(URL, tmp_path)
+    assert faults == []
+    assert faces(read(tmp_path)) == faces(many())
+    assert (tmp_path / "result.json").read_text() == "{}"
+    assert len([file for file in list_files(URL) if "tfevents" in file.name]) > 2
+    assert not Path(log.folder).exists()
+    assert not [thread for thread in threading.enumerate() if thread.name.startswith("torch_debugger")]
+
+
+@pytest.mark.usefixtures("server")
+def test_full_files_are_sent_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    sent: list[str] = []
+    write_as_before = Store.write
+    monkeypatch.setattr(
+        Store, "write", lambda self, name, data: sent.append(name) or write_as_before(self, name, data)
+    )
+    log = open_log(URL, on_fault=print, rotate_bytes=10_000)
+    for record in many():
+        log.add(record)
+        if record.step % 300 == 299:  # type: ignore[union-attr]
+            log.flush()
+            wait_until(log._spool.mirror._bell.empty)  # type: ignore[attr-defined]
+    log.close()
+
+    names = [file.name for file in list_files(URL)]
+    assert len(names) > 5
+    assert len(sent) < 3 * len(names)
+
+
+def test_a_server_that_dies_and_comes_back_gets_all(server: Server, tmp_path: Path) -> None:
+    faults: list[str] = []
+    log = open_log(URL, on_fault=faults.append, rotate_bytes=30_000)
+    records = many()
+    for record in records[:1000]:
+        log.add(record)
+    log.flush()
+    wait_until(lambda: len(list_files(URL)) > 0)
+
+    server.stop()
+    for record in records[1000:2000]:
+        log.add(record)
+    log.flush()
+    wait_until(lambda: len(faults) > 0)
+
+    server.start()
+    for record in records[2000:]:
+        log.add(record)
+    log.close()
+
+    (fault,) = faults
+    assert fault.startswith(f"{URL} could not be written to: ")
+    assert fault.endswith(" It is tried again while the run goes on.")
+    fetch_new(URL, tmp_path)
+    assert faces(read(tmp_path)) == faces(records)
+
+
+def test_a_server_that_stays_dead_leaves_the_log_here(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mirror, "_CLOSE_WAIT_S", 0.5)
+    faults: list[str] = []
+    log = open_log(URL, on_fault=faults.append)
+    server.stop()
+    for record in many():
+        log.add(record)
+    log.close()
+    log.close()
+
+    assert faults[1:] == [
+        f"Not all of the log could be sent to {URL}. It is whole in {log.folder}: copy it from there."
+    ]
+    assert faces(read(Path(log.folder))) == faces(many())
+    server.start()
+
+
+def test_the_folder_that_was_left_can_be_sent_later(server: Server, tmp_path: Path) -> None:
+    folder = tmp_path / "left"
+    folder.mkdir()
+    (folder / "events.out.tfevents.1").write_bytes(b"123")
+    (folder / ".result.json.part").write_bytes(b"half")
+
+    assert mirror.Mirror(str(folder), Store(URL), print).close()
+
+    assert [file.name for file in list_files(URL)] == ["events.out.tfevents.1"]
+
+
+@pytest.mark.usefixtures("server")
+def test_two_writers_of_one_place_keep_out_of_each_others_way(tmp_path: Path) -> None:
+    logs = [open_log(URL, on_fault=print) for _ in range(2)]
+    for number, log in enumerate(logs):
+        log.add(scalars(number, "loss"))
+    for log in logs:
+        log.close()
+
+    fetch_new(URL, tmp_path)
+    assert faces(read(tmp_path)) == faces([scalars(0, "loss"), scalars(1, "loss")])
+
+
+@pytest.mark.usefixtures("server")
+def test_a_store_that_never_answers_holds_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mirror, "_CLOSE_WAIT_S", 0.2)
+    faults: list[str] = []
+    log = open_log(URL, on_fault=faults.append)
+    may_go = threading.Event()
+    monkeypatch.setattr(Store, "write", lambda self, name, data: may_go.wait(60) and None)
+    for record in many():
+        log.add(record)
+    log.close()
+
+    assert [fault.split(".")[0] for fault in faults] == [f"Not all of the log could be sent to {URL}"]
+    may_go.set()
