@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 from pathlib import Path
 
+import numpy
+
 from tests import fakes
 from torch_debugger.integrations.trackers.ending import Ending, ending_of
-from torch_debugger.records import HparamsFact, Record, Surroundings
+from torch_debugger.records import HistogramSummary, HparamsFact, PictureSummary, Record, Surroundings
 from torch_debugger.report.digest import RunDigest
 from torch_debugger.runlog.writer import LogWriter
 
@@ -19,7 +21,7 @@ def records() -> list[Record]:
         fakes.run(arguments=("--api-key", "hush-hush")),
         Surroundings(("python", "train.py", "--api-key", "***"), "train.py", "abc123", "print('hush-hush')"),
         HparamsFact({"lr": 0.1, "name": "resnet", "amp": True}, "args", 0),
-        fakes.optimizer("SGD", lr=0.1),
+        fakes.model({"net": "Net"}, {"net.fc1.weight": (4, 8)}),
     ]
     rows = [fakes.rows(2, "update", ("ratio", "change"), {"net.fc1.weight": [0.001, 7.0]})]
     points = [fakes.scalars(step, {"loss": loss, "lr/0": 0.1}) for step, loss in enumerate(LOSSES, 1)]
@@ -28,9 +30,20 @@ def records() -> list[Record]:
 
 def write_log(folder: Path) -> None:
     writer = LogWriter(folder, on_fault=print)
-    for record in records():
+    for record in [*records(), *media()]:
         writer.add(record)
     writer.close()
+
+
+def media() -> list[Record]:
+    """A picture and a histogram with more bins than trackers take."""
+    red = numpy.zeros((1, 4, 6, 3), numpy.uint8)
+    red[..., 0] = 255
+    limits, counts = numpy.arange(1.0, 1001.0), numpy.ones(1000)
+    return [
+        PictureSummary(4, 1_700_000_000.4, "digits", red),
+        HistogramSummary(4, 1_700_000_000.4, "weights", 0.0, 1000.0, 1000.0, 0.0, 0.0, limits, counts),
+    ]
 
 
 def ending(exit_code: int = 0, outcome: str = "finished") -> Ending:

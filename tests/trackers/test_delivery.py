@@ -73,6 +73,17 @@ def test_a_run_is_opened_filled_and_closed_once(folder: Path) -> None:
     assert (book.deeds, book.steps) == (["open", "take", "take", "close"], [1, 2, 3, 4, 5, 2])
 
 
+def test_a_training_faster_than_its_tracker_is_thinned_and_that_is_said(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(delivery, "_MOST_POINTS", 2)
+    book = Book()
+    assert carried(book, folder, Later(1)) == [
+        "W&B has the run without 3 points that came too fast for it: on the desk"
+    ]
+    assert book.steps == [1, 4, 2]
+
+
 @pytest.mark.parametrize("failing", ["open", "take"])
 def test_what_could_not_be_sent_is_sent_later_and_said_once(folder: Path, failing: str) -> None:
     book = Book(failures=2, failing=failing)

@@ -10,6 +10,8 @@ import numpy
 import pytest
 
 from tests.trackers.runs import LOSSES, ending, write_log
+from torch_debugger.integrations.foreign.adopting import find_foreign_runs
+from torch_debugger.integrations.trackers import shipping
 from torch_debugger.integrations.trackers.shipping import CourierProcess, conclude
 from torch_debugger.integrations.trackers.to_mlflow import _key
 from torch_debugger.integrations.trackers.tracker import Tracker
@@ -23,6 +25,7 @@ def carried(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[str], str]:
     folder, said = tmp_path_factory.mktemp("mlflow"), list[str]()
     with pytest.MonkeyPatch.context() as patch:
         store = f"sqlite:///{folder}/mlflow.db"
+        patch.setattr(shipping, "WAIT_S", 100.0)  # a busy machine is not what is tested here
         patch.setenv("MLFLOW_TRACKING_URI", store)
         patch.setenv("PYTHONPATH", str(Path(__file__).parents[2]))
         patch.chdir(folder)
@@ -63,7 +66,7 @@ def test_metrics_have_every_step_and_the_time_of_the_step(
 
 def test_settings_are_params_and_facts_are_tags(run: mlflow.entities.Run) -> None:
     assert run.data.params == {"lr": "0.1", "name": "resnet", "amp": "True"}
-    assert run.data.tags["run/torch"] == "2.13.0" and run.data.tags["optimizer/kind"] == "SGD"
+    assert run.data.tags["run/torch"] == "2.13.0" and run.data.tags["net/kind"] == "Net"
     assert "hush-hush" not in str(run.data)
 
 
@@ -80,6 +83,18 @@ def test_verdict_findings_and_report_are_there_and_the_run_has_failed(
     assert json.loads(files["result.json"])["outcome"] == "crashed"
     table = json.loads(files["findings.json"])
     assert dict(zip(table["columns"], table["data"][0], strict=True))["name"] == "missing-zero-grad"
+
+
+def test_a_local_run_can_be_taken_in_again(carried: tuple[list[str], str]) -> None:
+    (run,) = find_foreign_runs(Path(carried[1].removeprefix("sqlite:///")))
+    assert (run.name, run.hparams) == ("train", {"lr": "0.1", "name": "resnet", "amp": "True"})
+    losses = [(point.step, point.values["loss"]) for point in run.points if "loss" in point.values]
+    numpy.testing.assert_array_equal(losses, list(enumerate(LOSSES, 1)))
+
+
+def test_pictures_are_images_by_step(client: mlflow.MlflowClient, run: mlflow.entities.Run) -> None:
+    names = [file.path for file in client.list_artifacts(run.info.run_id, "images")]
+    assert any("digits" in name and name.endswith(".png") for name in names), names
 
 
 @pytest.mark.parametrize(

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import numpy
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -42,12 +44,23 @@ def test_nan_and_infinity_are_sent_and_settings_are_kept_apart() -> None:
     sent = [point.values["loss"] for point in parcel.points if "loss" in point.values]
     numpy.testing.assert_array_equal(sent, LOSSES)
     assert parcel.hparams == {"lr": 0.1, "name": "resnet", "amp": True}
-    assert parcel.facts["optimizer/kind"] == "SGD" and parcel.facts["run/torch"] == "2.13.0"
+    assert parcel.facts["net/parameters"] == 32 and parcel.facts["run/torch"] == "2.13.0"
     assert parcel.facts["run/command"] == "python train.py --api-key '***'"
 
 
 def test_the_script_s_arguments_and_its_text_are_not_sent() -> None:
     assert "hush-hush" not in repr(packed(records()))
+
+
+@pytest.mark.parametrize("count", [0, 1, 999, 1000, 1001, 1500, 2000, 12_345])
+def test_more_points_than_a_tracker_can_take_are_thinned_evenly_and_counted(count: int) -> None:
+    parcel = packed(fakes.losses([0.5] * count))
+    left_out = parcel.thin(1000)
+    steps = [point.step for point in parcel.points]
+    assert len(steps) + left_out == count and len(steps) <= 1001
+    assert steps[:1] + steps[-1:] == ([1, count] if count else [])
+    assert len({later - earlier for earlier, later in itertools.pairwise(steps[:-1])}) <= 1
+    assert left_out == 0 or len(steps) >= 500
 
 
 def test_what_was_taken_is_not_sent_again() -> None:

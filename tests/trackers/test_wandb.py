@@ -9,9 +9,14 @@ from pathlib import Path
 
 import numpy
 import pytest
+from PIL import Image
 
+import torch_debugger
 from tests.trackers.runs import LOSSES, ending, write_log
 from tests.trackers.wandb_file import WandbRun, offline_runs
+from torch_debugger.integrations.foreign.adopting import adopt, find_foreign_runs
+from torch_debugger.integrations.foreign.wandb_runs import read_wandb_run
+from torch_debugger.integrations.trackers import shipping
 from torch_debugger.integrations.trackers.shipping import CourierProcess, conclude
 from torch_debugger.integrations.trackers.tracker import Tracker
 
@@ -22,6 +27,7 @@ LIMIT_S = 120  # only a hang takes this long
 def offline(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     for name in [name for name in os.environ if name.startswith("WANDB_")]:
         monkeypatch.delenv(name)
+    monkeypatch.setattr(shipping, "WAIT_S", 100.0)  # a busy machine is not what is tested here
     monkeypatch.setenv("WANDB_MODE", "offline")
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[2]))
@@ -50,14 +56,37 @@ def test_a_run_arrives_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     numpy.testing.assert_array_equal(losses, LOSSES)
     assert run.series("update_ratio/net.fc1.weight") == [(2, pytest.approx(0.001))]
     assert run.rows[0]["_timestamp"] == 1_700_000_000.1
-    assert run.config["lr"] == 0.1 and run.config["name"] == "resnet" and run.config["optimizer/kind"] == "SGD"
+    assert run.config["lr"] == 0.1 and run.config["name"] == "resnet" and run.config["net/parameters"] == 32
     assert run.summary["verdict"].startswith("missing-zero-grad: Gradients are never cleared")
     assert (run.summary["outcome"], run.summary["errors"]) == ("finished", 1)
     (table,) = folder.rglob("files/media/table/findings*.json")
     assert "missing-zero-grad" in table.read_text() and "optimizer.zero_grad()" in table.read_text()
+    (picture,) = folder.rglob("files/media/images/digits*.png")
+    assert Image.open(picture).getpixel((0, 0)) == (255, 0, 0)
+    (row,) = [row for row in run.rows if "weights/_type" in row]
+    assert (row["step"], row["weights/_type"], sum(row["weights/values"])) == (4, "histogram", 1000)
     assert "torch-debugger-report.md" in run.files
     (report,) = folder.rglob("files/torch-debugger-report.md")
     assert "missing-zero-grad" in report.read_text()
+
+
+def test_an_offline_run_can_be_taken_in_again_and_torn_it_is_read_up_to_there(tmp_path: Path) -> None:
+    carry(tmp_path / "log")
+    (run,) = find_foreign_runs(tmp_path / "log" / "wandb")
+    assert run.name == "train" and (run.hparams["lr"], run.hparams["name"]) == (0.1, "resnet")
+    folder = adopt(run, tmp_path / "runs", print)
+    adopted = torch_debugger.runs(tmp_path / "runs")[folder.name]
+    numpy.testing.assert_array_equal(adopted.scalars("loss").values, LOSSES)
+    assert adopted.scalars("loss").times[0] == 1_700_000_000.1
+    assert adopted.hparams["name"] == "resnet"
+    (path,) = (tmp_path / "log").rglob("*.wandb")
+    whole, torn = path.read_bytes(), tmp_path / "torn.wandb"
+    for size in range(0, len(whole), 97):
+        torn.write_bytes(whole[:size])
+        part = read_wandb_run(torn)
+        assert [repr(point) for point in part.points] == [
+            repr(point) for point in run.points[: len(part.points)]
+        ]
 
 
 def test_it_keeps_its_files_together_and_no_secret_among_them(tmp_path: Path) -> None:
@@ -77,17 +106,19 @@ def test_a_script_that_failed_is_a_failed_run(tmp_path: Path) -> None:
     assert (run.exit_code, run.summary["outcome"]) == (1, "crashed")
 
 
-def run_program(source: str) -> str:
+def run_program(source: str, exit_code: int = 0) -> str:
     Path("train.py").write_text(source, encoding="utf-8")
     done = subprocess.run(
         [sys.executable, "train.py"], capture_output=True, text=True, timeout=LIMIT_S, check=False
     )
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == exit_code, done.stderr
     return done.stderr
 
 
 TRAINING = """
 import sys, torch, torch_debugger
+from torch_debugger.integrations.trackers import shipping
+shipping.WAIT_S = 100
 net = torch.nn.Linear(4, 1)
 optimizer = torch.optim.SGD(net.parameters(), lr=0.01)
 
@@ -122,7 +153,7 @@ assert "wandb" not in sys.modules
     (run,) = offline_runs(tmp_path / "wandb")
     assert [step for step, _ in run.series("loss")] == list(range(1, 13))
     assert (run.project, run.name, run.exit_code) == ("torch-debugger", "train (torch-debugger)", 0)
-    assert run.config["net/parameters"] == 5
+    assert run.config["net/parameters"] == 5 and "train.py" in run.config["run/command"]
     assert run.summary["steps"] == 12
     assert "W&B has the run: offline; this sends it: wandb sync wandb/offline-run-" in said
 
@@ -143,36 +174,40 @@ train(12, log)
 debugger.close()
 assert wandb.run is run
 run.log({"last": 1})
+
+class Sink(list):
+    add = list.append
+
+sink = Sink()
+with torch_debugger.Debugger(sinks=[run, sink]):
+    train(3)
 run.finish()
+assert sum("loss" in record.values for record in sink if "Scalars" in str(type(record))) == 3
 """
     )
     (run,) = offline_runs(tmp_path / "wandb")
     assert run.project == "mine"
     assert [step for step, _ in run.series("loss", "_step")] == [10 * step for step in range(12)]
-    ours = run.series("debugger/loss", "debugger/step")
+    *ours, (last, _) = run.series("debugger/loss", "debugger/step")
+    assert last <= 3  # of the second debugger
     theirs = [loss for _, loss in run.series("loss", "_step")]
     assert ours and all(loss == pytest.approx(theirs[step - 1]) for step, loss in ours)
-    assert run.summary["debugger/outcome"] == "finished"
+    assert (run.summary["debugger/outcome"], run.summary["debugger/steps"]) == ("finished", 3)
     assert any(key.startswith("debugger/findings") for row in run.rows for key in row)
     assert run.config.get("debugger/net/parameters") == 5, str(run.config)
 
 
-def test_an_open_run_can_be_given_itself_beside_any_other_sink(tmp_path: Path) -> None:
+def test_a_program_that_is_watched_to_its_end_and_crashes_has_a_failed_run(tmp_path: Path) -> None:
     said = run_program(
         TRAINING
         + """
-import wandb
-class Sink(list):
-    add = list.append
-sink = Sink()
-settings = wandb.Settings(silent=True, x_disable_stats=True)
-run = wandb.init(project="mine", settings=settings, reinit="create_new")
-with torch_debugger.Debugger(sinks=[run, sink]):
-    train(3, lambda step, loss: run.log({"loss": loss}))
-run.finish()
-assert sum("loss" in record.values for record in sink if "Scalars" in str(type(record))) == 3
-"""
+torch_debugger.watch(sinks=["wandb:mine"])
+train(3)
+net(torch.ones(8, 5))
+""",
+        exit_code=1,
     )
-    assert "W&B has the run: added to " in said
     (run,) = offline_runs(tmp_path / "wandb")
-    assert run.summary["debugger/steps"] == 3
+    assert (run.project, run.exit_code, run.summary["outcome"]) == ("mine", 1, "crashed")
+    assert [step for step, _ in run.series("loss")] == [1, 2, 3]
+    assert said.count("W&B has the run") == 1 and said.count("Traceback") == 1

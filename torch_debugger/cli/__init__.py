@@ -11,7 +11,10 @@ from typing import Protocol
 from torch_debugger._version import __version__
 from torch_debugger.errors import DebuggerError, UsageError
 
-VERBS = ("run", "runs", "diff", "doctor", "gradcheck", "demo", "checks", "explain", "explain-traceback")
+VERBS = (
+    "run", "runs", "diff", "import-runs", "doctor", "gradcheck", "demo", "checks", "explain",
+    "explain-traceback",
+)  # fmt: skip
 
 
 class Verb(Protocol):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from torch_debugger.cli.status import write_line
 from torch_debugger.report.printable import one_line
+from torch_debugger.runlog.stores import is_url
 
 if TYPE_CHECKING:
     from torch_debugger.cli.options import RunOptions
@@ -34,13 +35,17 @@ class Couriers:
         from torch_debugger.integrations.trackers.shipping import CourierProcess
 
         name = run_name(self._options.program.target)
-        beside = self._folder if self._options.keep_log else os.getcwd()
+        beside = self._folder if self._keeps_folder() else os.getcwd()
         for tracker in self._options.trackers:
             try:
                 self._carriers.append(CourierProcess(tracker, self._folder, beside, name, self._news.append))
             except OSError as error:
                 self._news.append(f"{tracker.title} will not have the run: {error.strerror}.")
         return self
+
+    def _keeps_folder(self) -> bool:
+        """Neither one that is gone at the end, nor what waits to go to an object store."""
+        return self._options.keep_log and not is_url(self._options.log_dir or "")
 
     def speak(self) -> None:
         while self._news:

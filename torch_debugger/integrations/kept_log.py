@@ -1,8 +1,7 @@
-"""The log that a `Debugger` keeps in a folder: the records, the surroundings, and at the end the report."""
+"""The log that a `Debugger` keeps in a folder: the records, and at the end the report."""
 
 from __future__ import annotations
 
-import sys
 from typing import Any
 
 from torch_debugger.cli.ending import write_reports
@@ -12,8 +11,6 @@ from torch_debugger.report.result import RunResult
 from torch_debugger.runlog.spool import STORE_ROTATE_BYTES, Spool
 from torch_debugger.runlog.stores import is_url
 from torch_debugger.runlog.writer import LogWriter
-from torch_debugger.surroundings.background import Gathering
-from torch_debugger.surroundings.gathering import typed_command
 
 
 class KeptLog:
@@ -24,8 +21,6 @@ class KeptLog:
         self.folder = self._spool.folder if self._spool is not None else place
         rotation: dict[str, Any] = {"rotate_bytes": STORE_ROTATE_BYTES} if self._spool else {}
         self._writer = LogWriter(self.folder, limit_bytes=limit_bytes, on_fault=say, **rotation)
-        script = getattr(sys.modules.get("__main__"), "__file__", None)
-        self._gathering = Gathering(typed_command(), str(script or ""), self._writer.add, say)
 
     def add(self, record: Record) -> None:
         self._writer.add(record)
@@ -35,7 +30,6 @@ class KeptLog:
         return self._writer.cpu_s
 
     def close(self) -> None:
-        self._gathering.wait()
         self._writer.close()
 
     def leave_report(self, result: RunResult) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -14,9 +15,13 @@ from torch_debugger.integrations.trackers.ending import ending_of
 from torch_debugger.integrations.trackers.shipping import conclude
 from torch_debugger.integrations.trackers.tracker import TITLES, Tracker, is_wandb_run, read_tracker
 from torch_debugger.integrations.trackers.tracker_sink import TrackerSink
+from torch_debugger.records import Record
 from torch_debugger.records.sink import Sink
 from torch_debugger.report.result import RunResult
+from torch_debugger.runlog.stores import is_url
 from torch_debugger.settings import Settings
+from torch_debugger.surroundings.background import Gathering
+from torch_debugger.surroundings.gathering import typed_command
 
 
 def read_sink(given: Any) -> Any:
@@ -37,7 +42,8 @@ class Outlets:
     def __init__(self, settings: Settings, given: Sequence[Any], tell: Callable[[str], None]) -> None:
         self._tell = tell
         self._log = KeptLog(settings.log_dir, settings.log_limit_bytes) if settings.log_dir else None
-        self._directory = self._log.folder if self._log else os.getcwd()  # for files that a tracker keeps
+        place = settings.log_dir  # also of the files that a tracker keeps, where it is a folder
+        self._directory = place if place is not None and not is_url(place) else os.getcwd()
         self._trackers: list[TrackerSink] = []
         self.sinks: list[Sink] = [self._log] if self._log is not None else []
         for one in given:
@@ -45,6 +51,18 @@ class Outlets:
                 self._open(one)
             else:
                 self.sinks.append(one)
+        self._gathering = self._gather() if self._ours() else None
+
+    def _ours(self) -> list[KeptLog | TrackerSink]:
+        return [*([self._log] if self._log is not None else []), *self._trackers]
+
+    def _gather(self) -> Gathering:
+        script = getattr(sys.modules.get("__main__"), "__file__", None)
+        return Gathering(typed_command(), str(script or ""), self._keep, self._tell)
+
+    def _keep(self, record: Record) -> None:
+        for sink in self._ours():
+            sink.add(record)
 
     def _open(self, chosen: Any) -> None:
         try:
@@ -57,18 +75,19 @@ class Outlets:
 
     def close(self) -> None:
         """No record comes any more."""
-        for one in [self._log, *self._trackers]:
-            if one is not None:
-                one.close()
+        if self._gathering is not None:
+            self._gathering.wait()
+        for sink in self._ours():
+            sink.close()
 
     def conclude(self, result: RunResult) -> None:
-        """Trackers get the rest and the report, within a limited time."""
+        """The report is written, and trackers get it with the rest, within a limited time."""
+        if self._log is not None:
+            self._log.leave_report(result)
         if self._trackers:
             conclude([sink.carrier for sink in self._trackers], ending_of(result), self._tell)
         for sink in self._trackers:
             sink.remove()
-        if self._log is not None:
-            self._log.leave_report(result)
 
 
 def _is_tracker(given: Any) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from torch_debugger.records import Record
 from torch_debugger.runlog.decoder import Decoder
@@ -23,7 +23,7 @@ def read_log(folder: str | os.PathLike[str]) -> Iterator[Record]:
         file = _open(path)
         if file is not None:
             with file:
-                yield from _before(purged.get(path), _GrowingFile(file).read())
+                yield from _before(purged.get(path), _GrowingFile(file, Decoder()).read())
 
 
 def _before(step: int | None, records: Iterator[Record]) -> Iterator[Record]:
@@ -36,15 +36,16 @@ class LogFollower:
     """Reads a log while it is written: every record, also those that a later file replaces. Files stay
     open: one deleted in mid-run is still read to its end."""
 
-    def __init__(self, folder: str | os.PathLike[str]) -> None:
+    def __init__(self, folder: str | os.PathLike[str], make_decoder: Callable[[], Decoder] = Decoder) -> None:
         self._folder = folder
+        self._make_decoder = make_decoder
         self._files: dict[str, _GrowingFile] = {}
 
     def poll(self) -> list[Record]:
         """The records that came since the last call; a record half written waits for the next one."""
         for path in event_files(self._folder):
             if path not in self._files and (file := _open(path)) is not None:
-                self._files[path] = _GrowingFile(file)
+                self._files[path] = _GrowingFile(file, self._make_decoder())
         return [record for path in sorted(self._files) for record in self._files[path].read()]
 
     def close(self) -> None:
@@ -56,10 +57,10 @@ class LogFollower:
 class _GrowingFile:
     """One event file, and how far it has been read."""
 
-    def __init__(self, file: io.FileIO) -> None:
+    def __init__(self, file: io.FileIO, decoder: Decoder) -> None:
         self.file = file
         self._offset = 0
-        self._decoder = Decoder()
+        self._decoder = decoder
 
     def read(self) -> Iterator[Record]:
         size = _CHUNK_BYTES

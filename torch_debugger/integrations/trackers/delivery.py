@@ -8,11 +8,13 @@ from collections.abc import Callable
 from contextlib import closing
 
 from torch_debugger.integrations.trackers.ending import Ending
+from torch_debugger.integrations.trackers.media_decoder import MediaDecoder
 from torch_debugger.integrations.trackers.parcels import Packer, Parcel
 from torch_debugger.integrations.trackers.receiver import Receiver
 from torch_debugger.runlog.reader import LogFollower
 
 _PAUSE_S = 1.0
+_MOST_POINTS = 1000  # at once, some seconds' work for a tracker: a training may be faster than it is
 _LONGEST_PAUSE_S = 60.0
 
 Endings = queue.SimpleQueue[Ending]
@@ -37,17 +39,18 @@ class Delivery:
         self._packer = Packer()
         self._unsent: Parcel | None = None
         self._is_open = self._has_failed = False
+        self._left_out = 0
 
     def carry(self, folder: str, endings: Endings) -> None:
         """Until an ending comes, and then the rest of the log."""
         pause_s = _PAUSE_S
-        with closing(LogFollower(folder)) as log:
+        with closing(LogFollower(folder, lambda: MediaDecoder(self._packer.see_medium))) as log:
             self._attempt(self._open)
             while (ending := _next(endings, pause_s)) is None:
                 done = self._attempt(lambda: self._forward(log))
                 pause_s = _PAUSE_S if done else min(2 * pause_s, _LONGEST_PAUSE_S)
             if self._attempt(lambda: self._finish(log, ending)):
-                self._tell(f"{self._title} has the run: {self._receiver.place}")
+                self._tell(f"{self._title} has the run{self._gaps()}: {self._receiver.place}")
             else:
                 self._tell(f"{self._title} does not have all of the run.")
 
@@ -63,6 +66,7 @@ class Delivery:
             self._packer.see(record)
         if self._packer.has_points or at_end:  # the settings go with the first point, all together
             self._unsent = self._packer.take()
+            self._left_out += self._unsent.thin(_MOST_POINTS)
             self._send()
 
     def _finish(self, log: LogFollower, ending: Ending) -> None:
@@ -76,6 +80,9 @@ class Delivery:
         if self._unsent.points:
             self._has(self._unsent.points[-1].step)
         self._unsent = None
+
+    def _gaps(self) -> str:
+        return f" without {self._left_out:,} points that came too fast for it" if self._left_out else ""
 
     def _attempt(self, deed: Callable[[], None]) -> bool:
         try:

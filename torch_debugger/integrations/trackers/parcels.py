@@ -5,7 +5,9 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, field
 
+from torch_debugger.archive.media import Histogram, Picture
 from torch_debugger.integrations.trackers.layer_series import LayerSeries
+from torch_debugger.integrations.trackers.media_decoder import Medium
 from torch_debugger.integrations.trackers.run_facts import facts_of
 from torch_debugger.records import HparamsFact, Record, Scalars, TensorRows
 from torch_debugger.records.surroundings import HparamValue
@@ -26,7 +28,16 @@ class Parcel:
 
     points: list[Point] = field(default_factory=list)  # in the order in which they came
     hparams: dict[str, HparamValue] = field(default_factory=dict)
-    facts: dict[str, HparamValue] = field(default_factory=dict)  # script, versions, optimizers, git, seeds
+    facts: dict[str, HparamValue] = field(default_factory=dict)  # script, versions, models, git, seeds
+    pictures: list[tuple[str, Picture]] = field(default_factory=list)  # by tag
+    histograms: list[tuple[str, Histogram]] = field(default_factory=list)
+
+    def thin(self, most: int) -> int:
+        """Leaves every n-th point and the last one, where there are more than `most`; how many are left out."""
+        before, stride = len(self.points), -(-len(self.points) // most)
+        if stride > 1:
+            self.points = [*self.points[:-1:stride], self.points[-1]]
+        return before - len(self.points)
 
 
 class Packer:
@@ -48,9 +59,18 @@ class Packer:
         else:
             self._parcel.facts.update(facts_of(record))
 
+    def see_medium(self, tag: str, medium: Medium) -> None:
+        if isinstance(medium, Picture):
+            self._parcel.pictures.append((tag, medium))
+        elif isinstance(medium, Histogram):
+            self._parcel.histograms.append((tag, medium))
+        else:
+            self._parcel.hparams.update(medium)
+
     @property
     def has_points(self) -> bool:
-        return bool(self._parcel.points)
+        """Or what else is drawn by step."""
+        return bool(self._parcel.points or self._parcel.pictures or self._parcel.histograms)
 
     def take(self) -> Parcel:
         parcel, self._parcel = self._parcel, Parcel()

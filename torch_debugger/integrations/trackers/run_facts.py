@@ -6,14 +6,14 @@ import math
 import os
 import shlex
 
-from torch_debugger.records import ModelFact, OptimizerFact, Record, RunFact, SeedFact, Surroundings
+from torch_debugger.records import ModelFact, Record, RunFact, SeedFact, Surroundings
 from torch_debugger.records.surroundings import HparamValue
 
 Facts = dict[str, HparamValue]
 
 
 def facts_of(record: Record) -> Facts:
-    """By names such as run/torch or optimizer/lr; empty for records that say nothing of the setting."""
+    """By names such as run/torch or git/commit; empty for records that say nothing of the setting."""
     match record:
         case RunFact():
             return _of_run(record)
@@ -21,8 +21,6 @@ def facts_of(record: Record) -> Facts:
             return _of_surroundings(record)
         case SeedFact():
             return {f"seed/{name}": seed for name, seed in record.seeds.items()}
-        case OptimizerFact():
-            return _of_optimizer(record)
         case ModelFact():
             return _of_model(record)
         case _:
@@ -40,28 +38,17 @@ def _of_run(run: RunFact) -> Facts:
 
 
 def _of_surroundings(around: Surroundings) -> Facts:
-    """Neither the script's text nor the diff: they stay in the log, on this machine."""
+    """Neither the script's text nor the diff nor hundreds of packages: they stay in the log."""
     facts: Facts = {
         "run/command": shlex.join(around.command),
         "run/script_hash": around.script_hash,
         "git/commit": around.git_commit,
         "git/branch": around.git_branch,
-        "git/dirty": around.git_dirty if around.git_commit else "",
+        "git/dirty": "" if around.git_dirty is None or not around.git_commit else around.git_dirty,
     }
-    for heading, values in [
-        ("hardware", around.hardware),
-        ("environment", around.environment),
-        ("packages", around.packages),
-    ]:
+    for heading, values in [("hardware", around.hardware), ("environment", around.environment)]:
         facts |= {f"{heading}/{name}": value for name, value in values.items()}
     return {name: value for name, value in facts.items() if value != ""}
-
-
-def _of_optimizer(optimizer: OptimizerFact) -> Facts:
-    settings = optimizer.groups[0] if optimizer.groups else {}
-    return {f"{optimizer.name}/kind": optimizer.kind} | {
-        f"{optimizer.name}/{name}": value for name, value in settings.items()
-    }
 
 
 def _of_model(model: ModelFact) -> Facts:

@@ -1,12 +1,17 @@
-"""MLflow: metrics in batches, hyperparameters as params, facts and verdict as tags, the report as artifacts."""
+"""MLflow: metrics in batches, hyperparameters as params, facts and verdict as tags, the report as artifacts.
+
+It draws no histograms: those stay in the log.
+"""
 
 from __future__ import annotations
 
+import io
 import itertools
 import json
 import re
 from typing import Any
 
+from torch_debugger.archive.media import Picture
 from torch_debugger.integrations.trackers.ending import COLUMNS, Ending
 from torch_debugger.integrations.trackers.parcels import Parcel
 from torch_debugger.records.surroundings import HparamValue
@@ -53,6 +58,15 @@ class MlflowReceiver:
         ]
         for some in _portions(metrics, _METRICS_AT_ONCE):
             self._client.log_batch(self._run.info.run_id, metrics=some)
+        for tag, picture in parcel.pictures:
+            self._show(tag, picture)
+
+    def _show(self, tag: str, picture: Picture) -> None:
+        from PIL import Image
+
+        image = Image.open(io.BytesIO(picture.data)).convert("RGB")  # of a film its first frame
+        moment = {"step": picture.step, "timestamp": int(picture.time * 1000)}
+        self._client.log_image(self._run.info.run_id, image, key=_key(tag).replace(":", "_"), **moment)
 
     def _tag(self, facts: dict[str, HparamValue]) -> None:
         from mlflow.entities import RunTag

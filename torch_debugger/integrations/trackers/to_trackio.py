@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import importlib
+import io
 from typing import Any
 
+from torch_debugger.archive.media import Picture
+from torch_debugger.integrations.trackers.bins import counts_and_edges
 from torch_debugger.integrations.trackers.ending import COLUMNS, Ending
 from torch_debugger.integrations.trackers.parcels import Parcel
 
@@ -25,16 +28,28 @@ class TrackioReceiver:
             self._run.config.update(settings)
         for point in parcel.points:
             self._run.log(dict(point.values), step=point.step)
+        for tag, picture in parcel.pictures:
+            self._run.log({tag: _trackio().Image(_opened(picture))}, step=picture.step)
+        for tag, histogram in parcel.histograms:
+            drawn = _trackio().Histogram(np_histogram=counts_and_edges(histogram))
+            self._run.log({tag: drawn}, step=histogram.step)
 
     def close(self, ending: Ending) -> None:
+        step = ending.summary["steps"]
         if ending.rows:
-            self._run.log({"findings": _trackio().Table(columns=list(COLUMNS), data=ending.rows)})
-        self._run.log({"report": _trackio().Markdown(ending.report)})
+            self._run.log({"findings": _trackio().Table(columns=list(COLUMNS), data=ending.rows)}, step=step)
+        self._run.log({"report": _trackio().Markdown(ending.report)}, step=step)
         self._run.finish()
 
     @property
     def place(self) -> str:
         return f"project {self._project} (trackio show --project {self._project})"
+
+
+def _opened(picture: Picture) -> Any:
+    from PIL import Image
+
+    return Image.open(io.BytesIO(picture.data)).convert("RGB")  # of a film its first frame
 
 
 def _trackio() -> Any:

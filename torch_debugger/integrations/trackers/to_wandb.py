@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import io
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from torch_debugger.archive.media import Histogram, Picture
+from torch_debugger.integrations.trackers.bins import counts_and_edges
 from torch_debugger.integrations.trackers.ending import COLUMNS, Ending
 from torch_debugger.integrations.trackers.parcels import Parcel
 
@@ -28,8 +32,9 @@ class WandbReceiver:
         for variable in _OF_THE_SCRIPT:
             os.environ.pop(variable, None)
         os.makedirs(self._directory, exist_ok=True)
-        for variable in ("WANDB_DATA_DIR", "WANDB_CACHE_DIR"):  # else the home folder, also for tables
-            os.environ.setdefault(variable, os.path.join(os.path.abspath(self._directory), "wandb"))
+        folder = os.path.abspath(self._directory)  # else tables wait in the home folder until they are sent
+        os.environ.setdefault("WANDB_CACHE_DIR", folder)
+        os.environ.setdefault("WANDB_DATA_DIR", os.path.join(folder, "wandb"))
         # The process that W&B would describe is not the script, and its command line may hold secrets.
         settings = wandb.Settings(
             silent=True,
@@ -49,7 +54,14 @@ class WandbReceiver:
         if settings := parcel.facts | parcel.hparams:
             self._run.config.update(settings, allow_val_change=True)
         for point in parcel.points:
-            self._run.log({"step": point.step, "_timestamp": point.time, **point.values})
+            self._log(point.step, point.time, point.values)
+        for tag, picture in parcel.pictures:
+            self._log(picture.step, picture.time, {tag: _shown(picture)})
+        for tag, histogram in parcel.histograms:
+            self._log(histogram.step, histogram.time, {tag: _drawn(histogram)})
+
+    def _log(self, step: int, time: float, values: Mapping[str, Any]) -> None:
+        self._run.log({"step": step, "_timestamp": time, **values})
 
     def close(self, ending: Ending) -> None:
         show_ending(self._run, ending)
@@ -60,6 +72,21 @@ class WandbReceiver:
         if not self._run.offline:
             return str(self._run.url)
         return f"offline; this sends it: wandb sync {os.path.relpath(os.path.dirname(self._run.dir))}"
+
+
+def _shown(picture: Picture) -> Any:
+    import wandb
+    from PIL import Image
+
+    content = io.BytesIO(picture.data)
+    is_film = picture.data.startswith(b"GIF")
+    return wandb.Video(content, format="gif") if is_film else wandb.Image(Image.open(content))
+
+
+def _drawn(histogram: Histogram) -> Any:
+    import wandb
+
+    return wandb.Histogram(np_histogram=counts_and_edges(histogram))
 
 
 def count_steps(run: Any, heading: str = "") -> None:

@@ -1,0 +1,25 @@
+"""`torch-debugger import-runs`: runs of W&B and MLflow as logs of ours, to list and compare with others."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+NAME = "import-runs"
+HELP = "make logs from runs that W&B (offline) or MLflow keep on this machine"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("source", help="a wandb folder, an mlflow.db or an mlruns folder")
+    parser.add_argument("--into", metavar="FOLDER", default="runs", help="where the logs go (default: runs)")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    from torch_debugger.cli.say import say
+    from torch_debugger.integrations.foreign.adopting import adopt, find_foreign_runs
+
+    for foreign in find_foreign_runs(Path(arguments.source)):
+        folder = adopt(foreign, Path(arguments.into), say)
+        sys.stdout.write(f"{folder}  {len(foreign.points):,} rows, {len(foreign.hparams):,} hyperparameters\n")
+    return 0

@@ -1,0 +1,1 @@
+"""Runs that other trackers keep on this machine, read without their libraries."""

@@ -1,0 +1,52 @@
+"""Makes logs of ours from runs of other trackers, so that everything that reads logs reads them too."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+from torch_debugger.errors import UsageError
+from torch_debugger.integrations.foreign.foreign_run import ForeignRun
+from torch_debugger.integrations.foreign.mlflow_runs import (
+    find_mlflow_folders,
+    read_mlflow_database,
+    read_mlflow_folder,
+)
+from torch_debugger.integrations.foreign.wandb_runs import find_wandb_files, read_wandb_run
+from torch_debugger.records import HparamsFact
+from torch_debugger.runlog.writer import LogWriter
+
+
+def find_foreign_runs(source: Path) -> list[ForeignRun]:
+    """Those of a wandb folder or file, of an mlruns folder, or of an mlflow.db."""
+    if not source.exists():
+        raise UsageError(f"There is no {source} to take runs from.")
+    databases = [source] if source.suffix == ".db" else sorted(source.glob("mlflow.db"))
+    found = [run for path in databases for run in read_mlflow_database(path)]
+    found += [read_wandb_run(path) for path in find_wandb_files(source)]
+    found += [read_mlflow_folder(path) for path in find_mlflow_folders(source)]
+    if not found:
+        raise UsageError(
+            f"{source} holds no runs that can be read: neither *.wandb files, nor an mlflow.db, nor mlruns."
+        )
+    return found
+
+
+def adopt(run: ForeignRun, into: Path, tell: Callable[[str], None]) -> Path:
+    """The folder of its log: one of its own below `into`, named as the run is."""
+    folder = _new_folder(into, run.name)
+    log = LogWriter(folder, on_fault=tell)
+    if run.hparams:
+        log.add(HparamsFact(run.hparams, "the other tracker", 0))
+    for point in run.points:
+        log.add(point)
+    log.close()
+    return folder
+
+
+def _new_folder(into: Path, name: str) -> Path:
+    plain = re.sub(r"[^\w .()-]", "_", name).strip(". ") or "run"
+    names = itertools.chain([plain], (f"{plain}-{number}" for number in itertools.count(2)))
+    return next(into / each for each in names if not (into / each).exists())
