@@ -6,6 +6,7 @@ looks like a random string goes. What is well known to be a secret by its form g
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import math
 import re
@@ -138,6 +139,16 @@ def redact_plain(plain: Any) -> Any:
     if isinstance(plain, list | tuple):
         return [redact_plain(item) for item in plain]
     return redact_text(plain) if isinstance(plain, str) else plain
+
+
+def redact_record(record: Any) -> Any:
+    """A dataclass with all that it holds, made again without secrets."""
+    if dataclasses.is_dataclass(record) and not isinstance(record, type):
+        held = {field.name: getattr(record, field.name) for field in dataclasses.fields(record)}
+        return dataclasses.replace(record, **{name: redact_record(value) for name, value in held.items()})
+    if isinstance(record, tuple | list):
+        return type(record)(map(redact_record, record))
+    return redact_plain(record) if isinstance(record, dict | str) else record
 
 
 def may_hold_secrets(text: str) -> bool:

@@ -16,6 +16,7 @@ from torch_debugger.surroundings.objects import (
     instance_dict,
     is_a,
     is_by_user,
+    is_exactly,
     is_users_module,
     plain_value,
 )
@@ -72,7 +73,7 @@ def _walk(path: str, value: Any, inside: tuple[int, ...]) -> Iterator[tuple[str,
         plain = plain_value(item)
         if plain is not None:
             yield full, plain
-        elif type(item) in (list, tuple):
+        elif is_exactly(item, list, tuple):
             yield full, _listed(item)
         elif len(inside) < _DEEPEST and id(item) not in inside:
             yield from _walk(full, item, (*inside, id(item)))
