@@ -32,6 +32,7 @@ _OWNERS = {
     "app", "jwt",
 }  # fmt: skip
 _NUMBERED = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
+_TELLING = re.compile(r"key|token|secret|pass|pwd?|cred|auth|cookie|jwt|bearer|signature", re.IGNORECASE)
 _FILLERS = {"value", "values", "str", "string", "text", "raw", "default", "plain"}
 _HARMLESS = {"", "true", "false", "none", "null", "yes", "no", "on", "off"}
 
@@ -166,6 +167,8 @@ def _named(name: str, value: Any) -> Any:
 
 @functools.lru_cache(maxsize=4096)
 def _strength(name: str) -> int:
+    if not _TELLING.search(name):
+        return _PLAIN
     words = [word.lower() for word in _NUMBERED.findall(name)]
     while words and (words[-1] in _FILLERS or words[-1].isdigit()):
         words.pop()

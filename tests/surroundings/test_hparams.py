@@ -166,6 +166,26 @@ def test_sizes_are_bounded() -> None:
     assert flatten(circle) == {"lr": 1}
 
 
+def test_a_net_of_objects_is_not_walked_for_ever() -> None:
+    class Node:
+        def __init__(self) -> None:
+            self.others: dict[str, Any] = {}
+
+    nodes = [Node() for _ in range(300)]
+    for node in nodes:
+        node.others = {f"n{number}": other for number, other in enumerate(nodes)}
+    assert flatten({"lr": 1, "nodes": nodes[0]}) == {"lr": 1}
+
+
+def test_a_module_of_settings_is_read_without_what_it_imports() -> None:
+    inner, settings = types.ModuleType("inner"), types.ModuleType("config")
+    for module in (inner, settings):
+        module.__file__ = "/home/me/project/config.py"
+    inner.lr = 9  # type: ignore[attr-defined]
+    settings.lr, settings.inner, settings.Kaggle = 0.5, inner, Kaggle  # type: ignore[attr-defined]
+    assert found(config=settings) == {"lr": 0.5}
+
+
 class Meta(type):
     def __getattribute__(cls, name: str) -> Any:
         raise AssertionError(f"the class was asked for {name}")
