@@ -107,6 +107,7 @@ def test_known_forms_go_wherever_they_stand(secret: str, around: str) -> None:
     [
         'api_key = "VALUE"',
         "API_KEY: str = 'VALUE'",
+        "ValueError: refused: password='VALUE'",
         'self.api_key="VALUE"',
         'os.environ["WANDB_API_KEY"] = "VALUE"',
         "os.environ.setdefault('HF_TOKEN', 'VALUE')",

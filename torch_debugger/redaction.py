@@ -59,7 +59,8 @@ _HEADER = re.compile(
 _SCHEME = re.compile(r"(?P<before>\b[Bb]earer\s+)(?P<value>[\w.~+/=-]{16,})")
 
 # A name, what stands between, and a value. The name may be a subscript, a keyword, a key, an option.
-_NAME = r"(?P<name>(?<![\w.])[A-Za-z_][\w.-]{0,80})"
+_WORD = r"[A-Za-z_][\w.-]{0,80}"
+_NAME = rf"(?P<name>(?<![\w.]){_WORD})"
 _TEXT = r"[A-Za-z]{0,2}(?:\"\"\".*?\"\"\"|'''.*?'''|\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*')"
 _QUOTED = re.compile(
     rf"{_NAME}(?P<between>['\"]?\s*\]?\s*(?:(?::\s*[\w.\[\]| ]+)?=|:|,|=>)[\s(]*)"
@@ -202,7 +203,8 @@ def _if_random(match: re.Match[str]) -> str:
 
 
 def _quoted(match: re.Match[str]) -> str:
-    strength, value = _strength(match["name"]), match["value"]
+    names = [match["name"], *re.findall(_WORD, match["between"])]  # "refused: password='x'" is no annotation
+    strength, value = max(map(_strength, names)), match["value"]
     inside = value.lstrip("bfrtuBFRTU").strip("'\"")
     if not inside or inside.startswith("-") or inside == SECRET:
         return match[0]

@@ -123,6 +123,18 @@ def test_a_debugger_leaves_the_same_in_its_folder(tmp_path: Path) -> None:
     assert not [thread for thread in threading.enumerate() if "surroundings" in thread.name]
 
 
+def test_a_crash_is_told_to_nobody_with_its_secrets() -> None:
+    """Also not to the trackers of a debugger, which read no log."""
+
+    def log_in(password: str) -> None:
+        raise ValueError(f"refused: password={password!r}")
+
+    with pytest.raises(ValueError, match="hunter2"), Debugger() as debugger:
+        log_in("".join(["hun", "ter2"]))
+    assert debugger._crash is not None and SECRET in debugger._crash.message
+    assert "hunter2" not in str(debugger._crash) + str(debugger.findings)
+
+
 def test_without_a_log_nothing_is_gathered() -> None:
     before = threading.active_count()
     with Debugger():
