@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import string
+from dataclasses import dataclass, field
 
 import pytest
 from hypothesis import given
@@ -14,6 +15,7 @@ from torch_debugger.redaction import (
     may_hold_secrets,
     redact_arguments,
     redact_plain,
+    redact_record,
     redact_text,
     redact_value,
 )
@@ -105,6 +107,7 @@ def test_known_forms_go_wherever_they_stand(secret: str, around: str) -> None:
     [
         'api_key = "VALUE"',
         "API_KEY: str = 'VALUE'",
+        "ValueError: refused: password='VALUE'",
         'self.api_key="VALUE"',
         'os.environ["WANDB_API_KEY"] = "VALUE"',
         "os.environ.setdefault('HF_TOKEN', 'VALUE')",
@@ -181,6 +184,19 @@ def test_json_is_searched_however_deep() -> None:
     assert redact_plain(plain) == {
         "a": [{"password": SECRET}, {"text": f"{SECRET} here"}], "key": "layer1.weight", "n": 1, "none": None
     }  # fmt: skip
+
+
+def test_records_are_made_again_without_secrets() -> None:
+    @dataclass(frozen=True)
+    class Told:
+        text: str
+        inner: tuple[Told, ...] = ()
+        evidence: dict[str, object] = field(default_factory=dict)
+
+    told = Told("password='x'", (Told(f"a {GITHUB}"),), {"api_key": "abc", "steps": 3})
+    assert redact_record(told) == Told(
+        f"password='{SECRET}'", (Told(f"a {SECRET}"),), {"api_key": SECRET, "steps": 3}
+    )
 
 
 def test_names_are_read_in_every_spelling() -> None:

@@ -49,6 +49,8 @@ class FirstStep(Probe):
 def _scopes() -> list[dict[str, Any]]:
     """The variables of the user's frames, the innermost first, and of the main module."""
     own = [frame for frame in frames(2) if is_user_file(frame.f_code.co_filename)][:_MOST_FRAMES]
-    scopes = [dict(frame.f_locals) if frame.f_locals is frame.f_globals else locals_of(frame) for frame in own]
+    scopes = [locals_of(frame) for frame in own if frame.f_code.co_name != "<module>"]
+    modules = {id(frame.f_globals): frame.f_globals for frame in own if frame.f_code.co_name == "<module>"}
     main = sys.modules.get("__main__")
-    return [*scopes, dict(vars(main))] if main is not None else scopes
+    modules |= {id(vars(main)): vars(main)} if main is not None else {}
+    return [*scopes, *map(dict, modules.values())]

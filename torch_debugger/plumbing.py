@@ -48,6 +48,7 @@ from torch_debugger.probes.user_scalars import UserScalars
 from torch_debugger.probes.watch import Watch
 from torch_debugger.records import CrashFact, RunFact
 from torch_debugger.records.sink import Sink
+from torch_debugger.redaction import redact_record
 from torch_debugger.rehearsals import Rehearsals
 from torch_debugger.replays import StepReplays
 from torch_debugger.settings import Settings
@@ -148,9 +149,10 @@ class Plumbing:
             self.watch.emit(fact)
 
     def capture(self, error: BaseException) -> CrashFact:
-        """The crash with all that the probes know of the run around it."""
+        """The crash and all that the probes know of the run around it; without secrets, as trackers hear it."""
         with self.watch.asleep():
-            return capture_crash(error, self.watch.step, self.running())
+            fact: CrashFact = redact_record(capture_crash(error, self.watch.step, self.running()))
+        return fact
 
     def running(self) -> Running:
         """What the probes know of the run, for whoever examines a crash."""
@@ -188,7 +190,7 @@ def _stop_at(frame: FrameType, reason: str, names: dict[str, Any]) -> None:
 
 def capture(error: BaseException) -> CrashFact:
     """A crash seen by whoever watches this process, else by its frames alone."""
-    return _current.capture(error) if _current is not None else capture_crash(error, 0)
+    return _current.capture(error) if _current is not None else redact_record(capture_crash(error, 0))
 
 
 def current_watch() -> Watch | None:

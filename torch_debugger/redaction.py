@@ -6,6 +6,7 @@ looks like a random string goes. What is well known to be a secret by its form g
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import math
 import re
@@ -31,6 +32,7 @@ _OWNERS = {
     "app", "jwt",
 }  # fmt: skip
 _NUMBERED = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
+_TELLING = re.compile(r"key|token|secret|pass|pwd?|cred|auth|cookie|jwt|bearer|signature", re.IGNORECASE)
 _FILLERS = {"value", "values", "str", "string", "text", "raw", "default", "plain"}
 _HARMLESS = {"", "true", "false", "none", "null", "yes", "no", "on", "off"}
 
@@ -57,7 +59,8 @@ _HEADER = re.compile(
 _SCHEME = re.compile(r"(?P<before>\b[Bb]earer\s+)(?P<value>[\w.~+/=-]{16,})")
 
 # A name, what stands between, and a value. The name may be a subscript, a keyword, a key, an option.
-_NAME = r"(?P<name>(?<![\w.])[A-Za-z_][\w.-]{0,80})"
+_WORD = r"[A-Za-z_][\w.-]{0,80}"
+_NAME = rf"(?P<name>(?<![\w.]){_WORD})"
 _TEXT = r"[A-Za-z]{0,2}(?:\"\"\".*?\"\"\"|'''.*?'''|\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*')"
 _QUOTED = re.compile(
     rf"{_NAME}(?P<between>['\"]?\s*\]?\s*(?:(?::\s*[\w.\[\]| ]+)?=|:|,|=>)[\s(]*)"
@@ -140,6 +143,16 @@ def redact_plain(plain: Any) -> Any:
     return redact_text(plain) if isinstance(plain, str) else plain
 
 
+def redact_record(record: Any) -> Any:
+    """A dataclass with all that it holds, made again without secrets."""
+    if dataclasses.is_dataclass(record) and not isinstance(record, type):
+        held = {field.name: getattr(record, field.name) for field in dataclasses.fields(record)}
+        return dataclasses.replace(record, **{name: redact_record(value) for name, value in held.items()})
+    if isinstance(record, tuple | list):
+        return type(record)(map(redact_record, record))
+    return redact_plain(record) if isinstance(record, dict | str) else record
+
+
 def may_hold_secrets(text: str) -> bool:
     """Quick, and never wrong when it says no."""
     lowered = text.lower()
@@ -155,6 +168,8 @@ def _named(name: str, value: Any) -> Any:
 
 @functools.lru_cache(maxsize=4096)
 def _strength(name: str) -> int:
+    if not _TELLING.search(name):
+        return _PLAIN
     words = [word.lower() for word in _NUMBERED.findall(name)]
     while words and (words[-1] in _FILLERS or words[-1].isdigit()):
         words.pop()
@@ -188,7 +203,8 @@ def _if_random(match: re.Match[str]) -> str:
 
 
 def _quoted(match: re.Match[str]) -> str:
-    strength, value = _strength(match["name"]), match["value"]
+    names = [match["name"], *re.findall(_WORD, match["between"])]  # "refused: password='x'" is no annotation
+    strength, value = max(map(_strength, names)), match["value"]
     inside = value.lstrip("bfrtuBFRTU").strip("'\"")
     if not inside or inside.startswith("-") or inside == SECRET:
         return match[0]

@@ -14,7 +14,7 @@ from torch_debugger.checks.catalog import find_check
 from torch_debugger.cli.status import fresh_line, write
 from torch_debugger.errors import UsageError
 from torch_debugger.records import SEVERITIES, Finding
-from torch_debugger.redaction import redact_plain, redact_text
+from torch_debugger.redaction import redact_record, redact_text
 from torch_debugger.report.json_form import to_json
 from torch_debugger.report.markdown import render_markdown
 from torch_debugger.report.result import RunResult
@@ -60,7 +60,8 @@ def _verdict_alone(result: RunResult) -> RunResult:
 
 def write_reports(result: RunResult, *, json_file: str | None, log_dir: str | None) -> None:
     """The result as JSON where it was asked for, and beside the log where one is kept; without secrets."""
-    text = json.dumps(redact_plain(to_json(result)), indent=2, allow_nan=False) + "\n"
+    result = redact_record(result)
+    text = json.dumps(to_json(result), indent=2, allow_nan=False) + "\n"
     if json_file is not None:
         write_whole(Path(json_file), text)
     if log_dir is not None and os.path.isdir(log_dir):

@@ -10,9 +10,11 @@ from typing import Any
 from torch_debugger.records.surroundings import HparamValue
 from torch_debugger.redaction import redact_value
 from torch_debugger.surroundings.objects import (
+    PLAIN,
     class_attributes,
     entries,
     has_in_class,
+    identities,
     instance_dict,
     is_a,
     is_by_user,
@@ -22,6 +24,7 @@ from torch_debugger.surroundings.objects import (
 
 MOST_VALUES = 500
 _DEEPEST = 5
+_MOST_OBJECTS = 200  # inside one
 _TEXT_LENGTH = 200
 _READ_LENGTH = 2000  # of a text: a constant may hold a whole corpus
 _LIST_LENGTH = 16
@@ -30,9 +33,11 @@ _TELLING = re.compile(
     r"|params|opts?|options|settings|flags)",
     re.IGNORECASE,
 )
-_CONSTANT = re.compile(r"[A-Z][A-Z0-9_]*")
-# Lower-case names that stand for nothing but a hyperparameter.
-_KNOWN = re.compile(
+_SEQUENCES = identities(list, tuple)
+_NEVER = PLAIN | _SEQUENCES | identities(type(None), types.FunctionType, types.BuiltinFunctionType)
+# Upper-case names, and lower-case ones that stand for nothing but a hyperparameter.
+_CONSTANT = re.compile(
+    r"[A-Z][A-Z0-9_]*|"
     r"lr|learning_rate|(?:train_|eval_|val_|test_)?batch_size|bs|(?:num_|n_|max_)?epochs|(?:num_|n_|max_)steps"
     r"|weight_decay|wd|momentum|dropout|p_drop|hidden_(?:size|dim|units)|embed(?:ding)?_(?:size|dim)|d_model"
     r"|(?:num_|n_)(?:layers|heads|classes|workers)|gamma|beta[12]|temperature|seed|warmup_steps"
@@ -43,39 +48,43 @@ _MARKS = ("__dataclass_fields__", "__attrs_attrs__", "__pydantic_fields__", "__f
 
 def is_config(name: str, value: Any) -> bool:
     """Whether this variable holds the settings of a run. A parsed command line does under any name."""
-    if is_a(value, "argparse", "Namespace") or is_a(value, "absl.flags", "FlagValues"):
-        return True
-    return _TELLING.fullmatch(name) is not None and _contents(value) is not None
+    if id(type(value)) in _NEVER:
+        return False
+    if _TELLING.fullmatch(name) is not None:
+        return _contents(value) is not None
+    return is_a(value, "argparse", "Namespace") or is_a(value, "absl.flags", "FlagValues")
 
 
 def constants(variables: Mapping[str, Any]) -> dict[str, HparamValue]:
     """LR = 1e-3, BATCH_SIZE = 64, and the few lower-case names that mean the same."""
-    named = (
-        (name, value)
-        for name, value in variables.items()
-        if _CONSTANT.fullmatch(name) or _KNOWN.fullmatch(name)
-    )
-    return _kept((name, plain_value(value)) for name, value in named)
+    plain = ((name, value) for name, value in variables.items() if id(type(value)) in PLAIN)
+    return _kept((name, value) for name, value in plain if _CONSTANT.fullmatch(name))
 
 
 def flatten(value: Any) -> dict[str, HparamValue]:
     """The plain values inside: {"optimizer": {"lr": 0.1}} is optimizer.lr = 0.1."""
-    return _kept(_walk("", value, (id(value),)))
+    return _kept(_walk("", value, {id(value)}, 1))
 
 
-def _walk(path: str, value: Any, inside: tuple[int, ...]) -> Iterator[tuple[str, HparamValue | None]]:
+def _walk(path: str, value: Any, met: set[int], depth: int) -> Iterator[tuple[str, HparamValue | None]]:
     for name, item in _contents(value) or ():
         if name.startswith("_"):
             continue
         full = f"{path}.{name}" if path else name
-        item = _unwrapped(item)
+        item = item if id(type(item)) in PLAIN else _unwrapped(item)
         plain = plain_value(item)
         if plain is not None:
             yield full, plain
-        elif type(item) in (list, tuple):
+        elif id(type(item)) in _SEQUENCES:
             yield full, _listed(item)
-        elif len(inside) < _DEEPEST and id(item) not in inside:
-            yield from _walk(full, item, (*inside, id(item)))
+        elif depth < _DEEPEST and len(met) < _MOST_OBJECTS and id(item) not in met and _is_part(item):
+            met.add(id(item))
+            yield from _walk(full, item, met, depth + 1)
+
+
+def _is_part(value: Any) -> bool:
+    """A config may hold others; what else it holds, a module or a class, is no part of it."""
+    return not issubclass(type(value), type | types.ModuleType)
 
 
 def _kept(pairs: Any) -> dict[str, HparamValue]:

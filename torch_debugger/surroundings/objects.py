@@ -14,11 +14,20 @@ from collections.abc import Iterator
 from pathlib import PurePath
 from typing import Any
 
-_PLAIN = (bool, int, float, str)
 _MOST = 1000  # entries looked at in one object
 _OF_CLASSES = type.__dict__
 _CLASS_DICT = _OF_CLASSES["__dict__"].__get__
 _MRO = _OF_CLASSES["__mro__"].__get__
+
+
+def identities(*kinds: type) -> frozenset[int]:
+    """For `id(type(value)) in ...`: to compare classes themselves may run the code of a metaclass."""
+    return frozenset(map(id, kinds))
+
+
+PLAIN = identities(bool, int, float, str)
+_KEYS = identities(str, int)
+_DESCRIPTORS = identities(types.GetSetDescriptorType, types.MemberDescriptorType)
 
 
 def is_a(value: Any, module: str, name: str) -> bool:
@@ -52,7 +61,7 @@ def instance_dict(value: Any) -> dict[str, Any]:
     held: dict[str, Any] = {}
     for kind in reversed(_MRO(type(value))):
         for name, entry in list(_CLASS_DICT(kind).items()):
-            if name == "__dict__" and type(entry) is types.GetSetDescriptorType:
+            if name == "__dict__" and id(type(entry)) in _DESCRIPTORS:
                 inside = entry.__get__(value)
                 held |= inside if type(inside) is dict else {}
             elif type(entry) is types.MemberDescriptorType and not name.startswith("__"):
@@ -75,14 +84,14 @@ def class_attributes(kind: type) -> dict[str, Any]:
 def entries(value: dict[Any, Any]) -> Iterator[tuple[str, Any]]:
     """A dictionary's pairs with plain keys, also of a subclass that has an `items` of its own."""
     for key, item in list(dict.items(value))[:_MOST]:
-        if type(key) in (str, int):
+        if id(type(key)) in _KEYS:
             yield str(key), item
 
 
 def plain_value(value: Any) -> bool | int | float | str | None:
     """A number, a text or a truth value; None for everything else."""
     kind = type(value)
-    if kind in _PLAIN:
+    if id(kind) in PLAIN:
         return value  # type: ignore[no-any-return]
     if _is_of_library(kind, "torch") and kind.__name__ in ("device", "dtype"):
         return str(value)
