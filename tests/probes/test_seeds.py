@@ -69,6 +69,9 @@ with watched():
     assert torch.manual_seed is torch.random.manual_seed
     import torch._dynamo
     assert torch.manual_seed is not torch.random.manual_seed
+assert torch.manual_seed.__wrapped__ is torch.random.manual_seed
+assert "torch_debugger" not in torch.random.manual_seed.__code__.co_filename
+assert torch.jit._builtins._find_builtin(torch.manual_seed) == "aten::manual_seed"
 print(int(torch.manual_seed(5).initial_seed()))
 """
     done = subprocess.run([sys.executable, "-c", import_late], capture_output=True, text=True)

@@ -14,6 +14,7 @@ from typing import Any
 
 import psutil
 import torch
+import torch._dynamo  # wraps torch.manual_seed: now, and not while somebody watches
 from torch import nn
 from torch.nn.modules import module as modules
 from torch.optim import Optimizer

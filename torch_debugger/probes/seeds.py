@@ -40,11 +40,20 @@ class Seeds(Probe):
         self._last: dict[Place, _Seeding] = {}  # of each line
         self._waiting: list[tuple[_Seeding, _Seeding | None]] = []  # for a step to end; what came before
         self._listens = False
+        self._ours: Any = None
 
     def install(self, patches: Patches) -> None:
         around = functools.cache(self._around)  # one for both names: dynamo asks whether they are the same
         for owner in (torch.random, torch):
             patches.replace(owner, "manual_seed", around)
+        self._ours = torch.manual_seed
+
+    def remove(self) -> None:
+        """Dynamo, which the first optimizer imports, wraps what it finds; it is left with torch's own."""
+        torchs: Any = torch  # its own names for this have no types
+        if getattr(torch.manual_seed, "__wrapped__", None) is self._ours:
+            torchs.manual_seed = torchs._disable_dynamo(self._ours.__wrapped__)
+            torchs.jit._builtins._get_builtin_table()[id(torch.manual_seed)] = "aten::manual_seed"
 
     def _around(self, original: Any) -> Any:
         @functools.wraps(original)
