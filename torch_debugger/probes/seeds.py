@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 from dataclasses import dataclass
 from types import FrameType
-from typing import Any, cast
+from typing import Any
 
 import torch
 
@@ -50,9 +50,9 @@ class Seeds(Probe):
 
     def remove(self) -> None:
         """Dynamo, which the first optimizer imports, wraps what it finds; it is left with torch's own."""
-        torchs, ours = cast(Any, torch), self._ours  # torch's names for this have no types
-        if ours is not None and getattr(torch.manual_seed, "__wrapped__", None) is ours:
-            torchs.manual_seed = torchs._disable_dynamo(ours.__wrapped__)
+        torchs: Any = torch  # its own names for this have no types
+        if self._ours is not None and vars(torchs.manual_seed).get("__wrapped__") is self._ours:
+            torchs.manual_seed = torchs._disable_dynamo(self._ours.__wrapped__)
             torchs.jit._builtins._get_builtin_table()[id(torch.manual_seed)] = "aten::manual_seed"
 
     def _around(self, original: Any) -> Any:
