@@ -7,7 +7,10 @@ Names are loaded on first use: importing this package imports neither torch nor 
 
 from __future__ import annotations
 
+import contextlib
 import importlib
+import sys
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torch_debugger._version import __version__
@@ -75,7 +78,18 @@ __all__ = [
 def __getattr__(name: str) -> object:
     if name not in _HOMES:
         raise AttributeError(f"module 'torch_debugger' has no attribute {name!r}")
-    return getattr(importlib.import_module(_HOMES[name]), name)
+    with _same_random_numbers():
+        return getattr(importlib.import_module(_HOMES[name]), name)
+
+
+@contextlib.contextmanager
+def _same_random_numbers() -> Iterator[None]:
+    """rich draws a number while it is imported, which the program's own draws must not notice."""
+    random = sys.modules.get("random")
+    state = random.getstate() if random is not None else None
+    yield
+    if random is not None:
+        random.setstate(state)
 
 
 def __dir__() -> list[str]:

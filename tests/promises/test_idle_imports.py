@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import subprocess
 import sys
 from pathlib import Path
@@ -26,3 +27,14 @@ def test_a_healthy_run_loads_nothing_of_the_hunt(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "torch_debugger", "run", "--no-log", "--quiet", "train.py"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=True)
     assert done.stdout == "True []\n"
+
+
+def test_loading_a_name_of_ours_draws_no_random_number() -> None:
+    program = """
+import random, torch_debugger
+random.seed(0)
+torch_debugger.Debugger, torch_debugger.runs
+print(random.random())
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == str(random.Random(0).random())
