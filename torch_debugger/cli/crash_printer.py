@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from torch_debugger.checks.judge import Judge
 from torch_debugger.cli.ending import print_crash
-from torch_debugger.cli.say import say
 from torch_debugger.records import CrashFact, Finding
 from torch_debugger.report.digest import RunDigest
+from torch_debugger.saying import say
 
 
 class CrashPrinter:

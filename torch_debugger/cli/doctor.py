@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from torch_debugger.cli.options import RunOptions, read_program
-from torch_debugger.cli.say import say
 from torch_debugger.errors import DebuggerError
+from torch_debugger.saying import say
 
 if TYPE_CHECKING:
     from torch_debugger.report.result import RunResult

@@ -16,8 +16,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from torch_debugger.cli.say import say
     from torch_debugger.integrations.foreign.adopting import adopt, find_foreign_runs
+    from torch_debugger.saying import say
 
     for foreign in find_foreign_runs(Path(arguments.source)):
         folder = adopt(foreign, Path(arguments.into), say)

@@ -12,12 +12,12 @@ from torch_debugger.checks.judge import Judge
 from torch_debugger.cli.crash_printer import CrashPrinter
 from torch_debugger.cli.main_module import Program, run_as_main
 from torch_debugger.cli.post_mortem import look_into_crash
-from torch_debugger.cli.say import say
 from torch_debugger.cli.watch import Watch
 from torch_debugger.records import CrashFact, Finding, Record
 from torch_debugger.report.digest import RunDigest
 from torch_debugger.report.result import RunResult
 from torch_debugger.runlog.requests import RequestSender, make_request_pipe
+from torch_debugger.saying import say
 from torch_debugger.settings import Settings
 from torch_debugger.surroundings.background import Gathering
 from torch_debugger.surroundings.gathering import file_of, typed_command

@@ -11,9 +11,9 @@ import sys
 import threading
 from typing import TYPE_CHECKING
 
-from torch_debugger.cli.say import say
 from torch_debugger.errors import DebuggerError
 from torch_debugger.records import Record
+from torch_debugger.saying import say
 
 if TYPE_CHECKING:
     from torch_debugger.runlog.writer import LogWriter

@@ -9,10 +9,10 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-from torch_debugger.cli.say import say
 from torch_debugger.errors import DebuggerError, UsageError
 from torch_debugger.runlog.spool import Spool
 from torch_debugger.runlog.stores import is_url
+from torch_debugger.saying import say
 
 
 @contextmanager

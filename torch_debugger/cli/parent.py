@@ -16,7 +16,6 @@ from torch_debugger.cli.follow import Follower
 from torch_debugger.cli.launch import Orders
 from torch_debugger.cli.live import LiveRow
 from torch_debugger.cli.options import RunOptions
-from torch_debugger.cli.say import say
 from torch_debugger.cli.status import Display, PlainStatus, Silence
 from torch_debugger.cli.surroundings_log import surroundings_logged
 from torch_debugger.report.digest import RunDigest
@@ -25,6 +24,7 @@ from torch_debugger.report.result import RunResult
 from torch_debugger.runlog.board import Board
 from torch_debugger.runlog.reader import LogFollower
 from torch_debugger.runlog.requests import make_request_pipe
+from torch_debugger.saying import say
 
 if TYPE_CHECKING:
     from torch_debugger.cli.couriers import Couriers

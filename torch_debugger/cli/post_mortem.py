@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from torch_debugger.cli.say import say
+from torch_debugger.saying import say
 
 
 def look_into_crash(error: BaseException) -> None:

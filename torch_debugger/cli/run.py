@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from torch_debugger.cli.options import RunOptions, add_run_options
-from torch_debugger.cli.say import say
+from torch_debugger.saying import say
 
 if TYPE_CHECKING:
     from torch_debugger.checks.judge import Judge

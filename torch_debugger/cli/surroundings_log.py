@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from torch_debugger.cli.main_module import Program
-from torch_debugger.cli.say import say
 from torch_debugger.errors import DebuggerError
 from torch_debugger.runlog.writer import LogWriter
+from torch_debugger.saying import say
 from torch_debugger.surroundings.background import Gathering
 from torch_debugger.surroundings.gathering import file_of, typed_command
 

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 
 from torch_debugger.cli.late_log import LateLog
 from torch_debugger.cli.main_module import Program
-from torch_debugger.cli.say import say
 from torch_debugger.records import Record
 from torch_debugger.records.sink import Sink
 from torch_debugger.runlog.board import Board
 from torch_debugger.runlog.requests import RequestReader
+from torch_debugger.saying import say
 from torch_debugger.settings import Settings
 
 if TYPE_CHECKING:
