@@ -41,6 +41,7 @@ def look_at_everything(run: Run) -> None:
 @pytest.mark.parametrize(
     "data",
     [gzip.compress(b"x" * 500), b"<html>not found</html>" * 9, bytes(4096), random.Random(1).randbytes(9999)],
+    ids=["gzip", "a page", "zeros", "noise"],
 )
 def test_another_kind_of_file_with_the_name_of_an_event_file(tmp_path: Path, data: bytes) -> None:
     run = run_of(tmp_path, data)
