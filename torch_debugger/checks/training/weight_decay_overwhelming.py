@@ -46,7 +46,7 @@ class WeightDecayOverwhelming(Check):
     name = "weight-decay-overwhelming"
     title = "weight decay outweighs the gradients"
     reads = (TensorRows,)
-    explains = ("vanishing-gradient", "dead-relu", "collapsed-representation")
+    explains = ("lr-too-high", "vanishing-gradient", "dead-relu", "collapsed-representation")
 
     # The start of a run: near a minimum the two are equal in any run.
     first_looks = 8
