@@ -45,6 +45,15 @@ class Gap:
 
 
 @dataclass(frozen=True, slots=True)
+class Extent:
+    """The steps of which a run has any number."""
+
+    steps: int
+    first: int
+    last: int
+
+
+@dataclass(frozen=True, slots=True)
 class Parting:
     """Where two runs part, if they do."""
 
@@ -68,6 +77,7 @@ class Parting:
     calm_step: int = 0  # the last step before it that had nothing beyond rounding
     kept_step: int = 0  # the next step, if the weights that it begins with are equal all the same
     exact: bool = True  # all that comes before the gap was seen in both runs
+    extents: tuple[Extent, ...] = ()  # of the first run and of the second
 
 
 @dataclass(frozen=True, slots=True)

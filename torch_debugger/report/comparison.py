@@ -13,7 +13,8 @@ from rich.table import Table
 from rich.text import Text
 
 from torch_debugger.records.comparison_of_runs import Difference, RunsComparison, Topic
-from torch_debugger.report.comparison_words import UNKNOWN_NOISE, answer, noise_sentence, precision
+from torch_debugger.report.comparison_words import answer, is_partial, precision
+from torch_debugger.report.noise_words import UNKNOWN_NOISE, noise_sentence
 from torch_debugger.report.printable import one_line, printable
 from torch_debugger.report.trimmed import Trimmed
 
@@ -68,7 +69,8 @@ def _blocks(comparison: RunsComparison) -> Iterator[RenderableType]:
         yield Text(unsure)
     yield from _cause(comparison)
     if comparison.parting.verdict in ("same", "rounding") and any(_settled(comparison)):
-        yield Text("What differs below has no effect beyond that.")
+        where = " in the steps that both have" if is_partial(comparison.parting) else ""
+        yield Text(f"What differs below has no effect beyond that{where}.")
     yield from _noise(comparison)
     shown = {each.name for each in comparison.cause.points} if comparison.cause else set()
     for topic in comparison.topics:

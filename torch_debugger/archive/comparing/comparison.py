@@ -10,6 +10,7 @@ from torch_debugger.archive.comparing.matching import Matching
 from torch_debugger.archive.comparing.noise import measure_noise
 from torch_debugger.archive.comparing.parting import find_parting
 from torch_debugger.archive.comparing.replicates import sort_replicates
+from torch_debugger.archive.comparing.tags import unshared_tags
 from torch_debugger.archive.comparing.topics import compare_topics
 from torch_debugger.records.comparison_of_runs import Parting, RunsComparison
 
@@ -33,8 +34,8 @@ def compare_runs(
         tuple((run.name, whose) for run, whose in sorted_runs),
         matching.renamed,
         (
-            *((name, "first") for name in matching.unmatched_first),
-            *((name, "second") for name in matching.unmatched_second),
+            *((name, "first") for name in (*matching.unmatched_first, *unshared_tags(first, second))),
+            *((name, "second") for name in (*matching.unmatched_second, *unshared_tags(second, first))),
         ),
         _advice(parting, first),
         _missing(first, second),
