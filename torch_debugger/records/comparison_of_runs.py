@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from torch_debugger.records.finding import Finding
+
 # In the order of a training step; `weights` are those that the step begins with.
 PHASES = (
     "weights", "batch", "input", "forward", "loss", "backward", "gradients", "rate", "update", "evaluation",
@@ -103,6 +105,15 @@ class Noise:
 
 
 @dataclass(frozen=True, slots=True)
+class Suspect:
+    """A finding that only one of the runs has, from the step at which they part or before."""
+
+    run: str
+    other: str
+    finding: Finding
+
+
+@dataclass(frozen=True, slots=True)
 class RunsComparison:
     first: str  # how the report calls them
     second: str
@@ -115,3 +126,5 @@ class RunsComparison:
     unmatched: tuple[tuple[str, str], ...] = ()  # (name, first | second)
     advice: str = ""  # a command that would tell more
     missing: tuple[str, ...] = field(default=())  # sentences: what the logs do not hold
+    verdicts: tuple[tuple[str, Finding | None], ...] = ()  # of each run that was watched
+    suspect: Suspect | None = None

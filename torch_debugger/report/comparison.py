@@ -13,6 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from torch_debugger.records.comparison_of_runs import Difference, RunsComparison, Topic
+from torch_debugger.report.comparison_findings import suspect_sentence, verdict_sentences
 from torch_debugger.report.comparison_words import answer, is_partial, precision
 from torch_debugger.report.noise_words import UNKNOWN_NOISE, noise_sentence
 from torch_debugger.report.printable import one_line, printable
@@ -67,11 +68,15 @@ def _blocks(comparison: RunsComparison) -> Iterator[RenderableType]:
     unsure = precision(comparison.parting)
     if unsure:
         yield Text(unsure)
+    if comparison.suspect is not None:
+        yield Text(suspect_sentence(comparison.suspect))
     yield from _cause(comparison)
     if comparison.parting.verdict in ("same", "rounding") and any(_settled(comparison)):
         where = " in the steps that both have" if is_partial(comparison.parting) else ""
         yield Text(f"What differs below has no effect beyond that{where}.")
     yield from _noise(comparison)
+    if comparison.verdicts:
+        yield Group(*map(Text, verdict_sentences(comparison)))
     shown = {each.name for each in comparison.cause.points} if comparison.cause else set()
     for topic in comparison.topics:
         yield from _topic(topic, comparison, shown)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from torch_debugger.archive.comparing.causes import find_cause
 from torch_debugger.archive.comparing.evidence import RunEvidence
+from torch_debugger.archive.comparing.findings import find_suspect, verdicts
 from torch_debugger.archive.comparing.matching import Matching
 from torch_debugger.archive.comparing.noise import measure_noise
 from torch_debugger.archive.comparing.parting import find_parting
@@ -39,6 +40,8 @@ def compare_runs(
         ),
         _advice(parting, first),
         _missing(first, second),
+        verdicts(first, second),
+        find_suspect(parting, first, second),
     )
 
 
