@@ -79,8 +79,8 @@ def test_the_findings_beside_a_log_are_read(tmp_path: Path) -> None:
     where = {"file": "train.py", "line": 3, "module": "net"}
     finding = {
         "check": "TD134", "name": "eval-mode-in-training", "severity": "error", "confidence": 0.9,
-        "message": "M.", "why": "W.", "fix": "F.", "where": where, "first_step": 9, "last_step": 20, "evidence": {},
-        "status": "stable",
+        "message": "M.", "why": "W.", "fix": "F.", "where": where, "first_step": 9, "last_step": 20,
+        "evidence": {}, "status": "stable",
     }  # fmt: skip
     for name, findings in (("a", []), ("b", [finding])):
         plain = {"outcome": "finished", "findings": findings}
