@@ -125,6 +125,7 @@ class RunsComparison:
     renamed: tuple[tuple[str, str], ...] = ()  # modules and parameters matched by order and shape
     unmatched: tuple[tuple[str, str], ...] = ()  # (name, first | second)
     advice: str = ""  # a command that would tell more
-    missing: tuple[str, ...] = field(default=())  # sentences: what the logs do not hold
+    missing: tuple[str, ...] = field(default=())  # sentences: what of the logs cannot be read
     verdicts: tuple[tuple[str, Finding | None], ...] = ()  # of each run that was watched
     suspect: Suspect | None = None
+    unwatched: tuple[str, ...] = ()  # the runs of which there is no more than what a SummaryWriter was given

@@ -12,7 +12,7 @@ _PLACES = {
     "batch": "in the data, {}",
     "input": "in the input of {}",
     "forward": "in the output of {}",
-    "loss": "in the {}",
+    "loss": "in the loss {}",
     "backward": "in the gradient at the output of {}",
     "gradients": "in the gradient of {}",
     "rate": "in the learning rate, {}",
@@ -132,7 +132,8 @@ def precision(parting: Parting) -> str:
 
 def _place(gap: Gap) -> str:
     name = gap.name if gap.name == gap.other_name else f"{gap.name} ({gap.other_name} in the second run)"
-    return _PLACES[gap.phase].format(name)
+    is_plain_loss = gap.phase == "loss" and name == "loss"
+    return "in the loss" if is_plain_loss else _PLACES[gap.phase].format(name)
 
 
 def _change(gap: Gap) -> str:
@@ -152,6 +153,18 @@ def apart(first: float, second: float) -> tuple[str, str]:
 
 def _steps(parting: Parting) -> str:
     return f"{parting.steps:,} step{'' if parting.steps == 1 else 's'}"
+
+
+def not_compared(comparison: RunsComparison) -> list[str]:
+    """What could not be compared besides the steps, and why: once where it is all for one reason."""
+    unseen = [topic for topic in comparison.topics if topic.unseen]
+    if not comparison.unwatched:
+        return [f"Not compared in the {topic.name}: {topic.unseen}." for topic in unseen]
+    names, several = _joined(comparison.unwatched), len(comparison.unwatched) > 1
+    what, whose = ("are not logs", "their") if several else ("is not the log", "its")
+    rest = f"; {_joined([topic.name for topic in unseen])} cannot be" if unseen else ""
+    watched = f"of a watched training (torch-debugger run, or Debugger): {whose} scalars are compared, by tag"
+    return [f"{names} {what} {watched}{rest}."]
 
 
 def is_partial(parting: Parting) -> bool:

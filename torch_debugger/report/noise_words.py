@@ -10,6 +10,7 @@ from torch_debugger.report.comparison_words import apart
 from torch_debugger.report.printable import one_line
 
 _RARE = 0.05  # how seldom seeds alone may make a difference that is called real
+_WIDE = 2.0  # spreads: beyond it, it is the number of runs that leaves a doubt
 UNKNOWN_NOISE = "Whether another seed makes as much is not known: name runs with other seeds with --replicates."
 
 
@@ -27,14 +28,14 @@ def _judged(noise: Noise) -> str:
         return ""
     if noise.spread == 0.0:
         return "Runs of one kind do not differ at all, so the difference is real." if noise.difference else ""
-    times = (
-        f"{abs(noise.difference) / noise.spread:.2g} times the spread of runs of one kind ({noise.spread:.2g})"
-    )
+    times = abs(noise.difference) / noise.spread
+    told = f"The difference is {times:.2g} times the spread of runs of one kind ({noise.spread:.2g})"
     chance = "under 0.1 %" if noise.chance < 0.001 else f"{100 * noise.chance:.2g} %"
-    verdict = "more than seeds explain" if noise.chance < _RARE else "no more than seeds explain"
-    return (
-        f"The difference is {times}: {verdict} (seeds alone give it or more in {chance} of such comparisons)."
-    )
+    seeds = f"seeds alone give it or more in {chance} of such comparisons"
+    if noise.chance >= _RARE and times > _WIDE:
+        runs = len(noise.first) + len(noise.second)
+        return f"{told}, but {runs} runs are too few to be sure of it: {seeds}. More replicates would tell."
+    return f"{told}: {'' if noise.chance < _RARE else 'no '}more than seeds explain ({seeds})."
 
 
 def _mean(values: Sequence[float]) -> float:

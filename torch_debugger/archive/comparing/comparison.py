@@ -42,6 +42,7 @@ def compare_runs(
         _missing(first, second),
         verdicts(first, second),
         find_suspect(parting, first, second),
+        tuple(run.name for run in (first, second) if run.is_foreign),
     )
 
 
@@ -54,11 +55,4 @@ def _advice(parting: Parting, first: RunEvidence) -> str:
 
 
 def _missing(*runs: RunEvidence) -> tuple[str, ...]:
-    damage = [f"{run.name}: {sentence}" for run in runs for sentence in run.damage]
-    foreign = [
-        f"{run.name} was not written by torch-debugger: its scalars are compared, by tag; weights, layers, "
-        "gradients, data and settings cannot be seen."
-        for run in runs
-        if run.is_foreign
-    ]
-    return (*foreign, *damage)
+    return tuple(f"{run.name}: {sentence}" for run in runs for sentence in run.damage)

@@ -108,5 +108,5 @@ class RunEvidence:
 
     @property
     def is_foreign(self) -> bool:
-        """Made by another tool: scalars, and nothing that we know more of."""
+        """Written by a SummaryWriter, ours or another's: scalars, and nothing that we know more of."""
         return self.run is None and not self.rows
