@@ -30,6 +30,14 @@ def test_what_one_run_has_beyond_the_common_steps_is_said(first: range, second: 
     assert told.partition(" | ")[2] in ComparisonReport(compared([*ours], [*rounded])).answer
 
 
+def test_a_single_number_is_told_in_the_singular() -> None:
+    longer = [fakes.scalars(step, {"loss": 1.0}) for step in (1, 2)]
+    assert ComparisonReport(compared([*longer[:1]], [*longer])).answer == (
+        "The runs are the same over the one step that both have: 1 number compared, bit-equal. The second goes "
+        "on to step 2."
+    )
+
+
 def test_runs_without_a_common_number_are_not_called_the_same() -> None:
     first, second = (fakes.scalars(1, {tag: 1.0, "time/epoch": 1.0}) for tag in ("Loss/train", "loss_train"))
     report = ComparisonReport(compared([first], [second]))

@@ -16,8 +16,8 @@ def told(first: tuple[float, ...], second: tuple[float, ...]) -> str:
 def test_a_difference_within_the_spread_is_one_that_seeds_explain() -> None:
     assert told((1.0, 1.2, 1.1), (1.05, 1.25)) == (
         "loss, step 20: 1.1 (3 runs, 1 to 1.2) and 1.15 (2 runs, 1.05 to 1.25). The difference is 0.43 times "
-        "the spread of runs of one kind (0.12): no more than seeds explain (seeds alone give it or more in 67 % "
-        "of such comparisons)."
+        "the spread of runs of one kind (0.12): no more than seeds explain (seeds alone give it or more in "
+        "67 % of such comparisons)."
     )
 
 

@@ -66,7 +66,7 @@ class ComparisonReport:
 def _blocks(comparison: RunsComparison) -> Iterator[RenderableType]:
     yield Text(answer(comparison), style="bold")
     unsure = precision(comparison.parting)
-    if unsure:
+    if unsure and not comparison.unwatched:
         yield Text(unsure)
     if comparison.suspect is not None:
         yield Text(suspect_sentence(comparison.suspect))
@@ -128,8 +128,9 @@ def _rows(differences: Sequence[Difference], comparison: RunsComparison) -> Rend
 def _diff(lines: Sequence[str]) -> list[RenderableType]:
     shown: list[RenderableType] = [FoldedCode(lines[:_MOST_LINES])] if lines else []
     hidden = len(lines) - _MOST_LINES
-    more = [Text(f"  {hidden} more lines; --json FILE writes them all.", style="dim")]
-    return shown + more if hidden > 0 else shown
+    if hidden > 0:
+        shown.append(Text(f"  {hidden} more lines; --json FILE writes them all.", style="dim"))
+    return shown
 
 
 def _small_print(comparison: RunsComparison) -> Iterator[RenderableType]:

@@ -45,14 +45,13 @@ def answer(comparison: RunsComparison) -> str:
 
 
 def _same(parting: Parting) -> str:
-    numbers = f"{parting.numbers:,} number{'' if parting.numbers == 1 else 's'} compared"
     same = "are the same" if parting.harmless is None else "compute the same"
-    told = f"The runs {same}: {_steps(parting)}, {numbers}"
-    if is_partial(parting):
-        told = f"The runs {same} over the {_steps(parting)} that both have: {numbers}"
-    if parting.harmless is None:
-        return " ".join([f"{told}, every one of them bit-equal.", *_further(parting)])
-    return " ".join([f"{told}. {_harmless(parting.harmless)}; all else is bit-equal.", *_further(parting)])
+    extent = f" over {_common_steps(parting)}:" if is_partial(parting) else f": {_steps(parting)},"
+    numbers = "1 number" if parting.numbers == 1 else f"{parting.numbers:,} numbers"
+    equal = ", bit-equal" if parting.numbers == 1 else ", every one of them bit-equal"
+    if parting.harmless is not None:
+        equal = f". {_harmless(parting.harmless)}; all else is bit-equal"
+    return " ".join([f"The runs {same}{extent} {numbers} compared{equal}.", *_further(parting)])
 
 
 def _harmless(gap: Gap) -> str:
@@ -62,7 +61,7 @@ def _harmless(gap: Gap) -> str:
 
 
 def _rounding(parting: Parting) -> str:
-    steps = f"the {_steps(parting)} that both have" if is_partial(parting) else _steps(parting)
+    steps = _common_steps(parting) if is_partial(parting) else _steps(parting)
     compared = f"over {steps} no number differs by more than rounding explains"
     said = [f"The runs compute the same: {compared}{_idle(parting.idle)}."]
     if parting.harmless is not None:
@@ -186,6 +185,10 @@ def _beyond(which: str, extent: Extent, parting: Parting) -> list[str]:
     if extent.first < parting.first_step:
         return [f"The {which} begins earlier, at step {extent.first:,}."]
     return [f"The {which} has {extent.steps - parting.steps:,} more in between."]
+
+
+def _common_steps(parting: Parting) -> str:
+    return f"the {'one step' if parting.steps == 1 else _steps(parting)} that both have"
 
 
 def _joined(words: Sequence[str]) -> str:
