@@ -24,6 +24,8 @@ def diff(first: _Where, second: _Where, *, replicates: Sequence[_Where] = ()) ->
     """
     runs = [_run(where) for where in (first, second, *replicates)]
     ours, theirs, *others = (_evidence(run, name) for run, name in zip(runs, _short_names(runs), strict=True))
+    for run, evidence in zip(runs, (ours, theirs), strict=False):  # replicates need no judgement
+        evidence.findings, evidence.verdict = run.findings, run.verdict
     return ComparisonReport(compare_runs(ours, theirs, others))
 
 

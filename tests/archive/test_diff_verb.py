@@ -102,10 +102,12 @@ def test_logs_of_another_tool_are_compared_by_their_scalars(tmp_path: Path) -> N
     gap = report.comparison.parting.gap
     assert gap is not None and (gap.step, gap.name) == (15, "train/loss")
     text = " ".join(str(report).split())
-    assert (
-        "a was not written by torch-debugger: its scalars are compared, by tag; weights, layers, gradients, "
-        "data and settings cannot be seen." in text
+    assert text.startswith("The runs part at step 15, first in the loss train/loss (")
+    assert text.endswith(
+        "a and b are not logs of a watched training (torch-debugger run, or Debugger): their scalars are "
+        "compared, by tag; code, settings, optimizer, model, data and environment cannot be."
     )
+    assert "Not compared" not in text and "looked at closely" not in text
     assert "run --deep-steps" not in text
 
 
@@ -115,7 +117,7 @@ def test_ours_against_a_log_of_another_tool(pair: Path) -> None:
             writer.add_scalar("loss", 5.0, step)
     report = torch_debugger.diff("old", pair / "foreign")
     assert report.comparison.parting.verdict == "parted"
-    assert "foreign was not written by torch-debugger" in " ".join(str(report).split())
+    assert "foreign is not the log of a watched training" in " ".join(str(report).split())
 
 
 def test_a_torn_log_is_compared_up_to_the_tear(pair: Path) -> None:

@@ -12,7 +12,16 @@ from torch_debugger.archive.comparing.evidence import RunEvidence
 from torch_debugger.archive.comparing.matching import Matching
 from torch_debugger.archive.comparing.noise import compare_means
 from torch_debugger.archive.comparing.tags import phase_of
-from torch_debugger.records import HparamsFact, LoaderFact, Place, Record, SeedFact, Surroundings
+from torch_debugger.records import (
+    BatchLook,
+    HparamsFact,
+    LoaderFact,
+    Place,
+    Record,
+    SeedFact,
+    Surroundings,
+    TensorLook,
+)
 from torch_debugger.records.comparison_of_runs import Difference, RunsComparison, Topic
 from torch_debugger.report.comparison import ComparisonReport
 
@@ -104,6 +113,23 @@ def test_loaders() -> None:
         Difference("loader 1: batch size", "8", "16"),
         Difference("loader 1: shuffled", "True", "False"),
     )
+
+
+@pytest.mark.parametrize(
+    ("second", "told"),
+    [
+        ((1, 2, 4, 3, 4), "4, the same ones in another order"),
+        ((1, 2, 9, 8, 7), "5, 2 of them in both runs"),
+    ],
+)
+def test_samples_that_came_in_another_order_or_are_others(second: tuple[int, ...], told: str) -> None:
+    def loaded(samples: tuple[int, ...]) -> list[Record]:
+        look = TensorLook("batch[0]", (4,), "float32", samples)
+        loader = LoaderFact("TensorDataset", 8, 4, 0, True, Place(), 1, number=1)
+        return [loader, BatchLook(1, 1, 0, True, (look,), 1)]
+
+    (found,) = topic(compared(loaded((1, 2, 3, 4)), loaded(second)), "data").differences
+    assert found == Difference("samples that were looked at", "4", told)
 
 
 def test_optimizers_are_matched_by_order_where_names_differ() -> None:

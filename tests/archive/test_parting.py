@@ -227,11 +227,6 @@ def test_another_device_rounds_more() -> None:
     assert found.verdict == "rounding"
 
 
-def test_runs_without_a_common_step() -> None:
-    report = ComparisonReport(compared(fakes.losses([1.0, 2.0]), fakes.losses([1.0], first_step=9)))  # type: ignore[arg-type]
-    assert report.answer.startswith("The runs cannot be compared step by step")
-
-
 def test_layers_that_only_one_run_has_are_named() -> None:
     shorter = [
         fakes.model({"net": "Net", "net.fc1": "Linear"}, {"net.fc1.weight": (8, 8)})

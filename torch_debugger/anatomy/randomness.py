@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import contextlib
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 import numpy
 import torch
+from torch import nn
+
+from torch_debugger.anatomy.held_generators import keep_held_states
 
 
-def keep_randomness() -> Callable[[], None]:
-    """Notes the states of torch, CUDA, numpy and Python; the function that comes back restores them."""
+def keep_randomness(modules: Iterable[nn.Module] = ()) -> Callable[[], None]:
+    """Notes the states of torch, CUDA, numpy and Python, and of the generators that these modules hold; the
+    function that comes back restores them."""
     states = torch.get_rng_state(), numpy.random.get_state(), random.getstate()
+    held = keep_held_states(modules)
     cuda = torch.cuda.get_rng_state_all() if torch.cuda.is_initialized() else []  # type: ignore[no-untyped-call]
 
     def restore() -> None:
@@ -21,6 +26,8 @@ def keep_randomness() -> Callable[[], None]:
         random.setstate(states[2])
         if cuda:
             torch.cuda.set_rng_state_all(cuda)
+        for put_back in held:
+            put_back()
 
     return restore
 

@@ -24,7 +24,7 @@ def leaving_no_trace(root: nn.Module) -> Iterator[None]:
     modules = [module for module in root.modules() if not isinstance(module, torch.jit.ScriptModule)]
     held = [(module, dict(vars(module)), dict(module._buffers)) for module in modules]
     scripted = [(buffer, buffer.clone()) for buffer in _scripted_buffers(root)]
-    restore_randomness = keep_randomness()
+    restore_randomness = keep_randomness(modules)
     for module, attributes, buffers in held:
         module._buffers.update({name: buffer.clone() for name, buffer in buffers.items() if buffer is not None})
         vars(module).update(_copies(attributes))
@@ -52,15 +52,13 @@ def _scripted_buffers(root: nn.Module) -> Iterator[torch.Tensor]:
 
 
 def _copies(attributes: dict[str, Any]) -> dict[str, Any]:
-    """What a forward may write into: its own tensors, lists of what it has seen, generators."""
+    """What a forward may write into: its own tensors, lists of what it has seen."""
     return {name: _copy(value) for name, value in attributes.items() if name not in _TORCHS_OWN}
 
 
 def _copy(value: Any) -> Any:
     if isinstance(value, torch.Tensor):
         return value.detach().clone()
-    if isinstance(value, torch.Generator):
-        return value.clone_state()
     if type(value) in (list, dict, set, deque):
         return copy.copy(value)
     return value

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from torch_debugger.records.finding import Finding
+
 # In the order of a training step; `weights` are those that the step begins with.
 PHASES = (
     "weights", "batch", "input", "forward", "loss", "backward", "gradients", "rate", "update", "evaluation",
@@ -45,6 +47,15 @@ class Gap:
 
 
 @dataclass(frozen=True, slots=True)
+class Extent:
+    """The steps of which a run has any number."""
+
+    steps: int
+    first: int
+    last: int
+
+
+@dataclass(frozen=True, slots=True)
 class Parting:
     """Where two runs part, if they do."""
 
@@ -68,6 +79,7 @@ class Parting:
     calm_step: int = 0  # the last step before it that had nothing beyond rounding
     kept_step: int = 0  # the next step, if the weights that it begins with are equal all the same
     exact: bool = True  # all that comes before the gap was seen in both runs
+    extents: tuple[Extent, ...] = ()  # of the first run and of the second
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +105,15 @@ class Noise:
 
 
 @dataclass(frozen=True, slots=True)
+class Suspect:
+    """A finding that only one of the runs has, from the step at which they part or before."""
+
+    run: str
+    other: str
+    finding: Finding
+
+
+@dataclass(frozen=True, slots=True)
 class RunsComparison:
     first: str  # how the report calls them
     second: str
@@ -104,4 +125,7 @@ class RunsComparison:
     renamed: tuple[tuple[str, str], ...] = ()  # modules and parameters matched by order and shape
     unmatched: tuple[tuple[str, str], ...] = ()  # (name, first | second)
     advice: str = ""  # a command that would tell more
-    missing: tuple[str, ...] = field(default=())  # sentences: what the logs do not hold
+    missing: tuple[str, ...] = field(default=())  # sentences: what of the logs cannot be read
+    verdicts: tuple[tuple[str, Finding | None], ...] = ()  # of each run that was watched
+    suspect: Suspect | None = None
+    unwatched: tuple[str, ...] = ()  # the runs of which there is no more than what a SummaryWriter was given

@@ -13,14 +13,16 @@ from rich.table import Table
 from rich.text import Text
 
 from torch_debugger.records.comparison_of_runs import Difference, RunsComparison, Topic
-from torch_debugger.report.comparison_words import UNKNOWN_NOISE, answer, noise_sentence, precision
-from torch_debugger.report.printable import one_line, printable
+from torch_debugger.report.comparison_findings import suspect_sentence, verdict_sentences
+from torch_debugger.report.comparison_words import answer, is_partial, not_compared, precision
+from torch_debugger.report.folded_code import FoldedCode
+from torch_debugger.report.noise_words import UNKNOWN_NOISE, noise_sentence
+from torch_debugger.report.printable import one_line
 from torch_debugger.report.trimmed import Trimmed
 
 _WIDEST = 100
 _MOST_ROWS = 12  # of one heading; --json has them all
 _MOST_LINES = 60  # of a diff
-_STYLES = {"-": "red", "+": "green", "@": "cyan"}
 _HTML = '<pre style="font-family:monospace;line-height:1.3;white-space:pre">{code}</pre>'
 
 
@@ -64,12 +66,17 @@ class ComparisonReport:
 def _blocks(comparison: RunsComparison) -> Iterator[RenderableType]:
     yield Text(answer(comparison), style="bold")
     unsure = precision(comparison.parting)
-    if unsure:
+    if unsure and not comparison.unwatched:
         yield Text(unsure)
+    if comparison.suspect is not None:
+        yield Text(suspect_sentence(comparison.suspect))
     yield from _cause(comparison)
     if comparison.parting.verdict in ("same", "rounding") and any(_settled(comparison)):
-        yield Text("What differs below has no effect beyond that.")
+        where = " in the steps that both have" if is_partial(comparison.parting) else ""
+        yield Text(f"What differs below has no effect beyond that{where}.")
     yield from _noise(comparison)
+    if comparison.verdicts:
+        yield Group(*map(Text, verdict_sentences(comparison)))
     shown = {each.name for each in comparison.cause.points} if comparison.cause else set()
     for topic in comparison.topics:
         yield from _topic(topic, comparison, shown)
@@ -105,8 +112,6 @@ def _topic(topic: Topic, comparison: RunsComparison, shown: set[str]) -> Iterato
     parts = ([_rows(rest, comparison)] if rest else []) + _diff(topic.lines)
     if parts:
         yield Group(Text(f"What differs in the {topic.name}", style="bold"), *parts)
-    if topic.unseen:
-        yield Text(one_line(f"Not compared in the {topic.name}: {topic.unseen}."), style="dim")
 
 
 def _rows(differences: Sequence[Difference], comparison: RunsComparison) -> RenderableType:
@@ -121,16 +126,11 @@ def _rows(differences: Sequence[Difference], comparison: RunsComparison) -> Rend
 
 
 def _diff(lines: Sequence[str]) -> list[RenderableType]:
-    shown: list[RenderableType] = [
-        Padding(Text(printable(line), style=_STYLES.get(line[:1], ""), overflow="fold"), (0, 0, 0, 2))
-        for line in lines[:_MOST_LINES]
-    ]
+    shown: list[RenderableType] = [FoldedCode(lines[:_MOST_LINES])] if lines else []
     hidden = len(lines) - _MOST_LINES
-    return (
-        [*shown, Text(f"  {hidden} more lines; --json FILE writes them all.", style="dim")]
-        if hidden > 0
-        else shown
-    )
+    if hidden > 0:
+        shown.append(Text(f"  {hidden} more lines; --json FILE writes them all.", style="dim"))
+    return shown
 
 
 def _small_print(comparison: RunsComparison) -> Iterator[RenderableType]:
@@ -142,7 +142,7 @@ def _small_print(comparison: RunsComparison) -> Iterator[RenderableType]:
         pairs = [f"{ours} = {theirs}" for ours, theirs in comparison.renamed]
         notes.append(f"Matched by order and shape: {_some(pairs)}.")
     notes += [f"{name} counts as a replicate of {_whose(whose)}." for name, whose in comparison.groups]
-    notes += comparison.missing
+    notes += [*not_compared(comparison), *comparison.missing]
     if comparison.advice:
         notes.append(f"To see the place exactly, run both with closer looks: {comparison.advice}")
     if notes:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
-from torch_debugger.records.comparison_of_runs import Gap, Noise, Parting, RunsComparison
+from torch_debugger.records.comparison_of_runs import Extent, Gap, Parting, RunsComparison
 from torch_debugger.report.printable import one_line
 
 _PLACES = {
@@ -13,7 +12,7 @@ _PLACES = {
     "batch": "in the data, {}",
     "input": "in the input of {}",
     "forward": "in the output of {}",
-    "loss": "in the {}",
+    "loss": "in the loss {}",
     "backward": "in the gradient at the output of {}",
     "gradients": "in the gradient of {}",
     "rate": "in the learning rate, {}",
@@ -33,7 +32,6 @@ _PHASES = {
 }
 _NUMBERS = {"weight_norm": "norm", "grad_norm": "norm", "change": "norm of the change"}
 _MUCH = 0.01  # of a tensor's size: rounding that has grown this far is seen in the curves
-_RARE = 0.05  # how seldom seeds alone may make a difference that is called real
 _MANY = 4
 _GROWN = "It has grown slowly, as rounding does, and no step stands out."
 
@@ -47,10 +45,13 @@ def answer(comparison: RunsComparison) -> str:
 
 
 def _same(parting: Parting) -> str:
-    compared = f"{_steps(parting)}, {parting.numbers:,} numbers compared"
-    if parting.harmless is None:
-        return f"The runs are the same: {compared}, every one of them bit-equal."
-    return f"The runs compute the same: {compared}. {_harmless(parting.harmless)}; all else is bit-equal."
+    same = "are the same" if parting.harmless is None else "compute the same"
+    extent = f" over {_common_steps(parting)}:" if is_partial(parting) else f": {_steps(parting)},"
+    numbers = "1 number" if parting.numbers == 1 else f"{parting.numbers:,} numbers"
+    equal = ", bit-equal" if parting.numbers == 1 else ", every one of them bit-equal"
+    if parting.harmless is not None:
+        equal = f". {_harmless(parting.harmless)}; all else is bit-equal"
+    return " ".join([f"The runs {same}{extent} {numbers} compared{equal}.", *_further(parting)])
 
 
 def _harmless(gap: Gap) -> str:
@@ -60,7 +61,8 @@ def _harmless(gap: Gap) -> str:
 
 
 def _rounding(parting: Parting) -> str:
-    compared = f"over {_steps(parting)} no number differs by more than rounding explains"
+    steps = _common_steps(parting) if is_partial(parting) else _steps(parting)
+    compared = f"over {steps} no number differs by more than rounding explains"
     said = [f"The runs compute the same: {compared}{_idle(parting.idle)}."]
     if parting.harmless is not None:
         said.append(f"{_harmless(parting.harmless)}.")
@@ -68,7 +70,7 @@ def _rounding(parting: Parting) -> str:
         first = parting.unequal
         where = _place(first).removeprefix("in ")
         said.append(f"The first that is not bit-equal is {where} at step {first.step}, by {_size(first)}.")
-    return " ".join([*said, *_largest(parting.largest)])
+    return " ".join([*said, *_largest(parting.largest), *_further(parting)])
 
 
 def _largest(gap: Gap | None) -> list[str]:
@@ -91,7 +93,7 @@ def _idle(gap: Gap | None) -> str:
 
 
 def _unseen(parting: Parting) -> str:
-    return "The runs cannot be compared step by step: there is no step of which both have a number."
+    return "The runs cannot be compared step by step: there is no number that both have at the same step."
 
 
 def _parted(parting: Parting) -> str:
@@ -129,7 +131,8 @@ def precision(parting: Parting) -> str:
 
 def _place(gap: Gap) -> str:
     name = gap.name if gap.name == gap.other_name else f"{gap.name} ({gap.other_name} in the second run)"
-    return _PLACES[gap.phase].format(name)
+    is_plain_loss = gap.phase == "loss" and name == "loss"
+    return "in the loss" if is_plain_loss else _PLACES[gap.phase].format(name)
 
 
 def _change(gap: Gap) -> str:
@@ -151,43 +154,42 @@ def _steps(parting: Parting) -> str:
     return f"{parting.steps:,} step{'' if parting.steps == 1 else 's'}"
 
 
+def not_compared(comparison: RunsComparison) -> list[str]:
+    """What could not be compared besides the steps, and why: once where it is all for one reason."""
+    unseen = [topic for topic in comparison.topics if topic.unseen]
+    if not comparison.unwatched:
+        return [f"Not compared in the {topic.name}: {topic.unseen}." for topic in unseen]
+    names, several = _joined(comparison.unwatched), len(comparison.unwatched) > 1
+    what, whose = ("are not logs", "their") if several else ("is not the log", "its")
+    rest = f"; {_joined([topic.name for topic in unseen])} cannot be" if unseen else ""
+    watched = f"of a watched training (torch-debugger run, or Debugger): {whose} scalars are compared, by tag"
+    return [f"{names} {what} {watched}{rest}."]
+
+
+def is_partial(parting: Parting) -> bool:
+    """Has one of the runs steps that the other has not?"""
+    return any(extent.steps > parting.steps for extent in parting.extents)
+
+
+def _further(parting: Parting) -> list[str]:
+    """What there is of each run besides the steps that were compared."""
+    named = zip(("first", "second"), parting.extents, strict=False)
+    return [sentence for which, extent in named for sentence in _beyond(which, extent, parting)]
+
+
+def _beyond(which: str, extent: Extent, parting: Parting) -> list[str]:
+    if extent.steps == parting.steps:
+        return []
+    if extent.last > parting.last_step:
+        return [f"The {which} goes on to step {extent.last:,}."]
+    if extent.first < parting.first_step:
+        return [f"The {which} begins earlier, at step {extent.first:,}."]
+    return [f"The {which} has {extent.steps - parting.steps:,} more in between."]
+
+
+def _common_steps(parting: Parting) -> str:
+    return f"the {'one step' if parting.steps == 1 else _steps(parting)} that both have"
+
+
 def _joined(words: Sequence[str]) -> str:
     return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
-
-
-def noise_sentence(noise: Noise) -> str:
-    """What the runs end with, and whether seeds explain the difference."""
-    first, second = apart(_mean(noise.first), _mean(noise.second))
-    start, end = noise.steps
-    when = f"step {end}" if start == end else f"the mean of steps {start} to {end}"
-    told = f"{noise.tag}, {when}: {first}{_count(noise.first)} and {second}{_count(noise.second)}."
-    return one_line(f"{told} {_judged(noise)}")
-
-
-UNKNOWN_NOISE = "Whether another seed makes as much is not known: name runs with other seeds with --replicates."
-
-
-def _judged(noise: Noise) -> str:
-    if math.isnan(noise.chance):
-        return ""
-    if noise.spread == 0.0:
-        return "Runs of one kind do not differ at all, so the difference is real." if noise.difference else ""
-    times = (
-        f"{abs(noise.difference) / noise.spread:.2g} times the spread of runs of one kind ({noise.spread:.2g})"
-    )
-    chance = "under 0.1 %" if noise.chance < 0.001 else f"{100 * noise.chance:.2g} %"
-    verdict = "more than seeds explain" if noise.chance < _RARE else "no more than seeds explain"
-    return (
-        f"The difference is {times}: {verdict} (seeds alone give it or more in {chance} of such comparisons)."
-    )
-
-
-def _mean(values: Sequence[float]) -> float:
-    return sum(values) / len(values)
-
-
-def _count(values: Sequence[float]) -> str:
-    if len(values) == 1:
-        return ""
-    low, high = apart(min(values), max(values))
-    return f" ({len(values)} runs, {low} to {high})"

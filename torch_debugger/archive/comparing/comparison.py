@@ -6,10 +6,12 @@ from collections.abc import Sequence
 
 from torch_debugger.archive.comparing.causes import find_cause
 from torch_debugger.archive.comparing.evidence import RunEvidence
+from torch_debugger.archive.comparing.findings import find_suspect, verdicts
 from torch_debugger.archive.comparing.matching import Matching
 from torch_debugger.archive.comparing.noise import measure_noise
 from torch_debugger.archive.comparing.parting import find_parting
 from torch_debugger.archive.comparing.replicates import sort_replicates
+from torch_debugger.archive.comparing.tags import unshared_tags
 from torch_debugger.archive.comparing.topics import compare_topics
 from torch_debugger.records.comparison_of_runs import Parting, RunsComparison
 
@@ -33,11 +35,14 @@ def compare_runs(
         tuple((run.name, whose) for run, whose in sorted_runs),
         matching.renamed,
         (
-            *((name, "first") for name in matching.unmatched_first),
-            *((name, "second") for name in matching.unmatched_second),
+            *((name, "first") for name in (*matching.unmatched_first, *unshared_tags(first, second))),
+            *((name, "second") for name in (*matching.unmatched_second, *unshared_tags(second, first))),
         ),
         _advice(parting, first),
         _missing(first, second),
+        verdicts(first, second),
+        find_suspect(parting, first, second),
+        tuple(run.name for run in (first, second) if run.is_foreign),
     )
 
 
@@ -50,11 +55,4 @@ def _advice(parting: Parting, first: RunEvidence) -> str:
 
 
 def _missing(*runs: RunEvidence) -> tuple[str, ...]:
-    damage = [f"{run.name}: {sentence}" for run in runs for sentence in run.damage]
-    foreign = [
-        f"{run.name} was not written by torch-debugger: its scalars are compared, by tag; weights, layers, "
-        "gradients, data and settings cannot be seen."
-        for run in runs
-        if run.is_foreign
-    ]
-    return (*foreign, *damage)
+    return tuple(f"{run.name}: {sentence}" for run in runs for sentence in run.damage)

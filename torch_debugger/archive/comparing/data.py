@@ -7,6 +7,8 @@ from torch_debugger.archive.comparing.plain_values import differences
 from torch_debugger.records import BatchFact, BatchLook, LoaderFact
 from torch_debugger.records.comparison_of_runs import Difference, Topic
 
+SAMPLES = "samples that were looked at"
+
 
 def compare_data(first: RunEvidence, second: RunEvidence) -> Topic:
     ours, theirs = _facts(first), _facts(second)
@@ -39,8 +41,9 @@ def _order(first: RunEvidence, second: RunEvidence) -> Difference | None:
     length = min(len(ours), len(theirs))
     if not length or ours[:length] == theirs[:length]:
         return None
-    shared = len(set(ours) & set(theirs)) / min(len(set(ours)), len(set(theirs)))
-    return Difference("samples looked at", f"{len(ours)}", f"{len(theirs)}, of which {shared:.0%} are the same")
+    mine, others = set(ours), set(theirs)
+    alike = "the same ones in another order" if mine == others else f"{len(mine & others)} of them in both runs"
+    return Difference(SAMPLES, f"{len(mine)}", f"{len(others)}, {alike}")
 
 
 def _samples(run: RunEvidence) -> list[int]:

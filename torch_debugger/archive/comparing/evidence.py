@@ -12,6 +12,7 @@ from torch_debugger.records import (
     BatchLook,
     ClipFact,
     EndFact,
+    Finding,
     HparamsFact,
     InputLook,
     LoaderFact,
@@ -50,6 +51,8 @@ class RunEvidence:
         self._facts: defaultdict[type, list[Record]] = defaultdict(list)
         self.hparams: dict[str, HparamValue] = {}  # those that were given to the log by hand
         self.damage: list[str] = []  # what could not be read of the log
+        self.findings: list[Finding] = []  # ranked
+        self.verdict: Finding | None = None
         for record in records:
             self._keep(record)
 
@@ -105,5 +108,5 @@ class RunEvidence:
 
     @property
     def is_foreign(self) -> bool:
-        """Made by another tool: scalars, and nothing that we know more of."""
+        """Written by a SummaryWriter, ours or another's: scalars, and nothing that we know more of."""
         return self.run is None and not self.rows

@@ -18,7 +18,7 @@ from torch_debugger.archive.comparing.growth import Growth
 from torch_debugger.archive.comparing.matching import Matching
 from torch_debugger.archive.comparing.rounding import initial_floor, rounding_floor
 from torch_debugger.archive.comparing.sights import Array, Sight, Sights
-from torch_debugger.records.comparison_of_runs import PHASES, Gap, Parting
+from torch_debugger.records.comparison_of_runs import PHASES, Extent, Gap, Parting
 
 # Of these some tensors are rounding and nothing else (the key's bias of an attention), and Adam makes large
 # updates of them. And what a loader delivers may be prepared later. They count only where what the model
@@ -42,7 +42,12 @@ def find_parting(first: RunEvidence, second: RunEvidence, matching: Matching) ->
         return Parting("unseen", 0)
     walk = _Walk(steps, Growth(rounding_floor(first, second), initial_floor(first, second)))
     walk.through(Sights(first, second, matching))
-    return walk.parting()
+    found = walk.parting()
+    return replace(found, extents=(_extent(first), _extent(second))) if found.numbers else Parting("unseen", 0)
+
+
+def _extent(run: RunEvidence) -> Extent:
+    return Extent(len(run.steps), min(run.steps), max(run.steps))
 
 
 class _Walk:

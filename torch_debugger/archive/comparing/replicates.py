@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from torch_debugger.archive.comparing.data import SAMPLES
 from torch_debugger.archive.comparing.evidence import RunEvidence
 from torch_debugger.archive.comparing.matching import Matching
 from torch_debugger.archive.comparing.topics import compare_topics
@@ -28,4 +29,4 @@ def _apart(one: RunEvidence, other: RunEvidence) -> int:
     topics = compare_topics(one, other, Matching(one, other))
     lines = sum(line[:1] in "+-" for topic in topics for line in topic.lines)
     others = [each for topic in topics if topic.name in _KINDS for each in topic.differences]
-    return lines + sum("seed" not in each.name and each.name != "samples looked at" for each in others)
+    return lines + sum("seed" not in each.name and each.name != SAMPLES for each in others)

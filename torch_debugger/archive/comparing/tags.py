@@ -24,6 +24,11 @@ def shared_tags(*runs: RunEvidence) -> list[str]:
     return [tag for tag in tags if tag != "loss"] if named else tags
 
 
+def unshared_tags(run: RunEvidence, other: RunEvidence) -> list[str]:
+    """Those that the other run has not; clocks and machines aside."""
+    return [tag for tag in run.curves if tag not in other.curves and phase_of(tag)]
+
+
 def phase_of(tag: str) -> str:
     """The part of a training step that the number belongs to; empty for clocks and machines."""
     if tag.partition("/")[0] in _PLACES:

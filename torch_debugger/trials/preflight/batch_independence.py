@@ -92,7 +92,7 @@ def _leak_by_gradient(case: Case, count: int) -> tuple[int, int] | None:
 
 
 def _leak_by_change(case: Case, count: int) -> tuple[int, int] | None:
-    restore = keep_randomness()
+    restore = keep_randomness(case.modules())
     with torch.no_grad():
         plain = list(_rows(case.output(), count))
         restore()

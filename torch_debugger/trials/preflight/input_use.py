@@ -50,7 +50,7 @@ def _spread(case: Case) -> float:
     if all(bool((each == each[:1]).all()) for each in rows):
         raise NotPossibleError("All samples of this batch are equal, which says nothing about the model.")
     with torch.no_grad():
-        restore = keep_randomness()
+        restore = keep_randomness(case.modules())
         plain = _numbers(case.output(), count)
         restore()  # the same dropout for both
         moved = _numbers(case.output(moved_on(case)), count)

@@ -1,0 +1,58 @@
+"""Random generators that modules hold, themselves or in a list or an object of theirs, and their states."""
+
+from __future__ import annotations
+
+import functools
+import random
+import types
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
+from typing import Any
+
+import numpy
+import torch
+from torch import nn
+
+_KINDS = (numpy.random.Generator, numpy.random.RandomState, random.Random, torch.Generator)
+_NO_HOLDERS = (torch.Tensor, type, types.ModuleType, types.FunctionType, torch.jit.ScriptModule)
+_TORCHS_OWN = frozenset(vars(nn.Module()))
+_ENTRIES = 64  # of a list or an object that are looked at
+_DEPTH = 3  # a transform's, in a list of transforms
+
+
+def keep_held_states(modules: Iterable[nn.Module]) -> list[Callable[[], object]]:
+    """The functions that put the states back."""
+    known: dict[int, int] = {}
+    generators = [each for module in modules for each in _within(module, _DEPTH, known)]
+    return [_keep(each) for each in generators if not isinstance(each, random.SystemRandom)]  # has no state
+
+
+def _within(value: Any, depth: int, known: dict[int, int]) -> Iterator[Any]:
+    """`known` has how deep an object was looked into before: all modules may hold one large configuration."""
+    if known.get(id(value), -1) >= depth:
+        return
+    known[id(value)] = depth
+    if isinstance(value, _KINDS):
+        yield value
+    elif depth:
+        for part in islice(_parts(value), _ENTRIES):
+            yield from _within(part, depth - 1, known)
+
+
+def _parts(value: Any) -> Iterator[Any]:
+    if isinstance(value, (list, tuple, set, deque)):
+        yield from value
+    elif isinstance(value, dict):
+        yield from value.values()
+    elif not isinstance(value, _NO_HOLDERS) and hasattr(value, "__dict__"):
+        yield from (part for name, part in vars(value).items() if name not in _TORCHS_OWN)
+
+
+def _keep(generator: Any) -> Callable[[], object]:
+    if isinstance(generator, numpy.random.Generator):
+        bits = generator.bit_generator
+        return functools.partial(setattr, bits, "state", bits.state)
+    if isinstance(generator, random.Random):
+        return functools.partial(generator.setstate, generator.getstate())
+    return functools.partial(generator.set_state, generator.get_state())
