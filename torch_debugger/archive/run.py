@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from torch_debugger.archive import media, parsing
@@ -190,7 +191,8 @@ class Run:
     def _said_hparams(self) -> dict[str, HparamValue]:
         found: dict[str, HparamValue] = {}
         for _, value in self._whole().values("hparams"):
-            found |= media.hparams(value)
+            with suppress(*parsing.FOREIGN):
+                found |= media.hparams(value)
         return found
 
     def _time_span(self) -> tuple[float, float] | None:
