@@ -21,6 +21,7 @@ from torch_debugger.runlog.events import RECORD_TAG
 _Medium = TypeVar("_Medium")
 Decode = Callable[[int, float, Value], Iterator[_Medium]]
 
+_FIRST_DATE = 1e9  # seconds since the epoch: in 2001, before there was anything to log with
 _RANK_IN_NAME = re.compile(r"\.rank(\d{1,9})(?=\.|$)")
 
 
@@ -60,8 +61,14 @@ class Log:
         return max((file.columns.last_step for file in self.files), default=0)
 
     def time_span(self) -> tuple[float, float] | None:
-        spans = [span for file in self.files if (span := file.columns.time_span()) is not None]
-        return (min(first for first, _ in spans), max(last for _, last in spans)) if spans else None
+        """From the first point to the last; times that are no dates count only where there are no others."""
+        times = [file.columns.points(tag).times for file in self.files for tag in file.columns.tags]
+        dates = [dates for each in times if len(dates := each[each >= _FIRST_DATE])] or times
+        return (
+            (min(float(each.min()) for each in dates), max(float(each.max()) for each in dates))
+            if dates
+            else None
+        )
 
     def curve(self, tag: str) -> Curve:
         later = first_void([])

@@ -25,8 +25,9 @@ def to_plain(record: Record) -> dict[str, Any]:
 def from_plain(kind: str, plain: Any) -> Record | None:
     """The record of class `kind`, or None for a class this version does not know. Raises TypeError where a
     value is not of the kind that its field holds: any file may hold an event with our tag."""
-    record_class = getattr(_records, kind, None)
-    if not dataclasses.is_dataclass(record_class) or issubclass(record_class, _WITH_FORMS_OF_THEIR_OWN):
+    record_class: Any = getattr(_records, kind, None)
+    known = isinstance(record_class, type) and dataclasses.is_dataclass(record_class)
+    if not known or issubclass(record_class, _WITH_FORMS_OF_THEIR_OWN):
         return None
     return typing.cast(Record, _build(record_class, plain))
 
