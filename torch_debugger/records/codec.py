@@ -63,7 +63,7 @@ def _build_one_of(options: tuple[Any, ...], value: Any) -> Any:
     for option in options:
         if dataclasses.is_dataclass(option) or typing.get_origin(option) is tuple:
             return _build(option, value)
-    return _expect(tuple(option for option in options if option is not types.NoneType), value)
+    return _expect(tuple(_PLAIN_KINDS[option] for option in options if option is not types.NoneType), value)
 
 
 def _expect(kinds: Any, value: Any) -> Any:
