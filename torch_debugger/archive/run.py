@@ -68,7 +68,8 @@ class Run:
         return self._once("tags", lambda: self._whole().tags())
 
     def scalars(self, tag: str) -> Curve:
-        """Every point of a tag, NaN and Inf included, in the order in which they were written."""
+        """Every point of a tag, NaN and Inf included, in the order in which they were written; of several files
+        that were written at the same time, by step."""
         return self._log_with(parsing.SCALARS, tag).curve(tag)
 
     def histograms(self, tag: str) -> list[media.Histogram]:
@@ -78,7 +79,10 @@ class Run:
         return self._media(parsing.PICTURES, tag, media.pictures)
 
     def texts(self, tag: str) -> list[media.Text]:
-        return self._media(parsing.TEXTS, tag, media.texts)
+        """By the name given to `add_text`, to which writers add a word of their own."""
+        added = f"{tag}/text_summary"
+        known = added if added in self.tags.get(parsing.TEXTS, []) else tag
+        return self._media(parsing.TEXTS, known, media.texts)
 
     def sounds(self, tag: str) -> list[media.Sound]:
         return self._media(parsing.SOUNDS, tag, media.sounds)
@@ -129,7 +133,7 @@ class Run:
     def steps(self) -> int:
         """The steps that were counted; of the log of another tool, the highest step in it."""
         end = self.facts.end
-        return end.steps if end is not None else self._once("steps", lambda: self._whole().last_step())
+        return end.steps if end is not None else self._once("steps", self._last_step)
 
     @property
     def changed(self) -> float:
@@ -194,6 +198,9 @@ class Run:
             with suppress(*parsing.FOREIGN):
                 found |= media.hparams(value)
         return found
+
+    def _last_step(self) -> int:
+        return max((log.last_step() for log in self._ranks().values()), default=0)
 
     def _time_span(self) -> tuple[float, float] | None:
         return self._once("span", lambda: self._whole().time_span())
