@@ -16,7 +16,7 @@ from torch_debugger.archive.judgements import Result, judge_again, read_result
 from torch_debugger.archive.log import Decode, Log
 from torch_debugger.archive.naming import missing
 from torch_debugger.archive.places import place_of
-from torch_debugger.archive.status import ENDED, tell_status
+from torch_debugger.archive.status import ENDED, may_grow, tell_status
 from torch_debugger.records import Finding, Record, TensorRows
 from torch_debugger.records.surroundings import HparamValue
 
@@ -52,12 +52,13 @@ class Run:
         return came
 
     def follow(self, pause_s: float = 1.0) -> Iterator[Run]:
-        """Itself, each time that something was written, until the run has ended. A log of another tool does
-        not say when that is: leave the loop yourself."""
+        """Itself, each time that something was written, until the run has ended. The log of a SummaryWriter
+        has when it is closed: no process on this machine has its files open any more. Where that cannot be
+        told (another machine, a URL, tensorboardX), when nothing came for ten minutes."""
         while True:
             if self.poll():
                 yield self
-            elif self.status in ENDED:
+            elif self.status in ENDED or self._is_silent():
                 return
             else:
                 time.sleep(pause_s)
@@ -198,6 +199,10 @@ class Run:
             with suppress(*parsing.FOREIGN):
                 found |= media.hparams(value)
         return found
+
+    def _is_silent(self) -> bool:
+        paths = [] if self._place.is_copy else [file.path for file in self._log.files]
+        return bool(self._log.files) and self.status == "unknown" and not may_grow(paths, self.changed)
 
     def _last_step(self) -> int:
         return max((log.last_step() for log in self._ranks().values()), default=0)
