@@ -131,6 +131,11 @@ class Run:
         return tell_status(self.facts, outcome, [file.name for file in self._whole().files], self.changed)
 
     @property
+    def is_watched(self) -> bool:
+        """Whether torch-debugger looked on: only then are findings to be expected."""
+        return self.facts.run is not None or self._result() is not None
+
+    @property
     def steps(self) -> int:
         """The steps that were counted; of the log of another tool, the highest step in it."""
         end = self.facts.end

@@ -127,7 +127,7 @@ def _line(each: Run) -> RunLine:
 
 
 def _no_verdict(each: Run) -> str:
-    if each.facts.run is None:
+    if not each.is_watched:
         return "not watched"
     return "nothing yet" if each.status == "running" else "nothing found"
 
