@@ -13,6 +13,7 @@ from tests.runlog.logs import scalars
 from torch_debugger.archive import event_file
 from torch_debugger.archive.run import Run
 from torch_debugger.records import Notice, Scalars
+from torch_debugger.runlog.events import restart_event
 from torch_debugger.runlog.frames import frame
 from torch_debugger.runlog.scalars import scalar_events
 from torch_debugger.runlog.writer import LogWriter
@@ -108,3 +109,16 @@ def test_a_text_is_found_by_the_name_it_was_given(home: str, tmp_path: Path) -> 
 
     assert [(text.step, text.text) for text in run.texts("notes")] == [(3, "hello")]
     assert run.texts("notes/text_summary") == run.texts("notes")
+
+
+def test_a_restart_as_one_process_takes_back_what_rank_0_wrote(tmp_path: Path) -> None:
+    for name, start, steps in (("1.rank0.x", None, range(5)), ("2.rank1.x", None, range(5)), ("3.x", 3, [3])):
+        events = scalar_events([scalars(step, "loss") for step in steps])
+        marks = [] if start is None else [restart_event(1.0, start)]
+        (tmp_path / NAME.format(name)).write_bytes(frame([*marks, *events]))
+    run = Run(tmp_path)
+
+    assert {rank: part.scalars("loss").steps.tolist() for rank, part in run.ranks.items()} == {
+        0: [0, 1, 2, 3],
+        1: [0, 1, 2, 3, 4],
+    }

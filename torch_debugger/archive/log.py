@@ -87,10 +87,10 @@ class Log:
 
     def _with_limits(self) -> list[tuple[EventFile, int]]:
         """Each file with the step from which on later ones take back what it holds: those of its own rank."""
-        limits: dict[int | None, int] = {}
+        limits: dict[int, int] = {}
         pairs: list[tuple[EventFile, int]] = []
         for file in reversed(self.files):
-            rank = _rank_in_name(file)
+            rank = _rank_in_name(file) or 0
             pairs.append((file, limits.get(rank, NEVER)))
             limits[rank] = min(limits.get(rank, NEVER), first_void(file.restarts))
         return pairs[::-1]
