@@ -112,7 +112,7 @@ class Plumbing:
     def start(self) -> None:
         # Their end_step runs in this order: numbers of the step first, the inputs let go last.
         watch = self.watch
-        others = [self.loaders, Evaluation(watch), UserScalars(watch), self.scaler]
+        others = [self.loaders, Evaluation(watch), UserScalars(watch, self.loaders), self.scaler]
         others += [Clipping(watch, self.scaler), Ranges(watch, self.forward)]
         others += [Compiled(watch, self.roots, self.forward), self.cycles, Checkpoints(watch)]
         others.append(FirstStep(watch))

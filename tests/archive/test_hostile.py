@@ -32,7 +32,7 @@ def look_at_everything(run: Run) -> None:
     for kind, tags in run.tags.items():
         for tag in tags:
             reader = getattr(run, kind, None)
-            if reader is not None:
+            if callable(reader):
                 reader(tag)
     _ = run.findings, run.verdict, run.status, run.steps, run.hparams, run.facts, run.ranks, run.damage
     _ = run.rows("activation"), list(run.records()), run.duration_s, run.to_pandas(), repr(run), run.poll()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import importlib
 import json
 import os
 import subprocess
@@ -14,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from tests.runlog.logs import LAYERS, WEIGHTS, event_file, faces, rows, scalars, small_run, write
+from torch_debugger.archive import status
 from torch_debugger.archive.run import Run
 from torch_debugger.errors import DebuggerError
 from torch_debugger.records import (
@@ -246,3 +248,31 @@ def test_tensor_rows_are_decoded_when_asked(tmp_path: Path) -> None:
     write(tmp_path, [rows(1)])
     (found,) = Run(tmp_path).records(TensorRows)
     assert faces([found]) == faces([rows(1)])
+
+
+@pytest.mark.parametrize("home", ["torch.utils.tensorboard", "torch_debugger"])
+def test_following_ends_when_a_summary_writer_is_closed(
+    home: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(status, "_GRACE_S", 0.0)
+    writer = importlib.import_module(home).SummaryWriter(str(tmp_path))
+    writer.add_scalar("loss", 1.0, 1)
+    writer.flush()
+
+    seen = []
+    for run in Run(tmp_path).follow(pause_s=0.05):
+        seen.append(len(run.scalars("loss")))
+        if len(seen) == 1:
+            writer.add_scalar("loss", 2.0, 2)
+            threading.Timer(0.3, writer.close).start()
+
+    assert seen[-1] == 2 and run.status == "unknown"
+
+
+def test_a_log_whose_writer_cannot_be_told_ends_with_a_long_silence(tmp_path: Path) -> None:
+    path = tmp_path / "events.out.tfevents.1"
+    now = time.time()
+
+    for paths in ([str(path)], []):
+        assert status.may_grow(paths, now - 500)
+        assert not status.may_grow(paths, now - 700)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import io
 import json
 import os
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -13,6 +15,7 @@ from rich.console import Console
 from torch.utils.tensorboard import SummaryWriter
 
 from tests.runlog.logs import scalars, write
+from torch_debugger.archive.run import Run
 from torch_debugger.cli import main
 from torch_debugger.records import EndFact, HparamsFact, RunFact
 from torch_debugger.report.run_lines import RunLine, differing_hparams, render_runs
@@ -30,6 +33,8 @@ def make_runs(folder: Path) -> None:
         os.utime(event_file, (1e9 + number, 1e9 + number))
     with SummaryWriter(str(folder / "theirs")) as writer:
         writer.add_scalar("Loss/train", 2.5, 7)
+    (event_file,) = (folder / "theirs").iterdir()
+    os.utime(event_file, (1e9 + 86_400, 1e9 + 86_400))
 
 
 def listed(capsys: pytest.CaptureFixture[str], *words: str, columns: int = 80) -> list[str]:
@@ -49,11 +54,48 @@ def test_a_table_of_eighty_columns(tmp_path: Path, capsys: pytest.CaptureFixture
     lines = listed(capsys, str(tmp_path))
 
     assert lines == [
-        "run     status    verdict        steps  loss  when",
-        "theirs  unknown   not watched        7   2.5  0 s ago",
-        "ours1   finished  nothing found      9     9  2001-09-09",
-        "ours0   finished  nothing found      9     9  2001-09-09",
+        "run     status    verdict        steps  loss  when        lr   batch",
+        "theirs  unknown   not watched        7   2.5  2001-09-10  -    -",
+        "ours1   finished  nothing found      9     9  2001-09-09  0.2  32",
+        "ours0   finished  nothing found      9     9  2001-09-09  0.1  32",
     ]
+
+
+def test_settings_without_room_are_named_below_the_table(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    make_runs(tmp_path)
+    write(tmp_path / "more", [RUN, HparamsFact({"a_long_name_of_a_setting": 0.5}, "args", 0), END])
+
+    lines = listed(capsys, str(tmp_path))
+    assert lines[0].endswith("when        lr   batch")
+    assert " ".join(lines[-2:]) == (
+        "No room for what differs in a_long_name_of_a_setting: a wider terminal or --json shows it."
+    )
+    assert listed(capsys, str(tmp_path), columns=120)[0].endswith("a_long_name_of_a_setting  lr   batch")
+
+
+def test_a_run_that_cannot_be_read_does_not_hide_the_others(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_runs(tmp_path)
+    good = Run.facts.fget
+
+    def facts(run: Run) -> object:
+        if run.name == "ours1":
+            raise TypeError("unhashable type")
+        return good(run)
+
+    monkeypatch.setattr(Run, "facts", property(facts))
+
+    for sort in ("when", "name", "loss", "verdict"):
+        lines = listed(capsys, str(tmp_path), "--sort", sort, columns=150)
+        assert sorted(line.split()[0] for line in lines[1:4]) == ["ours0", "ours1", "theirs"]
+        assert lines[4] == (
+            "ours1: torch-debugger cannot read it, a fault of its own: TypeError: unhashable type"
+        )
+    plain = {each["name"]: each for each in json.loads("".join(listed(capsys, str(tmp_path), "--json")))}
+    assert plain["ours0"]["steps"] == 9 and plain["ours1"]["status"] == "unknown"
 
 
 def test_a_wide_terminal_shows_more(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -70,10 +112,10 @@ def test_a_wide_terminal_shows_more(tmp_path: Path, capsys: pytest.CaptureFixtur
         "curve",
         "took",
         "when",
-        "what",
-        "differs",
+        "lr",
+        "batch",
     ]
-    assert lines[1].endswith("2001-09-09  lr=0.1 batch=32")
+    assert lines[1].endswith("2001-09-09  0.1  32")
     assert "⢀" in lines[1] or "⣀" in lines[1]
     assert lines[3].startswith("theirs")
 
@@ -117,6 +159,29 @@ def test_the_same_for_programs(tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert plain["ours1"]["hparams"] == {"lr": 0.2, "batch": 32}
     assert plain["ours1"]["loss"] == 9.0 and plain["ours1"]["verdict"] is None
     assert plain["theirs"]["tags"] == {"scalars": ["Loss/train"]} and plain["bad"]["loss"] is None
+
+
+@pytest.mark.parametrize("words", [["--json"], []], ids=["json", "table"])
+def test_a_reader_that_has_read_enough_is_no_fault(tmp_path: Path, words: list[str]) -> None:
+    make_runs(tmp_path)
+    reading, writing = os.pipe()
+    os.close(reading)
+
+    command = [sys.executable, "-m", "torch_debugger", "runs", str(tmp_path), *words]
+    done = subprocess.run(command, stdout=writing, stderr=subprocess.PIPE, text=True, check=False)
+    os.close(writing)
+
+    assert done.stderr == ""
+
+
+def test_a_point_without_a_date_does_not_make_a_run_long(tmp_path: Path) -> None:
+    with SummaryWriter(str(tmp_path)) as writer:
+        writer.add_scalar("loss", 2.5, 7)
+        writer.add_scalar("odd", 2.5, 7, walltime=1.0)
+
+    duration_s = Run(tmp_path).duration_s
+
+    assert duration_s is not None and duration_s < 60
 
 
 def test_an_empty_folder_gets_helpful_words(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -181,5 +246,9 @@ def test_only_what_differs_is_shown() -> None:
     assert differing_hparams([{"lr": 1, "seed": 1}, {"lr": 1, "seed": 2}, {"lr": 1, "seed": 1, "new": 0}]) == [
         "seed",
         "new",
+    ]
+    assert differing_hparams([{"lr": 1, "adam.lr": 1, "sgd.lr": 3}, {"lr": 2, "adam.lr": 2, "sgd.lr": 4}]) == [
+        "lr",
+        "sgd.lr",
     ]
     assert differing_hparams([{"lr": 1}]) == [] == differing_hparams([])

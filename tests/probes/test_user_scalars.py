@@ -12,8 +12,11 @@ import numpy
 import pytest
 import torch
 from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+from torch.utils.tensorboard import SummaryWriter
 
 from tests.probes.watching import watched
+from torch_debugger.records import Scalars
 
 # As wandb behaves: log raises until init() sets it anew, to the log of its run.
 WANDB = """
@@ -54,9 +57,9 @@ def test_a_summary_writer(home: str, tmp_path: Path) -> None:
     with watched() as seen:
         net, writer = nn.Linear(3, 1), writers.SummaryWriter(str(tmp_path))
         for number in range(3):
+            step(net)
             writer.add_scalar("val/loss", 0.5 * number, number)
             writer.add_scalar(tag="acc", scalar_value=torch.tensor(0.25), global_step=number)
-            step(net)
         writer.close()
     assert seen.scalars("user/val/loss") == {1: 0.0, 2: 0.5, 3: 1.0}
     assert seen.scalars("user/acc") == {1: 0.25, 2: 0.25, 3: 0.25}
@@ -64,12 +67,49 @@ def test_a_summary_writer(home: str, tmp_path: Path) -> None:
 
 
 def test_what_is_logged_after_the_last_step_is_kept(tmp_path: Path) -> None:
-    from torch.utils.tensorboard import SummaryWriter
-
     with watched() as seen, SummaryWriter(str(tmp_path)) as writer:
         step(nn.Linear(3, 1))
         writer.add_scalar("final", 7.0)
-    assert seen.scalars("user/final") == {2: 7.0}
+    assert seen.scalars("user/final") == {1: 7.0}
+
+
+@pytest.mark.parametrize("deep", [True, False], ids=["deep", "light"])
+@pytest.mark.parametrize("when", ["before the backward pass", "before the step", "after the step"])
+def test_a_loss_is_logged_at_the_step_it_is_of(when: str, deep: bool, tmp_path: Path) -> None:
+    net = nn.Linear(3, 1)
+    data = DataLoader(TensorDataset(torch.randn(12, 3)), batch_size=2)
+    with watched(deep=deep) as seen, SummaryWriter(str(tmp_path)) as writer:
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.01)
+        for epoch in range(2):
+            for number, (batch,) in enumerate(data):
+                loss = net(batch).square().mean()
+                moments = {"before the backward pass": loss.backward, "before the step": optimizer.step}
+                for moment, go_on in moments.items():
+                    if when == moment:
+                        writer.add_scalar("loss", loss, 6 * epoch + number)
+                    go_on()
+                optimizer.zero_grad()
+                if when == "after the step":
+                    writer.add_scalar("loss", loss, 6 * epoch + number)
+            with torch.no_grad():
+                held_out = sum(float(net(batch).square().mean()) for (batch,) in data)
+            writer.add_scalar("val/loss", held_out, epoch)
+    assert seen.scalars("user/loss") == pytest.approx(seen.scalars("loss"))
+    assert list(seen.scalars("user/loss")) == list(range(1, 13))
+    assert list(seen.scalars("user/val/loss")) == [6, 12]
+
+
+def test_what_is_logged_between_accumulated_passes_is_of_the_step_under_way(tmp_path: Path) -> None:
+    net = nn.Linear(3, 1)
+    with watched() as seen, SummaryWriter(str(tmp_path)) as writer:
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.01)
+        for number in range(4):
+            step(net)
+            writer.add_scalar("part", number, number)
+            if number % 2:
+                optimizer.step()
+    assert [record.values["user/part"] for record in seen.of(Scalars) if "user/part" in record.values] == [1, 3]
+    assert seen.scalars("user/part") == {1: 1.0, 2: 3.0}
 
 
 @pytest.mark.usefixtures("fake_wandb")

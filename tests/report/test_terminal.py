@@ -126,6 +126,12 @@ def test_a_run_that_never_trained_and_crashed_is_not_called_healthy() -> None:
     )
 
 
+def test_a_run_that_ended_itself_with_an_error_is_not_called_healthy() -> None:
+    result = result_of(ANYWHERE, [], fakes.end("stopped", 0), exit_code=2, log=None)
+    assert sentences.opening(result).startswith("train.py was stopped with exit code 2 before its first step")
+    assert "Up to there nothing wrong was found" in sentences.opening(result)
+
+
 @pytest.mark.parametrize(
     ("finding", "text"),
     [

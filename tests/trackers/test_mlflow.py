@@ -10,7 +10,8 @@ import numpy
 import pytest
 
 from tests.trackers.runs import LOSSES, ending, write_log
-from torch_debugger.integrations.foreign.adopting import find_foreign_runs
+from torch_debugger.archive.run import Run
+from torch_debugger.integrations.foreign.adopting import adopt, find_foreign_runs
 from torch_debugger.integrations.trackers import shipping
 from torch_debugger.integrations.trackers.shipping import CourierProcess, conclude
 from torch_debugger.integrations.trackers.to_mlflow import _key
@@ -85,11 +86,14 @@ def test_verdict_findings_and_report_are_there_and_the_run_has_failed(
     assert dict(zip(table["columns"], table["data"][0], strict=True))["name"] == "missing-zero-grad"
 
 
-def test_a_local_run_can_be_taken_in_again(carried: tuple[list[str], str]) -> None:
+def test_a_local_run_can_be_taken_in_again(carried: tuple[list[str], str], tmp_path: Path) -> None:
     (run,) = find_foreign_runs(Path(carried[1].removeprefix("sqlite:///")))
     assert (run.name, run.hparams) == ("train", {"lr": "0.1", "name": "resnet", "amp": "True"})
     losses = [(point.step, point.values["loss"]) for point in run.points if "loss" in point.values]
     numpy.testing.assert_array_equal(losses, list(enumerate(LOSSES, 1)))
+    adopted = Run(adopt(run, tmp_path / "runs", print))
+    assert adopted.status == "crashed" and adopted.is_watched
+    assert adopted.verdict is not None and adopted.verdict.name == "missing-zero-grad"
 
 
 def test_pictures_are_images_by_step(client: mlflow.MlflowClient, run: mlflow.entities.Run) -> None:

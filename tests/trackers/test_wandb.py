@@ -79,6 +79,7 @@ def test_an_offline_run_can_be_taken_in_again_and_torn_it_is_read_up_to_there(tm
     numpy.testing.assert_array_equal(adopted.scalars("loss").values, LOSSES)
     assert adopted.scalars("loss").times[0] == 1_700_000_000.1
     assert adopted.hparams["name"] == "resnet"
+    assert adopted.status == "finished"
     (path,) = (tmp_path / "log").rglob("*.wandb")
     whole, torn = path.read_bytes(), tmp_path / "torn.wandb"
     for size in range(0, len(whole), 97):

@@ -46,14 +46,6 @@ class Columns:
             pieces[:] = [in_order(join(pieces))]
         return pieces[0]
 
-    def time_span(self) -> tuple[float, float] | None:
-        times = [self.points(tag).times for tag in self.tags]
-        return (
-            (min(float(each.min()) for each in times), max(float(each.max()) for each in times))
-            if times
-            else None
-        )
-
     @property
     def last_step(self) -> int:
         ends = [int(points.steps.max()) for tag in self.tags if len((points := self.points(tag)).steps)]

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Curve:
-    """Every point in the order in which it was written; NaN and Inf are kept. Steps can repeat and go back."""
+    """Every point in the order in which it was written, or by step where several writers wrote at the same
+    time; NaN and Inf are kept. Steps can repeat and go back."""
 
     steps: NDArray[np.int64]
     values: NDArray[np.float64]
@@ -41,6 +42,23 @@ def join(parts: list[Points]) -> Points:
     if len(parts) == 1:
         return parts[0]
     return Points(*map(np.concatenate, zip(*parts, strict=True))) if parts else NO_POINTS
+
+
+def merge(parts: list[Points]) -> Points:
+    """One after the other; those that were written at the same time, by several writers, step by step."""
+    groups: list[list[Points]] = []
+    written_until = -np.inf
+    for part in [part for part in parts if len(part.places)]:
+        if groups and part.times.min() < written_until:
+            groups[-1].append(part)
+        else:
+            groups.append([part])
+        written_until = max(written_until, part.times.max())
+    return join([_by_step(join(group)) if len(group) > 1 else group[0] for group in groups])
+
+
+def _by_step(points: Points) -> Points:
+    return points.chosen(np.lexsort((points.times, points.steps)))
 
 
 def in_order(points: Points) -> Points:

@@ -129,17 +129,19 @@ class EventFile:
         except OSError as error:
             self._fault = f"cannot be read ({error.strerror or error})"
 
-    def all_payloads(self) -> Iterator[bytes]:
-        """Every event up to where the file was read, as its bytes."""
+    def all_payloads(self) -> Iterator[tuple[int, bytes]]:
+        """Every event up to where the file was read: its place, and its bytes."""
         try:
             with open(self.path, "rb", buffering=0) as file:
-                place = 0
+                place, size = 0, _CHUNK_BYTES
                 while place < self._offset:
-                    frames = unframe(_read_at(file, place, min(self._offset - place, _CHUNK_BYTES)))
-                    yield from frames.payloads
-                    if not frames.consumed:
+                    frames = unframe(_read_at(file, place, min(self._offset - place, size)))
+                    if frames.damaged or (not frames.consumed and place + size >= self._offset):
                         return
-                    place += frames.consumed
+                    size = _CHUNK_BYTES if frames.consumed else 2 * size  # a frame larger than what was read
+                    for payload in frames.payloads:
+                        yield place, payload
+                        place += len(payload) + FRAME_BYTES
         except OSError as error:
             self._fault = f"cannot be read ({error.strerror or error})"
 

@@ -9,11 +9,11 @@ from typing import TypeVar
 
 import numpy as np
 
-from torch_debugger.archive.curve import Curve, Points, join
+from torch_debugger.archive.curve import Curve, Points, merge
 from torch_debugger.archive.event_file import EventFile, Item
 from torch_debugger.archive.folders import event_files
 from torch_debugger.archive.parsing import FOREIGN, RECORDS, ROWS, SCALARS, EventParser, Value
-from torch_debugger.archive.restarts import first_void, valid
+from torch_debugger.archive.restarts import NEVER, first_void, valid
 from torch_debugger.records import Record, Scalars, Surroundings, TensorRows
 from torch_debugger.runlog.decoder import Decoder
 from torch_debugger.runlog.events import RECORD_TAG
@@ -21,11 +21,13 @@ from torch_debugger.runlog.events import RECORD_TAG
 _Medium = TypeVar("_Medium")
 Decode = Callable[[int, float, Value], Iterator[_Medium]]
 
+_FIRST_DATE = 1e9  # seconds since the epoch: in 2001, before there was anything to log with
 _RANK_IN_NAME = re.compile(r"\.rank(\d{1,9})(?=\.|$)")
 
 
 class Log:
-    """Files in the order of their names; points keep the order in which they were written."""
+    """Files in the order of their names; points keep the order in which they were written. Where files were
+    written at the same time, points are in the order of their steps."""
 
     def __init__(self, files: list[EventFile]) -> None:
         self.files = files
@@ -57,31 +59,47 @@ class Log:
         return any(item.kind == RECORDS for file in self.files for item in file.items)
 
     def last_step(self) -> int:
-        return max((file.columns.last_step for file in self.files), default=0)
+        """Of the scalars that were not taken back."""
+        if not any(file.restarts for file in self.files):
+            return max((file.columns.last_step for file in self.files), default=0)
+        curves = [self.curve(tag) for tag in self.tags().get(SCALARS, [])]
+        return max((int(curve.steps.max()) for curve in curves if len(curve)), default=0)
 
     def time_span(self) -> tuple[float, float] | None:
-        spans = [span for file in self.files if (span := file.columns.time_span()) is not None]
-        return (min(first for first, _ in spans), max(last for _, last in spans)) if spans else None
+        """From the first point to the last; times that are no dates count only where there are no others."""
+        times = [file.columns.points(tag).times for file in self.files for tag in file.columns.tags]
+        dates = [dates for each in times if len(dates := each[each >= _FIRST_DATE])] or times
+        return (
+            (min(float(each.min()) for each in dates), max(float(each.max()) for each in dates))
+            if dates
+            else None
+        )
 
     def curve(self, tag: str) -> Curve:
-        later = first_void([])
         parts: list[Points] = []
-        for file in reversed(self.files):
+        for file, taken_back in self._with_limits():
             points = file.columns.points(tag)
-            if file.restarts or later != first_void([]):
-                holds = valid(points.places, points.steps, file.restarts, later)
-                points = points.chosen(holds)
-                later = min(later, first_void(file.restarts))
+            if file.restarts or taken_back != NEVER:
+                points = points.chosen(valid(points.places, points.steps, file.restarts, taken_back))
             parts.append(points)
-        whole = join(parts[::-1])
+        whole = merge(parts)
         return Curve(whole.steps, whole.values, whole.times)
+
+    def _with_limits(self) -> list[tuple[EventFile, int]]:
+        """Each file with the step from which on later ones take back what it holds: those of its own rank."""
+        limits: dict[int, int] = {}
+        pairs: list[tuple[EventFile, int]] = []
+        for file in reversed(self.files):
+            rank = _rank_in_name(file) or 0
+            pairs.append((file, limits.get(rank, NEVER)))
+            limits[rank] = min(limits.get(rank, NEVER), first_void(file.restarts))
+        return pairs[::-1]
 
     def values(self, kind: str, tag: str | None = None) -> Iterator[tuple[Item, Value]]:
         """What is no scalar, decoded one after the other."""
-        for index, file in enumerate(self.files):
-            later = first_void([mark for behind in self.files[index + 1 :] for mark in behind.restarts])
+        for file, taken_back in self._with_limits():
             items = [item for item in file.items if item.kind == kind and tag in (None, item.tag)]
-            yield from _values(file, _still_valid(file, items, later))
+            yield from _values(file, _still_valid(file, items, taken_back))
 
     def media(self, kind: str, tag: str, decode: Decode[_Medium]) -> Iterator[_Medium]:
         """As `values`, each made into what it stands for; what is damaged inside is left out."""
@@ -91,8 +109,9 @@ class Log:
 
     def records(self, *kinds: type) -> Iterator[Record]:
         """Our own records of these classes, or of all, file by file."""
-        for file in self.files:
-            for record in _all_records(file) if not kinds or Scalars in kinds else _records(file, kinds):
+        for file, taken_back in self._with_limits():
+            every = not kinds or Scalars in kinds
+            for record in _all_records(file, taken_back) if every else _records(file, kinds, taken_back):
                 if not kinds or isinstance(record, kinds):
                     yield record
 
@@ -120,14 +139,25 @@ def _values(file: EventFile, items: list[Item]) -> Iterator[tuple[Item, Value]]:
         yield item, value
 
 
-def _records(file: EventFile, kinds: tuple[type, ...]) -> Iterator[Record]:
+def _records(file: EventFile, kinds: tuple[type, ...], taken_back: int = NEVER) -> Iterator[Record]:
     tags = {RECORD_TAG + kind.__name__ for kind in kinds}
     wanted = [item for item in file.items if item.tag in tags or (item.kind == ROWS and TensorRows in kinds)]
-    return _decoded(payload for _, payload in file.payloads(wanted))
+    return _decoded(payload for _, payload in file.payloads(_still_valid(file, wanted, taken_back)))
 
 
-def _all_records(file: EventFile) -> Iterator[Record]:
-    return _decoded(file.all_payloads())
+def _all_records(file: EventFile, taken_back: int) -> Iterator[Record]:
+    if not file.restarts and taken_back == NEVER:
+        return _decoded(payload for _, payload in file.all_payloads())
+    return _decoded(
+        payload for place, payload in file.all_payloads() if _holds(file, place, payload, taken_back)
+    )
+
+
+def _holds(file: EventFile, place: int, payload: bytes, taken_back: int) -> bool:
+    behind = [step for mark, step in file.restarts if mark > place]
+    with suppress(*FOREIGN):
+        return EventParser().parse(payload).step < min([*behind, taken_back])
+    return False
 
 
 def _decoded(payloads: Iterable[bytes]) -> Iterator[Record]:
@@ -137,9 +167,14 @@ def _decoded(payloads: Iterable[bytes]) -> Iterator[Record]:
             yield from decoder.decode(payload)
 
 
-def _rank(file: EventFile) -> int:
+def _rank_in_name(file: EventFile) -> int | None:
     named = _RANK_IN_NAME.search(file.name)
-    if named:
-        return int(named[1])
+    return int(named[1]) if named else None
+
+
+def _rank(file: EventFile) -> int:
+    named = _rank_in_name(file)
+    if named is not None:
+        return named
     around = next(_records(file, (Surroundings,)), None)
     return around.rank if isinstance(around, Surroundings) else 0

@@ -10,12 +10,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-NEVER = np.iinfo(np.int64).max
+NEVER = int(np.iinfo(np.int64).max)
 
 
 def first_void(marks: list[tuple[int, int]]) -> int:
     """The step from which on everything before these marks is void."""
-    return min((step for _, step in marks), default=int(NEVER))
+    return min((step for _, step in marks), default=NEVER)
 
 
 def valid(

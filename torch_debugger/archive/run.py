@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from torch_debugger.archive import media, parsing
@@ -15,7 +16,7 @@ from torch_debugger.archive.judgements import Result, judge_again, read_result
 from torch_debugger.archive.log import Decode, Log
 from torch_debugger.archive.naming import missing
 from torch_debugger.archive.places import place_of
-from torch_debugger.archive.status import ENDED, tell_status
+from torch_debugger.archive.status import ENDED, may_grow, tell_status
 from torch_debugger.records import Finding, Record, TensorRows
 from torch_debugger.records.surroundings import HparamValue
 
@@ -51,12 +52,13 @@ class Run:
         return came
 
     def follow(self, pause_s: float = 1.0) -> Iterator[Run]:
-        """Itself, each time that something was written, until the run has ended. A log of another tool does
-        not say when that is: leave the loop yourself."""
+        """Itself, each time that something was written, until the run has ended. The log of a SummaryWriter
+        has when it is closed: no process on this machine has its files open any more. Where that cannot be
+        told (another machine, a URL, tensorboardX), when nothing came for ten minutes."""
         while True:
             if self.poll():
                 yield self
-            elif self.status in ENDED:
+            elif self.status in ENDED or self._is_silent():
                 return
             else:
                 time.sleep(pause_s)
@@ -67,7 +69,8 @@ class Run:
         return self._once("tags", lambda: self._whole().tags())
 
     def scalars(self, tag: str) -> Curve:
-        """Every point of a tag, NaN and Inf included, in the order in which they were written."""
+        """Every point of a tag, NaN and Inf included, in the order in which they were written; of several files
+        that were written at the same time, by step."""
         return self._log_with(parsing.SCALARS, tag).curve(tag)
 
     def histograms(self, tag: str) -> list[media.Histogram]:
@@ -77,7 +80,10 @@ class Run:
         return self._media(parsing.PICTURES, tag, media.pictures)
 
     def texts(self, tag: str) -> list[media.Text]:
-        return self._media(parsing.TEXTS, tag, media.texts)
+        """By the name given to `add_text`, to which writers add a word of their own."""
+        added = f"{tag}/text_summary"
+        known = added if added in self.tags.get(parsing.TEXTS, []) else tag
+        return self._media(parsing.TEXTS, known, media.texts)
 
     def sounds(self, tag: str) -> list[media.Sound]:
         return self._media(parsing.SOUNDS, tag, media.sounds)
@@ -125,10 +131,15 @@ class Run:
         return tell_status(self.facts, outcome, [file.name for file in self._whole().files], self.changed)
 
     @property
+    def is_watched(self) -> bool:
+        """Whether torch-debugger looked on: only then are findings to be expected."""
+        return self.facts.run is not None or self._result() is not None
+
+    @property
     def steps(self) -> int:
         """The steps that were counted; of the log of another tool, the highest step in it."""
         end = self.facts.end
-        return end.steps if end is not None else self._once("steps", lambda: self._whole().last_step())
+        return end.steps if end is not None else self._once("steps", self._last_step)
 
     @property
     def changed(self) -> float:
@@ -190,8 +201,16 @@ class Run:
     def _said_hparams(self) -> dict[str, HparamValue]:
         found: dict[str, HparamValue] = {}
         for _, value in self._whole().values("hparams"):
-            found |= media.hparams(value)
+            with suppress(*parsing.FOREIGN):
+                found |= media.hparams(value)
         return found
+
+    def _is_silent(self) -> bool:
+        paths = [] if self._place.is_copy else [file.path for file in self._log.files]
+        return bool(self._log.files) and self.status == "unknown" and not may_grow(paths, self.changed)
+
+    def _last_step(self) -> int:
+        return max((log.last_step() for log in self._ranks().values()), default=0)
 
     def _time_span(self) -> tuple[float, float] | None:
         return self._once("span", lambda: self._whole().time_span())

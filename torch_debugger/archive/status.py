@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import socket
 import time
@@ -12,6 +13,8 @@ from torch_debugger.archive.facts import Facts
 
 ENDED = ("finished", "crashed", "stopped", "killed")
 _SILENCE_S = 120.0  # of a process on another machine, after which nobody can tell
+_LONG_SILENCE_S = 600.0  # of a log that does not say how it ended, after which no more is expected
+_GRACE_S = 2.0  # in which a writer may close one file and open the next
 
 
 def tell_status(facts: Facts, outcome: str | None, file_names: list[str], changed: float) -> str:
@@ -25,6 +28,27 @@ def tell_status(facts: Facts, outcome: str | None, file_names: list[str], change
     if any(f".{_host_here()}." in name for name in file_names):
         return "running" if _lives(facts.run.pid, facts.run.started) else "killed"
     return "running" if time.time() - changed < _SILENCE_S else "unknown"
+
+
+def may_grow(paths: list[str], changed: float) -> bool:
+    """Of a log that does not say how it ended: whether a writer on this machine still has one of these files
+    open; where that cannot be told, whether something was written in the last ten minutes."""
+    silent_s = time.time() - changed
+    opened = [_is_open(path) for path in paths] or [None]
+    return silent_s < _GRACE_S or True in opened or (None in opened and silent_s < _LONG_SILENCE_S)
+
+
+def _is_open(path: str) -> bool | None:
+    """In the process that the file's name says it is of; None where nobody can tell."""
+    hosts = "|".join(map(re.escape, (_host_here(), socket.gethostname())))
+    writer = re.search(rf"\.(?:{hosts})\.(\d{{1,9}})\.", os.path.basename(path))
+    try:
+        files = psutil.Process(int(writer[1])).open_files() if writer is not None else None
+    except psutil.NoSuchProcess:
+        return False
+    except (psutil.Error, OSError):  # of another user
+        return None
+    return None if files is None else os.path.realpath(path) in [file.path for file in files]
 
 
 def _host_here() -> str:

@@ -19,6 +19,8 @@ from torch_debugger.runlog.events import (
 )
 from torch_debugger.runlog.wire import fields, message, read_varint, signed
 
+_MOST_DIMENSIONS = 254  # TensorFlow's own limit
+
 
 def read_strings(tensor: bytes) -> list[bytes]:
     return [_bytes(value) for number, value in fields(tensor) if number == TENSOR_STRINGS]
@@ -84,6 +86,8 @@ def _shape(parts: dict[int, Any]) -> tuple[int, ...]:
         for number, each in fields(_bytes(parts.get(TENSOR_SHAPE, b"")))
         if number == SHAPE_DIMENSION
     ]
+    if len(dimensions) > _MOST_DIMENSIONS:
+        raise ValueError(f"a tensor of {len(dimensions)} dimensions")
     return tuple(int(message(each).get(DIMENSION_SIZE, 0)) for each in dimensions)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import os
 import sys
 from collections.abc import Sequence
 from typing import Protocol
@@ -34,12 +35,17 @@ def main(argv: Sequence[str] | None = None) -> int:
     names = (words[0],) if words and words[0] in VERBS else VERBS
     arguments = _parser([_load(name) for name in names]).parse_args(words)
     try:
-        return int(arguments.verb.run(arguments))
+        code = int(arguments.verb.run(arguments))
+        sys.stdout.flush()
+        return code
     except DebuggerError as error:
         sys.stderr.write(f"torch-debugger: {error}\n")
         return 2 if isinstance(error, UsageError) else 1
     except KeyboardInterrupt:
         return 130
+    except BrokenPipeError:  # who read our output has read enough (`| head`): the rest goes nowhere
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
     except Exception as error:  # our traceback would only be in the user's way
         sys.stderr.write(f"torch-debugger: gave up by a fault of its own: {type(error).__name__}: {error}\n")
         return 1

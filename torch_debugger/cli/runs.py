@@ -7,7 +7,7 @@ import json
 import math
 import sys
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 from rich.console import Console
 from rich.text import Text
@@ -51,41 +51,56 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _print(found: Runs, arguments: argparse.Namespace, console: Console) -> None:
     chosen = _chosen(found, arguments.sort, arguments.limit)
-    render_runs([_line(each) for each in chosen], console)
+    render_runs([each.line for each in chosen], console)
     left_out = len(found) - len(chosen)
     if left_out:
         words = f"{left_out:,} more of {len(found):,} runs are not shown; --limit {len(found)} shows them all."
         console.print(Text(words, style="dim"))
-    damage = [f"{one_line(each.name)}: {one_line(sentence)}" for each in chosen for sentence in each.damage]
+    damage = [f"{one_line(each.line.name)}: {one_line(words)}" for each in chosen for words in each.damage]
     for sentence in damage[:_MOST_DAMAGE]:
         console.print(Text(sentence, style="dim"))
     if len(damage) > _MOST_DAMAGE:
         console.print(Text(f"{len(damage) - _MOST_DAMAGE} more files are damaged.", style="dim"))
 
 
-def _chosen(found: Runs, sort: str, limit: int | None) -> list[Run]:
+def _chosen(found: Runs, sort: str, limit: int | None) -> list[_Listed]:
     """Sorted; where the order can be told without reading, only those that are shown are read."""
     if sort == "when":
         places = sorted(range(len(found)), key=lambda place: -found.found[place].changed)
-        return [found[place] for place in places[:limit]]
+        return [_read(found[place]) for place in places[:limit]]
     if sort == "name":
-        return list(found[:limit])
-    return sorted(found, key=_keys()[sort])[:limit]
+        return [_read(each) for each in found[:limit]]
+    return sorted(map(_read, found), key=lambda each: _KEYS[sort](each.line))[:limit]
 
 
-def _keys() -> dict[str, Callable[[Run], Any]]:
-    return {
-        "loss": lambda each: _last(_losses(each)),
-        "steps": lambda each: -each.steps,
-        "took": lambda each: -(each.duration_s or 0.0),
-        "status": lambda each: each.status,
-        "verdict": lambda each: (each.verdict.severity, each.verdict.name) if each.verdict else ("~",),
-    }
+_KEYS: dict[str, Callable[[RunLine], Any]] = {
+    "loss": lambda line: math.inf if line.loss is None or math.isnan(line.loss) else line.loss,
+    "steps": lambda line: -line.steps,
+    "took": lambda line: -(line.duration_s or 0.0),
+    "status": lambda line: line.status,
+    "verdict": lambda line: (line.severity, line.verdict) if line.severity else ("~",),
+}
 
 
-def _last(losses: list[float]) -> float:
-    """The last loss as a key: no loss, and one that is no number, stand at the end."""
-    return losses[-1] if losses and not math.isnan(losses[-1]) else math.inf
+class _Listed(NamedTuple):
+    """A run, read."""
+
+    line: RunLine
+    folder: str
+    message: str | None  # of the verdict
+    tags: dict[str, list[str]]
+    damage: list[str]
+
+
+def _read(each: Run) -> _Listed:
+    try:
+        message = each.verdict.message if each.verdict is not None else None
+        return _Listed(_line(each), each.folder, message, each.tags, each.damage)
+    except Exception as error:  # whatever one run's files hold, the others are listed
+        fault = f"torch-debugger cannot read it, a fault of its own: {type(error).__name__}: {error}"
+        return _Listed(
+            RunLine(each.name, "unknown", "cannot be read", "", 0, None), each.folder, None, {}, [fault]
+        )
 
 
 def _losses(each: Run) -> list[float]:
@@ -112,20 +127,20 @@ def _line(each: Run) -> RunLine:
 
 
 def _no_verdict(each: Run) -> str:
-    if each.facts.run is None:
+    if not each.is_watched:
         return "not watched"
     return "nothing yet" if each.status == "running" else "nothing found"
 
 
-def _plain(each: Run) -> dict[str, Any]:
-    line, verdict = _line(each), each.verdict
+def _plain(each: _Listed) -> dict[str, Any]:
+    line = each.line
     return {
         "name": line.name,
         "folder": each.folder,
         "status": line.status,
-        "verdict": verdict.name if verdict is not None else None,
+        "verdict": line.verdict if line.severity else None,
         "severity": line.severity or None,
-        "message": verdict.message if verdict is not None else None,
+        "message": each.message,
         "steps": line.steps,
         "loss": _number(line.loss),
         "duration_s": line.duration_s,

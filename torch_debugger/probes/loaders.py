@@ -36,6 +36,7 @@ class Loaders(Probe):
         self._given: weakref.WeakKeyDictionary[Any, tuple[str, ...]] = weakref.WeakKeyDictionary()
         self._datasets: dict[int, int] = {}  # id of a dataset -> its number
         self._waited_s = 0.0
+        self.batches_to_train_on = 0  # those taken while gradients are recorded
         self._looked_at = 0  # the step whose batch was measured
         self.recent = RecentBatches()
         self.deliveries = Deliveries(watch)
@@ -91,6 +92,7 @@ class Loaders(Probe):
                 self.watch.probe("loaders", self._end_pass, iterator)
                 raise
             self._waited_s += time.perf_counter() - start
+            self.batches_to_train_on += torch.is_grad_enabled()
             opening = iterator._num_yielded <= self.deliveries.OPENING
             if opening or self.deliveries.is_early or self.watch.depth == DEEP:
                 self.watch.probe("loaders", self._see, iterator, batch)

@@ -1,13 +1,20 @@
-"""Numbers the script logs through a SummaryWriter (torch, tensorboardX, ours) or wandb: kept as user/<tag>."""
+"""Numbers the script logs through a SummaryWriter (torch, tensorboardX, ours) or wandb: kept as user/<tag>.
+
+One that is logged behind the optimizer's step belongs to the step just done, and so does the validation that
+follows. The next step is under way once a loader gave a batch to train on, or a backward pass was seen.
+"""
 
 from __future__ import annotations
 
 import functools
+import time
 from typing import Any
 
 from torch_debugger.imports import when_imported
+from torch_debugger.probes.loaders import Loaders
 from torch_debugger.probes.patches import Patches
 from torch_debugger.probes.watch import Probe, Watch
+from torch_debugger.records import Scalars
 
 _WRITERS = ("torch.utils.tensorboard.writer", "tensorboardX.writer", "torch_debugger.summaries.writer")
 
@@ -15,9 +22,13 @@ _WRITERS = ("torch.utils.tensorboard.writer", "tensorboardX.writer", "torch_debu
 class UserScalars(Probe):
     name = "logged scalars"
 
-    def __init__(self, watch: Watch) -> None:
+    def __init__(self, watch: Watch, loaders: Loaders) -> None:
         super().__init__(watch)
+        self._loaders = loaders
         self._stop: list[Any] = []
+        self._of_last_step: dict[str, float] = {}
+        self._logged = 0.0  # when the first of these was
+        self._activity = self._activity_now()  # when the last step ended
 
     def install(self, patches: Patches) -> None:
         for name in _WRITERS:
@@ -27,6 +38,18 @@ class UserScalars(Probe):
     def remove(self) -> None:
         for stop in self._stop:
             stop()
+
+    def end_step(self) -> None:
+        self._say_of_last_step()
+        self._activity = self._activity_now()
+
+    def _say_of_last_step(self) -> None:
+        if self._of_last_step:
+            self.watch.emit(Scalars(self.watch.clock.step, self._logged, self._of_last_step))
+            self._of_last_step = {}
+
+    def _activity_now(self) -> tuple[int, int]:
+        return self._loaders.batches_to_train_on, self.watch.clock.backwards
 
     def _meet_writer(self, patches: Patches, module: Any) -> None:
         writer = getattr(module, "SummaryWriter", None)
@@ -67,10 +90,14 @@ class UserScalars(Probe):
         return log
 
     def _take(self, values: dict[Any, Any]) -> None:
-        for tag, value in values.items():
-            number = _number(value)
-            if number is not None:
-                self.watch.scalars[f"user/{tag}"] = number
+        numbers = {
+            f"user/{tag}": number for tag, value in values.items() if (number := _number(value)) is not None
+        }
+        if not self.watch.clock.step or self._activity_now() != self._activity:
+            self.watch.scalars |= numbers
+        else:
+            self._logged = self._logged if self._of_last_step else time.time()
+            self._of_last_step |= numbers
 
 
 def _number(value: Any) -> float | None:

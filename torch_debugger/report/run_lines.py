@@ -18,6 +18,10 @@ from torch_debugger.report.trimmed import Trimmed
 
 _SPARK_WIDTH = 12
 _LONGEST_HPARAM = 24
+_MOST_NAMED = 8
+_ANY_WIDTH = 10_000
+_PADDING = 2
+_MISSING = object()
 _STATUS_STYLES = {"crashed": "red", "killed": "red", "running": "cyan", "stopped": "yellow"}
 _SEVERITY_STYLES = {"error": "red", "warning": "yellow"}
 
@@ -45,39 +49,63 @@ class _Column(NamedTuple):
 
 
 def render_runs(lines: Sequence[RunLine], console: Console) -> None:
-    """Print the table; hyperparameters are shown where they differ."""
-    different = differing_hparams([line.hparams for line in lines])
+    """Print the table; hyperparameters are shown where they differ, as many as there is room for."""
     columns = [column for column in _COLUMNS if console.width >= column.from_width]
-    table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold", show_edge=False)
+    wanted = console.measure(_table(columns, lines), options=console.options.update_width(_ANY_WIDTH)).maximum
+    room, left_out = console.width - wanted, []
+    for name in differing_hparams([line.hparams for line in lines]):
+        column = _hparam_column(name)
+        width = max(len(column.heading), *(column.cell(line).cell_len for line in lines)) + _PADDING
+        if width <= room:
+            columns.append(column)
+            room -= width
+        else:
+            left_out.append(column.heading)
+    console.print(Trimmed(_table(columns, lines), console.width), end="")
+    if left_out:
+        console.print(_not_shown(left_out))
+
+
+def _table(columns: Sequence[_Column], lines: Sequence[RunLine]) -> Table:
+    table = Table(box=None, padding=(0, _PADDING, 0, 0), header_style="bold", show_edge=False)
     for column in columns:
         right = column.heading in ("steps", "loss", "took")
         first = column.heading == "run"
         table.add_column(
-            column.heading,
+            Text(column.heading),
             justify="right" if right else "left",
             no_wrap=not first,
             overflow="fold" if first else "ellipsis",
             min_width=len(column.heading),
         )
-    if different and console.width >= 120:
-        table.add_column("what differs", overflow="fold", ratio=1)
     for line in lines:
-        extra = [_hparams(line, different)] if different and console.width >= 120 else []
-        table.add_row(*(column.cell(line) for column in columns), *extra)
-    console.print(Trimmed(table, console.width), end="")
+        table.add_row(*(column.cell(line) for column in columns))
+    return table
+
+
+def _hparam_column(name: str) -> _Column:
+    def cell(line: RunLine) -> Text:
+        return Text(_short(line.hparams[name]) if name in line.hparams else "-", style="dim")
+
+    return _Column(one_line(name), 0, cell)
+
+
+def _not_shown(names: list[str]) -> Text:
+    """Of the hyperparameters for which there was no room."""
+    more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
+    named = ", ".join(names[:_MOST_NAMED]) + more
+    return Text(f"No room for what differs in {named}: a wider terminal or --json shows it.", style="dim")
 
 
 def differing_hparams(all_hparams: Sequence[dict[str, bool | int | float | str]]) -> list[str]:
-    """The names whose values are not the same in all of them."""
-    names = dict.fromkeys(name for hparams in all_hparams for name in hparams)
-    missing = object()
-    values = {name: {repr(hparams.get(name, missing)) for hparams in all_hparams} for name in names}
-    return [name for name in names if len(values[name]) > 1]
-
-
-def _hparams(line: RunLine, names: list[str]) -> Text:
-    pairs = [f"{one_line(name)}={_short(line.hparams[name])}" for name in names if name in line.hparams]
-    return Text(" ".join(pairs), style="dim")
+    """The names whose values are not the same in all of them; one that only repeats another under a longer
+    name (lr, optimizer.lr) is left out."""
+    found: dict[tuple[str, ...], str] = {}
+    for name in dict.fromkeys(name for hparams in all_hparams for name in hparams):
+        values = [repr(hparams.get(name, _MISSING)) for hparams in all_hparams]
+        if len(set(values)) > 1:
+            found.setdefault((name.rpartition(".")[2], *values), name)
+    return list(found.values())
 
 
 def _short(value: bool | int | float | str) -> str:

@@ -83,6 +83,8 @@ def opening(result: RunResult) -> str:
     if result.outcome in ("crashed", "hung"):
         return f"{run_sentence(result)} {_unexplained(result)}"
     watched = f" ({result.checks} checks)" if result.checks else ""
+    if result.outcome == "stopped" and result.exit_code and ending_signal(result.exit_code) is None:
+        return f"{run_sentence(result)} Up to there nothing wrong was found{watched}."
     return f"Nothing wrong found: {run_sentence(result).removesuffix('.')}{watched}."
 
 

@@ -15,7 +15,7 @@ from torch_debugger.integrations.foreign.mlflow_runs import (
     read_mlflow_folder,
 )
 from torch_debugger.integrations.foreign.wandb_runs import find_wandb_files, read_wandb_run
-from torch_debugger.records import HparamsFact
+from torch_debugger.records import EndFact, HparamsFact
 from torch_debugger.runlog.writer import LogWriter
 
 
@@ -35,14 +35,23 @@ def find_foreign_runs(source: Path) -> list[ForeignRun]:
 
 
 def adopt(run: ForeignRun, into: Path, tell: Callable[[str], None]) -> Path:
-    """The folder of its log: one of its own below `into`, named as the run is."""
-    folder = _new_folder(into, run.name)
-    log = LogWriter(folder, on_fault=tell)
+    """The folder of its log: one of its own below `into`, named as the run is. A run that was taken in before
+    is in the same folder, as it is now."""
+    mark = re.sub(r"[^\w-]", "_", run.identity)
+    before = sorted(into.glob(f"*/events.out.tfevents.*.{mark}"))
+    folder = before[0].parent if before else _new_folder(into, run.name)
+    log = LogWriter(folder, on_fault=tell, suffix=f".{mark}")
     if run.hparams:
         log.add(HparamsFact(run.hparams, "the other tracker", 0))
     for point in run.points:
         log.add(point)
+    if run.outcome:
+        log.add(EndFact(run.outcome, max((point.step for point in run.points), default=0), "steps as logged"))
     log.close()
+    if run.result:
+        (folder / "result.json").write_text(run.result, "utf-8")
+    for path in before:
+        path.unlink()
     return folder
 
 

@@ -10,6 +10,7 @@ from typing import Any
 from torch_debugger.archive.parsing import FOREIGN
 from torch_debugger.integrations.foreign.foreign_run import ForeignRun
 from torch_debugger.records import Scalars
+from torch_debugger.records.surroundings import HparamValue
 from torch_debugger.runlog.wire import fields, message
 
 # The log: a header, then blocks of chunks. A record that spans chunks is FIRST, MIDDLE ..., LAST.
@@ -17,9 +18,10 @@ _MAGIC = b":W&B"
 _FILE_HEADER, _BLOCK, _CHUNK_HEADER = 7, 32768, 7
 _FULL, _FIRST, _MIDDLE, _LAST = 1, 2, 3, 4
 # Numbers of fields in its messages.
-_HISTORY, _CONFIG, _RUN = 2, 5, 17
+_HISTORY, _CONFIG, _RUN, _EXIT = 2, 5, 17, 18
 _ITEM, _ITEM_KEY, _ITEM_NESTED_KEY, _ITEM_VALUE = 1, 1, 2, 16
-_RUN_ID, _RUN_NAME = 1, 8
+_RUN_ID, _RUN_CONFIG, _RUN_NAME = 1, 4, 8
+_EXIT_CODE = 1
 
 
 def find_wandb_files(folder: Path) -> list[Path]:
@@ -28,7 +30,7 @@ def find_wandb_files(folder: Path) -> list[Path]:
 
 def read_wandb_run(path: Path) -> ForeignRun:
     """What is there; a file that ends in the middle, or is damaged, is read up to there."""
-    run = ForeignRun(path.stem)
+    run = ForeignRun(f"wandb-{path.stem.removeprefix('run-')}", path.stem)
     for record in _records(path.read_bytes()):
         try:
             _add(run, record)
@@ -59,14 +61,30 @@ def _add(run: ForeignRun, record: bytes) -> None:
     if _RUN in parts:
         about = message(parts[_RUN])
         run.name = (about.get(_RUN_NAME) or about[_RUN_ID]).decode("utf-8", "replace")
+        run.hparams |= _settings(about.get(_RUN_CONFIG, b""))
     elif _CONFIG in parts:
-        items = _items(parts[_CONFIG])
-        run.hparams |= {key: value for key, value in items if isinstance(value, (bool, int, float, str))}
+        run.hparams |= _settings(parts[_CONFIG])
+    elif _EXIT in parts:
+        run.outcome = "crashed" if message(parts[_EXIT]).get(_EXIT_CODE, 0) else "finished"
     elif _HISTORY in parts:
         row = {key: number for key, value in _items(parts[_HISTORY]) if (number := _number(value)) is not None}
         time, step = row.pop("_timestamp", 0.0), int(row.pop("_step", 0))
         row.pop("_runtime", None)
         run.points.append(Scalars(step, time, row))
+
+
+def _settings(config: bytes) -> dict[str, HparamValue]:
+    """Without what W&B keeps there for itself."""
+    items = (pair for key, value in _items(config) if key != "_wandb" for pair in _flat(key, value))
+    return {key: value for key, value in items if isinstance(value, HparamValue)}
+
+
+def _flat(key: str, value: Any) -> Iterator[tuple[str, Any]]:
+    if not isinstance(value, dict):
+        yield key, value
+        return
+    for inner, each in value.items():
+        yield from _flat(f"{key}.{inner}", each)
 
 
 def _items(data: bytes) -> Iterator[tuple[str, Any]]:
