@@ -235,6 +235,7 @@ def test_secrets_of_source_and_diffs_go(line: str) -> None:
         "http://localhost:6006/x?key=val_loss",
         'f"password={password}"',
         '"login failed: password=%s"',
+        "# the data for key torchelastic/data0",
     ],
 )
 def test_plain_source_stays_as_it_is(line: str) -> None:

@@ -157,7 +157,8 @@ _FORMS: tuple[Callable[[Named, re.Match[str]], Iterator[Span]], ...] = (
 def _is_meant(named: Named, sign: str, value: str) -> bool:
     """Whether what stands without quotes is a value, and no word nor code."""
     level, name = named.level, named.name
-    if looks_random(value) and level:
+    beside = not sign.strip() and named.before != "-"  # "the key torch/data0", "password 0123..."
+    if looks_random(value) and level >= (Strength.SOFT if beside else Strength.HINT):
         return True
     if not is_secret(name, level, value) or (value.isdigit() and is_plural(name)) or value == name:
         return False
