@@ -20,7 +20,7 @@ from torch_debugger.imports import when_imported
 from torch_debugger.probes.sinks import hand
 from torch_debugger.records import EndFact, Request, RunFact
 from torch_debugger.records.sink import Sink
-from torch_debugger.redaction import redact_arguments
+from torch_debugger.redaction import read_script, redact_arguments
 from torch_debugger.runlog.board import Board
 from torch_debugger.runlog.requests import RequestReader
 from torch_debugger.saying import say
@@ -120,13 +120,8 @@ class Session:
         self.plumbing.watch.governor.request(request.steps)
 
     def _describe(self, torch: str, device: str) -> RunFact:
-        names = names_accelerator(self._file(), self._arguments, _folder())
+        names = names_accelerator(_file_of(self._script), self._arguments, _folder())
         return describe_run(self._script, self._arguments, self.settings.budget, torch, device, names)
-
-    def _file(self) -> str:
-        """The script's path; for `-m package.module`, what the interpreter runs as __main__."""
-        main = getattr(sys.modules.get("__main__"), "__file__", None)
-        return self._script if os.path.exists(self._script) else str(main or self._script)
 
 
 def describe_run(
@@ -140,7 +135,7 @@ def describe_run(
     """How this run begins; without torch's version and device where torch is not imported."""
     return RunFact(
         script=script,
-        arguments=redact_arguments(arguments),
+        arguments=redact_arguments(arguments, read_script(_file_of(script)).decode("utf-8", "replace")),
         folder=_folder(),
         pid=os.getpid(),
         started=time.time(),
@@ -151,6 +146,12 @@ def describe_run(
         budget=budget,
         names_accelerator=names_accelerator,
     )
+
+
+def _file_of(script: str) -> str:
+    """The script's path; for `-m package.module`, what the interpreter runs as __main__."""
+    main = getattr(sys.modules.get("__main__"), "__file__", None)
+    return script if os.path.exists(script) else str(main or script)
 
 
 def _folder() -> str:

@@ -141,6 +141,43 @@ def test_a_trainer_s_own_settings_are_found() -> None:
     assert find_hparams([{"self": trainer}], 1) == [HparamsFact({"lr": 0.5}, "self.hparams", 1)]
 
 
+@dataclass
+class TrainConfig:
+    lr: float = 0.1
+
+
+@dataclass
+class Recipe:
+    lr: float = 0.1
+    name: str = "mine"
+    schedule: Any = None
+
+
+@dataclass
+class StepMetrics:
+    loss: float = 0.1
+    accuracy: float = 0.5
+
+
+@dataclass
+class Views:
+    first: Any = None
+    second: Any = None
+    third: int = 3
+
+
+@pytest.mark.parametrize("config", [TrainConfig(), Recipe()])
+def test_a_dataclass_of_settings_is_found_under_any_name(config: Any) -> None:
+    trainer = types.SimpleNamespace(c=config)
+    assert found(self=trainer)["lr"] == 0.1
+    assert found(c=config)["lr"] == 0.1
+
+
+@pytest.mark.parametrize("value", [StepMetrics(), Views(), TrainConfig, Recipe])
+def test_a_dataclass_of_results_or_of_objects_is_no_config(value: Any) -> None:
+    assert not found(c=value)
+
+
 def test_one_object_is_told_once_and_inner_names_win() -> None:
     config = {"lr": 0.5}
     inner, outer = {"cfg": config, "lr": 1}, {"config": config, "lr": 2, "epochs": 3}

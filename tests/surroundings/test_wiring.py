@@ -153,3 +153,46 @@ def test_a_late_watcher_is_told_the_hyperparameters_too(tmp_path: Path) -> None:
             optimizer.step()
     origins = [fact.origin for fact in records(tmp_path)[HparamsFact] if isinstance(fact, HparamsFact)]
     assert "args" in origins
+
+
+LEAKS = """
+import argparse, torch
+
+parser = argparse.ArgumentParser()
+parser.add_argument("-k", "--api-key")
+parser.add_argument("--login")
+parser.add_argument("--secret-env")
+parser.add_argument("--auth", nargs=2)
+args = parser.parse_args()
+secret_code = "Hunter2-code"
+config = {"lr": 0.1, "auth": ["bob", "Hunter2-pair"], "secrets": {"wandb": "Hunter2-nested"}}
+model = torch.nn.Linear(4, 2)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+model(torch.ones(1, 4)).sum().backward()
+optimizer.step()
+
+def connect(secret_env, login):
+    values = login, args.api_key, secret_env
+    raise RuntimeError("refused: password=%s api_key: %s %s password=Hunter-said" % values)
+
+connect(args.secret_env, args.login)
+"""
+
+
+def test_secrets_of_short_options_nested_settings_and_messages_are_not_written(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(LEAKS)
+    words = "-k Hunter2-short --login bob:Hunter2-login --secret-env Hunter2-env --auth bob Hunter2-auth"
+    done = run(tmp_path, "--log-dir", "log", "train.py", *words.split())
+    assert done.returncode == 1 and "refused" in done.stderr
+    (run_fact,) = records(tmp_path / "log")[RunFact]
+    assert isinstance(run_fact, RunFact)
+    assert run_fact.arguments[:4] == ("-k", SECRET, "--login", f"bob:{SECRET}")
+    assert not [name for name, data in everything_written(tmp_path / "log") if b"Hunter" in data]
+
+
+def test_a_crash_with_a_long_message_comes_to_its_end(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(
+        "import torch\nraise RuntimeError('the key is missing' + '\\n' * 20000 + 'end')\n"
+    )
+    done = run(tmp_path, "--log-dir", "log", "train.py")
+    assert done.returncode == 1 and CrashFact in records(tmp_path / "log")

@@ -12,6 +12,7 @@ from torch_debugger.redaction import redact_value
 from torch_debugger.surroundings.objects import (
     PLAIN,
     class_attributes,
+    class_name,
     entries,
     has_in_class,
     identities,
@@ -33,6 +34,16 @@ _TELLING = re.compile(
     r"|params|opts?|options|settings|flags)",
     re.IGNORECASE,
 )
+# class TrainConfig, but not class Metrics: what a step brings forth is no setting of the run.
+_TELLING_CLASS = re.compile(
+    r"\w*(?:config|cfg|conf|args|arguments|settings|hparams|hyperparameters|options|params)", re.IGNORECASE
+)
+_RESULT_CLASS = re.compile(
+    r"\w*(?:batch|event|example|item|log|losses|meters?|metrics?|outputs?|point|record|results?|samples?|state|stats"
+    r"|step)",
+    re.IGNORECASE,
+)
+_FEWEST_SETTINGS = 2  # of a class that is not called a config
 _SEQUENCES = identities(list, tuple)
 _NEVER = PLAIN | _SEQUENCES | identities(type(None), types.FunctionType, types.BuiltinFunctionType)
 # Upper-case names, and lower-case ones that stand for nothing but a hyperparameter.
@@ -52,7 +63,21 @@ def is_config(name: str, value: Any) -> bool:
         return False
     if _TELLING.fullmatch(name) is not None:
         return _contents(value) is not None
-    return is_a(value, "argparse", "Namespace") or is_a(value, "absl.flags", "FlagValues")
+    parsed = is_a(value, "argparse", "Namespace") or is_a(value, "absl.flags", "FlagValues")
+    return parsed or _is_by_its_class(value)
+
+
+def _is_by_its_class(value: Any) -> bool:
+    """A TrainConfig of the user's is one under any name, and so is a dataclass of mostly plain values."""
+    kind = type(value)
+    if issubclass(kind, type | types.ModuleType) or not is_by_user(kind) or not has_in_class(value, *_MARKS):
+        return False
+    name = class_name(kind)
+    if _TELLING_CLASS.fullmatch(name) is not None:
+        return True
+    held = list(instance_dict(value).values())
+    plain = sum(plain_value(item) is not None for item in held)
+    return _RESULT_CLASS.fullmatch(name) is None and plain >= _FEWEST_SETTINGS and 2 * plain > len(held)
 
 
 def constants(variables: Mapping[str, Any]) -> dict[str, HparamValue]:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import os
-import stat
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
 
 from torch_debugger.records import Surroundings
-from torch_debugger.redaction import redact_arguments, redact_text
+from torch_debugger.redaction import read_script, redact_arguments, redact_text
 from torch_debugger.surroundings.git import read_git_state
 from torch_debugger.surroundings.machine import (
     describe_hardware,
@@ -20,18 +19,18 @@ from torch_debugger.surroundings.machine import (
 )
 
 _SOURCE_BYTES = 256_000
-_READ_BYTES = 16_000_000  # a script that is longer is none
 
 
 def gather_surroundings(command: Sequence[str], script: str) -> Surroundings:
     """Takes a fraction of a second, with git for its answer up to five: not for the training's thread."""
-    text = _read(script)
+    text = read_script(script)
+    source = text.decode("utf-8", "replace")
     git = read_git_state(_folder_of(script))
     return Surroundings(
-        command=redact_arguments(command),
+        command=redact_arguments(command, source),
         script=script,
         script_hash=hashlib.sha256(text).hexdigest() if text else "",
-        source=redact_text(text.decode("utf-8", "replace")) if len(text) <= _SOURCE_BYTES else "",
+        source=redact_text(source) if len(text) <= _SOURCE_BYTES else "",
         git_commit=git.commit,
         git_branch=git.branch,
         git_dirty=git.dirty,
@@ -63,15 +62,6 @@ def file_of(target: str, *, module: bool) -> str:
             if os.path.isfile(path):
                 return path
     return target
-
-
-def _read(script: str) -> bytes:
-    """A plain file's bytes: what comes through a pipe is the script's to read."""
-    with suppress(OSError):
-        if stat.S_ISREG(os.stat(script).st_mode):
-            with open(script, "rb") as file:
-                return file.read(_READ_BYTES)
-    return b""
 
 
 def _folder_of(script: str) -> str:

@@ -72,6 +72,10 @@ def instance_dict(value: Any) -> dict[str, Any]:
     return held
 
 
+def class_name(kind: type) -> str:
+    return str(_OF_CLASSES["__name__"].__get__(kind))
+
+
 def class_attributes(kind: type) -> dict[str, Any]:
     """Those that the class and its parents define: `class CFG: lr = 1e-3`."""
     held: dict[str, Any] = {}
@@ -108,4 +112,4 @@ def plain_value(value: Any) -> bool | int | float | str | None:
 def _is_of_library(kind: type, library: str) -> bool:
     """The very class of this library, none that only calls itself so."""
     home = sys.modules.get(library)
-    return home is not None and vars(home).get(_OF_CLASSES["__name__"].__get__(kind)) is kind
+    return home is not None and vars(home).get(class_name(kind)) is kind
