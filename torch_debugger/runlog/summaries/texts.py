@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from torch_debugger.records import TextSummary
-from torch_debugger.runlog.summaries.values import bytes_tensor, event, metadata, text, value
+from torch_debugger.runlog.events import text
+from torch_debugger.runlog.summaries.values import bytes_tensor, event, metadata, value
 
 _TAG_END = "/text_summary"  # part of every text's tag, since TensorBoard's first text plugin
 
