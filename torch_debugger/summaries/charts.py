@@ -13,9 +13,8 @@ Layout = dict[str, dict[str, Any]]
 
 def charts_of(layout: Layout) -> list[Chart]:
     if not isinstance(layout, Mapping) or not all(isinstance(charts, Mapping) for charts in layout.values()):
-        raise DebuggerError(
-            'expected {category: {title: ["Multiline" or "Margin", tags]}}, got ' + repr(layout)
-        )
+        form = '{category: {title: ["Multiline" or "Margin", tags]}}'
+        raise DebuggerError(f"expected {form}, got {layout!r}")
     return [
         _chart(category, title, *kind_and_tags)
         for category, charts in layout.items()

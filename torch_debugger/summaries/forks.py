@@ -1,4 +1,4 @@
-"""A forked process has none of its parent's threads: what relies on them, or waits for their locks, begins anew."""
+"""A forked process has none of its parent's threads: what needs them, or their locks, begins anew there."""
 
 from __future__ import annotations
 
