@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.runlog.logs import LAYERS, event_file, face, faces, read, rows, scalars, small_run, write
-from torch_debugger.records import Record, Scalars, Summary, Table, TensorRows
+from torch_debugger.records import Record, Scalars, Summary, Table, TensorRows, TensorSummary
 from torch_debugger.runlog.decoder import Decoder
 from torch_debugger.runlog.encoder import Encoder
 from torch_debugger.runlog.frames import unframe
@@ -155,3 +155,12 @@ def test_rows_read_back_know_their_names(tmp_path: Path) -> None:
     assert isinstance(last, TensorRows)
     assert last.table == LAYERS
     assert list(last.by_name("max")) == list(LAYERS.names)
+
+
+def test_a_scalar_that_is_a_tensor_of_float64_is_read(tmp_path: Path) -> None:
+    write(tmp_path, [TensorSummary(1, 5.0, "loss", np.array(1e300), "scalars")])
+
+    (back,) = read(tmp_path)
+
+    assert isinstance(back, Scalars)
+    assert back.values == {"loss": 1e300}
