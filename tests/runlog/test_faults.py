@@ -57,6 +57,7 @@ class HeldDisk(io.FileIO):
 
 
 def on(disk: io.FileIO, log: LogWriter) -> None:
+    log.flush()  # behind the first bytes, which are its own thread's to write
     log._appender.close()
     log._appender.file = disk
 

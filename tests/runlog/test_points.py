@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import struct
 import time
 from pathlib import Path
@@ -16,9 +17,11 @@ from torch.utils.tensorboard import SummaryWriter as TorchWriter
 from tests.runlog.logs import event_file, faces, read, scalars
 from tests.runlog.peers import tensorboard_run
 from torch_debugger.records import Scalars
+from torch_debugger.runlog import waiting
 from torch_debugger.runlog.decoder import Decoder
 from torch_debugger.runlog.frames import unframe
-from torch_debugger.runlog.points import Point, encode_points
+from torch_debugger.runlog.points import GivenTime, Point, encode_points
+from torch_debugger.runlog.waiting import Waiting
 from torch_debugger.runlog.writer import LogWriter
 
 any_point = st.tuples(
@@ -180,3 +183,50 @@ def test_use_after_close_does_nothing(tmp_path: Path) -> None:
 
     assert read(tmp_path) == []
     assert not log._waiting
+
+
+def test_times_that_a_script_gave_are_kept_to_the_last_bit() -> None:
+    times = [GivenTime(5.01), GivenTime(5.01), GivenTime(5.02), 5.03, 5.04, GivenTime(5.04), 5.05]
+    points = [(tag, 0.5, 7, when) for tag, when in zip("abcdefg", times, strict=True)]
+
+    assert [(event.time, "".join(event.values)) for event in events(encode_points(points))] == [
+        (5.01, "ab"), (5.02, "c"), (5.03, "de"), (5.04, "f"), (5.05, "g"),
+    ]  # fmt: skip
+
+
+def test_tags_that_differ_in_what_is_no_text_stay_apart(tmp_path: Path) -> None:
+    log = LogWriter(tmp_path, on_fault=print)
+    for byte in (b"caf\xe9", b"caf\xe8"):
+        log.add_scalar(os.fsdecode(byte), 1.0, 1, 5.0)
+    log.close()
+
+    (record,) = read(tmp_path)
+    assert list(record.values) == ["caf\\udce9", "caf\\udce8"]  # type: ignore[union-attr]
+
+
+def test_numpy_that_raises_for_small_numbers_costs_no_point(tmp_path: Path) -> None:
+    points = [("loss", value, step, 5.0) for step, value in enumerate([1e-50, 1e300, math.inf, math.nan])]
+    with np.errstate(all="raise"):
+        assert len(events(encode_points(points))) == 4
+
+
+def test_long_tags_are_encoded_a_few_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(waiting, "_TAG_CHARACTERS", 1000)
+    sizes: list[int] = []
+    queue = Waiting(lambda points: b"")
+    queue.points.extend(("x" * 300, float(step), step, 5.0) for step in range(50))
+    while queue.points:
+        sizes.append(len(queue.take_points(40)[1]))
+
+    assert sum(sizes) == 50
+    assert max(sizes) == 3
+
+
+def test_every_point_with_a_long_tag_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(waiting, "_TAG_CHARACTERS", 1000)
+    log = LogWriter(tmp_path, on_fault=print)
+    for step in range(5000):
+        log.add_scalar("x" * 300, float(step), step, 5.0)
+    log.close()
+
+    assert [record.step for record in read(tmp_path)] == list(range(5000))  # type: ignore[union-attr]

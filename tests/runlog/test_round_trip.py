@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.runlog.logs import LAYERS, event_file, face, faces, read, rows, scalars, small_run, write
-from torch_debugger.records import Record, Scalars, Summary, Table, TensorRows
+from torch_debugger.records import Record, Scalars, Summary, Table, TensorRows, TensorSummary
 from torch_debugger.runlog.decoder import Decoder
 from torch_debugger.runlog.encoder import Encoder
 from torch_debugger.runlog.frames import unframe
@@ -93,14 +93,22 @@ def test_events_of_one_length_with_other_tags_are_told_apart(tmp_path: Path) -> 
     assert faces(read(tmp_path)) == faces(records)
 
 
-def test_a_number_too_large_for_float32_stays_finite(tmp_path: Path) -> None:
-    write(tmp_path, [Scalars(1, 0.0, {"loss": 1e300, "low": -1e300, "inf": float("inf")})])
+def test_a_number_too_large_for_float32_stays_finite_and_is_said_once_a_tag(tmp_path: Path) -> None:
+    large = Scalars(1, 0.0, {"loss": 1e300, "low": -1e300, "inf": float("inf")})
+    faults = write(tmp_path, [large])
+    faults += write(tmp_path / "more", [large, large])
 
     (back,) = read(tmp_path)
 
     largest = float(np.finfo(np.float32).max)
     assert isinstance(back, Scalars)
     assert back.values == {"loss": largest, "low": -largest, "inf": float("inf")}
+    assert faults == 2 * [
+        "The log holds 3.4e+38 for numbers of the tag 'loss' that are larger, such as 1e+300: files of "
+        "TensorBoard have no room for them.",
+        "The log holds -3.4e+38 for numbers of the tag 'low' that are smaller, such as -1e+300: files of "
+        "TensorBoard have no room for them.",
+    ]
 
 
 def test_rows_cost_little_more_than_their_floats() -> None:
@@ -147,3 +155,12 @@ def test_rows_read_back_know_their_names(tmp_path: Path) -> None:
     assert isinstance(last, TensorRows)
     assert last.table == LAYERS
     assert list(last.by_name("max")) == list(LAYERS.names)
+
+
+def test_a_scalar_that_is_a_tensor_of_float64_is_read(tmp_path: Path) -> None:
+    write(tmp_path, [TensorSummary(1, 5.0, "loss", np.array(1e300), "scalars")])
+
+    (back,) = read(tmp_path)
+
+    assert isinstance(back, Scalars)
+    assert back.values == {"loss": 1e300}

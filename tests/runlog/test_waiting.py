@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+import threading
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
@@ -138,7 +140,7 @@ def test_numbers_by_the_hundred_thousand_wait_for_a_hanging_disk_and_none_is_los
 
 def test_numbers_beyond_the_last_limit_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(waiting, "_MOST_POINTS", 100)
-    monkeypatch.setattr(waiting, "_PACKED_TOGETHER", 50)
+    monkeypatch.setattr(waiting, "PACKED_TOGETHER", 50)
     monkeypatch.setattr(waiting, "_MOST_PACKED_BYTES", 5000)
     monkeypatch.setattr(writer, "_MANY_POINTS", 10)
     faults: list[str] = []
@@ -171,3 +173,44 @@ def test_a_slow_disk_slows_nobody(tmp_path: Path) -> None:
     log.close()
 
     assert len(faces(read(tmp_path))) == 1 + 20_000 + 2000 + 200
+
+
+def test_points_that_cannot_be_packed_now_wait_in_their_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(points: object) -> bytes:
+        raise FloatingPointError
+
+    monkeypatch.setattr(waiting, "_MOST_POINTS", 10)
+    queue = Waiting(fail)
+    points = [("loss", 0.5, step, 5.0) for step in range(20)]
+    queue.points.extend(points)
+
+    with pytest.raises(FloatingPointError):
+        queue.pack_points()
+
+    assert list(queue.points) == points
+
+
+@pytest.mark.usefixtures("room_for_100_bytes")
+def test_pictures_may_come_and_go_in_several_threads() -> None:
+    queue, faults = lanes(), []
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+
+    def add_many() -> None:
+        try:
+            for step in range(3000):
+                queue.add(picture(step))
+        except IndexError as error:
+            faults.append(error)
+
+    threads = [threading.Thread(target=add_many) for _ in range(4)]
+    try:
+        for thread in threads:
+            thread.start()
+        while any(thread.is_alive() for thread in threads):
+            queue.take_pictures(1)
+    finally:
+        sys.setswitchinterval(before)
+    rest = len(queue.take_pictures(5))
+
+    assert (faults, rest <= 2, queue._pictures.bytes) == ([], True, 0)

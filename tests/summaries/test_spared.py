@@ -32,7 +32,7 @@ BAD_CALLS: dict[str, tuple[Callable[[Any], object], str]] = {
     ),
     "two channels": (
         lambda w: w.add_image("p", torch.zeros(2, 8, 9)),
-        "expected 1, 3 or 4 channels, got 2 in [height, width, channels] of [8, 9, 2]; is dataformats right?",
+        "expected 1, 3 or 4 channels, got 2 in [height, width, channels] of [8, 9, 2]; is dataformats right? T",
     ),
     "no pixels": (lambda w: w.add_image("p", torch.zeros(3, 0, 9)), "got one without pixels: a shape of [0, "),
     "an unknown order": (lambda w: w.add_image("p", torch.zeros(3, 8, 8), dataformats="CHC"), "got 'CHC'"),
@@ -49,6 +49,21 @@ BAD_CALLS: dict[str, tuple[Callable[[Any], object], str]] = {
         "add_scalar('loss') at FILE:LINE wrote nothing: expected one number, got 6 in a shape of [2, 3].",
     ),
     "no number": (lambda w: w.add_scalar("loss", None, 1), "expected a number, got None."),
+    "a list as a number": (lambda w: w.add_scalar("loss", [1.0]), "expected one number, got a list of 1."),
+    "a step by another name": (
+        lambda w: w.add_scalar("loss", 1.0, step=3),
+        "wrote nothing: there is no parameter step; the step is called global_step.",
+    ),
+    "nothing at all": (lambda w: w.add_scalar(), "add_scalar() at FILE:LINE wrote nothing: expected a number"),
+    "curves in a list": (
+        lambda w: w.add_scalars("both", [1, 2]),
+        "expected numbers by name in a dictionary, got a list.",
+    ),
+    "a layout in a list": (
+        lambda w: w.add_custom_scalars([1]),
+        'expected {category: {title: ["Multiline" or "Margin", tags]}}, got [1].',
+    ),
+    "an embedding of nothing": (lambda w: w.add_embedding(None), "expected a tensor or an array, got None."),
     "a word as a number": (lambda w: w.add_scalar("loss", "low", 1), "could not convert string to float"),
     "a tensor without values": (lambda w: w.add_scalar("loss", torch.ones((), device="meta")), "meta"),
     "a missing argument": (lambda w: w.add_text("note"), "missing 1 required positional argument"),
@@ -156,6 +171,8 @@ def test_pictures_and_sounds_with_nan_are_written(tmp_path: Path, said: io.Strin
         writer.add_image("whole", torch.full((3, 4, 4), 200, dtype=torch.int64), 1)
 
     assert said.getvalue() == (
+        "torch-debugger: add_image('p'): 48 of 48 values are not within 0 and 1, as floats are expected to be: "
+        "they are clipped, and black where NaN. Pictures of 0 to 255 are taken as uint8.\n"
         "torch-debugger: add_audio('s'): 2 of 4 samples are not within -1 and 1: they are clipped, and silent "
         "where NaN.\n"
     )

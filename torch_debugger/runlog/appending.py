@@ -8,23 +8,28 @@ from collections import Counter
 from torch_debugger.records import Notice, Record
 from torch_debugger.runlog.encoder import Encoder
 from torch_debugger.runlog.logfile import LogFiles, is_deleted, write_all
-from torch_debugger.runlog.waiting import Waiting
+from torch_debugger.runlog.waiting import PACKED_TOGETHER, Waiting
 
 _RECORDS_AT_ONCE = 1024  # encoded and written together
 _POINTS_AT_ONCE = 2_000
 
 
 class Appender:
-    """The end of a log. Everything but its making belongs to the writer's thread."""
+    """The end of a log. Everything but its making belongs to the writer's thread, the first write too: the
+    training does not wait for a disk."""
 
     def __init__(self, files: LogFiles, encoder: Encoder, purge_step: int | None, rotate_bytes: int) -> None:
         self.left_out: Counter[str] = Counter()  # of the whole run
-        self.file: io.FileIO = files.open_first(encoder.start(purge_step))
+        self.file: io.FileIO = files.open_first()
+        self._head = encoder.start(purge_step)
         self._files = files
         self._encoder = encoder
         self._rotate_bytes = rotate_bytes
         self._file_bytes = 0
         self._last_step = 0
+
+    def begin(self) -> None:
+        write_all(self.file, self._head)
 
     def write(self, waiting: Waiting) -> None:
         """All that waits by now; pictures, which take longest, last."""
@@ -32,11 +37,18 @@ class Appender:
         for _ in range(0, waiting.records, _RECORDS_AT_ONCE):
             self._append_records(waiting.take_records(_RECORDS_AT_ONCE))
         self._tell_gap(left_out)
-        for _ in range(waiting.packs + -(-len(waiting.points) // _POINTS_AT_ONCE)):
-            packed, points = waiting.take_points(_POINTS_AT_ONCE)
-            self._append(packed or self._encoder.encode_points(points))
+        self._append_points(waiting)
         for _ in range(waiting.pictures):
             self._append_records(waiting.take_pictures(1))
+
+    def _append_points(self, waiting: Waiting) -> None:
+        left = waiting.packs * PACKED_TOGETHER + len(waiting.points)
+        while left > 0:
+            packed, points = waiting.take_points(_POINTS_AT_ONCE)
+            if not packed and not points:
+                return  # withdrawn since they were counted
+            self._append(packed or self._encoder.encode_points(points))
+            left -= len(points) or PACKED_TOGETHER
 
     def _append_records(self, records: list[Record]) -> None:
         if records:

@@ -49,8 +49,8 @@ class Decoder:
                 scalars[tag] = _single(parts[numbered.VALUE_SIMPLE])
             elif tag.startswith((numbered.ROWS_TAG, numbered.RECORD_TAG)):
                 others += self._from_tensor(step, tag, parts)
-            elif number := _scalar_tensor(parts):
-                scalars[tag] = _single(number)
+            elif (number := _scalar_tensor(parts)) is not None:
+                scalars[tag] = number
         if scalars or not event[numbered.EVENT_SUMMARY]:
             time = struct.unpack("<d", event.get(numbered.EVENT_TIME, bytes(8)))[0]
             return [Scalars(step, time, scalars), *others]
@@ -77,12 +77,17 @@ def _single(number: bytes) -> float:
     return value
 
 
-def _scalar_tensor(parts: dict[int, Any]) -> bytes | None:
-    """The four bytes of a scalar in the newer form, a float tensor without dimensions."""
+def _scalar_tensor(parts: dict[int, Any]) -> float | None:
+    """A scalar in the newer form: a tensor of floats without dimensions."""
     tensor = message(parts.get(numbered.VALUE_TENSOR, b""))
-    if tensor.get(numbered.TENSOR_TYPE) != numbered.FLOAT or tensor.get(numbered.TENSOR_SHAPE):
+    if tensor.get(numbered.TENSOR_SHAPE):
         return None
-    return tensor.get(numbered.TENSOR_CONTENT) or tensor.get(numbered.TENSOR_FLOATS)
+    content, kind = tensor.get(numbered.TENSOR_CONTENT), tensor.get(numbered.TENSOR_TYPE)
+    if kind == numbered.DOUBLE:
+        number = content or tensor.get(numbered.TENSOR_DOUBLES)
+        return struct.unpack("<d", number)[0] if number else None
+    number = content or tensor.get(numbered.TENSOR_FLOATS)
+    return _single(number) if number and kind == numbered.FLOAT else None
 
 
 def _table(metadata: bytes) -> Table:

@@ -22,10 +22,11 @@ from torch_debugger.runlog.events import (
     restart_event,
     string_tensor,
     tensor_event,
+    text,
     version_event,
 )
 from torch_debugger.runlog.frames import FRAME_BYTES, frame
-from torch_debugger.runlog.points import Point, encode_points
+from torch_debugger.runlog.points import GivenTime, Point, encode_points
 from torch_debugger.runlog.scalars import scalar_events
 from torch_debugger.runlog.thinning import Thinning
 
@@ -46,6 +47,7 @@ class Encoder:
         self._tables: dict[Table, int] = {}
         self._headed: set[str] = set()  # tags whose heading stands in this file
         self._used_bytes = 0
+        self._large: set[str] = set()  # tags with numbers that were too large
 
     def start(self, purge_step: int | None = None) -> bytes:
         """What every event file begins with. Headings come again: each file can be read alone."""
@@ -65,7 +67,7 @@ class Encoder:
     def encode_points(self, points: list[Point]) -> bytes:
         """May be called from several threads."""
         try:
-            data = encode_points(points)
+            data = encode_points(points, self._tell_large)
         except _UNFIT:
             data = self.encode_points(self._fit_points(points))
         self._used_bytes += len(data)
@@ -76,16 +78,28 @@ class Encoder:
         for tag, value, step, when in points:
             try:
                 number = int(np.int64(operator.index(step)))
-                fit.append((tag.encode("utf-8", "replace").decode(), float(value), number, float(when)))
+                fit.append((text(tag).decode(), float(value), number, _as_time(when)))
             except _UNFIT as error:
                 self._on_fault(f"A scalar of the tag {tag!r} was left out of the log: {error}.")
         return fit
 
     def _scalar_events(self, records: list[Scalars]) -> Iterator[list[bytes]]:
         try:
-            return iter([[payload] for payload in scalar_events(records)])
+            return iter([[payload] for payload in scalar_events(records, self._tell_large)])
         except _UNFIT:
-            return iter([self._unless_unfit(lambda one: scalar_events([one]), record) for record in records])
+            return iter([self._unless_unfit(self._scalar_event, record) for record in records])
+
+    def _scalar_event(self, record: Scalars) -> list[bytes]:
+        return scalar_events([record], self._tell_large)
+
+    def _tell_large(self, tag: str, value: float) -> None:
+        if tag not in self._large:
+            self._large.add(tag)
+            held, what = ("3.4e+38", "larger") if value > 0 else ("-3.4e+38", "smaller")
+            self._on_fault(
+                f"The log holds {held} for numbers of the tag {tag!r} that are {what}, such as {value:g}: "
+                "files of TensorBoard have no room for them."
+            )
 
     def _tensor_events(self, record: Record) -> list[bytes]:
         if isinstance(record, Summary):
@@ -133,6 +147,10 @@ class Encoder:
         event = tensor_event(time.time(), getattr(record, "step", 0), tag, tensor, metadata)
         self._headed.add(tag)
         return [event]
+
+
+def _as_time(when: float) -> float:
+    return when if isinstance(when, GivenTime) else float(when)
 
 
 def _json_without_secrets(plain: Any) -> bytes:

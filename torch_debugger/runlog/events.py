@@ -16,10 +16,10 @@ SUMMARY_VALUE = 1
 VALUE_TAG, VALUE_SIMPLE, VALUE_TENSOR, VALUE_METADATA = 1, 2, 8, 9
 METADATA_PLUGIN, METADATA_CLASS = 1, 4
 PLUGIN_NAME, PLUGIN_CONTENT = 1, 2
-TENSOR_TYPE, TENSOR_SHAPE, TENSOR_CONTENT, TENSOR_FLOATS, TENSOR_STRINGS = 1, 2, 4, 5, 8
+TENSOR_TYPE, TENSOR_SHAPE, TENSOR_CONTENT, TENSOR_FLOATS, TENSOR_DOUBLES, TENSOR_STRINGS = 1, 2, 4, 5, 6, 8
 SHAPE_DIMENSION, DIMENSION_SIZE = 2, 1
 
-FLOAT, STRING = 1, 7  # DataType in types.proto
+FLOAT, DOUBLE, STRING = 1, 2, 7  # DataType in types.proto
 _CLASS_TENSOR = 2  # DataClass in summary.proto
 
 
@@ -40,8 +40,13 @@ def event_time(time: float) -> bytes:
 
 def scalar_value(tag: str) -> bytes:
     """One tag of a summary; its last four bytes are the value, here zero."""
-    name = bytes_field(VALUE_TAG, tag.encode("utf-8", "replace"))
+    name = bytes_field(VALUE_TAG, text(tag))
     return bytes_field(SUMMARY_VALUE, name, key(VALUE_SIMPLE, FIXED32), bytes(4))
+
+
+def text(words: str) -> bytes:
+    """What is no text, such as the odd bytes of a file name, is written as \\udcNN: two of them stay apart."""
+    return words.encode("utf-8", "backslashreplace")
 
 
 def tensor_event(time: float, step: int, tag: str, tensor: bytes, metadata: bytes = b"") -> bytes:

@@ -8,7 +8,6 @@ import os
 import re
 import socket
 import time
-from contextlib import suppress
 from pathlib import Path
 
 from torch_debugger.errors import DebuggerError
@@ -46,18 +45,16 @@ class LogFiles:
         self._owner = f"{host}.{os.getpid()}.torch_debugger{whose}"
         self._opened_us = self._part = 0
 
-    def open_first(self, first_bytes: bytes) -> io.FileIO:
+    def open_first(self) -> io.FileIO:
         """In a folder that is made if need be."""
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
-            file = self._claim()
-            write_all(file, first_bytes)
+            return self._claim()
         except OSError as error:
             raise DebuggerError(
                 f"The run log cannot be written to {os.fspath(self._folder)!r}: {error.strerror}. "
                 "Name a folder that can be written with --log-dir, or keep no log with --no-log."
             ) from error
-        return file
 
     def open_next(self) -> io.FileIO | None:
         """None where there can be none: then the last one must do."""
@@ -68,15 +65,27 @@ class LogFiles:
             return None
 
     def _claim(self) -> io.FileIO:
+        # The clock may stand still, or have been set back since the folder's last file was made.
+        self._opened_us = max(time.time_ns() // 1000, *map(_first_free_us, os.listdir(self._folder)), 0)
         while True:
-            self._opened_us = time.time_ns() // 1000
-            with suppress(FileExistsError):  # of another writer: the next microsecond is free
+            try:
                 return LogFile(self._path())
+            except FileExistsError:  # of another writer
+                self._opened_us += 1
 
     def _path(self) -> Path:
         seconds, rest_us = divmod(self._opened_us, 1_000_000)
-        name = f"events.out.tfevents.{seconds:010d}.{self._owner}.{rest_us:06d}.{self._part:05d}{self._suffix}"
+        name = f"events.out.tfevents.{seconds:010d}.{rest_us:06d}.{self._owner}.{self._part:05d}{self._suffix}"
         return self._folder / name
+
+
+def _first_free_us(name: str) -> int:
+    """The first microsecond whose names come after this one. Other writers' names tell the second only."""
+    match = re.search(r"tfevents\.(\d{10})\.(?:(\d{6})\..*torch_debugger)?", name)
+    if match is None:
+        return 0
+    seconds, rest_us = match.groups()
+    return int(seconds) * 1_000_000 + (1_000_000 if rest_us is None else int(rest_us) + 1)
 
 
 def rank_of_process() -> int | None:

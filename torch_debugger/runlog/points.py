@@ -1,7 +1,8 @@
 """Single numbers, as `add_scalar` takes them, to whole frames: many at once.
 
 Numbers of one step that were logged within a tenth of a second share an event, and its time: that of the
-first of them. A tag never stands twice in an event, because readers would keep only the last value.
+first of them. Times that a script gave are kept as they are. A tag never stands twice in an event, because
+readers would keep only the last value.
 """
 
 from __future__ import annotations
@@ -14,9 +15,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from torch_debugger.runlog.frames import frame_rows
-from torch_debugger.runlog.scalars import fill_events, varint_widths
+from torch_debugger.runlog.scalars import OnLarge, beyond_single, fill_events, say_nothing, varint_widths
 
 Point = tuple[str, float, int, float]  # tag, value, step, time
+
+
+class GivenTime(float):
+    """A time that was not looked up but given by the script: it is kept to the last bit."""
+
+    __slots__ = ()
+
 
 _AT_ONCE = 2000  # more would leave the processor's cache and take twice the time
 _CELLS_PER_S = 10.0  # numbers of one step and one cell share an event
@@ -29,15 +37,20 @@ class _Columns(NamedTuple):
     values: NDArray[np.float64]
     steps: _Integers
     times: NDArray[np.float64]
+    given: NDArray[np.bool_] | None  # whether the script gave its time; None where it gave none
 
 
-def encode_points(points: Sequence[Point]) -> bytes:
+def encode_points(points: Sequence[Point], on_large: OnLarge = say_nothing) -> bytes:
     """Frames with every point, in order. Raises as float() and int() do when one is of a wrong kind."""
-    return b"".join(_encode(points[start : start + _AT_ONCE]) for start in range(0, len(points), _AT_ONCE))
+    with np.errstate(all="ignore"):  # a script may have numpy raise where a number is large or small
+        some = (points[start : start + _AT_ONCE] for start in range(0, len(points), _AT_ONCE))
+        return b"".join(_encode(each, on_large) for each in some)
 
 
-def _encode(points: Sequence[Point]) -> bytes:
+def _encode(points: Sequence[Point], on_large: OnLarge) -> bytes:
     columns = _columns(points)
+    for place in np.flatnonzero(beyond_single(columns.values)).tolist():
+        on_large(points[place][0], points[place][1])
     starts = _event_starts(columns)
     layouts = list(_layouts(columns, starts, np.diff(starts, append=len(points))))
     frames = [_frames(columns, starts[events], count) for events, count in layouts]
@@ -52,7 +65,14 @@ def _columns(points: Sequence[Point]) -> _Columns:
     which = np.fromiter(map(numbers.__getitem__, tags), np.int64, len(tags))
     # Python's arrays refuse what is no number; numpy would read None as NaN.
     reals = [np.frombuffer(array("d", column), np.float64) for column in (values, times)]
-    return _Columns(list(numbers), which, reals[0], np.frombuffer(array("q", steps), np.int64), reals[1])
+    integers = np.frombuffer(array("q", steps), np.int64)
+    return _Columns(list(numbers), which, reals[0], integers, reals[1], _given(times))
+
+
+def _given(times: tuple[float, ...]) -> NDArray[np.bool_] | None:
+    if GivenTime not in set(map(type, times)):
+        return None
+    return np.fromiter((type(time) is GivenTime for time in times), np.bool_, len(times))
 
 
 def _event_starts(columns: _Columns) -> _Integers:
@@ -60,9 +80,9 @@ def _event_starts(columns: _Columns) -> _Integers:
 
     Points with the same count of earlier points of their tag and step have different tags.
     """
-    with np.errstate(over="ignore"):  # any float may be a time
-        cells = np.floor(columns.times * _CELLS_PER_S)
-    begins = _changes(columns.steps) | _changes(cells)
+    begins = _changes(columns.steps) | _changes(np.floor(columns.times * _CELLS_PER_S))
+    if columns.given is not None:
+        begins |= _changes(columns.given) | (columns.given & _changes(columns.times))
     begins |= _changes(_earlier_alike(np.cumsum(begins) * len(columns.tags) + columns.which))
     return np.flatnonzero(begins)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import itertools
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -18,6 +18,8 @@ from numpy.typing import NDArray
 from torch_debugger.records import Scalars
 from torch_debugger.runlog.events import EVENT_STEP, EVENT_SUMMARY, event_time, scalar_value
 from torch_debugger.runlog.wire import BYTES, VARINT, key, varint
+
+OnLarge = Callable[[str, float], None]  # is told the tag of a number that float32 has no room for
 
 _LARGEST = float(np.finfo(np.float32).max)
 _WIDTH_LIMITS = np.array([1 << 7 * width for width in range(1, 10)], np.uint64)
@@ -28,21 +30,33 @@ class _Template(NamedTuple):
     places: np.dtype[np.void]  # the fields "time", "step", and one for the value of each tag, by its index
 
 
-def scalar_events(records: Sequence[Scalars]) -> list[bytes]:
+def say_nothing(tag: str, value: float) -> None: ...
+
+
+def scalar_events(records: Sequence[Scalars], on_large: OnLarge = say_nothing) -> list[bytes]:
     """One payload per record, in the same order."""
     places: dict[tuple[str, ...], list[int]] = defaultdict(list)
     for place, record in enumerate(records):
         places[tuple(record.values)].append(place)
     payloads = [b""] * len(records)
-    for tags, alike in places.items():
-        for place, payload in zip(alike, _events(tags, [records[i] for i in alike]), strict=True):
-            payloads[place] = payload
+    with np.errstate(all="ignore"):  # a script may have numpy raise where a number is large or small
+        for tags, alike in places.items():
+            for place, payload in zip(alike, _events(tags, [records[i] for i in alike], on_large), strict=True):
+                payloads[place] = payload
     return payloads
 
 
-def _events(tags: tuple[str, ...], records: list[Scalars]) -> list[bytes]:
+def beyond_single(values: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Which numbers float32 has no room for; for NaN and Inf it has."""
+    large: NDArray[np.bool_] = (np.abs(values) > _LARGEST) & (np.abs(values) < np.inf)
+    return large
+
+
+def _events(tags: tuple[str, ...], records: list[Scalars], on_large: OnLarge) -> list[bytes]:
     numbers = itertools.chain.from_iterable(record.values.values() for record in records)
     values = np.fromiter(numbers, np.float64, len(records) * len(tags)).reshape(len(records), len(tags))
+    for row, column in np.argwhere(beyond_single(values)).tolist():
+        on_large(tags[column], values[row, column])
     times = np.array([record.time for record in records], np.float64)
     rows = fill_events(tags, times, np.array([record.step for record in records], np.int64), values)
     data, size = rows.tobytes(), rows.shape[1]

@@ -15,6 +15,7 @@ from torch_debugger.records import Record
 from torch_debugger.runlog.appending import Appender, in_words
 from torch_debugger.runlog.encoder import Encoder
 from torch_debugger.runlog.logfile import LogFiles, rank_of_process
+from torch_debugger.runlog.points import Point
 from torch_debugger.runlog.waiting import Waiting
 
 _MUCH = 4096  # records waiting that end the pause between two writes early
@@ -65,6 +66,7 @@ class LogWriter:
         self._pause_s = flush_s
         self._asleep = True
         self._failed = self._closing = False
+        self.ended = False  # the thread has its last look at what waits
         self._thread = threading.Thread(target=self._run, name="torch_debugger log", daemon=True)
         try:
             self._thread.start()
@@ -72,19 +74,22 @@ class LogWriter:
             self._appender.close()
             raise DebuggerError(f"The run log needs a thread and the system gives none: {error}.") from error
 
-    def add(self, record: Record) -> None:
-        if self._closing or self._failed or os.getpid() != self._pid:
-            return
+    def add(self, record: Record) -> bool:
+        """False where the log has ended: it belongs into another one."""
+        if self._failed or os.getpid() != self._pid:
+            return True
         waiting = self._waiting.add(record)
-        if self._asleep or waiting == _MUCH:
+        if waiting is not None and (self._asleep or waiting == _MUCH):
             self._wake()
+        return waiting is not None
 
-    def add_scalar(self, tag: str, value: float, step: int, time: float) -> None:
-        """Numbers of one step that come within a tenth of a second are written with the same time. For an
-        exact one, add a record of Scalars."""
-        self._append_point((tag, value, step, time))
+    def add_scalar(self, tag: str, value: float, step: int, time: float) -> bool:
+        """As with `add`. Numbers of one step that come within a tenth of a second are written with the same
+        time; one that is a GivenTime is kept."""
+        self._append_point(point := (tag, value, step, time))
         if self._asleep or len(self._points) >= _MANY_POINTS:
-            self._attend_to_points()
+            return self._attend_to_points(point)
+        return True
 
     def has_room(self, size_bytes: int) -> bool:
         """Whether a record of that size may as well wait for the writer's thread; where not, its maker does
@@ -94,13 +99,16 @@ class LogWriter:
             self._wake()
         return waiting + size_bytes <= _MUCH_BYTES
 
-    def _attend_to_points(self) -> None:
-        if self._closing or self._failed or os.getpid() != self._pid:
+    def _attend_to_points(self, newest: Point) -> bool:
+        if self._failed or os.getpid() != self._pid:
             self._points.clear()
-            return
+            return True
+        if self.ended:  # what the thread's last look did not find is still there
+            return not self._waiting.withdraw(newest)
         if self._asleep or self._bell.empty():
             self._wake()
         self._waiting.pack_points()
+        return True
 
     def _wake(self) -> None:
         self._asleep = False
@@ -116,11 +124,14 @@ class LogWriter:
         with suppress(queue.Empty):
             receipt.get(timeout=_FLUSH_WAIT_S)
 
+    def end(self) -> None:
+        """Closes, and nobody waits for it."""
+        if os.getpid() == self._pid:
+            self._closing = True
+            self._bell.put(None)
+
     def close(self) -> None:
-        if os.getpid() != self._pid:
-            return
-        self._closing = True
-        self._bell.put(None)
+        self.end()
         if self._may_wait():
             self._thread.join(_CLOSE_WAIT_S)
             if self._thread.is_alive():
@@ -138,13 +149,14 @@ class LogWriter:
 
     def _run(self) -> None:
         try:
+            self._appender.begin()
             while not self._closing:
                 self._bell.get()
                 self._write_while_records_come()
                 self._asleep = True
                 if self._waiting or self._receipts:  # added just before we said that we sleep
                     self._bell.put(None)
-            self._write_waiting()
+            self._write_the_rest()
             self._tell_what_is_missing()
         except OSError as error:
             self._give_up(f"{error.strerror or error}. The training goes on without it.")
@@ -153,6 +165,12 @@ class LogWriter:
         finally:
             self._asleep = True  # so that add_scalar looks up
             self._appender.close()
+
+    def _write_the_rest(self) -> None:
+        """Whoever adds sees the end first, so what comes behind the last look is not lost."""
+        self.ended = self._asleep = True
+        self._waiting.seal()
+        self._write_waiting()
 
     def _give_up(self, why: str) -> None:
         self._failed = True
@@ -177,11 +195,11 @@ class LogWriter:
     def _write_waiting(self) -> None:
         receipts = len(self._receipts)  # counted first: what they stand for was added before them
         self._appender.write(self._waiting)
-        self._acknowledge(receipts)
         if self._appender.is_deleted():
             # We write on all the same: whoever has the file open still reads it to its end.
             self._say(f"The run log in {self.folder} was deleted during the run; none of it will be left.")
         self.cpu_s = time.thread_time()
+        self._acknowledge(receipts)
 
     def _acknowledge(self, count: int) -> None:
         for _ in range(count):

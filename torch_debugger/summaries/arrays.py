@@ -16,6 +16,10 @@ _IN_NUMPY = {
 }  # fmt: skip
 
 
+def kind_of(given: Any) -> str:
+    return "None" if given is None else f"a {type(given).__name__}"
+
+
 def as_tensor(values: Any) -> torch.Tensor:
     """Detached, dense, on its own device."""
     if values is None:
@@ -65,6 +69,8 @@ def as_number(value: Any) -> float:
     number = value.item() if hasattr(value, "item") else value
     if isinstance(number, complex):
         raise DebuggerError(f"expected a real number, got {number}")
+    if isinstance(number, (list, tuple, dict, set)):
+        raise DebuggerError(f"expected one number, got {kind_of(number)} of {len(number)}")
     return float(number)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from torch_debugger.errors import DebuggerError
@@ -11,6 +12,9 @@ Layout = dict[str, dict[str, Any]]
 
 
 def charts_of(layout: Layout) -> list[Chart]:
+    if not isinstance(layout, Mapping) or not all(isinstance(charts, Mapping) for charts in layout.values()):
+        form = '{category: {title: ["Multiline" or "Margin", tags]}}'
+        raise DebuggerError(f"expected {form}, got {layout!r}")
     return [
         _chart(category, title, *kind_and_tags)
         for category, charts in layout.items()

@@ -26,8 +26,7 @@ class Complaints:
         self._counts[call, place] += 1
         if self._counts[call, place] == 1:
             what = f"{call}({tag!r})" if tag else f"{call}()"
-            why = str(error) if isinstance(error, DebuggerError) else f"{type(error).__name__}: {error}"
-            say(f"{what} at {place} wrote nothing: {why}. The training goes on.")
+            say(f"{what} at {place} wrote nothing: {_why(error)} The training goes on.")
 
     def sum_up(self) -> None:
         """At the end: how often it was, where it was more than once."""
@@ -37,10 +36,24 @@ class Complaints:
         self._counts.clear()
 
 
+def _why(error: Exception) -> str:
+    try:
+        words = str(error)
+    except Exception:  # the user's own __str__ may raise
+        return f"{type(error).__name__}."
+    sentence = words if isinstance(error, DebuggerError) else f"{type(error).__name__}: {words}"
+    return sentence if sentence.endswith((".", "?", "!")) else f"{sentence}."
+
+
 def _calling_line() -> str:
     frame = user_frame(2)
     if frame is None:
         return "an unknown line"
-    path = frame.f_code.co_filename
-    shown = os.path.relpath(path) if path.startswith(os.getcwd() + os.sep) else path
-    return f"{shown}:{frame.f_lineno}"
+    return f"{_shown(frame.f_code.co_filename)}:{frame.f_lineno}"
+
+
+def _shown(path: str) -> str:
+    try:
+        return os.path.relpath(path) if path.startswith(os.getcwd() + os.sep) else path
+    except OSError:  # the working folder is gone
+        return path

@@ -5,16 +5,19 @@ from __future__ import annotations
 import contextlib
 import os
 import socket
+import threading
 import time
 from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
 
 from torch_debugger.records import Record
+from torch_debugger.runlog.points import GivenTime
 from torch_debugger.runlog.summaries.cells import default_edges
 from torch_debugger.saying import say
 from torch_debugger.summaries.complaints import Complaints
 from torch_debugger.summaries.file_writer import FileWriter
+from torch_debugger.summaries.forks import begin_anew_after_fork
 from torch_debugger.summaries.sparing import sparing
 
 
@@ -44,6 +47,9 @@ class Files:
         self.file_writer: FileWriter | None = None
         self.all_writers: dict[str, FileWriter] | None = None
         self._on_disk = write_to_disk
+        self._ending: list[FileWriter] = []  # their last bytes are being written
+        self._changing = threading.RLock()
+        begin_anew_after_fork(self)
         self._step: int = 0
         self._time: float | None = None
         self._get_file_writer()
@@ -70,13 +76,15 @@ class Files:
 
     @sparing
     def flush(self) -> None:
-        for writer in (self.all_writers or {}).values():
+        for writer in list((self.all_writers or {}).values()):
             writer.flush()
 
     @sparing
     def close(self) -> None:
-        writers, self.file_writer, self.all_writers = self.all_writers or {}, None, None
-        for writer in writers.values():
+        with self._changing:
+            writers = [*(self.all_writers or {}).values(), *self._ending]
+            self.file_writer, self.all_writers, self._ending = None, None, []
+        for writer in writers:
             writer.close()
         self.complaints.sum_up()
 
@@ -85,6 +93,9 @@ class Files:
 
     def __exit__(self, *exception: object) -> None:
         self.close()
+
+    def begin_anew(self) -> None:
+        self._changing = threading.RLock()
 
     def __deepcopy__(self, memory: dict[int, Any]) -> Any:
         return self  # a model that is copied with its writer still has one log
@@ -95,18 +106,26 @@ class Files:
         return type(self), (self.log_dir, "", None, *options)
 
     def _get_file_writer(self) -> FileWriter:
-        if self.file_writer is None or self.all_writers is None:
-            self.file_writer = self._new_file_writer(self.log_dir, self.purge_step)
-            self.all_writers = {self.file_writer.get_logdir(): self.file_writer}
-            self.purge_step = None
-        return self.file_writer
+        with self._changing:
+            if self.file_writer is None or self.all_writers is None:
+                self.file_writer = self._new_file_writer(self.log_dir, self.purge_step)
+                self.all_writers = {self.file_writer.get_logdir(): self.file_writer}
+                self.purge_step = None
+            return self.file_writer
 
     def _file_writer_of(self, folder: str) -> FileWriter:
-        self._get_file_writer()
-        assert self.all_writers is not None
-        if folder not in self.all_writers:
-            self.all_writers[folder] = self._new_file_writer(folder, None)
-        return self.all_writers[folder]
+        with self._changing:
+            self._get_file_writer()
+            assert self.all_writers is not None
+            if folder not in self.all_writers:
+                self.all_writers[folder] = self._new_file_writer(folder, None)
+            return self.all_writers[folder]
+
+    def _end(self, writer: FileWriter) -> None:
+        """Its file is whole soon; nobody waits for that before `close`."""
+        writer.end()
+        with self._changing:
+            self._ending.append(writer)
 
     def _new_file_writer(self, folder: str, purge_step: int | None) -> FileWriter:
         return FileWriter(
@@ -119,8 +138,8 @@ class Files:
     def _moment(self, global_step: Any, walltime: Any) -> tuple[int, float]:
         step = self._step if global_step is None else int(global_step)
         if walltime is None:
-            return step, time.time() if self._time is None else self._time
-        return step, float(walltime)
+            return step, time.time() if self._time is None else GivenTime(self._time)
+        return step, GivenTime(walltime)
 
 
 def _default_folder(comment: str) -> str:

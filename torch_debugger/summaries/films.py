@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -12,12 +13,12 @@ from torch_debugger.summaries.pictures import Pixels, arranged, as_bytes, as_col
 _TARGET = "NTHWC"
 
 
-def film_frames(values: Any, dataformats: str) -> Pixels:
+def film_frames(values: Any, dataformats: str, remark: Callable[[str], None]) -> Pixels:
     """[frames, height, width, channels]"""
     order = dataformats.upper()
     if getattr(values, "ndim", 5) == 4 and order.startswith("N"):
         order = order[1:]  # one clip, given without the dimension that counts clips
-    clips = as_bytes(arranged(values, order, _TARGET if len(order) == 5 else _TARGET[1:]))
+    clips = as_bytes(arranged(values, order, _TARGET if len(order) == 5 else _TARGET[1:]), remark)
     return as_colors(_side_by_side(clips if len(order) == 5 else clips[None]))
 
 

@@ -10,13 +10,14 @@ import torch
 
 from torch_debugger.errors import DebuggerError
 from torch_debugger.records.surroundings import HparamValue
+from torch_debugger.redaction import redact_value
 from torch_debugger.summaries.arrays import as_number
 
 
 def hparam_values(hparams: Any) -> dict[str, HparamValue]:
-    """None is left out; what is no number, word, yes or no is kept as its text."""
+    """None is left out; what is no number, word, yes or no is kept as its text; a secret is not written."""
     named = _mapping(hparams, "hyperparameters")
-    return {str(name): plain_value(value) for name, value in named.items() if value is not None}
+    return {str(name): _told(str(name), value) for name, value in named.items() if value is not None}
 
 
 def metric_values(metrics: Any) -> dict[str, Any]:
@@ -25,7 +26,12 @@ def metric_values(metrics: Any) -> dict[str, Any]:
 
 def choice_values(choices: Any) -> dict[str, tuple[HparamValue, ...]]:
     named = _mapping(choices or {}, "choices in hparam_domain_discrete")
-    return {str(name): tuple(map(plain_value, values)) for name, values in named.items()}
+    return {str(name): tuple(_told(str(name), value) for value in values) for name, values in named.items()}
+
+
+def _told(name: str, value: Any) -> HparamValue:
+    told: HparamValue = redact_value(name, plain_value(value))
+    return told
 
 
 def plain_value(value: Any) -> HparamValue:

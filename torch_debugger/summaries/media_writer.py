@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -28,7 +30,7 @@ class MediaWriter(Files):
         walltime: float | None = None,
         dataformats: str = "CHW",
     ) -> None:
-        pixels = picture_pixels(img_tensor, dataformats)
+        pixels = picture_pixels(img_tensor, dataformats, self._remarks("add_image", tag))
         self._add(PictureSummary(*self._moment(global_step, walltime), str(tag), pixels))
 
     @sparing
@@ -43,7 +45,7 @@ class MediaWriter(Files):
         """A grid of pictures; also of a list of pictures."""
         if isinstance(img_tensor, (list, tuple)) and len(dataformats) == 3:
             dataformats = f"N{dataformats}"
-        pixels = picture_pixels(img_tensor, dataformats)
+        pixels = picture_pixels(img_tensor, dataformats, self._remarks("add_images", tag))
         self._add(PictureSummary(*self._moment(global_step, walltime), str(tag), pixels))
 
     @sparing
@@ -62,7 +64,7 @@ class MediaWriter(Files):
         """tensorboardX has the format where torch has the scale."""
         if isinstance(rescale, str):
             rescale, dataformats = 1, rescale
-        pixels = picture_pixels(img_tensor, dataformats)
+        pixels = picture_pixels(img_tensor, dataformats, self._remarks("add_image_with_boxes", tag))
         boxes = boxes_of(box_tensor, labels)
         step, when = self._moment(global_step, walltime)
         self._add(PictureSummary(step, when, str(tag), pixels, rescale=float(rescale), boxes=boxes))
@@ -81,7 +83,7 @@ class MediaWriter(Files):
         pictures = [figure_pixels(one, close) for one in (figure if many else [figure])]
         if len({picture.shape for picture in pictures}) > 1:
             raise DebuggerError(f"expected figures of one size, got {[one.shape[:2] for one in pictures]}")
-        pixels = picture_pixels(np.stack(pictures), "NHWC")
+        pixels = picture_pixels(np.stack(pictures), "NHWC", self._remarks("add_figure", tag))
         self._add(PictureSummary(*self._moment(global_step, walltime), str(tag), pixels))
 
     @sparing
@@ -95,7 +97,7 @@ class MediaWriter(Files):
         dataformats: str = "NTCHW",
     ) -> None:
         """Kept as a GIF, which needs no other library."""
-        frames = film_frames(vid_tensor, dataformats)
+        frames = film_frames(vid_tensor, dataformats, self._remarks("add_video", tag))
         step, when = self._moment(global_step, walltime)
         self._add(PictureSummary(step, when, str(tag), frames, frames_per_s=check_rate(fps), film=True))
 
@@ -111,7 +113,7 @@ class MediaWriter(Files):
         samples, clipped = sound_samples(snd_tensor)
         if clipped:
             loud = f"{clipped} of {samples.size} samples are not within -1 and 1"
-            self.complaints.remark(f"add_audio({tag!r})", f"{loud}: they are clipped, and silent where NaN.")
+            self._remarks("add_audio", tag)(f"{loud}: they are clipped, and silent where NaN.")
         self._add(SoundSummary(*self._moment(global_step, walltime), str(tag), samples, int(sample_rate)))
 
     @sparing
@@ -120,3 +122,6 @@ class MediaWriter(Files):
     ) -> None:
         """Markdown; what is no string is written as its text."""
         self._add(TextSummary(*self._moment(global_step, walltime), str(tag), str(text_string)))
+
+    def _remarks(self, call: str, tag: str) -> Callable[[str], None]:
+        return partial(self.complaints.remark, f"{call}({tag!r})")

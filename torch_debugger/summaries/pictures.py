@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -17,14 +18,15 @@ _COLUMNS = 8  # of a grid of pictures
 _CHANNELS = (1, 3, 4)
 
 
-def picture_pixels(values: Any, dataformats: str) -> Pixels:
-    """One frame, [1, height, width, channels]; several pictures (N in the format) become a grid."""
+def picture_pixels(values: Any, dataformats: str, remark: Callable[[str], None]) -> Pixels:
+    """One frame, [1, height, width, channels]; several pictures (N in the format) become a grid. `remark` is
+    told what the picture does not show as it was given."""
     order = dataformats.upper()
     target = {2: "HW", 3: "HWC", 4: "NHWC"}.get(len(order), "")
     tensor = arranged(values, order, target)
     if target == "HW":
         tensor = tensor.unsqueeze(-1)
-    pixels = as_bytes(tensor)
+    pixels = as_bytes(tensor, remark)
     if target == "NHWC":
         pixels = _grid(pixels)
     return as_colors(pixels)[None]
@@ -45,7 +47,7 @@ def arranged(values: Any, order: str, target: str) -> torch.Tensor:
     return tensor.permute([order.index(name) for name in target])
 
 
-def as_bytes(tensor: torch.Tensor) -> Pixels:
+def as_bytes(tensor: torch.Tensor, remark: Callable[[str], None]) -> Pixels:
     """Whole numbers as they are, 0 to 1 as 0 to 255; a copy that nobody else writes into. NaN is black."""
     if tensor.numel() == 0:
         raise DebuggerError(f"expected a picture, got one without pixels: a shape of {list(tensor.shape)}")
@@ -53,8 +55,19 @@ def as_bytes(tensor: torch.Tensor) -> Pixels:
         return np.array(tensor.cpu().numpy())
     floats = tensor.float()
     whole = not tensor.is_floating_point() and bool((floats > 1).any())
-    scaled = torch.nan_to_num(floats * (1 if whole else 255), nan=0.0)
-    return np.array(scaled.clamp_(0, 255).to(torch.uint8).cpu().numpy())
+    shades = floats * (1 if whole else 255)
+    odd = int((~((shades > -0.5) & (shades < 255.5))).sum())  # what rounding does is nobody's fault
+    if odd:
+        remark(_out_of_range(odd, tensor.numel(), whole))
+    return np.array(torch.nan_to_num(shades, nan=0.0).clamp_(0, 255).to(torch.uint8).cpu().numpy())
+
+
+def _out_of_range(odd: int, count: int, whole: bool) -> str:
+    expected = "0 and 255" if whole else "0 and 1, as floats are expected to be"
+    advice = "" if whole else " Pictures of 0 to 255 are taken as uint8."
+    return (
+        f"{odd:,} of {count:,} values are not within {expected}: they are clipped, and black where NaN.{advice}"
+    )
 
 
 def as_colors(pixels: Pixels) -> Pixels:

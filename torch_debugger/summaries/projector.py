@@ -13,6 +13,7 @@ import fsspec
 import torch
 
 from torch_debugger.errors import DebuggerError
+from torch_debugger.summaries.arrays import as_tensor
 from torch_debugger.summaries.projector_config import Embedding, config_with
 from torch_debugger.summaries.projector_labels import label_lines
 from torch_debugger.summaries.projector_points import NUMBERS, TEXT, is_text_better, write_points
@@ -50,7 +51,7 @@ def write_projector(
 
 
 def _matrix(points: Any) -> tuple[torch.Tensor, list[str]]:
-    matrix = torch.as_tensor(points).detach()
+    matrix = as_tensor(points)
     if matrix.numel() == 0:
         raise DebuggerError(f"an embedding needs points, but its shape is {list(matrix.shape)}")
     if matrix.dim() == 2:

@@ -81,7 +81,7 @@ class SummaryWriter(ScalarWriter, SpreadWriter, MediaWriter):
             if metrics:
                 writer.add(Scalars(step, when, {tag: as_number(value) for tag, value in metrics.items()}))
         finally:
-            writer.close()
+            self._end(writer)
 
     @sparing
     def add_custom_scalars(self, layout: Layout) -> None:

@@ -18,7 +18,7 @@ class Gathering:
         self,
         command: Sequence[str],
         script: str,
-        hand: Callable[[Surroundings], None],
+        hand: Callable[[Surroundings], object],
         say: Callable[[str], None],
     ) -> None:
         self._command, self._script = tuple(command), script

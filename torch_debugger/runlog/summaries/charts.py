@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from torch_debugger.records import Chart, ChartsSummary
-from torch_debugger.runlog.summaries.values import bytes_tensor, event, metadata, text, value
+from torch_debugger.runlog.events import text
+from torch_debugger.runlog.summaries.values import bytes_tensor, event, metadata, value
 from torch_debugger.runlog.wire import bytes_field
 
 TAG = "custom_scalars__config__"

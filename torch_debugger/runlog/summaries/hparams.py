@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from torch_debugger.records import HparamsSummary
 from torch_debugger.records.surroundings import HparamValue
-from torch_debugger.runlog.summaries.values import double_field, event, metadata, text, value
+from torch_debugger.runlog.events import text
+from torch_debugger.runlog.summaries.values import double_field, event, metadata, value
 from torch_debugger.runlog.wire import bytes_field, number_field
 
 _TAG = "_hparams_/"

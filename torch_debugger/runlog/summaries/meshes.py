@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from torch_debugger.records import MeshSummary
-from torch_debugger.runlog.summaries.values import array_tensor, event, metadata, text, value
+from torch_debugger.runlog.events import text
+from torch_debugger.runlog.summaries.values import array_tensor, event, metadata, value
 from torch_debugger.runlog.wire import bytes_field, number_field, varint
 
 _NAME, _KIND, _CONFIG, _SHAPE, _COMPONENTS = 2, 3, 5, 6, 7  # of MeshPluginData

@@ -25,7 +25,7 @@ def event(record: Summary, *values: bytes) -> bytes:
 
 
 def value(tag: str, *parts: bytes) -> bytes:
-    return bytes_field(numbered.SUMMARY_VALUE, bytes_field(numbered.VALUE_TAG, text(tag)), *parts)
+    return bytes_field(numbered.SUMMARY_VALUE, bytes_field(numbered.VALUE_TAG, numbered.text(tag)), *parts)
 
 
 def metadata(plugin: str, content: bytes = b"", display_name: str = "", description: str = "") -> bytes:
@@ -33,9 +33,9 @@ def metadata(plugin: str, content: bytes = b"", display_name: str = "", descript
     named = bytes_field(numbered.PLUGIN_NAME, plugin.encode())
     parts = [bytes_field(numbered.METADATA_PLUGIN, named, bytes_field(numbered.PLUGIN_CONTENT, content))]
     if display_name:
-        parts.append(bytes_field(_DISPLAY_NAME, text(display_name)))
+        parts.append(bytes_field(_DISPLAY_NAME, numbered.text(display_name)))
     if description:
-        parts.append(bytes_field(_DESCRIPTION, text(description)))
+        parts.append(bytes_field(_DESCRIPTION, numbered.text(description)))
     return bytes_field(numbered.VALUE_METADATA, *parts)
 
 
@@ -58,10 +58,6 @@ def bytes_tensor(content: bytes, shape: tuple[int, ...] = ()) -> bytes:
 
 def double_field(number: int, value: float) -> bytes:
     return key(number, FIXED64) + struct.pack("<d", value)
-
-
-def text(words: str) -> bytes:
-    return words.encode("utf-8", "replace")
 
 
 def _shape(shape: tuple[int, ...]) -> bytes:
