@@ -67,3 +67,14 @@ def test_a_validation_batch_beside_the_training() -> None:
 def test_one_batch_fitted_on_purpose() -> None:
     looks = [given(step, FIRST) for step in range(1, 40)]
     assert not check(loader(), batch(FIRST), *looks)
+
+
+def test_looks_an_epoch_apart_meet_the_same_batch_of_a_fixed_order() -> None:
+    def met(steps: range) -> list[Record]:
+        looks: list[Record] = [batch(FIRST, trained=False)]
+        for step in steps:
+            looks += [given(step, FIRST), batch(range(step * 10, step * 10 + 8), step=step, index=step)]
+        return [loader(), *looks, given(steps.stop, FIRST)]
+
+    assert not check(*met(range(1, 80, 10)))
+    assert check(*met(range(1, 9)))
