@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator
 
@@ -15,3 +16,11 @@ def forget_what_was_compiled() -> Iterator[None]:
     dynamo = sys.modules.get("torch._dynamo")
     if dynamo is not None:
         dynamo.reset()
+
+
+@pytest.fixture(autouse=True)
+def go_back_to_where_the_test_began() -> Iterator[None]:
+    """Scripts that are run in the tests' own process may change the working folder."""
+    before = os.getcwd()
+    yield
+    os.chdir(before)

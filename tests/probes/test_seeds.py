@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import torch
 from torch import nn
 
 from tests.probes.watching import Seen, watched
 from torch_debugger.records import Reseeding
+
+ROOT = Path(__file__).parents[2]
 
 
 def set_seed() -> None:
@@ -74,5 +77,5 @@ assert "torch_debugger" not in torch.random.manual_seed.__code__.co_filename
 assert torch.jit._builtins._find_builtin(torch.manual_seed) == "aten::manual_seed"
 print(int(torch.manual_seed(5).initial_seed()))
 """
-    done = subprocess.run([sys.executable, "-c", import_late], capture_output=True, text=True)
+    done = subprocess.run([sys.executable, "-c", import_late], cwd=ROOT, capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (0, "5\n"), done.stderr
