@@ -74,10 +74,12 @@ def test_what_is_logged_after_the_last_step_is_kept(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("deep", [True, False], ids=["deep", "light"])
+@pytest.mark.parametrize("loads", [True, False], ids=["from a loader", "from a list"])
 @pytest.mark.parametrize("when", ["before the backward pass", "before the step", "after the step"])
-def test_a_loss_is_logged_at_the_step_it_is_of(when: str, deep: bool, tmp_path: Path) -> None:
+def test_a_loss_is_logged_at_the_step_it_is_of(when: str, loads: bool, deep: bool, tmp_path: Path) -> None:
     net = nn.Linear(3, 1)
-    data = DataLoader(TensorDataset(torch.randn(12, 3)), batch_size=2)
+    data: Any = DataLoader(TensorDataset(torch.randn(12, 3)), batch_size=2)
+    data = data if loads else list(data)
     with watched(deep=deep) as seen, SummaryWriter(str(tmp_path)) as writer:
         optimizer = torch.optim.SGD(net.parameters(), lr=0.01)
         for epoch in range(2):

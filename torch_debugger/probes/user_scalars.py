@@ -1,7 +1,7 @@
 """Numbers the script logs through a SummaryWriter (torch, tensorboardX, ours) or wandb: kept as user/<tag>.
 
 One that is logged behind the optimizer's step belongs to the step just done, and so does the validation that
-follows. The next step is under way once a loader gave a batch to train on, or a backward pass was seen.
+follows. The next step is under way once a loader gave a batch to train on, or autograd made a node.
 """
 
 from __future__ import annotations
@@ -9,6 +9,8 @@ from __future__ import annotations
 import functools
 import time
 from typing import Any
+
+import torch
 
 from torch_debugger.imports import when_imported
 from torch_debugger.probes.loaders import Loaders
@@ -49,7 +51,7 @@ class UserScalars(Probe):
             self._of_last_step = {}
 
     def _activity_now(self) -> tuple[int, int]:
-        return self._loaders.batches_to_train_on, self.watch.clock.backwards
+        return self._loaders.batches_to_train_on, torch._C._autograd._get_sequence_nr()
 
     def _meet_writer(self, patches: Patches, module: Any) -> None:
         writer = getattr(module, "SummaryWriter", None)
