@@ -34,15 +34,16 @@ for _ in range(25):
 
 
 def entry_point(folder: Path) -> Path:
-    """What installing the package leaves for TensorBoard to find, as pyproject.toml says it."""
+    """What installing the package leaves for TensorBoard to find, as pyproject.toml says it; under its own
+    name, so that the first of the two is taken where the package is installed indeed."""
     told = re.search(
         r"\[project.entry-points.tensorboard_plugins\]\n(.+) = \"(.+)\"\n",
         (REPOSITORY / "pyproject.toml").read_text(),
     )
     assert told is not None
-    information = folder / "site" / "torch_debugger_tab-0.dist-info"
+    information = folder / "site" / "torch_debugger-0.dist-info"
     information.mkdir(parents=True)
-    (information / "METADATA").write_text("Metadata-Version: 2.1\nName: torch-debugger-tab\nVersion: 0\n")
+    (information / "METADATA").write_text("Metadata-Version: 2.1\nName: torch-debugger\nVersion: 0\n")
     (information / "entry_points.txt").write_text(f"[tensorboard_plugins]\n{told[1]} = {told[2]}\n")
     return information.parent
 
