@@ -30,7 +30,7 @@ class UserScalars(Probe):
         self._stop: list[Any] = []
         self._of_last_step: dict[str, float] = {}
         self._logged = 0.0  # when the first of these was
-        self._activity = self._activity_now()  # when the last step ended
+        self._activity: tuple[int, int] | None = None  # when the last step ended
 
     def install(self, patches: Patches) -> None:
         for name in _WRITERS:
