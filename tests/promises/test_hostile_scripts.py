@@ -196,23 +196,22 @@ def test_a_disk_that_fills_up(project: Path, small_disk: Path) -> None:
     project.joinpath("train.py").write_text(LONG)
     # On a busy machine there are fewer looks and the log is shorter: leave it half of the disk.
     small_disk.joinpath("others").write_bytes(bytes(32 * 1024))
-    log = small_disk / "log"
-    watched = run([*DEBUGGER, "--quiet", "--log-dir", str(log), "train.py"], project)
-    why = "No space left on device. The training goes on without it."
-    said = f"torch-debugger: The run log in {log} ends early: {why}"
-    assert _ends_as_plain(project, watched) == [said]
+    assert _ends_as_plain(project, _watched_onto(small_disk, project)) == [_no_space(small_disk)]
 
 
 def test_a_disk_that_is_full_from_the_start(project: Path, small_disk: Path) -> None:
     project.joinpath("train.py").write_text(LONG)
     small_disk.joinpath("others").write_bytes(bytes(64 * 1024))
-    log = small_disk / "log"
-    watched = run([*DEBUGGER, "--quiet", "--log-dir", str(log), "train.py"], project)
-    said = (
-        f"torch-debugger: The run log cannot be written to {str(log)!r}: No space left on device. "
-        "Name a folder that can be written with --log-dir, or keep no log with --no-log."
-    )
-    assert _ends_as_plain(project, watched) == [said]
+    assert _ends_as_plain(project, _watched_onto(small_disk, project)) == [_no_space(small_disk)]
+
+
+def _watched_onto(disk: Path, project: Path) -> Run:
+    return run([*DEBUGGER, "--quiet", "--log-dir", str(disk / "log"), "train.py"], project)
+
+
+def _no_space(disk: Path) -> str:
+    why = "No space left on device. The training goes on without it."
+    return f"torch-debugger: The run log in {disk / 'log'} ends early: {why}"
 
 
 def test_a_file_that_may_not_grow_any_more(project: Path) -> None:

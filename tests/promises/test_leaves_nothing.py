@@ -55,9 +55,9 @@ def test_what_is_compared_does_change_while_we_watch() -> None:
         while_watching = everything()
     assert everything() == before
     same = {name for name in before if before[name] == while_watching[name]}
-    # A SummaryWriter that is imported already is patched at once, one that is not is waited for.
+    # Writers (torch's, tensorboardX's, wandb) that are imported are patched at once, the others waited for.
     writer = {"summary writer", "import finders"}
-    assert len(same & writer) == 1
+    assert not writer <= same
     assert same - writer <= {"threads", "files", "handles", "children", "finalizers"}
 
 
@@ -72,7 +72,8 @@ def test_every_attribute_that_is_replaced_is_one_we_compare(monkeypatch: pytest.
     with Watching():
         pass
     assert replaced
-    assert {pair for pair in replaced if pair[1] != "add_scalar"} <= set(PATCHED)
+    of_writers = {"add_scalar", "log"}  # of those that another test has imported: SummaryWriter, wandb
+    assert {pair for pair in replaced if pair[1] not in of_writers} <= set(PATCHED)
 
 
 @pytest.mark.parametrize("deep", [False, True])

@@ -21,8 +21,9 @@ from torch_debugger.surroundings.gathering import file_of, typed_command
 def surroundings_logged(program: Program, folder: str) -> Iterator[None]:
     """Begins at once and is done, or given up, when the block is left."""
     try:
-        writer = LogWriter(folder, on_fault=say)
-    except DebuggerError:  # the child meets the same, and says it
+        writer = LogWriter(folder, on_fault=_is_said_by_the_child)
+    except DebuggerError as error:
+        _is_said_by_the_child(str(error))
         yield
         return
     script = file_of(program.target, module=program.module)
@@ -32,3 +33,7 @@ def surroundings_logged(program: Program, folder: str) -> Iterator[None]:
     finally:
         gathering.wait()
         writer.close()
+
+
+def _is_said_by_the_child(fault: str) -> None:
+    """A full disk or a deleted folder: it writes to the same one, and far more."""

@@ -95,12 +95,15 @@ class Waiting:
             return self.records
 
     def withdraw(self, point: Point) -> bool:
-        """Whether it was still waiting."""
-        try:
-            self.points.remove(point)
-        except ValueError:
-            return False
-        return True
+        """Whether it was still waiting. Without the lock, which a signal handler might wait for for ever."""
+        while True:
+            try:
+                self.points.remove(point)
+            except ValueError:
+                return False
+            except IndexError:  # others were taken while it was searched
+                continue
+            return True
 
     def _make_room(self, size: int) -> bool:
         while self._full(size) and self._pictures.items:
@@ -135,7 +138,10 @@ class Waiting:
 
     def _next_points(self, most: int) -> list[Point]:
         """Fewer where their tags are so long that their events would fill the memory."""
-        points = [self.points.popleft() for _ in range(min(most, len(self.points)))]
+        points: list[Point] = []
+        with suppress(IndexError):  # the last of them may be withdrawn meanwhile
+            for _ in range(min(most, len(self.points))):
+                points.append(self.points.popleft())
         with suppress(TypeError):  # a tag of a wrong kind; the encoder tells
             while len(points) > 1 and sum(map(len, map(itemgetter(0), points))) > _TAG_CHARACTERS:
                 half = len(points) // 2
