@@ -27,6 +27,6 @@ class Receiver(Protocol):
 
 def make_receiver(tracker: Tracker, directory: str) -> Receiver:
     """`directory` is for files the library keeps beside a run; the library is imported when it is opened."""
-    module = importlib.import_module(f"torch_debugger.integrations.trackers.to_{tracker.library}")
-    receiver: Receiver = getattr(module, _RECEIVERS[tracker.library])(tracker.chosen_project, directory)
+    module = importlib.import_module(f"torch_debugger.integrations.trackers.to_{tracker.package}")
+    receiver: Receiver = getattr(module, _RECEIVERS[tracker.package])(tracker.chosen_project, directory)
     return receiver

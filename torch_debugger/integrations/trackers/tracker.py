@@ -25,32 +25,32 @@ class Tracker:
     MLFLOW_TRACKING_URI, TRACKIO_DIR, ...).
     """
 
-    library: str
+    package: str
     project: str = ""
     name: str = ""  # of the run; made from the script's where empty
 
     def __post_init__(self) -> None:
-        if self.library not in TITLES:
-            raise UsageError(f"No tracker is called {self.library!r}. There are {', '.join(TITLES)}.")
-        if importlib.util.find_spec(self.library) is None:
+        if self.package not in TITLES:
+            raise UsageError(f"No tracker is called {self.package!r}. There are {', '.join(TITLES)}.")
+        if importlib.util.find_spec(self.package) is None:
             raise UsageError(
-                f"{self.title} was asked for and its library is not installed: pip install {self.library}"
+                f"{self.title} was asked for and its library is not installed: pip install {self.package}"
             )
 
     @property
     def title(self) -> str:
-        return TITLES[self.library]
+        return TITLES[self.package]
 
     @property
     def chosen_project(self) -> str:
-        variable, default = _DEFAULT_PROJECTS[self.library]
+        variable, default = _DEFAULT_PROJECTS[self.package]
         return self.project or os.environ.get(variable) or default
 
 
 def read_tracker(text: str) -> Tracker:
     """'wandb' or 'wandb:project'"""
-    library, _, project = text.partition(":")
-    return Tracker(library.strip(), project.strip())
+    package, _, project = text.partition(":")
+    return Tracker(package.strip(), project.strip())
 
 
 def is_wandb_run(thing: Any) -> bool:

@@ -47,5 +47,5 @@ class TrackerSink:
 
 def _open_run(tracker: Tracker) -> Any:
     """The run that this program has open already, where it has one and no other project was asked for."""
-    module = sys.modules.get("wandb") if tracker.library == "wandb" else None
+    module = sys.modules.get("wandb") if tracker.package == "wandb" else None
     return getattr(module, "run", None) if not tracker.project else None
