@@ -1,6 +1,7 @@
 # make demo    runs the demo                 make test     runs what CI runs
 # make lint    ruff and mypy                 make format   lets ruff rewrite
 # make docs    writes docs/checks.md         make bench    measures the cost of watching
+# make gallery draws docs/gallery from real runs
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -10,7 +11,7 @@ INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --co
 PACKAGE := .venv/installed-package
 TESTING := .venv/installed-testing
 
-.PHONY: demo test lint format docs bench clean
+.PHONY: demo test lint format docs gallery bench clean
 
 demo: $(PACKAGE)
 	$(BIN)/torch-debugger demo
@@ -29,6 +30,9 @@ format: $(TESTING)
 
 docs: $(PACKAGE)
 	$(BIN)/python tools/make_docs.py
+
+gallery: $(PACKAGE)
+	$(BIN)/python tools/make_gallery.py
 
 bench: $(PACKAGE)
 	$(BIN)/python benchmarks/import_time.py

@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from collections.abc import Iterator
 
 import pytest
+
+
+@pytest.fixture(scope="session", autouse=True)
+def collect_only_what_the_tests_leave() -> Iterator[None]:
+    """A million objects of torch's live as long as the process: looked through by every collection, they would
+    take most of the time of many a test."""
+    gc.collect()
+    gc.freeze()
+    yield
+    gc.unfreeze()
 
 
 @pytest.fixture(autouse=True)
@@ -16,6 +27,15 @@ def forget_what_was_compiled() -> Iterator[None]:
     dynamo = sys.modules.get("torch._dynamo")
     if dynamo is not None:
         dynamo.reset()
+
+
+@pytest.fixture(autouse=True)
+def forget_what_was_secret() -> Iterator[None]:
+    """A value that stood under `password` in one test would be hidden in the records of the next."""
+    yield
+    remembered = sys.modules.get("torch_debugger.redaction.remembered")
+    if remembered is not None:
+        remembered.forget()
 
 
 @pytest.fixture(autouse=True)

@@ -6,7 +6,6 @@ import json
 import string
 import subprocess
 import sys
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import pytest
@@ -24,14 +23,6 @@ from torch_debugger.redaction import (
     redact_text,
     redact_value,
 )
-from torch_debugger.redaction.remembered import forget
-
-
-@pytest.fixture(autouse=True)
-def nothing_is_remembered() -> Iterator[None]:
-    forget()
-    yield
-    forget()
 
 
 # In pieces: nobody's scanner should take these for real ones.

@@ -16,6 +16,10 @@ from typing import TYPE_CHECKING
 from torch_debugger._version import __version__
 
 if TYPE_CHECKING:
+    from torch_debugger import pictures
+    from torch_debugger.anatomy.flops import flops
+    from torch_debugger.anatomy.summing.counting import count_parameters
+    from torch_debugger.anatomy.summing.summarizing import summary
     from torch_debugger.anomalies import AnomalyError, detect_anomaly, find_nan, set_detect_anomaly
     from torch_debugger.archive.run import Run
     from torch_debugger.archive.runs import runs
@@ -23,6 +27,7 @@ if TYPE_CHECKING:
     from torch_debugger.comparisons import diff
     from torch_debugger.debugger import Debugger, watch
     from torch_debugger.doctoring import Checkup, doctor
+    from torch_debugger.drawings.model_drawing import model_graph
     from torch_debugger.explanations import Explanation, explain
     from torch_debugger.inspections.activations import activations
     from torch_debugger.inspections.describing import describe
@@ -32,11 +37,13 @@ if TYPE_CHECKING:
     from torch_debugger.inspections.taps import tap
     from torch_debugger.integrations.explaining import explaining
     from torch_debugger.integrations.trackers.tracker import Tracker
+    from torch_debugger.rehearsing import RehearsedStep, rehearse
     from torch_debugger.summaries.writer import SummaryWriter
     from torch_debugger.trials.gradcheck.first_order import gradcheck
     from torch_debugger.trials.gradcheck.second_order import gradgradcheck
 
 _HOMES = {
+    "flops": "torch_debugger.anatomy.flops",
     "Debugger": "torch_debugger.debugger",
     "watch": "torch_debugger.debugger",
     "AnomalyError": "torch_debugger.anomalies",
@@ -50,28 +57,36 @@ _HOMES = {
     "diff": "torch_debugger.comparisons",
     "Checkup": "torch_debugger.doctoring",
     "doctor": "torch_debugger.doctoring",
+    "model_graph": "torch_debugger.drawings.model_drawing",
     "Explanation": "torch_debugger.explanations",
     "explain": "torch_debugger.explanations",
     "explaining": "torch_debugger.integrations.explaining",
     "SummaryWriter": "torch_debugger.summaries.writer",
     "Tracker": "torch_debugger.integrations.trackers.tracker",
+    "RehearsedStep": "torch_debugger.rehearsing",
+    "rehearse": "torch_debugger.rehearsing",
     "activations": "torch_debugger.inspections.activations",
     "check_gradients": "torch_debugger.inspections.gradient_check",
     "describe": "torch_debugger.inspections.describing",
     "gradients": "torch_debugger.inspections.gradients",
     "graph": "torch_debugger.inspections.graph",
     "tap": "torch_debugger.inspections.taps",
+    "count_parameters": "torch_debugger.anatomy.summing.counting",
+    "summary": "torch_debugger.anatomy.summing.summarizing",
+    "pictures": "torch_debugger.pictures",
     "gradcheck": "torch_debugger.trials.gradcheck.first_order",
     "gradgradcheck": "torch_debugger.trials.gradcheck.second_order",
     "load_ipython_extension": "torch_debugger.integrations.ipython",  # %load_ext torch_debugger
     "unload_ipython_extension": "torch_debugger.integrations.ipython",
 }
+_OPEN_ROOMS = {"pictures"}  # used by their own name: torch_debugger.pictures.filters(...)
 
 __all__ = [
-    "AnomalyError", "Checkup", "Debugger", "Explanation", "Run", "SummaryWriter", "Tracker", "__version__",
-    "activations", "break_on_shape", "break_when", "check_gradients", "describe", "detect_anomaly", "diff",
-    "doctor", "explain", "explaining", "find_nan", "gradcheck", "gradgradcheck", "gradients", "graph",
-    "runs", "set_detect_anomaly", "tap", "watch",
+    "AnomalyError", "Checkup", "Debugger", "Explanation", "RehearsedStep", "Run", "SummaryWriter",
+    "Tracker", "__version__", "activations", "break_on_shape", "break_when", "check_gradients",
+    "count_parameters", "describe", "detect_anomaly", "diff", "doctor", "explain", "explaining", "find_nan",
+    "flops", "gradcheck", "gradgradcheck", "gradients", "graph", "model_graph", "pictures", "rehearse",
+    "runs", "set_detect_anomaly", "summary", "tap", "watch",
 ]  # fmt: skip
 
 
@@ -79,7 +94,8 @@ def __getattr__(name: str) -> object:
     if name not in _HOMES:
         raise AttributeError(f"module 'torch_debugger' has no attribute {name!r}")
     with _same_random_numbers():
-        return getattr(importlib.import_module(_HOMES[name]), name)
+        home = importlib.import_module(_HOMES[name])
+    return home if name in _OPEN_ROOMS else getattr(home, name)
 
 
 @contextlib.contextmanager

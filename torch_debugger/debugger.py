@@ -43,6 +43,8 @@ from torch_debugger.tracebacks import hide_our_frames
 class Debugger:
     """Watches models, optimizers and losses of this process; see the module's text."""
 
+    keeps = False  # as a sink: it judges; its log keeps
+
     def __init__(
         self,
         model: torch.nn.Module | None = None,

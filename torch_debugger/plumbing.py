@@ -42,16 +42,20 @@ from torch_debugger.probes.roots import Roots
 from torch_debugger.probes.scaler import Scaler
 from torch_debugger.probes.skipped import SkippedSteps
 from torch_debugger.probes.strays import Strays
+from torch_debugger.probes.uncompiled import Uncompiled
 from torch_debugger.probes.unreached import Unreached
 from torch_debugger.probes.untied import Untied
 from torch_debugger.probes.user_scalars import UserScalars
-from torch_debugger.probes.watch import Watch
+from torch_debugger.probes.watch import Probe, Watch
 from torch_debugger.records import CrashFact, RunFact
 from torch_debugger.records.sink import Sink
+from torch_debugger.records.watched import set_watched_run
 from torch_debugger.redaction import redact_record
 from torch_debugger.rehearsals import Rehearsals
 from torch_debugger.replays import StepReplays
+from torch_debugger.scenes import Scenes
 from torch_debugger.settings import Settings
+from torch_debugger.step_rehearsals import StepRehearsals
 
 if TYPE_CHECKING:
     from torch_debugger.breakpoints.breakpoint import Breakpoint
@@ -102,9 +106,13 @@ class Plumbing:
         self.preflights: Preflights | None = None
         if run is not None:
             watch.sinks.remember(run)
-        if settings.preflight:
-            names_gpu = run is not None and run.names_accelerator
-            self.preflights = Preflights(self.backward, self.loaders, settings.minimal, names_gpu)
+        self.step_rehearsals: StepRehearsals | None = None
+        if settings.preflight or settings.step_rehearsal:
+            scenes = Scenes(self.backward, self.loaders, run is not None and run.names_accelerator)
+            if settings.preflight:
+                self.preflights = Preflights(self.backward, scenes, settings.minimal)
+            else:
+                self.step_rehearsals = StepRehearsals(self.backward, scenes, settings)
         if settings.rehearse and run is not None and run.names_accelerator and run.device == "cpu":
             self.roots.on_call.append(self._rehearsals.begin)
             watch.on_step.append(self._rehearsals.poll)
@@ -114,7 +122,7 @@ class Plumbing:
         watch = self.watch
         others = [self.loaders, Evaluation(watch), UserScalars(watch, self.loaders), self.scaler]
         others += [Clipping(watch, self.scaler), Ranges(watch, self.forward)]
-        others += [Compiled(watch, self.roots, self.forward), self.cycles, Checkpoints(watch)]
+        others += [self._compile_probe(), self.cycles, Checkpoints(watch)]
         others.append(FirstStep(watch))
         others += model_use_probes(watch, self.forward, self.backward, self.optimizers)
         others += loop_probes(watch, self.roots, self.optimizers, self.loaders)
@@ -139,6 +147,11 @@ class Plumbing:
             from torch_debugger.breakpoints.setting import set_breaks
 
             self._breakpoints = set_breaks(self._breaks, current_watch)
+
+    def _compile_probe(self) -> Probe:
+        if self.preflights is None and self.step_rehearsals is None:
+            return Compiled(self.watch, self.roots, self.forward)
+        return Uncompiled(self.watch)
 
     def crash(self, error: BaseException, only: Sequence[Sink] = ()) -> None:
         """Explain an exception to these watchers, or to all."""
@@ -176,6 +189,7 @@ class Plumbing:
             self.watch.finish(outcome)
             if _current is self:
                 _current = None
+                set_watched_run(None)
         else:
             self.watch.sinks.tell(sinks, self.watch.ending(outcome))
         for sink in sinks:
@@ -208,6 +222,7 @@ def connect(settings: Settings, sinks: Sequence[Sink], run: RunFact | None) -> P
     global _current
     if _current is None:
         _current = Plumbing(settings, run)
+        set_watched_run(_current.watch)
     for sink in sinks:
         _current.watch.sinks.join(sink, told=run)
     if not _current.watchers:
@@ -230,3 +245,4 @@ def _forget() -> None:
     if _current is not None:
         _current.watch.forget()
         _current = None
+        set_watched_run(None)

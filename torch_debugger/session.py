@@ -50,6 +50,7 @@ class Session:
         self._sinks = list(sinks)
         self._board = board
         self._requests = requests
+        self.leave: Callable[[], None] = sys.exit  # once the trials are made that a script was started for
         self._stop_waiting: Callable[[], None] | None = None
         self._ended = False
         self._asked = 0.0
@@ -77,6 +78,10 @@ class Session:
         if self.plumbing.preflights is not None:
             self.plumbing.preflights.tell = self._tell_progress
             self.plumbing.preflights.tell_done = self._tell_trials
+            self.plumbing.preflights.leave = self.leave
+        if self.plumbing.step_rehearsals is not None:
+            self.plumbing.step_rehearsals.tell_done = self._tell_trials
+            self.plumbing.step_rehearsals.leave = self.leave
 
     def crash(self, error: BaseException) -> None:
         if self.plumbing is not None:

@@ -31,6 +31,10 @@ class Settings:
     on_nan: str = "report"  # report | stop | break | skip-step
     preflight: bool = False  # trials at the first backward, then the end
     minimal: str = ""  # where a pre-flight writes the minimal case
+    step_rehearsal: bool = False  # a rehearsal of the first training step, then the end
+    rehearsed_gpu: str = ""  # 24GB, h100
+    rehearsed_batch: int = 0  # 0: as the script has it
+    rehearsed_dtype: str = ""  # bf16 | fp16 | fp32; empty: as the script has it
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "breaks", tuple(self.breaks))  # JSON knows lists only

@@ -81,6 +81,16 @@ def test_a_graph_draws_nothing(kind: str, tmp_path: Path) -> None:
     assert draw(model.source) == draw(make())
 
 
+def test_the_random_numbers_of_numpy_go_on_to_the_half_drawn_pair() -> None:
+    numpy.random.seed(3)
+    numpy.random.standard_normal()  # the second of a pair waits
+    before = numpy.random.get_state()
+    with leaving_no_trace(nn.Linear(2, 2)):
+        drawn = numpy.random.standard_normal(1000)
+    assert numpy.array_equal(numpy.random.standard_normal(1000), drawn)
+    assert before[3] == 1, "else nothing was waiting"
+
+
 def test_the_system_s_random_has_no_state_and_is_left_alone() -> None:
     model = Noisy(random.SystemRandom(), lambda rng: float(rng.random()))
     with leaving_no_trace(model):

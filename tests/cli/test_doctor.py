@@ -63,10 +63,10 @@ def doctor(*words: str) -> Done:
     return subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S, check=False)
 
 
-def test_a_healthy_script(write: Write, tmp_path: Path) -> None:
-    """Its x is overwritten and its lines write a file: neither keeps the trials from being made."""
+def test_a_healthy_script_whose_minimal_case_cannot_be(write: Write, tmp_path: Path) -> None:
+    """Its x is the output by the time of backward(), and its lines write a file: the trials are made."""
     write(HEALTHY)
-    done = doctor("--out", "pictures", "train.py", "--epochs", "3")
+    done = doctor("--out", "pictures", "--minimal", "minimal.py", "train.py", "--epochs", "3")
     assert done.returncode == 0, done.stderr
     assert done.stdout == "begun --epochs 3\n"  # stopped at its first backward
     said = " ".join(done.stderr.split())
@@ -76,6 +76,7 @@ def test_a_healthy_script(write: Write, tmp_path: Path) -> None:
     )
     assert "computed at train.py:27." in said
     assert "12 trials: 12 passed." in said
+    assert "The minimal case was not written: taken out of the script, its lines end with" in said
     assert (tmp_path / "pictures" / "train-rates.png").read_bytes().startswith(b"\x89PNG")
     assert (tmp_path / "log.txt").read_text().count("\n") == 1
     assert {path.name for path in tmp_path.iterdir()} == {"train.py", "log.txt", "pictures"}
@@ -107,14 +108,6 @@ def test_the_minimal_case_runs(write: Write, tmp_path: Path) -> None:
     assert "class Net(nn.Module):" in written and "out = net(x)" in written and "optimizer" not in written
     again = subprocess.run([sys.executable, "minimal.py"], capture_output=True, text=True, check=True)
     assert again.stdout.startswith("gradient of net.fc1.weight: ")
-
-
-def test_a_minimal_case_that_cannot_be(write: Write, tmp_path: Path) -> None:
-    write(HEALTHY)  # its x is the output by the time of backward()
-    done = doctor("--minimal", "minimal.py", "train.py")
-    assert done.returncode == 0
-    assert "The minimal case was not written: taken out of the script, its lines end with" in done.stderr
-    assert not (tmp_path / "minimal.py").exists() and not (tmp_path / "minimal.pt").exists()
 
 
 def test_a_script_that_crashes_before_its_first_step(write: Write) -> None:

@@ -28,7 +28,9 @@ MAY_IMPORT: dict[str, set[str]] = {
     "breakpoints": {"records", "stats", "anatomy"} | FOUNDATIONS,
     "probes": {"records", "stats", "anatomy"} | FOUNDATIONS,
     "trials": {"records", "stats", "anatomy"} | FOUNDATIONS,
-    "inspections": {"records", "stats", "anatomy"} | FOUNDATIONS,
+    "inspections": {"records", "stats", "anatomy", "drawings"} | FOUNDATIONS,
+    "pictures": {"records", "stats", "anatomy"} | FOUNDATIONS,
+    "drawings": {"records", "stats", "anatomy", "pictures"} | FOUNDATIONS,
     "checks": {"records"} | FOUNDATIONS,
     "report": {"records"} | FOUNDATIONS,
     "surroundings": {"records"} | FOUNDATIONS,
@@ -39,7 +41,9 @@ MAY_IMPORT: dict[str, set[str]] = {
     "replays": {"records", "stats", "anatomy", "probes", "trials"} | FOUNDATIONS,
     "gradient_trials": {"records", "stats", "anatomy", "probes", "trials"} | FOUNDATIONS,
     "rehearsals": {"records", "stats", "anatomy", "probes", "trials"} | FOUNDATIONS,
-    "preflights": {"records", "stats", "anatomy", "probes", "trials"} | FOUNDATIONS,
+    "scenes": {"records", "stats", "anatomy", "probes", "trials"} | FOUNDATIONS,
+    "step_rehearsals": {"records", "stats", "anatomy", "probes", "scenes", "trials"} | FOUNDATIONS,
+    "preflights": {"records", "stats", "anatomy", "probes", "scenes", "trials"} | FOUNDATIONS,
     "first_steps": {"records", "stats", "anatomy", "probes", "surroundings"} | FOUNDATIONS,
     "plumbing": {
         "first_steps",
@@ -47,6 +51,8 @@ MAY_IMPORT: dict[str, set[str]] = {
         "preflights",
         "rehearsals",
         "replays",
+        "scenes",
+        "step_rehearsals",
         "records",
         "runlog",
         "stats",
@@ -61,6 +67,7 @@ DOORS = {
     "__init__", "__main__", "anomalies", "breaking", "cli", "comparisons", "debugger", "demo", "doctoring",
     "explanations",
     "integrations",
+    "rehearsing",
 }  # fmt: skip
 NO_TORCH = {
     "_version", "errors", "settings", "imports", "saying", "signals", "tracebacks", "redaction", "records",

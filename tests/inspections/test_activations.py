@@ -12,7 +12,7 @@ import torch
 from torch import nn
 
 from tests.inspections.models import NAMES, Answer, InPlace, Recurrent, Residual, build
-from tests.inspections.untouched import model_untouched
+from tests.untouched_models import model_untouched
 from torch_debugger.anatomy.nested import tensors_in
 from torch_debugger.errors import UsageError
 from torch_debugger.inspections.activations import activations

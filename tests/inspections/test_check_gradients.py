@@ -11,7 +11,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from tests.inspections.models import NAMES, build
-from tests.inspections.untouched import model_untouched
+from tests.untouched_models import model_untouched
 from torch_debugger.inspections.gradient_check import GradientCheck, check_gradients
 
 

@@ -19,14 +19,15 @@ from torch.utils.checkpoint import checkpoint
 
 import torch_debugger
 from tests.inspections.models import NAMES, build
-from tests.inspections.untouched import model_untouched
+from tests.untouched_models import model_untouched
+from torch_debugger.drawings.columns import GAP_X
+from torch_debugger.drawings.layered import box_size, lay_out
 from torch_debugger.errors import UsageError
 from torch_debugger.inspections import graph_boxes
 from torch_debugger.inspections.graph import Graph, graph
 from torch_debugger.inspections.graph_boxes import MOST_BOXES, Box, boxes_of
-from torch_debugger.inspections.graph_layout import GAP_X, lay_out
 from torch_debugger.inspections.graph_reading import Operation
-from torch_debugger.inspections.graph_svg import _size
+from torch_debugger.inspections.graph_svg import _size, links_of
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -247,17 +248,17 @@ def cells(steps: int) -> torch.Tensor:
 @pytest.mark.parametrize("name", DRAWINGS)
 def test_no_two_boxes_touch_and_no_edge_crosses_one(name: str) -> None:
     boxes = boxes_of(graph(DRAWINGS[name]()).operations)
-    layout = lay_out(boxes, [_size(box) for box in boxes])
+    layout = lay_out([box_size(*_size(box)) for box in boxes], links_of(boxes))
     spots = layout.spots[: len(boxes)]
     for one, other in itertools.combinations(spots, 2):
         apart = abs(one.x - other.x) - (one.width + other.width) / 2
         above, below = sorted((one, other), key=lambda spot: spot.y)
         assert apart > GAP_X - 1e-6 or above.y + above.height < below.y, (one, other)
-    for way in layout.edges:
+    for way in layout.ways:
         heights = [layout.spots[index].y for index in way]
         assert heights == sorted(heights), "edges lead down"
     for bend in layout.spots[len(boxes) :]:  # straight where boxes stand beside it
-        beside = [spot for spot in spots if spot.layer == bend.layer]
+        beside = [spot for spot in spots if spot.row == bend.row]
         assert all(abs(bend.x - spot.x) > spot.width / 2 for spot in beside)
         assert all(bend.y <= spot.y and spot.y + spot.height <= bend.y + bend.height for spot in beside)
     assert all(

@@ -14,7 +14,7 @@ from torch.utils.checkpoint import checkpoint
 from tests.inspections.models import NAMES, build
 from tests.inspections.test_activations import layer_of
 from tests.inspections.test_gradients import Halves, by_hand
-from tests.inspections.untouched import model_untouched
+from tests.untouched_models import model_untouched
 from torch_debugger.anatomy.nested import tensors_in
 from torch_debugger.errors import UsageError
 from torch_debugger.inspections.taps import tap

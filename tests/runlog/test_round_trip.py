@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from tests.runlog.logs import LAYERS, event_file, face, faces, read, rows, scalars, small_run, write
 from torch_debugger.records import Record, Scalars, Summary, Table, TensorRows, TensorSummary
+from torch_debugger.redaction.remembered import forget
 from torch_debugger.runlog.decoder import Decoder
 from torch_debugger.runlog.encoder import Encoder
 from torch_debugger.runlog.frames import unframe
@@ -42,6 +43,7 @@ def any_rows(draw: st.DrawFn) -> TensorRows:
 
 
 def through_bytes(records: list[Record]) -> list[Record]:
+    forget()  # one example's text may be what an earlier one had under a secret's name
     faults: list[str] = []
     encoder = Encoder(10**9, faults.append)
     frames = unframe(encoder.start() + encoder.encode(records))

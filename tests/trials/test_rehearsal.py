@@ -9,7 +9,8 @@ import psutil
 import pytest
 import torch
 
-from tests.trials import device_models
+from tests.trials import device_models, unregistered_models
+from torch_debugger.checks.setup.tensor_on_wrong_device import TensorOnWrongDevice
 from torch_debugger.records import LocalTensor, Rehearsal
 from torch_debugger.trials.rehearsal import RehearsalProcess, rehearse
 
@@ -71,6 +72,51 @@ def test_tells_where_each_tensor_of_that_line_would_be() -> None:
 def test_passes_models_that_would_run(name: str) -> None:
     result = rehearsed(name)
     assert (result.outcome, result.error) == ("passed", "")
+
+
+@pytest.mark.parametrize("name", ["PlainList", "PlainDict", "MadeBeforeALoop"])
+def test_names_what_stays_behind_in_a_rehearsal_asked_for(name: str) -> None:
+    result = rehearsed_unregistered(name)
+    assert result.outcome == "mismatch", result.error
+    with open(unregistered_models.__file__, encoding="utf-8") as file:
+        lines = file.read().splitlines()
+    assert f"mixed: {name}" in lines[(result.place.line or 0) - 1]
+    assert f"made: {name}" in lines[(result.origin.line or 0) - 1]
+
+
+@pytest.mark.parametrize("name", ["RegisteredTwice", "MovedByHand", "Checkpointed"])
+def test_passes_layers_that_move_after_all(name: str) -> None:
+    result = rehearsed_unregistered(name)
+    assert (result.outcome, result.error) == ("passed", "")
+
+
+def rehearsed_unregistered(name: str) -> Rehearsal:
+    model = getattr(unregistered_models, name)()
+    return rehearse(model, "net", (BATCH,), {}, step=1, unregistered=True)
+
+
+@pytest.mark.parametrize(
+    ("name", "odd", "after"),
+    [
+        (
+            "PlainList",
+            "self.blocks[0].weight",
+            "self.blocks = nn.ModuleList([nn.Linear(4, 4) for _ in range(2)])  # made: PlainList",
+        ),
+        (
+            "PlainDict",
+            "self.heads['a'].weight",
+            'self.heads = nn.ModuleDict({"a": nn.Linear(4, 4)})  # made: PlainDict',
+        ),
+    ],
+)
+def test_layers_in_plain_containers_are_told_with_the_container_to_take(
+    name: str, odd: str, after: str
+) -> None:
+    finding = TensorOnWrongDevice().judge(rehearsed_unregistered(name))
+    assert f"`{odd}` is made on the CPU at unregistered_models.py:" in finding.message
+    assert finding.edit is not None and finding.edit.after == after
+    assert finding.fix.endswith("what a plain list or dictionary holds does not move with the model.")
 
 
 def test_follows_a_value_that_is_passed_to_the_constructor() -> None:

@@ -9,6 +9,7 @@ Each result is the run's JSON, with the script's output beside it.
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import signal
@@ -112,6 +113,8 @@ if __name__ == "__main__":
     from torch_debugger.settings import Settings
 
     catalog()
+    gc.collect()
+    gc.freeze()  # else every fork looks through all of torch's objects, and copies their memory by that
     SWITCHED_ON += [word[2:] for word in sys.argv[2:] if word.startswith("--")]
     scripts = [Path(word).resolve() for word in sys.argv[2:] if not word.startswith("--")]
     run_all(scripts, Path(sys.argv[1]), at_once=os.cpu_count() or 1)

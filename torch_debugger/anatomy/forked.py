@@ -15,6 +15,8 @@ from collections.abc import Callable
 
 import torch
 
+from torch_debugger.anatomy.alone import leave_process_groups
+
 _PAUSE_S = 0.03  # between two looks: they are system calls, and steps may be short
 
 
@@ -101,6 +103,7 @@ def _be_the_child(task: Callable[[], str], writing: int, timeout_s: float, urgen
     try:
         _set_alarm(timeout_s)
         _touch_nothing_outside()
+        leave_process_groups()
         if not urgent:
             os.nice(10)
         torch.set_num_threads(1)  # threads of the parent's pools do not exist here: waiting for them hangs

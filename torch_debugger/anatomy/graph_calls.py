@@ -19,8 +19,10 @@ class Call(NamedTuple):
 
 def calls_for(model: nn.Module, inputs: Any) -> list[Call]:
     """The likeliest first; those that do not fit the signature of forward are left out where any does."""
+    if isinstance(inputs, Call):
+        return [inputs]
     ways = list(_ways(inputs))
-    fitting = [way for way in ways if _fits(model, way)]
+    fitting = [way for way in ways if takes(model, way)]
     return fitting or ways[:1]
 
 
@@ -78,7 +80,8 @@ def _are_keywords(value: Any) -> bool:
     return isinstance(value, Mapping) and all(isinstance(key, str) for key in value)
 
 
-def _fits(model: nn.Module, call: Call) -> bool:
+def takes(model: nn.Module, call: Call) -> bool:
+    """As far as the signature of forward tells."""
     signature = _signature(model)
     if signature is None:
         return True

@@ -11,7 +11,7 @@ from torch import nn
 
 from torch_debugger.anatomy.graph_recorder import Recorder
 from torch_debugger.anatomy.nested import exchanged, tensors_in
-from torch_debugger.anatomy.op_graph import BUFFER, CONSTANT, MODULE, PARAMETER, GraphScope
+from torch_debugger.anatomy.op_graph import BUFFER, CONSTANT, MODULE, PARAMETER, GraphModule, GraphScope
 from torch_debugger.anatomy.unique_names import legal_name
 
 _COMPILED = "OptimizedModule", "_orig_mod"  # what torch.compile makes, and where that keeps the module
@@ -41,6 +41,12 @@ class Scopes:
     def current(self) -> str:
         return self._open[-1].scope.name if self._open else self._root
 
+    def modules(self) -> tuple[GraphModule, ...]:
+        return tuple(
+            GraphModule(path, class_of(module), _held(module), _is_of_torch(module), described(module))
+            for module, path in self._paths.items()
+        )
+
     @contextlib.contextmanager
     def listening(self) -> Iterator[None]:
         handles: list[Any] = []
@@ -57,9 +63,12 @@ class Scopes:
 
     def all_modules(self) -> Iterator[tuple[nn.Module, GraphScope]]:
         """Each as if it had been called once, by the module that holds it."""
+        names: dict[str, str] = {}
         for module, path in self._paths.items():
             name = self._recorder.names.unique(scoped(self._root, path))
-            self.found.append(GraphScope(name, path, class_of(module), 1, described(module)))
+            caller = names.get(path.rpartition(".")[0], "") if path else ""
+            self.found.append(GraphScope(name, path, class_of(module), 1, described(module), caller))
+            names[path] = name
             yield module, self.found[-1]
 
     def own_tensors(self) -> None:
@@ -76,7 +85,8 @@ class Scopes:
         self._calls[module] = call
         name = self._recorder.names.unique(self._name(path))
         with self._recorder.deaf():
-            scope = GraphScope(name, path, class_of(module), call, described(module))
+            caller = self._open[-1].scope.name if self._open else ""
+            scope = GraphScope(name, path, class_of(module), call, described(module), caller)
         self._open.append(_Opened(module, scope, len(self._recorder)))
         self.found.append(scope)
 
@@ -126,4 +136,12 @@ def class_of(module: nn.Module) -> str:
 
 def described(module: nn.Module) -> str:
     """What torch's own modules say of themselves; no code of the user's runs for it."""
-    return module.extra_repr() if type(module).__module__.startswith("torch.") else ""
+    return module.extra_repr() if _is_of_torch(module) else ""
+
+
+def _is_of_torch(module: nn.Module) -> bool:
+    return type(module).__module__.startswith("torch.")
+
+
+def _held(module: nn.Module) -> int:
+    return sum(value.numel() for value in module.parameters() if not nn.parameter.is_lazy(value))

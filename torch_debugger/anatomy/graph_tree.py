@@ -19,4 +19,4 @@ def tree_graph(model: nn.Module, root: str, note: str) -> ModelGraph:
         if tensors or not any(True for _ in module.children()):
             materialised = [tensor for tensor in tensors if not nn.parameter.is_lazy(tensor)]
             recorder.operation(scope.module, scope.name, materialised, (), kind=MODULE, detail=scope.detail)
-    return ModelGraph(recorder.nodes, tuple(recorder.edges), tuple(scopes.found), note)
+    return ModelGraph(recorder.nodes, tuple(recorder.edges), tuple(scopes.found), note, scopes.modules())

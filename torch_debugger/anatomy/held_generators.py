@@ -17,11 +17,12 @@ from torch import nn
 _KINDS = (numpy.random.Generator, numpy.random.RandomState, random.Random, torch.Generator)
 _NO_HOLDERS = (torch.Tensor, type, types.ModuleType, types.FunctionType, torch.jit.ScriptModule)
 _TORCHS_OWN = frozenset(vars(nn.Module()))
+_PLAIN = frozenset((bool, bytes, float, int, str, type(None)))  # most attributes: passed by for speed
 _ENTRIES = 64  # of a list or an object that are looked at
 _DEPTH = 3  # a transform's, in a list of transforms
 
 
-def keep_held_states(modules: Iterable[nn.Module]) -> list[Callable[[], object]]:
+def keep_held_states(modules: Iterable[object]) -> list[Callable[[], object]]:
     """The functions that put the states back."""
     known: dict[int, int] = {}
     generators = [each for module in modules for each in _within(module, _DEPTH, known)]
@@ -37,7 +38,8 @@ def _within(value: Any, depth: int, known: dict[int, int]) -> Iterator[Any]:
         yield value
     elif depth:
         for part in islice(_parts(value), _ENTRIES):
-            yield from _within(part, depth - 1, known)
+            if type(part) not in _PLAIN:
+                yield from _within(part, depth - 1, known)
 
 
 def _parts(value: Any) -> Iterator[Any]:

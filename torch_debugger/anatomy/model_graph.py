@@ -17,14 +17,15 @@ from torch_debugger.anatomy.graph_modes import operations_told
 from torch_debugger.anatomy.graph_recorder import MOST_NODES, Recorder
 from torch_debugger.anatomy.graph_scopes import Scopes, class_of, scoped
 from torch_debugger.anatomy.graph_tree import tree_graph
+from torch_debugger.anatomy.layers import inner_model
 from torch_debugger.anatomy.naming import own_attributes
 from torch_debugger.anatomy.nested import first_tensor, named_leaves
 from torch_debugger.anatomy.op_graph import INPUT, OUTPUT, ModelGraph
 from torch_debugger.anatomy.rerun import leaving_no_trace, own_autocast_cache
+from torch_debugger.anatomy.unseen_runs import evaluating
 from torch_debugger.errors import DebuggerError
 from torch_debugger.signals import came_by_signal
 
-_WRAPPERS = {"OptimizedModule": "_orig_mod", "DataParallel": "module", "DistributedDataParallel": "module"}
 _LONGEST_REASON = 300
 _SHARDED = {"FullyShardedDataParallel", "FSDPModule"}
 
@@ -40,7 +41,7 @@ def model_graph(model: nn.Module, inputs: Any = None) -> ModelGraph:
     try:
         if not isinstance(model, nn.Module):
             return ModelGraph((), (), (), f"expected a torch.nn.Module, but got {type(model).__name__}.")
-        return _graph(unwrapped(model), inputs)
+        return _graph(inner_model(model), inputs)
     except Exception as error:  # whatever a model of a kind we have never met does: the training goes on
         if came_by_signal(error):
             raise
@@ -72,13 +73,6 @@ def _circumstances(model: nn.Module) -> list[tuple[bool, bool]]:
     return tried
 
 
-def unwrapped(model: nn.Module) -> nn.Module:
-    """The module as it was written, below torch.compile, DataParallel and DDP."""
-    while (held := _WRAPPERS.get(type(model).__name__)) is not None:
-        model = model.get_submodule(held)
-    return model
-
-
 def _hindrance(model: nn.Module) -> str | None:
     """Why the model must not even be tried."""
     lazy = [name for name, value in model.named_parameters() if nn.parameter.is_lazy(value)]
@@ -91,7 +85,7 @@ def _hindrance(model: nn.Module) -> str | None:
 
 
 def _recorded(model: nn.Module, root: str, call: Call, training: bool) -> ModelGraph:
-    modes = contextlib.nullcontext() if training else _evaluating(model)
+    modes = contextlib.nullcontext() if training else evaluating(model)
     with leaving_no_trace(model), modes, uncompiled(), own_autocast_cache():
         recorder = Recorder()
         scopes = Scopes(model, root, recorder)
@@ -107,20 +101,7 @@ def _recorded(model: nn.Module, root: str, call: Call, training: bool) -> ModelG
         note = (
             "" if recorder.complete else f"the graph ends after {MOST_NODES:,} operations: the model does more."
         )
-        return ModelGraph(recorder.nodes, tuple(recorder.edges), tuple(scopes.found), note)
-
-
-@contextlib.contextmanager
-def _evaluating(model: nn.Module) -> Iterator[None]:
-    """Without eval(), which may be the user's own."""
-    modes = [(module, module.training) for module in model.modules()]
-    try:
-        for module, _ in modes:
-            module.training = False
-        yield
-    finally:
-        for module, training in modes:
-            module.training = training
+        return ModelGraph(recorder.nodes, tuple(recorder.edges), tuple(scopes.found), note, scopes.modules())
 
 
 def _opened(value: Any) -> Any:

@@ -45,6 +45,18 @@ class GraphScope:
     module: str  # its class
     call: int  # 1 for the first
     detail: str = ""  # 64, 128, kernel_size=(3, 3)
+    caller: str = ""  # name of the scope that called it; empty for the model itself
+
+
+@dataclass(frozen=True, slots=True)
+class GraphModule:
+    """One module of the model, called or not."""
+
+    path: str  # layer1.0; empty for the model itself
+    module: str  # its class
+    parameters: int  # numbers it holds, with all below it; what is shared counts once
+    of_torch: bool  # whether its class is one of torch's own
+    detail: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,3 +65,4 @@ class ModelGraph:
     edges: tuple[GraphEdge, ...]
     scopes: tuple[GraphScope, ...]  # a scope stands behind the one that called it
     note: str = ""  # one sentence on what is missing and why; empty for a whole graph
+    modules: tuple[GraphModule, ...] = ()  # as named_modules() has them

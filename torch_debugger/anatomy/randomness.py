@@ -8,13 +8,12 @@ from collections.abc import Callable, Iterable, Iterator
 
 import numpy
 import torch
-from torch import nn
 
 from torch_debugger.anatomy.held_generators import keep_held_states
 
 
-def keep_randomness(modules: Iterable[nn.Module] = ()) -> Callable[[], None]:
-    """Notes the states of torch, CUDA, numpy and Python, and of the generators that these modules hold; the
+def keep_randomness(modules: Iterable[object] = ()) -> Callable[[], None]:
+    """Notes the states of torch, CUDA, numpy and Python, and of the generators that these objects hold; the
     function that comes back restores them."""
     states = torch.get_rng_state(), numpy.random.get_state(), random.getstate()
     held = keep_held_states(modules)

@@ -22,11 +22,12 @@ _TORCHS_OWN = frozenset(vars(nn.Module()))
 def leaving_no_trace(root: nn.Module) -> Iterator[None]:
     """Runs the body with copies of the buffers, in silence, and puts everything back."""
     modules = [module for module in root.modules() if not isinstance(module, torch.jit.ScriptModule)]
-    held = [(module, dict(vars(module)), dict(module._buffers)) for module in modules]
+    held = [(module, dict(vars(module)), _containers(module)) for module in modules]
     scripted = [(buffer, buffer.clone()) for buffer in _scripted_buffers(root)]
     restore_randomness = keep_randomness(modules)
-    for module, attributes, buffers in held:
-        module._buffers.update({name: buffer.clone() for name, buffer in buffers.items() if buffer is not None})
+    for module, attributes, _ in held:
+        present = {name: buffer.clone() for name, buffer in module._buffers.items() if buffer is not None}
+        module._buffers.update(present)
         vars(module).update(_copies(attributes))
     quiet = contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO())
     try:
@@ -34,14 +35,22 @@ def leaving_no_trace(root: nn.Module) -> Iterator[None]:
             warnings.simplefilter("ignore")
             yield
     finally:
-        for module, attributes, buffers in held:
+        for module, attributes, containers in held:
             vars(module).clear()
             vars(module).update(attributes)
-            module._buffers.clear()
-            module._buffers.update(buffers)
+            for container, before in containers:
+                container.clear()
+                container.update(before)
         for buffer, before in scripted:
             buffer.data.copy_(before)
         restore_randomness()
+
+
+def _containers(module: nn.Module) -> list[tuple[Any, Any]]:
+    """Each with what it holds: parameters, buffers, children, hooks. Hugging Face models hook themselves when
+    they are first called, and note in an attribute that they did."""
+    own = [value for name, value in vars(module).items() if name in _TORCHS_OWN]
+    return [(value, value.copy()) for value in own if isinstance(value, (dict, set))]
 
 
 def _scripted_buffers(root: nn.Module) -> Iterator[torch.Tensor]:

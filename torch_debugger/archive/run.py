@@ -14,6 +14,7 @@ from torch_debugger.archive.facts import KINDS, Facts, gather
 from torch_debugger.archive.frame import to_frame
 from torch_debugger.archive.judgements import Result, judge_again, read_result
 from torch_debugger.archive.log import Decode, Log
+from torch_debugger.archive.loss_tag import find_loss_tag
 from torch_debugger.archive.naming import missing
 from torch_debugger.archive.places import place_of
 from torch_debugger.archive.status import ENDED, may_grow, tell_status
@@ -67,6 +68,11 @@ class Run:
     def tags(self) -> dict[str, list[str]]:
         """By kind: scalars, histograms, pictures, texts, sounds, or the name of the plugin that shows them."""
         return self._once("tags", lambda: self._whole().tags())
+
+    @property
+    def loss_tag(self) -> str | None:
+        """The tag that is the training's loss, by its name."""
+        return find_loss_tag(self.tags.get(parsing.SCALARS, []))
 
     def scalars(self, tag: str) -> Curve:
         """Every point of a tag, NaN and Inf included, in the order in which they were written; of several files

@@ -21,6 +21,21 @@ def as_buffer(code: str) -> str | None:
     return None
 
 
+def as_module_list(code: str) -> str | None:
+    """self.layers = [nn.Linear(8, 8)] -> self.layers = nn.ModuleList([nn.Linear(8, 8)])"""
+    match _statement(code):
+        case ast.Assign(targets=[ast.Attribute()], value=ast.List() | ast.ListComp() | ast.Tuple() as value):
+            return _around(code, value, "nn.ModuleList")
+        case ast.Assign(targets=[ast.Attribute()], value=ast.Dict() | ast.DictComp() as value):
+            return _around(code, value, "nn.ModuleDict")
+    return None
+
+
+def _around(code: str, value: ast.expr, name: str) -> str | None:
+    text = ast.get_source_segment(code, value)
+    return code.replace(text, f"{name}({text})") if text else None
+
+
 def with_device(code: str, reference: str | None) -> str | None:
     """epsilon = torch.randn(n) -> epsilon = torch.randn(n, device=mean.device)"""
     return made_on(code, f"{reference}.device") if reference is not None else None

@@ -33,7 +33,7 @@ def _told(path: str, error: BaseException) -> str:
     if isinstance(error, SystemExit):
         return (
             f"{path} ended itself while it was imported. Put what it runs under "
-            '`if __name__ == "__main__":`, so that its Functions can be imported.'
+            '`if __name__ == "__main__":`, so that what it defines can be imported.'
         )
     last, line = error.__traceback__, None
     while last is not None:

@@ -27,6 +27,8 @@ from torch_debugger.tracebacks import hide_our_frames
 class _Bench:
     """A sink that judges at once."""
 
+    keeps = False
+
     def __init__(
         self, judge: Judge, digest: RunDigest, requests: RequestSender, announce: Callable[[Finding], None]
     ) -> None:

@@ -100,6 +100,10 @@ class RunOptions:
     check_custom_gradients: bool = False
     preflight: bool = False
     minimal: str = ""
+    step_rehearsal: bool = False
+    rehearsed_gpu: str = ""
+    rehearsed_batch: int = 0
+    rehearsed_dtype: str = ""
     deep_steps: int = DEEP_STEPS
     trackers: tuple[Tracker, ...] = ()
 
@@ -112,8 +116,8 @@ class RunOptions:
             log_limit_bytes=parse_size(arguments.log_limit),
             json_file=arguments.json and os.path.abspath(arguments.json),  # the script may change folders
             budget=parse_budget(arguments.budget),
-            max_steps=_read_steps("--max-steps", arguments.max_steps),
-            deep_steps=_read_steps("--deep-steps", arguments.deep_steps) or DEEP_STEPS,
+            max_steps=read_count("--max-steps", arguments.max_steps),
+            deep_steps=read_count("--deep-steps", arguments.deep_steps) or DEEP_STEPS,
             fail_on=arguments.fail_on,
             only=_read_names(arguments.only),
             ignore=_read_names(arguments.ignore),
@@ -146,6 +150,10 @@ class RunOptions:
             check_custom_gradients=self.check_custom_gradients,
             preflight=self.preflight,
             minimal=self.minimal,
+            step_rehearsal=self.step_rehearsal,
+            rehearsed_gpu=self.rehearsed_gpu,
+            rehearsed_batch=self.rehearsed_batch,
+            rehearsed_dtype=self.rehearsed_dtype,
         )
         return dataclasses.replace(settings, log_rotate_bytes=STORE_ROTATE_BYTES) if self.log_url else settings
 
@@ -171,7 +179,7 @@ def _require_script(path: str) -> None:
         raise UsageError(f"The script {path} may not be read by you: look at its permissions.")
 
 
-def _read_steps(option: str, text: str | None) -> int | None:
+def read_count(option: str, text: str | None) -> int | None:
     if text is None:
         return None
     if not text.isascii() or not text.isdigit() or int(text) < 1:

@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 from rich.console import Console
 from rich.text import Text
 
-from torch_debugger.archive.loss_tag import find_loss_tag
 from torch_debugger.archive.run import Run
 from torch_debugger.archive.runs import Runs
 from torch_debugger.archive.runs import runs as find_runs
@@ -105,7 +104,7 @@ def _read(each: Run) -> _Listed:
 
 def _losses(each: Run) -> list[float]:
     """The run's losses, thinned to what a small picture needs; the last one is always there."""
-    tag = find_loss_tag(each.tags.get("scalars", []))
+    tag = each.loss_tag
     values = each.scalars(tag).values if tag is not None else None
     return values[:: -max(1, len(values) // _MOST_POINTS)][::-1].tolist() if values is not None else []
 

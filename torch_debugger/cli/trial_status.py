@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import os
+from collections.abc import Sequence
 
 from torch_debugger.cli.status import Progress, fresh_line, write, write_line
 from torch_debugger.records import TRIALS, Finding
@@ -16,15 +18,19 @@ class TrialLines:
 
     every_s = 5.0
 
-    def __init__(self, fd: int) -> None:
+    def __init__(self, fd: int, trials: Sequence[str] = TRIALS, word: str = "trial") -> None:
         self._fd = fd
+        self._trials = trials
+        self._word = word
         self._said_s = 0.0
+        self._said = ""
 
     def update(self, progress: Progress, now_s: float) -> None:
         self._said_s = self._said_s or now_s
-        if progress.trials and now_s - self._said_s >= self.every_s:
-            self._said_s = now_s
-            write_line(self._fd, _how_far(progress))
+        told = _how_far(progress, self._trials, self._word)
+        if progress.trials and told != self._said and now_s - self._said_s >= self.every_s:
+            self._said_s, self._said = now_s, told
+            write_line(self._fd, told)
 
     def announce(self, finding: Finding) -> None:
         """The trials have the word here; `run` tells what its checks find."""
@@ -38,8 +44,10 @@ class TrialBar:
 
     every_s = 0.2
 
-    def __init__(self, fd: int) -> None:
+    def __init__(self, fd: int, trials: Sequence[str] = TRIALS, word: str = "trial") -> None:
         self._fd = fd
+        self._trials = trials
+        self._word = word
         self._drawn_s = 0.0
         self._open = False
 
@@ -50,8 +58,8 @@ class TrialBar:
         if not self._open:
             write(self._fd, fresh_line(self._fd))
         self._open, self._drawn_s = True, now_s
-        full = round(_WIDTH * progress.trials / len(TRIALS))
-        row = f"{'━' * full}{'─' * (_WIDTH - full)}  {_how_far(progress)}"
+        full = round(_WIDTH * progress.trials / len(self._trials))
+        row = f"{'━' * full}{'─' * (_WIDTH - full)}  {_how_far(progress, self._trials, self._word)}"
         write(self._fd, f"{_CLEARED}{row[: self._columns() - 1]}")
 
     def announce(self, finding: Finding) -> None:
@@ -68,8 +76,9 @@ class TrialBar:
             return 80
 
 
-def _how_far(progress: Progress) -> str:
+def _how_far(progress: Progress, trials: Sequence[str], word: str) -> str:
     """trial 6 of 12, overfit one batch: step 37, loss 0.5123"""
-    number = min(progress.trials + 1, len(TRIALS))
-    told = f"trial {number} of {len(TRIALS)}, {TRIALS[number - 1]}"
-    return f"{told}: step {progress.step}, loss {progress.loss:.4g}" if progress.loss is not None else told
+    number = min(progress.trials + 1, len(trials))
+    told = f"{word} {number} of {len(trials)}, {trials[number - 1]}"
+    known = progress.loss is not None and not math.isnan(progress.loss)
+    return f"{told}: step {progress.step}, loss {progress.loss:.4g}" if known else told

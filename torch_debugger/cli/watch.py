@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import signal
+import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 from torch_debugger.cli.late_log import LateLog
 from torch_debugger.cli.main_module import Program
@@ -71,7 +73,18 @@ class Watch:
         self._session = Session(
             self._settings, script, arguments, self._sinks, board=self._board, requests=self._requests
         )
+        if self._board is not None:  # a process of the script's own
+            self._session.leave = self._leave
         self._session.start()
+
+    def _leave(self) -> NoReturn:
+        """Without the script's own end, which would save what it has not trained over what it has."""
+        self.end()
+        for child in multiprocessing.active_children():
+            child.kill()
+        for stream in (sys.stdout, sys.stderr):
+            stream.flush()
+        os._exit(0)
 
     def _crash(self, error: BaseException) -> None:
         if self._session is not None:

@@ -7,11 +7,11 @@ from typing import Any
 import torch
 from torch import nn
 
+from torch_debugger.anatomy.layers import Layers, chosen_layers, inner_model
+from torch_debugger.anatomy.listening import listening, not_called
 from torch_debugger.anatomy.nested import copied, named_leaves
-from torch_debugger.inspections.hooking import listening, not_called
-from torch_debugger.inspections.layers import Layers, chosen_layers, inner_model
+from torch_debugger.anatomy.unseen_runs import as_if_never
 from torch_debugger.inspections.readings import Readings, finished, keeper
-from torch_debugger.inspections.running import as_if_never
 
 
 def activations(

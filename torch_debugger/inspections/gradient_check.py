@@ -10,10 +10,10 @@ from typing import Any
 import torch
 from torch import nn
 
+from torch_debugger.anatomy.layers import inner_model
 from torch_debugger.inspections.gradient_reasons import explain_rows
 from torch_debugger.inspections.gradient_rows import GradientRow, read_rows
 from torch_debugger.inspections.gradient_table import html_table, text_table
-from torch_debugger.inspections.layers import inner_model
 from torch_debugger.inspections.leaves import Losses, losses_in
 
 

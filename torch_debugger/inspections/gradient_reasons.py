@@ -9,8 +9,8 @@ from collections.abc import Sequence
 import torch
 from torch import nn
 
+from torch_debugger.anatomy.layers import clean_path
 from torch_debugger.inspections.gradient_rows import GradientRow, is_below_normal, rms
-from torch_debugger.inspections.layers import clean_path
 from torch_debugger.inspections.leaves import Losses
 
 _SHUTTING = ("ReLU", "ReLU6", "Hardtanh", "Threshold", "Dropout")

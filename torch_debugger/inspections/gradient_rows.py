@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import torch
 from torch import nn
 
-from torch_debugger.inspections.layers import clean_path
+from torch_debugger.anatomy.layers import clean_path
 from torch_debugger.stats.census import TensorStats, count, read_counted
 
 LAST_BITS = (

@@ -10,12 +10,12 @@ from typing import Any
 import torch
 from torch import nn
 
+from torch_debugger.anatomy.layers import Layers, chosen_layers, clean_path, inner_model
+from torch_debugger.anatomy.listening import listening, not_called
 from torch_debugger.anatomy.nested import copied, named_leaves, tensors_in
+from torch_debugger.anatomy.unseen_runs import as_if_never
 from torch_debugger.errors import UsageError
-from torch_debugger.inspections.hooking import listening, not_called
-from torch_debugger.inspections.layers import Layers, chosen_layers, clean_path, inner_model
 from torch_debugger.inspections.readings import Readings, finished, keeper
-from torch_debugger.inspections.running import as_if_never
 
 Loss = Callable[[Any], torch.Tensor]
 

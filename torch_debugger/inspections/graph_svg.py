@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import html
 import textwrap
 from collections.abc import Sequence
 
+from torch_debugger.drawings.layered import Layout, Link, Spot, box_size, lay_out
+from torch_debugger.drawings.lettering import escaped
 from torch_debugger.inspections.graph_boxes import Box
-from torch_debugger.inspections.graph_layout import Layout, Spot, lay_out
 
 _LETTER, _LINE, _PAD = 7.3, 17.0, 9.0  # a 12 px letter of a monospaced font, a line of text, inside a box
 _MARGIN = 18.0
@@ -24,7 +24,8 @@ rect { fill: #f6f8fa; stroke: #8c959f } .loss rect { fill: #e7f5ea; stroke: #2f8
 
 def graph_svg(boxes: Sequence[Box], heading: Sequence[str]) -> str:
     """The heading stands above the drawing, a line each."""
-    layout = lay_out(boxes, [_size(box) for box in boxes])
+    links = links_of(boxes)
+    layout = lay_out([box_size(*_size(box)) for box in boxes], links)
     letters = max(_NARROWEST, int(layout.width / _LETTER))
     heading = [part for line in heading for part in textwrap.wrap(line, letters)]
     top = _MARGIN + _LINE * len(heading) + _PAD
@@ -35,7 +36,7 @@ def graph_svg(boxes: Sequence[Box], heading: Sequence[str]) -> str:
         _text(_MARGIN, _MARGIN + _LINE * (line + 0.7), text, "title" if not line else "quiet")
         for line, text in enumerate(heading)
     ]
-    parts = [*words, f'<g transform="translate({left:.1f} {top:.1f})">', *_drawn(boxes, layout), "</g>"]
+    parts = [*words, f'<g transform="translate({left:.1f} {top:.1f})">', *_drawn(boxes, links, layout), "</g>"]
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" '
         f'viewBox="0 0 {width:.0f} {height:.0f}"><style>{_STYLE}</style>'
@@ -45,8 +46,13 @@ def graph_svg(boxes: Sequence[Box], heading: Sequence[str]) -> str:
     )
 
 
-def _drawn(boxes: Sequence[Box], layout: Layout) -> list[str]:
-    edges = [_edge([layout.spots[index] for index in way], boxes[way[0]].kind) for way in layout.edges]
+def links_of(boxes: Sequence[Box]) -> list[Link]:
+    return [Link(operand, user, operand) for user, box in enumerate(boxes) for operand in box.operands]
+
+
+def _drawn(boxes: Sequence[Box], links: Sequence[Link], layout: Layout) -> list[str]:
+    ways = [[layout.spots[index] for index in way] for way in layout.ways]
+    edges = [_edge(way, boxes[link.upper].kind) for link, way in zip(links, ways, strict=True)]
     return [*edges, *(_drawn_box(box, layout.spots[index]) for index, box in enumerate(boxes))]
 
 
@@ -83,9 +89,4 @@ def _edge(way: list[Spot], kind: str) -> str:
 
 
 def _text(x: float, y: float, text: str, name: str) -> str:
-    return f'<text x="{x:.1f}" y="{y:.1f}" class="{name}">{html.escape(_visible(text))}</text>'
-
-
-def _visible(text: str) -> str:
-    """XML knows no control characters, and a module may be named after one."""
-    return "".join(letter if letter.isprintable() else "?" for letter in text)
+    return f'<text x="{x:.1f}" y="{y:.1f}" class="{name}">{escaped(text)}</text>'

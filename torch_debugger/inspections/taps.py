@@ -11,10 +11,10 @@ from torch import nn
 from torch.utils.hooks import RemovableHandle
 
 from torch_debugger.anatomy.compiling import uncompiled
+from torch_debugger.anatomy.layers import Layers, chosen_layers, inner_model
 from torch_debugger.anatomy.nested import named_leaves
 from torch_debugger.anatomy.running import in_backward
 from torch_debugger.errors import UsageError
-from torch_debugger.inspections.layers import Layers, chosen_layers, inner_model
 
 PLACES = ("output", "input", "grad")
 

@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from torch_debugger.anatomy.frames import locals_of
-from torch_debugger.inspections.layers import clean_path, inner_model
+from torch_debugger.anatomy.layers import clean_path, inner_model
 
 
 class TensorNames:

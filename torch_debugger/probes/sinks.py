@@ -52,6 +52,11 @@ class Sinks:
     def leave(self, sink: Sink) -> None:
         self._sinks = [other for other in self._sinks if other is not sink]
 
+    @property
+    def keeps(self) -> bool:
+        """Whether one of them keeps records; all do that do not say otherwise."""
+        return any(getattr(sink, "keeps", True) for sink in self._sinks)
+
     def forget(self) -> None:
         self._sinks = []
 

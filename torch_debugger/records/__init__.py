@@ -49,6 +49,7 @@ from torch_debugger.records.model import (
 )
 from torch_debugger.records.nonfinite import NonFinite, Operand, Origin
 from torch_debugger.records.place import Place
+from torch_debugger.records.rehearsal import StepRehearsal
 from torch_debugger.records.rows import Table, TensorRows
 from torch_debugger.records.run import CostFact, EndFact, MemoryFact, Notice, ProbeFault, RunFact
 from torch_debugger.records.sequences import PaddedState, SequenceInput
@@ -172,6 +173,7 @@ Record = (
     | UntiedWeights
     | CaseFact
     | TrialResult
+    | StepRehearsal
     | Finding
     | Summary
 )
@@ -190,8 +192,8 @@ __all__ = [
     "PlainTensor", "PrCurveSummary", "ProbeFault", "QuietModel", "Record", "Rectifier", "Rehearsal",
     "Request", "Reseeding", "ReusedWeight", "RootInput", "RunFact", "SampleSpread", "SavedTensor",
     "Scalars", "ScalerMisuse", "SchedulerFact", "SchedulerLook", "SeedFact", "SequenceInput",
-    "ShuffledPair", "SkippedLosses", "SoundSummary", "Spread", "Squasher", "StepCycle", "StrayModuleFact",
-    "Summary", "Surroundings", "Table", "TargetLook", "TensorLook", "TensorRows", "TensorSummary",
-    "TextSummary", "TokenTargets", "TrialResult", "TwinUnits", "UncountedSummary", "UnmatchedSwitch",
-    "UnreachedPart", "UntiedWeights", "WeightedSum", "WrittenNumber",
+    "ShuffledPair", "SkippedLosses", "SoundSummary", "Spread", "Squasher", "StepCycle", "StepRehearsal",
+    "StrayModuleFact", "Summary", "Surroundings", "Table", "TargetLook", "TensorLook", "TensorRows",
+    "TensorSummary", "TextSummary", "TokenTargets", "TrialResult", "TwinUnits", "UncountedSummary",
+    "UnmatchedSwitch", "UnreachedPart", "UntiedWeights", "WeightedSum", "WrittenNumber",
 ]  # fmt: skip

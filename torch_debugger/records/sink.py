@@ -9,6 +9,6 @@ from torch_debugger.records import Record
 
 class Sink(Protocol):
     """A log writer, a judge, a list in a test. `add` is called from the training thread:
-    it must return quickly and must not raise."""
+    it must return quickly and must not raise. One that only judges and keeps nothing has `keeps = False`."""
 
     def add(self, record: Record) -> None: ...

@@ -19,6 +19,7 @@ from torch_debugger.records import (
     RunFact,
     Scalars,
     SeedFact,
+    StepRehearsal,
     Surroundings,
     TrialResult,
 )
@@ -47,6 +48,7 @@ class RunDigest:
         self.torch_seen = False
         self.case: CaseFact | None = None
         self.trials: list[TrialResult] = []
+        self.rehearsal: StepRehearsal | None = None
 
     def see(self, record: Record) -> None:
         self.torch_seen = self.torch_seen or not isinstance(record, _SAYS_NOTHING_OF_TORCH)
@@ -68,6 +70,8 @@ class RunDigest:
                 self.case = record
             case TrialResult():
                 self.trials.append(record)
+            case StepRehearsal():
+                self.rehearsal = record
             case _:
                 pass
 
@@ -106,6 +110,7 @@ class RunDigest:
             checks=checks,
             case=self.case,
             trials=tuple(self.trials),
+            rehearsal=self.rehearsal,
         )
 
     def _see_scalars(self, record: Scalars) -> None:

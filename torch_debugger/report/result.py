@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from torch_debugger.records import CaseFact, CostFact, Finding, Notice, ProbeFault, RunFact, TrialResult
+from torch_debugger.records import (
+    CaseFact,
+    CostFact,
+    Finding,
+    Notice,
+    ProbeFault,
+    RunFact,
+    StepRehearsal,
+    TrialResult,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +55,7 @@ class RunResult:
     part: bool = False  # only some of the script was watched, from inside; it may go on
     case: CaseFact | None = None  # of a pre-flight
     trials: tuple[TrialResult, ...] = ()
+    rehearsal: StepRehearsal | None = None  # of `rehearse`
 
     @property
     def chapters(self) -> tuple[Chapter, ...]:

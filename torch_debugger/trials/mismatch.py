@@ -13,7 +13,7 @@ from torch import nn
 
 from torch_debugger.anatomy.sources import place_at
 from torch_debugger.records import LocalTensor, Rehearsal
-from torch_debugger.trials.origin import FrameLine, is_proven
+from torch_debugger.trials.origin import FrameLine, is_proven, plain_layers
 from torch_debugger.trials.pretence import DeviceMismatchError
 
 _MOST_TENSORS = 12
@@ -81,3 +81,7 @@ def _named_tensors(frame: FrameType) -> Iterator[tuple[str, torch.Tensor]]:
         for name, value in vars(owner).items():
             if isinstance(value, torch.Tensor):
                 yield f"{frame.f_code.co_varnames[0]}.{name}", value
+        for name, layers in plain_layers(owner):
+            for key, layer in layers.items():
+                for path, weight in layer.named_parameters():
+                    yield f"{frame.f_code.co_varnames[0]}.{name}[{key!r}].{path}", weight

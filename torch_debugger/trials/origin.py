@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import sys
 from collections.abc import Iterator
+from typing import Any
 
 import torch
 from torch import nn
@@ -37,7 +38,7 @@ def is_proven(made_at: FrameLine, used_at: FrameLine) -> bool:
     if tree is None or sets_default_device(tree):
         return False
     statements = [*_statements_at(tree, made_at[1])]
-    later = [*_other_assignments(tree, made_at[1], statements)]
+    later = [] if made_at == used_at else [*_other_assignments(tree, made_at[1], statements)]
     named = any(mentions(statement, DEVICES) for statement in statements)
     moved = any(mentions(statement, DEVICES | MOVES) for statement in later)
     used_in = tree_of(used_at[0]) or tree
@@ -55,6 +56,41 @@ def left_behind(root: nn.Module) -> dict[int, FrameLine]:
             line = _constructor_line(type(module), name) if tensors else None
             found |= {id(tensor): line for tensor in tensors if line}
     return found
+
+
+def unregistered_layers(root: nn.Module) -> dict[int, FrameLine]:
+    """Weights of layers in plain lists and dictionaries, which `.to(device)` does not move either."""
+    moved = {id(each) for each in (*root.parameters(), *root.buffers())}
+    found: dict[int, FrameLine] = {}
+    for module in root.modules():
+        for name, layers in plain_layers(module):
+            line = None if _moved_by_hand(type(module), name) else _constructor_line(type(module), name)
+            weights = [each for layer in layers.values() for each in (*layer.parameters(), *layer.buffers())]
+            found |= {id(each): line for each in weights if line and id(each) not in moved}
+    return found
+
+
+def plain_layers(module: nn.Module) -> Iterator[tuple[str, dict[Any, nn.Module]]]:
+    """Attributes that hold modules in a list or a dictionary of Python's: their names, and what they hold."""
+    for name, value in vars(module).items():
+        pairs = (
+            enumerate(value)
+            if isinstance(value, (tuple, list))
+            else value.items()
+            if type(value) is dict
+            else ()
+        )
+        layers = {key: each for key, each in pairs if isinstance(each, nn.Module)}
+        if layers and name != "_modules":
+            yield name, layers
+
+
+def _moved_by_hand(cls: type, attribute: str) -> bool:
+    """Whether a line or a loop, of the script or of the class's file, speaks both of it and of a move."""
+    trees = [script_tree(), *(tree_of(file) for file, _ in filter(None, map(class_source, cls.__mro__)))]
+    statements = (node for tree in trees if tree for node in ast.walk(tree) if isinstance(node, ast.stmt))
+    small = (each for each in statements if not isinstance(each, ast.FunctionDef | ast.ClassDef))
+    return any(mentions(each, frozenset({attribute})) and mentions(each, MOVES) for each in small)
 
 
 def script_tree() -> ast.Module | None:

@@ -14,7 +14,7 @@ from torch_debugger.anatomy.forked import ForkedTask
 from torch_debugger.records import Place, Rehearsal
 from torch_debugger.records.codec import from_plain, to_plain
 from torch_debugger.trials.moves import sets_default_device
-from torch_debugger.trials.origin import left_behind, script_tree
+from torch_debugger.trials.origin import FrameLine, left_behind, script_tree, unregistered_layers
 
 _WRAPPERS = (nn.DataParallel, nn.parallel.DistributedDataParallel)
 
@@ -36,13 +36,16 @@ class RehearsalProcess:
         device: str = "cuda",
         timeout_s: float = 20.0,
         step: int,
+        unregistered: bool = False,
     ) -> RehearsalProcess:
-        """Fork now, with the model and the batch as they are, and return at once."""
+        """Fork now, with the model and the batch as they are, and return at once.
+
+        `unregistered`: layers in plain lists count as left on the CPU (in a run another check tells)."""
         draft = Rehearsal(root_name, device, "failed", Place(), None, "", (), (), 0.0, step)
         refusal = _refusal()
         if refusal:
             return RehearsalProcess(None, dataclasses.replace(draft, error=refusal))
-        task = ForkedTask(lambda: _rehearse_here(root, args, kwargs, draft), timeout_s)
+        task = ForkedTask(lambda: _rehearse_here(root, args, kwargs, draft, unregistered), timeout_s)
         return RehearsalProcess(task, draft)
 
     def poll(self) -> Rehearsal | None:
@@ -79,10 +82,18 @@ def rehearse(
     device: str = "cuda",
     timeout_s: float = 20.0,
     step: int,
+    unregistered: bool = False,
 ) -> Rehearsal:
     """The same, waited for."""
     process = RehearsalProcess.start(
-        root, root_name, args, kwargs, device=device, timeout_s=timeout_s, step=step
+        root,
+        root_name,
+        args,
+        kwargs,
+        device=device,
+        timeout_s=timeout_s,
+        step=step,
+        unregistered=unregistered,
     )
     return process.wait()
 
@@ -100,20 +111,29 @@ def _refusal() -> str:
     return ""
 
 
-def _rehearse_here(root: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], draft: Rehearsal) -> str:
+def _rehearse_here(
+    root: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], draft: Rehearsal, unregistered: bool
+) -> str:
+    model = root.module if isinstance(root, _WRAPPERS) else root
     try:
-        record = _forward(root.module if isinstance(root, _WRAPPERS) else root, args, kwargs, draft)
+        stays = left_behind(model) | (unregistered_layers(model) if unregistered else {})
+        record = _forward(model, args, kwargs, draft, stays)
     except Exception as error:
         record = dataclasses.replace(draft, error=f"{type(error).__name__}: {error}"[:500])
     return json.dumps(to_plain(record))
 
 
-def _forward(model: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], draft: Rehearsal) -> Rehearsal:
+def _forward(
+    model: nn.Module,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    draft: Rehearsal,
+    stays: dict[int, FrameLine],
+) -> Rehearsal:
     # Imported in the fork alone: fake tensors bring modules that the training does not need.
     from torch_debugger.trials.mismatch import describe
     from torch_debugger.trials.pretence import DeviceMismatchError, Pretence
 
-    stays = left_behind(model)
     pretence = Pretence(draft.device, stays)
     _prepare_torch()
     try:
@@ -128,5 +148,8 @@ def _prepare_torch() -> None:
     torch.distributions.Distribution.set_default_validate_args(False)  # it would look at values
     for hooks in ("_global_forward_pre_hooks", "_global_forward_hooks"):
         getattr(torch.nn.modules.module, hooks).clear()
+    checkpointing: Any = sys.modules.get("torch.utils.checkpoint")
+    if checkpointing is not None:  # it would ask for the module of the stand-in's device
+        checkpointing._infer_device_type = lambda *values: "cpu"
     if "torch._dynamo" in sys.modules:
         torch.compiler.set_stance("force_eager")

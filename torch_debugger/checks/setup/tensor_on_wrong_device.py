@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable
 
 from torch_debugger.checks.base import Check
-from torch_debugger.checks.factory_line import as_buffer, assigned, maker, names_in, with_device
+from torch_debugger.checks.factory_line import as_buffer, as_module_list, assigned, maker, names_in, with_device
 from torch_debugger.checks.state import RunState
 from torch_debugger.records import Edit, Finding, LocalTensor, Place, Record, Rehearsal
 
@@ -43,9 +43,10 @@ class TensorOnWrongDevice(Check):
     def see(self, record: Record, state: RunState) -> Iterable[Finding]:
         assert isinstance(record, Rehearsal)
         named = state.run is not None and state.run.names_accelerator
-        return [self._judge(record)] if record.outcome == "mismatch" and named else ()
+        return [self.judge(record)] if record.outcome == "mismatch" and named else ()
 
-    def _judge(self, record: Rehearsal) -> Finding:
+    def judge(self, record: Rehearsal) -> Finding:
+        """Of a mismatch, whether or not the script names an accelerator."""
         origin = record.origin or record.place
         odd = _odd_name(record)
         edit, fix = _remedy(record, odd)
@@ -98,6 +99,8 @@ def _odd_name(record: Rehearsal) -> str | None:
     made = assigned(record.origin.code)
     if made in left or not left:
         return made
+    if made and left[0].startswith(f"{made}["):  # a layer that a plain list holds
+        return left[0]
     return left[0] if len(left) == 1 else None
 
 
@@ -112,7 +115,7 @@ def _stays(tensor: LocalTensor) -> bool:
 def _remedy(record: Rehearsal, odd: str | None) -> tuple[Edit | None, str]:
     """The edit, where the line is simple enough to write it, and the same in words."""
     code = record.origin.code or ""
-    after = as_buffer(code) if "." in (odd or "") else with_device(code, _reference(record))
+    after = _changed(record, code, odd)
     where = _line(record.origin or record.place)
     if after is None or record.origin.file is None or record.origin.line is None:
         return None, (
@@ -120,9 +123,22 @@ def _remedy(record: Rehearsal, odd: str | None) -> tuple[Edit | None, str]:
             "`device=next(self.parameters()).device` in a module."
         )
     edit = Edit(record.origin.file, record.origin.line, code, after)
+    if _in_plain_list(odd):
+        rule = "what a plain list or dictionary holds does not move with the model"
+        return edit, f"At {where} write `{after}`: {rule}."
     if "." in (odd or ""):
         return edit, f"At {where} write `{after}`: a buffer moves with the model."
     return edit, f"At {where} write `{after}`."
+
+
+def _changed(record: Rehearsal, code: str, odd: str | None) -> str | None:
+    if _in_plain_list(odd):
+        return as_module_list(code)
+    return as_buffer(code) if "." in (odd or "") else with_device(code, _reference(record))
+
+
+def _in_plain_list(odd: str | None) -> bool:
+    return "[" in (odd or "")
 
 
 def _reference(record: Rehearsal) -> str | None:

@@ -19,7 +19,7 @@ from torch_debugger.anatomy.moments import Moment
 from torch_debugger.anatomy.sources import tree_of
 from torch_debugger.anatomy.statements import function_around
 
-_NAME = "once_more"
+ONCE_MORE = "once_more"  # the function that such lines become
 
 
 @dataclass(frozen=True)
@@ -148,11 +148,11 @@ def _function(
     }
     variables = moment.variables
     names = sorted((written | moment.own.keys()) & variables.keys())
-    once = ast.parse(f"def {_NAME}({', '.join(names)}):\n    for _turn in (0,):\n        pass")
+    once = ast.parse(f"def {ONCE_MORE}({', '.join(names)}):\n    for _turn in (0,):\n        pass")
     once.body[0].body[0].body = body  # type: ignore[attr-defined]
     namespace = dict(variables)
     exec(compile(ast.fix_missing_locations(once), moment.file, "exec"), namespace)
-    run: Callable[..., Any] = namespace[_NAME]
+    run: Callable[..., Any] = namespace[ONCE_MORE]
     held = {name: variables[name] for name in names}
     if copies:
         held |= {name: copy.copy(each) for name, each in held.items() if type(each) in _CONTAINERS}

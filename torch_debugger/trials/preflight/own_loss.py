@@ -7,6 +7,7 @@ labels, and modules with a `training_step`, which gives the loss of a batch.
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import itertools
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -30,12 +31,18 @@ class OwnLoss:
     compute: Callable[[], torch.Tensor]
     given: bool = True  # the model is given what it was given in the step
     file: str = ""  # where gradients would be clipped
+    number: int = 0  # among all that are tried
 
     def function(self) -> Callable[[], Any]:
         return lambda: torch.autograd.backward(self.compute())
 
 
 def own_losses(models: Mapping[str, Model], batch: Any) -> Iterator[OwnLoss]:
+    for number, loss in enumerate(_all_losses(models, batch)):
+        yield dataclasses.replace(loss, number=number)
+
+
+def _all_losses(models: Mapping[str, Model], batch: Any) -> Iterator[OwnLoss]:
     for model, share in itertools.product(models.values(), _SHARES):
         if callable(getattr(model.module, "training_step", None)) and batch is not None:
             yield OwnLoss(_of_training_step(model.module, batch, share), given=False)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from types import FrameType
 from typing import Any
 
 import torch
@@ -13,6 +15,8 @@ from torch.optim import Optimizer
 from torch.utils.data import DataLoader
 from torch.utils.data.dataloader import _BaseDataLoaderIter
 
+from torch_debugger.anatomy.frames import locals_of
+from torch_debugger.trials.hunt.lines import ONCE_MORE
 from torch_debugger.trials.preflight.case import Call, NotPossibleError
 from torch_debugger.trials.replaced import replaced
 
@@ -28,6 +32,7 @@ class Passage:
     loss: torch.Tensor | None = None
     called: list[nn.Module] = field(default_factory=list)  # the models that were, with gradients on
     outputs: list[Any] = field(default_factory=list)  # of each of these calls
+    variables: dict[str, Any] = field(default_factory=dict)  # of the loop, as backward() left them
 
 
 class StepLines:
@@ -41,19 +46,31 @@ class StepLines:
         assert found is not None
         return found
 
-    def run(self, call: Call | None) -> Passage:
-        """Up to backward(), which is not made. `call`: what the first model gets, whatever the lines say."""
+    def run(self, call: Call | None, backward: Callable[[torch.Tensor], None] | None = None) -> Passage:
+        """Up to backward(), which is not made unless by `backward`, while all the variables are alive.
+
+        `call`: what the first model gets, whatever the lines say.
+        """
         passage = Passage()
-        stand_ins = self._stand_ins(passage)
+        stand_ins = self._stand_ins(passage, backward)
         with contextlib.suppress(_Reached), torch.enable_grad(), stand_ins, self._heard(passage, call):
             self._lines()
         if passage.loss is None:
             raise NotPossibleError("The lines of the step do not come to backward() when they are run again.")
         return passage
 
-    def _stand_ins(self, passage: Passage) -> contextlib.AbstractContextManager[None]:
+    def _stand_ins(
+        self, passage: Passage, backward: Callable[[torch.Tensor], None] | None
+    ) -> contextlib.AbstractContextManager[None]:
+        original = torch.autograd.backward
+
         def reach(tensors: Any, *arguments: Any, **keywords: Any) -> None:
             passage.loss = tensors[0] if isinstance(tensors, (tuple, list)) else tensors
+            if backward is not None:
+                passage.outputs.clear()  # they live as long as the user's variables let them
+                with replaced([(torch.autograd, "backward", original)]):
+                    backward(passage.loss)
+                passage.variables = _loop_variables()
             raise _Reached
 
         def leave(*arguments: Any, **keywords: Any) -> None:
@@ -87,3 +104,10 @@ class StepLines:
         finally:
             for handle in handles:
                 handle.remove()
+
+
+def _loop_variables() -> dict[str, Any]:
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and frame.f_code.co_name != ONCE_MORE:
+        frame = frame.f_back
+    return locals_of(frame) if frame is not None else {}

@@ -1,0 +1,26 @@
+"""The entries of the gallery, in the order of the page: one file each, named after the function it shows."""
+
+ENTRIES = (
+    "summary",
+    "flops",
+    "model_graph",
+    "show_batch",
+    "loss_curve",
+    "gradient_flow",
+    "weight_histograms",
+    "activation_histograms",
+    "filters",
+    "feature_maps",
+    "class_activation",
+    "saliency",
+    "smoothgrad",
+    "input_x_gradient",
+    "integrated_gradients",
+    "occlusion",
+    "attention",
+    "attention_rollout",
+    "attention_flow",
+    "embeddings",
+    "maximize",
+    "top_examples",
+)

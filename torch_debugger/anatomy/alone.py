@@ -1,0 +1,25 @@
+"""A fork of a process that belongs to a process group: nobody answers it, so it must not wait for anybody."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch.nn.parallel import DistributedDataParallel
+
+_ALONE_THE_SAME = ("all_reduce", "barrier", "broadcast", "reduce")
+
+
+def leave_process_groups() -> None:
+    """For good: in the fork alone. Models run without their DistributedDataParallel."""
+    if not (torch.distributed.is_available() and torch.distributed.is_initialized()):
+        return
+    wrapper: Any = DistributedDataParallel
+    wrapper.forward = _alone
+    for name in _ALONE_THE_SAME:
+        setattr(torch.distributed, name, lambda *arguments, **keywords: None)
+
+
+def _alone(wrapper: Any, *arguments: Any, **keywords: Any) -> Any:
+    wrapper.reducer._remove_autograd_hooks()  # which would wait for the others in the backward pass
+    return wrapper.module(*arguments, **keywords)

@@ -1,0 +1,130 @@
+"""`torch-debugger rehearse`: would a script's training step run on a GPU, and would it fit?"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import json
+import os
+from typing import TYPE_CHECKING
+
+from torch_debugger.cli.options import RunOptions, read_count, read_program
+from torch_debugger.errors import DebuggerError, UsageError
+from torch_debugger.saying import say
+
+if TYPE_CHECKING:
+    from torch_debugger.records import StepRehearsal
+    from torch_debugger.report.result import RunResult
+
+NAME = "rehearse"
+HELP = "Rehearse a script's training step for a GPU, without one: peak memory, largest batch, device bugs."
+
+_STDERR = 2
+_FAILED = 1
+_PARTS = ("tensors of two devices", "memory of two training steps", "the largest batch that fits")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    parser.usage = (
+        "torch-debugger rehearse [options] (script.py | -m package.module) [arguments of the script ...]"
+    )
+    parser.epilog = (
+        "The script runs up to the end of its first training step. Exit code: 0 if the step fits and has no "
+        "device bug, 1 if not; where the script came to no step, its own if that is not 0, else 1."
+    )
+    add(
+        "--gpu-memory",
+        metavar="SIZE",
+        help="memory of the GPU: 24GB, 80GiB, or a name such as h100, a100, 4090, t4",
+    )
+    add("--batch", metavar="N", help="rehearse with a batch of N samples (default: the script's own)")
+    add(
+        "--dtype",
+        choices=("bf16", "fp16", "fp32"),
+        help="under autocast to this dtype (default: as the script has it)",
+    )
+    add("--json", metavar="FILE", help="write the result there as JSON")
+    add("-m", dest="module", action="store_true", help="the next word is a module, as in python -m")
+    add("program", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    from torch_debugger.checks.judge import Judge
+    from torch_debugger.cli.child_process import interrupts_left_to_child
+    from torch_debugger.cli.log_folder import open_log_folder
+    from torch_debugger.cli.parent import run_in_child
+    from torch_debugger.cli.trial_status import TrialBar, TrialLines
+
+    options = _options(arguments)
+    with open_log_folder(None, options.program.target, keep=False) as folder, interrupts_left_to_child():
+        display = (TrialBar if os.isatty(_STDERR) else TrialLines)(_STDERR, _PARTS, "rehearsal")
+        result, code = run_in_child(options, Judge(), folder, display)
+    return _conclude(result, code, options.json_file)
+
+
+def _options(arguments: argparse.Namespace) -> RunOptions:
+    return RunOptions(
+        program=read_program(arguments.program, arguments.module, NAME), log_dir=None, keep_log=False,
+        log_limit_bytes=10**8, json_file=arguments.json and os.path.abspath(arguments.json), budget=1.0,
+        max_steps=None, fail_on=None, only=(), ignore=(), quiet=False, live=False, in_process=False,
+        step_rehearsal=True, rehearsed_gpu=_gpu(arguments.gpu_memory), rehearsed_dtype=arguments.dtype or "",
+        rehearsed_batch=read_count("--batch", arguments.batch) or 0,
+    )  # fmt: skip
+
+
+def _gpu(text: str | None) -> str:
+    """As it is, once it is understood: better now than after the script's first step."""
+    from torch_debugger.records.gpus import gpu_bytes
+
+    try:
+        return text if text and gpu_bytes(text) else ""
+    except ValueError as error:
+        raise UsageError(f"--gpu-memory: {error}") from None
+
+
+def _conclude(result: RunResult, code: int, json_file: str | None) -> int:
+    """The script's own exit code where it did not come as far as a step."""
+    if result.rehearsal is None:
+        say(f"nothing was rehearsed{_reason(result, code)}")
+        return code or _FAILED
+    from rich.console import Console
+
+    from torch_debugger.cli.status import fresh_line, write
+    from torch_debugger.report.rehearsal import render_rehearsal
+
+    rehearsal = _judged(result.rehearsal)
+    write(_STDERR, f"{fresh_line(_STDERR)}\n")
+    console = Console(stderr=True)
+    render_rehearsal(rehearsal, console, result.folder)
+    for notice in result.notices:
+        console.print(notice.text, style="dim", highlight=False, soft_wrap=True, markup=False)
+    if json_file:
+        _write(rehearsal, json_file)
+    return 0 if rehearsal.passed else _FAILED
+
+
+def _reason(result: RunResult, code: int) -> str:
+    told = [*(notice.text for notice in result.notices), *(fault.error for fault in result.faults)]
+    if told:
+        return f". {' '.join(told)}"
+    if code:
+        return ": the script ended before its first training step."
+    return ". The script has come to no training step: a backward() of a loss and a step of an optimizer."
+
+
+def _judged(rehearsal: StepRehearsal) -> StepRehearsal:
+    from torch_debugger.checks.setup.tensor_on_wrong_device import TensorOnWrongDevice
+
+    forward = rehearsal.forward
+    if forward is None or forward.outcome != "mismatch":
+        return rehearsal
+    return dataclasses.replace(rehearsal, device_bugs=(TensorOnWrongDevice().judge(forward),))
+
+
+def _write(rehearsal: StepRehearsal, path: str) -> None:
+    try:
+        with open(path, "w", encoding="utf-8") as file:
+            json.dump(rehearsal.to_dict(), file, indent=1)
+    except OSError as error:
+        raise DebuggerError(f"The result cannot be written to {path}: {error.strerror}.") from error

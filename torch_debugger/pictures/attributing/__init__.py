@@ -1,0 +1,1 @@
+"""What each part of an input contributes to a score: slopes, paths, noise and windows."""

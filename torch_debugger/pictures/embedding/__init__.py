@@ -1,0 +1,1 @@
+"""Features of many examples by layer: collected over a loader, measured, and drawn as points."""

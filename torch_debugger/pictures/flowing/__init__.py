@@ -1,0 +1,1 @@
+"""How large the gradients of each layer are."""

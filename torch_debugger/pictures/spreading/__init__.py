@@ -1,0 +1,1 @@
+"""How values are spread: weights and outputs as histograms."""
