@@ -11,7 +11,7 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from torch_debugger.archive.folders import Found, event_files, find_runs
 from torch_debugger.archive.run import Run
@@ -20,6 +20,7 @@ from torch_debugger.errors import UsageError
 OURS = ".torch_debugger"  # in the name of every event file that we write
 _LOOK_EVERY_S = 5.0
 _READ_EVERY_S = 1.0
+_STILL_S = 600.0
 _MOST_OPEN = 4  # a run may take hundreds of megabytes
 
 _Answer = TypeVar("_Answer")
@@ -61,6 +62,17 @@ class RunShelf:
             if name not in self._found:
                 raise UsageError(f"There is no run {name!r} of torch-debugger in the folder that is shown.")
             return question(self._up_to_now(name))
+
+    def pulse(self, name: str) -> dict[str, Any]:
+        """A word that changes with every byte that is written, and whether more may come."""
+        with self._lock:
+            self._look()
+            found = self._found.get(name)
+        if found is None:
+            raise UsageError(f"There is no run {name!r} in the folder that is shown.")
+        sizes = [os.stat(path) for path in event_files(found.folder)]
+        total, newest = sum(each.st_size for each in sizes), max((each.st_mtime for each in sizes), default=0.0)
+        return {"version": f"{len(sizes)}-{total}", "growing": time.time() - newest < _STILL_S}
 
     def _look(self) -> None:
         now = time.monotonic()

@@ -1,0 +1,105 @@
+"""Runs made by real training under `torch-debugger run`, once a process, and a server that shows them."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from torch_debugger.viewer.serving import make_page_server
+
+HEALTHY = '''
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+from torch.utils.tensorboard import SummaryWriter
+
+torch.manual_seed(0)
+images = torch.randn(256, 1, 12, 12)
+labels = (images.mean(dim=(1, 2, 3)) > 0).long()
+loader = DataLoader(TensorDataset(images, labels), batch_size=32, shuffle=True)
+model = nn.Sequential(
+    nn.Conv2d(1, 8, 3), nn.BatchNorm2d(8), nn.ReLU(), nn.Flatten(), nn.Linear(800, 32), nn.ReLU(), nn.Linear(32, 2)
+)
+optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+writer = SummaryWriter("board")
+step = 0
+for epoch in range(12):
+    for x, y in loader:
+        loss = nn.functional.cross_entropy(model(x), y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        writer.add_scalar("loss/train", loss.item(), step)
+        writer.add_scalar("time/epoch", epoch, step)
+        step += 1
+    writer.add_image("filters/first", model[0].weight[0].detach().clamp(0, 1), step)
+    writer.add_histogram("weights/last", model[-1].weight, step)
+writer.add_text("notes", "a *healthy* run", 0)
+writer.close()
+'''
+
+BROKEN = '''
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+model = nn.Sequential(nn.Linear(20, 64), nn.ReLU(), nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 2))
+optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+for step in range(120):
+    x = torch.randn(32, 20)
+    y = (x.sum(dim=1) > 0).long()
+    loss = nn.functional.cross_entropy(model(x), y)
+    loss.backward()
+    optimizer.step()
+'''
+
+NAN = '''
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+model = nn.Sequential(nn.Linear(20, 64), nn.ReLU(), nn.Linear(64, 1))
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+for step in range(80):
+    x = torch.randn(32, 20)
+    out = model(x)
+    scale = 1.0 if step < 40 else 0.0
+    loss = (out / scale).pow(2).mean().sqrt() if step >= 40 else out.pow(2).mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+'''
+
+SCRIPTS = {"healthy": HEALTHY, "broken": BROKEN, "nan": NAN}
+
+
+@pytest.fixture(scope="session")
+def recordings(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with one run each, by the names in SCRIPTS."""
+    folder = tmp_path_factory.mktemp("recordings")
+    for name, script in SCRIPTS.items():
+        (folder / f"{name}.py").write_text(script)
+        record(folder / f"{name}.py", folder / "runs" / name)
+    return folder / "runs"
+
+
+def record(script: Path, log_dir: Path) -> None:
+    command = [sys.executable, "-m", "torch_debugger", "run", "--log-dir", str(log_dir), str(script)]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=script.parent, timeout=300, check=False)
+    assert log_dir.exists(), done.stderr
+
+
+@pytest.fixture(scope="session")
+def served(recordings: Path) -> Iterator[str]:
+    """The address of a page that shows the recordings."""
+    server = make_page_server({"": str(recordings)})
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}/"
+    server.shutdown()
+    thread.join()

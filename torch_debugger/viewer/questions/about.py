@@ -1,0 +1,40 @@
+"""What a view needs to know of a run before it asks for anything."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from torch_debugger.archive.run import Run
+from torch_debugger.records import TensorRows
+from torch_debugger.viewer.asked import Asked
+
+
+def answer(asked: Asked) -> dict[str, Any]:
+    return asked.of_run(about)
+
+
+def about(run: Run) -> dict[str, Any]:
+    facts, tags = run.facts, run.tags
+    return {
+        "run": run.name,
+        "status": run.status,
+        "watched": run.is_watched,
+        "steps": run.steps,
+        "script": facts.run.script if facts.run else None,
+        "started": facts.run.started if facts.run else None,
+        "duration_s": run.duration_s,
+        "loss_tag": run.loss_tag,
+        "tags": {kind: len(found) for kind, found in tags.items()},
+        "has": what_there_is(run),
+        "ranks": len(run.ranks),
+        "damage": run.damage,
+    }
+
+
+def what_there_is(run: Run) -> dict[str, bool]:
+    """By view: whether there is anything to show."""
+    return {
+        "layers": next(iter(run.records(TensorRows)), None) is not None,
+        "pictures": bool(run.tags.get("pictures")),
+        "ranks": len(run.ranks) > 1,
+    }

@@ -1,0 +1,64 @@
+// What the server's questions answer, as far as more than one view uses it. A view's own answers have their types
+// beside the view.
+
+/** A number as JSON has it: NaN and the infinities are words, null was not measured. */
+export type Num = number | "nan" | "inf" | "-inf" | null;
+
+export interface Where {
+  module?: string | null;
+  file?: string | null;
+  line?: number | null;
+}
+
+export interface Finding {
+  check: string;
+  name: string;
+  severity: "error" | "warning" | "note";
+  status: string;
+  confidence: number;
+  message: string;
+  why: string;
+  fix: string;
+  where: Where;
+  first_step: number | null;
+  last_step: number | null;
+  evidence: Record<string, Num | string>;
+  symptom_of?: number | null;
+}
+
+/** /ask/about?run=NAME: what a view needs to know before it asks for anything. */
+export interface About {
+  run: string;
+  status: "finished" | "crashed" | "stopped" | "running" | "killed" | "unknown";
+  watched: boolean;
+  steps: number;
+  script: string | null;
+  started: number | null;
+  duration_s: number | null;
+  loss_tag: string | null;
+  /** How many tags of each kind: scalars, histograms, pictures, texts, sounds. */
+  tags: Record<string, number>;
+  /** What there is to show, by view: layers, model, data, pictures, time, memory, ranks. */
+  has: Record<string, boolean>;
+  ranks: number;
+  damage: string[];
+}
+
+/** /ask/pulse?run=NAME: changes whenever something was written. Cheap: no log is read for it. */
+export interface Pulse {
+  version: string;
+  growing: boolean;
+}
+
+/** /ask/session: once, at the start. */
+export interface Session {
+  runs: number;
+  edit_token: string;
+  version: string;
+}
+
+export function toNumber(value: Num | undefined): number {
+  if (value === "nan" || value === null || value === undefined) return NaN;
+  if (value === "inf") return Infinity;
+  return value === "-inf" ? -Infinity : value;
+}

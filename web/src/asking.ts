@@ -1,0 +1,75 @@
+// Every number on the page is the answer to a question: /ask/NAME?key=value, or, in the report, what was written
+// into the file beforehand under the same key.
+
+export type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
+export type Parameters = Record<string, string | number | undefined>;
+
+export class Refusal extends Error {}
+
+let written: Record<string, unknown> | null = null;
+let csrf = "";
+
+/** Called once, by the report: from now on nothing is fetched. */
+export function answerFrom(answers: Record<string, unknown>): void {
+  written = answers;
+}
+
+export function isReport(): boolean {
+  return written !== null;
+}
+
+export function setEditToken(token: string): void {
+  csrf = token;
+}
+
+/** The key of a question: its name and what is given with it, sorted, nothing empty. */
+export function keyOf(question: string, parameters: Parameters = {}): string {
+  const given = Object.entries(parameters)
+    .filter(([, value]) => value !== undefined && value !== "")
+    .sort(([one], [other]) => (one < other ? -1 : 1));
+  const query = new URLSearchParams(given.map(([name, value]) => [name, String(value)])).toString();
+  return query ? `${question}?${query}` : question;
+}
+
+export async function ask<T>(question: string, parameters: Parameters = {}, signal?: AbortSignal): Promise<T> {
+  const key = keyOf(question, parameters);
+  if (written !== null) return fromFile<T>(key);
+  const reply = await fetch(address(key), { credentials: "same-origin", ...(signal ? { signal } : {}) });
+  return read<T>(reply);
+}
+
+/** The explicit local edits (a name, a tag, a note, a deletion); refused without the page's own token. */
+export async function tell<T>(question: string, body: Json): Promise<T> {
+  const reply = await fetch(address(question), {
+    method: "POST",
+    credentials: "same-origin",
+    headers: { "Content-Type": "application/json", "X-Edit-Token": csrf },
+    body: JSON.stringify(body),
+  });
+  return read<T>(reply);
+}
+
+/** Where a file is fetched from (a picture, a sound); in the report it is a data: URL among the answers. */
+export function addressOf(question: string, parameters: Parameters = {}): string {
+  const key = keyOf(question, parameters);
+  if (written === null) return address(key);
+  const kept = written[key];
+  return typeof kept === "string" ? kept : "";
+}
+
+const beside = import.meta.url; // by a name of its own: Vite would take `new URL(..., import.meta.url)` for a file to bundle
+
+function address(key: string): string {
+  return new URL(`ask/${key}`, beside).href;
+}
+
+function fromFile<T>(key: string): Promise<T> {
+  if (written !== null && key in written) return Promise.resolve(written[key] as T);
+  return Promise.reject(new Refusal("This file does not hold that. Open the run with torch-debugger view."));
+}
+
+async function read<T>(reply: Response): Promise<T> {
+  const answer = (await reply.json().catch(() => ({ error: `The server answered ${reply.status}.` }))) as unknown;
+  if (!reply.ok) throw new Refusal(String((answer as { error?: unknown }).error ?? `The server answered ${reply.status}.`));
+  return answer as T;
+}

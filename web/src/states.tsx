@@ -1,0 +1,27 @@
+// What stands where there is nothing to show, yet or at all: it says why, and what would bring it.
+import type { ComponentChildren } from "preact";
+
+export function Empty({ title, children }: { title: string; children?: ComponentChildren }) {
+  return (
+    <div class="empty" role="status">
+      <p class="empty-title">{title}</p>
+      {children}
+    </div>
+  );
+}
+
+export function Problem({ text }: { text: string }) {
+  return (
+    <div class="problem" role="alert">
+      {text}
+    </div>
+  );
+}
+
+export function Waiting({ what }: { what: string }) {
+  return (
+    <div class="waiting" role="status">
+      Reading {what}…
+    </div>
+  );
+}
