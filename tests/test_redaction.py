@@ -24,7 +24,6 @@ from torch_debugger.redaction import (
     redact_value,
 )
 
-
 # In pieces: nobody's scanner should take these for real ones.
 HUGGING = "hf_" + "a1B2c3D4" * 4
 OPENAI = "sk-" + "proj-Ab12Cd34Ef56Gh78"

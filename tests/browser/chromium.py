@@ -1,5 +1,5 @@
-"""One Chromium for all the tests of a process, and a page that forgives nothing: an error of the script, a line of
-console.error and a violation of the Content-Security-Policy each fail the test."""
+"""One Chromium for all the tests of a process, and a page that forgives nothing: an error of the script, a line
+of console.error and a violation of the Content-Security-Policy each fail the test."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ def browser() -> Iterator[Any]:
         assert os.environ.get("CI") != "true", why
         pytest.skip(why)
     with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=EXECUTABLE, args=["--no-sandbox", "--disable-gpu"])
+        arguments = ["--no-sandbox", "--disable-gpu"]
+        chromium = playwright.chromium.launch(executable_path=EXECUTABLE, args=arguments)
         yield chromium
         chromium.close()
 

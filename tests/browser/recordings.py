@@ -12,7 +12,7 @@ import pytest
 
 from torch_debugger.viewer.serving import make_page_server
 
-HEALTHY = '''
+HEALTHY = """
 import torch
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
@@ -23,7 +23,8 @@ images = torch.randn(256, 1, 12, 12)
 labels = (images.mean(dim=(1, 2, 3)) > 0).long()
 loader = DataLoader(TensorDataset(images, labels), batch_size=32, shuffle=True)
 model = nn.Sequential(
-    nn.Conv2d(1, 8, 3), nn.BatchNorm2d(8), nn.ReLU(), nn.Flatten(), nn.Linear(800, 32), nn.ReLU(), nn.Linear(32, 2)
+    nn.Conv2d(1, 8, 3), nn.BatchNorm2d(8), nn.ReLU(), nn.Flatten(),
+    nn.Linear(800, 32), nn.ReLU(), nn.Linear(32, 2),
 )
 optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
 writer = SummaryWriter("board")
@@ -41,9 +42,9 @@ for epoch in range(12):
     writer.add_histogram("weights/last", model[-1].weight, step)
 writer.add_text("notes", "a *healthy* run", 0)
 writer.close()
-'''
+"""
 
-BROKEN = '''
+BROKEN = """
 import torch
 from torch import nn
 
@@ -56,9 +57,9 @@ for step in range(120):
     loss = nn.functional.cross_entropy(model(x), y)
     loss.backward()
     optimizer.step()
-'''
+"""
 
-NAN = '''
+NAN = """
 import torch
 from torch import nn
 
@@ -73,7 +74,7 @@ for step in range(80):
     optimizer.zero_grad()
     loss.backward()
     optimizer.step()
-'''
+"""
 
 SCRIPTS = {"healthy": HEALTHY, "broken": BROKEN, "nan": NAN}
 
