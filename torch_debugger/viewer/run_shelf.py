@@ -55,6 +55,12 @@ class RunShelf:
             self._look()
             return sorted(self._found, key=lambda name: (-self._found[name].changed, name))
 
+    def found(self) -> dict[str, Found]:
+        """By name, nothing opened: where each run is, when it was last written and how large it is."""
+        with self._lock:
+            self._look()
+            return dict(self._found)
+
     def ask(self, name: str, question: Callable[[Run], _Answer]) -> _Answer:
         """What `question` makes of the run, read up to now."""
         with self._lock:
