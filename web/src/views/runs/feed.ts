@@ -1,5 +1,5 @@
 // The table's facts: all rows again and again as they change, details as they come into sight.
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { ask, isReport } from "../../asking";
 import { useTick } from "../../frame/runs";
 import { writeNames } from "../../run_names";
@@ -66,7 +66,7 @@ export function useDetails(wanted: readonly Row[]): ReadonlyMap<string, Details>
     );
     return () => stop.abort();
   }, [names]);
-  return new Map([...known].map(([name, each]) => [name, each.details]));
+  return useMemo(() => new Map([...known].map(([name, each]) => [name, each.details])), [known]);
 }
 
 function completed(old: ReadonlyMap<string, Known>, asked: readonly Row[], answer: DetailsAnswer): ReadonlyMap<string, Known> {

@@ -25,7 +25,6 @@ const FALLS_FIRST = new Set(["changed", "steps", "duration", "size"]);
 function Runs({ run, chosen }: Shown) {
   const labels = useLabels();
   const feed = useRows(labels.edits);
-  const [sight, setSight] = useState<Window>({ first: 0, end: 30 });
   const [edited, setEdited] = useState<Listed | null>(null);
   const sort = { column: chosen.sort ?? "changed", down: (chosen.sort ? chosen.down : "1") === "1" };
   const wanted = { text: chosen.q ?? "", severity: chosen.severity ?? "", status: chosen.status ?? "", tag: chosen.tag ?? "" };
@@ -40,7 +39,6 @@ function Runs({ run, chosen }: Shown) {
   if (feed.rows === null) return feed.error ? <Problem text={feed.error} /> : <Waiting what="the runs" />;
   const look = (window: Window) => {
     const names = shown.slice(window.first, window.end).map((each) => each.name);
-    setSight(window);
     setInSight((old) => (old.join("\n") === names.join("\n") ? old : names));
   };
   const select = (name: string, on: boolean) => choose({ runs: writeNames(on ? [...selected, name] : selected.filter((each) => each !== name)) });
@@ -64,7 +62,7 @@ function Runs({ run, chosen }: Shown) {
           <Button onClick={() => choose({ q: undefined, severity: undefined, status: undefined, tag: undefined })}>Show all runs</Button>
         </Empty>
       )}
-      <p class="runs-foot quiet">{aboutHparams(all, hparams, sight)}</p>
+      <p class="runs-foot quiet">{aboutHparams(all, hparams)}</p>
       <Overview runs={shown} hparams={hparams} />
       {edited ? <EditDialog run={edited} onClose={() => setEdited(null)} onDone={() => (setEdited(null), labels.again?.())} /> : null}
     </>
@@ -85,9 +83,9 @@ function summary(all: readonly Listed[], pending: number): string {
   return `${parts.filter(Boolean).join(", ")}.`;
 }
 
-function aboutHparams(all: readonly Listed[], hparams: readonly string[], sight: Window): string {
+function aboutHparams(all: readonly Listed[], hparams: readonly string[]): string {
   const known = all.filter((run) => run.details).length;
-  const read = known < all.length && sight.end > 0 ? `Hyperparameters and curves are read as rows come into sight: ${known.toLocaleString("en-US")} of ${count(all.length, "run")} so far; sorting by them puts the others last. ` : "";
+  const read = known < all.length ? `Hyperparameters and curves are read as rows come into sight: ${known.toLocaleString("en-US")} of ${count(all.length, "run")} so far; sorting by them puts the others last. ` : "";
   const more = hparams.slice(MOST_HPARAMS);
   const left = more.length ? `Also different, without a column: ${more.slice(0, 12).join(", ")}${more.length > 12 ? ", …" : ""}.` : "";
   return read + left;

@@ -12,11 +12,13 @@ export interface Labels {
   edits: number;
 }
 
+const NONE: Record<string, Label> = {};
+
 /** What the reader has written on the runs, where the page may edit. */
 export function useLabels(): Labels {
   const [edits, setEdits] = useState(0);
   const session = useAnswer<Session>("session");
   const may = !isReport() && Boolean(session.answer?.edit_token);
   const labels = useAnswer<{ runs: Record<string, Label> }>(may ? "labels" : null, {}, String(edits));
-  return { of: labels.answer?.runs ?? {}, again: may && labels.answer ? () => setEdits(edits + 1) : undefined, edits };
+  return { of: labels.answer?.runs ?? NONE, again: may && labels.answer ? () => setEdits(edits + 1) : undefined, edits };
 }
