@@ -64,4 +64,4 @@ def _build_page() -> None:
         if page_npm.is_stale():
             page_npm.build()
     except (page_npm.NoNpmError, subprocess.CalledProcessError, OSError) as error:
-        sys.stderr.write(f"The package is built without its web page: {error}.\n")
+        sys.stderr.write(f"The package is built without its web page ({error}).\n")
