@@ -24,7 +24,14 @@ def timing_of(run: Run) -> dict[str, Any]:
     scalars = run.tags.get("scalars", [])
     memory = _memory(run)
     if STEP_TAG not in scalars:
-        return {"steps": None, "slowest": [], "cost": _cost(run), "memory": memory}
+        return {
+            "steps": None,
+            "slowest": [],
+            "split": None,
+            "modules": None,
+            "memory": memory,
+            "cost": _cost(run),
+        }
     curve = run.scalars(STEP_TAG)
     known = np.isfinite(curve.values)
     steps, took = curve.steps[known], curve.values[known]
@@ -32,8 +39,10 @@ def timing_of(run: Run) -> dict[str, Any]:
     return {
         "steps": _summary(took, waited) | {"stretches": _stretches(steps, took, waited)} if len(took) else None,
         "slowest": _slowest(steps, took, waited, _close_looks(run)),
-        "cost": _cost(run),
+        "split": _split(took, waited),
+        "modules": None,  # no log tells them yet
         "memory": memory,
+        "cost": _cost(run),
     }
 
 
@@ -55,6 +64,14 @@ def _summary(took: _Numbers, waited: _Numbers | None) -> dict[str, Any]:
         "steps_per_s": 1.0 / float(np.median(took)) if np.median(took) > 0 else None,
         "wait_s": float(np.minimum(waited, took).sum()) if waited is not None else None,
     }
+
+
+def _split(took: _Numbers, waited: _Numbers | None) -> list[dict[str, Any]] | None:
+    if waited is None:
+        return None
+    wait_s = float(np.minimum(waited, took).sum())
+    rest = {"name": "everything else", "seconds": float(took.sum()) - wait_s}
+    return [{"name": "waiting for data", "seconds": wait_s}, rest]
 
 
 def _stretches(steps: NDArray[np.int64], took: _Numbers, waited: _Numbers | None) -> list[dict[str, Any]]:

@@ -42,7 +42,7 @@ export function Parallel({ axes, runs }: Props) {
             <Line key={run.name} run={run} axes={axes} scales={scales} x={x} pointed={pointed === run.name} onPoint={() => setPointed(run.name)} />
           ))}
           {scales.map((axis, place) => (
-            <AxisMark key={axis.name} axis={axis} x={x(place)} />
+            <AxisMark key={axis.name} axis={axis} x={x(place)} side={place === 0 ? "start" : place === scales.length - 1 ? "end" : "middle"} />
           ))}
         </svg>
       </div>
@@ -79,12 +79,12 @@ function Line({ run, axes, scales, x, pointed, onPoint }: LineProps) {
   );
 }
 
-function AxisMark({ axis, x }: { axis: Axis; x: number }) {
+function AxisMark({ axis, x, side }: { axis: Axis; x: number; side: "start" | "middle" | "end" }) {
   const name = axis.name.length > 18 ? `${axis.name.slice(0, 17)}…` : axis.name;
   return (
     <g class="parallel-axis">
       <line x1={x} x2={x} y1={TOP} y2={HEIGHT - BOTTOM} />
-      <text x={x} y={14} text-anchor="middle" class="parallel-name">
+      <text x={side === "middle" ? x : side === "start" ? 4 : x + 46} y={14} text-anchor={side} class="parallel-name">
         <title>{axis.name}</title>
         {name}
       </text>

@@ -18,16 +18,22 @@ export function axisOf(name: string, values: readonly AxisValue[]): Axis {
   return known.length && known.every((value) => typeof value === "number") ? numbersAxis(name, known as number[]) : wordsAxis(name, known.map(String));
 }
 
-/** Over more than two powers of ten a value's size matters, not its difference. */
+/** Over more than a power of ten a value's size matters, not its difference. */
 function numbersAxis(name: string, values: readonly number[]): Axis {
   const low = Math.min(...values);
   const high = Math.max(...values);
-  const log = low > 0 && high / low > 100;
+  const log = low > 0 && high / low >= 30;
   const scale = log ? Math.log10 : (value: number) => value;
   const span = scale(high) - scale(low);
   const place = (value: AxisValue) => (typeof value === "number" && Number.isFinite(value) && !(log && value <= 0) ? (span ? (scale(value) - scale(low)) / span : 0.5) : null);
-  const ticks = span ? [low, log ? 10 ** ((scale(low) + scale(high)) / 2) : (low + high) / 2, high] : [low];
-  return { name: log ? `${name} (log)` : name, place, ticks: ticks.map((value) => ({ place: place(value) ?? 0.5, label: number(value, 3) })) };
+  return { name: log ? `${name} (log)` : name, place, ticks: ticksOf(values, place).map((value) => ({ place: place(value) ?? 0.5, label: number(value, 3) })) };
+}
+
+/** Every value where they are few and stand apart, else the ends. */
+function ticksOf(values: readonly number[], place: (value: AxisValue) => number | null): number[] {
+  const each = [...new Set(values)].sort((one, other) => one - other);
+  const apart = each.every((value, at) => at === 0 || place(value)! - place(each[at - 1])! > 0.08);
+  return apart ? each : [each[0]!, each[each.length - 1]!];
 }
 
 function wordsAxis(name: string, values: readonly string[]): Axis {

@@ -66,7 +66,7 @@ function Heads({ columns, sort, onSort, onEdit }: Props) {
             {column.sorts ? (
               <button type="button" class="runs-sort" title={column.title} onClick={() => onSort(column.key)}>
                 <span>{column.title}</span>
-                <span aria-hidden="true">{sort.column === column.key ? (sort.down ? "▾" : "▴") : ""}</span>
+                {sort.column === column.key ? <span aria-hidden="true">{sort.down ? "▾" : "▴"}</span> : null}
               </button>
             ) : (
               column.title

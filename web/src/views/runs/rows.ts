@@ -69,16 +69,23 @@ export function titleOf(run: Listed): string {
   return run.label.name || run.name;
 }
 
-const LONGEST_REPEATED = /^.*\./;
-
-/** The hyperparameters that are not the same in all runs; one that only repeats another under a longer name is left out. */
+/** The hyperparameters with several values, those that most runs have first; one that only repeats another under a
+ *  longer name (lr, optimizer.lr) is left out. */
 export function differing(runs: readonly Listed[]): string[] {
   const all = runs.flatMap((run) => (run.details?.hparams ? [run.details.hparams] : []));
-  const found = new Map<string, string>();
-  for (const name of new Set(all.flatMap((each) => Object.keys(each)))) {
-    const values = all.map((each) => JSON.stringify(each[name] ?? null));
-    const key = [name.replace(LONGEST_REPEATED, ""), ...values].join("\n");
-    if (new Set(values).size > 1 && !found.has(key)) found.set(key, name);
-  }
-  return [...found.values()];
+  const known = new Map<string, Map<number, string>>(); // name -> place of the run -> value
+  all.forEach((hparams, place) => {
+    for (const [name, value] of Object.entries(hparams)) known.set(name, (known.get(name) ?? new Map<number, string>()).set(place, JSON.stringify(value)));
+  });
+  const varied = [...known].filter(([, values]) => new Set(values.values()).size > 1);
+  varied.sort(([one, ours], [other, theirs]) => theirs.size - ours.size || one.length - other.length);
+  return varied.filter(([name, values], place) => !varied.slice(0, place).some(([other, theirs]) => lastPart(other) === lastPart(name) && agree(values, theirs))).map(([name]) => name);
+}
+
+function lastPart(name: string): string {
+  return name.slice(name.lastIndexOf(".") + 1);
+}
+
+function agree(ours: ReadonlyMap<number, string>, theirs: ReadonlyMap<number, string>): boolean {
+  return [...ours].every(([place, value]) => !theirs.has(place) || theirs.get(place) === value);
 }
