@@ -25,10 +25,15 @@ _NORM = "weight_norm"
 def ranks_of(run: Run) -> dict[str, Any]:
     every = run.ranks
     parts = dict(islice(every.items(), _MOST_RANKS))
+    norms = {rank: _by_step(part) for rank, part in parts.items() if _has(part, _NORM)}
+    common = sorted(set.intersection(*(set(each) for each in norms.values()))) if len(norms) > 1 else []
+    last = {rank: as_json(norm[common[-1]]) for rank, norm in norms.items()} if common else {}
     return {
-        "ranks": [_row(rank, part, run.status) for rank, part in parts.items()],
+        "ranks": [
+            _row(rank, part, run.status) | {"weight_norm": last.get(rank)} for rank, part in parts.items()
+        ],
         "all_ranks": len(every),
-        "weights": _agreement(parts),
+        "weights": _agreement(norms, common) if common else None,
     }
 
 
@@ -44,7 +49,6 @@ def _row(rank: int, part: Run, whole: str) -> dict[str, Any]:
         "step_s": _late_mean(part, STEP_TAG),
         "wait_s": _late_mean(part, WAIT_TAG),
         "memory_bytes": _memory(part),
-        "weight_norm": _last(part, _NORM),
         **_loss(part),
     }
 
@@ -94,22 +98,19 @@ def _loss(part: Run) -> dict[str, Any]:
     return {"loss": _last(part, tag), "curve": {"steps": curve.steps[chosen].tolist(), "values": values}}
 
 
-def _agreement(parts: dict[int, Run]) -> dict[str, Any] | None:
+def _agreement(norms: dict[int, dict[int, float]], common: list[int]) -> dict[str, Any]:
     """Whether the norm of the weights is the same on all ranks, and the first step at which it is not."""
-    norms = {rank: _by_step(part) for rank, part in parts.items() if _has(part, _NORM)}
-    common = sorted(set.intersection(*(set(each) for each in norms.values()))) if len(norms) > 1 else []
-    if not common:
-        return None
     grid = np.array([[norms[rank][step] for step in common] for rank in norms])
     middle = np.median(grid, axis=0)
     apart = ~(np.abs(grid - middle) <= _ALIKE * np.abs(middle))  # NaN is apart, but where all are NaN
     apart &= ~np.isnan(grid).all(axis=0)
     places = np.flatnonzero(apart.any(axis=0))
+    steps = {"steps": len(common), "last_step": common[-1]}
     if not len(places):
-        return {"steps": len(common), "first_apart": None, "from_start": False, "ranks": []}
+        return {**steps, "first_apart": None, "from_start": False, "ranks": []}
     odd = [rank for rank, is_apart in zip(norms, apart[:, places[0]].tolist(), strict=True) if is_apart]
     return {
-        "steps": len(common),
+        **steps,
         "first_apart": common[int(places[0])],
         "from_start": int(places[0]) == 0,
         "ranks": odd,

@@ -61,9 +61,7 @@ class RunShelf:
 
     def found(self) -> dict[str, Found]:
         """By name, nothing opened: where each run is, when it was last written and how large it is."""
-        with self._lock:
-            self._look()
-            return dict(self._found)
+        return {name: shown.found for name, shown in self._finder.all().items()}
 
     def ask(self, name: str, question: Callable[[Run], _Answer]) -> _Answer:
         """What `question` makes of the run, read up to now."""

@@ -70,7 +70,7 @@ def _split(took: _Numbers, waited: _Numbers | None) -> list[dict[str, Any]] | No
     if waited is None:
         return None
     wait_s = float(np.minimum(waited, took).sum())
-    rest = {"name": "everything else", "seconds": float(took.sum()) - wait_s}
+    rest = {"name": "everything else", "seconds": float(took.sum()) - wait_s, "rest": True}
     return [{"name": "waiting for data", "seconds": wait_s}, rest]
 
 

@@ -21,6 +21,7 @@ export interface Rank {
 }
 
 export interface Agreement {
+  last_step: number;
   /** Of which all ranks told the norm. */
   steps: number;
   first_apart: number | null;
@@ -34,6 +35,7 @@ export interface Ranks {
   weights: Agreement | null;
 }
 
+const SILENT_S = 60;
 const SLOW = 1.2; // times the middle of all
 
 /** Why a rank stands out; empty where it does not. */
@@ -43,9 +45,15 @@ export function oddness(rank: Rank, all: readonly Rank[]): string[] {
     behind > 1 ? `${count(behind, "step")} behind` : "",
     isSlow(rank.step_s, all.map((each) => each.step_s)) ? "slower than the others" : "",
     waitsMost(rank, all) ? `waits for data, ${duration(rank.wait_s)} a step` : "",
+    isSilent(rank, all) ? `nothing written for ${duration(rank.silent_s)}` : "",
     Number.isFinite(toNumber(rank.loss)) || rank.loss === null ? "" : "loss not finite",
     rank.status === "killed" || rank.status === "crashed" ? "did not end well" : "",
   ].filter(Boolean);
+}
+
+/** Of a run that goes on: this rank says nothing while another does. */
+function isSilent(rank: Rank, all: readonly Rank[]): boolean {
+  return rank.status === "running" && rank.silent_s > SILENT_S && all.some((each) => each.silent_s < rank.silent_s / 4);
 }
 
 function isSlow(mine: Num, all: readonly Num[]): boolean {

@@ -49,7 +49,7 @@ function Summary({ steps, cost }: { steps: Steps; cost: Timing["cost"] }) {
   const wait = steps.wait_s === null ? "" : ` The training waited ${duration(steps.wait_s)} for data, ${percent(steps.total_s > 0 ? steps.wait_s / steps.total_s : null)} of its time.`;
   return (
     <p class="time-summary">
-      A step takes <b>{duration(steps.median_s)}</b> in the middle, {steps.steps_per_s === null ? "" : <>about {number(steps.steps_per_s, 3)} steps a second; </>}one in twenty takes {duration(steps.slow_s)} or more. {count(steps.count, "step")} took {duration(steps.total_s)} together.{wait}
+      Half of the steps take <b>{duration(steps.median_s)}</b> or less{steps.steps_per_s === null ? "" : `, which makes ${number(steps.steps_per_s, 3)} steps a second`}; one in twenty takes {duration(steps.slow_s)} or more. {count(steps.count, "step")} took {duration(steps.total_s)} together.{wait}
       {cost ? ` torch-debugger itself took ${duration(cost.spent_s)} of it, most of that in ${count(cost.looks, "step")} that it looked at closely.` : ""}
     </p>
   );
@@ -72,7 +72,7 @@ function Slowest({ steps, median }: { steps: readonly SlowStep[]; median: number
   const columns = [
     { title: "Step", numeric: true, cell: (row: SlowStep) => number(row.step) },
     { title: "Took", numeric: true, cell: (row: SlowStep) => duration(row.seconds) },
-    { title: "Times the middle", numeric: true, cell: (row: SlowStep) => (median > 0 ? `${number(row.seconds / median, 3)} ×` : "") },
+    { title: "Times the median", numeric: true, cell: (row: SlowStep) => (median > 0 ? `${number(row.seconds / median, 3)} ×` : "") },
     ...(steps.some((row) => row.wait_s !== null) ? [{ title: "Waiting for data", numeric: true, cell: (row: SlowStep) => duration(row.wait_s) }] : []),
     { title: "Why, as far as it is known", cell: reason },
   ];

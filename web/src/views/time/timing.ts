@@ -5,6 +5,8 @@ import type { Line } from "../../charts/lines";
 export interface Part {
   name: string;
   seconds: number;
+  /** What is left over, not measured by itself. */
+  rest?: boolean;
 }
 
 export interface Node {
