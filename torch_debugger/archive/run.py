@@ -12,7 +12,7 @@ from torch_debugger.archive import media, parsing
 from torch_debugger.archive.curve import Curve
 from torch_debugger.archive.facts import KINDS, Facts, gather
 from torch_debugger.archive.frame import to_frame
-from torch_debugger.archive.judgements import Result, judge_again, read_result
+from torch_debugger.archive.judgements import LiveJudge, Result, judge_again, read_result, result_stamp
 from torch_debugger.archive.log import Decode, Log
 from torch_debugger.archive.loss_tag import find_loss_tag
 from torch_debugger.archive.naming import missing
@@ -41,13 +41,18 @@ class Run:
         self._by_rank: dict[int, Log] = {}
         self._read = False
         self._known: dict[str, Any] = {}  # what was worked out from what was read
+        self._result_stamp: tuple[int, int] | None = None
+        self._live: LiveJudge | None = None
+        self._is_part = False
 
     def poll(self) -> bool:
         """Reads what was written since the last time; True if anything was."""
         self._read = True
         self._place.refresh()
         came = self._log.poll(self._place.path)
-        if came or self._known.get("result") is None:
+        result = result_stamp(self._place.path)
+        if came or result != self._result_stamp or not self._by_rank:
+            self._result_stamp = result
             self._by_rank = self._log.by_rank()
             self._known.clear()
         return came
@@ -186,6 +191,7 @@ class Run:
     def _part(self, log: Log, rank: int) -> Run:
         part = Run(self.folder, f"{self.name}, rank {rank}")
         part._place, part._log, part._by_rank, part._read = self._place, log, {rank: log}, True
+        part._is_part = True
         return part
 
     def _once(self, name: str, make: Callable[[], _Answer]) -> _Answer:
@@ -228,4 +234,9 @@ class Run:
         result = self._result()
         if result is not None:
             return result.findings
-        return judge_again(self.records()) if self._whole().has_records() else []
+        if not self._whole().has_records():
+            return []
+        if self.status == "running" and not self._place.is_copy and not self._is_part:
+            self._live = self._live or LiveJudge(self._place.path)
+            return self._live.findings()
+        return self._live.finish() if self._live is not None else judge_again(self.records())
