@@ -98,6 +98,11 @@ class Run:
         """Our own records of these classes, or all of them, in the order in which they were written."""
         return self._whole().records(*kinds)
 
+    @property
+    def record_kinds(self) -> set[str]:
+        """The names of the classes of which there are records; those of scalars are told by `tags`."""
+        return self._once("record kinds", lambda: self._whole().record_kinds())
+
     def rows(self, kind: str, root: str | None = None) -> list[TensorRows]:
         """The tables of one kind (activation, parameter, ...), of one model or of all, by step."""
         tables = [record for record in self.records(TensorRows) if isinstance(record, TensorRows)]
@@ -228,4 +233,6 @@ class Run:
         result = self._result()
         if result is not None:
             return result.findings
-        return judge_again(self.records()) if self._whole().has_records() else []
+        if not self._whole().has_records():
+            return []
+        return judge_again(self.records(), ended=self.status != "running")
