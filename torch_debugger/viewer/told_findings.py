@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from typing import Any
 
-from torch_debugger.checks.catalog import find_check
-from torch_debugger.checks.pages import page
-from torch_debugger.errors import UsageError
 from torch_debugger.records import Edit, Finding
 from torch_debugger.report.chapters import Chapter
 from torch_debugger.report.diff import diff_lines
@@ -32,22 +28,6 @@ def told_finding(finding: Finding, code: KeptCode) -> dict[str, Any]:
         "code": code.excerpt(finding.where, finding.edit),
         "diff": _diff(finding.edit, code.folder) if finding.edit else None,
     }
-
-
-def pages_of(findings: Iterable[Finding]) -> dict[str, Any]:
-    """What `torch-debugger explain` says of each check that found something, by its name."""
-    pages: dict[str, Any] = {}
-    for name in dict.fromkeys(finding.name for finding in findings):
-        try:
-            text = page(find_check(name))
-        except UsageError:  # a log of another version, with a check that is not in this one
-            continue
-        pages[name] = {"summary": text.summary, "sections": text.sections, "explained_by": text.explained_by}
-    return pages
-
-
-def findings_in(chapters: Sequence[Chapter]) -> list[Finding]:
-    return [finding for chapter in chapters for finding in (chapter.cause, *chapter.symptoms)]
 
 
 def _diff(edit: Edit, folder: str) -> dict[str, Any]:

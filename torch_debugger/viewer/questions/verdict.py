@@ -10,7 +10,7 @@ from torch_debugger.viewer.answers import scalars_of
 from torch_debugger.viewer.asked import Asked
 from torch_debugger.viewer.kept_code import kept_code
 from torch_debugger.viewer.told_crash import told_crash
-from torch_debugger.viewer.told_findings import chapter_to_json, findings_in, pages_of
+from torch_debugger.viewer.told_findings import chapter_to_json
 
 _MOST_CHAPTERS = 100
 
@@ -28,7 +28,6 @@ def verdict(run: Run) -> dict[str, Any]:
         "counted": end.counted if end else "steps",
         "chapters": [chapter_to_json(chapter, code) for chapter in shown],
         "more_chapters": len(chapters) - len(shown),
-        "pages": pages_of(findings_in(shown)),
         "crash": told_crash(run, code),
         "loss": scalars_of(run, run.loss_tag) if run.loss_tag else None,
     }
