@@ -37,13 +37,15 @@ def read_result(folder: str) -> Result | None:
         return None
 
 
-def judge_again(records: Iterable[Record]) -> list[Finding]:
+def judge_again(records: Iterable[Record], ended: bool = True) -> list[Finding]:
+    """What only the end of a run can tell is left open while it goes on."""
     from torch_debugger.checks.judge import Judge
 
     judge = Judge()
     for record in records:
         judge.see(record)
-    judge.finish()
+    if ended:
+        judge.finish()
     return judge.findings
 
 

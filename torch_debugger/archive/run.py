@@ -103,6 +103,11 @@ class Run:
         """Our own records of these classes, or all of them, in the order in which they were written."""
         return self._whole().records(*kinds)
 
+    @property
+    def record_kinds(self) -> set[str]:
+        """The names of the classes of which there are records; those of scalars are told by `tags`."""
+        return self._once("record kinds", lambda: self._whole().record_kinds())
+
     def rows(self, kind: str, root: str | None = None) -> list[TensorRows]:
         """The tables of one kind (activation, parameter, ...), of one model or of all, by step."""
         tables = [record for record in self.records(TensorRows) if isinstance(record, TensorRows)]
@@ -236,7 +241,10 @@ class Run:
             return result.findings
         if not self._whole().has_records():
             return []
-        if self.status == "running" and not self._place.is_copy and not self._is_part:
+        running = self.status == "running"
+        if running and not self._place.is_copy and not self._is_part:
             self._live = self._live or LiveJudge(self._place.path)
             return self._live.findings()
-        return self._live.finish() if self._live is not None else judge_again(self.records())
+        if self._live is not None:
+            return self._live.finish()
+        return judge_again(self.records(), ended=not running)
