@@ -36,6 +36,7 @@ class Run:
     def __init__(self, folder: str | os.PathLike[str], name: str | None = None) -> None:
         self.folder = os.fspath(folder)
         self.name = name if name is not None else os.path.basename(os.path.abspath(self.folder))
+        self.reads = 0  # how often something new was read: what is made from a run holds while this stays
         self._place = place_of(self.folder)
         self._log = Log([])
         self._by_rank: dict[int, Log] = {}
@@ -50,6 +51,7 @@ class Run:
         self._read = True
         self._place.refresh()
         came = self._log.poll(self._place.path)
+        self.reads += came
         result = result_stamp(self._place.path)
         if came or result != self._result_stamp or not self._by_rank:
             self._result_stamp = result
@@ -132,6 +134,11 @@ class Run:
     def findings(self) -> list[Finding]:
         """Ranked, the verdict first; empty for the log of another tool."""
         return self._once("findings", self._judged)
+
+    @property
+    def is_judged(self) -> bool:
+        """Whether the findings are written down, so that nothing has to be judged again for them."""
+        return self._result() is not None
 
     @property
     def verdict(self) -> Finding | None:
