@@ -31,9 +31,9 @@ def layer_grid(tables: Sequence[TensorRows], column: str) -> dict[str, Any]:
     }
 
 
-def thinned(values: NDArray[np.float64]) -> list[int]:
+def thinned(values: NDArray[np.float64], most: int = _MOST_STEPS) -> list[int]:
     """The places of a curve worth showing: evenly spread, and never one fewer that is not finite."""
-    return _steps_to_show(values[None, :])
+    return _steps_to_show(values[None, :], most)
 
 
 def as_json(value: float) -> float | str | None:
@@ -54,13 +54,13 @@ def _filled(tables: Sequence[TensorRows], column: str, places: dict[str, int]) -
     return values
 
 
-def _steps_to_show(values: NDArray[np.float64]) -> list[int]:
+def _steps_to_show(values: NDArray[np.float64], most: int = _MOST_STEPS) -> list[int]:
     """One step of each stretch: its first with a number that is not finite, else its last."""
     count = values.shape[1]
-    if count <= _MOST_STEPS:
+    if count <= most:
         return list(range(count))
     bad = np.asarray(~np.isfinite(values).all(axis=0))
-    edges = np.linspace(0, count, _MOST_STEPS + 1).astype(int)
+    edges = np.linspace(0, count, most + 1).astype(int)
     stretches = zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True)
     return [
         start + int(bad[start:end].argmax()) if bad[start:end].any() else end - 1 for start, end in stretches

@@ -62,6 +62,10 @@ class RunShelf:
             raise UsageError(f"The run {name!r} is gone: its folder was deleted or moved.")
         return shown
 
+    def found(self) -> dict[str, Found]:
+        """By name, nothing opened: where each run is, when it was last written and how large it is."""
+        return {name: shown.found for name, shown in self._finder.all().items()}
+
     def ask(self, name: str, question: Callable[[Run], _Answer]) -> _Answer:
         """What `question` makes of the run, read up to now."""
         found = self.shown(name).found

@@ -7,10 +7,11 @@ from typing import Any
 from torch_debugger.archive.run import Run
 from torch_debugger.records import TensorRows
 from torch_debugger.viewer.asked import Asked
+from torch_debugger.viewer.step_times import STEP_TAG
 
 
 def answer(asked: Asked) -> dict[str, Any]:
-    return asked.of_run(about)
+    return {**asked.of_run(about), "runs": len(asked.shelf.names())}
 
 
 def about(run: Run) -> dict[str, Any]:
@@ -37,4 +38,5 @@ def what_there_is(run: Run) -> dict[str, bool]:
         "layers": next(iter(run.records(TensorRows)), None) is not None,
         "pictures": bool(run.tags.get("pictures")),
         "ranks": len(run.ranks) > 1,
+        "time": STEP_TAG in run.tags.get("scalars", []),
     }
