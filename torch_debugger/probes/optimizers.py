@@ -198,7 +198,7 @@ class Optimizers(Probe):
             self.watch.emit(
                 OptimizerFact(
                     held.name, type(optimizer).__name__, held.place, groups, self.looks.names(parameters),
-                    self.watch.step, held.source,
+                    self.watch.step, held.source, tuple(len(group["params"]) for group in optimizer.param_groups),
                 )
             )  # fmt: skip
 
