@@ -68,13 +68,13 @@ def scalars_of(run: Run, tag: str) -> dict[str, Any]:
 def _tables(run: Run) -> list[dict[str, Any]]:
     found: dict[tuple[str, str], dict[str, Any]] = {}
     for rows in run.records(TensorRows):
-        if isinstance(rows, TensorRows):
+        if isinstance(rows, TensorRows) and rows.table.kind in KINDS:
             table = rows.table
             one = found.setdefault((table.kind, table.root), {"columns": {}, "steps": 0, "layers": 0})
             one["columns"] |= dict.fromkeys(table.columns)
             one["steps"] += 1
             one["layers"] = max(one["layers"], len(table.names))
     return [
-        {"kind": kind, "root": root, "title": KINDS.get(kind, kind), **one, "columns": list(one["columns"])}
+        {"kind": kind, "root": root, "title": KINDS[kind], **one, "columns": list(one["columns"])}
         for (kind, root), one in found.items()
     ]
