@@ -11,8 +11,8 @@ from torch import nn
 
 from torch_debugger.anatomy.graph_recorder import Recorder
 from torch_debugger.anatomy.nested import exchanged, tensors_in
-from torch_debugger.anatomy.op_graph import BUFFER, CONSTANT, MODULE, PARAMETER, GraphModule, GraphScope
 from torch_debugger.anatomy.unique_names import legal_name
+from torch_debugger.records.op_graph import BUFFER, CONSTANT, MODULE, PARAMETER, GraphModule, GraphScope
 
 _COMPILED = "OptimizedModule", "_orig_mod"  # what torch.compile makes, and where that keeps the module
 
