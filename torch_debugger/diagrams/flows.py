@@ -10,7 +10,7 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from torch_debugger.anatomy.op_graph import (
+from torch_debugger.records.op_graph import (
     BUFFER,
     CONSTANT,
     OPERATION,

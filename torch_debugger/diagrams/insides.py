@@ -6,13 +6,13 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from torch_debugger.anatomy.op_graph import INPUT, OUTPUT
-from torch_debugger.drawings.captions import SMALL_SIZE, forms_text, words_on
-from torch_debugger.drawings.flows import Tensor
-from torch_debugger.drawings.layered import Layout, Link, Size, box_size, lay_out
-from torch_debugger.drawings.lettering import text_width
-from torch_debugger.drawings.parts import Part
-from torch_debugger.drawings.wiring import EDGE, Carried, Strand, Strands
+from torch_debugger.diagrams.captions import SMALL_SIZE, forms_text, words_on
+from torch_debugger.diagrams.flows import Tensor
+from torch_debugger.diagrams.layered import Layout, Link, Size, box_size, lay_out
+from torch_debugger.diagrams.lettering import text_width
+from torch_debugger.diagrams.parts import Part
+from torch_debugger.diagrams.wiring import EDGE, Carried, Strand, Strands
+from torch_debugger.records.op_graph import INPUT, OUTPUT
 
 _PORT_GAP, _CORNER = 11.0, 9.0
 _WORDS_HEIGHT = 14.0

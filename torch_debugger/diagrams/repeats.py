@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from torch_debugger.anatomy.op_graph import MODULE, OPERATION, ModelGraph
-from torch_debugger.drawings.flows import Flow
-from torch_debugger.drawings.parts import REPEAT, Part
+from torch_debugger.diagrams.flows import Flow
+from torch_debugger.diagrams.parts import REPEAT, Part
+from torch_debugger.records.op_graph import MODULE, OPERATION, ModelGraph
 
 _LONGEST_PERIOD = 64  # parts of one turn of a loop
 _FEWEST_TURNS = 3

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from torch_debugger.drawings.captions import NAME_SIZE, Caption
-from torch_debugger.drawings.insides import Inside, Wire
-from torch_debugger.drawings.layered import Size
-from torch_debugger.drawings.lettering import text_width
-from torch_debugger.drawings.parts import Part
+from torch_debugger.diagrams.captions import NAME_SIZE, Caption
+from torch_debugger.diagrams.insides import Inside, Wire
+from torch_debugger.diagrams.layered import Size
+from torch_debugger.diagrams.lettering import text_width
+from torch_debugger.diagrams.parts import Part
 
 PAD, HEAD = 12.0, 26.0  # between a frame and what it holds; above it, with the title
 TIP = 8.0  # length of an arrow

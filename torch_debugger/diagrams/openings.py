@@ -6,9 +6,9 @@ import difflib
 from collections.abc import Collection, Iterable
 from itertools import groupby
 
-from torch_debugger.anatomy.op_graph import MODULE, OPERATION, GraphModule
-from torch_debugger.drawings.parts import MODEL, Part
+from torch_debugger.diagrams.parts import MODEL, Part
 from torch_debugger.errors import UsageError
+from torch_debugger.records.op_graph import MODULE, OPERATION, GraphModule
 
 MOST_BOXES = 150
 

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from torch_debugger.anatomy.op_graph import ModelGraph
-from torch_debugger.drawings.captions import Caption, Captions, form_text
-from torch_debugger.drawings.containers import with_containers
-from torch_debugger.drawings.insides import Member, inside_of
-from torch_debugger.drawings.layered import box_size
-from torch_debugger.drawings.openings import MOST_BOXES, Openings
-from torch_debugger.drawings.parts import Part, parts_of
-from torch_debugger.drawings.pieces import bundle_ends, cut_into_pieces
-from torch_debugger.drawings.repeats import fold_repeats
-from torch_debugger.drawings.scene import Opened, Scene, scene_of
-from torch_debugger.drawings.wiring import Wiring
+from torch_debugger.diagrams.captions import Caption, Captions, form_text
+from torch_debugger.diagrams.containers import with_containers
+from torch_debugger.diagrams.insides import Member, inside_of
+from torch_debugger.diagrams.layered import box_size
+from torch_debugger.diagrams.openings import MOST_BOXES, Openings
+from torch_debugger.diagrams.parts import Part, parts_of
+from torch_debugger.diagrams.pieces import bundle_ends, cut_into_pieces
+from torch_debugger.diagrams.repeats import fold_repeats
+from torch_debugger.diagrams.scene import Opened, Scene, scene_of
+from torch_debugger.diagrams.wiring import Wiring
+from torch_debugger.records.op_graph import ModelGraph
 
 
 class ModelParts:

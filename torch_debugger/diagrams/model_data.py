@@ -9,12 +9,12 @@ from collections import Counter, deque
 from collections.abc import Collection
 from typing import Any
 
-from torch_debugger.anatomy.op_graph import INPUT, OPERATION, OUTPUT
-from torch_debugger.drawings.captions import form_text
-from torch_debugger.drawings.insides import Inside
-from torch_debugger.drawings.model_parts import ModelParts
-from torch_debugger.drawings.parts import Part
-from torch_debugger.drawings.scene import HEAD, PAD, TIP, Opened, head_width
+from torch_debugger.diagrams.captions import form_text
+from torch_debugger.diagrams.insides import Inside
+from torch_debugger.diagrams.model_parts import ModelParts
+from torch_debugger.diagrams.parts import Part
+from torch_debugger.diagrams.scene import HEAD, PAD, TIP, Opened, head_width
+from torch_debugger.records.op_graph import INPUT, OPERATION, OUTPUT
 
 FORMAT = 1
 MOST_PLACES = 4000  # boxes in all insides together: a page must load

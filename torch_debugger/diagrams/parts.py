@@ -9,8 +9,8 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from torch_debugger.anatomy.op_graph import INPUT, MODULE, OPERATION, OUTPUT, GraphNode, GraphScope, ModelGraph
-from torch_debugger.drawings.flows import Flows, flows_of, is_plumbing
+from torch_debugger.diagrams.flows import Flows, flows_of, is_plumbing
+from torch_debugger.records.op_graph import INPUT, MODULE, OPERATION, OUTPUT, GraphNode, GraphScope, ModelGraph
 
 MODEL, REPEAT, PIECE = "model", "repeat", "piece"  # beside the kinds of nodes
 

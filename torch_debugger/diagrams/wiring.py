@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from torch_debugger.anatomy.op_graph import ModelGraph, TensorForm
-from torch_debugger.drawings.flows import Flow, Tensor
-from torch_debugger.drawings.parts import Part
+from torch_debugger.diagrams.flows import Flow, Tensor
+from torch_debugger.diagrams.parts import Part
+from torch_debugger.records.op_graph import ModelGraph, TensorForm
 
 MOST_LINES = 4  # of different tensors from one box to another
 EDGE = -1  # in the place of a part: the edge of the part they are in

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from torch_debugger.anatomy.op_graph import INPUT, MODULE, OPERATION, GraphModule, ModelGraph, TensorForm
-from torch_debugger.drawings.lettering import shortened, text_width, visible
-from torch_debugger.drawings.parts import PIECE, REPEAT, Part
-from torch_debugger.drawings.wiring import MOST_LINES, Carried
+from torch_debugger.diagrams.lettering import shortened, text_width, visible
+from torch_debugger.diagrams.parts import PIECE, REPEAT, Part
+from torch_debugger.diagrams.wiring import MOST_LINES, Carried
+from torch_debugger.records.op_graph import INPUT, MODULE, OPERATION, GraphModule, ModelGraph, TensorForm
 
 NAME_SIZE, SMALL_SIZE = 12.0, 10.5
 _LONGEST_NAME, _LONGEST_LINE = 34, 44

@@ -14,8 +14,8 @@ from operator import itemgetter
 from statistics import fmean
 from typing import NamedTuple
 
-from torch_debugger.drawings.columns import place_columns
-from torch_debugger.drawings.rows import rows_of
+from torch_debugger.diagrams.columns import place_columns
+from torch_debugger.diagrams.rows import rows_of
 
 GAP_Y = 30.0
 _NARROW_GAP_Y = 14.0  # beside a row that holds words or nothing

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from torch_debugger.anatomy.op_graph import MODULE, OPERATION
-from torch_debugger.drawings.parts import Part, relative_name
+from torch_debugger.diagrams.parts import Part, relative_name
+from torch_debugger.records.op_graph import MODULE, OPERATION
 
 
 def with_containers(part: Part, classes: Mapping[str, str]) -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from torch_debugger.anatomy.op_graph import INPUT, OUTPUT
-from torch_debugger.drawings.flows import Flow
-from torch_debugger.drawings.parts import PIECE, Part
+from torch_debugger.diagrams.flows import Flow
+from torch_debugger.diagrams.parts import PIECE, Part
+from torch_debugger.records.op_graph import INPUT, OUTPUT
 
 MOST_PARTS = 100
 _AIM = 40  # parts of a piece
