@@ -14,7 +14,10 @@ from torch_debugger.viewer.questions import find_answer
 from torch_debugger.viewer.run_shelf import RunShelf
 
 _HEADERS = {"X-Content-Type-Options": "nosniff", "Cache-Control": "no-store"}
-_POLICY = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'"
+_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; media-src 'self' data:; "
+    "connect-src 'self'"
+)
 
 
 def make_app(shelf: RunShelf, edit_token: str = "") -> Any:
