@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
@@ -100,6 +100,15 @@ class Run:
 
     def sounds(self, tag: str) -> list[media.Sound]:
         return self._media(parsing.SOUNDS, tag, media.sounds)
+
+    def steps_of(self, kind: str) -> dict[str, list[int]]:
+        """By tag, the steps at which something of this kind (pictures, texts) was logged. Reads nothing."""
+        return self._whole().steps(kind)
+
+    def media_at(self, kind: str, tag: str, steps: Iterable[int]) -> list[Any]:
+        """What `pictures`, `histograms`, `texts` or `sounds` have of these steps alone; of a big log, soon."""
+        found = self._log_with(kind, tag).media(kind, tag, media.DECODERS[kind], frozenset(steps))
+        return list(found)
 
     def records(self, *kinds: type) -> Iterator[Record]:
         """Our own records of these classes, or all of them, in the order in which they were written."""
