@@ -9,20 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.viewer.serving import make_run
 from torch_debugger.archive.run import Run
 from torch_debugger.errors import UsageError
-from torch_debugger.records import RunFact, Scalars
-from torch_debugger.runlog.writer import LogWriter
 from torch_debugger.viewer import open_runs, run_finder
 from torch_debugger.viewer.run_shelf import RunShelf, folders_of
-
-
-def make_run(folder: Path, loss: float = 1.0) -> Path:
-    writer = LogWriter(folder, on_fault=print)
-    writer.add(RunFact("train.py", (), "", 1, 0.0, "3", "2", "cpu", "0", 0.02, False))
-    writer.add(Scalars(1, 0.0, {"loss": loss}))
-    writer.close()
-    return folder
 
 
 @pytest.mark.parametrize(

@@ -49,13 +49,15 @@ def read_plain_result(folder: str) -> dict[str, Any] | None:
     return plain if isinstance(plain, dict) else None
 
 
-def judge_again(records: Iterable[Record]) -> list[Finding]:
+def judge_again(records: Iterable[Record], ended: bool = True) -> list[Finding]:
+    """What only the end of a run can tell is left open while it goes on."""
     from torch_debugger.checks.judge import Judge
 
     judge = Judge()
     for record in records:
         judge.see(record)
-    judge.finish()
+    if ended:
+        judge.finish()
     return judge.findings
 
 

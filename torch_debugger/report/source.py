@@ -24,7 +24,13 @@ def excerpt(place: Place, folder: str | None, before: int = 2, after: int = 2) -
     or cannot be read; nothing when not even that is known."""
     if place.line is None:
         return []
-    lines = _read_lines(_resolve(place.file, folder))
+    return excerpt_of(_read_lines(_resolve(place.file, folder)), place, before, after)
+
+
+def excerpt_of(lines: list[str], place: Place, before: int = 2, after: int = 2) -> list[SourceLine]:
+    """The same of a file that was read already."""
+    if place.line is None:
+        return []
     if not _stands_there(place, lines):
         return [SourceLine(place.line, printable(place.code), True)] if place.code else []
     start = max(place.line - 1 - before, 0)

@@ -6,7 +6,8 @@ from typing import Any
 
 from torch_debugger.archive.run import Run
 from torch_debugger.errors import UsageError
-from torch_debugger.records import Finding, TensorRows
+from torch_debugger.records import TensorRows
+from torch_debugger.report.chapters import cause_index
 from torch_debugger.report.json_form import finding_to_json
 from torch_debugger.viewer.grids import as_json, layer_grid, thinned
 
@@ -29,7 +30,9 @@ def findings_of(run: Run) -> dict[str, Any]:
         "steps": run.steps,
         "script": facts.run.script if facts.run else None,
         "verdict": 0 if run.verdict is not None else None,
-        "findings": [finding_to_json(each, folder, _cause(each, found)) for each in found],
+        "findings": [
+            finding_to_json(each, folder, cause_index(found, place)) for place, each in enumerate(found)
+        ],
         "hparams": {
             name: as_json(value) if type(value) is float else value for name, value in run.hparams.items()
         },
@@ -65,18 +68,13 @@ def scalars_of(run: Run, tag: str) -> dict[str, Any]:
 def _tables(run: Run) -> list[dict[str, Any]]:
     found: dict[tuple[str, str], dict[str, Any]] = {}
     for rows in run.records(TensorRows):
-        if isinstance(rows, TensorRows):
+        if isinstance(rows, TensorRows) and rows.table.kind in KINDS:
             table = rows.table
             one = found.setdefault((table.kind, table.root), {"columns": {}, "steps": 0, "layers": 0})
             one["columns"] |= dict.fromkeys(table.columns)
             one["steps"] += 1
             one["layers"] = max(one["layers"], len(table.names))
     return [
-        {"kind": kind, "root": root, "title": KINDS.get(kind, kind), **one, "columns": list(one["columns"])}
+        {"kind": kind, "root": root, "title": KINDS[kind], **one, "columns": list(one["columns"])}
         for (kind, root), one in found.items()
     ]
-
-
-def _cause(finding: Finding, among: list[Finding]) -> int | None:
-    places = (place for place, other in enumerate(among) if other.name == finding.symptom_of)
-    return next((place for place in places if among[place] is not finding), None)

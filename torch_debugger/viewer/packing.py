@@ -17,7 +17,7 @@ def packed(response: Response, request: Request) -> Response:
     if response.status_code != 200 or request.accept_encodings["gzip"] <= 0:
         return response
     body = response.get_data()
-    if len(body) < _WORTH_BYTES or not response.mimetype.startswith(_TEXTS):
+    if len(body) < _WORTH_BYTES or not (response.mimetype or "").startswith(_TEXTS):
         return response
     stays = "ETag" in response.headers  # a file of the page: zipped well, and once
     response.set_data(_kept(body) if stays else gzip.compress(body, 1, mtime=0))

@@ -50,6 +50,9 @@ class RunShelf:
         known = self._finder.all()
         return sorted(known, key=lambda name: (-known[name].found.changed, name))
 
+    def all_shown(self) -> dict[str, Shown]:
+        return self._finder.all()
+
     def shown(self, name: str) -> Shown:
         """Where the run is. Raises UsageError for what is no run here, or is gone."""
         shown = self._finder.find(name)
