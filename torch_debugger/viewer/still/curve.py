@@ -43,10 +43,10 @@ def curve_figure(tag: str, curve: Curve, marked: Sequence[int] = ()) -> Markup:
     """`marked` are steps to point at: those at which a finding begins."""
     words = _words(curve)
     caption = element("figcaption", element("b", tag), " ", element("span", words, class_="quiet"))
-    return element("figure", caption, _plot(f"{tag}: {words}", curve, marked), class_="still-curve")
+    return element("figure", caption, _plot(tag, curve, marked), class_="still-curve")
 
 
-def _plot(title: str, curve: Curve, marked: Sequence[int]) -> Markup:
+def _plot(tag: str, curve: Curve, marked: Sequence[int]) -> Markup:
     """The labels are text beside the drawing, so that they stay as large as text when it is stretched."""
     first, last = int(curve.steps.min()), int(curve.steps.max())
     columns = _columns(curve, first, last)
@@ -54,13 +54,13 @@ def _plot(title: str, curve: Curve, marked: Sequence[int]) -> Markup:
     axis = _axis(columns.lowest[finite], columns.highest[finite])
     drawing = element(
         "svg",
-        element("title", title),
         _marks(marked, first, last),
         element("path", d=_line(columns, finite, axis), class_="still-line"),
         element("path", d=_crosses(columns), class_="still-notfinite"),
         viewBox=f"0 0 {_WIDTH} {_HEIGHT}",
         preserveAspectRatio="none",
         role="img",
+        aria_label=f"The curve of {tag}",
     )
     return element("div", _height_labels(axis), drawing, _step_labels(first, last), class_="still-plot")
 
@@ -142,7 +142,6 @@ def _words(curve: Curve) -> str:
     ]
     lost = np.flatnonzero(~finite)
     if len(lost):
-        told.append(
-            f"{len(lost):,} of {len(curve):,} values not finite, from step {int(curve.steps[lost].min()):,} on"
-        )
+        step = int(curve.steps[lost].min())
+        told.append(f"{len(lost):,} of {len(curve):,} values not finite, the first at step {step:,}")
     return ", ".join(told)
