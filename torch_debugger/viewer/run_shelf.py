@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
+from torch_debugger.archive.folders import Found
 from torch_debugger.archive.run import Run
 from torch_debugger.errors import UsageError
 from torch_debugger.runlog.stores import is_url
