@@ -183,9 +183,9 @@ Record = (
 )
 
 __all__ = [
-    "SEVERITIES", "TRIALS", "AxesLook", "BatchFact", "BatchLook", "BatchNormLook", "BatchSample", "Box", "CallFact",
-    "CarriedGradient", "CaseFact", "Chart", "ChartsSummary", "CheckpointLoad", "ClassTargets", "ClipFact",
-    "Comparison", "Construction", "CopiedGenerator", "CopyLook", "CostFact", "CrashEvidence", "CrashFact",
+    "SEVERITIES", "TRIALS", "AxesLook", "BatchFact", "BatchLook", "BatchNormLook", "BatchSample", "Box",
+    "CallFact", "CarriedGradient", "CaseFact", "Chart", "ChartsSummary", "CheckpointLoad", "ClassTargets",
+    "ClipFact", "Comparison", "Construction", "CopiedGenerator", "CopyLook", "CostFact", "CrashEvidence", "CrashFact",
     "CrashFrame", "DropoutLook", "Edit", "EndFact", "Finding", "FixedDraw", "FlowFact", "FlowStep",
     "ForeignEvent", "FreshParameter", "FutureLook", "GradientCheckFact", "GradientFlag", "GraphNode",
     "GraphSummary", "HandMadeWeights", "HistogramSummary", "HparamsFact", "HparamsSummary", "IdleOptimizer",
