@@ -6,9 +6,9 @@ from typing import Any
 
 from torch_debugger.archive.run import Run
 from torch_debugger.report.chapters import chapters_of
-from torch_debugger.viewer.answers import scalars_of
 from torch_debugger.viewer.asked import Asked
 from torch_debugger.viewer.kept_code import kept_code
+from torch_debugger.viewer.thin_curve import thin_curve
 from torch_debugger.viewer.told_crash import told_crash
 from torch_debugger.viewer.told_findings import chapter_to_json
 
@@ -29,5 +29,5 @@ def verdict(run: Run) -> dict[str, Any]:
         "chapters": [chapter_to_json(chapter, code) for chapter in shown],
         "more_chapters": len(chapters) - len(shown),
         "crash": told_crash(run, code),
-        "loss": scalars_of(run, run.loss_tag) if run.loss_tag else None,
+        "loss": thin_curve(run, run.loss_tag) if run.loss_tag else None,
     }
