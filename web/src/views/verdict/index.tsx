@@ -26,7 +26,7 @@ function Verdict({ run, about, version, chosen }: Shown) {
   return (
     <div class="verdict">
       <div class="verdict-first">
-        {first ? <Main chapter={first} answer={answer} {...rest} /> : <NoFinding answer={answer} about={about} />}
+        {first ? <Main chapter={first} {...rest} /> : <NoFinding answer={answer} about={about} />}
         {answer.crash ? <CrashPanel crash={answer.crash} /> : null}
         {others ? (
           <Panel title={first ? count(others, "other finding") : count(others, "note")}>
@@ -49,12 +49,11 @@ function Verdict({ run, about, version, chosen }: Shown) {
 
 interface MainProps {
   chapter: Chapter;
-  answer: VerdictAnswer;
   about: About;
   opened: string | undefined;
 }
 
-function Main({ chapter, answer, about, opened }: MainProps) {
+function Main({ chapter, about, opened }: MainProps) {
   const finding = chapter.cause;
   return (
     <article class={`verdict-main verdict-${finding.severity}`}>
