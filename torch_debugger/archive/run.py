@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
@@ -36,6 +36,7 @@ class Run:
     def __init__(self, folder: str | os.PathLike[str], name: str | None = None) -> None:
         self.folder = os.fspath(folder)
         self.name = name if name is not None else os.path.basename(os.path.abspath(self.folder))
+        self.reads = 0  # how often something new was read: what is made from a run holds while this stays
         self._place = place_of(self.folder)
         self._log = Log([])
         self._by_rank: dict[int, Log] = {}
@@ -50,6 +51,7 @@ class Run:
         self._read = True
         self._place.refresh()
         came = self._log.poll(self._place.path)
+        self.reads += came
         result = result_stamp(self._place.path)
         if came or result != self._result_stamp or not self._by_rank:
             self._result_stamp = result
@@ -99,9 +101,23 @@ class Run:
     def sounds(self, tag: str) -> list[media.Sound]:
         return self._media(parsing.SOUNDS, tag, media.sounds)
 
+    def steps_of(self, kind: str) -> dict[str, list[int]]:
+        """By tag, the steps at which something of this kind (pictures, texts) was logged. Reads nothing."""
+        return self._whole().steps(kind)
+
+    def media_at(self, kind: str, tag: str, steps: Iterable[int]) -> list[Any]:
+        """What `pictures`, `histograms`, `texts` or `sounds` have of these steps alone; of a big log, soon."""
+        found = self._log_with(kind, tag).media(kind, tag, media.DECODERS[kind], frozenset(steps))
+        return list(found)
+
     def records(self, *kinds: type) -> Iterator[Record]:
         """Our own records of these classes, or all of them, in the order in which they were written."""
         return self._whole().records(*kinds)
+
+    @property
+    def record_kinds(self) -> set[str]:
+        """The names of the classes of which there are records; those of scalars are told by `tags`."""
+        return self._once("record kinds", lambda: self._whole().record_kinds())
 
     def rows(self, kind: str, root: str | None = None) -> list[TensorRows]:
         """The tables of one kind (activation, parameter, ...), of one model or of all, by step."""
@@ -127,6 +143,11 @@ class Run:
     def findings(self) -> list[Finding]:
         """Ranked, the verdict first; empty for the log of another tool."""
         return self._once("findings", self._judged)
+
+    @property
+    def is_judged(self) -> bool:
+        """Whether the findings are written down, so that nothing has to be judged again for them."""
+        return self._result() is not None
 
     @property
     def verdict(self) -> Finding | None:
@@ -236,7 +257,10 @@ class Run:
             return result.findings
         if not self._whole().has_records():
             return []
-        if self.status == "running" and not self._place.is_copy and not self._is_part:
+        running = self.status == "running"
+        if running and not self._place.is_copy and not self._is_part:
             self._live = self._live or LiveJudge(self._place.path)
             return self._live.findings()
-        return self._live.finish() if self._live is not None else judge_again(self.records())
+        if self._live is not None:
+            return self._live.finish()
+        return judge_again(self.records(), ended=not running)

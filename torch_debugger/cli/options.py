@@ -36,6 +36,7 @@ def add_run_options(parser: argparse.ArgumentParser) -> None:
     )
     add("--max-steps", metavar="N", help="end the script after N training steps")
     add("--deep-steps", metavar="N", help="look closely at the first N steps (default: 3), to compare runs")
+    add("--no-samples", action="store_true", help="keep no samples of the data (pictures, tokens) in the log")
     add(
         "--fail-on",
         choices=("error", "warning"),
@@ -100,6 +101,7 @@ class RunOptions:
     on_nan: str = "report"
     post_mortem: bool = False
     check_custom_gradients: bool = False
+    samples: bool = True
     preflight: bool = False
     minimal: str = ""
     step_rehearsal: bool = False
@@ -132,6 +134,7 @@ class RunOptions:
             on_nan=arguments.on_nan,
             post_mortem=arguments.pdb,
             check_custom_gradients=arguments.check_custom_gradients,
+            samples=not arguments.no_samples,
             trackers=tuple(read_tracker(word) for word in arguments.to),
             view=arguments.view or arguments.view_port is not None,
             view_port=read_port("--view-port", arguments.view_port),
@@ -154,6 +157,7 @@ class RunOptions:
             on_nan=self.on_nan,
             post_mortem=self.post_mortem,
             check_custom_gradients=self.check_custom_gradients,
+            samples=self.samples and not (self.preflight or self.step_rehearsal),
             preflight=self.preflight,
             minimal=self.minimal,
             step_rehearsal=self.step_rehearsal,
