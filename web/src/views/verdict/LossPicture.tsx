@@ -7,6 +7,8 @@ import { VIEWS } from "../../views";
 import type { LossCurve, ToldFinding } from "./answers";
 import { isWide, oddSentence } from "./words";
 
+const ROOMY = 2560; // pixels: a picture beside the finding may be larger
+
 interface Props {
   run: string;
   loss: LossCurve;
@@ -23,7 +25,7 @@ export function LossPicture({ run, loss, finding }: Props) {
   const about = begins > 0 ? `Loss; the finding begins at step ${begins}` : "Loss";
   return (
     <div class="verdict-loss">
-      <Chart label={about} lines={lines} marks={marks} logY={wide} withLegend={false} />
+      <Chart label={about} lines={lines} marks={marks} logY={wide} withLegend={false} height={innerWidth >= ROOMY ? 440 : 220} />
       <p class="quiet">
         {odd} {wide ? "Logarithmic axis. " : null}
         {VIEWS.some((view) => view.name === "curves") ? <a href={writeLink({ view: "curves", parameters: { run, tag: loss.tag } })}>All curves</a> : null}
