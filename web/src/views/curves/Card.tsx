@@ -1,4 +1,5 @@
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { createContext } from "preact";
+import { useContext, useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type uPlot from "uplot";
 import { isReport } from "../../asking";
 import { Chart } from "../../charts/Chart";
@@ -27,19 +28,22 @@ export interface Sheet {
   onRange: (range: Range | null) => void;
 }
 
+/** By a context, so that what changes with every zoom reaches the charts in sight and not thousands of empty cards. */
+export const SheetContext = createContext<Sheet | null>(null);
+
 /** One tag. Its chart is there only while it is in sight; its name and its room always are. */
-export function Card({ tag, sheet, large = false }: { tag: string; sheet: Sheet; large?: boolean }) {
+export function Card({ tag, large = false }: { tag: string; large?: boolean }) {
   const place = useRef<HTMLElement>(null);
   const seen = useInSight(place);
-  const pinned = sheet.choices.pinned.has(tag);
   return (
     <article class={large ? "curves-card curves-large" : "curves-card"} ref={place} aria-label={tag}>
-      {seen ? <Filled {...{ tag, sheet, large, pinned }} /> : <h3 title={tag}>{tag}</h3>}
+      {seen ? <Filled tag={tag} large={large} /> : <h3 title={tag}>{tag}</h3>}
     </article>
   );
 }
 
-function Filled({ tag, sheet, large, pinned }: { tag: string; sheet: Sheet; large: boolean; pinned: boolean }) {
+function Filled({ tag, large }: { tag: string; large: boolean }) {
+  const sheet = useContext(SheetContext)!;
   const { choices, runs, x } = sheet;
   const { logX, logY, smoothing, by } = choices;
   const [own, setOwn] = useState<Range | null>(null);
@@ -52,14 +56,14 @@ function Filled({ tag, sheet, large, pinned }: { tag: string; sheet: Sheet; larg
   const saved = () => (plot.current && lines ? { plot: plot.current, run: sheet.run, tag, x, lines, marks, logX, logY } : null);
   return (
     <>
-      <CardHead {...{ tag, large, pinned, saved, run: sheet.run }} pins={choices.pinned} />
+      <CardHead {...{ tag, large, saved, run: sheet.run }} pins={choices.pinned} />
       <div class="curves-body" ref={body}>
         {error ? <p class="curves-said">{error}</p> : null}
         {lines && !lines.some((line) => (line.raw ?? line).x.length) ? <p class="curves-said">No points of this tag.</p> : null}
         {lines?.length ? (
           <Chart
             {...{ label: tag, lines, marks, x, logX, logY, range, syncKey: "curves" }}
-            height={large ? Math.max(260, Math.round(innerHeight * 0.6)) : 190}
+            height={large ? Math.max(260, Math.round(innerHeight * 0.6)) : 212}
             wheelZooms={large}
             onRange={choices.apart ? setOwn : sheet.onRange}
             onPlot={(made) => (plot.current = made)}
@@ -75,12 +79,12 @@ interface HeadProps {
   tag: string;
   run: string;
   large: boolean;
-  pinned: boolean;
   pins: ReadonlySet<string>;
   saved: () => Saved | null;
 }
 
-function CardHead({ tag, run, large, pinned, pins, saved }: HeadProps) {
+function CardHead({ tag, run, large, pins, saved }: HeadProps) {
+  const pinned = pins.has(tag);
   const pin = () => choose({ pins: writeList(pinned ? [...pins].filter((each) => each !== tag) : [...pins, tag]) });
   const save = (how: (what: Saved) => void) => () => {
     const what = saved();

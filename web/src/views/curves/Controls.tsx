@@ -1,5 +1,6 @@
 import { useEffect, useRef } from "preact/hooks";
 import { isReport } from "../../asking";
+import { wholeNumber } from "../../charts/numbers";
 import { choose } from "../../links";
 import { SMOOTHING, type Choices } from "./choices";
 import { RunChooser } from "./RunChooser";
@@ -19,7 +20,7 @@ export function Controls({ run, choices, axes, fault, shown, all, zoomed, onRese
   return (
     <form class="curves-controls" onSubmit={(event) => event.preventDefault()}>
       <FilterBox text={choices.filter} fault={fault} />
-      <span class="quiet" role="status">{shown === all ? `${all.toLocaleString("en")} tags` : `${shown.toLocaleString("en")} of ${all.toLocaleString("en")} tags`}</span>
+      <span class="quiet" role="status">{howMany(shown, all)}</span>
       <Smoothing value={choices.smoothing} />
       {isReport() ? null : (
         <label>
@@ -44,6 +45,11 @@ export function Controls({ run, choices, axes, fault, shown, all, zoomed, onRese
       ) : null}
     </form>
   );
+}
+
+function howMany(shown: number, all: number): string {
+  const told = `${wholeNumber(all)} ${all === 1 ? "tag" : "tags"}`;
+  return shown === all ? told : `${wholeNumber(shown)} of ${told}`;
 }
 
 function FilterBox({ text, fault }: { text: string; fault: string | null }) {

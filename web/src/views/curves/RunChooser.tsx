@@ -1,5 +1,6 @@
 import { useState } from "preact/hooks";
 import { useAnswer } from "../../answer_hooks";
+import { wholeNumber } from "../../charts/numbers";
 import { choose } from "../../links";
 import { Swatch } from "../../charts/Legend";
 import { writeList } from "./choices";
@@ -44,7 +45,7 @@ function RunList({ run, others }: Omit<ChooserProps, "by">) {
           <RunEntry key={name} name={name} others={others} full={full} />
         ))}
       </ul>
-      {found.length > MOST_LISTED ? <p class="quiet">{(found.length - MOST_LISTED).toLocaleString("en")} more; type a part of the name.</p> : null}
+      {found.length > MOST_LISTED ? <p class="quiet">{wholeNumber(found.length - MOST_LISTED)} more; type a part of the name.</p> : null}
       {full ? <p class="quiet">At most {MOST_TOGETHER} runs are drawn together.</p> : null}
     </div>
   );

@@ -35,6 +35,9 @@ export class CurveBook {
   private asking = false;
   private planned = false;
 
+  /** `onFirst` is called when the first curves are there: what can wait until then does. */
+  constructor(private readonly onFirst: () => void = () => {}) {}
+
   setTerms(terms: Terms): void {
     this.terms = terms;
     this.plan();
@@ -89,6 +92,7 @@ export class CurveBook {
     try {
       const found = await curvesOf(terms, tags, need);
       for (const [tag, kept] of batch) kept.tell(found.get(tag) ?? { curves: [], groups: [] }, null);
+      this.onFirst();
     } catch (error) {
       for (const [, kept] of batch) kept.tell(null, (error as Error).message);
     }

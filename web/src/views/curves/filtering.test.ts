@@ -14,7 +14,7 @@ test("what is no regular expression is told and looked for as it stands", () => 
 });
 
 test.each([
-  ["loss", "Without a group"],
+  ["loss", "General"],
   ["loss/train", "loss"],
   ["user/acc/val", "user/acc"],
   ["user/acc", "user"],
@@ -33,5 +33,5 @@ test("the loss comes first, what is pinned before it, the rest as it came", () =
 });
 
 test("a loss that the filter left out is not shown", () => {
-  expect(groupTags(["acc"], "loss", new Set())).toEqual([{ name: "Without a group", tags: ["acc"] }]);
+  expect(groupTags(["acc"], "loss", new Set())).toEqual([{ name: "General", tags: ["acc"] }]);
 });

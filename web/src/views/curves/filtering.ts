@@ -24,7 +24,7 @@ export interface TagGroup {
 }
 
 export const PINNED = "Pinned";
-const PLAIN = "Without a group";
+const PLAIN = "General";
 
 /** What is before the first slash; what the script itself logged (user/...) has one word more. */
 export function prefixOf(tag: string): string {

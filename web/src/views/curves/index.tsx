@@ -1,11 +1,12 @@
-import { useEffect, useMemo } from "preact/hooks";
+import { useEffect, useMemo, useState } from "preact/hooks";
 import { useAnswer } from "../../answer_hooks";
 import { isReport } from "../../asking";
 import type { Mark, XAxis } from "../../charts/lines";
+import { wholeNumber } from "../../charts/numbers";
 import { choose } from "../../links";
 import { Empty, Problem, Waiting } from "../../states";
 import type { Shown, View } from "../../views";
-import { Card, type Sheet } from "./Card";
+import { Card, SheetContext, type Sheet } from "./Card";
 import { readChoices, writeList, type Choices } from "./choices";
 import { Controls } from "./Controls";
 import type { MarksAnswer, TagsAnswer } from "./curve_answers";
@@ -30,27 +31,27 @@ function Sheets({ run, version, chosen, known }: SheetsProps) {
   const sheet = useSheet(run, version, choices, known);
   const filter = useMemo(() => filterOf(choices.filter), [choices.filter]);
   const tags = useMemo(() => known.tags.filter(filter.matches), [known.tags, filter]);
-  const groups = useMemo(() => groupTags(tags, known.loss, choices.pinned), [tags, known.loss, choices.pinned]);
-  if (choices.tag) return <LargeView tag={choices.tag} sheet={sheet} />;
-  return (
+  const groups = useMemo(() => groupTags(tags, known.loss, choices.pinned), [tags, known.loss, chosen.pins]);
+  const sections = useMemo(() => groups.map((group) => <GroupSection key={group.name} group={group} closed={choices.closed} alone={known.tags.length === 1} />), [groups, chosen.closed]);
+  const inside = choices.tag ? <LargeView tag={choices.tag} /> : (
     <div class="curves">
       <h1 class="curves-title">Curves</h1>
       <Controls {...{ run, choices }} axes={known.axes} fault={filter.fault} shown={tags.length} all={known.tags.length} zoomed={sheet.range !== null} onReset={() => sheet.onRange(null)} />
-      {tags.length ? null : <Empty title="No tag matches the filter.">The filter is a regular expression; an empty one shows all {known.tags.length.toLocaleString("en")} tags.</Empty>}
-      {groups.map((group) => (
-        <GroupSection key={group.name} group={group} sheet={sheet} />
-      ))}
+      {tags.length ? null : <Empty title="No tag matches the filter.">The filter is a regular expression; an empty one shows all {wholeNumber(known.tags.length)} tags.</Empty>}
+      {sections}
     </div>
   );
+  return <SheetContext.Provider value={sheet}>{inside}</SheetContext.Provider>;
 }
 
 function useSheet(run: string, version: string, choices: Choices, known: TagsAnswer): Sheet {
   const [range, onRange] = useSharedZoom(choices.range);
-  const book = useMemo(() => new CurveBook(), [run]);
+  const [drawn, setDrawn] = useState(false);
+  const book = useMemo(() => new CurveBook(() => setDrawn(true)), [run]);
   const runs = useMemo(() => (isReport() ? [run] : [run, ...choices.others.filter((other) => other !== run)]), [run, choices.others]);
   const by = runs.length > 1 ? choices.by : "";
   useEffect(() => book.setTerms({ run, runs, x: choices.x, log: choices.logX, by, version }), [book, runs, choices.x, choices.logX, by, version]);
-  const found = useAnswer<MarksAnswer>("marks", { run, x: choices.x === "step" ? undefined : choices.x }, version);
+  const found = useAnswer<MarksAnswer>(drawn ? "marks" : null, { run, x: choices.x === "step" ? undefined : choices.x }, version);
   const marks = useMemo(() => marksOf(found.answer), [found.answer]);
   const x = useMemo(() => axisOf(choices.x, known.axes), [choices.x, known.axes]);
   return { book, run, runs, choices, x, marks, loss: known.loss, range, onRange };
@@ -65,21 +66,20 @@ function axisOf(kind: string, axes: TagsAnswer["axes"]): XAxis {
   return { name, kind: kind === "relative" ? "duration" : kind === "time" ? "clock" : "number" };
 }
 
-function GroupSection({ group, sheet }: { group: TagGroup; sheet: Sheet }) {
-  const { closed } = sheet.choices;
+function GroupSection({ group, closed, alone }: { group: TagGroup; closed: ReadonlySet<string>; alone: boolean }) {
   const open = !closed.has(group.name);
   const toggle = () => choose({ closed: writeList(open ? [...closed, group.name] : [...closed].filter((name) => name !== group.name)) });
   return (
     <section class="curves-group">
       <h2>
         <button type="button" aria-expanded={open} onClick={toggle} title={group.name}>
-          <span>{group.name}</span> <small>{group.tags.length.toLocaleString("en")}</small>
+          <span>{group.name}</span> <small>{wholeNumber(group.tags.length)}</small>
         </button>
       </h2>
       {open ? (
-        <div class="curves-grid">
+        <div class={alone ? "curves-alone" : "curves-grid"}>
           {group.tags.map((tag) => (
-            <Card key={tag} tag={tag} sheet={sheet} />
+            <Card key={tag} tag={tag} large={alone} />
           ))}
         </div>
       ) : null}
@@ -87,14 +87,14 @@ function GroupSection({ group, sheet }: { group: TagGroup; sheet: Sheet }) {
   );
 }
 
-function LargeView({ tag, sheet }: { tag: string; sheet: Sheet }) {
+function LargeView({ tag }: { tag: string }) {
   const back = () => choose({ tag: undefined }, false);
   return (
     <div class="curves" onKeyDown={(event) => (event.key === "Escape" ? back() : undefined)}>
       <button type="button" class="curves-back" onClick={back}>
         All curves
       </button>
-      <Card key={tag} tag={tag} sheet={sheet} large />
+      <Card key={tag} tag={tag} large />
       <p class="quiet">Drag a box to zoom, turn the wheel to zoom around the mouse, shift and drag to move, double click to see all. With the chart in focus: + and - zoom, arrows move, 0 shows all.</p>
     </div>
   );
