@@ -2,5 +2,6 @@
 
 from tests.browser.chromium import browser, page
 from tests.browser.recordings import recordings, served
+from tests.browser.sweep import sweep, swept
 
-__all__ = ["browser", "page", "recordings", "served"]
+__all__ = ["browser", "page", "recordings", "served", "sweep", "swept"]
