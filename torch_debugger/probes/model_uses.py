@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from torch_debugger.probes.backward import Backward
+from torch_debugger.probes.dataflow import DataFlow
 from torch_debugger.probes.forward import Forward
 from torch_debugger.probes.fresh_parameters import FreshParameters
 from torch_debugger.probes.optimizers import Optimizers
@@ -14,5 +15,5 @@ from torch_debugger.probes.watch import Probe, Watch
 
 def model_use_probes(watch: Watch, forward: Forward, backward: Backward, optimizers: Optimizers) -> list[Probe]:
     backward.on_look.append(FreshParameters(watch, optimizers).see_backward)
-    looks = [PaddedStates(watch, forward, backward), QuietModels(watch, forward, optimizers)]
-    return [*looks, Spreads(watch, forward, optimizers)]
+    uses = [PaddedStates(watch, forward, backward), QuietModels(watch, forward, optimizers)]
+    return [*uses, DataFlow(watch, forward), Spreads(watch, forward, optimizers)]

@@ -32,9 +32,9 @@ def layer_grid(tables: Sequence[TensorRows], column: str) -> dict[str, Any]:
     }
 
 
-def thinned(values: NDArray[np.float64]) -> list[int]:
+def thinned(values: NDArray[np.float64], most: int = _MOST_STEPS) -> list[int]:
     """The places of a curve worth showing: evenly spread, and never one fewer that is not finite."""
-    return steps_to_show(values[None, :])
+    return steps_to_show(values[None, :], most)
 
 
 def as_json(value: float) -> float | str | None:
