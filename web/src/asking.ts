@@ -6,6 +6,9 @@ export type Parameters = Record<string, string | number | undefined>;
 
 export class Refusal extends Error {}
 
+/** Nobody answered: the server has ended, or cannot be reached. */
+export class Away extends Error {}
+
 let written: Record<string, unknown> | null = null;
 let csrf = "";
 
@@ -34,19 +37,13 @@ export function keyOf(question: string, parameters: Parameters = {}): string {
 export async function ask<T>(question: string, parameters: Parameters = {}, signal?: AbortSignal): Promise<T> {
   const key = keyOf(question, parameters);
   if (written !== null) return fromFile<T>(key);
-  const reply = await fetch(address(key), { credentials: "same-origin", ...(signal ? { signal } : {}) });
-  return read<T>(reply);
+  return read<T>(await reach(key, signal ? { signal } : {}));
 }
 
 /** The explicit local edits (a name, a tag, a note, a deletion); refused without the page's own token. */
 export async function tell<T>(question: string, body: Json): Promise<T> {
-  const reply = await fetch(address(question), {
-    method: "POST",
-    credentials: "same-origin",
-    headers: { "Content-Type": "application/json", "X-Edit-Token": csrf },
-    body: JSON.stringify(body),
-  });
-  return read<T>(reply);
+  const headers = { "Content-Type": "application/json", "X-Edit-Token": csrf };
+  return read<T>(await reach(question, { method: "POST", headers, body: JSON.stringify(body) }));
 }
 
 /** Where a file is fetched from (a picture, a sound); in the report it is a data: URL among the answers. */
@@ -66,6 +63,15 @@ function address(key: string): string {
 function fromFile<T>(key: string): Promise<T> {
   if (written !== null && key in written) return Promise.resolve(written[key] as T);
   return Promise.reject(new Refusal("This file does not hold that. Open the run with torch-debugger view."));
+}
+
+async function reach(key: string, options: RequestInit): Promise<Response> {
+  try {
+    return await fetch(address(key), { credentials: "same-origin", ...options });
+  } catch (error) {
+    if (options.signal?.aborted) throw error;
+    throw new Away("The server does not answer.");
+  }
 }
 
 async function read<T>(reply: Response): Promise<T> {
