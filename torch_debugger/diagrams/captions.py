@@ -11,7 +11,7 @@ from torch_debugger.diagrams.wiring import MOST_LINES, Carried
 from torch_debugger.records.op_graph import INPUT, MODULE, OPERATION, GraphModule, ModelGraph, TensorForm
 
 NAME_SIZE, SMALL_SIZE = 12.0, 10.5
-_LONGEST_NAME, _LONGEST_LINE = 34, 44
+_LONGEST_NAME, _LONGEST_LINE = 34, 56
 _MOST_WORDS = 3
 _PAD = 10.0
 LINE, SMALL_LINE = 16.0, 14.0
@@ -33,9 +33,7 @@ class Caption:
 
 
 class Captions:
-    def __init__(
-        self, graph: ModelGraph, held: Mapping[int, list[str]], more: Callable[[Part], str]
-    ) -> None:
+    def __init__(self, graph: ModelGraph, held: Mapping[int, list[str]], more: Callable[[Part], str]) -> None:
         self._more = more
         self._graph = graph
         self._modules: dict[str, GraphModule] = {module.path: module for module in graph.modules}

@@ -22,7 +22,7 @@ def _nothing(part: Part) -> str:
 
 
 class ModelParts:
-    """`more` tells what else a box says below its name; `folds` folds what is repeated also in a small model."""
+    """`more` tells what else a box says below its name; `folds` folds repeats also in a small model."""
 
     def __init__(self, graph: ModelGraph, more: Callable[[Part], str] = _nothing, folds: bool = False) -> None:
         self.graph = graph
