@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from torch_debugger.archive.run import Run
-from torch_debugger.records import ModelFact, TensorRows
+from torch_debugger.records import ModelFact, ModelFlow, TensorRows
 from torch_debugger.viewer.asked import Asked
 
 
@@ -36,6 +36,7 @@ def what_there_is(run: Run) -> dict[str, bool]:
     return {
         "layers": next(iter(run.records(TensorRows)), None) is not None,
         "model": next(iter(run.records(ModelFact)), None) is not None,
+        "flow": next(iter(run.records(ModelFlow)), None) is not None,
         "pictures": bool(run.tags.get("pictures")),
         "ranks": len(run.ranks) > 1,
     }
