@@ -19,7 +19,7 @@ interface Props {
 export function Drawing({ data, open, title, target, lookOf, onPress, children }: Props) {
   const scene = useMemo(() => composed(data, open), [data, open]);
   const { place, sight, setSight, measure, drag } = usePanning(scene);
-  const pressed = useStill(scene, setSight);
+  const pressed = useStill(scene, setSight, place);
   useEffect(() => {
     const box = target === null ? null : boxOf(scene, target);
     if (box && pressed.current === null) setSight((old) => brought(old, box, measure()));
@@ -53,7 +53,7 @@ export function Drawing({ data, open, title, target, lookOf, onPress, children }
       >
         <svg width="100%" height="100%">
           <defs>
-            <marker id="model-tip" markerWidth="8" markerHeight="8" refX="0" refY="3.5" orient="auto" markerUnits="userSpaceOnUse">
+            <marker id="model-tip" markerWidth="8" markerHeight="8" refX="8" refY="3.5" orient="auto" markerUnits="userSpaceOnUse">
               <path class="model-tip" d="M0 0L8 3.5L0 7Z" />
             </marker>
           </defs>
@@ -103,8 +103,8 @@ function boxOf(scene: Scene, key: string): Box | null {
   return [...scene.boxes, ...scene.frames].find((box) => box.part.key === key) ?? null;
 }
 
-/** What was pressed stays under the pointer, however the drawing grows around it. */
-function useStill(scene: Scene, setSight: (change: (old: Sight) => Sight) => void) {
+/** What was pressed stays under the pointer and keeps the focus, however the drawing grows around it. */
+function useStill(scene: Scene, setSight: (change: (old: Sight) => Sight) => void, place: { current: HTMLElement | null }) {
   const before = useRef(scene);
   const pressed = useRef<string | null>(null);
   useEffect(() => {
@@ -114,6 +114,8 @@ function useStill(scene: Scene, setSight: (change: (old: Sight) => Sight) => voi
       const dx = old.x + old.width / 2 - now.x - now.width / 2;
       setSight((sight) => ({ ...sight, x: sight.x + dx * sight.scale, y: sight.y + (old.y - now.y) * sight.scale }));
     }
+    const shapes = key === null ? [] : [...(place.current?.querySelectorAll<SVGElement>("[data-key]") ?? [])];
+    shapes.find((shape) => shape.dataset.key === key)?.focus({ preventScroll: true });
     before.current = scene;
   }, [scene]);
   return pressed;

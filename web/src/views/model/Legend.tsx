@@ -16,7 +16,7 @@ export function Legend({ title, about, scale, odd }: Props) {
   return (
     <figure class="model-legend">
       <figcaption>
-        {title} <span class="quiet">({about}; {scale.kind === "log" ? "logarithmic colours" : "even colours"})</span>
+        {title} <span class="quiet">({about}; {scale.kind === "log" ? "logarithmic scale" : "linear scale"})</span>
       </figcaption>
       <div class="model-legend-row">
         <span>{number(scale.low, 3)}</span>

@@ -30,12 +30,13 @@ export function ModelPage({ run, model, chosen, version }: Props) {
   const [only, setOnly] = useState<ReadonlySet<string> | null>(null);
   const way: Way = chosen.look === "table" || chosen.look === "drawing" ? chosen.look : isNarrow() ? "table" : "drawing";
   const module = model.modules.find((each) => each.path === chosen.module) ?? null;
+  const told = module ?? model.modules[0]; // nothing chosen: the model as a whole
   const colour = chosen.colour ?? "";
   const asked = colour && !isFixed(colour) ? "model_health" : null;
   const health = useAnswer<Health>(asked, { run, root: model.root, number: colour }, version);
   const measured = useMemo(() => {
     if (isFixed(colour)) return fixedNumbers(colour, model.modules);
-    return asked && health.answer ? healthNumbers(health.answer, Number(chosen.step ?? Infinity)) : null;
+    return asked && health.answer ? healthNumbers(health.answer, chosen.step) : null;
   }, [model, colour, health.answer, chosen.step]);
   const paths = useMemo(() => model.modules.map((each) => each.path), [model]);
   const take = (path: string) => choose({ module: path, open: openedFor(model, chosen.open ?? "", path) });
@@ -49,19 +50,19 @@ export function ModelPage({ run, model, chosen, version }: Props) {
         <ColourTools numbers={model.numbers} chosen={colour} health={asked ? health.answer : null} measured={measured} />
       </div>
       {health.error && asked ? <Problem text={health.error} /> : null}
-      <div class={module ? "model-both" : "model-alone"}>
+      <div class="model-both">
         {way === "drawing" ? (
           <ModelDrawing model={model} chosen={chosen} measured={measured} />
         ) : (
           <ModuleTree modules={model.modules} only={only} chosen={module?.path ?? null} onChoose={take} measured={measured} />
         )}
-        {module ? (
+        {told ? (
           <aside class="model-side" aria-label="Chosen module">
             <ModulePanel
               run={run}
-              module={module}
-              drawn={module.path === model.root || findPart(model.drawing, relative(model, module.path)) !== null}
-              measured={measured ? { title: measured.title, value: measured.of(module.path), step: measured.step } : null}
+              module={told}
+              drawn={told.path === model.root || findPart(model.drawing, relative(model, told.path)) !== null}
+              measured={measured ? { title: measured.title, value: measured.of(told.path), step: measured.step } : null}
             />
           </aside>
         ) : null}

@@ -19,7 +19,7 @@ export function ModulePanel({ run, module, drawn, measured }: Props) {
   return (
     <Panel title={module.path} about={module.class}>
       <dl class="model-facts">
-        <Fact name="Parameters">{count(module.parameters, "value")}</Fact>
+        <Fact name="Parameters">{module.parameters.toLocaleString("en-US")}</Fact>
         <Fact name="FLOPs of a forward">{flopsText(module)}</Fact>
         {module.given.length ? <Fact name="Given">{module.given.map(shapeText).join(", ")}</Fact> : null}
         {module.made.length ? <Fact name="Made">{module.made.map(shapeText).join(", ")}</Fact> : null}

@@ -48,7 +48,7 @@ export function FrameHead({ box, head, look, onPress }: Props & { head: number }
   const ink = inkOf(look);
   const beside = [box.part.beside, box.part.below].filter(Boolean).join(" ");
   return (
-    <Pressed box={box} look={look} onPress={onPress} name="model-head">
+    <Pressed box={box} look={look} onPress={onPress} name={`model-head model-depth-${box.depth % 2}`}>
       <title>{`${box.part.full}\nPress to close it.`}</title>
       <rect class="model-head-face" x={box.x} y={box.y} width={box.width} height={head} rx={8} style={{ fill: look.colour?.fill ?? "transparent" }} />
       <text class="model-name" x={box.x + 12} y={box.y + 17} style={ink}>
@@ -77,11 +77,11 @@ function Pressed({ box, look, onPress, name, children }: Props & { name: string;
     <g
       class={`${name}${look.chosen ? " model-chosen" : ""}${look.colour ? " model-coloured" : ""}`}
       role="button"
-      tabIndex={0}
+      tabindex={0}
       data-key={box.part.key}
       aria-label={look.label}
       aria-pressed={look.chosen}
-      aria-expanded={opens ? name === "model-head" : undefined}
+      aria-expanded={opens ? name.startsWith("model-head") : undefined}
       onClick={onPress}
       onKeyDown={press}
     >

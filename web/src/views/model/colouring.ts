@@ -57,10 +57,10 @@ export function rampColour(kind: Scale["kind"], share: number): Colour {
   const at = Math.min(share * (ramp.length - 1), ramp.length - 1.0001);
   const [one, other] = [ramp[Math.floor(at)], ramp[Math.floor(at) + 1]] as [Rgb, Rgb];
   const mixed = one.map((part, which) => Math.round(part + (other[which as 0] - part) * (at % 1))) as Rgb;
-  return { fill: `rgb(${mixed.join(" ")})`, ink: luminance(mixed) > 0.18 ? "#101418" : "#ffffff", odd: false };
+  return { fill: `rgb(${mixed.join(" ")})`, ink: luminance(mixed) > 0.179 ? "#000000" : "#ffffff", odd: false };
 }
 
-/** As WCAG has it: black and white text are as easy to read on 0.18. */
+/** As WCAG has it: black and white text are as easy to read on 0.179. */
 export function luminance(colour: readonly number[]): number {
   const [red = 0, green = 0, blue = 0] = colour.map((part) => {
     const share = part / 255;

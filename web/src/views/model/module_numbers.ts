@@ -31,8 +31,9 @@ export function fixedNumbers(name: string, modules: readonly Module[]): Measured
   return { title, about, scale: scaleOf([...values.values()]), step: undefined, of: (path) => values.get(path), odd: false };
 }
 
-export function healthNumbers(health: Health, step: number): Measured {
-  const at = nearestPlace(health.steps, step);
+/** Without a step, at the last one. */
+export function healthNumbers(health: Health, step: string | undefined): Measured {
+  const at = nearestPlace(health.steps, step === undefined ? (health.steps.at(-1) ?? 0) : Number(step));
   const values = new Map(health.modules.map((path, row) => [path, health.values[row]?.[at] ?? null]));
   return {
     title: health.title,

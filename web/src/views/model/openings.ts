@@ -4,7 +4,7 @@ import type { DrawingData, Part } from "../../../../torch_debugger/diagrams/comp
 export function openKeys(data: DrawingData, changed: string): Set<string> {
   const open = new Set(data.opened);
   for (const word of changed.split(",").filter(Boolean)) {
-    const key = decodeURIComponent(word);
+    const key = word.replaceAll("%2C", ",").replaceAll("%25", "%");
     if (!(key in data.groups)) continue;
     if (!open.delete(key)) open.add(key);
   }
@@ -13,7 +13,7 @@ export function openKeys(data: DrawingData, changed: string): Set<string> {
 
 export function changedText(data: DrawingData, open: ReadonlySet<string>): string {
   const changed = Object.keys(data.groups).filter((key) => open.has(key) !== data.opened.includes(key));
-  return changed.filter(Boolean).map(encodeURIComponent).join(",");
+  return changed.filter(Boolean).map((key) => key.replaceAll("%", "%25").replaceAll(",", "%2C")).join(",");
 }
 
 export interface Found {
