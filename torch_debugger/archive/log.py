@@ -58,6 +58,12 @@ class Log:
     def has_records(self) -> bool:
         return any(item.kind == RECORDS for file in self.files for item in file.items)
 
+    def record_kinds(self) -> set[str]:
+        """The names of the classes of our own records, as the tags have them: nothing is read."""
+        items = [item for file in self.files for item in file.items]
+        named = {item.tag.removeprefix(RECORD_TAG) for item in items if item.kind == RECORDS}
+        return named | {TensorRows.__name__ for item in items if item.kind == ROWS}
+
     def last_step(self) -> int:
         """Of the scalars that were not taken back."""
         if not any(file.restarts for file in self.files):

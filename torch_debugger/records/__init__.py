@@ -47,6 +47,7 @@ from torch_debugger.records.model import (
     SchedulerFact,
     StrayModuleFact,
 )
+from torch_debugger.records.model_flow import CallFact, ModelFlow
 from torch_debugger.records.nonfinite import NonFinite, Operand, Origin
 from torch_debugger.records.place import Place
 from torch_debugger.records.rehearsal import StepRehearsal
@@ -111,6 +112,7 @@ Record = (
     | Notice
     | MemoryFact
     | ModelFact
+    | ModelFlow
     | StrayModuleFact
     | OptimizerFact
     | SchedulerFact
@@ -182,21 +184,20 @@ Record = (
 
 __all__ = [
     "SEVERITIES", "TRIALS", "AxesLook", "BatchFact", "BatchLook", "BatchNormLook", "BatchSample", "Box",
-    "CarriedGradient", "CaseFact", "Chart", "ChartsSummary", "CheckpointLoad", "ClassTargets", "ClipFact",
-    "Comparison",
-    "Construction", "CopiedGenerator", "CopyLook", "CostFact", "CrashEvidence", "CrashFact", "CrashFrame",
-    "DropoutLook", "Edit", "EndFact", "Finding", "FixedDraw", "FlowFact", "FlowStep", "ForeignEvent",
-    "FreshParameter", "FutureLook", "GradientCheckFact", "GradientFlag", "GraphNode", "GraphSummary",
-    "HandMadeWeights", "HistogramSummary", "HparamsFact", "HparamsSummary", "IdleOptimizer", "InputLook",
-    "KeptGraphs", "LatentLook", "LayerFact", "LedgerFact", "LedgerRow", "LoaderFact", "LocalTensor",
-    "LocalValue", "LossGraph", "LossSite", "MemoryFact", "MeshSummary", "ModeLook", "ModelFact",
-    "ModuleFact", "MultipliedMask", "NonFinite", "Notice", "Operand", "OptimizerFact", "Origin",
-    "PaddedState", "ParameterFact", "PassCalls", "PassFact", "PhaseFact", "PictureSummary", "Place",
-    "PlainTensor", "PrCurveSummary", "ProbeFault", "QuietModel", "Record", "Rectifier", "Rehearsal",
-    "Request", "Reseeding", "ReusedWeight", "RootInput", "RunFact", "SampleSpread", "SavedTensor",
-    "Scalars", "ScalerMisuse", "SchedulerFact", "SchedulerLook", "SeedFact", "SequenceInput",
-    "ShuffledPair", "SkippedLosses", "SoundSummary", "Spread", "Squasher", "StepCycle", "StepRehearsal",
-    "StrayModuleFact", "Summary", "Surroundings", "Table", "TargetLook", "TensorLook", "TensorRows",
-    "TensorSummary", "TextSummary", "TokenTargets", "TrialResult", "TwinUnits", "UncountedSummary",
-    "UnmatchedSwitch", "UnreachedPart", "UntiedWeights", "WeightedSum", "WrittenNumber",
+    "CallFact", "CarriedGradient", "CaseFact", "Chart", "ChartsSummary", "CheckpointLoad", "ClassTargets",
+    "ClipFact", "Comparison", "Construction", "CopiedGenerator", "CopyLook", "CostFact", "CrashEvidence", "CrashFact",
+    "CrashFrame", "DropoutLook", "Edit", "EndFact", "Finding", "FixedDraw", "FlowFact", "FlowStep",
+    "ForeignEvent", "FreshParameter", "FutureLook", "GradientCheckFact", "GradientFlag", "GraphNode",
+    "GraphSummary", "HandMadeWeights", "HistogramSummary", "HparamsFact", "HparamsSummary", "IdleOptimizer",
+    "InputLook", "KeptGraphs", "LatentLook", "LayerFact", "LedgerFact", "LedgerRow", "LoaderFact",
+    "LocalTensor", "LocalValue", "LossGraph", "LossSite", "MemoryFact", "MeshSummary", "ModeLook",
+    "ModelFact", "ModelFlow", "ModuleFact", "MultipliedMask", "NonFinite", "Notice", "Operand",
+    "OptimizerFact", "Origin", "PaddedState", "ParameterFact", "PassCalls", "PassFact", "PhaseFact",
+    "PictureSummary", "Place", "PlainTensor", "PrCurveSummary", "ProbeFault", "QuietModel", "Record",
+    "Rectifier", "Rehearsal", "Request", "Reseeding", "ReusedWeight", "RootInput", "RunFact",
+    "SampleSpread", "SavedTensor", "Scalars", "ScalerMisuse", "SchedulerFact", "SchedulerLook", "SeedFact",
+    "SequenceInput", "ShuffledPair", "SkippedLosses", "SoundSummary", "Spread", "Squasher", "StepCycle",
+    "StepRehearsal", "StrayModuleFact", "Summary", "Surroundings", "Table", "TargetLook", "TensorLook",
+    "TensorRows", "TensorSummary", "TextSummary", "TokenTargets", "TrialResult", "TwinUnits",
+    "UncountedSummary", "UnmatchedSwitch", "UnreachedPart", "UntiedWeights", "WeightedSum", "WrittenNumber",
 ]  # fmt: skip

@@ -7,10 +7,11 @@ from typing import Any
 from torch_debugger.archive.run import Run
 from torch_debugger.records import BatchFact, BatchSample, InputLook, TensorRows
 from torch_debugger.viewer.asked import Asked
+from torch_debugger.viewer.step_times import STEP_TAG
 
 
 def answer(asked: Asked) -> dict[str, Any]:
-    return asked.of_run(about)
+    return {**asked.of_run(about), "runs": len(asked.shelf.names())}
 
 
 def about(run: Run) -> dict[str, Any]:
@@ -38,4 +39,5 @@ def what_there_is(run: Run) -> dict[str, bool]:
         "data": next(iter(run.records(BatchSample, BatchFact, InputLook)), None) is not None,
         "pictures": any(run.tags.get(kind) for kind in ("pictures", "texts", "sounds", "histograms")),
         "ranks": len(run.ranks) > 1,
+        "time": STEP_TAG in run.tags.get("scalars", []),
     }
