@@ -6,6 +6,7 @@ import { nearestPlace, Slider } from "../../pieces/Slider";
 import { Problem, Waiting } from "../../states";
 import type { Batch, Headings, Sample } from "./answers";
 import { labelsOf } from "./labels";
+import { lossWord } from "./words";
 import { MaskGrid, PictureGrid } from "./PictureGrid";
 import { SeriesGrid } from "./SeriesGrid";
 import { TokenRows } from "./TokenRows";
@@ -15,11 +16,12 @@ interface Props {
   run: string;
   version: string;
   headings: Headings;
+  classes: readonly string[];
   chosen: string | undefined;
 }
 
 /** The first samples of a batch, as the model and the loss were given them, step by step. */
-export function Batches({ run, version, headings, chosen }: Props) {
+export function Batches({ run, version, headings, classes, chosen }: Props) {
   const stops = headings.steps;
   const step = stops[nearestPlace(stops, Number(chosen ?? stops[0]))] ?? 1;
   const { answer, error } = useAnswer<Batch>("samples", { run, step }, version);
@@ -32,7 +34,7 @@ export function Batches({ run, version, headings, chosen }: Props) {
         <Slider label="Step" stops={stops} value={step} onChange={(stop) => choose({ step: String(stop) })} />
       </div>
       {error ? <Problem text={error} /> : null}
-      {answer ? answer.tensors.map((tensor, place) => <Tensor key={place} sample={tensor} batch={answer.tensors} />) : error ? null : <Waiting what="the samples" />}
+      {answer ? answer.tensors.map((tensor, place) => <Tensor key={place} sample={tensor} batch={answer.tensors} classes={classes} />) : error ? null : <Waiting what="the samples" />}
       {answer && !answer.tensors.some((each) => each.role === "target") ? <p class="data-about">{NO_TARGET}</p> : null}
     </Panel>
   );
@@ -41,7 +43,13 @@ export function Batches({ run, version, headings, chosen }: Props) {
 const NO_TARGET =
   "The targets of this step could not be seen: they are read from the loss functions of torch and from differences such as (output - target) ** 2.";
 
-function Tensor({ sample, batch }: { sample: Sample; batch: Sample[] }) {
+interface TensorProps {
+  sample: Sample;
+  batch: Sample[];
+  classes: readonly string[];
+}
+
+function Tensor({ sample, batch, classes }: TensorProps) {
   return (
     <section class="data-tensor" aria-label={`${sample.role} ${sample.name}`}>
       <h3>
@@ -51,18 +59,18 @@ function Tensor({ sample, batch }: { sample: Sample; batch: Sample[] }) {
           </>
         ) : (
           <>
-            <span class="quiet">target of</span> <code>{sample.name}</code>
+            <span class="quiet">target of</span> <code>{lossWord(sample.name)}</code>
           </>
         )}
       </h3>
       <p class="data-about">{sentenceOf(sample)}</p>
-      {sample.problem !== undefined ? <Problem text={sample.problem} /> : <Drawn sample={sample} batch={batch} />}
+      {sample.problem !== undefined ? <Problem text={sample.problem} /> : <Drawn sample={sample} batch={batch} classes={classes} />}
     </section>
   );
 }
 
-function Drawn({ sample, batch }: { sample: Sample; batch: Sample[] }) {
-  if (sample.kind === "image") return <PictureGrid sample={sample} labels={sample.role === "input" ? labelsOf(sample, batch) : []} />;
+function Drawn({ sample, batch, classes }: TensorProps) {
+  if (sample.kind === "image") return <PictureGrid sample={sample} labels={sample.role === "input" ? labelsOf(sample, batch, classes) : []} />;
   if (sample.kind === "mask") return <MaskGrid sample={sample} />;
   if (sample.kind === "tokens") return <TokenRows sample={sample} />;
   if (sample.kind === "series") return <SeriesGrid sample={sample} />;
@@ -78,6 +86,7 @@ export function sentenceOf(sample: Sample): string {
     `from ${number(sample.low)} to ${number(sample.high)}, mean ${number(sample.mean)}, std ${number(sample.std)} over ${shown < batch ? `the first ${shown} of ${batch}` : `all ${batch}`}`,
     ...(sample.not_finite ? [`${count(sample.not_finite, "number")} of those shown ${sample.not_finite === 1 ? "is" : "are"} NaN or Inf`] : []),
     ...(leftOut(sample) ? [leftOut(sample)] : []),
+    ...(sample.kind === "series" && (sample.kept[1] ?? 0) > 1 ? ["channels from top to bottom"] : []),
     ...(sample.note ? [sample.note] : []),
   ];
   return `${parts.join("; ")}.`;

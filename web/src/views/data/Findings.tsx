@@ -9,7 +9,7 @@ export function Findings({ run, findings, watched }: { run: string; findings: Fi
   if (!watched) return null;
   return (
     <Panel title="What the checks found in the data">
-      {findings.length === 0 ? <p class="data-about">Nothing: no duplicates, leaks, constant labels, ranges or orders that would hurt the training.</p> : null}
+      {findings.length === 0 ? <p class="data-about">None of the checks of the data has found anything: ranges, labels, order, duplicates, leaks between training and validation.</p> : null}
       <ul class="data-findings">
         {findings.map((finding, place) => (
           <li key={place}>

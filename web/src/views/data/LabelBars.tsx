@@ -11,10 +11,10 @@ export function LabelBars({ labels }: { labels: Labels[] }) {
       {labels.map((each) => (
         <Panel key={each.loss} title={labels.length > 1 ? `Labels of ${each.loss}` : "Labels"} about={aboutOf(each)}>
           <ul class="data-bars">
-            {each.counts.slice(0, SHOWN).map(({ label, count: many }) => (
+            {each.counts.slice(0, SHOWN).map(({ label, name, count: many }) => (
               <li key={label}>
-                <span class="data-bar-name" title={`class ${label}`}>
-                  {label}
+                <span class="data-bar-name" title={`class ${label}${name === null ? "" : `: ${name}`}`}>
+                  {name === null ? label : `${label} ${name}`}
                 </span>
                 <span class="data-bar-room">
                   <span class="data-bar" style={{ width: `${(many / most(each)) * 100}%` }} />

@@ -5,6 +5,7 @@ import { Panel } from "../../pieces/Panel";
 import { Table, type Column } from "../../pieces/Table";
 import { toNumber, type Num } from "../../answers";
 import type { Look, Range } from "./answers";
+import { lossWord } from "./words";
 
 /** Lowest, highest, mean and spread of inputs and targets: over all looks, and step by step. */
 export function Ranges({ ranges }: { ranges: Range[] }) {
@@ -15,7 +16,7 @@ export function Ranges({ ranges }: { ranges: Range[] }) {
       <Details summary="Step by step">
         {ranges.map((range) => (
           <div key={`${range.where} ${range.name}`} class="data-steps">
-            <Table caption={`${range.name}, ${range.where}`} captioned columns={STEPS} rows={range.looks} />
+            <Table caption={`${lossWord(range.name)}, ${range.where}`} captioned columns={STEPS} rows={range.looks} />
           </div>
         ))}
       </Details>
@@ -24,9 +25,9 @@ export function Ranges({ ranges }: { ranges: Range[] }) {
 }
 
 const COLUMNS: Column<Range>[] = [
-  { title: "tensor", cell: (range) => <Name text={range.name} /> },
-  { title: "where", cell: (range) => range.where },
-  { title: "shape", cell: (range) => range.shape.join(" x ") },
+  { title: "tensor", cell: (range) => <Name text={lossWord(range.name)} /> },
+  { title: "where", cell: (range) => <span class="data-line">{range.where}</span> },
+  { title: "shape", cell: (range) => <span class="data-line">{range.shape.join(" x ")}</span> },
   { title: "type", cell: (range) => range.dtype },
   { title: "lowest", numeric: true, cell: ({ looks }) => number(extreme(looks, "low", Math.min)) },
   { title: "highest", numeric: true, cell: ({ looks }) => number(extreme(looks, "high", Math.max)) },

@@ -6,10 +6,11 @@ import type { Sample } from "./answers";
 export function TokenRows({ sample }: { sample: Sample }) {
   const [rows = 0, wide = 0] = sample.kept;
   const values = (sample.numbers ?? []).map(toNumber);
+  const digits = Math.max(...values.map((value) => number(value).length), String(wide).length);
   return (
     <>
       <PaddingNote sample={sample} values={values} />
-      <div class="data-tokens" role="region" aria-label={`Rows of ${sample.name}`} tabIndex={0}>
+      <div class="data-tokens" role="region" aria-label={`Rows of ${sample.name}`} tabIndex={0} style={{ "--data-digits": `${digits}ch` }}>
         {Array.from({ length: rows }, (_, row) => (
           <div key={row} class="data-token-row">
             <span class="data-row-name">{row + 1}</span>

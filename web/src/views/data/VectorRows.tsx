@@ -12,6 +12,7 @@ const WRITTEN_OUT = 12;
 export function VectorRows({ sample }: { sample: Sample }) {
   const [rows = 0, wide = 1] = sample.kept;
   const values = sample.numbers ?? [];
+  if (sample.kept.length === 1) return <Values values={values} />;
   if (wide <= WRITTEN_OUT) return <Written values={values} rows={rows} wide={wide} name={sample.name} />;
   const [low, high] = [toNumber(sample.low), toNumber(sample.high)];
   return (
@@ -25,6 +26,18 @@ export function VectorRows({ sample }: { sample: Sample }) {
       />
       <Scale low={sample.low} high={sample.high} />
     </>
+  );
+}
+
+function Values({ values }: { values: Num[] }) {
+  return (
+    <ol class="data-values">
+      {values.map((value, place) => (
+        <li key={place}>
+          <small>sample {place + 1}</small> {number(value)}
+        </li>
+      ))}
+    </ol>
   );
 }
 

@@ -42,7 +42,7 @@ export interface Labels {
   batches: number;
   targets: number;
   classes: number;
-  counts: { label: string; count: number }[];
+  counts: { label: string; name: string | null; count: number }[];
 }
 
 export interface Look {
@@ -76,6 +76,8 @@ export interface Loader {
 
 export interface Data {
   labels: Labels[];
+  /** The names of the classes, where the dataset has them. */
+  classes: string[];
   ranges: Range[];
   loaders: Loader[];
   findings: Finding[];

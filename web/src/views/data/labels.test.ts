@@ -16,6 +16,10 @@ test("a class stands below its sample, and nothing below those without one", () 
   expect(labelsOf(input, [tensor({ numbers: [4, 7] })])).toEqual(["class 4", "class 7", null]);
 });
 
+test("a class that has a name goes by it", () => {
+  expect(labelsOf(input, [tensor({ numbers: [1, 7] })], ["cat", "dog"])).toEqual(["dog", "class 7", null]);
+});
+
 test("targets of another batch size are no labels", () => {
   expect(labelsOf(input, [tensor({ shape: [31], numbers: [4, 7] })])).toEqual([null, null, null]);
 });

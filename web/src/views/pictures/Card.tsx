@@ -1,5 +1,4 @@
 import { choose } from "../../links";
-import { count } from "../../pieces/numbers";
 import { nearestPlace, Slider } from "../../pieces/Slider";
 import type { Tag } from "./answers";
 import { EventAt } from "./EventAt";
@@ -15,8 +14,8 @@ interface Props {
 
 /** One tag: what it holds at the chosen step, and a slider over its steps. */
 export function Card({ run, tag, version, wanted }: Props) {
-  const step = tag.steps[nearestPlace(tag.steps, Number(wanted ?? Infinity))] ?? tag.steps[0] ?? 0;
-  const at = wanted === undefined ? (tag.steps[tag.steps.length - 1] ?? 0) : step;
+  const last = tag.steps[tag.steps.length - 1] ?? 0;
+  const at = wanted === undefined ? last : (tag.steps[nearestPlace(tag.steps, Number(wanted))] ?? last);
   return (
     <article class={`pictures-card pictures-card-${tag.kind}`} aria-label={tag.name}>
       <h3 title={tag.name}>
@@ -29,10 +28,10 @@ export function Card({ run, tag, version, wanted }: Props) {
         )}
       </h3>
       {tag.kind === "histograms" ? <HistogramHeat run={run} tag={tag.tag} version={version} /> : <EventAt run={run} kind={tag.kind} tag={tag.tag} step={at} version={version} />}
-      {tag.kind !== "histograms" && tag.steps.length > 1 ? (
+      {tag.kind === "histograms" ? null : tag.steps.length > 1 ? (
         <Slider label="Step" stops={tag.steps} value={at} onChange={(stop) => choose({ [`at ${tag.kind} ${tag.tag}`]: String(stop) })} />
       ) : (
-        <p class="quiet pictures-steps">{tag.kind === "histograms" ? count(tag.all_steps, "step") : `step ${at.toLocaleString("en-US")}`}</p>
+        <p class="quiet pictures-steps">step {at.toLocaleString("en-US")}</p>
       )}
     </article>
   );

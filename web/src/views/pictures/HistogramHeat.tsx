@@ -1,5 +1,5 @@
 import { useAnswer } from "../../answer_hooks";
-import { number, percent } from "../../pieces/numbers";
+import { count, number, percent } from "../../pieces/numbers";
 import { Problem, Waiting } from "../../states";
 import { PixelCanvas } from "../../pieces/PixelCanvas";
 import { heat } from "../data/colours";
@@ -26,9 +26,11 @@ export function HistogramHeat({ run, tag, version }: { run: string; tag: string;
       <div class="pictures-heat-low">{number(low)}</div>
       <div class="pictures-heat-steps">
         <span>step {number(first)}</span>
-        <span>{number(answer.counts[answer.counts.length - 1])} values each step</span>
         <span>step {number(last)}</span>
       </div>
+      <p class="pictures-steps">
+        {count(answer.all_steps, "step")}, {number(answer.counts[answer.counts.length - 1])} values at the last
+      </p>
     </div>
   );
 }
