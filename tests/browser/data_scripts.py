@@ -86,9 +86,22 @@ for step in range(40):
     optimizer.step()
 """
 
+NOTES = """# Step %d
+
+A *slow* run: `lr` is **0.01**.
+
+- one
+- two
+
+| a | b |
+|---|---|
+| 1 | <script>alert(1)</script> |
+
+[page](https://example.org) [bad](javascript:alert(1))
+"""
+
 LOGGED = """
 import os
-import sys
 
 import torch
 from torch import nn
@@ -104,6 +117,7 @@ model = nn.Sequential(nn.Linear(12, 32), nn.ReLU(), nn.Linear(32, 2))
 optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
 writer = SummaryWriter(os.environ["LOGGED_TO"])
 grid = torch.linspace(-1, 1, 48)
+NOTES = open(os.environ["NOTES"]).read()
 for step in range(60):
     x = torch.randn(32, 12)
     y = (x.sum(dim=1) > 0).long()
@@ -119,9 +133,7 @@ for step in range(60):
         figure = pyplot.figure(figsize=(4, 3))
         pyplot.plot(x[:, 0], x[:, 1], "o")
         writer.add_figure("figures/scatter", figure, step)
-        writer.add_text("notes", f"# Step {step}\\n\\nA *slow* run: `lr` is **{0.01}**.\\n\\n- one\\n- two\\n\\n"
-                        "| a | b |\\n|---|---|\\n| 1 | <script>alert(1)</script> |\\n\\n[page](https://example.org) "
-                        "[bad](javascript:alert(1))", step)
+        writer.add_text("notes", NOTES % step, step)
         writer.add_audio("sounds/tone", torch.sin(torch.arange(4000) * (0.05 + step / 600))[None], step, 8000)
     if step == 0:
         writer.add_image("<img src=x onerror=alert(1)>/" + "long" * 60, rings[None], step)
