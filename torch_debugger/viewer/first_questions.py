@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from urllib.parse import quote_plus
 
 from torch_debugger.archive.run import Run
+from torch_debugger.viewer.first_media import data_asked, media_asked
 
 
 @dataclass(frozen=True)
@@ -26,6 +27,8 @@ def first_questions(run: Run) -> Iterator[Question]:
     yield Question("session", {})
     yield Question("names", {})
     yield Question("about", {"run": run.name})
+    for name, given in (*data_asked(run), *media_asked(run)):
+        yield Question(name, given)
 
 
 def _encoded(text: str) -> str:
