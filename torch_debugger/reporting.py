@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 from torch_debugger.archive.opening import newest_run, open_one_run
 from torch_debugger.archive.run import Run
-from torch_debugger.cli.ending import write_whole
 from torch_debugger.errors import UsageError
+from torch_debugger.report.whole_file import write_whole
 from torch_debugger.viewer.one_file import MARK, make_one_file
 
 _BEGINNING = 200  # characters, in which a report of ours says that it is one

@@ -36,6 +36,7 @@ def add_run_options(parser: argparse.ArgumentParser) -> None:
     )
     add("--max-steps", metavar="N", help="end the script after N training steps")
     add("--deep-steps", metavar="N", help="look closely at the first N steps (default: 3), to compare runs")
+    add("--no-samples", action="store_true", help="keep no samples of the data (pictures, tokens) in the log")
     add(
         "--fail-on",
         choices=("error", "warning"),
@@ -98,6 +99,7 @@ class RunOptions:
     on_nan: str = "report"
     post_mortem: bool = False
     check_custom_gradients: bool = False
+    samples: bool = True
     preflight: bool = False
     minimal: str = ""
     step_rehearsal: bool = False
@@ -128,6 +130,7 @@ class RunOptions:
             on_nan=arguments.on_nan,
             post_mortem=arguments.pdb,
             check_custom_gradients=arguments.check_custom_gradients,
+            samples=not arguments.no_samples,
             trackers=tuple(read_tracker(word) for word in arguments.to),
         )
 
@@ -148,6 +151,7 @@ class RunOptions:
             on_nan=self.on_nan,
             post_mortem=self.post_mortem,
             check_custom_gradients=self.check_custom_gradients,
+            samples=self.samples and not (self.preflight or self.step_rehearsal),
             preflight=self.preflight,
             minimal=self.minimal,
             step_rehearsal=self.step_rehearsal,

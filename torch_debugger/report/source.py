@@ -22,10 +22,10 @@ class SourceLine:
 def excerpt(place: Place, folder: str | None, before: int = 2, after: int = 2) -> list[SourceLine]:
     """The marked line with its neighbours, dedented; that line alone when the file has changed
     or cannot be read; nothing when not even that is known."""
-    return excerpt_from(_read_lines(_resolve(place.file, folder)), place, before, after)
+    return excerpt_of(_read_lines(_resolve(place.file, folder)), place, before, after)
 
 
-def excerpt_from(lines: list[str], place: Place, before: int = 2, after: int = 2) -> list[SourceLine]:
+def excerpt_of(lines: list[str], place: Place, before: int = 2, after: int = 2) -> list[SourceLine]:
     """The same of a file whose lines are known already."""
     if place.line is None:
         return []

@@ -7,7 +7,7 @@ import os
 from torch_debugger.archive.run import Run
 from torch_debugger.records import Place
 from torch_debugger.redaction import redact_text
-from torch_debugger.report.source import SourceLine, excerpt, excerpt_from
+from torch_debugger.report.source import SourceLine, excerpt, excerpt_of
 
 
 class CodeReader:
@@ -26,9 +26,9 @@ class CodeReader:
             return []
         path = self._path(place.file)
         if path == self._script:
-            return excerpt_from(self._lines, place)
+            return excerpt_of(self._lines, place)
         if not self._is_unchanged(path):
-            return excerpt_from([], place)
+            return excerpt_of([], place)
         return [
             SourceLine(line.number, redact_text(line.text), line.marked)
             for line in excerpt(place, self._folder)

@@ -6,8 +6,8 @@ import re
 
 from torch_debugger.records import Edit, Finding
 from torch_debugger.report import sentences
+from torch_debugger.report.chapters import Chapter, RunResult
 from torch_debugger.report.diff import diff_lines
-from torch_debugger.report.result import Chapter, RunResult
 from torch_debugger.report.source import SourceLine
 from torch_debugger.viewer.still.code import CodeReader
 from torch_debugger.viewer.still.markup import Markup, element, together
