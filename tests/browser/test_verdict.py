@@ -78,9 +78,10 @@ def test_the_loss_beside_it_has_the_step_marked_and_says_what_is_not_finite(page
 
     picture = page.get_by_role("img")
     picture.wait_for()
-    assert "First not finite at step 41" in picture.get_attribute("aria-label")
-    assert page.locator(".verdict-loss-mark").inner_text() == "step 41"
-    assert page.locator(".verdict-loss-odd").count() == 40
+    words = picture.get_attribute("aria-label")
+    assert "the finding begins at step 41" in words
+    assert "1 +Inf" in words or "NaN" in words
+    assert page.get_by_text("40 values are NaN or Inf, the first at step 41.").is_visible()
 
 
 def test_a_healthy_run_says_so_and_what_was_checked(page: Any, served: str) -> None:
@@ -116,9 +117,7 @@ def test_a_crash_shows_the_frames_with_what_the_variables_held(page: Any, crashe
 
     page.get_by_role("heading", name="The crash").wait_for()
     assert "800 features per sample but was built for 100" in page.get_by_role("heading", level=1).inner_text()
-    assert (
-        page.get_by_role("row", name="flat").inner_text().split("\t")[2].startswith("[16, 800], float32 on cpu")
-    )
+    assert page.get_by_role("row", name="flat Tensor [16, 800], float32 on cpu").is_visible()
     assert page.locator(".diff-removed code").inner_text() == "self.head = nn.Linear(100, 10)"
     assert page.get_by_text("crash.py:14 in forward").is_visible()
     assert_accessible(page)
