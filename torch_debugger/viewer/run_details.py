@@ -64,7 +64,7 @@ class RunDetails:
         return details
 
     def _verdict(self, found: Found, name: str) -> Details:
-        """Of a run that is not over, judged from its records: that takes a while, and is not done at every look."""
+        """Of a run that is not over, judged from its records: that takes a while and is not done each time."""
         if _has_result(found) or found.size_bytes > _LARGEST_JUDGED:
             return {}
         judged_s, verdict = self._judged.get(name, (-_JUDGE_EVERY_S, {}))
