@@ -109,10 +109,11 @@ def _agreement(norms: dict[int, dict[int, float]], common: list[int]) -> dict[st
     places = np.flatnonzero(apart.any(axis=0))
     steps = {"steps": len(common), "last_step": common[-1]}
     if not len(places):
-        return {**steps, "first_apart": None, "from_start": False, "ranks": []}
+        return {**steps, "last_alike": common[-1], "first_apart": None, "from_start": False, "ranks": []}
     odd = [rank for rank, is_apart in zip(norms, apart[:, places[0]].tolist(), strict=True) if is_apart]
     return {
         **steps,
+        "last_alike": common[int(places[0]) - 1] if places[0] else None,
         "first_apart": common[int(places[0])],
         "from_start": int(places[0]) == 0,
         "ranks": odd,

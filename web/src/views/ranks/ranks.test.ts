@@ -31,10 +31,11 @@ test("when all ranks have ended long ago, none is silent", () => {
 });
 
 test("whether they train one model is said with its step, and sharded weights are not called a fault", () => {
-  const told = { steps: 40, last_step: 80, first_apart: null, from_start: false, ranks: [] };
+  const told = { steps: 40, last_step: 80, last_alike: 11, first_apart: null, from_start: false, ranks: [] };
   expect(agreementInWords(told, 4)).toContain("at all 40 steps that were compared");
   expect(agreementInWords({ ...told, first_apart: 12, ranks: [3] }, 4)).toContain("Rank 3 left the others at step 12");
   expect(agreementInWords({ ...told, first_apart: 12, ranks: [0, 1] }, 2)).toContain("The ranks parted at step 12");
+  expect(agreementInWords({ ...told, first_apart: 19, ranks: [0, 1] }, 2)).toContain("parted between steps 11 and 19:");
   expect(agreementInWords({ ...told, first_apart: 1, from_start: true, ranks: [0, 1] }, 2)).toContain("FSDP");
   expect(agreementInWords(null, 2)).toContain("cannot be told");
 });

@@ -51,7 +51,10 @@ function Lines({ run, listing, sort, selected }: { run: string; listing: Listing
   const turn = (column: string) => choose({ sort: column, down: (sort.column === column ? !sort.down : FALLS_FIRST.has(column)) ? "1" : "0" });
   const select = (name: string, on: boolean) => choose({ runs: writeNames(on ? [...selected, name] : selected.filter((each) => each !== name)) });
   const done = (deleted: boolean) => {
-    if (deleted && edited) choose({ runs: writeNames(selected.filter((each) => each !== edited.name)), ...(edited.name === run ? { run: undefined } : {}) });
+    if (deleted && edited) {
+      const other = edited.name === run ? shown.find((each) => each.name !== run)?.name : run; // the frame shows it no more
+      choose({ runs: writeNames(selected.filter((each) => each !== edited.name)), run: other });
+    }
     setEdited(null);
     labels.again?.();
   };
