@@ -83,5 +83,5 @@ export function agreementInWords(weights: Agreement | null, all: number): string
   if (weights.first_apart === null) return `All ranks have the same weights, as far as their norm tells, at all ${count(weights.steps, "step")} that were compared.`;
   const odd = weights.ranks.length === all ? "The ranks" : `${weights.ranks.length === 1 ? "Rank" : "Ranks"} ${weights.ranks.slice(0, 8).join(", ")}${weights.ranks.length > 8 ? ", …" : ""}`;
   if (weights.from_start) return `${odd} ${weights.ranks.length === all ? "each had weights of a norm of their own" : "had weights of another norm than the others"} from the first step on. Where each rank holds a part of the model (FSDP, tensor parallel) that is as it should be; under DistributedDataParallel it is a fault.`;
-  return `${odd} ${weights.ranks.length === all ? "parted" : "left the others"} ${whenApart(weights)}: until then all had the same norm of weights. Under DistributedDataParallel all ranks must have the same weights; look at what a step does on some ranks only.`;
+  return `${odd} ${weights.ranks.length === all ? "parted" : "left the others"} ${whenApart(weights)}: until then the norms of their weights were the same up to rounding. Under DistributedDataParallel all ranks must have the same weights; look at what a step does on some ranks only.`;
 }
