@@ -132,7 +132,7 @@ def test_other_machines_need_the_token_that_is_printed(tmp_path: Path) -> None:
         found = re.search(r":(\d+)/\?token=(\S{24,})", process.stdout.readline())
         assert found
         assert "token" in ask(int(found[1]), "names")["error"]
-        assert ask(int(found[1]), f"names?token={found[2]}") == {"runs": ["one"]}
+        assert ask(int(found[1]), f"names?token={found[2]}")["runs"] == ["one"]
 
 
 def test_a_browser_is_opened_where_there_is_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
