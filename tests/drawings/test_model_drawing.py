@@ -16,8 +16,8 @@ from tests.drawings.models import GPT, Everything, Recurrent, Residual, Siamese,
 from tests.pictures.goldens import assert_as_looked_at
 from tests.summaries.models import CASES
 from tests.untouched_models import model_untouched
+from torch_debugger.diagrams.openings import MOST_BOXES
 from torch_debugger.drawings.model_drawing import ModelDrawing, model_graph
-from torch_debugger.drawings.openings import MOST_BOXES
 from torch_debugger.errors import UsageError
 
 SVG = "{http://www.w3.org/2000/svg}"

@@ -7,7 +7,6 @@ import random
 import shutil
 import subprocess
 from functools import cache
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ import pytest
 from tests.drawings.geometry import check, of_page, of_scene
 from tests.drawings.models import drawable
 from torch_debugger.drawings.model_drawing import ModelDrawing, model_graph
+from torch_debugger.drawings.model_html import page_script
 
 NODE = shutil.which("node")
 pytestmark = pytest.mark.skipif(NODE is None, reason="needs node to run the code of the page")
@@ -32,10 +32,9 @@ def composed(data: dict[str, Any], choices: list[list[str]], folder: Path) -> li
     """What the page would draw with these parts open."""
     given = folder / "given.json"
     given.write_text(json.dumps({"data": data, "choices": choices}), encoding="utf-8")
-    code = (files("torch_debugger.drawings") / "opening.js").read_text(encoding="utf-8")
     script = folder / "run.cjs"
     script.write_text(
-        f"{code}\nconst given = JSON.parse(require('fs').readFileSync({json.dumps(str(given))}));\n"
+        f"{page_script()}\nconst given = JSON.parse(require('fs').readFileSync({json.dumps(str(given))}));\n"
         "console.log(JSON.stringify(given.choices.map((keys) => composed(given.data, new Set(keys)))));\n",
         encoding="utf-8",
     )

@@ -28,15 +28,16 @@ MAY_IMPORT: dict[str, set[str]] = {
     "breakpoints": {"records", "stats", "anatomy"} | FOUNDATIONS,
     "probes": {"records", "stats", "anatomy"} | FOUNDATIONS,
     "trials": {"records", "stats", "anatomy"} | FOUNDATIONS,
-    "inspections": {"records", "stats", "anatomy", "drawings"} | FOUNDATIONS,
+    "diagrams": {"records"} | FOUNDATIONS,
+    "inspections": {"records", "stats", "anatomy", "diagrams", "drawings"} | FOUNDATIONS,
     "pictures": {"records", "stats", "anatomy"} | FOUNDATIONS,
-    "drawings": {"records", "stats", "anatomy", "pictures"} | FOUNDATIONS,
+    "drawings": {"records", "stats", "anatomy", "diagrams", "pictures"} | FOUNDATIONS,
     "checks": {"records"} | FOUNDATIONS,
     "report": {"records"} | FOUNDATIONS,
     "surroundings": {"records"} | FOUNDATIONS,
     "summaries": {"records", "runlog", "stats", "anatomy"} | FOUNDATIONS,
     "archive": {"records", "runlog", "checks"} | FOUNDATIONS,
-    "viewer": {"records", "runlog", "checks", "archive", "report"} | FOUNDATIONS,
+    "viewer": {"records", "runlog", "checks", "archive", "report", "diagrams"} | FOUNDATIONS,
     "pasted": {"records"} | FOUNDATIONS,
     "replays": {"records", "stats", "anatomy", "probes", "trials"} | FOUNDATIONS,
     "gradient_trials": {"records", "stats", "anatomy", "probes", "trials"} | FOUNDATIONS,
@@ -68,10 +69,11 @@ DOORS = {
     "explanations",
     "integrations",
     "rehearsing",
+    "reporting",
 }  # fmt: skip
 NO_TORCH = {
     "_version", "errors", "settings", "imports", "saying", "signals", "tracebacks", "redaction", "records",
-    "runlog", "checks", "report", "pasted", "surroundings", "archive", "viewer",
+    "runlog", "checks", "report", "pasted", "surroundings", "archive", "viewer", "diagrams",
 }  # fmt: skip
 
 

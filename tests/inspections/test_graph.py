@@ -20,8 +20,8 @@ from torch.utils.checkpoint import checkpoint
 import torch_debugger
 from tests.inspections.models import NAMES, build
 from tests.untouched_models import model_untouched
-from torch_debugger.drawings.columns import GAP_X
-from torch_debugger.drawings.layered import box_size, lay_out
+from torch_debugger.diagrams.columns import GAP_X
+from torch_debugger.diagrams.layered import box_size, lay_out
 from torch_debugger.errors import UsageError
 from torch_debugger.inspections import graph_boxes
 from torch_debugger.inspections.graph import Graph, graph

@@ -11,8 +11,8 @@ import torch
 from torch.utils.weak import WeakTensorKeyDictionary
 
 from torch_debugger.anatomy.memory_ids import memory_id
-from torch_debugger.anatomy.op_graph import CONSTANT, OPERATION, GraphEdge, GraphNode, TensorForm
 from torch_debugger.anatomy.unique_names import UniqueNames
+from torch_debugger.records.op_graph import CONSTANT, OPERATION, GraphEdge, GraphNode, TensorForm
 
 _Value = TypeVar("_Value")
 _ByTensor = MutableMapping[torch.Tensor, _Value]

@@ -11,8 +11,8 @@ from torch import nn
 
 from torch_debugger.anatomy.graph_recorder import Recorder
 from torch_debugger.anatomy.nested import exchanged, tensors_in
-from torch_debugger.anatomy.op_graph import BUFFER, CONSTANT, MODULE, PARAMETER, GraphModule, GraphScope
 from torch_debugger.anatomy.unique_names import legal_name
+from torch_debugger.records.op_graph import BUFFER, CONSTANT, MODULE, PARAMETER, GraphModule, GraphScope
 
 _COMPILED = "OptimizedModule", "_orig_mod"  # what torch.compile makes, and where that keeps the module
 
@@ -43,7 +43,7 @@ class Scopes:
 
     def modules(self) -> tuple[GraphModule, ...]:
         return tuple(
-            GraphModule(path, class_of(module), _held(module), _is_of_torch(module), described(module))
+            GraphModule(path, class_of(module), held_by(module), is_of_torch(module), described(module))
             for module, path in self._paths.items()
         )
 
@@ -136,12 +136,12 @@ def class_of(module: nn.Module) -> str:
 
 def described(module: nn.Module) -> str:
     """What torch's own modules say of themselves; no code of the user's runs for it."""
-    return module.extra_repr() if _is_of_torch(module) else ""
+    return module.extra_repr() if is_of_torch(module) else ""
 
 
-def _is_of_torch(module: nn.Module) -> bool:
+def is_of_torch(module: nn.Module) -> bool:
     return type(module).__module__.startswith("torch.")
 
 
-def _held(module: nn.Module) -> int:
+def held_by(module: nn.Module) -> int:
     return sum(value.numel() for value in module.parameters() if not nn.parameter.is_lazy(value))

@@ -6,7 +6,7 @@ from torch import nn
 
 from torch_debugger.anatomy.graph_recorder import Recorder
 from torch_debugger.anatomy.graph_scopes import Scopes
-from torch_debugger.anatomy.op_graph import MODULE, ModelGraph
+from torch_debugger.records.op_graph import MODULE, ModelGraph
 
 
 def tree_graph(model: nn.Module, root: str, note: str) -> ModelGraph:

@@ -20,10 +20,10 @@ from torch_debugger.anatomy.graph_tree import tree_graph
 from torch_debugger.anatomy.layers import inner_model
 from torch_debugger.anatomy.naming import own_attributes
 from torch_debugger.anatomy.nested import first_tensor, named_leaves
-from torch_debugger.anatomy.op_graph import INPUT, OUTPUT, ModelGraph
 from torch_debugger.anatomy.rerun import leaving_no_trace, own_autocast_cache
 from torch_debugger.anatomy.unseen_runs import evaluating
 from torch_debugger.errors import DebuggerError
+from torch_debugger.records.op_graph import INPUT, OUTPUT, ModelGraph
 from torch_debugger.signals import came_by_signal
 
 _LONGEST_REASON = 300

@@ -1,1 +1,1 @@
-"""Graphs as boxes and lines: laid out in Python, drawn as SVG, HTML, PNG and text."""
+"""Graphs as pictures: a model laid out and drawn as SVG, HTML, PNG and text."""

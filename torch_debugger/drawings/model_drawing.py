@@ -11,16 +11,16 @@ from torch import nn
 from torch_debugger.anatomy.counting.given_inputs import is_size
 from torch_debugger.anatomy.graph_calls import Call
 from torch_debugger.anatomy.model_graph import model_graph as recorded_graph
-from torch_debugger.anatomy.op_graph import OPERATION, ModelGraph
-from torch_debugger.drawings.captions import count_text
-from torch_debugger.drawings.model_data import model_data
+from torch_debugger.diagrams.captions import count_text
+from torch_debugger.diagrams.model_data import model_data
+from torch_debugger.diagrams.model_parts import ModelParts
 from torch_debugger.drawings.model_html import model_html
-from torch_debugger.drawings.model_parts import ModelParts
 from torch_debugger.drawings.model_svg import model_svg
 from torch_debugger.drawings.model_text import model_text
 from torch_debugger.drawings.sample_inputs import sample_inputs
 from torch_debugger.drawings.unused import unused_line
 from torch_debugger.errors import UsageError
+from torch_debugger.records.op_graph import OPERATION, ModelGraph
 
 if TYPE_CHECKING:
     from torch_debugger.pictures.picture import Picture

@@ -6,7 +6,7 @@ import json
 from importlib.resources import files
 from typing import Any
 
-from torch_debugger.drawings.lettering import escaped
+from torch_debugger.diagrams.lettering import escaped
 from torch_debugger.drawings.model_svg import STYLE, TIP_MARKER
 
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'"
@@ -27,7 +27,6 @@ def model_html(data: dict[str, Any]) -> str:
         f"<p>{escaped(line)}</p>"
         for line in [*more, "Click a box with a second edge to open it, a title to close it."]
     )
-    script = (files("torch_debugger.drawings") / "opening.js").read_text(encoding="utf-8")
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}"><title>{escaped(title)}</title>'
@@ -35,8 +34,15 @@ def model_html(data: dict[str, Any]) -> str:
         '<button id="td-first">as at first</button><button id="td-close">close all</button></header>'
         f'<main><svg id="td-sheet" class="td-graph" xmlns="http://www.w3.org/2000/svg">{TIP_MARKER}</svg></main>'
         f'<script type="application/json" id="td-data">{_for_script(data)}</script>'
-        f"<script>{script}</script></body></html>\n"
+        f"<script>{page_script()}</script></body></html>\n"
     )
+
+
+def page_script() -> str:
+    """Of two files; the first is a module of the page of runs too, and its exports are plain functions here."""
+    composing = (files("torch_debugger.diagrams") / "composing.js").read_text(encoding="utf-8")
+    opening = (files("torch_debugger.drawings") / "opening.js").read_text(encoding="utf-8")
+    return composing.replace("export function", "function") + opening
 
 
 def _for_script(data: dict[str, Any]) -> str:

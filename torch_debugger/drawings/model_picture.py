@@ -12,12 +12,12 @@ from matplotlib.path import Path
 from matplotlib.patheffects import withStroke
 from matplotlib.textpath import text_to_path
 
-from torch_debugger.anatomy.op_graph import INPUT, MODULE, OUTPUT
-from torch_debugger.drawings.captions import Caption
-from torch_debugger.drawings.lettering import text_width
-from torch_debugger.drawings.parts import PIECE, REPEAT
-from torch_debugger.drawings.scene import HEAD, TIP, Box, Line, Scene
+from torch_debugger.diagrams.captions import Caption
+from torch_debugger.diagrams.lettering import text_width
+from torch_debugger.diagrams.parts import PIECE, REPEAT
+from torch_debugger.diagrams.scene import HEAD, TIP, Box, Line, Scene
 from torch_debugger.pictures.canvas import INK, new_figure
+from torch_debugger.records.op_graph import INPUT, MODULE, OUTPUT
 
 _PER_INCH = 100.0  # of our units, which are pixels in a browser
 _MOST_INCHES = 250.0  # what the renderer takes

@@ -5,10 +5,10 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Sequence
 
-from torch_debugger.anatomy.op_graph import INPUT, OPERATION, OUTPUT
-from torch_debugger.drawings.captions import LINE, Caption
-from torch_debugger.drawings.lettering import escaped, text_width
-from torch_debugger.drawings.scene import HEAD, Box, Line, Scene, Words
+from torch_debugger.diagrams.captions import LINE, Caption
+from torch_debugger.diagrams.lettering import escaped, text_width
+from torch_debugger.diagrams.scene import HEAD, Box, Line, Scene, Words
+from torch_debugger.records.op_graph import INPUT, OPERATION, OUTPUT
 
 MARGIN = 18.0
 TINT = 0.045  # each frame is a little darker than the one around it

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from torch_debugger.anatomy.op_graph import INPUT
-from torch_debugger.drawings.flows import Flow
-from torch_debugger.drawings.parts import Part
-from torch_debugger.drawings.scene import Opened
+from torch_debugger.diagrams.flows import Flow
+from torch_debugger.diagrams.parts import Part
+from torch_debugger.diagrams.scene import Opened
+from torch_debugger.records.op_graph import INPUT
 
 _INDENT = "  "
 

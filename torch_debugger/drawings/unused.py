@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from torch_debugger.anatomy.graph_scopes import scoped
-from torch_debugger.anatomy.op_graph import PARAMETER, ModelGraph
+from torch_debugger.records.op_graph import PARAMETER, ModelGraph
 
 _MOST_NAMED = 6
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Sequence
 
-from torch_debugger.drawings.layered import Layout, Link, Spot, box_size, lay_out
-from torch_debugger.drawings.lettering import escaped
+from torch_debugger.diagrams.layered import Layout, Link, Spot, box_size, lay_out
+from torch_debugger.diagrams.lettering import escaped
 from torch_debugger.inspections.graph_boxes import Box
 
 _LETTER, _LINE, _PAD = 7.3, 17.0, 9.0  # a 12 px letter of a monospaced font, a line of text, inside a box

@@ -46,6 +46,9 @@ class Forward(Probe):
         self.strays = strays
         self.flow = Flow(watch)
         self.ran: set[int] = set()  # modules that ran in this deep step
+        self.on_enter: list[
+            Callable[[nn.Module, Any], None]
+        ] = []  # of a call that begins: its arguments by place
         self.on_layer: list[Callable[[str, nn.Module, Any], None]] = []  # (its path, itself, what it was given)
         self.on_output: list[Callable[[str, nn.Module, Any, Any], None]] = []  # the same, and what it made
         self.on_quiet: list[Callable[[nn.Module, Any], None]] = []  # outermost where no gradient is wanted
@@ -133,6 +136,9 @@ class Forward(Probe):
         began = time.perf_counter()
         calls.own_s += began - start
         calls.stack.append(Entered(module, root, row, id(sys.exc_info()[1]), calls.own_s, began))
+        if self._measuring and root is not None and torch.is_grad_enabled():
+            for hear in self.on_enter:
+                self.watch.probe("layer listeners", hear, module, arguments)
 
     def _meet(self, module: nn.Module, arguments: Any) -> Root | None:
         if in_backward():  # a checkpointed block runs once more: no model of its own

@@ -47,11 +47,13 @@ from torch_debugger.records.model import (
     SchedulerFact,
     StrayModuleFact,
 )
+from torch_debugger.records.model_flow import CallFact, ModelFlow
 from torch_debugger.records.nonfinite import NonFinite, Operand, Origin
 from torch_debugger.records.place import Place
 from torch_debugger.records.rehearsal import StepRehearsal
 from torch_debugger.records.rows import Table, TensorRows
 from torch_debugger.records.run import CostFact, EndFact, MemoryFact, Notice, ProbeFault, RunFact
+from torch_debugger.records.samples import BatchSample
 from torch_debugger.records.sequences import PaddedState, SequenceInput
 from torch_debugger.records.summary import (
     Box,
@@ -110,6 +112,7 @@ Record = (
     | Notice
     | MemoryFact
     | ModelFact
+    | ModelFlow
     | StrayModuleFact
     | OptimizerFact
     | SchedulerFact
@@ -145,6 +148,7 @@ Record = (
     | LoaderFact
     | BatchFact
     | BatchLook
+    | BatchSample
     | InputLook
     | RootInput
     | TargetLook
@@ -179,21 +183,21 @@ Record = (
 )
 
 __all__ = [
-    "SEVERITIES", "TRIALS", "AxesLook", "BatchFact", "BatchLook", "BatchNormLook", "Box", "CarriedGradient",
-    "CaseFact", "Chart", "ChartsSummary", "CheckpointLoad", "ClassTargets", "ClipFact", "Comparison",
-    "Construction", "CopiedGenerator", "CopyLook", "CostFact", "CrashEvidence", "CrashFact", "CrashFrame",
-    "DropoutLook", "Edit", "EndFact", "Finding", "FixedDraw", "FlowFact", "FlowStep", "ForeignEvent",
-    "FreshParameter", "FutureLook", "GradientCheckFact", "GradientFlag", "GraphNode", "GraphSummary",
-    "HandMadeWeights", "HistogramSummary", "HparamsFact", "HparamsSummary", "IdleOptimizer", "InputLook",
-    "KeptGraphs", "LatentLook", "LayerFact", "LedgerFact", "LedgerRow", "LoaderFact", "LocalTensor",
-    "LocalValue", "LossGraph", "LossSite", "MemoryFact", "MeshSummary", "ModeLook", "ModelFact",
-    "ModuleFact", "MultipliedMask", "NonFinite", "Notice", "Operand", "OptimizerFact", "Origin",
-    "PaddedState", "ParameterFact", "PassCalls", "PassFact", "PhaseFact", "PictureSummary", "Place",
-    "PlainTensor", "PrCurveSummary", "ProbeFault", "QuietModel", "Record", "Rectifier", "Rehearsal",
-    "Request", "Reseeding", "ReusedWeight", "RootInput", "RunFact", "SampleSpread", "SavedTensor",
-    "Scalars", "ScalerMisuse", "SchedulerFact", "SchedulerLook", "SeedFact", "SequenceInput",
-    "ShuffledPair", "SkippedLosses", "SoundSummary", "Spread", "Squasher", "StepCycle", "StepRehearsal",
-    "StrayModuleFact", "Summary", "Surroundings", "Table", "TargetLook", "TensorLook", "TensorRows",
-    "TensorSummary", "TextSummary", "TokenTargets", "TrialResult", "TwinUnits", "UncountedSummary",
-    "UnmatchedSwitch", "UnreachedPart", "UntiedWeights", "WeightedSum", "WrittenNumber",
+    "SEVERITIES", "TRIALS", "AxesLook", "BatchFact", "BatchLook", "BatchNormLook", "BatchSample", "Box",
+    "CallFact", "CarriedGradient", "CaseFact", "Chart", "ChartsSummary", "CheckpointLoad", "ClassTargets",
+    "ClipFact", "Comparison", "Construction", "CopiedGenerator", "CopyLook", "CostFact", "CrashEvidence",
+    "CrashFact", "CrashFrame", "DropoutLook", "Edit", "EndFact", "Finding", "FixedDraw", "FlowFact", "FlowStep",
+    "ForeignEvent", "FreshParameter", "FutureLook", "GradientCheckFact", "GradientFlag", "GraphNode",
+    "GraphSummary", "HandMadeWeights", "HistogramSummary", "HparamsFact", "HparamsSummary", "IdleOptimizer",
+    "InputLook", "KeptGraphs", "LatentLook", "LayerFact", "LedgerFact", "LedgerRow", "LoaderFact",
+    "LocalTensor", "LocalValue", "LossGraph", "LossSite", "MemoryFact", "MeshSummary", "ModeLook",
+    "ModelFact", "ModelFlow", "ModuleFact", "MultipliedMask", "NonFinite", "Notice", "Operand",
+    "OptimizerFact", "Origin", "PaddedState", "ParameterFact", "PassCalls", "PassFact", "PhaseFact",
+    "PictureSummary", "Place", "PlainTensor", "PrCurveSummary", "ProbeFault", "QuietModel", "Record",
+    "Rectifier", "Rehearsal", "Request", "Reseeding", "ReusedWeight", "RootInput", "RunFact",
+    "SampleSpread", "SavedTensor", "Scalars", "ScalerMisuse", "SchedulerFact", "SchedulerLook", "SeedFact",
+    "SequenceInput", "ShuffledPair", "SkippedLosses", "SoundSummary", "Spread", "Squasher", "StepCycle",
+    "StepRehearsal", "StrayModuleFact", "Summary", "Surroundings", "Table", "TargetLook", "TensorLook",
+    "TensorRows", "TensorSummary", "TextSummary", "TokenTargets", "TrialResult", "TwinUnits",
+    "UncountedSummary", "UnmatchedSwitch", "UnreachedPart", "UntiedWeights", "WeightedSum", "WrittenNumber",
 ]  # fmt: skip

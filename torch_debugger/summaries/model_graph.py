@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from torch_debugger.anatomy.op_graph import BUFFER, OPERATION, PARAMETER, GraphNode, ModelGraph
 from torch_debugger.anatomy.unique_names import UniqueNames
+from torch_debugger.records.op_graph import BUFFER, OPERATION, PARAMETER, GraphNode, ModelGraph
 from torch_debugger.summaries.graph_bytes import graph_bytes, node_bytes
 
 

@@ -1,65 +1,37 @@
-import { useEffect, useState } from "preact/hooks";
+import { useEffect } from "preact/hooks";
 import { useAnswer } from "../answer_hooks";
-import type { About, Session } from "../answers";
-import { isReport, setEditToken } from "../asking";
-import { goTo, useLink } from "../links";
+import type { Session } from "../answers";
+import { setEditToken } from "../asking";
+import { useLink } from "../links";
 import { Empty, Problem, Waiting } from "../states";
-import { VIEWS, type View } from "../views";
-import { usePulse } from "./pulse";
+import { RunPage } from "./RunPage";
+import { useTick, type Names } from "./runs";
 
-interface Names {
-  runs: string[];
-}
+const LOOK_MS = 15_000;
+const WAIT_MS = 2000; // for the first run
 
 export function Frame() {
   const link = useLink();
   const session = useAnswer<Session>("session");
   useEffect(() => setEditToken(session.answer?.edit_token ?? ""), [session.answer]);
-  const names = useAnswer<Names>("names");
+  const tick = useTick(session.answer?.runs ? LOOK_MS : WAIT_MS);
+  const names = useAnswer<Names>("names", {}, tick);
   const run = link.parameters.run ?? names.answer?.runs[0];
-  if (names.error) return <Problem text={names.error} />;
-  if (!names.answer) return <Waiting what="the runs" />;
-  if (!run) return <Empty title="There are no runs here yet.">Start one with torch-debugger run --view train.py.</Empty>;
-  return <RunPage run={run} runs={names.answer.runs} link={link.view} chosen={link.parameters} />;
+  if (run === undefined || names.answer === null) return <Nothing error={names.error} waiting={names.answer === null} />;
+  return <RunPage run={run} names={names.answer} link={link} version={session.answer?.version} />;
 }
 
-interface PageProps {
-  run: string;
-  runs: string[];
-  link: string;
-  chosen: Record<string, string>;
-}
-
-function RunPage({ run, runs, link, chosen }: PageProps) {
-  const version = usePulse(run);
-  const about = useAnswer<About>("about", { run }, version);
-  const [, setMenu] = useState(false);
-  const view = VIEWS.find((each) => each.name === link) ?? VIEWS[0];
+function Nothing({ error, waiting }: { error: string | null; waiting: boolean }) {
+  if (error) return <Problem text={`${error} Trying again.`} />;
+  if (waiting) return <Waiting what="the runs" />;
   return (
-    <div class="frame">
-      <header class="head">
-        <select aria-label="Run" value={run} onChange={(event) => open(view, event.currentTarget.value)}>
-          {runs.map((name) => (
-            <option key={name}>{name}</option>
-          ))}
-        </select>
-        <nav aria-label="Views" onClick={() => setMenu(false)}>
-          {VIEWS.filter((each) => about.answer && each.appears(about.answer)).map((each) => (
-            <a key={each.name} href={`#/${each.name}?run=${encodeURIComponent(run)}`} aria-current={each === view ? "page" : undefined}>
-              {each.title}
-            </a>
-          ))}
-        </nav>
-        {isReport() ? null : <span class="live" />}
-      </header>
-      <main class="body">
-        {about.error ? <Problem text={about.error} /> : null}
-        {about.answer && view ? <view.Body run={run} about={about.answer} version={version} chosen={chosen} /> : null}
-      </main>
-    </div>
+    <main>
+      <Empty title="There are no runs here yet.">
+        <p>
+          Start one with <code>torch-debugger run --view train.py</code>, or open a folder of runs with <code>torch-debugger view FOLDER</code>.
+        </p>
+        <p>This page looks again every two seconds.</p>
+      </Empty>
+    </main>
   );
-}
-
-function open(view: View | undefined, run: string): void {
-  goTo({ view: view?.name ?? "verdict", parameters: { run } });
 }

@@ -1,32 +1,72 @@
 import { useEffect, useState } from "preact/hooks";
 import type { Pulse } from "../answers";
-import { ask, isReport } from "../asking";
+import { ask, Away, isReport } from "../asking";
 
 const EVERY_MS = 400;
-const AWAY_MS = 2000; // the server is gone: ask less often until it is back
+const STILL_MS = 2000; // nothing was written for long
+const HIDDEN_MS = 10_000; // nobody looks
+const AWAY_MS = 2000;
 
-/** A word that changes whenever something was written to the run. */
-export function usePulse(run: string): string {
-  const [version, setVersion] = useState("");
+export interface Beat {
+  /** Changes whenever something was written, and when the server is back after it was away. */
+  version: string;
+  /** The server does not answer. */
+  away: boolean;
+  /** The run is no longer among those the server knows. */
+  gone: boolean;
+  /** How often it came back. */
+  returns: number;
+}
+
+export const QUIET: Beat = { version: "", away: false, gone: false, returns: 0 };
+
+/** What follows from what was heard. A run at rest that is as it was at the first look has the empty version: what
+ *  is shown was asked for just then, and need not be asked for again. */
+export function nextBeat(old: Beat, heard: Pulse | Error, atFirst: string | null): Beat {
+  if (heard instanceof Away) return old.away ? old : { ...old, away: true };
+  if (heard instanceof Error) return old.gone && !old.away ? old : { ...old, away: false, gone: true };
+  const returns = old.returns + (old.away || old.gone ? 1 : 0);
+  const word = heard.version === atFirst && !heard.growing ? "" : heard.version;
+  const version = returns ? `${word} ${returns}` : word;
+  return version === old.version && returns === old.returns ? old : { version, away: false, gone: false, returns };
+}
+
+export function usePulse(run: string): Beat {
+  const [beat, setBeat] = useState(QUIET);
   useEffect(() => {
-    if (isReport()) return;
-    let timer = 0;
-    let over = false;
-    const look = async () => {
-      let pause = EVERY_MS;
-      try {
-        const pulse = await ask<Pulse>("pulse", { run });
-        if (!over) setVersion(pulse.version);
-      } catch {
-        pause = AWAY_MS;
-      }
-      if (!over) timer = window.setTimeout(() => void look(), pause);
-    };
-    void look();
-    return () => {
-      over = true;
-      clearTimeout(timer);
-    };
+    setBeat(QUIET);
+    return isReport() ? undefined : follow(run, setBeat);
   }, [run]);
-  return version;
+  return beat;
+}
+
+function follow(run: string, setBeat: (change: (old: Beat) => Beat) => void): () => void {
+  let timer = 0;
+  let over = false;
+  let atFirst: string | null = null;
+  const look = async () => {
+    clearTimeout(timer);
+    const heard = await ask<Pulse>("pulse", { run }).catch((error: Error) => error);
+    if (over) return;
+    if (!(heard instanceof Error)) atFirst ??= heard.version;
+    setBeat((old) => nextBeat(old, heard, atFirst));
+    clearTimeout(timer); // another look may have begun meanwhile
+    timer = window.setTimeout(() => void look(), pauseAfter(heard));
+  };
+  const seen = () => {
+    if (!document.hidden) void look();
+  };
+  void look();
+  document.addEventListener("visibilitychange", seen);
+  return () => {
+    over = true;
+    clearTimeout(timer);
+    document.removeEventListener("visibilitychange", seen);
+  };
+}
+
+function pauseAfter(heard: Pulse | Error): number {
+  if (document.hidden) return HIDDEN_MS;
+  if (heard instanceof Error) return AWAY_MS;
+  return heard.growing ? EVERY_MS : STILL_MS;
 }

@@ -1,0 +1,33 @@
+import { expect, test } from "vitest";
+import { Away, Refusal } from "../asking";
+import { nextBeat, QUIET } from "./pulse";
+
+const still = { version: "1-10", growing: false };
+const growing = { version: "1-10", growing: true };
+
+test("a run at rest asks for nothing twice", () => {
+  expect(nextBeat(QUIET, still, "1-10")).toBe(QUIET);
+});
+
+test("what was written changes the version, and the same word changes nothing", () => {
+  const beat = nextBeat(QUIET, growing, "1-10");
+
+  expect(beat.version).toBe("1-10");
+  expect(nextBeat(beat, growing, "1-10")).toBe(beat);
+  expect(nextBeat(beat, { version: "1-20", growing: true }, "1-10").version).toBe("1-20");
+});
+
+test("a server that comes back has everything asked again, once", () => {
+  const away = nextBeat(QUIET, new Away(), "1-10");
+  const back = nextBeat(away, still, "1-10");
+
+  expect(away).toMatchObject({ away: true, version: "" });
+  expect(nextBeat(away, new Away(), "1-10")).toBe(away);
+  expect(back.away).toBe(false);
+  expect(back.version).not.toBe(away.version);
+  expect(nextBeat(back, still, "1-10")).toBe(back);
+});
+
+test("a run that was moved away is gone, not the server", () => {
+  expect(nextBeat(QUIET, new Refusal("There is no run."), "1-10")).toMatchObject({ gone: true, away: false });
+});

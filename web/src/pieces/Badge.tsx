@@ -1,0 +1,36 @@
+import type { About, Finding } from "../answers";
+import "./pieces.css";
+
+const SIGNS = { error: "■", warning: "▲", note: "●" } as const;
+
+/** How bad a finding is: a sign and a word in its colour. */
+export function SeverityBadge({ severity }: { severity: Finding["severity"] }) {
+  return (
+    <span class={`badge badge-${severity}`}>
+      <span aria-hidden="true">{SIGNS[severity]}</span> {severity}
+    </span>
+  );
+}
+
+const STATUS_WORDS: Record<About["status"], string> = {
+  running: "Running",
+  finished: "Finished",
+  crashed: "Crashed",
+  stopped: "Stopped",
+  killed: "Killed",
+  unknown: "End not recorded",
+};
+
+export function statusWord(status: About["status"]): string {
+  return STATUS_WORDS[status] ?? status;
+}
+
+/** How a run stands, in a word; a running one has a dot that beats. */
+export function StatusBadge({ status, still }: { status: About["status"]; still?: boolean }) {
+  return (
+    <span class={`badge badge-${status}`}>
+      <span class={status === "running" && !still ? "dot dot-live" : "dot"} aria-hidden="true" />
+      {statusWord(status)}
+    </span>
+  );
+}
