@@ -15,6 +15,7 @@ from torch_debugger.archive.event_file import EventFile
 from torch_debugger.archive.run import Run
 from torch_debugger.records import EndFact, HparamsFact, Record, RunFact, Scalars
 from torch_debugger.viewer import run_details, run_rows
+from torch_debugger.viewer.run_lists import found_on
 
 MANY = 10_000
 FINDING = {"name": "lr-too-high", "severity": "error", "message": "The loss rose from 0.7 to 81."}
@@ -186,3 +187,24 @@ def test_a_log_too_large_for_a_table_is_not_read(tmp_path: Path, monkeypatch: py
     make_log(tmp_path / "run", 0.1, [1.0])
     monkeypatch.setattr(run_details, "_LARGEST_LOG", 10)
     assert ask(shelf_of(tmp_path), "run_details", names="run")["runs"]["run"] == {"too_large": True}
+
+
+def test_a_run_that_grows_is_read_again_but_judged_once_in_a_while(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    judged: list[str] = []
+    monkeypatch.setattr(run_details, "_judgement", lambda found, name: judged.append(name) or {"verdict": "x"})
+    details = run_details.RunDetails()
+    for length in (1, 2, 3):
+        make_log(tmp_path / "run", 0.1, [1.0] * length)
+        told, _ = details.tell(found_on(shelf_of(tmp_path)), ["run"], 1e9)
+        assert told["run"]["verdict"] == "x"
+    assert judged == ["run"]
+
+
+def test_runs_with_a_result_are_told_before_those_that_must_be_judged(tmp_path: Path) -> None:
+    for name in ("going", "over"):
+        make_log(tmp_path / name, 0.1, [1.0])
+    (tmp_path / "over" / "result.json").write_text(json.dumps(result()))
+    told, pending = run_details.RunDetails().tell(found_on(shelf_of(tmp_path)), ["going", "over"], -1.0)
+    assert (list(told), pending) == (["over"], ["going"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections import OrderedDict
@@ -9,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from torch_debugger.archive.folders import Found
+from torch_debugger.archive.judgements import RESULT_FILE
 from torch_debugger.archive.run import Run
 from torch_debugger.viewer.grids import as_json, thinned
 
@@ -18,7 +20,8 @@ _MOST_METRICS = 12
 _LONGEST_TEXT = 120
 _MOST_KEPT = 20_000
 _LARGEST_LOG = 300_000_000  # bytes: what takes longer than a look at a table may
-_LARGEST_JUDGED = 20_000_000  # where there is no result file, every record is read for it
+_LARGEST_JUDGED = 20_000_000  # bytes: every record is read for it
+_JUDGE_EVERY_S = 20.0
 _OF_THE_LOOP = ("time/", "lr/", "scaler/", "grad_norm", "weight_norm")
 
 Details = dict[str, Any]
@@ -30,6 +33,7 @@ class RunDetails:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._kept: OrderedDict[str, tuple[float, int, Details]] = OrderedDict()
+        self._judged: dict[str, tuple[float, Details]] = {}  # when, and what was found
 
     def tell(
         self, found: Mapping[str, Found], names: Sequence[str], within_s: float
@@ -38,7 +42,8 @@ class RunDetails:
         until = time.monotonic() + within_s
         told: dict[str, Details] = {}
         pending: list[str] = []
-        for name in (name for name in names if name in found):
+        known = [name for name in names if name in found]
+        for name in sorted(known, key=lambda name: not _has_result(found[name])):  # these are read at once
             details = self._known(name, found[name])
             if details is None and told and time.monotonic() > until:
                 pending.append(name)
@@ -52,19 +57,32 @@ class RunDetails:
 
     def _read(self, name: str, found: Found) -> Details:
         with self._lock:
-            details = _details(found, name)
+            details = _details(found, name) | self._verdict(found, name)
             self._kept[name] = (found.changed, found.size_bytes, details)
             while len(self._kept) > _MOST_KEPT:
                 self._kept.popitem(last=False)
         return details
+
+    def _verdict(self, found: Found, name: str) -> Details:
+        """Of a run that is not over, judged from its records: that takes a while and is not done each time."""
+        if _has_result(found) or found.size_bytes > _LARGEST_JUDGED:
+            return {}
+        judged_s, verdict = self._judged.get(name, (-_JUDGE_EVERY_S, {}))
+        if time.monotonic() - judged_s >= _JUDGE_EVERY_S:
+            verdict = _judgement(found, name)
+            self._judged[name] = (time.monotonic(), verdict)
+        return verdict
+
+
+def _has_result(found: Found) -> bool:
+    return os.path.isfile(os.path.join(found.folder, RESULT_FILE))
 
 
 def _details(found: Found, name: str) -> Details:
     if found.size_bytes > _LARGEST_LOG:
         return {"too_large": True}
     try:
-        run = Run(found.folder, name)
-        return _of_log(run) | (_judged(run) if found.size_bytes < _LARGEST_JUDGED else {})
+        return _of_log(Run(found.folder, name))
     except Exception as error:  # whatever one run's files hold, the others are listed
         return {"fault": f"torch-debugger cannot read this log ({type(error).__name__}: {error})."}
 
@@ -82,9 +100,11 @@ def _of_log(run: Run) -> Details:
     }
 
 
-def _judged(run: Run) -> Details:
-    """Of a run that is not over as well, which has no result file yet."""
-    verdict = run.verdict
+def _judgement(found: Found, name: str) -> Details:
+    try:
+        verdict = Run(found.folder, name).verdict
+    except Exception:  # whatever the log holds: its row says so by `fault`
+        verdict = None
     if verdict is None:
         return {}
     return {"verdict": verdict.name, "severity": verdict.severity, "message": verdict.message[:200]}

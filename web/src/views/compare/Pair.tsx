@@ -1,5 +1,6 @@
 import { useAnswer } from "../../answer_hooks";
 import { Chart } from "../../charts/Chart";
+import { useTick } from "../../frame/runs";
 import { choose } from "../../links";
 import { Button } from "../../pieces/Button";
 import { Diff } from "../../pieces/Diff";
@@ -20,9 +21,11 @@ const TITLES: Record<string, string> = {
   outcome: "What became of them",
 };
 
+const AGAIN_MS = 20_000; // a comparison of runs that still grow takes longer than they are silent
+
 /** Two runs: where they part, why, and everything else that differs. */
-export function Pair({ first, second, version, log }: { first: string; second: string; version: string; log: boolean }) {
-  const { answer, error } = useAnswer<Comparison>("compare", { runs: writeNames([first, second]) }, version);
+export function Pair({ first, second, log }: { first: string; second: string; log: boolean }) {
+  const { answer, error } = useAnswer<Comparison>("compare", { runs: writeNames([first, second]) }, useTick(AGAIN_MS));
   if (error) return <Problem text={error} />;
   if (!answer) return <Waiting what="both runs" />;
   const known = new Set(answer.points.map((each) => each.name));

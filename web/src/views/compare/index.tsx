@@ -8,7 +8,7 @@ import { Pair } from "./Pair";
 import { Several } from "./Several";
 import "./compare.css";
 
-function Compare({ run, version, chosen }: Shown) {
+function Compare({ run, chosen }: Shown) {
   const names = readNames(chosen.runs);
   if (isReport()) return <Empty title="This file holds one run.">Open the folder of its runs with torch-debugger view to compare them.</Empty>;
   if (names.length < 2) return <TooFew run={run} names={names} />;
@@ -21,7 +21,7 @@ function Compare({ run, version, chosen }: Shown) {
         <a href={tableOf(run, names)}>Choose other runs</a>
       </div>
       {names.length > 2 ? <Several names={names} /> : null}
-      <Pair key={`${first}\n${second}`} first={first} second={second} version={version} log={chosen.log === "1"} />
+      <Pair key={`${first}\n${second}`} first={first} second={second} log={chosen.log === "1"} />
     </>
   );
 }

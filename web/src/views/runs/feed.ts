@@ -58,16 +58,17 @@ interface Known {
 export function useDetails(wanted: readonly Row[]): ReadonlyMap<string, Details> {
   const [known, setKnown] = useState<ReadonlyMap<string, Known>>(new Map());
   const missing = wanted.filter((row) => known.get(row.name)?.changed !== row.changed).slice(0, AT_ONCE);
-  const names = writeNames(missing.map((row) => row.name));
+  const asked = missing.map((row) => `${row.name} ${row.changed}`).join("\n");
   useEffect(() => {
-    if (names === "" || isReport()) return;
+    if (asked === "" || isReport()) return;
+    const names = writeNames(missing.map((row) => row.name));
     const stop = new AbortController();
     ask<DetailsAnswer>("run_details", { names }, stop.signal).then(
       (answer) => setKnown((old) => completed(old, missing, answer)),
       () => undefined, // the rows say that the server is away
     );
     return () => stop.abort();
-  }, [names]);
+  }, [asked]);
   return useMemo(() => new Map([...known].map(([name, each]) => [name, each.details])), [known]);
 }
 
