@@ -21,7 +21,7 @@ export function ColourTools({ numbers, chosen, health, measured }: Props) {
       {health && measured?.step !== undefined ? (
         <Slider label="Step" stops={health.steps} value={measured.step} onChange={(step) => choose({ step: String(step) })} />
       ) : null}
-      {measured ? <Legend title={measured.title} about={measured.about} scale={measured.scale} odd={measured.odd} /> : null}
+      {measured ? <Legend {...measured} /> : null}
     </div>
   );
 }

@@ -1,6 +1,7 @@
 // The number that each module has in what the drawing is coloured by, at the chosen step.
 import type { Num } from "../../answers";
 import { nearestPlace } from "../../pieces/Slider";
+import { number, si } from "../../pieces/numbers";
 import { scaleOf, type Scale } from "./colouring";
 import type { Health, Module } from "./model_answers";
 
@@ -12,6 +13,9 @@ export interface Measured {
   step: number | undefined;
   of: (path: string) => Num | undefined;
   odd: boolean;
+  /** What a module without the number has: none, or it was not measured. */
+  none: string;
+  say: (value: Num | undefined) => string;
 }
 
 const FIXED: Record<string, { title: string; about: string; of: (module: Module) => number | null }> = {
@@ -28,7 +32,7 @@ export function isFixed(name: string): boolean {
 export function fixedNumbers(name: string, modules: readonly Module[]): Measured {
   const { title, about, of } = FIXED[name] ?? FIXED.parameters!;
   const values = new Map(modules.map((module) => [module.path, of(module) || null]));
-  return { title, about, scale: scaleOf([...values.values()]), step: undefined, of: (path) => values.get(path), odd: false };
+  return { title, about, scale: scaleOf([...values.values()]), step: undefined, of: (path) => values.get(path), odd: false, none: "none", say: (value) => (value ? si(value) : "none") };
 }
 
 /** Without a step, at the last one. */
@@ -42,5 +46,7 @@ export function healthNumbers(health: Health, step: string | undefined): Measure
     step: health.steps[at],
     of: (path) => values.get(path),
     odd: health.values.some((row) => row.some((value) => typeof value === "string")),
+    none: "not measured",
+    say: number,
   };
 }
