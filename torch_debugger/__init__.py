@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from torch_debugger.integrations.explaining import explaining
     from torch_debugger.integrations.trackers.tracker import Tracker
     from torch_debugger.rehearsing import RehearsedStep, rehearse
+    from torch_debugger.reporting import write_report
     from torch_debugger.summaries.writer import SummaryWriter
     from torch_debugger.trials.gradcheck.first_order import gradcheck
     from torch_debugger.trials.gradcheck.second_order import gradgradcheck
@@ -65,6 +66,7 @@ _HOMES = {
     "Tracker": "torch_debugger.integrations.trackers.tracker",
     "RehearsedStep": "torch_debugger.rehearsing",
     "rehearse": "torch_debugger.rehearsing",
+    "write_report": "torch_debugger.reporting",
     "activations": "torch_debugger.inspections.activations",
     "check_gradients": "torch_debugger.inspections.gradient_check",
     "describe": "torch_debugger.inspections.describing",
@@ -87,6 +89,7 @@ __all__ = [
     "count_parameters", "describe", "detect_anomaly", "diff", "doctor", "explain", "explaining", "find_nan",
     "flops", "gradcheck", "gradgradcheck", "gradients", "graph", "model_graph", "pictures", "rehearse",
     "runs", "set_detect_anomaly", "summary", "tap", "watch",
+    "write_report",
 ]  # fmt: skip
 
 

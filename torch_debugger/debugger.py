@@ -54,9 +54,12 @@ class Debugger:
         only: Sequence[str] = (),
         ignore: Sequence[str] = (),
         sinks: Sequence[Any] = (),
+        samples: bool = True,
     ) -> None:
+        """With a `log_dir`, a few samples of the data go into the log as well, unless `samples` is False."""
         self._model = weakref.ref(model) if model is not None else None  # a kept debugger keeps no model alive
-        self._settings = Settings(log_dir=os.fspath(log_dir) if log_dir is not None else None, budget=budget)
+        folder = os.fspath(log_dir) if log_dir is not None else None
+        self._settings = Settings(log_dir=folder, budget=budget, samples=samples and folder is not None)
         self._only, self._ignore = tuple(only), tuple(ignore)
         self._given = [read_sink(sink) for sink in sinks]
         self._plumbing: Plumbing | None = None

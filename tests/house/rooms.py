@@ -69,6 +69,7 @@ DOORS = {
     "explanations",
     "integrations",
     "rehearsing",
+    "reporting",
 }  # fmt: skip
 NO_TORCH = {
     "_version", "errors", "settings", "imports", "saying", "signals", "tracebacks", "redaction", "records",

@@ -1,25 +1,19 @@
-"""Which runs a page may show: those of ours below the folders it was given, and nothing else."""
+"""Which runs a page may show: those below the folders it was given, and nothing else."""
 
 from __future__ import annotations
 
 import os
+import shutil
+import threading
 from pathlib import Path
 
 import pytest
 
+from tests.viewer.serving import make_run
+from torch_debugger.archive.run import Run
 from torch_debugger.errors import UsageError
-from torch_debugger.records import RunFact, Scalars
-from torch_debugger.runlog.writer import LogWriter
-from torch_debugger.viewer import run_shelf
+from torch_debugger.viewer import open_runs, run_finder
 from torch_debugger.viewer.run_shelf import RunShelf, folders_of
-
-
-def make_run(folder: Path, loss: float = 1.0) -> Path:
-    writer = LogWriter(folder, on_fault=print)
-    writer.add(RunFact("train.py", (), "", 1, 0.0, "3", "2", "cpu", "0", 0.02, False))
-    writer.add(Scalars(1, 0.0, {"loss": loss}))
-    writer.close()
-    return folder
 
 
 @pytest.mark.parametrize(
@@ -66,8 +60,7 @@ def test_a_name_never_becomes_a_path(tmp_path: Path, name: str) -> None:
         shelf.ask(name, lambda run: run)
 
 
-def test_a_growing_run_is_read_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(run_shelf, "_READ_EVERY_S", 0.0)
+def test_a_growing_run_is_read_on(tmp_path: Path) -> None:
     make_run(tmp_path / "run", 1.0)
     shelf = RunShelf({"": str(tmp_path)})
     assert shelf.ask("run", lambda run: run.scalars("loss").values.tolist()) == [1.0]
@@ -75,10 +68,98 @@ def test_a_growing_run_is_read_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert sorted(shelf.ask("run", lambda run: run.scalars("loss").values.tolist())) == [1.0, 2.0]
 
 
-def test_few_runs_are_kept_open(tmp_path: Path) -> None:
+def test_few_runs_are_kept_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(open_runs, "_MOST_OPEN", 4)
     for number in range(9):
         make_run(tmp_path / str(number))
     shelf = RunShelf({"": str(tmp_path)})
     for number in range(9):
         assert shelf.ask(str(number), lambda run: run.name) == str(number)
     assert len(shelf._open) == 4
+
+
+def test_large_runs_are_closed_for_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    size = sum(file.stat().st_size for file in make_run(tmp_path / "0").iterdir())
+    make_run(tmp_path / "1")
+    make_run(tmp_path / "2")
+    monkeypatch.setattr(open_runs, "_MOST_BYTES", 2 * size + 10)
+    shelf = RunShelf({"": str(tmp_path)})
+    opened = {name: shelf.ask(name, lambda run: run) for name in ("0", "1", "2")}
+    assert len(shelf._open) == 2
+    assert shelf.ask("2", lambda run: run) is opened["2"]
+    assert shelf.ask("0", lambda run: run) is not opened["0"]
+
+
+def test_one_slow_run_does_not_stop_the_others(tmp_path: Path) -> None:
+    make_run(tmp_path / "slow")
+    make_run(tmp_path / "quick")
+    shelf = RunShelf({"": str(tmp_path)})
+    reached, may_end = threading.Event(), threading.Event()
+
+    def wait(run: Run) -> None:
+        reached.set()
+        may_end.wait(30)
+
+    thread = threading.Thread(target=lambda: shelf.ask("slow", wait))
+    thread.start()
+    assert reached.wait(30)
+    assert shelf.ask("quick", lambda run: run.steps) == 1  # would never come back if it waited for the other
+    assert shelf.pulse("slow")["version"]
+    assert not may_end.is_set()
+    may_end.set()
+    thread.join()
+
+
+def test_the_pulse_changes_with_every_byte_and_reads_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = make_run(tmp_path / "run")
+    shelf = RunShelf({"": str(tmp_path)})
+    monkeypatch.setattr(Run, "poll", lambda self: pytest.fail("the pulse must not read"))
+    first = shelf.pulse("run")
+    assert shelf.pulse("run") == first
+    with next(folder.iterdir()).open("ab") as file:
+        file.write(b"x")
+    second = shelf.pulse("run")
+    assert second["version"] != first["version"]
+    (folder / "result.json").write_text("{}")
+    assert shelf.pulse("run")["version"] not in (first["version"], second["version"])
+
+
+def test_a_run_that_is_deleted_is_said_to_be_gone(tmp_path: Path) -> None:
+    folder = make_run(tmp_path / "run")
+    shelf = RunShelf({"": str(tmp_path)})
+    assert shelf.names() == ["run"]
+    shutil.rmtree(folder)
+    for question in (shelf.pulse, lambda name: shelf.ask(name, lambda run: run)):
+        with pytest.raises(UsageError, match=r"'run' (is gone|in the folder)"):
+            question("run")
+
+
+def test_runs_of_other_tools_are_there_when_asked_for(tmp_path: Path) -> None:
+    (tmp_path / "theirs").mkdir()
+    (tmp_path / "theirs" / "events.out.tfevents.1.host").write_bytes(b"")
+    assert RunShelf({"": str(tmp_path)}, of_others=True).names() == ["theirs"]
+
+
+def test_a_slow_look_for_runs_is_not_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    make_run(tmp_path / "first")
+    monkeypatch.setattr(run_finder, "_LOOK_EVERY_S", -1.0)
+    monkeypatch.setattr(run_finder, "_SHARE", -1)
+    monkeypatch.setattr(run_finder, "_QUICK_S", -1.0)  # as if every look took long
+    shelf = RunShelf({"": str(tmp_path)})
+    assert shelf.ask("first", lambda run: run.steps) == 1
+    held = threading.Event()
+    found = run_finder.find_runs
+    monkeypatch.setattr(run_finder, "find_runs", lambda root: (held.wait(30), found(root))[1])
+    assert shelf.names() == ["first"]  # would wait for the event if it looked itself
+    held.set()
+
+
+def test_a_run_that_began_a_moment_ago_is_found_by_its_name(tmp_path: Path) -> None:
+    make_run(tmp_path / "first")
+    shelf = RunShelf({"": str(tmp_path)})
+    assert shelf.names() == ["first"]
+    make_run(tmp_path / "second")
+    shelf._finder._looked_s = -float("inf")
+    assert shelf.ask("second", lambda run: run.steps) == 1

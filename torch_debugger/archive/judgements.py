@@ -9,9 +9,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from torch_debugger.records import SEVERITIES, Edit, Finding, Place, Record
+from torch_debugger.runlog.reader import LogFollower
 
 _MALFORMED = (ValueError, TypeError, KeyError, AttributeError, RecursionError)
 _LARGEST_BYTES = 64_000_000
+RESULT_FILE = "result.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,26 +26,69 @@ class Result:
 
 def read_result(folder: str) -> Result | None:
     """From the result.json of a run's folder; None where there is none, or none that can be read."""
+    plain = read_plain_result(folder)
+    if plain is None:
+        return None
     try:
-        path = os.path.join(folder, "result.json")
+        names = [str(finding["name"]) for finding in plain["findings"]]
+        return Result(str(plain["outcome"]), [_finding(finding, names) for finding in plain["findings"]])
+    except _MALFORMED:
+        return None
+
+
+def read_plain_result(folder: str) -> dict[str, Any] | None:
+    """As it stands in the file, whatever that is; None where there is no object of JSON."""
+    try:
+        path = os.path.join(folder, RESULT_FILE)
         if not os.path.isfile(path) or os.path.getsize(path) > _LARGEST_BYTES:
             return None
         with open(path, encoding="utf-8") as file:
             plain = json.load(file)
-        names = [str(finding["name"]) for finding in plain["findings"]]
-        return Result(str(plain["outcome"]), [_finding(finding, names) for finding in plain["findings"]])
     except (OSError, *_MALFORMED):
         return None
+    return plain if isinstance(plain, dict) else None
 
 
-def judge_again(records: Iterable[Record]) -> list[Finding]:
+def judge_again(records: Iterable[Record], ended: bool = True) -> list[Finding]:
+    """What only the end of a run can tell is left open while it goes on."""
     from torch_debugger.checks.judge import Judge
 
     judge = Judge()
     for record in records:
         judge.see(record)
-    judge.finish()
+    if ended:
+        judge.finish()
     return judge.findings
+
+
+class LiveJudge:
+    """Judges a run that goes on, record by record as they come: what it has seen is not read again."""
+
+    def __init__(self, folder: str) -> None:
+        from torch_debugger.checks.judge import Judge
+
+        self._log = LogFollower(folder)
+        self._judge = Judge()
+
+    def findings(self) -> list[Finding]:
+        for record in self._log.poll():
+            self._judge.see(record)
+        return self._judge.findings
+
+    def finish(self) -> list[Finding]:
+        """Once nothing more comes."""
+        self.findings()
+        self._judge.finish()
+        return self._judge.findings
+
+
+def result_stamp(folder: str) -> tuple[int, int] | None:
+    """Changes when a result.json is written; None while there is none."""
+    try:
+        state = os.stat(os.path.join(folder, "result.json"))
+    except OSError:
+        return None
+    return state.st_mtime_ns, state.st_size
 
 
 def _finding(plain: dict[str, Any], names: list[str]) -> Finding:

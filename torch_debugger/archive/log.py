@@ -58,6 +58,12 @@ class Log:
     def has_records(self) -> bool:
         return any(item.kind == RECORDS for file in self.files for item in file.items)
 
+    def record_kinds(self) -> set[str]:
+        """The names of the classes of our own records, as the tags have them: nothing is read."""
+        items = [item for file in self.files for item in file.items]
+        named = {item.tag.removeprefix(RECORD_TAG) for item in items if item.kind == RECORDS}
+        return named | {TensorRows.__name__ for item in items if item.kind == ROWS}
+
     def last_step(self) -> int:
         """Of the scalars that were not taken back."""
         if not any(file.restarts for file in self.files):
@@ -95,15 +101,28 @@ class Log:
             limits[rank] = min(limits.get(rank, NEVER), first_void(file.restarts))
         return pairs[::-1]
 
-    def values(self, kind: str, tag: str | None = None) -> Iterator[tuple[Item, Value]]:
-        """What is no scalar, decoded one after the other."""
+    def values(
+        self, kind: str, tag: str | None = None, steps: frozenset[int] | None = None
+    ) -> Iterator[tuple[Item, Value]]:
+        """What is no scalar, decoded one after the other; of these steps only, if any are given."""
         for file, taken_back in self._with_limits():
             items = [item for item in file.items if item.kind == kind and tag in (None, item.tag)]
-            yield from _values(file, _still_valid(file, items, taken_back))
+            wanted = [item for item in items if steps is None or item.step in steps]
+            yield from _values(file, _still_valid(file, wanted, taken_back))
 
-    def media(self, kind: str, tag: str, decode: Decode[_Medium]) -> Iterator[_Medium]:
+    def steps(self, kind: str) -> dict[str, list[int]]:
+        """By tag of this kind, the steps at which it was logged, each once; nothing is read for it."""
+        found: dict[str, set[int]] = {}
+        for file, taken_back in self._with_limits():
+            for item in _still_valid(file, [item for item in file.items if item.kind == kind], taken_back):
+                found.setdefault(item.tag, set()).add(item.step)
+        return {tag: sorted(steps) for tag, steps in found.items()}
+
+    def media(
+        self, kind: str, tag: str, decode: Decode[_Medium], steps: frozenset[int] | None = None
+    ) -> Iterator[_Medium]:
         """As `values`, each made into what it stands for; what is damaged inside is left out."""
-        for item, value in self.values(kind, tag):
+        for item, value in self.values(kind, tag, steps):
             with suppress(*FOREIGN):
                 yield from list(decode(item.step, item.time, value))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from torch_debugger.archive import numbers
-from torch_debugger.archive.parsing import Value
+from torch_debugger.archive.parsing import HISTOGRAMS, PICTURES, SOUNDS, TEXTS, Value
 from torch_debugger.archive.tensors import read_numbers, read_strings
 from torch_debugger.runlog.events import VALUE_TENSOR
 from torch_debugger.runlog.wire import fields, message
@@ -91,6 +91,14 @@ def sounds(step: int, time: float, value: Value) -> Iterator[Sound]:
     parts = message(value.body)
     kind = parts.get(numbers.SOUND_TYPE, b"audio/wav").decode("utf-8", "replace")
     yield Sound(step, time, parts.get(numbers.SOUND_DATA, b""), kind)
+
+
+DECODERS: dict[str, Callable[[int, float, Value], Iterator[Any]]] = {
+    HISTOGRAMS: histograms,
+    PICTURES: pictures,
+    TEXTS: texts,
+    SOUNDS: sounds,
+}
 
 
 def hparams(value: Value) -> dict[str, bool | float | str]:

@@ -12,8 +12,9 @@ from torch_debugger.archive import media, parsing
 from torch_debugger.archive.curve import Curve
 from torch_debugger.archive.facts import KINDS, Facts, gather
 from torch_debugger.archive.frame import to_frame
-from torch_debugger.archive.judgements import Result, judge_again, read_result
-from torch_debugger.archive.log import Decode, Log
+from torch_debugger.archive.judgements import LiveJudge, Result, judge_again, read_result, result_stamp
+from torch_debugger.archive.log import Log
+from torch_debugger.archive.logged_media import LoggedMedia
 from torch_debugger.archive.loss_tag import find_loss_tag
 from torch_debugger.archive.naming import missing
 from torch_debugger.archive.places import place_of
@@ -24,11 +25,10 @@ from torch_debugger.records.surroundings import HparamValue
 if TYPE_CHECKING:
     import pandas
 
-_Medium = TypeVar("_Medium")
 _Answer = TypeVar("_Answer")
 
 
-class Run:
+class Run(LoggedMedia):
     """Nothing is read before something is asked for. What was read stays as it is until `poll`, which reads on
     from there. Where several ranks wrote, a tag is that of the lowest rank that has it; `ranks` has them all.
     """
@@ -36,18 +36,25 @@ class Run:
     def __init__(self, folder: str | os.PathLike[str], name: str | None = None) -> None:
         self.folder = os.fspath(folder)
         self.name = name if name is not None else os.path.basename(os.path.abspath(self.folder))
+        self.reads = 0  # how often something new was read: what is made from a run holds while this stays
         self._place = place_of(self.folder)
         self._log = Log([])
         self._by_rank: dict[int, Log] = {}
         self._read = False
         self._known: dict[str, Any] = {}  # what was worked out from what was read
+        self._result_stamp: tuple[int, int] | None = None
+        self._live: LiveJudge | None = None
+        self._is_part = False
 
     def poll(self) -> bool:
         """Reads what was written since the last time; True if anything was."""
         self._read = True
         self._place.refresh()
         came = self._log.poll(self._place.path)
-        if came or self._known.get("result") is None:
+        self.reads += came
+        result = result_stamp(self._place.path)
+        if came or result != self._result_stamp or not self._by_rank:
+            self._result_stamp = result
             self._by_rank = self._log.by_rank()
             self._known.clear()
         return came
@@ -79,24 +86,14 @@ class Run:
         that were written at the same time, by step."""
         return self._log_with(parsing.SCALARS, tag).curve(tag)
 
-    def histograms(self, tag: str) -> list[media.Histogram]:
-        return self._media(parsing.HISTOGRAMS, tag, media.histograms)
-
-    def pictures(self, tag: str) -> list[media.Picture]:
-        return self._media(parsing.PICTURES, tag, media.pictures)
-
-    def texts(self, tag: str) -> list[media.Text]:
-        """By the name given to `add_text`, to which writers add a word of their own."""
-        added = f"{tag}/text_summary"
-        known = added if added in self.tags.get(parsing.TEXTS, []) else tag
-        return self._media(parsing.TEXTS, known, media.texts)
-
-    def sounds(self, tag: str) -> list[media.Sound]:
-        return self._media(parsing.SOUNDS, tag, media.sounds)
-
     def records(self, *kinds: type) -> Iterator[Record]:
         """Our own records of these classes, or all of them, in the order in which they were written."""
         return self._whole().records(*kinds)
+
+    @property
+    def record_kinds(self) -> set[str]:
+        """The names of the classes of which there are records; those of scalars are told by `tags`."""
+        return self._once("record kinds", lambda: self._whole().record_kinds())
 
     def rows(self, kind: str, root: str | None = None) -> list[TensorRows]:
         """The tables of one kind (activation, parameter, ...), of one model or of all, by step."""
@@ -122,6 +119,11 @@ class Run:
     def findings(self) -> list[Finding]:
         """Ranked, the verdict first; empty for the log of another tool."""
         return self._once("findings", self._judged)
+
+    @property
+    def is_judged(self) -> bool:
+        """Whether the findings are written down, so that nothing has to be judged again for them."""
+        return self._result() is not None
 
     @property
     def verdict(self) -> Finding | None:
@@ -186,6 +188,7 @@ class Run:
     def _part(self, log: Log, rank: int) -> Run:
         part = Run(self.folder, f"{self.name}, rank {rank}")
         part._place, part._log, part._by_rank, part._read = self._place, log, {rank: log}, True
+        part._is_part = True
         return part
 
     def _once(self, name: str, make: Callable[[], _Answer]) -> _Answer:
@@ -193,9 +196,6 @@ class Run:
         if name not in self._known:
             self._known[name] = make()
         return cast(_Answer, self._known[name])
-
-    def _media(self, kind: str, tag: str, decode: Decode[_Medium]) -> list[_Medium]:
-        return list(self._log_with(kind, tag).media(kind, tag, decode))
 
     def _log_with(self, kind: str, tag: str) -> Log:
         """Of the lowest rank that has this tag."""
@@ -228,4 +228,12 @@ class Run:
         result = self._result()
         if result is not None:
             return result.findings
-        return judge_again(self.records()) if self._whole().has_records() else []
+        if not self._whole().has_records():
+            return []
+        running = self.status == "running"
+        if running and not self._place.is_copy and not self._is_part:
+            self._live = self._live or LiveJudge(self._place.path)
+            return self._live.findings()
+        if self._live is not None:
+            return self._live.finish()
+        return judge_again(self.records(), ended=not running)

@@ -18,6 +18,7 @@ from torch_debugger.redaction import redact_record, redact_text
 from torch_debugger.report.json_form import to_json
 from torch_debugger.report.markdown import render_markdown
 from torch_debugger.report.result import RunResult
+from torch_debugger.report.whole_file import write_whole
 
 _STDERR = 2
 
@@ -70,22 +71,6 @@ def write_reports(result: RunResult, *, json_file: str | None, log_dir: str | No
             write_whole(Path(log_dir, "report.md"), redact_text(render_markdown(result)))
 
 
-def write_whole(target: Path, text: str) -> None:
-    """All of the text or nothing: whoever waits for the file never reads half of it."""
-    if target.exists() and not target.is_file():  # /dev/stdout, a named pipe
-        target.write_text(text, encoding="utf-8")
-        return
-    fd, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-    try:
-        with open(fd, "w", encoding="utf-8") as file:
-            file.write(text)
-        os.chmod(name, 0o666 & ~_umask())
-        os.replace(name, target)
-    except BaseException:  # also Ctrl-C: whatever it was, half a file is taken away and it goes on
-        os.unlink(name)
-        raise
-
-
 def require_writable(json_file: str) -> None:
     """Complains before the run, not after hours of it."""
     target = Path(json_file)
@@ -105,9 +90,3 @@ def exit_code(script_code: int, findings: Sequence[Finding], fail_on: str | None
         return script_code
     refused = SEVERITIES[SEVERITIES.index(fail_on) :]
     return 3 if any(finding.severity in refused for finding in findings) else 0
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from torch_debugger.probes.backward import Backward
+from torch_debugger.probes.batch_samples import BatchSamples
 from torch_debugger.probes.forward import Forward
 from torch_debugger.probes.future_tokens import FutureTokens
 from torch_debugger.probes.graph_looks import GraphLooks
@@ -17,8 +18,12 @@ from torch_debugger.probes.targets import Targets
 from torch_debugger.probes.watch import Watch
 
 
-def look_at_data(watch: Watch, roots: Roots, forward: Forward, backward: Backward) -> None:
+def look_at_data(
+    watch: Watch, roots: Roots, forward: Forward, backward: Backward, samples: bool = True
+) -> None:
     RootInputs(watch, roots)
+    if samples:
+        BatchSamples(watch, roots, backward)
     inputs = LayerInputs(watch, roots)
     forward.on_layer.append(inputs.see)
     forward.on_layer.append(SequenceInputs(watch, roots).see)

@@ -1,4 +1,4 @@
-"""The probes that watch how models are used: what is made in them, what of them is taken, in which mode."""
+"""The probes that watch how models are used: what is made in them and how it is spread, in which mode."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ from torch_debugger.probes.fresh_parameters import FreshParameters
 from torch_debugger.probes.optimizers import Optimizers
 from torch_debugger.probes.padded_states import PaddedStates
 from torch_debugger.probes.quiet_models import QuietModels
+from torch_debugger.probes.spreads import Spreads
 from torch_debugger.probes.watch import Probe, Watch
 
 
 def model_use_probes(watch: Watch, forward: Forward, backward: Backward, optimizers: Optimizers) -> list[Probe]:
     backward.on_look.append(FreshParameters(watch, optimizers).see_backward)
     uses = [PaddedStates(watch, forward, backward), QuietModels(watch, forward, optimizers)]
-    return [*uses, DataFlow(watch, forward)]
+    return [*uses, DataFlow(watch, forward), Spreads(watch, forward, optimizers)]

@@ -192,13 +192,14 @@ class Optimizers(Probe):
         groups = tuple(group_numbers(group) for group in optimizer.param_groups)
         fixed = tuple({k: v for k, v in group.items() if k != "lr"} for group in groups)
         told = (len(parameters), str(fixed))
+        sizes = tuple(len(group["params"]) for group in optimizer.param_groups)
         if held.told != told:  # the learning rate has curves of its own; a schedule tells nothing new
             held.told = told
             self.strays.held = self.parameter_ids()
             self.watch.emit(
                 OptimizerFact(
                     held.name, type(optimizer).__name__, held.place, groups, self.looks.names(parameters),
-                    self.watch.step, held.source,
+                    self.watch.step, held.source, sizes,
                 )
             )  # fmt: skip
 

@@ -53,6 +53,7 @@ from torch_debugger.records.place import Place
 from torch_debugger.records.rehearsal import StepRehearsal
 from torch_debugger.records.rows import Table, TensorRows
 from torch_debugger.records.run import CostFact, EndFact, MemoryFact, Notice, ProbeFault, RunFact
+from torch_debugger.records.samples import BatchSample
 from torch_debugger.records.sequences import PaddedState, SequenceInput
 from torch_debugger.records.summary import (
     Box,
@@ -147,6 +148,7 @@ Record = (
     | LoaderFact
     | BatchFact
     | BatchLook
+    | BatchSample
     | InputLook
     | RootInput
     | TargetLook
@@ -181,10 +183,10 @@ Record = (
 )
 
 __all__ = [
-    "SEVERITIES", "TRIALS", "AxesLook", "BatchFact", "BatchLook", "BatchNormLook", "Box", "CallFact",
-    "CarriedGradient", "CaseFact", "Chart", "ChartsSummary", "CheckpointLoad", "ClassTargets", "ClipFact",
-    "Comparison", "Construction", "CopiedGenerator", "CopyLook", "CostFact", "CrashEvidence", "CrashFact",
-    "CrashFrame", "DropoutLook", "Edit", "EndFact", "Finding", "FixedDraw", "FlowFact", "FlowStep",
+    "SEVERITIES", "TRIALS", "AxesLook", "BatchFact", "BatchLook", "BatchNormLook", "BatchSample", "Box",
+    "CallFact", "CarriedGradient", "CaseFact", "Chart", "ChartsSummary", "CheckpointLoad", "ClassTargets",
+    "ClipFact", "Comparison", "Construction", "CopiedGenerator", "CopyLook", "CostFact", "CrashEvidence",
+    "CrashFact", "CrashFrame", "DropoutLook", "Edit", "EndFact", "Finding", "FixedDraw", "FlowFact", "FlowStep",
     "ForeignEvent", "FreshParameter", "FutureLook", "GradientCheckFact", "GradientFlag", "GraphNode",
     "GraphSummary", "HandMadeWeights", "HistogramSummary", "HparamsFact", "HparamsSummary", "IdleOptimizer",
     "InputLook", "KeptGraphs", "LatentLook", "LayerFact", "LedgerFact", "LedgerRow", "LoaderFact",

@@ -66,6 +66,7 @@ class OptimizerFact:
     parameters: tuple[str, ...]  # names where known, else "unnamed[0]"
     step: int
     source: str = ""  # the text of the call: Adam(model.encoder.parameters(), lr=1e-3)
+    sizes: tuple[int, ...] = ()  # how many of the parameters each group holds
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,11 +10,20 @@ if TYPE_CHECKING:
     import numpy.typing
 
 
+# The columns of the tables whose kind ends in _spread: closer together towards both ends.
+QUANTILES = (
+    0.0, 0.005, 0.02, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5,
+    0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 0.98, 0.995, 1.0,
+)  # fmt: skip
+
+
 @dataclass(frozen=True, slots=True)
 class Table:
     """The heading of a table of rows: written once, referred to by every row."""
 
-    kind: str  # activation | output_gradient | range (of float16 activations) | parameter | update
+    # activation | output_gradient | range (of float16 activations) | parameter | update
+    # | activation_spread | weight_spread | gradient_spread
+    kind: str
     root: str
     names: tuple[str, ...]  # in execution order where one is known
     columns: tuple[str, ...]

@@ -6,9 +6,10 @@ import re
 
 from torch_debugger.records import Edit, Finding
 from torch_debugger.report import sentences
+from torch_debugger.report.chapters import Chapter
 from torch_debugger.report.diff import diff_lines
 from torch_debugger.report.printable import printable
-from torch_debugger.report.result import Chapter, RunResult
+from torch_debugger.report.result import RunResult
 from torch_debugger.report.source import excerpt
 
 

@@ -14,6 +14,7 @@ from torch_debugger.records import (
     StepRehearsal,
     TrialResult,
 )
+from torch_debugger.report.chapters import Chapter, cause_index, chapters_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,14 +24,6 @@ class Losses:
     first: tuple[int, float]
     last: tuple[int, float]
     lowest: tuple[int, float] | None
-
-
-@dataclass(frozen=True, slots=True)
-class Chapter:
-    """A finding and all that it explains, directly or through another of its symptoms."""
-
-    cause: Finding
-    symptoms: tuple[Finding, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,26 +53,8 @@ class RunResult:
     @property
     def chapters(self) -> tuple[Chapter, ...]:
         """The findings in ranked order, symptoms gathered under their cause."""
-        gathered: dict[int, list[Finding]] = {}
-        for index, finding in enumerate(self.findings):
-            root = self._root(index)
-            gathered.setdefault(root, [])
-            if root != index:
-                gathered[root].append(finding)
-        return tuple(Chapter(self.findings[root], tuple(gathered[root])) for root in sorted(gathered))
+        return chapters_of(self.findings)
 
     def cause_index(self, index: int) -> int | None:
         """Where the finding that explains this one stands, or None."""
-        name = self.findings[index].symptom_of
-        for position, candidate in enumerate(self.findings):
-            if candidate.name == name and position != index:
-                return position
-        return None
-
-    def _root(self, index: int) -> int:
-        path = [index]
-        while (cause := self.cause_index(path[-1])) is not None:
-            if cause in path:  # checks that explain each other: the one ranked first leads
-                return min(path[path.index(cause) :])
-            path.append(cause)
-        return path[-1]
+        return cause_index(self.findings, index)

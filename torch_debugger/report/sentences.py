@@ -92,7 +92,7 @@ def closing(result: RunResult) -> list[tuple[str, str]]:
     """What a report says last: (label, text) pairs."""
     lines = [("run", run_sentence(result))] if result.verdict and result.outcome != "explained" else []
     lines += [("fix", _reminder(result.verdict, result))] if result.verdict and result.told else []
-    lines += [("unseen", _unseen(fault)) for fault in result.faults]
+    lines += [("unseen", unseen(fault)) for fault in result.faults]
     lines += [("notice", one_line(notice.text)) for notice in result.notices]
     lines += [("cost", cost_sentence(result.cost))] if result.cost and result.steps else []
     lines += [("log", one_line(result.log))] if result.log else []
@@ -120,7 +120,7 @@ def cost_sentence(cost: CostFact) -> str:
     return f"{100 * (cost.ratio - 1):.1f} % of {plain_s:.1f} s (budget {budget}), {deep}"
 
 
-def _unseen(fault: ProbeFault) -> str:
+def unseen(fault: ProbeFault) -> str:
     missing = f"{fault.probe}, from step {fault.step} on: it failed and was taken off"
     return one_line(f"{missing}; the training was not touched ({fault.error}).")
 

@@ -10,9 +10,10 @@ from rich.text import Text
 
 from torch_debugger.records import Edit, Finding
 from torch_debugger.report import sentences
+from torch_debugger.report.chapters import Chapter
 from torch_debugger.report.diff import diff_lines
 from torch_debugger.report.printable import one_line
-from torch_debugger.report.result import Chapter, RunResult
+from torch_debugger.report.result import RunResult
 from torch_debugger.report.source import SourceLine, excerpt
 from torch_debugger.report.trimmed import Trimmed
 

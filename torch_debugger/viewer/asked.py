@@ -18,6 +18,7 @@ class Asked:
     shelf: RunShelf
     given: Mapping[str, str] = field(default_factory=dict)
     edit_token: str = ""
+    told: Mapping[str, Any] | None = None  # what an edit says; None for a question that only reads
 
     def text(self, name: str, default: str = "") -> str:
         return self.given.get(name, default)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from torch_debugger.records import TensorRows
 
+UNMEASURED = -1.7e308  # no float32 comes near it
 _MOST_STEPS = 600
 _MOST_LAYERS = 1000
 
@@ -21,7 +22,7 @@ def layer_grid(tables: Sequence[TensorRows], column: str) -> dict[str, Any]:
     names = list(dict.fromkeys(name for rows in tables for name in rows.table.names))
     shown = names[:_MOST_LAYERS]
     values = _filled(tables, column, {name: place for place, name in enumerate(shown)})
-    chosen = _steps_to_show(values)
+    chosen = steps_to_show(values)
     return {
         "steps": [tables[index].step for index in chosen],
         "names": shown,
@@ -31,22 +32,19 @@ def layer_grid(tables: Sequence[TensorRows], column: str) -> dict[str, Any]:
     }
 
 
-def thinned(values: NDArray[np.float64]) -> list[int]:
+def thinned(values: NDArray[np.float64], most: int = _MOST_STEPS) -> list[int]:
     """The places of a curve worth showing: evenly spread, and never one fewer that is not finite."""
-    return _steps_to_show(values[None, :])
+    return steps_to_show(values[None, :], most)
 
 
 def as_json(value: float) -> float | str | None:
     if value == math.inf or value == -math.inf:
         return "inf" if value > 0 else "-inf"
-    return None if value == _UNMEASURED else "nan" if math.isnan(value) else value
-
-
-_UNMEASURED = -1.7e308  # no float32 comes near it
+    return None if value == UNMEASURED else "nan" if math.isnan(value) else value
 
 
 def _filled(tables: Sequence[TensorRows], column: str, places: dict[str, int]) -> NDArray[np.float64]:
-    values = np.full((len(places), len(tables)), _UNMEASURED)
+    values = np.full((len(places), len(tables)), UNMEASURED)
     for index, rows in enumerate(tables):
         known = [place for place, name in enumerate(rows.table.names) if name in places]
         where = [places[rows.table.names[place]] for place in known]
@@ -54,13 +52,13 @@ def _filled(tables: Sequence[TensorRows], column: str, places: dict[str, int]) -
     return values
 
 
-def _steps_to_show(values: NDArray[np.float64]) -> list[int]:
+def steps_to_show(values: NDArray[np.float64], most: int = _MOST_STEPS) -> list[int]:
     """One step of each stretch: its first with a number that is not finite, else its last."""
     count = values.shape[1]
-    if count <= _MOST_STEPS:
+    if count <= most:
         return list(range(count))
     bad = np.asarray(~np.isfinite(values).all(axis=0))
-    edges = np.linspace(0, count, _MOST_STEPS + 1).astype(int)
+    edges = np.linspace(0, count, most + 1).astype(int)
     stretches = zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True)
     return [
         start + int(bad[start:end].argmax()) if bad[start:end].any() else end - 1 for start, end in stretches

@@ -1,4 +1,4 @@
-"""The tab "Debugger" of TensorBoard: its findings and its layers over time, read from our run files.
+"""The tab "Debugger" of TensorBoard: the same page, which asks the same questions, about our runs only.
 
 TensorBoard finds the loader by the entry point `tensorboard_plugins`. Until somebody opens the tab nothing
 but this file is loaded; what goes wrong here leaves the other tabs alone.
@@ -9,12 +9,9 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Callable
-from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from tensorboard.plugins import base_plugin
-
-from torch_debugger.errors import DebuggerError
 
 if TYPE_CHECKING:
     from werkzeug import Request, Response
@@ -22,12 +19,13 @@ if TYPE_CHECKING:
     from torch_debugger.viewer.run_shelf import RunShelf
 
 NAME = "torch_debugger"
-_TYPES = {"page.js": "text/javascript", "page.css": "text/css"}
-_HEADERS = {
-    "X-Content-Type-Options": "nosniff",
-    "Cache-Control": "no-store",
-    "Content-Security-Policy": "default-src 'none'",  # for whoever opens an answer as a page
-}
+_FILES = ("page.js", "page.css")
+_ASK = "/ask/"
+_HEADERS = {"X-Content-Type-Options": "nosniff", "Cache-Control": "no-store"}
+_NOT_BUILT = (
+    "The page of torch-debugger is not built here: this copy holds its sources only. "
+    "Run `npm ci && npm run build` in its folder web/, and reload. The other tabs do without it."
+)
 
 
 class DebuggerTabLoader(base_plugin.TBLoader):  # type: ignore[misc]
@@ -48,10 +46,7 @@ class DebuggerTab(base_plugin.TBPlugin):  # type: ignore[misc]
         self._shelf: RunShelf | None = None
 
     def get_plugin_apps(self) -> dict[str, Callable[..., Any]]:
-        routes = {"/runs": self._runs, "/findings": self._findings}
-        routes |= {"/layers": self._layers, "/scalars": self._scalars}
-        apps = {path: _serving(answer) for path, answer in routes.items()}
-        return apps | {f"/{name}": _serving_file(name) for name in _TYPES}
+        return {f"{_ASK}*": _serving(self._answer)} | {f"/{name}": _serving(_file) for name in _FILES}
 
     def is_active(self) -> bool:
         return bool(self.shelf.names())
@@ -71,57 +66,35 @@ class DebuggerTab(base_plugin.TBPlugin):  # type: ignore[misc]
             self._shelf = RunShelf(folders_of(self._logdir, self._spec))
         return self._shelf
 
-    def _runs(self, request: Request) -> Any:
-        return {"runs": self.shelf.names()}
+    def _answer(self, request: Request) -> Response:
+        """Without the token that an edit needs: in TensorBoard nothing is renamed or deleted."""
+        from torch_debugger.viewer.app import respond
+        from torch_debugger.viewer.asked import Asked
 
-    def _findings(self, request: Request) -> Any:
-        from torch_debugger.viewer.answers import findings_of
-
-        return self.shelf.ask(_asked(request, "run"), findings_of)
-
-    def _layers(self, request: Request) -> Any:
-        from torch_debugger.viewer.answers import layers_of
-
-        kind, root, column = (_asked(request, name) for name in ("kind", "root", "column"))
-        return self.shelf.ask(_asked(request, "run"), lambda run: layers_of(run, kind, root, column))
-
-    def _scalars(self, request: Request) -> Any:
-        from torch_debugger.viewer.answers import scalars_of
-
-        tag = _asked(request, "tag")
-        return self.shelf.ask(_asked(request, "run"), lambda run: scalars_of(run, tag))
+        return respond(Asked(self.shelf, request.args.to_dict()), request.path.rpartition(_ASK)[2])
 
 
-def _asked(request: Request, name: str) -> str:
-    return str(request.args.get(name, ""))
-
-
-def _serving(answer: Callable[[Request], Any]) -> Callable[..., Any]:
-    """A WSGI application around what answers a request with JSON values."""
-    from werkzeug import Request
-
-    def serve(request: Request) -> Response:
-        try:
-            return _response(json.dumps(answer(request), allow_nan=False), "application/json")
-        except DebuggerError as error:
-            return _response(json.dumps({"error": str(error)}), "application/json", 404)
-        except Exception as error:  # told on the page, where it is seen
-            text = f"torch-debugger could not read this run ({type(error).__name__}: {error})."
-            return _response(json.dumps({"error": text}), "application/json", 500)
-
-    return Request.application(serve)
-
-
-def _serving_file(name: str) -> Callable[..., Any]:
-    from werkzeug import Request
-
-    def serve(request: Request) -> Response:
-        return _response((files("torch_debugger.viewer") / "plain" / name).read_text("utf-8"), _TYPES[name])
-
-    return Request.application(serve)
-
-
-def _response(text: str, kind: str, status: int = 200) -> Response:
+def _file(request: Request) -> Response:
     from werkzeug import Response
 
-    return Response(text, status, _HEADERS, content_type=f"{kind}; charset=utf-8")
+    from torch_debugger.viewer.bundle import page_file
+
+    name = request.path.rpartition("/")[2]
+    found = page_file(name)
+    if found is not None:
+        return Response(found.content, headers=_HEADERS, content_type=found.kind)
+    said = f"export const render = () => {{ document.body.textContent = {json.dumps(_NOT_BUILT)}; }};\n"
+    kind = "text/javascript" if name == "page.js" else "text/css"
+    return Response(said if name == "page.js" else "", headers=_HEADERS, content_type=f"{kind}; charset=utf-8")
+
+
+def _serving(answer: Callable[[Request], Response]) -> Callable[..., Any]:
+    """A WSGI application that only reads."""
+    from werkzeug import Request, Response
+
+    def serve(request: Request) -> Response:
+        if request.method not in ("GET", "HEAD"):
+            return Response("In TensorBoard this tab only reads.\n", 405, _HEADERS, content_type="text/plain")
+        return answer(request)
+
+    return Request.application(serve)

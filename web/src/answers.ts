@@ -41,6 +41,8 @@ export interface About {
   /** What there is to show, by view: layers, model, data, pictures, time, memory, ranks. */
   has: Record<string, boolean>;
   ranks: number;
+  /** How many runs the page can show; missing in the report, which shows one. */
+  runs?: number;
   damage: string[];
 }
 

@@ -1,6 +1,8 @@
 // Every number on the page is the answer to a question: /ask/NAME?key=value, or, in the report, what was written
 // into the file beforehand under the same key.
 
+import { findWritten, type Written } from "./written";
+
 export type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
 export type Parameters = Record<string, string | number | undefined>;
 
@@ -9,11 +11,11 @@ export class Refusal extends Error {}
 /** Nobody answered: the server has ended, or cannot be reached. */
 export class Away extends Error {}
 
-let written: Record<string, unknown> | null = null;
+let written: Written | null = null;
 let csrf = "";
 
 /** Called once, by the report: from now on nothing is fetched. */
-export function answerFrom(answers: Record<string, unknown>): void {
+export function answerFrom(answers: Written): void {
   written = answers;
 }
 
@@ -36,7 +38,7 @@ export function keyOf(question: string, parameters: Parameters = {}): string {
 
 export async function ask<T>(question: string, parameters: Parameters = {}, signal?: AbortSignal): Promise<T> {
   const key = keyOf(question, parameters);
-  if (written !== null) return fromFile<T>(key);
+  if (written !== null) return held<T>(fromFile(key));
   return read<T>(await reach(key, signal ? { signal } : {}));
 }
 
@@ -49,25 +51,32 @@ export async function tell<T>(question: string, body: Json): Promise<T> {
 /** Where a file is fetched from (a picture, a sound); in the report it is a data: URL among the answers. */
 export function addressOf(question: string, parameters: Parameters = {}): string {
   const key = keyOf(question, parameters);
-  if (written === null) return address(key);
-  const kept = written[key];
+  if (written === null) return fileBeside(`ask/${key}`);
+  const kept = fromFile(key);
   return typeof kept === "string" ? kept : "";
 }
 
 const beside = import.meta.url; // by a name of its own: Vite would take `new URL(..., import.meta.url)` for a file to bundle
 
-function address(key: string): string {
-  return new URL(`ask/${key}`, beside).href;
+/** The address of what the server has beside the page's script. */
+export function fileBeside(name: string): string {
+  return new URL(name, beside).href;
 }
 
-function fromFile<T>(key: string): Promise<T> {
-  if (written !== null && key in written) return Promise.resolve(written[key] as T);
+function fromFile(key: string): unknown {
+  const kept = written === null ? undefined : findWritten(written, key);
+  if (kept === undefined) console.debug(`This file has no answer to ${key}`);
+  return kept;
+}
+
+function held<T>(kept: unknown): Promise<T> {
+  if (kept !== undefined) return Promise.resolve(kept as T);
   return Promise.reject(new Refusal("This file does not hold that. Open the run with torch-debugger view."));
 }
 
 async function reach(key: string, options: RequestInit): Promise<Response> {
   try {
-    return await fetch(address(key), { credentials: "same-origin", ...options });
+    return await fetch(fileBeside(`ask/${key}`), { credentials: "same-origin", ...options });
   } catch (error) {
     if (options.signal?.aborted) throw error;
     throw new Away("The server does not answer.");

@@ -1,11 +1,22 @@
 import { render as mount } from "preact";
-import { answerFrom } from "./asking";
+import { answerFrom, fileBeside } from "./asking";
 import { Frame } from "./frame/Frame";
 import "./look/page.css";
 
-/** TensorBoard calls this in the tab's own frame. */
+/** TensorBoard calls this in the tab's own frame, whose address for links is not its own. */
 export function render(): void {
-  show(document.body);
+  document.querySelector("base")?.remove();
+  document.documentElement.lang = "en";
+  addStyle(() => show(document.body));
+}
+
+/** Without the styles there would be a flash of bare text. */
+function addStyle(then: () => void): void {
+  const link = document.createElement("link");
+  link.rel = "stylesheet";
+  link.href = fileBeside("page.css");
+  link.onload = link.onerror = then;
+  document.head.append(link);
 }
 
 function show(into: Element): void {

@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from torch_debugger.archive.run import Run
-from torch_debugger.records import ModelFact, ModelFlow, TensorRows
+from torch_debugger.records import BatchFact, BatchSample, InputLook, ModelFact, ModelFlow, TensorRows
 from torch_debugger.viewer.asked import Asked
+from torch_debugger.viewer.step_times import STEP_TAG
 
 
 def answer(asked: Asked) -> dict[str, Any]:
-    return asked.of_run(about)
+    return {**asked.of_run(about), "runs": len(asked.shelf.names())}
 
 
 def about(run: Run) -> dict[str, Any]:
@@ -37,6 +38,8 @@ def what_there_is(run: Run) -> dict[str, bool]:
         "layers": next(iter(run.records(TensorRows)), None) is not None,
         "model": next(iter(run.records(ModelFact)), None) is not None,
         "flow": next(iter(run.records(ModelFlow)), None) is not None,
-        "pictures": bool(run.tags.get("pictures")),
+        "data": next(iter(run.records(BatchSample, BatchFact, InputLook)), None) is not None,
+        "pictures": any(run.tags.get(kind) for kind in ("pictures", "texts", "sounds", "histograms")),
         "ranks": len(run.ranks) > 1,
+        "time": STEP_TAG in run.tags.get("scalars", []),
     }

@@ -1,7 +1,101 @@
+import { useAnswer } from "../../answer_hooks";
+import type { About } from "../../answers";
+import { SeverityBadge } from "../../pieces/Badge";
+import { Details } from "../../pieces/Details";
+import { count } from "../../pieces/numbers";
+import { Panel } from "../../pieces/Panel";
+import { Inline } from "../../pieces/Prose";
+import { Problem, Waiting } from "../../states";
 import type { Shown, View } from "../../views";
+import type { Chapter, Checked, ToldFinding, VerdictAnswer } from "./answers";
+import { CheckedPanel } from "./CheckedPanel";
+import { CrashPanel } from "./CrashPanel";
+import { FindingBody } from "./FindingBody";
+import { LossPicture } from "./LossPicture";
+import { Others, Symptoms } from "./Others";
+import { headline, runSentence } from "./words";
+import "./verdict.css";
 
-function Verdict({ about }: Shown) {
-  return <h1>{about.run}</h1>;
+function Verdict({ run, about, version, chosen }: Shown) {
+  const { answer, error } = useAnswer<VerdictAnswer>("verdict", { run }, version);
+  const checked = useAnswer<Checked>(about.watched ? "checked" : null, { run }, version).answer;
+  if (!answer) return error ? <Problem text={error} /> : <Waiting what="the findings" />;
+  const first = answer.has_verdict ? answer.chapters[0] : undefined;
+  const rest = { about, opened: chosen.finding };
+  const others = answer.chapters.length - (first ? 1 : 0);
+  return (
+    <div class="verdict">
+      <div class="verdict-first">
+        {first ? <Main chapter={first} {...rest} /> : <NoFinding answer={answer} about={about} />}
+        {answer.crash ? <CrashPanel crash={answer.crash} /> : null}
+        {others ? (
+          <Panel title={first ? count(others, "other finding") : count(others, "note")}>
+            <Others answer={answer} from={first ? 1 : 0} {...rest} />
+          </Panel>
+        ) : null}
+        {checked && !first ? <CheckedPanel checked={checked} /> : null}
+      </div>
+      <aside class="verdict-beside" aria-label="The run">
+        <Loss answer={answer} about={about} finding={first?.cause} />
+        {checked && first ? (
+          <Details summary="What was checked, and what could not be">
+            <CheckedPanel checked={checked} />
+          </Details>
+        ) : null}
+      </aside>
+    </div>
+  );
+}
+
+interface MainProps {
+  chapter: Chapter;
+  about: About;
+  opened: string | undefined;
+}
+
+function Main({ chapter, about, opened }: MainProps) {
+  const finding = chapter.cause;
+  return (
+    <article class={`verdict-main verdict-${finding.severity}`}>
+      <p class="verdict-kicker">
+        <SeverityBadge severity={finding.severity} /> <span>{finding.name}</span> <span class="quiet">{finding.check}</span>
+        {about.status === "running" ? <span class="quiet">so far, at step {about.steps.toLocaleString("en-US")}</span> : null}
+      </p>
+      <h1>
+        <Inline text={finding.message} />
+      </h1>
+      <FindingBody finding={finding} about={about} />
+      <Symptoms chapter={chapter} about={about} opened={opened} />
+    </article>
+  );
+}
+
+function NoFinding({ answer, about }: { answer: VerdictAnswer; about: About }) {
+  const look = about.watched && about.status !== "crashed" ? "verdict-good" : "verdict-plain";
+  return (
+    <article class={`verdict-main ${look}`}>
+      <h1>{headline(about)}</h1>
+      <p>{runSentence(about, answer)}</p>
+      {about.watched ? null : (
+        <p>
+          This log was written by another tool, so there are its curves and no findings. For a verdict, start the script with <code>torch-debugger run train.py</code>; not one line of it has to change.
+        </p>
+      )}
+    </article>
+  );
+}
+
+function Loss({ answer, about, finding }: { answer: VerdictAnswer; about: About; finding: ToldFinding | undefined }) {
+  const title = answer.loss && answer.loss.tag !== "loss" ? `Loss (${answer.loss.tag})` : "Loss";
+  return (
+    <Panel title={title} about={about.watched && answer.has_verdict ? runSentence(about, answer) : undefined}>
+      {answer.loss && answer.loss.values.length ? (
+        <LossPicture run={about.run} loss={answer.loss} finding={finding} />
+      ) : (
+        <p class="quiet">No loss was recorded{about.status === "running" ? " yet" : ""}: it is read at each backward(), once a step is done.</p>
+      )}
+    </Panel>
+  );
 }
 
 export const view: View = { name: "verdict", title: "Verdict", place: 10, appears: () => true, Body: Verdict };

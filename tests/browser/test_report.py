@@ -1,0 +1,155 @@
+"""The report as its reader has it: a file on a disk, no network, with JavaScript and without."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.browser.recordings import record
+from torch_debugger.reporting import write_report
+from torch_debugger.viewer.bundle import page_file
+
+HOSTILE = """
+import torch
+from torch import nn
+from torch.utils.tensorboard import SummaryWriter
+
+torch.manual_seed(0)
+EVIL = "</script><script>document.title='owned'</script><!-- <img src=x onerror=alert(1)> '\\" \\u202e"
+model = nn.Sequential()
+model.add_module("<b>" + EVIL.replace(".", ""), nn.Linear(4, 4))
+model.add_module("x" * 300, nn.Linear(4, 2))
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+writer = SummaryWriter("board")
+for step in range(30):
+    x = torch.randn(8, 4)
+    loss = nn.functional.cross_entropy(model(x), (x.sum(dim=1) > 0).long())
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+    writer.add_scalar(EVIL, float("nan") if step == 7 else step, step)
+    writer.add_scalar("y" * 400, step, step)
+writer.close()
+"""
+
+
+@pytest.fixture(scope="session")
+def reports(recordings: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A report of every recording, and of a run whose names are out for harm."""
+    folder = tmp_path_factory.mktemp("reports")
+    (folder / "hostile.py").write_text(HOSTILE)
+    record(folder / "hostile.py", folder / "<img src=x onerror=alert(1)> '\"")
+    for run in recordings.iterdir():
+        write_report(run, folder / f"{run.name}.html")
+    write_report(recordings.parent / "board", folder / "board.html")
+    write_report(folder / "<img src=x onerror=alert(1)> '\"", folder / "hostile.html")
+    return folder
+
+
+def walk(sheet: Any) -> list[str]:
+    """Opens every view that the page offers; the keys that were asked for and are not in the file."""
+    missing: list[str] = []
+    sheet.on("console", lambda said: missing.append(said.text) if "has no answer to" in said.text else None)
+    sheet.reload()
+    links = sheet.get_by_role("navigation").get_by_role("link")
+    links.first.wait_for()
+    for place in range(links.count()):
+        links.nth(place).click()
+        sheet.get_by_role("heading", level=1).first.wait_for()
+        sheet.wait_for_function("document.querySelector('.waiting') === null")
+    return missing
+
+
+@pytest.fixture
+def offline(page: Any) -> Any:
+    """No network, and whatever would be fetched all the same is a fault."""
+    fetched: list[str] = []
+    page.context.set_offline(True)
+    page.route(re.compile("^(?!file:|data:)"), lambda route: (fetched.append(route.request.url), route.abort()))
+    yield page
+    assert fetched == []
+
+
+@pytest.fixture
+def paper(browser: Any) -> Iterator[Any]:
+    """A reader without JavaScript."""
+    context = browser.new_context(viewport={"width": 1400, "height": 900}, java_script_enabled=False)
+    yield context.new_page()
+    context.close()
+
+
+def test_the_file_is_the_page(offline: Any, reports: Path) -> None:
+    if page_file("page.js") is None:
+        pytest.skip("the page is not built: npm run build in web/")
+    offline.goto((reports / "broken.html").as_uri())
+    offline.get_by_role("navigation").wait_for()
+
+    assert "missing-zero-grad" in offline.get_by_role("main").inner_text()
+    assert offline.locator(".still").count() == 0, "the page has taken the place of the still part"
+
+
+@pytest.mark.parametrize("name", ["healthy", "broken", "nan", "board", "hostile"])
+def test_all_that_the_views_ask_at_first_sight_is_in_the_file(offline: Any, reports: Path, name: str) -> None:
+    offline.goto((reports / f"{name}.html").as_uri())
+
+    assert walk(offline) == []
+    assert offline.get_by_role("alert").count() == 0
+
+
+@pytest.mark.parametrize("name", ["healthy", "broken", "nan", "board", "hostile"])
+def test_a_report_of_a_typical_run_is_small(reports: Path, name: str) -> None:
+    assert (reports / f"{name}.html").stat().st_size <= 1_000_000
+
+
+def test_without_javascript_the_verdict_and_the_curves_are_there(paper: Any, reports: Path) -> None:
+    paper.goto((reports / "broken.html").as_uri())
+
+    verdict = paper.locator(".still-finding").first
+    assert "missing-zero-grad" in verdict.inner_text() and "optimizer.zero_grad()" in verdict.inner_text()
+    curve = paper.locator(".still-loss svg .still-line")
+    assert curve.bounding_box()["width"] > 300 and curve.bounding_box()["height"] > 50
+    assert paper.locator(".still-heat tbody tr").count() > 0
+
+
+def test_without_javascript_nan_is_marked(paper: Any, reports: Path) -> None:
+    paper.goto((reports / "nan.html").as_uri())
+
+    assert paper.locator(".still-loss .still-notfinite").bounding_box()["width"] > 100
+    assert "values not finite" in paper.locator(".still-loss figcaption").inner_text()
+
+
+def test_a_healthy_run_says_so_without_javascript(paper: Any, reports: Path) -> None:
+    paper.goto((reports / "healthy.html").as_uri())
+
+    assert "Nothing wrong was found" in paper.locator(".still-lead").inner_text()
+
+
+@pytest.mark.parametrize("name", ["hostile", "broken"])
+@pytest.mark.parametrize("width", [360, 3840])
+def test_paper_of_any_width_does_not_scroll_sideways(paper: Any, reports: Path, width: int, name: str) -> None:
+    paper.set_viewport_size({"width": width, "height": 800})
+    paper.goto((reports / f"{name}.html").as_uri())
+
+    inside, outside = paper.evaluate("[document.documentElement.scrollWidth, innerWidth]")
+    assert inside <= outside
+
+
+def test_hostile_names_do_nothing(offline: Any, reports: Path) -> None:
+    said: list[str] = []
+    offline.on("dialog", lambda dialog: (said.append(dialog.message), dialog.dismiss()))
+    offline.goto((reports / "hostile.html").as_uri())
+    offline.get_by_role("navigation").wait_for()
+
+    assert said == [] and offline.title() != "owned"
+    assert offline.locator("img[src='x']").count() == 0
+
+
+def test_hostile_names_do_nothing_on_paper(paper: Any, reports: Path) -> None:
+    paper.goto((reports / "hostile.html").as_uri())
+
+    assert paper.title() != "owned" and "onerror=alert(1)" in paper.locator("h1").inner_text()
+    assert paper.locator("img, iframe, object").count() == 0

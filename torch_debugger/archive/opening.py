@@ -1,0 +1,56 @@
+"""A run by whatever a user calls it."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from torch_debugger.archive.folders import event_files, find_runs
+from torch_debugger.archive.naming import NotInArchiveError
+from torch_debugger.archive.run import Run
+from torch_debugger.errors import UsageError
+from torch_debugger.runlog.stores import is_url
+
+_MOST_NAMED = 8
+
+
+def open_run(where: str | os.PathLike[str] | Run) -> Run:
+    """The folder of a log, its name under ./runs, a URL, the result.json beside a log, or a run itself."""
+    if isinstance(where, Run):
+        return where
+    return Run(where) if is_url(os.fspath(where)) else Run(_folder(Path(where)))
+
+
+def open_one_run(where: str | os.PathLike[str] | Run) -> Run:
+    """The same; a folder that holds no log of its own stands for the only run below it."""
+    run = open_run(where)
+    if is_url(run.folder) or not os.path.isdir(run.folder) or event_files(run.folder):
+        return run
+    below = find_runs(run.folder)
+    if len(below) == 1:
+        return Run(below[0].folder)
+    if not below:
+        raise UsageError(f"There is no log in {run.folder}: no event file is in it or below it.")
+    named = ", ".join(each.name for each in below[:_MOST_NAMED])
+    more = f" and {len(below) - _MOST_NAMED:,} more" if len(below) > _MOST_NAMED else ""
+    raise NotInArchiveError(f"{run.folder} holds {len(below):,} runs. Name one of them: {named}{more}.")
+
+
+def newest_run(folder: str = "runs") -> Run:
+    """The one that was written last."""
+    found = find_runs(folder)
+    if not found:
+        raise UsageError(f"There is no run below ./{folder}. Name the folder of a log.")
+    last = max(found, key=lambda each: each.changed)
+    return Run(last.folder)
+
+
+def _folder(where: Path) -> Path:
+    if where.is_file():
+        return where.parent
+    for candidate in (where, Path("runs") / where):
+        if candidate.is_dir():
+            return candidate
+    raise UsageError(
+        f"There is no run {os.fspath(where)}. Name the folder of a log, a run under ./runs, or a result.json."
+    )

@@ -1,0 +1,233 @@
+"""A few samples of the data as the model and the loss are given it: at the first step, then ever more rarely.
+
+They are taken on steps that are looked at closely anyway, and read when they have come from the device; nothing
+waits for them. Some hundred microseconds each time, a dozen times a run.
+"""
+
+from __future__ import annotations
+
+import base64
+import functools
+import zlib
+from collections.abc import Callable, Iterator
+from types import FrameType
+from typing import Any
+
+import numpy
+import torch
+from torch import nn
+
+from torch_debugger.anatomy.graph_nodes import made_shape, op_name, saved, signed, walk_nodes
+from torch_debugger.anatomy.nested import first_tensor, named_leaves
+from torch_debugger.anatomy.running import in_transform
+from torch_debugger.probes.backward import Backward
+from torch_debugger.probes.differences import BY_HAND, difference_sides
+from torch_debugger.probes.roots import Root, Roots
+from torch_debugger.probes.sample_forms import Piece, first_reader, piece_of
+from torch_debugger.probes.sampling import DEEP
+from torch_debugger.probes.watch import Watch
+from torch_debugger.records.samples import BatchSample
+from torch_debugger.stats.transfer import Numbers
+
+_CHOOSING = ("NllLoss", "NllLoss2D")
+_LOSSES = (
+    *_CHOOSING, "BinaryCrossEntropyWithLogits", "BinaryCrossEntropy", "MseLoss", "SmoothL1Loss", "HuberLoss"
+)  # fmt: skip
+_NEAR = 32  # nodes from the loss on
+_SPREAD = 2**14  # numbers at most that mean and std are taken of
+_ORDERED = (torch.float32, torch.float64, torch.int64, torch.int32, torch.uint8)
+_RANGE = 2**22  # numbers of which the range is taken; of more, every so-manieth
+
+
+_Taken = tuple[torch.Tensor, Callable[[Numbers], None]]
+
+
+class BatchSamples:
+    MOST = 12  # steps of a run
+    MODELS, TENSORS, TARGETS = 3, 4, 2  # of a step; tensors of a model
+    MOST_BYTES = 1_200_000  # of a run
+
+    def __init__(self, watch: Watch, roots: Roots, backward: Backward) -> None:
+        self.watch = watch
+        self.backward = backward
+        self._step = 0  # the last one that samples were taken of
+        self._next = 1
+        self._steps = self._bytes = 0
+        self._seen: dict[str, tuple[int, ...]] = {}  # in this step: model -> shape of its first tensor
+        self._waiting: dict[str, list[_Taken]] = {}  # for a backward(): model -> what was taken of its call
+        self._targets = 0
+        roots.on_call.append(self._see_call)
+        backward.on_look.append(self._see_loss)
+
+    def _is_due(self) -> bool:
+        step = self.watch.step
+        if step == self._step:
+            return True
+        close = self.watch.depth == DEEP or step in Roots.LOOKED_AT
+        if step < self._next or not close or self._steps >= self.MOST or self._bytes >= self.MOST_BYTES:
+            return False
+        self._step, self._next = step, 2 * step
+        self._steps += 1
+        self._send()
+        self._seen, self._targets = {}, 0
+        return True
+
+    def _wants(self, root: Root, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> bool:
+        """The first call of a step; a larger one that follows before backward() makes that one a rehearsal."""
+        if root.name not in self._seen:
+            return len(self._seen) < self.MODELS
+        first = first_tensor((arguments, keywords)) if root.name in self._waiting else None
+        return first is not None and first.dim() > 0 and first.shape[0] > (*self._seen[root.name], 0)[0]
+
+    def _send(self) -> None:
+        waiting, self._waiting = self._waiting, {}
+        for taken in waiting.values():
+            for numbers, tell in taken:
+                self.watch.transfer.send(numbers, tell)
+
+    def _see_call(self, root: Root, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> None:
+        if not self._is_due() or in_transform() or not self._wants(root, arguments, keywords):
+            return
+        module = root.module()
+        if module is not None and next(module.parameters(), None) is not None:
+            self._see_inputs(root, module, arguments, keywords)
+
+    @torch.no_grad()
+    def _see_inputs(
+        self, root: Root, module: nn.Module, arguments: tuple[Any, ...], keywords: dict[str, Any]
+    ) -> None:
+        reader = first_reader(module)
+        padding = next((part.padding_idx for part in module.modules() if isinstance(part, nn.Embedding)), None)
+        given = [pair for pair in _named(module, arguments, keywords) if _is_data(pair[1])][: self.TENSORS]
+        self._seen[root.name] = tuple(given[0][1].shape) if given else ()
+        taken = [
+            self._take("input", (root.name, name), tensor, piece_of(tensor, reader), padding)
+            for name, tensor in given
+        ]
+        self._waiting[root.name] = [each for each in taken if each is not None]
+
+    def _see_loss(self, loss: torch.Tensor, frame: FrameType | None) -> None:
+        if not self._is_due():
+            return
+        self._send()
+        if self.backward.saved_hooks or loss.grad_fn is None or in_transform():
+            return
+        nodes, _, _ = walk_nodes(loss.grad_fn, _NEAR)
+        for node in nodes:
+            if self._targets < self.TARGETS and op_name(node) in (*_LOSSES, *BY_HAND):
+                self._see_target(node)
+
+    @torch.no_grad()
+    def _see_target(self, node: Any) -> None:
+        target, note = _target_of(node)
+        if target is None or not _is_data(target):
+            return
+        self._targets += 1
+        ignored = int(signed(saved(node, "_saved_ignore_index"))) if op_name(node) in _CHOOSING else None
+        rows = self._as_rows(target)
+        note = note if rows is target else "flattened for the loss"
+        piece = piece_of(rows, None, target=True)
+        taken = self._take("target", ("loss", op_name(node)), rows, piece, ignored, note)
+        if taken is not None:
+            self.watch.transfer.send(*taken)
+
+    def _as_rows(self, target: torch.Tensor) -> torch.Tensor:
+        """Targets of a sequence model are flattened for the loss: back into the rows that went in."""
+        for shape in self._seen.values():
+            if target.dim() == 1 and len(shape) == 2 and target.numel() == shape[0] * shape[1] and shape[1] > 1:
+                return target.reshape(shape)
+        return target
+
+    def _take(
+        self,
+        role: str,
+        names: tuple[str, str],
+        tensor: torch.Tensor,
+        piece: Piece | None,
+        padding: int | None,
+        note: str = "",
+    ) -> _Taken | None:
+        if piece is None:
+            return None
+        told = (self.watch.step, role, *names, piece.kind, tuple(tensor.shape))
+        dtype = str(tensor.dtype).removeprefix("torch.")
+        rest = ("; ".join(filter(None, (piece.note, note))), padding)
+        both = torch.cat([_measure(tensor[: len(piece.values)]), piece.values.reshape(-1).float()])
+        return both, functools.partial(self._tell, told, dtype, tuple(piece.values.shape), rest)
+
+    def _tell(
+        self,
+        told: tuple[int, str, str, str, str, tuple[int, ...]],
+        dtype: str,
+        kept: tuple[int, ...],
+        rest: tuple[str, int | None],
+        numbers: Numbers,
+    ) -> None:
+        values = numbers[4:]
+        finite = numpy.isfinite(values)
+        low, high, mean, std = (float(number) for number in numbers[:4])
+        if not (numpy.isfinite(low) and numpy.isfinite(high)):
+            low, high = (
+                (float(values[finite].min()), float(values[finite].max())) if finite.any() else (0.0, 0.0)
+            )
+        if self._bytes < self.MOST_BYTES:
+            data = _packed(_as_bytes(values, finite, low, high) if told[4] == "image" else values)
+            self._bytes += len(data)
+            bad = int(values.size - finite.sum())
+            self.watch.emit(BatchSample(*told, dtype, low, high, mean, std, bad, kept, data, *rest))
+
+
+def _named(
+    module: nn.Module, arguments: tuple[Any, ...], keywords: dict[str, Any]
+) -> Iterator[tuple[str, torch.Tensor]]:
+    """The tensors that forward is given, by the names of its parameters."""
+    code = getattr(type(module).forward, "__code__", None)
+    names = code.co_varnames[1 : code.co_argcount] if code is not None else ()
+    for place, value in enumerate(arguments):
+        known = names[place] if place < len(names) else f"input {place + 1}"
+        yield from named_leaves(value, name=known)
+    for name, value in keywords.items():
+        yield from named_leaves(value, name=name)
+
+
+def _is_data(tensor: torch.Tensor) -> bool:
+    """Made by nothing that learns, and something whose numbers may be read."""
+    own = type(tensor).__torch_dispatch__ is torch.Tensor.__torch_dispatch__  # else it may be fake
+    plain = own and tensor.layout is torch.strided and not tensor.is_complex() and not tensor.is_meta
+    if not plain or tensor.is_quantized or tensor.grad_fn is not None or not 0 < tensor.dim() <= 5:
+        return False
+    return tensor.numel() > 0 and not (tensor.is_cuda and torch.cuda.is_current_stream_capturing())
+
+
+def _target_of(node: Any) -> tuple[torch.Tensor | None, str]:
+    """With a word on where it comes from."""
+    if op_name(node) in _LOSSES:
+        target = saved(node, "_saved_target")
+        return (target.detach(), "") if isinstance(target, torch.Tensor) else (None, "")
+    pair = difference_sides(node)
+    if pair is None:
+        return None, ""
+    shape, flat = made_shape(node), pair[1].detach()
+    width = shape[-1] if len(shape) > 1 else 1
+    fits = width > 1 and flat.numel() % width == 0
+    return flat.reshape(-1, width) if fits else flat, "worked out from the difference in the loss, so rounded"
+
+
+def _measure(tensor: torch.Tensor) -> torch.Tensor:
+    """[lowest, highest, mean, std]"""
+    flat = tensor.detach().reshape(-1)
+    some = flat[:: -(-flat.numel() // _RANGE)]
+    low, high = torch.aminmax(some if some.dtype in _ORDERED else some.float())
+    spread = flat[:: -(-flat.numel() // _SPREAD)].float()
+    return torch.stack([low.float(), high.float(), spread.mean(), spread.std(correction=0)])
+
+
+def _as_bytes(values: Numbers, finite: Any, low: float, high: float) -> Any:
+    scale = 254.0 / (high - low) if high > low else 0.0
+    with numpy.errstate(invalid="ignore", over="ignore"):
+        steps = numpy.clip(numpy.round((values - low) * scale), 0, 254)
+    return numpy.where(finite, steps, 255).astype(numpy.uint8)
+
+
+def _packed(values: Any) -> str:
+    return base64.b64encode(zlib.compress(numpy.ascontiguousarray(values).tobytes(), 1)).decode("ascii")

@@ -1,0 +1,40 @@
+import type { Line, Range } from "./lines";
+import { measured } from "./notfinite";
+
+/** From the first x of all lines to the last; on a log axis only what is above zero. */
+export function extentOf(lines: Line[], log = false): Range | null {
+  let low = Infinity;
+  let high = -Infinity;
+  for (const { x } of lines.map(measured)) {
+    let first = 0;
+    while (log && first < x.length && x[first]! <= 0) first += 1;
+    if (first >= x.length) continue;
+    low = Math.min(low, x[first]!);
+    high = Math.max(high, x[x.length - 1]!);
+  }
+  return low <= high ? [low, high] : null;
+}
+
+/** Some air around what is drawn, and a width also for what has none. */
+export function padded(low: number, high: number, log: boolean, air = 0.06): Range {
+  if (log) {
+    const [from, to] = padded(Math.log10(low), Math.log10(high), false, air);
+    return [10 ** from, 10 ** to];
+  }
+  if (low === high) {
+    const half = Math.abs(low) * 0.05 || 0.5;
+    return [low - half, high + half];
+  }
+  return [low - (high - low) * air, high + (high - low) * air];
+}
+
+/** The range after a zoom by `factor` around `centre` (0 left, 1 right) and a move by `shift` of its width. */
+export function moved([low, high]: Range, factor: number, centre: number, shift: number, log: boolean): Range {
+  if (log && low > 0) {
+    const [from, to] = moved([Math.log10(low), Math.log10(high)], factor, centre, shift, false);
+    return [10 ** from, 10 ** to];
+  }
+  const width = high - low;
+  const start = low + width * (centre * (1 - factor) + shift);
+  return [start, start + width * factor];
+}

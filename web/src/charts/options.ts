@@ -1,0 +1,122 @@
+// A chart as uPlot wants it described.
+import type uPlot from "uplot";
+import { padded } from "./extents";
+import type { Line, Range, XAxis } from "./lines";
+import { mergeLines } from "./merging";
+import { measured } from "./notfinite";
+import { dashOf, faded, paletteName, resolve } from "./palette";
+import { ticksOf, type Tick } from "./ticks";
+
+export interface Look {
+  lines: Line[];
+  /** The names of lines that are switched off. */
+  hidden: ReadonlySet<string>;
+  /** The line that is pointed at in the legend: the others step back. */
+  pointed: string | null;
+  x: XAxis;
+  logX: boolean;
+  logY: boolean;
+}
+
+interface Part {
+  line: Line;
+  place: number;
+  role: "line" | "raw" | "low" | "high";
+}
+
+function partsOf(lines: Line[]): Part[] {
+  const parts: Part[] = [];
+  lines.forEach((line, place) => {
+    if (line.low && line.high) parts.push({ line, place, role: "high" }, { line, place, role: "low" });
+    if (line.raw) parts.push({ line, place, role: "raw" });
+    parts.push({ line, place, role: "line" });
+  });
+  return parts;
+}
+
+export function dataOf({ lines, logX, logY }: Look): uPlot.AlignedData {
+  const points = partsOf(lines).map(({ line, role }) => {
+    if (role === "raw") return measured(line);
+    return { x: line.x, y: role === "low" ? line.low! : role === "high" ? line.high! : line.y };
+  });
+  const drawn = (x: number, y: number) => Number.isFinite(y) && (!logY || y > 0) && (!logX || x > 0);
+  const [xs, ...columns] = mergeLines(points, drawn);
+  const first = logX ? xs.findIndex((x) => x > 0) : 0;
+  if (first <= 0) return first < 0 ? [[], ...columns.map(() => [])] : [xs, ...columns];
+  return [xs.slice(first), ...columns.map((column) => column.slice(first))];
+}
+
+export function seriesOf(look: Look): { series: uPlot.Series[]; bands: uPlot.Band[] } {
+  const series: uPlot.Series[] = [{}];
+  const bands: uPlot.Band[] = [];
+  for (const { line, place, role } of partsOf(look.lines)) {
+    const colour = resolve(paletteName(line.colour ?? place));
+    if (role === "low") bands.push({ series: [series.length - 1, series.length], fill: faded(colour, 0.18) });
+    series.push({ ...drawnAs(role, colour, line.colour ?? place), show: !look.hidden.has(line.name), ...steppedBack(look, line) });
+  }
+  return { series, bands };
+}
+
+function drawnAs(role: Part["role"], colour: string, place: number | string): uPlot.Series {
+  if (role === "low" || role === "high") return { width: 0, points: { show: false }, scale: "y" };
+  const faint = role === "raw";
+  return {
+    scale: "y",
+    stroke: faint ? faded(colour, 0.3) : colour,
+    width: faint ? 1 : 1.6,
+    dash: faint ? [] : dashOf(place),
+    points: { size: 4, space: 14, fill: colour, stroke: faint ? faded(colour, 0.3) : colour },
+  };
+}
+
+function steppedBack({ pointed }: Look, line: Line): { alpha?: number } {
+  return pointed !== null && pointed !== line.name ? { alpha: 0.2 } : {};
+}
+
+export function axesOf(look: Look): uPlot.Axis[] {
+  const shared = {
+    stroke: () => resolve("--quiet"),
+    grid: { stroke: () => faded(resolve("--line"), 0.7), width: 1 },
+    ticks: { show: false },
+    font: "11px system-ui, sans-serif",
+    gap: 4,
+  };
+  const x = ticking(look.x.kind, look.logX, look.x.kind === "number" ? 70 : 90);
+  return [
+    { ...shared, ...x, scale: "x", size: 24 },
+    { ...shared, ...ticking("number", look.logY, 34), scale: "y", size: widthOfWords },
+  ];
+}
+
+function ticking(kind: XAxis["kind"], log: boolean, space: number): Pick<uPlot.Axis, "splits" | "values" | "space" | "filter"> {
+  let made: Tick[] = [];
+  return {
+    space,
+    splits: (plot, axis, low, high) => {
+      const room = (axis === 0 ? plot.bbox.width : plot.bbox.height) / (window.devicePixelRatio || 1);
+      made = ticksOf(kind, [low, high], Math.max(1, Math.floor(room / space)), log);
+      return made.map((tick) => tick.at);
+    },
+    filter: (_plot, splits) => splits,
+    values: () => made.map((tick) => tick.text),
+  };
+}
+
+function widthOfWords(_plot: uPlot, words: string[] | null): number {
+  const longest = Math.max(3, ...(words ?? []).map((word) => word.length));
+  return Math.min(90, Math.ceil(longest * 6.4 + 10));
+}
+
+export function scalesOf(look: Look, wishes: { y: Range | null }): uPlot.Scales {
+  return {
+    x: { time: false, auto: false, distr: look.logX ? 3 : 1, range: (_plot, low, high) => [low, high] },
+    y: {
+      distr: look.logY ? 3 : 1,
+      range: (_plot, low, high) => {
+        if (wishes.y) return [...wishes.y];
+        if (low === null || high === null || low === undefined) return look.logY ? [0.1, 10] : [0, 1];
+        return [...padded(low, high, look.logY)];
+      },
+    },
+  };
+}

@@ -1,0 +1,54 @@
+// Colours for a canvas: the page's colour variables as the browser resolves them in the theme of the moment.
+import { useEffect, useState } from "preact/hooks";
+
+/** As many as can be told apart with every kind of colour vision; further lines begin again, dashed. */
+export const PALETTE_SIZE = 8;
+
+export function paletteName(colour: number | string): string {
+  return typeof colour === "string" ? colour : `--chart-${(colour % PALETTE_SIZE) + 1}`;
+}
+
+export function dashOf(colour: number | string): number[] {
+  const round = typeof colour === "string" ? 0 : Math.floor(colour / PALETTE_SIZE);
+  return [[], [7, 4], [2, 3], [9, 3, 2, 3]][round % 4]!;
+}
+
+const known = new Map<string, string>();
+
+/** rgb(...) of a variable: a canvas knows neither var() nor light-dark(). */
+export function resolve(name: string): string {
+  const found = known.get(name);
+  if (found !== undefined) return found;
+  const probe = document.createElement("i");
+  probe.style.color = `var(${name})`;
+  document.body.append(probe);
+  const colour = getComputedStyle(probe).color;
+  probe.remove();
+  known.set(name, colour);
+  return colour;
+}
+
+export function faded(colour: string, alpha: number): string {
+  const parts = colour.match(/[\d.]+/g);
+  return parts && parts.length >= 3 ? `rgba(${parts.slice(0, 3).join(",")},${alpha})` : colour;
+}
+
+/** Changes with the theme: charts draw again. */
+export function useTheme(): number {
+  const [theme, setTheme] = useState(0);
+  useEffect(() => {
+    const changed = () => {
+      known.clear();
+      setTheme((before) => before + 1);
+    };
+    const watcher = new MutationObserver(changed);
+    watcher.observe(document.documentElement, { attributes: true, attributeFilter: ["data-theme", "class"] });
+    const preferred = matchMedia("(prefers-color-scheme: dark)");
+    preferred.addEventListener("change", changed);
+    return () => {
+      watcher.disconnect();
+      preferred.removeEventListener("change", changed);
+    };
+  }, []);
+  return theme;
+}

@@ -1,0 +1,78 @@
+// Where an axis is labelled, and how. The chart on the screen and the SVG share this.
+import type { Range, XAxis } from "./lines";
+import { clock, duration, shortNumber } from "./numbers";
+
+const SECONDS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400];
+
+export interface Tick {
+  at: number;
+  /** Empty: a line without a word, because words would run into each other. */
+  text: string;
+}
+
+/** At most about `most` of them. */
+export function ticksOf(axis: XAxis["kind"], range: Range, most: number, log = false): Tick[] {
+  const [low, high] = range;
+  if (!(high > low) || !Number.isFinite(high - low)) return Number.isFinite(low) ? [{ at: low, text: textOf(axis, low, 0) }] : [];
+  if (log && low > 0) return logTicks(range, most);
+  const step = stepOf(axis, (high - low) / Math.max(1, most));
+  const shift = axis === "clock" && step >= 60 ? new Date(low * 1000).getTimezoneOffset() * 60 : 0;
+  const first = Math.ceil((low - shift) / step - 1e-9);
+  const count = Math.min(100, Math.floor((high - shift) / step + 1e-9) - first + 1);
+  return Array.from({ length: count }, (_, place) => {
+    const at = clean((first + place) * step, step) + shift;
+    return { at, text: textOf(axis, at, step) };
+  });
+}
+
+function stepOf(axis: XAxis["kind"], least: number): number {
+  if (axis !== "number" && least > 1) {
+    const found = SECONDS.find((each) => each >= least);
+    return found ?? niceStep(least / 86400) * 86400;
+  }
+  return axis === "clock" ? 1 : niceStep(least);
+}
+
+/** 1, 2 or 5 times a power of ten, not below `least`. */
+export function niceStep(least: number): number {
+  const power = 10 ** Math.floor(Math.log10(least));
+  const factor = [1, 2, 5, 10].find((each) => each * power >= least * (1 - 1e-9)) ?? 10;
+  return factor * power;
+}
+
+function clean(value: number, step: number): number {
+  const digits = Math.min(20, Math.max(0, 2 - Math.floor(Math.log10(step))));
+  return Number(value.toFixed(digits));
+}
+
+function textOf(axis: XAxis["kind"], at: number, step: number): string {
+  if (axis === "duration") return duration(at);
+  return axis === "clock" ? clock(at, step || 1) : compact(at, step);
+}
+
+/** 1,500,000 -> 1.5M: the words of an axis have little room. The step says how many digits differ. */
+export function compact(value: number, step = 0): string {
+  const size = Math.abs(value);
+  const [unit, letter] = size >= 1e9 && size < 1e15 ? [1e9, "G"] : size >= 1e6 && size < 1e9 ? [1e6, "M"] : size >= 1e4 && size < 1e6 ? [1e3, "k"] : [1, ""];
+  const digits = step > 0 && size > 0 ? Math.min(12, Math.max(3, Math.ceil(Math.log10(size / step)) + 1)) : 4;
+  return `${shortNumber(value / unit, digits)}${letter}`;
+}
+
+function logTicks([low, high]: Range, most: number): Tick[] {
+  const first = Math.floor(Math.log10(low));
+  const last = Math.ceil(Math.log10(high));
+  const powers = last - first;
+  if (powers <= 1 && high / low < 5) return ticksOf("number", [low, high], most);
+  const every = Math.max(1, Math.ceil(powers / most));
+  const factors = every > 1 ? [1] : [1, 2, 3, 4, 5, 6, 7, 8, 9];
+  const said = powers * 2 <= most ? [1, 2, 5] : [1];
+  const made: Tick[] = [];
+  for (let power = first; power <= last; power += 1)
+    for (const factor of factors) {
+      const at = clean(factor * 10 ** power, 10 ** power);
+      if (at < low * (1 - 1e-9) || at > high * (1 + 1e-9)) continue;
+      const loud = said.includes(factor) && power % every === 0;
+      if (loud || every === 1) made.push({ at, text: loud ? compact(at) : "" });
+    }
+  return made;
+}

@@ -1,0 +1,91 @@
+// A line of the table of runs: what its result file says, completed by its log and by what the reader wrote on it.
+import type { About, Finding, Num } from "../../answers";
+import type { SmallCurve } from "../../pieces/Sparkline";
+
+export type Value = boolean | number | string | null;
+
+/** /ask/runs: the newest first. */
+export interface Row {
+  name: string;
+  changed: number;
+  size_bytes: number;
+  /** null: not read yet */
+  status: About["status"] | null;
+  /** null: there is no result file, so all that follows is not known from it */
+  steps?: number | null;
+  duration_s?: number | null;
+  loss?: Num;
+  verdict?: string | null;
+  severity?: Finding["severity"] | null;
+  message?: string | null;
+}
+
+/** /ask/run_details */
+export interface Details {
+  status?: About["status"];
+  steps?: number;
+  watched?: boolean;
+  hparams?: Record<string, Value>;
+  seeds?: Record<string, number>;
+  loss_tag?: string | null;
+  curve?: SmallCurve | null;
+  metrics?: Record<string, Num>;
+  verdict?: string;
+  severity?: Finding["severity"];
+  message?: string;
+  too_large?: boolean;
+  fault?: string;
+}
+
+/** /ask/labels: what the reader calls a run, kept on this machine. */
+export interface Label {
+  name?: string;
+  tags?: string[];
+  note?: string;
+}
+
+export interface Listed extends Row {
+  details: Details | undefined;
+  label: Label;
+}
+
+export function listed(row: Row, details: Details | undefined, label: Label | undefined): Listed {
+  const whole = { ...row, details, label: label ?? {} };
+  if (!details || row.steps !== null) return whole;
+  const last = details.curve?.values[details.curve.values.length - 1] ?? null;
+  return {
+    ...whole,
+    status: details.status ?? row.status,
+    steps: details.steps ?? null,
+    loss: last,
+    verdict: details.verdict ?? null,
+    severity: details.severity ?? null,
+    message: details.message ?? null,
+  };
+}
+
+/** What a run is called here: by the reader's own name for it, else by its folder. */
+export function titleOf(run: Listed): string {
+  return run.label.name || run.name;
+}
+
+/** The hyperparameters with several values, those that most runs have first; one that only repeats another under a
+ *  longer name (lr, optimizer.lr) is left out. */
+export function differing(runs: readonly Listed[]): string[] {
+  const all = runs.flatMap((run) => (run.details?.hparams ? [run.details.hparams] : []));
+  const known = new Map<string, Map<number, string>>(); // name -> place of the run -> value
+  all.forEach((hparams, place) => {
+    for (const [name, value] of Object.entries(hparams)) known.set(name, (known.get(name) ?? new Map<number, string>()).set(place, JSON.stringify(value)));
+  });
+  const varied = [...known].filter(([, values]) => new Set(values.values()).size > 1);
+  varied.sort(([one, ours], [other, theirs]) => theirs.size - ours.size || one.length - other.length);
+  return varied.filter(([name, values], place) => !varied.slice(0, place).some(([other, theirs]) => lastPart(other) === lastPart(name) && agree(values, theirs))).map(([name]) => name);
+}
+
+function lastPart(name: string): string {
+  return name.slice(name.lastIndexOf(".") + 1);
+}
+
+function agree(ours: ReadonlyMap<number, string>, theirs: ReadonlyMap<number, string>): boolean {
+  return [...ours].every(([place, value]) => !theirs.has(place) || theirs.get(place) === value);
+}

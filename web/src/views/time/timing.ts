@@ -1,0 +1,81 @@
+// /ask/timing: where the time and the memory of a run went, as far as it was recorded.
+import type { Num } from "../../answers";
+import type { Line } from "../../charts/lines";
+
+export interface Part {
+  name: string;
+  seconds: number;
+  /** What is left over, not measured by itself. */
+  rest?: boolean;
+}
+
+export interface Node {
+  name: string;
+  seconds: number;
+  children: Node[];
+}
+
+export interface Memory {
+  steps: number[];
+  /** Bytes by category, one number a step. */
+  categories: Record<string, number[]>;
+  /** The most there was at once. */
+  peak: Record<string, number>;
+}
+
+export interface Stretch {
+  from: number;
+  to: number;
+  mean_s: number;
+  max_s: number;
+  wait_s: number | null;
+}
+
+export interface Steps {
+  count: number;
+  total_s: number;
+  median_s: number;
+  slow_s: number;
+  steps_per_s: number | null;
+  wait_s: number | null;
+  stretches: Stretch[];
+}
+
+export interface SlowStep {
+  step: number;
+  seconds: number;
+  wait_s: number | null;
+  looked_at: boolean;
+}
+
+export interface Timing {
+  steps: Steps | null;
+  slowest: SlowStep[];
+  /** A step divided into its parts; null where no part was measured. */
+  split: Part[] | null;
+  /** Time by module, the whole model at the root. */
+  modules: Node | null;
+  memory: Memory | null;
+  cost: { ratio: Num; spent_s: number; budget: number; looks: number } | null;
+}
+
+export function linesOf(stretches: readonly Stretch[]): Line[] {
+  const x = stretches.map((each) => each.from);
+  const joined = stretches.some((each) => each.from !== each.to);
+  const lines: Line[] = [{ name: joined ? "mean step" : "step", x, y: stretches.map((each) => each.mean_s) }];
+  if (joined) lines.push({ name: "slowest step", x, y: stretches.map((each) => each.max_s), colour: 7 });
+  if (stretches.some((each) => each.wait_s)) lines.push({ name: "waiting for data", x, y: stretches.map((each) => each.wait_s ?? 0), colour: 1 });
+  return lines;
+}
+
+/** What this run's log does not tell, in one sentence; empty where it tells all. */
+export function untold({ split, modules, memory }: Timing): string {
+  const missing = [
+    (split?.length ?? 0) > 2 ? "" : "how a step divides into transfer, forward, backward and optimizer",
+    modules ? "" : "the time of each module",
+    memory ? "" : "memory over time",
+  ].filter(Boolean);
+  const [last, ...rest] = missing.reverse();
+  if (last === undefined) return "";
+  return `Not recorded in this run: ${rest.length ? `${rest.reverse().join(", ")} and ` : ""}${last}.`;
+}

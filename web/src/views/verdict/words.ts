@@ -1,0 +1,68 @@
+// The sentences of the first screen.
+import { toNumber, type About } from "../../answers";
+import { count, number } from "../../pieces/numbers";
+import type { LossCurve, ToldFinding, VerdictAnswer } from "./answers";
+
+/** What stands in the largest letters when there is no finding to stand there. */
+export function headline(about: About): string {
+  if (!about.watched) return "Nothing watched this run.";
+  if (about.status === "crashed") return "The script crashed, and no check recognised the cause.";
+  if (about.status === "killed") return "The run was killed; up to there nothing wrong was found.";
+  if (about.status === "running") return about.steps ? "Nothing wrong so far." : "The run has begun; no step is done yet.";
+  if (about.steps === 0) return "No training step was seen.";
+  return "Nothing wrong found.";
+}
+
+/** train.py finished after 120 optimizer steps; the loss went from 2.303 to 0.041. */
+export function runSentence(about: About, answer: VerdictAnswer): string {
+  const script = about.script?.split(/[\\/]/).pop() || "The run";
+  if (about.steps === 0 && about.watched) return `${script} ${NO_STEP[about.status]}.`;
+  const steps = count(about.steps, answer.counted.replace(/s$/, ""), answer.counted);
+  const verbs = { running: "has done", finished: "finished after", crashed: "crashed after", stopped: "was stopped after", killed: "was killed after", unknown: "has" };
+  const change = lossChange(answer.loss);
+  return `${script} ${verbs[about.status]} ${steps}${change ? `; ${change}` : ""}.`;
+}
+
+const NO_STEP: Record<About["status"], string> = {
+  running: "has not finished its first step yet",
+  finished: "finished; no training step was seen",
+  crashed: "crashed before its first step was done",
+  stopped: "was stopped before its first step was done",
+  killed: "was killed before its first step was done",
+  unknown: "tells of no step",
+};
+
+export function lossChange(loss: LossCurve | null): string {
+  if (!loss || loss.values.length < 2) return "";
+  return `the loss went from ${number(loss.values[0])} to ${number(loss.values.at(-1))}`;
+}
+
+/** at step 41, since step 2; empty where no step is known. */
+export function moment(finding: ToldFinding, about: About): string {
+  const { first_step: first, last_step: last } = finding;
+  if (first === null || first <= 0) return "";
+  const atTheEnd = about.status === "crashed" && first === last && first >= Math.max(about.steps, 1);
+  return `${atTheEnd ? "at" : "since"} step ${first.toLocaleString("en-US")}`;
+}
+
+/** What a finding is called in the address. */
+export function keyOfFinding({ name, where }: ToldFinding): string {
+  return `${name}@${where.module ?? `${where.file ?? ""}:${where.line ?? ""}`}`;
+}
+
+const WIDE = 50; // from this ratio on a logarithmic axis tells more
+
+export function isWide(loss: LossCurve): boolean {
+  const finite = loss.values.map(toNumber).filter(Number.isFinite);
+  const low = finite.reduce((a, b) => Math.min(a, b), Infinity);
+  const high = finite.reduce((a, b) => Math.max(a, b), -Infinity);
+  return low > 0 && high / low >= WIDE;
+}
+
+/** 40 values are NaN or Inf, the first at step 41. */
+export function oddSentence(loss: LossCurve): string {
+  const odd = loss.steps.filter((_, place) => !Number.isFinite(toNumber(loss.values[place])));
+  if (odd.length === 0) return "";
+  const many = odd.length === 1 ? "1 value is" : `${odd.length.toLocaleString("en-US")} values are`;
+  return `${many} NaN or Inf, the first at step ${odd[0]?.toLocaleString("en-US")}.`;
+}
