@@ -13,7 +13,7 @@ interface Props {
 }
 
 export function ColourTools({ numbers, chosen, health, measured }: Props) {
-  const measurable = numbers.map(({ name, title, about }) => ({ value: name, title, hint: about }));
+  const measurable = numbers.map(({ key, title, says }) => ({ value: key, title, hint: says }));
   const options = [{ value: "", title: "nothing" }, ...FIXED_CHOICES, ...measurable];
   return (
     <div class="model-colours">

@@ -10,7 +10,7 @@ export function Legend({ title, about, scale, odd, none, say }: Props) {
   return (
     <figure class="model-legend">
       <figcaption>
-        {title} <span class="quiet">({about}; {scale.kind === "log" ? "logarithmic scale" : "linear scale"})</span>
+        {title}, {scale.kind === "log" ? "logarithmic scale" : "even scale"}. <span class="quiet">{about}</span>
       </figcaption>
       <div class="model-legend-row">
         <span>{say(scale.low)}</span>

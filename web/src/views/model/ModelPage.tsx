@@ -100,7 +100,7 @@ function Heading({ model }: { model: Model }) {
 
 function Roots({ model }: { model: Model }) {
   const options = model.roots.map((root) => ({ value: root, title: root }));
-  const change = (root: string) => choose({ root, module: undefined, open: undefined });
+  const change = (root: string) => choose({ root: root === model.largest ? undefined : root, module: undefined, open: undefined });
   return <Select label="Model" options={options} value={model.root} onChange={change} />;
 }
 

@@ -19,8 +19,8 @@ export interface Measured {
 }
 
 const FIXED: Record<string, { title: string; about: string; of: (module: Module) => number | null }> = {
-  parameters: { title: "Parameters", about: "values that a module holds, with all below it", of: (module) => module.parameters },
-  flops: { title: "FLOPs", about: "of one forward, with all below it, as far as they are known", of: (module) => module.flops },
+  parameters: { title: "Parameters", about: "Values that a module holds, with all below it.", of: (module) => module.parameters },
+  flops: { title: "FLOPs", about: "Of one forward, with all below it, as far as they are known.", of: (module) => module.flops },
 };
 
 export const FIXED_CHOICES = Object.entries(FIXED).map(([value, { title, about }]) => ({ value, title, hint: about }));
@@ -41,7 +41,7 @@ export function healthNumbers(health: Health, step: string | undefined): Measure
   const values = new Map(health.modules.map((path, row) => [path, health.values[row]?.[at] ?? null]));
   return {
     title: health.title,
-    about: health.about,
+    about: health.says,
     scale: scaleOf(health.values.flat()),
     step: health.steps[at],
     of: (path) => values.get(path),
