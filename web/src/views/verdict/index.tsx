@@ -54,7 +54,7 @@ interface MainProps {
   opened: string | undefined;
 }
 
-function Main({ chapter, answer, about, opened }: MainProps) {
+function Main({ chapter, about, opened }: MainProps) {
   const finding = chapter.cause;
   return (
     <article class={`verdict-main verdict-${finding.severity}`}>
