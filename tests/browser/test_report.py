@@ -45,8 +45,23 @@ def reports(recordings: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     record(folder / "hostile.py", folder / "<img src=x onerror=alert(1)> '\"")
     for run in recordings.iterdir():
         write_report(run, folder / f"{run.name}.html")
+    write_report(recordings.parent / "board", folder / "board.html")
     write_report(folder / "<img src=x onerror=alert(1)> '\"", folder / "hostile.html")
     return folder
+
+
+def walk(sheet: Any) -> list[str]:
+    """Opens every view that the page offers; the keys that were asked for and are not in the file."""
+    missing: list[str] = []
+    sheet.on("console", lambda said: missing.append(said.text) if "has no answer to" in said.text else None)
+    sheet.reload()
+    links = sheet.get_by_role("navigation").get_by_role("link")
+    links.first.wait_for()
+    for place in range(links.count()):
+        links.nth(place).click()
+        sheet.get_by_role("heading", level=1).first.wait_for()
+        sheet.wait_for_function("document.querySelector('.waiting') === null")
+    return missing
 
 
 @pytest.fixture
@@ -77,7 +92,15 @@ def test_the_file_is_the_page(offline: Any, reports: Path) -> None:
     assert offline.locator(".still").count() == 0, "the page has taken the place of the still part"
 
 
-@pytest.mark.parametrize("name", ["healthy", "broken", "nan", "hostile"])
+@pytest.mark.parametrize("name", ["healthy", "broken", "nan", "board", "hostile"])
+def test_all_that_the_views_ask_at_first_sight_is_in_the_file(offline: Any, reports: Path, name: str) -> None:
+    offline.goto((reports / f"{name}.html").as_uri())
+
+    assert walk(offline) == []
+    assert offline.get_by_role("alert").count() == 0
+
+
+@pytest.mark.parametrize("name", ["healthy", "broken", "nan", "board", "hostile"])
 def test_a_report_of_a_typical_run_is_small(reports: Path, name: str) -> None:
     assert (reports / f"{name}.html").stat().st_size <= 1_000_000
 

@@ -26,7 +26,7 @@ from torch_debugger.viewer.asked import File
 from torch_debugger.viewer.first_questions import Question
 from torch_debugger.viewer.one_file import MARK, make_one_file
 from torch_debugger.viewer.single_shelf import SingleShelf
-from torch_debugger.viewer.written_answers import answer_in_advance
+from torch_debugger.viewer.written_answers import WrittenAnswers
 
 HOSTILE = "</script><script>alert(1)</script><!-- '\" \u202e\u2028 &amp; ]]>"
 SCRIPT = "const end = '</script>', comment = '<!--';\nexport const render = () => {};\n"
@@ -86,15 +86,29 @@ def test_the_largest_answers_are_left_out_first(hostile: Run, monkeypatch: pytes
     sizes: Mapping[str, int] = {"small": 10, "large": 5000, "middle": 500}
     monkeypatch.setattr(written_answers, "find_answer", lambda name: lambda asked: "x" * sizes[name])
     questions = [Question(name) for name in sizes]
-    everything = answer_in_advance(SingleShelf(hostile), questions, 10_000)
+    everything, some = (WrittenAnswers(SingleShelf(hostile), room) for room in (10_000, 1000))
+    everything.add_first(questions)
     assert list(everything.texts) == list(sizes) and everything.left_out == {}
-    some = answer_in_advance(SingleShelf(hostile), questions, 1000)
+    some.add_first(questions)
     assert list(some.texts) == ["small", "middle"] and some.left_out == {"large": 1}
+
+
+def test_what_comes_later_takes_only_room_that_is_left(hostile: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        written_answers, "find_answer", lambda name: lambda asked: "x" * int(asked.text("width", "100"))
+    )
+    answers = WrittenAnswers(SingleShelf(hostile), 1000)
+    answers.add_first([Question("curve")])
+    answers.add_further([Question("large", {"width": "2000"}), Question("small")])
+    answers.add_further([Question("curve", {}, {"width": "300"})])
+    assert list(answers.texts) == ["curve", "small"] and answers.left_out == {"large": 1}
+    assert len(answers.texts["curve"]) == 302, "the finer answer has taken the place of the coarser one"
 
 
 def test_a_picture_is_an_address_in_the_file(hostile: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(written_answers, "find_answer", lambda name: lambda asked: File(b"abc", "image/png"))
-    written = answer_in_advance(SingleShelf(hostile), [Question("picture")], 1000)
+    written = WrittenAnswers(SingleShelf(hostile), 1000)
+    written.add_first([Question("picture")])
     assert json.loads(written.to_json()) == {"picture": "data:image/png;base64,YWJj"}
 
 

@@ -1,19 +1,34 @@
-"""What the views ask of a run at first sight: a report holds the answers to these, the most wanted first."""
+"""What the views ask of a run: a report holds the answers. First what they ask at first sight, then, as far as
+there is room, what a click or a slider asks for, the most wanted first.
+
+tests/browser/test_report.py walks through all views of a report and meets every question that is missing here.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import json
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import chain
+from typing import Any
 from urllib.parse import quote_plus
 
 from torch_debugger.archive.run import Run
-from torch_debugger.viewer.first_media import data_asked, media_asked
+
+_LOSS_BUCKETS = "300"  # up to four points each
+_BUCKETS = "80"
+_FINE_BUCKETS = "300"
+_MOST_TAGS = 300
+_MEDIA_AT_ONCE = 24  # of a kind, as many as the view shows
 
 
 @dataclass(frozen=True)
 class Question:
     name: str
     given: Mapping[str, str] = field(default_factory=dict, hash=False)
+    beside: Mapping[str, str] = field(
+        default_factory=dict, hash=False, compare=False
+    )  # what the key leaves open
 
     @property
     def key(self) -> str:
@@ -23,12 +38,130 @@ class Question:
         return f"{self.name}?{query}" if query else self.name
 
 
-def first_questions(run: Run) -> Iterator[Question]:
-    yield Question("session", {})
-    yield Question("names", {})
-    yield Question("about", {"run": run.name})
-    for name, given in (*data_asked(run), *media_asked(run)):
-        yield Question(name, given)
+Ask = Callable[[Question], Any]  # gives None where the run has nothing of the kind
+
+
+def first_questions(run: Run, ask: Ask) -> Iterator[Question]:
+    """The frame's, then view by view."""
+    yield Question("session")
+    yield Question("names")
+    for name in (
+        "about",
+        "verdict",
+        "checked",
+        "tags",
+        "marks",
+        "timing",
+        "ranks",
+        "layers",
+        "model",
+        "samples",
+    ):
+        yield _of(run, name)
+    yield _of(run, "data")
+    yield _of(run, "media")
+    yield from (
+        Question("explain", {"check": name}) for name in dict.fromkeys(each.name for each in run.findings)
+    )
+    yield from _curves(run)
+    yield from _maps(run, ask, most=1)
+    yield from _colours(run, ask, most=1)
+    yield from (_of(run, "samples", step=step) for step in _steps_of_samples(run, ask)[:1])
+    yield from _media(run, ask, lambda steps: steps[-1:])
+
+
+def further_questions(run: Run, ask: Ask) -> Iterator[Question]:
+    yield from _maps(run, ask, most=None)
+    yield from _colours(run, ask, most=None)
+    yield from (_of(run, "samples", step=step) for step in _steps_of_samples(run, ask)[1:])
+    yield from (_of(run, "rank_curves", rank=rank) for rank in run.ranks if len(run.ranks) > 1)
+    yield from _panels(run, ask)
+    yield from _media(run, ask, lambda steps: steps[-2::-1])
+
+
+def finer_curves(run: Run) -> Iterator[Question]:
+    """The same as among the first, with more points: each takes the place of its coarser answer."""
+    yield from (_curve(run, tag, _FINE_BUCKETS) for tag in _tags(run) if tag != run.loss_tag)
+
+
+def _of(run: Run, question: str, /, **given: object) -> Question:
+    return Question(question, {"run": run.name} | {key: str(value) for key, value in given.items()})
+
+
+def _curves(run: Run) -> Iterator[Question]:
+    """In a report every tag is asked for by itself and as a whole, whatever is zoomed to."""
+    for tag in _tags(run):
+        yield _curve(run, tag, _LOSS_BUCKETS if tag == run.loss_tag else _BUCKETS)
+
+
+def _tags(run: Run) -> list[str]:
+    tags = run.tags.get("scalars", [])
+    return [tag for tag in tags if tag == run.loss_tag] + [tag for tag in tags if tag != run.loss_tag][
+        :_MOST_TAGS
+    ]
+
+
+def _curve(run: Run, tag: str, buckets: str) -> Question:
+    name = json.dumps([tag], ensure_ascii=False, separators=(",", ":")) if "," in tag or tag[:1] in "[" else tag
+    return Question("scalars", {"run": run.name, "tags": name}, {"width": buckets})
+
+
+def _maps(run: Run, ask: Ask, most: int | None) -> Iterator[Question]:
+    """Of each number of the layers, and of each model that has it; first the number that is shown first."""
+    numbers = (ask(_of(run, "layers")) or {}).get("numbers", [])
+    for number in sorted(numbers, key=lambda each: each["key"] != "activation.std")[:most]:
+        yield from (_of(run, "layers", number=number["key"], model=model) for model in number["models"][:most])
+
+
+def _panels(run: Run, ask: Ask) -> Iterator[Question]:
+    """What a click on a layer shows: those with findings first."""
+    grids = [ask(question) for question in _maps(run, ask, most=1)]
+    layers = list(chain.from_iterable((grid or {}).get("layers", []) for grid in grids))
+    guilty = {finding.where.module for finding in run.findings}
+    for layer in sorted(layers, key=lambda name: name not in guilty):
+        panel = _of(run, "layer", layer=layer)
+        yield panel
+        for source in (ask(panel) or {}).get("spreads", []):
+            yield _of(run, "spreads", of=source["of"], name=source["name"])
+
+
+def _colours(run: Run, ask: Ask, most: int | None) -> Iterator[Question]:
+    """The numbers that the drawing of a model is coloured by."""
+    model = ask(_of(run, "model")) or {}
+    for root in model.get("roots", []):
+        told = model if root == model.get("root") else ask(_of(run, "model", root=root)) or {}
+        if root != model.get("root") and most is None:
+            yield _of(run, "model", root=root)
+        for number in told.get("numbers", [])[:most]:
+            yield _of(run, "model_health", root=root, number=number["key"])
+
+
+def _steps_of_samples(run: Run, ask: Ask) -> list[int]:
+    steps: list[int] = (ask(_of(run, "samples")) or {}).get("steps", [])
+    return steps
+
+
+def _media(run: Run, ask: Ask, steps_of: Callable[[list[int]], list[int]]) -> Iterator[Question]:
+    tags = (ask(_of(run, "media")) or {}).get("tags", [])
+    shown: dict[str, int] = {}
+    for each in tags:
+        shown[each["kind"]] = shown.get(each["kind"], 0) + 1
+        if shown[each["kind"]] <= _MEDIA_AT_ONCE:
+            yield from _events(run, ask, each["kind"], each["tag"], steps_of(each["steps"]))
+
+
+def _events(run: Run, ask: Ask, kind: str, tag: str, steps: list[int]) -> Iterator[Question]:
+    if kind == "histograms":
+        yield _of(run, "media", kind=kind, tag=tag)
+        return
+    for step in steps:
+        event = _of(run, "media", kind=kind, tag=tag, step=step)
+        yield event
+        for item in (ask(event) or {}).get("items", []) if kind in _FILES else []:
+            yield _of(run, _FILES[kind], tag=tag, step=step, index=item["index"])
+
+
+_FILES = {"pictures": "picture", "sounds": "sound"}
 
 
 def _encoded(text: str) -> str:

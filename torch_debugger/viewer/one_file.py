@@ -12,11 +12,11 @@ from typing import NamedTuple
 from torch_debugger._version import __version__
 from torch_debugger.archive.run import Run
 from torch_debugger.viewer.bundle import page_file
-from torch_debugger.viewer.first_questions import first_questions
+from torch_debugger.viewer.first_questions import finer_curves, first_questions, further_questions
 from torch_debugger.viewer.single_shelf import SingleShelf
 from torch_debugger.viewer.still import still_page, still_style
 from torch_debugger.viewer.still.markup import Markup, element, together
-from torch_debugger.viewer.written_answers import WrittenAnswers, answer_in_advance
+from torch_debugger.viewer.written_answers import WrittenAnswers
 
 MARK = "<!-- a report of torch-debugger -->"
 _MOST_BYTES = 1_000_000
@@ -33,10 +33,12 @@ def make_one_file(run: Run) -> OneFile:
     still = still_page(run)
     script, page_style = _bundled("page.js"), _bundled("page.css")
     styles = [_style(text) for text in (page_style, still_style())]
-    answers = WrittenAnswers()
+    room = _MOST_BYTES - sum(map(len, (still, script, *styles)))
+    answers = WrittenAnswers(SingleShelf(run), max(room, _LEAST_FOR_ANSWERS))
     if script:
-        room = _MOST_BYTES - sum(map(len, (still, script, *styles)))
-        answers = answer_in_advance(SingleShelf(run), first_questions(run), max(room, _LEAST_FOR_ANSWERS))
+        answers.add_first(first_questions(run, answers.ask))
+        answers.add_further(further_questions(run, answers.ask))
+        answers.add_further(finer_curves(run))
     html = _document(run.name, still, styles, _script(script), answers.to_json())
     return OneFile(html, answers.left_out, bool(script))
 

@@ -38,7 +38,7 @@ export function keyOf(question: string, parameters: Parameters = {}): string {
 
 export async function ask<T>(question: string, parameters: Parameters = {}, signal?: AbortSignal): Promise<T> {
   const key = keyOf(question, parameters);
-  if (written !== null) return fromFile<T>(key);
+  if (written !== null) return held<T>(fromFile(key));
   return read<T>(await reach(key, signal ? { signal } : {}));
 }
 
@@ -52,7 +52,7 @@ export async function tell<T>(question: string, body: Json): Promise<T> {
 export function addressOf(question: string, parameters: Parameters = {}): string {
   const key = keyOf(question, parameters);
   if (written === null) return fileBeside(`ask/${key}`);
-  const kept = findWritten(written, key);
+  const kept = fromFile(key);
   return typeof kept === "string" ? kept : "";
 }
 
@@ -63,8 +63,13 @@ export function fileBeside(name: string): string {
   return new URL(name, beside).href;
 }
 
-function fromFile<T>(key: string): Promise<T> {
+function fromFile(key: string): unknown {
   const kept = written === null ? undefined : findWritten(written, key);
+  if (kept === undefined) console.debug(`This file has no answer to ${key}`);
+  return kept;
+}
+
+function held<T>(kept: unknown): Promise<T> {
   if (kept !== undefined) return Promise.resolve(kept as T);
   return Promise.reject(new Refusal("This file does not hold that. Open the run with torch-debugger view."));
 }

@@ -10,7 +10,7 @@ from importlib.resources import files
 from torch_debugger.archive.run import Run
 from torch_debugger.report import sentences
 from torch_debugger.report.result import RunResult
-from torch_debugger.viewer.still.code import CodeReader
+from torch_debugger.viewer.kept_code import KeptCode, kept_code
 from torch_debugger.viewer.still.curve import curve_figure
 from torch_debugger.viewer.still.facts import facts_table, hparams_table
 from torch_debugger.viewer.still.findings import chapter_section
@@ -23,7 +23,7 @@ _MOST_FINDINGS = 200
 
 
 def still_page(run: Run) -> Markup:
-    result, code = told_result(run), CodeReader(run)
+    result, code = told_result(run), kept_code(run)
     return element(
         "main",
         element("p", "torch-debugger report", class_="quiet still-kicker"),
@@ -62,7 +62,7 @@ def _lead(run: Run, result: RunResult) -> str:
     return f"Nothing wrong {'so far' if run.status == 'running' else 'was found'}. {said}"
 
 
-def _findings(result: RunResult, code: CodeReader, *, first: bool) -> list[Markup]:
+def _findings(result: RunResult, code: KeptCode, *, first: bool) -> list[Markup]:
     """The verdict, or all the others."""
     count = 1 if result.verdict is not None else 0
     if first:

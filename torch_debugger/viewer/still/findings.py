@@ -9,21 +9,20 @@ from torch_debugger.report import sentences
 from torch_debugger.report.chapters import Chapter
 from torch_debugger.report.diff import diff_lines
 from torch_debugger.report.result import RunResult
-from torch_debugger.report.source import SourceLine
-from torch_debugger.viewer.still.code import CodeReader
+from torch_debugger.viewer.kept_code import KeptCode
 from torch_debugger.viewer.still.markup import Markup, element, together
 
 _MARKS = {"-": "removed", "+": "added", " ": None}
 
 
-def chapter_section(chapter: Chapter, result: RunResult, code: CodeReader, level: str = "h3") -> Markup:
+def chapter_section(chapter: Chapter, result: RunResult, code: KeptCode, level: str = "h3") -> Markup:
     finding = chapter.cause
     return element(
         "section",
         _heading(finding, level),
         element("p", prose(sentences.told(finding.message, result)), class_="still-message"),
         element("p", sentences.where(finding, result), class_="quiet still-where"),
-        _code(code.around(finding.where)),
+        _code(code.excerpt(finding.where, finding.edit)),
         _evidence(finding),
         _labelled("Why", finding.why, result),
         _labelled("Fix", finding.fix, result),
@@ -59,15 +58,15 @@ def _evidence(finding: Finding) -> Markup | None:
     return element("table", caption, element("tbody", *rows), class_="still-table") if rows else None
 
 
-def _code(lines: list[SourceLine]) -> Markup | None:
+def _code(lines: list[dict[str, object]]) -> Markup | None:
     if not lines:
         return None
-    digits = len(str(lines[-1].number))
+    digits = len(str(lines[-1]["number"]))
     shown = [
         element(
             "span",
-            f"{'>' if line.marked else ' '} {line.number:>{digits}} | {line.text}",
-            class_="still-marked" if line.marked else None,
+            f"{'>' if line['marked'] else ' '} {line['number']:>{digits}} | {line['text']}",
+            class_="still-marked" if line["marked"] else None,
         )
         for line in lines
     ]
