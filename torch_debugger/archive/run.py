@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
@@ -13,7 +13,8 @@ from torch_debugger.archive.curve import Curve
 from torch_debugger.archive.facts import KINDS, Facts, gather
 from torch_debugger.archive.frame import to_frame
 from torch_debugger.archive.judgements import LiveJudge, Result, judge_again, read_result, result_stamp
-from torch_debugger.archive.log import Decode, Log
+from torch_debugger.archive.log import Log
+from torch_debugger.archive.logged_media import LoggedMedia
 from torch_debugger.archive.loss_tag import find_loss_tag
 from torch_debugger.archive.naming import missing
 from torch_debugger.archive.places import place_of
@@ -24,11 +25,10 @@ from torch_debugger.records.surroundings import HparamValue
 if TYPE_CHECKING:
     import pandas
 
-_Medium = TypeVar("_Medium")
 _Answer = TypeVar("_Answer")
 
 
-class Run:
+class Run(LoggedMedia):
     """Nothing is read before something is asked for. What was read stays as it is until `poll`, which reads on
     from there. Where several ranks wrote, a tag is that of the lowest rank that has it; `ranks` has them all.
     """
@@ -85,30 +85,6 @@ class Run:
         """Every point of a tag, NaN and Inf included, in the order in which they were written; of several files
         that were written at the same time, by step."""
         return self._log_with(parsing.SCALARS, tag).curve(tag)
-
-    def histograms(self, tag: str) -> list[media.Histogram]:
-        return self._media(parsing.HISTOGRAMS, tag, media.histograms)
-
-    def pictures(self, tag: str) -> list[media.Picture]:
-        return self._media(parsing.PICTURES, tag, media.pictures)
-
-    def texts(self, tag: str) -> list[media.Text]:
-        """By the name given to `add_text`, to which writers add a word of their own."""
-        added = f"{tag}/text_summary"
-        known = added if added in self.tags.get(parsing.TEXTS, []) else tag
-        return self._media(parsing.TEXTS, known, media.texts)
-
-    def sounds(self, tag: str) -> list[media.Sound]:
-        return self._media(parsing.SOUNDS, tag, media.sounds)
-
-    def steps_of(self, kind: str) -> dict[str, list[int]]:
-        """By tag, the steps at which something of this kind (pictures, texts) was logged. Reads nothing."""
-        return self._whole().steps(kind)
-
-    def media_at(self, kind: str, tag: str, steps: Iterable[int]) -> list[Any]:
-        """What `pictures`, `histograms`, `texts` or `sounds` have of these steps alone; of a big log, soon."""
-        found = self._log_with(kind, tag).media(kind, tag, media.DECODERS[kind], frozenset(steps))
-        return list(found)
 
     def records(self, *kinds: type) -> Iterator[Record]:
         """Our own records of these classes, or all of them, in the order in which they were written."""
@@ -220,9 +196,6 @@ class Run:
         if name not in self._known:
             self._known[name] = make()
         return cast(_Answer, self._known[name])
-
-    def _media(self, kind: str, tag: str, decode: Decode[_Medium]) -> list[_Medium]:
-        return list(self._log_with(kind, tag).media(kind, tag, decode))
 
     def _log_with(self, kind: str, tag: str) -> Log:
         """Of the lowest rank that has this tag."""

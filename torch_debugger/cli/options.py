@@ -51,6 +51,8 @@ def add_run_options(parser: argparse.ArgumentParser) -> None:
         default=[],
         help="show the run in wandb, mlflow or trackio as well; may be given several times",
     )
+    add("--view", action="store_true", help="show the run in the browser while it goes on")
+    add("--view-port", metavar="N", help="the same, at this port of this machine (default: one that is free)")
     add("--quiet", action="store_true", help="say nothing but the verdict, if there is one")
     add("--live", action="store_true", help="keep a status row at the bottom of the terminal")
     add(
@@ -108,6 +110,8 @@ class RunOptions:
     rehearsed_dtype: str = ""
     deep_steps: int = DEEP_STEPS
     trackers: tuple[Tracker, ...] = ()
+    view: bool = False
+    view_port: int = 0
 
     @staticmethod
     def read(arguments: argparse.Namespace) -> RunOptions:
@@ -132,6 +136,8 @@ class RunOptions:
             check_custom_gradients=arguments.check_custom_gradients,
             samples=not arguments.no_samples,
             trackers=tuple(read_tracker(word) for word in arguments.to),
+            view=arguments.view or arguments.view_port is not None,
+            view_port=read_port("--view-port", arguments.view_port),
         )
 
     @property
@@ -188,6 +194,15 @@ def read_count(option: str, text: str | None) -> int | None:
         return None
     if not text.isascii() or not text.isdigit() or int(text) < 1:
         raise UsageError(f"{option} takes a whole number from 1 on, not {text!r}.")
+    return int(text)
+
+
+def read_port(option: str, text: str | None) -> int:
+    """0, which is any that is free, where none was given."""
+    if text is None:
+        return 0
+    if not text.isascii() or not text.isdigit() or not int(text) < 65536:
+        raise UsageError(f"{option} takes a number from 0 to 65535, not {text!r}.")
     return int(text)
 
 

@@ -30,6 +30,7 @@ def run(arguments: argparse.Namespace) -> int:
     from torch_debugger.cli.couriers import Couriers
     from torch_debugger.cli.ending import require_writable
     from torch_debugger.cli.log_folder import open_log_folder
+    from torch_debugger.cli.page_beside import PageBeside
 
     options = RunOptions.read(arguments)
     judge = Judge(options.only, options.ignore)  # complains about names it does not know
@@ -38,10 +39,14 @@ def run(arguments: argparse.Namespace) -> int:
     with (
         open_log_folder(options.log_dir, options.program.target, keep=options.keep_log) as folder,
         Couriers(options, folder) as couriers,
+        PageBeside(options, folder) as page,
     ):
         if options.in_process:
-            return _conclude(options, folder, couriers, *_run_here(options, folder))
-        return _run_apart(options, judge, folder, couriers)
+            code = _conclude(options, folder, couriers, *_run_here(options, folder))
+        else:
+            code = _run_apart(options, judge, folder, couriers)
+        page.stay()
+        return code
 
 
 def _run_apart(options: RunOptions, judge: Judge, folder: str, couriers: Couriers) -> int:

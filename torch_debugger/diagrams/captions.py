@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from torch_debugger.diagrams.lettering import shortened, text_width, visible
@@ -11,7 +11,7 @@ from torch_debugger.diagrams.wiring import MOST_LINES, Carried
 from torch_debugger.records.op_graph import INPUT, MODULE, OPERATION, GraphModule, ModelGraph, TensorForm
 
 NAME_SIZE, SMALL_SIZE = 12.0, 10.5
-_LONGEST_NAME, _LONGEST_LINE = 34, 44
+_LONGEST_NAME, _LONGEST_LINE = 34, 56
 _MOST_WORDS = 3
 _PAD = 10.0
 LINE, SMALL_LINE = 16.0, 14.0
@@ -33,7 +33,8 @@ class Caption:
 
 
 class Captions:
-    def __init__(self, graph: ModelGraph, held: Mapping[int, list[str]]) -> None:
+    def __init__(self, graph: ModelGraph, held: Mapping[int, list[str]], more: Callable[[Part], str]) -> None:
+        self._more = more
         self._graph = graph
         self._modules: dict[str, GraphModule] = {module.path: module for module in graph.modules}
         self._held = held
@@ -63,7 +64,8 @@ class Captions:
         params = "" if not count else f"{count_text(count)} params" if part.call == 1 else "same params"
         detail = module.detail if module is not None else ""
         full = " ".join(filter(None, [part.path, f"{part.module}({detail})", f"{count:,} parameters"]))
-        return _caption(part.name, beside, " · ".join(filter(None, [shapes, params])), full)
+        below = " · ".join(filter(None, [shapes, params, self._more(part)]))
+        return _caption(part.name, beside, below, full)
 
     def _taken(self, place: int) -> str:
         return forms_text(edge.form for edge in self._graph.edges if edge.target == place)

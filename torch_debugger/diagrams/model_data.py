@@ -22,7 +22,7 @@ MOST_PLACES = 4000  # boxes in all insides together: a page must load
 
 def model_data(model: ModelParts, heading: list[str], opened: Collection[str]) -> dict[str, Any]:
     """`opened` is what a page shows open at first."""
-    groups = _groups(model, opened)
+    groups = groups_of(model, opened)
     return {
         "format": FORMAT,
         "heading": heading,
@@ -38,7 +38,7 @@ def model_data(model: ModelParts, heading: list[str], opened: Collection[str]) -
     }
 
 
-def _groups(model: ModelParts, opened: Collection[str]) -> dict[str, Any]:
+def groups_of(model: ModelParts, opened: Collection[str]) -> dict[str, Any]:
     """By key, the model itself first, under an empty one; those far down a very large model are left out."""
     found: dict[str, Any] = {}
     kept = _kept(model.root)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 
 from torch_debugger.diagrams.captions import Caption, Captions, form_text
 from torch_debugger.diagrams.containers import with_containers
@@ -17,18 +17,24 @@ from torch_debugger.diagrams.wiring import Wiring
 from torch_debugger.records.op_graph import ModelGraph
 
 
+def _nothing(part: Part) -> str:
+    return ""
+
+
 class ModelParts:
-    def __init__(self, graph: ModelGraph) -> None:
+    """`more` tells what else a box says below its name; `folds` folds repeats also in a small model."""
+
+    def __init__(self, graph: ModelGraph, more: Callable[[Part], str] = _nothing, folds: bool = False) -> None:
         self.graph = graph
         self.root, flows = parts_of(graph)
         self.lines = flows.lines
         with_containers(self.root, {module.path: module.module for module in graph.modules})
         bundle_ends(self.root)
         self.openings = Openings(self.root, graph.modules)
-        fold_repeats(self.root, graph, flows.lines, too_large=self.root.boxes > MOST_BOXES)
+        fold_repeats(self.root, graph, flows.lines, too_large=folds or self.root.boxes > MOST_BOXES)
         cut_into_pieces(self.root, flows.lines)
         self._wiring = Wiring(self.root, graph, flows.lines)
-        self._captions = Captions(graph, flows.held)
+        self._captions = Captions(graph, flows.held, more)
 
     def caption(self, part: Part) -> Caption:
         return self._captions.of(part, self._wiring.leaving[part.key])

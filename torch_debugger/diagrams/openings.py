@@ -19,8 +19,8 @@ class Openings:
         self._of_torch = {module.path for module in modules if module.of_torch}
         self._paths = [module.path for module in modules if module.path]
 
-    def automatic(self, depth: int | None = None) -> set[str]:
-        """Level by level, down to `depth`, as long as no more than MOST_BOXES are seen."""
+    def automatic(self, depth: int | None = None, most: int = MOST_BOXES) -> set[str]:
+        """Level by level, down to `depth`, as long as no more boxes than that are seen."""
         opened: set[str] = set()
         visible = len(self._root.parts)
         level = [part for part in self._root.parts if part.parts]
@@ -31,7 +31,7 @@ class Openings:
             for _, alike in groupby(level, key=lambda part: (part.module, len(part.parts))):
                 group = [part for part in alike if self._may_open(part)]
                 more = sum(_cost(part) for part in group)
-                if visible + more <= MOST_BOXES:
+                if visible + more <= most:
                     visible += more
                     taken += group
             opened |= {part.key for part in taken}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import time
 import weakref
 from collections.abc import Callable, Mapping
@@ -23,6 +24,8 @@ from torch_debugger.probes.recent import RecentBatches
 from torch_debugger.probes.sampling import DEEP
 from torch_debugger.probes.watch import Probe, Watch
 from torch_debugger.records import BatchFact, LoaderFact, Place
+
+_MOST_CLASSES, _LONGEST_NAME = 1000, 60
 
 
 class Loaders(Probe):
@@ -150,6 +153,7 @@ class Loaders(Probe):
                 drop_last=bool(loader.drop_last),
                 base=self._datasets.setdefault(id(base_of(loader.dataset)), len(self._datasets) + 1),
                 upstream=statements_behind(made, self._given.get(loader, ())),
+                classes=_class_names(base_of(loader.dataset)),
             )
         )
 
@@ -174,6 +178,13 @@ def base_of(dataset: Any) -> Any:
             break
         dataset = dataset.dataset
     return dataset
+
+
+def _class_names(dataset: Any) -> tuple[str, ...]:
+    """As datasets of torchvision have them. Looked up without running a property of the user's."""
+    names = inspect.getattr_static(dataset, "classes", ())
+    plain = type(names) in (list, tuple) and all(type(name) is str for name in names[:_MOST_CLASSES])
+    return tuple(name[:_LONGEST_NAME] for name in names[:_MOST_CLASSES]) if plain else ()
 
 
 def _samples(dataset: Any) -> int | None:

@@ -1,6 +1,6 @@
 """How the values of each layer are spread: its outputs, its weights and their gradients.
 
-A few hundred elements of each tensor, evenly strided, travel to the host as all other numbers do and are sorted
+A few hundred elements of each tensor, from all over it, travel to the host as all other numbers do and are sorted
 there; what is kept is some of their quantiles. Taken on some deep steps, ever more rarely: each look costs some
 ten microseconds a tensor.
 """
@@ -24,7 +24,8 @@ from torch_debugger.probes.sampling import DEEP
 from torch_debugger.probes.watch import Probe, Watch
 from torch_debugger.records import Table, TensorRows
 from torch_debugger.records.rows import QUANTILES
-from torch_debugger.stats.summary import measurable, sampled
+from torch_debugger.stats.scattered import Scattered
+from torch_debugger.stats.summary import measurable
 
 Samples = dict[str, torch.Tensor]
 
@@ -41,6 +42,7 @@ class Spreads(Probe):
         self._looking = False
         self._last = 0
         self._samples: dict[str, Samples] = {}
+        self._scattered = Scattered(self.SAMPLE)
         self._optimizers = optimizers
         forward.on_output.append(self._hear_output)
         optimizers.before_update.append(self._hear_update)
@@ -89,7 +91,7 @@ class Spreads(Probe):
     def _take(self, kind: str, name: str, tensor: Any, scale: Any = None) -> None:
         samples = self._samples.setdefault(kind, {})
         if name not in samples and len(samples) < self.LIMIT and measurable(tensor) and tensor.numel() > 1:
-            sample = sampled(tensor, self.SAMPLE).to(torch.float32, copy=True)
+            sample = self._scattered.copy(tensor).float()
             samples[name] = sample if scale is None else sample / scale
 
     def _deliver(self, table: Table, step: int, samples: Any) -> None:

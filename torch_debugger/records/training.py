@@ -146,6 +146,7 @@ class LoaderFact:
     drop_last: bool = False
     base: int = 0  # a number for its dataset; for parts of one dataset (random_split) the same
     upstream: tuple[Place, ...] = ()  # the statements that made its data, the nearest first
+    classes: tuple[str, ...] = ()  # the names of its classes, where its dataset has them
 
 
 @dataclass(frozen=True, slots=True)

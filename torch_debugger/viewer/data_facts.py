@@ -16,24 +16,38 @@ _MOST_TENSORS = 24
 
 def labels_of(run: Run) -> list[dict[str, Any]]:
     """Of each loss: how often each class was a target in the batches that were looked at."""
+    names = class_names(run)
     counts: dict[str, Counter[str]] = {}
     looks: Counter[str] = Counter()
     for look in run.records(TargetLook):
         if isinstance(look, TargetLook) and look.labels:
             counts.setdefault(look.site, Counter()).update(look.labels)
             looks[look.site] += 1
-    return [_told_labels(site, found, looks[site]) for site, found in counts.items()]
+    return [_told_labels(site, found, looks[site], names) for site, found in counts.items()]
 
 
-def _told_labels(site: str, found: Counter[str], batches: int) -> dict[str, Any]:
+def class_names(run: Run) -> list[str]:
+    """Those of the first dataset that has any; a number is a place in them."""
+    facts = (fact for fact in run.records(LoaderFact) if isinstance(fact, LoaderFact))
+    return next((list(fact.classes) for fact in facts if fact.classes), [])
+
+
+def _told_labels(site: str, found: Counter[str], batches: int, names: list[str]) -> dict[str, Any]:
     ordered = sorted(found.items(), key=lambda pair: (len(pair[0]), pair[0]))
     return {
         "loss": site,
         "batches": batches,
         "targets": sum(found.values()),
         "classes": len(found),
-        "counts": [{"label": label, "count": count} for label, count in ordered[:_MOST_CLASSES]],
+        "counts": [
+            {"label": label, "name": _name(label, names), "count": count}
+            for label, count in ordered[:_MOST_CLASSES]
+        ],
     }
+
+
+def _name(label: str, names: list[str]) -> str | None:
+    return names[int(label)] if label.isdecimal() and int(label) < len(names) else None
 
 
 def ranges_of(run: Run) -> list[dict[str, Any]]:

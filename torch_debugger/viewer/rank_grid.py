@@ -101,9 +101,11 @@ def _loss(part: Run) -> dict[str, Any]:
 def _agreement(norms: dict[int, dict[int, float]], common: list[int]) -> dict[str, Any]:
     """Whether the norm of the weights is the same on all ranks, and the first step at which it is not."""
     grid = np.array([[norms[rank][step] for step in common] for rank in norms])
-    middle = np.median(grid, axis=0)
-    apart = ~(np.abs(grid - middle) <= _ALIKE * np.abs(middle))  # NaN is apart, but where all are NaN
-    apart &= ~np.isnan(grid).all(axis=0)
+    lost = np.isnan(grid).all(axis=0)  # on all ranks alike
+    middle = np.nanmedian(np.where(lost, 0.0, grid), axis=0)
+    with np.errstate(invalid="ignore"):  # Inf of Inf
+        near = np.abs(grid - middle) <= _ALIKE * np.abs(middle)
+    apart = ~near & (grid != middle) & ~lost
     places = np.flatnonzero(apart.any(axis=0))
     steps = {"steps": len(common), "last_step": common[-1]}
     if not len(places):

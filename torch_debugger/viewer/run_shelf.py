@@ -10,7 +10,6 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
-from torch_debugger.archive.folders import Found
 from torch_debugger.archive.run import Run
 from torch_debugger.errors import UsageError
 from torch_debugger.runlog.stores import is_url
@@ -62,10 +61,6 @@ class RunShelf:
         if not is_url(shown.found.folder) and not os.path.isdir(shown.found.folder):
             raise UsageError(f"The run {name!r} is gone: its folder was deleted or moved.")
         return shown
-
-    def found(self) -> dict[str, Found]:
-        """By name, nothing opened: where each run is, when it was last written and how large it is."""
-        return {name: shown.found for name, shown in self._finder.all().items()}
 
     def ask(self, name: str, question: Callable[[Run], _Answer]) -> _Answer:
         """What `question` makes of the run, read up to now."""

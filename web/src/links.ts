@@ -9,7 +9,15 @@ export interface Link {
 
 export function readLink(hash: string): Link {
   const [path = "", query = ""] = hash.replace(/^#\/?/, "").split("?", 2);
-  return { view: decodeURIComponent(path), parameters: Object.fromEntries(new URLSearchParams(query)) };
+  return { view: decoded(path), parameters: Object.fromEntries(new URLSearchParams(query)) };
+}
+
+function decoded(path: string): string {
+  try {
+    return decodeURIComponent(path);
+  } catch {
+    return path; // half an escape: an address that was cut
+  }
 }
 
 export function writeLink({ view, parameters }: Link): string {

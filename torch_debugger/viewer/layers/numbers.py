@@ -24,7 +24,7 @@ class Number:
     key: str
     title: str
     unit: str
-    scale: str  # log | share (0 to 1) | signed (zero is the middle)
+    scale: str  # log | share (0 to 1) | signed (zero is the middle) | bits (it is, where some lie below)
     says: str  # one sentence: what is counted
     kinds: tuple[str, ...]  # of the tables it is read from
     read: Callable[[TensorRows], Values]
@@ -80,13 +80,13 @@ LAYER_NUMBERS = (
     Number("gradient.size", "Gradient of outputs", "", "log",
            "How large the gradient that came back to a layer's output was: the root of its mean square.",
            GRADIENTS, _size),
-    Number("headroom.own", "Headroom", "bits", "signed",
+    Number("headroom.own", "Headroom", "bits", "bits",
            "How often a layer's largest output could double before it overflows the type it is kept in.",
            ("activation", "range"), _own_headroom),
-    Number("headroom.float16", "Headroom in float16", "bits", "signed",
+    Number("headroom.float16", "Headroom in float16", "bits", "bits",
            "How often a layer's largest output could double before it would overflow float16 (65504). "
            "Below zero: it does not fit.", ("activation", "range"), _half_headroom),
-    Number("depth.float16", "Gradient above float16's end", "bits", "signed",
+    Number("depth.float16", "Gradient room in float16", "bits", "bits",
            "How often the gradient of a layer's output could be halved before float16 would make zero of it. "
            "Below zero: most of it is lost without a loss scale.", GRADIENTS, _half_depth),
 )  # fmt: skip

@@ -32,14 +32,18 @@ def range_of(values: Values, scale: str) -> Range | None:
     if not len(known):
         return None
     form, low, high = _ends(known, scale)
-    below, above = int((known < low).sum()), int((known > high).sum())
+    slack = 1e-9 * (high - low)  # of the way there and back through logarithms
+    below, above = int((known < low - slack).sum()), int((known > high + slack).sum())
     return Range(form, low, high, below, above)
 
 
 def _ends(known: Values, scale: str) -> tuple[str, float, float]:
     if scale == "share":
         return "linear", 0.0, 1.0
-    if scale == "signed":
+    if scale == "bits" and (known > 0).all():
+        low, high = _robust(known)
+        return "linear", low, high if high > low else low + 1
+    if scale in ("signed", "bits"):
         far = _robust(np.abs(known))[1] or 1.0
         return "diverging", -far, far
     positive = known[known > 0]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from torch_debugger.archive.run import Run
-from torch_debugger.records import BatchFact, BatchSample, InputLook, TensorRows
+from torch_debugger.records import BatchFact, BatchSample, InputLook, ModelFact, ModelFlow, TensorRows
 from torch_debugger.viewer.asked import Asked
 from torch_debugger.viewer.step_times import STEP_TAG
 
@@ -36,6 +36,8 @@ def what_there_is(run: Run) -> dict[str, bool]:
     """By view: whether there is anything to show."""
     return {
         "layers": next(iter(run.records(TensorRows)), None) is not None,
+        "model": next(iter(run.records(ModelFact)), None) is not None,
+        "flow": next(iter(run.records(ModelFlow)), None) is not None,
         "data": next(iter(run.records(BatchSample, BatchFact, InputLook)), None) is not None,
         "pictures": any(run.tags.get(kind) for kind in ("pictures", "texts", "sounds", "histograms")),
         "ranks": len(run.ranks) > 1,

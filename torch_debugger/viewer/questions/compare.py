@@ -10,6 +10,7 @@ from torch_debugger.archive.run import Run
 from torch_debugger.errors import UsageError
 from torch_debugger.viewer.asked import Asked
 from torch_debugger.viewer.comparison_answer import compared
+from torch_debugger.viewer.run_lists import found_on
 from torch_debugger.viewer.run_names import read_names
 
 _LARGEST_LOGS = 300_000_000  # bytes of both: every number of every step is held against the other's
@@ -18,7 +19,7 @@ _kept: OrderedDict[tuple[Found, Found], dict[str, Any]] = OrderedDict()
 
 
 def answer(asked: Asked) -> dict[str, Any]:
-    names, found = read_names(asked.text("runs")), asked.shelf.found()
+    names, found = read_names(asked.text("runs")), found_on(asked.shelf)
     missing = [name for name in names if name not in found]
     if missing:
         raise UsageError(f"There is no run {missing[0]!r} in the folder that is shown.")

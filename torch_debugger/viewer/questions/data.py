@@ -7,7 +7,7 @@ from typing import Any
 from torch_debugger.archive.run import Run
 from torch_debugger.report.json_form import finding_to_json
 from torch_debugger.viewer.asked import Asked
-from torch_debugger.viewer.data_facts import labels_of, loaders_of, ranges_of
+from torch_debugger.viewer.data_facts import class_names, labels_of, loaders_of, ranges_of
 
 _FAMILY = "TD2"
 
@@ -21,6 +21,7 @@ def data_of(run: Run) -> dict[str, Any]:
     wrong = [finding for finding in run.findings if finding.check.startswith(_FAMILY)]
     return {
         "labels": labels_of(run),
+        "classes": class_names(run),
         "ranges": ranges_of(run),
         "loaders": loaders_of(run),
         "findings": [finding_to_json(finding, folder, None) for finding in wrong],

@@ -32,6 +32,6 @@ export function countsInWords(counts: NotFiniteCounts): string {
   const kinds = Object.keys(KIND_NAMES) as Kind[];
   return kinds
     .filter((kind) => counts[kind] > 0)
-    .map((kind) => `${counts[kind].toLocaleString("en")} ${KIND_NAMES[kind]}`)
+    .map((kind) => `${counts[kind]} ${KIND_NAMES[kind]}`)
     .join(", ");
 }

@@ -1,5 +1,19 @@
 import { kindOf, KIND_NAMES } from "./notfinite";
 
+const formats = new Map<number, Intl.NumberFormat>();
+
+/** Kept, because making one takes longer than drawing a line. */
+function format(digits: number): Intl.NumberFormat {
+  const known = formats.get(digits) ?? new Intl.NumberFormat("en", digits ? { maximumSignificantDigits: digits } : { maximumFractionDigits: 0 });
+  formats.set(digits, known);
+  return known;
+}
+
+/** 12,345 */
+export function wholeNumber(value: number): string {
+  return format(0).format(value);
+}
+
 /** A number as one reads it beside a chart: five digits that count, and NaN and Inf by their names. */
 export function shortNumber(value: number | null | undefined, digits = 5): string {
   if (value === null || value === undefined) return "none";
@@ -7,8 +21,7 @@ export function shortNumber(value: number | null | undefined, digits = 5): strin
   if (kind) return KIND_NAMES[kind];
   const size = Math.abs(value);
   if (size !== 0 && (size < 1e-4 || size >= 1e9)) return value.toExponential(Math.max(0, digits - 2)).replace(/\.?0+e/, "e");
-  if (Number.isInteger(value)) return value.toLocaleString("en");
-  return Number(value.toPrecision(digits)).toLocaleString("en", { maximumSignificantDigits: digits });
+  return Number.isInteger(value) ? wholeNumber(value) : format(digits).format(value);
 }
 
 /** 75 -> 1 min 15 s */

@@ -29,7 +29,7 @@ export function RunPage({ run, names, link, version }: Props) {
   const [help, setHelp] = useState(false);
   const [choosing, setChoosing] = useState(false);
   const view = link.view === "" ? VIEWS[0] : VIEWS.find((each) => each.name === link.view);
-  const views = shownViews(about, view);
+  const views = shownViews(useLast(about), view);
   const open = (name: string) => goTo({ view: view?.name ?? "verdict", parameters: { run: name } });
   const step = (by: 1 | -1) => {
     const next = names.runs[names.runs.indexOf(run) + by];
@@ -97,6 +97,13 @@ function useTitle(run: string, about: About | null, view: View | undefined): voi
   useEffect(() => {
     document.title = [run, about ? statusWord(about.status) : "", view?.title ?? "", "torch-debugger"].filter(Boolean).join(" · ");
   }, [run, about?.status, view]);
+}
+
+/** What there was before it is asked for again: the navigation does not blink when another run is opened. */
+function useLast<T>(value: T | null): T | null {
+  const last = useRef(value);
+  if (value !== null) last.current = value;
+  return last.current;
 }
 
 /** On another view the focus goes to its heading, so that whoever listens hears where they are. */

@@ -10,7 +10,7 @@ export interface CodeLine {
 export function CodeBlock({ label, lines }: { label: string; lines: readonly CodeLine[] }) {
   return (
     <div class="code" role="region" aria-label={label} tabIndex={0}>
-      <table>
+      <table role="presentation">
         <tbody>
           {lines.map((line) => (
             <tr key={line.number} class={line.marked ? "code-marked" : undefined}>

@@ -11,7 +11,7 @@ const WORDS = { "+": "added", "-": "removed", " ": "kept", "@": "place" } as con
 export function Diff({ label, lines }: { label: string; lines: readonly DiffLine[] }) {
   return (
     <div class="code diff" role="region" aria-label={label} tabIndex={0}>
-      <table>
+      <table role="presentation">
         <tbody>
           {lines.map((line, place) => (
             <tr key={place} class={`diff-${WORDS[line.mark]}`}>

@@ -22,7 +22,7 @@ function RanksView({ run, version, about, chosen }: Shown) {
   return (
     <>
       <h1 class="ranks-title">Ranks</h1>
-      <p class={weights?.first_apart == null ? "ranks-said" : "ranks-said ranks-apart"}>{agreementInWords(weights)}</p>
+      <p class={weights?.first_apart == null ? "ranks-said" : "ranks-said ranks-apart"}>{agreementInWords(weights, answer.all_ranks)}</p>
       <p class="quiet">{odd.length ? `${count(odd.length, "rank stands", "ranks stand")} out below.` : "No rank stands out."} Ranks wait for each other in every step, so a slow one makes the steps of all of them long; of its reasons only the wait for its own data is recorded by rank.</p>
       <Panel title={count(answer.all_ranks, "rank")} about={ranks.length < answer.all_ranks ? `The first ${ranks.length} are shown.` : "Step time and wait: the mean of the last 20 steps of each."}>
         <div class="ranks-table">

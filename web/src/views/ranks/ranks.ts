@@ -71,10 +71,10 @@ function middle(values: readonly Num[]): number {
   return known[Math.floor((known.length - 1) / 2)] ?? NaN;
 }
 
-export function agreementInWords(weights: Agreement | null): string {
+export function agreementInWords(weights: Agreement | null, all: number): string {
   if (weights === null) return "Whether the ranks train the same weights cannot be told: no two of them recorded the norm of their weights at one step.";
   if (weights.first_apart === null) return `All ranks have the same weights, as far as their norm tells, at all ${count(weights.steps, "step")} that were compared.`;
-  const odd = `${weights.ranks.length === 1 ? "Rank" : "Ranks"} ${weights.ranks.slice(0, 8).join(", ")}${weights.ranks.length > 8 ? ", …" : ""}`;
-  if (weights.from_start) return `${odd} had weights of another norm from the first step on. Where each rank holds a part of the model (FSDP, tensor parallel) that is as it should be; under DistributedDataParallel it is a fault.`;
-  return `${odd} left the others at step ${weights.first_apart}: until then all had the same norm of weights. Under DistributedDataParallel all ranks must have the same weights; look at what that step does on some ranks only.`;
+  const odd = weights.ranks.length === all ? "The ranks" : `${weights.ranks.length === 1 ? "Rank" : "Ranks"} ${weights.ranks.slice(0, 8).join(", ")}${weights.ranks.length > 8 ? ", …" : ""}`;
+  if (weights.from_start) return `${odd} ${weights.ranks.length === all ? "each had weights of a norm of their own" : "had weights of another norm than the others"} from the first step on. Where each rank holds a part of the model (FSDP, tensor parallel) that is as it should be; under DistributedDataParallel it is a fault.`;
+  return `${odd} ${weights.ranks.length === all ? "parted" : "left the others"} at step ${weights.first_apart}: until then all had the same norm of weights. Under DistributedDataParallel all ranks must have the same weights; look at what that step does on some ranks only.`;
 }

@@ -9,26 +9,37 @@ import type { Listed } from "./rows";
 interface Props {
   run: Listed;
   onClose: () => void;
-  /** After something was changed. */
-  onDone: () => void;
+  /** After something was changed, or the run was deleted. */
+  onDone: (deleted: boolean) => void;
 }
 
 /** A run's name, tags and note, which stay on this machine, and its deletion, which must be typed. */
 export function EditDialog({ run, onClose, onDone }: Props) {
   const [error, setError] = useState<string | null>(null);
+  const [left, setLeft] = useState<string[]>([]);
   const edit = async (change: { [key: string]: Json }) => {
     try {
-      await tell("edits", { run: run.name, ...change });
-      onDone();
+      const answer = await tell<{ deleted?: boolean; left?: string[] }>("edits", { run: run.name, ...change });
+      if (answer.left?.length) setLeft(answer.left);
+      else onDone(answer.deleted ?? false);
     } catch (fault) {
       setError((fault as Error).message);
     }
   };
+  if (left.length) return <Deleted run={run.name} left={left} onClose={() => onDone(true)} />;
   return (
     <Dialog title={`Edit ${run.name}`} onClose={onClose}>
       {error ? <Problem text={error} /> : null}
       <Labels run={run} onSave={edit} />
       <Deletion run={run} onDelete={() => edit({ delete: true, confirm: run.name })} />
+    </Dialog>
+  );
+}
+
+function Deleted({ run, left, onClose }: { run: string; left: readonly string[]; onClose: () => void }) {
+  return (
+    <Dialog title="Deleted" onClose={onClose}>
+      <p>The log of {run} is deleted. Its folder stays, with files that are not torch-debugger's: {left.slice(0, 10).join(", ")}{left.length > 10 ? ", …" : ""}.</p>
     </Dialog>
   );
 }
@@ -73,7 +84,7 @@ function Deletion({ run, onDelete }: { run: Listed; onDelete: () => void }) {
     <div class="runs-edit runs-deletion">
       <h3>Delete this run</h3>
       <p>
-        Its folder, with {bytes(run.size_bytes)} of log, is deleted from the disk. This cannot be undone. Type its name, <code>{run.name}</code>, to confirm.
+        Its log, {bytes(run.size_bytes)}, and what torch-debugger wrote beside it are deleted from the disk. This cannot be undone. Files of others in its folder stay. Type its name, <code>{run.name}</code>, to confirm.
       </p>
       <label>
         Name of the run to delete

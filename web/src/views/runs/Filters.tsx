@@ -26,7 +26,7 @@ export function Filters({ wanted, all, shown }: Props) {
   const found = shown === all.length ? undefined : `${count(shown, "run")} of ${all.length.toLocaleString("en-US")}`;
   return (
     <div class="runs-filters">
-      <SearchField label="Filter" value={wanted.text} placeholder="name, tag, lr=0.1, verdict; a pattern" onInput={(q) => choose({ q })} problem={problem} {...(found ? { found } : {})} />
+      <SearchField label="Filter" value={wanted.text} placeholder="name, tag, lr=0.1, verdict" onInput={(q) => choose({ q })} problem={problem} {...(found ? { found } : {})} />
       <Select label="Verdict" options={VERDICTS} value={wanted.severity} onChange={(severity) => choose({ severity })} />
       {statuses.length > 1 ? <Select label="Status" options={any(statuses)} value={wanted.status} onChange={(status) => choose({ status })} /> : null}
       {tags.length ? <Select label="Tag" options={any(tags)} value={wanted.tag} onChange={(tag) => choose({ tag })} /> : null}

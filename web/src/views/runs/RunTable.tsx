@@ -74,7 +74,7 @@ function Heads({ columns, sort, onSort, onEdit }: Props) {
           </th>
         ))}
         {onEdit ? (
-          <th scope="col">
+          <th scope="col" class="runs-last">
             <span class="unseen">Edit</span>
           </th>
         ) : null}
@@ -96,7 +96,7 @@ function Line({ run, place, columns, selected, onSelect, onEdit }: Props & { run
         </td>
       ))}
       {onEdit ? (
-        <td>
+        <td class="runs-last">
           <Button onClick={() => onEdit(run)} label={`Edit ${titleOf(run)}`}>
             Edit
           </Button>

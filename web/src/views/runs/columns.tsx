@@ -2,6 +2,7 @@ import type { ComponentChildren } from "preact";
 import { number, bytes, duration } from "../../pieces/numbers";
 import { SeverityBadge, StatusBadge } from "../../pieces/Badge";
 import { Name } from "../../pieces/Name";
+import { Inline } from "../../pieces/Prose";
 import { Sparkline } from "../../pieces/Sparkline";
 import { writeLink } from "../../links";
 import { titleOf, type Listed, type Value } from "./rows";
@@ -17,14 +18,14 @@ export interface RunColumn {
 }
 
 const FIRST: RunColumn[] = [
-  { key: "name", title: "Run", width: 15, sorts: true, cell: (run) => <RunName run={run} /> },
-  { key: "verdict", title: "Verdict", width: 24, sorts: true, cell: (run) => <Verdict run={run} /> },
-  { key: "status", title: "Status", width: 9, sorts: true, cell: (run) => (run.status ? <StatusBadge status={run.status} /> : <Unknown />) },
-  { key: "steps", title: "Steps", width: 6, numeric: true, sorts: true, cell: (run) => (run.steps == null ? <Unknown /> : number(run.steps)) },
+  { key: "name", title: "Run", width: 13, sorts: true, cell: (run) => <RunName run={run} /> },
+  { key: "verdict", title: "Verdict", width: 21, sorts: true, cell: (run) => <Verdict run={run} /> },
+  { key: "status", title: "Status", width: 8.5, sorts: true, cell: (run) => (run.status ? <StatusBadge status={run.status} /> : <Unknown />) },
   { key: "loss", title: "Last loss", width: 6.5, numeric: true, sorts: true, cell: (run) => <Loss run={run} /> },
   { key: "curve", title: "Loss", width: 7.5, sorts: false, cell: (run) => <Curve run={run} /> },
 ];
 const LAST: RunColumn[] = [
+  { key: "steps", title: "Steps", width: 6, numeric: true, sorts: true, cell: (run) => (run.steps == null ? <Unknown /> : number(run.steps)) },
   { key: "duration", title: "Duration", width: 7.5, numeric: true, sorts: true, cell: (run) => (run.duration_s == null ? <Unknown /> : duration(run.duration_s)) },
   { key: "changed", title: "Last written", width: 10, sorts: true, cell: (run) => <Moment seconds={run.changed} /> },
   { key: "size", title: "Log", width: 5.5, numeric: true, sorts: true, cell: (run) => bytes(run.size_bytes) },
@@ -58,7 +59,7 @@ function Verdict({ run }: { run: Listed }) {
   if (run.severity)
     return (
       <span class="runs-verdict" title={run.message ?? undefined}>
-        <SeverityBadge severity={run.severity} /> {run.message}
+        <SeverityBadge severity={run.severity} /> <Inline text={run.message ?? ""} />
       </span>
     );
   return <span class="quiet">{noVerdict(run)}</span>;

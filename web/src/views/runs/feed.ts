@@ -6,6 +6,8 @@ import { writeNames } from "../../run_names";
 import type { Details, Row } from "./rows";
 
 const EVERY_MS = 2500;
+const MANY = 1000; // rows, for which one looks less often
+const MANY_MS = 10_000;
 const AT_ONCE = 40;
 
 interface RowsAnswer {
@@ -24,7 +26,7 @@ export interface Feed {
 export function useRows(asAgain = 0): Feed {
   const [feed, setFeed] = useState<Feed>({ rows: null, pending: 0, error: null });
   const version = useRef("");
-  const tick = useTick(EVERY_MS);
+  const tick = useTick((feed.rows?.length ?? 0) > MANY ? MANY_MS : EVERY_MS);
   useEffect(() => {
     if (isReport()) return;
     const stop = new AbortController();

@@ -12,7 +12,7 @@ export interface Wanted {
 /** A pattern as typed; one that is broken counts as plain text, with a word about it. */
 export function patternOf(text: string): { matches: (what: string) => boolean; problem: string | null } {
   try {
-    const pattern = new RegExp(text, "i");
+    const pattern = new RegExp(text, "im");
     return { matches: (what) => pattern.test(what), problem: null };
   } catch {
     const plain = text.toLowerCase();

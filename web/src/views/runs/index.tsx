@@ -2,93 +2,85 @@ import { useMemo, useState } from "preact/hooks";
 import { isReport } from "../../asking";
 import { choose, goTo } from "../../links";
 import { Button } from "../../pieces/Button";
-import { count } from "../../pieces/numbers";
 import { readNames, writeNames } from "../../run_names";
 import { Empty, Problem, Waiting } from "../../states";
 import type { Shown, View } from "../../views";
 import { columnsFor } from "./columns";
 import { EditDialog } from "./EditDialog";
-import { useDetails, useRows } from "./feed";
 import { Filters } from "./Filters";
-import { chosenRuns, sorted } from "./finding";
-import { useLabels } from "./labels";
+import { useListing, type Listing } from "./listing";
 import { Overview } from "./Overview";
-import { differing, listed, type Listed, type Row } from "./rows";
-import { RunTable } from "./RunTable";
-import type { Window } from "./scrolling";
+import type { Listed } from "./rows";
+import { RunTable, type Sort } from "./RunTable";
+import { footnote, summary } from "./words";
 import "./runs.css";
 
 const MOST_HPARAMS = 8; // as columns
-const MOST_READ_UNSEEN = 300; // logs that are read although their rows are not in sight
 const FALLS_FIRST = new Set(["changed", "steps", "duration", "size"]);
+const NO_FILTER = { q: undefined, severity: undefined, status: undefined, tag: undefined };
 
 function Runs({ run, chosen }: Shown) {
-  const labels = useLabels();
-  const feed = useRows(labels.edits);
-  const [edited, setEdited] = useState<Listed | null>(null);
   const sort = { column: chosen.sort ?? "changed", down: (chosen.sort ? chosen.down : "1") === "1" };
   const wanted = { text: chosen.q ?? "", severity: chosen.severity ?? "", status: chosen.status ?? "", tag: chosen.tag ?? "" };
-  const [inSight, setInSight] = useState<readonly string[]>([]);
-  const details = useDetails(useMemo(() => inOrderOfNeed(feed.rows ?? [], inSight), [feed.rows, inSight]));
-  const all = useMemo(() => (feed.rows ?? []).map((row) => listed(row, details.get(row.name), labels.of[row.name])), [feed.rows, details, labels.of]);
-  const shown = useMemo(() => sorted(chosenRuns(all, wanted), sort.column, sort.down), [all, ...Object.values(wanted), sort.column, sort.down]);
-  const hparams = useMemo(() => differing(all), [all]);
-  const columns = useMemo(() => columnsFor(hparams.slice(0, MOST_HPARAMS)), [hparams.slice(0, MOST_HPARAMS).join("\n")]);
-  const selected = readNames(chosen.runs);
+  const listing = useListing(wanted, sort);
+  const { all, shown, hparams, error } = listing;
   if (isReport()) return <Empty title="This file holds one run.">Open the folder of its runs with torch-debugger view to see them side by side.</Empty>;
-  if (feed.rows === null) return feed.error ? <Problem text={feed.error} /> : <Waiting what="the runs" />;
-  const look = (window: Window) => {
-    const names = shown.slice(window.first, window.end).map((each) => each.name);
-    setInSight((old) => (old.join("\n") === names.join("\n") ? old : names));
-  };
-  const select = (name: string, on: boolean) => choose({ runs: writeNames(on ? [...selected, name] : selected.filter((each) => each !== name)) });
-  const turn = (column: string) => choose({ sort: column, down: (sort.column === column ? !sort.down : FALLS_FIRST.has(column)) ? "1" : "0" });
+  if (all === null) return error ? <Problem text={error} /> : <Waiting what="the runs" />;
+  const selected = readNames(chosen.runs);
   return (
     <>
       <div class="runs-head">
         <h1>Runs</h1>
-        <p class="quiet">{summary(all, feed.pending)}</p>
-        <Button onClick={() => goTo({ view: "compare", parameters: { run, runs: writeNames(selected) } })} disabled={selected.length < 2}>
-          {selected.length < 2 ? "Select two or more to compare" : `Compare ${selected.length} runs`}
-        </Button>
-        {selected.length ? <Button onClick={() => choose({ runs: undefined })}>Clear the selection</Button> : null}
+        <p class="quiet">{summary(all, listing.pending)}</p>
+        <Selection run={run} selected={selected} />
       </div>
       <Filters wanted={wanted} all={all} shown={shown.length} />
-      {feed.error ? <Problem text={`${feed.error} The table shows what was known before.`} /> : null}
-      {shown.length ? (
-        <RunTable runs={shown} columns={columns} sort={sort} onSort={turn} selected={new Set(selected)} onSelect={select} onEdit={labels.again ? setEdited : undefined} onSight={look} />
-      ) : (
-        <Empty title="No run matches.">
-          <Button onClick={() => choose({ q: undefined, severity: undefined, status: undefined, tag: undefined })}>Show all runs</Button>
-        </Empty>
-      )}
-      <p class="runs-foot quiet">{aboutHparams(all, hparams)}</p>
+      {error ? <Problem text={`${error} The table shows what was known before.`} /> : null}
+      {shown.length ? <Lines run={run} listing={listing} sort={sort} selected={selected} /> : <NoMatch />}
+      <p class="runs-foot quiet">{footnote(all, hparams.slice(MOST_HPARAMS))}</p>
       <Overview runs={shown} hparams={hparams} />
-      {edited ? <EditDialog run={edited} onClose={() => setEdited(null)} onDone={() => (setEdited(null), labels.again?.())} /> : null}
     </>
   );
 }
 
-/** Those in sight, then the others where they are few. */
-function inOrderOfNeed(rows: readonly Row[], inSight: readonly string[]): readonly Row[] {
-  const seen = new Set(inSight);
-  const rest = rows.length <= MOST_READ_UNSEEN ? rows.filter((row) => !seen.has(row.name)) : [];
-  return [...rows.filter((row) => seen.has(row.name)), ...rest];
+function Lines({ run, listing, sort, selected }: { run: string; listing: Listing; sort: Sort; selected: readonly string[] }) {
+  const [edited, setEdited] = useState<Listed | null>(null);
+  const { labels, shown } = listing;
+  const named = listing.hparams.slice(0, MOST_HPARAMS);
+  const columns = useMemo(() => columnsFor(named), [named.join("\n")]);
+  const turn = (column: string) => choose({ sort: column, down: (sort.column === column ? !sort.down : FALLS_FIRST.has(column)) ? "1" : "0" });
+  const select = (name: string, on: boolean) => choose({ runs: writeNames(on ? [...selected, name] : selected.filter((each) => each !== name)) });
+  const done = (deleted: boolean) => {
+    if (deleted && edited) choose({ runs: writeNames(selected.filter((each) => each !== edited.name)), ...(edited.name === run ? { run: undefined } : {}) });
+    setEdited(null);
+    labels.again?.();
+  };
+  return (
+    <>
+      <RunTable runs={shown} columns={columns} sort={sort} onSort={turn} selected={new Set(selected)} onSelect={select} onEdit={labels.again ? setEdited : undefined} onSight={listing.onSight} />
+      {edited ? <EditDialog run={edited} onClose={() => setEdited(null)} onDone={done} /> : null}
+    </>
+  );
 }
 
-function summary(all: readonly Listed[], pending: number): string {
-  const errors = all.filter((run) => run.severity === "error").length;
-  const running = all.filter((run) => run.status === "running").length;
-  const parts = [count(all.length, "run"), errors ? `${errors} with an error` : "", running ? `${running} running` : "", pending ? `reading ${pending.toLocaleString("en-US")} more` : ""];
-  return `${parts.filter(Boolean).join(", ")}.`;
+function Selection({ run, selected }: { run: string; selected: readonly string[] }) {
+  const compare = () => goTo({ view: "compare", parameters: { run, runs: writeNames(selected) } });
+  return (
+    <>
+      <Button onClick={compare} disabled={selected.length < 2}>
+        {selected.length < 2 ? "Select two or more to compare" : `Compare ${selected.length} runs`}
+      </Button>
+      {selected.length ? <Button onClick={() => choose({ runs: undefined })}>Clear the selection</Button> : null}
+    </>
+  );
 }
 
-function aboutHparams(all: readonly Listed[], hparams: readonly string[]): string {
-  const known = all.filter((run) => run.details).length;
-  const read = known < all.length ? `Hyperparameters and curves are read as rows come into sight: ${known.toLocaleString("en-US")} of ${count(all.length, "run")} so far; sorting by them puts the others last. ` : "";
-  const more = hparams.slice(MOST_HPARAMS);
-  const left = more.length ? `Also different, without a column: ${more.slice(0, 12).join(", ")}${more.length > 12 ? ", …" : ""}.` : "";
-  return read + left;
+function NoMatch() {
+  return (
+    <Empty title="No run matches.">
+      <Button onClick={() => choose(NO_FILTER)}>Show all runs</Button>
+    </Empty>
+  );
 }
 
-export const view: View = { name: "runs", title: "Runs", place: 90, appears: (about) => !isReport() && (about.runs ?? 1) > 0, Body: Runs };
+export const view: View = { name: "runs", title: "Runs", place: 90, appears: (about) => !isReport() && (about.runs ?? 0) > 0, Body: Runs };

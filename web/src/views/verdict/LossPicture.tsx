@@ -1,66 +1,41 @@
+import { useMemo } from "preact/hooks";
+import { toNumber } from "../../answers";
+import { Chart } from "../../charts/Chart";
+import type { Line } from "../../charts/lines";
 import { writeLink } from "../../links";
-import { number } from "../../pieces/numbers";
-import type { LossCurve } from "./answers";
-import { oddPoints, pathOf, scaleOf } from "./loss_scale";
-import { lossInWords } from "./words";
+import { VIEWS } from "../../views";
+import type { LossCurve, ToldFinding } from "./answers";
+import { isWide, oddSentence } from "./words";
 
-const WIDTH = 1000;
-const HEIGHT = 320;
-const MOST_MARKS = 200;
+const ROOMY = 2560; // pixels: a picture beside the finding may be larger
 
 interface Props {
   run: string;
   loss: LossCurve;
-  /** The step at which the finding begins. */
-  marked: number | null;
+  finding: ToldFinding | undefined;
 }
 
-/** The loss, its values that are not finite as marks, and the finding's step as an upright line. */
-export function LossPicture({ run, loss, marked }: Props) {
-  const scale = scaleOf(loss);
-  const inside = marked !== null && loss.steps.length > 0;
+/** The loss, with the step at which the finding begins as an upright line. */
+export function LossPicture({ run, loss, finding }: Props) {
+  const lines = useMemo(() => [lineOf(loss)], [loss]);
+  const begins = finding?.first_step ?? 0;
+  const marks = useMemo(() => (begins > 0 ? [{ x: begins, label: `step ${begins}`, colour: "--error" }] : []), [begins]);
+  const wide = isWide(loss);
+  const odd = oddSentence(loss);
+  const about = begins > 0 ? `Loss; the finding begins at step ${begins}` : "Loss";
   return (
-    <figure class="verdict-loss">
-      <div class="verdict-loss-high quiet">{number(scale.high)}</div>
-      <div class="verdict-loss-picture">
-        <svg viewBox={`0 0 ${WIDTH} ${HEIGHT}`} preserveAspectRatio="none" role="img" aria-label={lossInWords(loss, marked)}>
-          <path class="verdict-loss-line" d={pathOf(loss, scale, WIDTH, HEIGHT)} />
-        </svg>
-        {inside ? <Mark at={scale.x(marked)} step={marked} /> : null}
-        {oddPoints(loss)
-          .slice(0, MOST_MARKS)
-          .map(({ step, value }) => (
-            <span key={step} class="verdict-loss-odd" style={{ left: `${scale.x(step) * 100}%` }} title={`${number(value)} at step ${step}`} />
-          ))}
-      </div>
-      <div class="verdict-loss-low quiet">{number(scale.low)}</div>
-      <div class="verdict-loss-steps quiet">
-        <span>step {loss.steps[0]?.toLocaleString("en-US")}</span>
-        <span>{loss.steps.at(-1)?.toLocaleString("en-US")}</span>
-      </div>
-      <figcaption class="quiet">
-        <OddWords loss={loss} />
-        {scale.logarithmic ? "Logarithmic axis. " : null}
-        <a href={writeLink({ view: "curves", parameters: { run, tag: loss.tag } })}>All curves</a>
-      </figcaption>
-    </figure>
+    <div class="verdict-loss">
+      <Chart label={about} lines={lines} marks={marks} logY={wide} withLegend={false} height={innerWidth >= ROOMY ? 440 : 220} />
+      <p class="quiet">
+        {odd} {wide ? "Logarithmic axis. " : null}
+        {VIEWS.some((view) => view.name === "curves") ? <a href={writeLink({ view: "curves", parameters: { run, tag: loss.tag } })}>All curves</a> : null}
+      </p>
+    </div>
   );
 }
 
-function Mark({ at, step }: { at: number; step: number }) {
-  return (
-    <span class={at > 0.6 ? "verdict-loss-mark verdict-loss-mark-left" : "verdict-loss-mark"} style={{ left: `${at * 100}%` }}>
-      <span>step {step.toLocaleString("en-US")}</span>
-    </span>
-  );
-}
-
-function OddWords({ loss }: { loss: LossCurve }) {
-  const odd = oddPoints(loss);
-  if (odd.length === 0) return null;
-  return (
-    <>
-      <span class="verdict-loss-key" aria-hidden="true" /> {odd.length === 1 ? "1 value is" : `${odd.length.toLocaleString("en-US")} values are`} NaN or Inf, the first at step {odd[0]?.step.toLocaleString("en-US")}.{" "}
-    </>
-  );
+/** By step: a run that was taken up again writes some twice. */
+function lineOf(loss: LossCurve): Line {
+  const points = loss.steps.map((step, place) => [step, toNumber(loss.values[place])] as const).sort(([one], [other]) => one - other);
+  return { name: loss.tag, x: points.map(([step]) => step), y: points.map(([, value]) => value), colour: "--accent" };
 }

@@ -7,7 +7,7 @@ import { Panel } from "../../pieces/Panel";
 import { Inline } from "../../pieces/Prose";
 import { Problem, Waiting } from "../../states";
 import type { Shown, View } from "../../views";
-import type { Chapter, Checked, VerdictAnswer } from "./answers";
+import type { Chapter, Checked, ToldFinding, VerdictAnswer } from "./answers";
 import { CheckedPanel } from "./CheckedPanel";
 import { CrashPanel } from "./CrashPanel";
 import { FindingBody } from "./FindingBody";
@@ -26,7 +26,7 @@ function Verdict({ run, about, version, chosen }: Shown) {
   return (
     <div class="verdict">
       <div class="verdict-first">
-        {first ? <Main chapter={first} answer={answer} {...rest} /> : <NoFinding answer={answer} about={about} />}
+        {first ? <Main chapter={first} {...rest} /> : <NoFinding answer={answer} about={about} />}
         {answer.crash ? <CrashPanel crash={answer.crash} /> : null}
         {others ? (
           <Panel title={first ? count(others, "other finding") : count(others, "note")}>
@@ -36,7 +36,7 @@ function Verdict({ run, about, version, chosen }: Shown) {
         {checked && !first ? <CheckedPanel checked={checked} /> : null}
       </div>
       <aside class="verdict-beside" aria-label="The run">
-        <Loss answer={answer} about={about} marked={first?.cause.first_step ?? null} />
+        <Loss answer={answer} about={about} finding={first?.cause} />
         {checked && first ? (
           <Details summary="What was checked, and what could not be">
             <CheckedPanel checked={checked} />
@@ -49,12 +49,11 @@ function Verdict({ run, about, version, chosen }: Shown) {
 
 interface MainProps {
   chapter: Chapter;
-  answer: VerdictAnswer;
   about: About;
   opened: string | undefined;
 }
 
-function Main({ chapter, answer, about, opened }: MainProps) {
+function Main({ chapter, about, opened }: MainProps) {
   const finding = chapter.cause;
   return (
     <article class={`verdict-main verdict-${finding.severity}`}>
@@ -86,12 +85,12 @@ function NoFinding({ answer, about }: { answer: VerdictAnswer; about: About }) {
   );
 }
 
-function Loss({ answer, about, marked }: { answer: VerdictAnswer; about: About; marked: number | null }) {
+function Loss({ answer, about, finding }: { answer: VerdictAnswer; about: About; finding: ToldFinding | undefined }) {
   const title = answer.loss && answer.loss.tag !== "loss" ? `Loss (${answer.loss.tag})` : "Loss";
   return (
     <Panel title={title} about={about.watched && answer.has_verdict ? runSentence(about, answer) : undefined}>
       {answer.loss && answer.loss.values.length ? (
-        <LossPicture run={about.run} loss={answer.loss} marked={marked} />
+        <LossPicture run={about.run} loss={answer.loss} finding={finding} />
       ) : (
         <p class="quiet">No loss was recorded{about.status === "running" ? " yet" : ""}: it is read at each backward(), once a step is done.</p>
       )}

@@ -1,5 +1,5 @@
 // The sentences of the first screen.
-import { toNumber, type About, type Num } from "../../answers";
+import { toNumber, type About } from "../../answers";
 import { count, number } from "../../pieces/numbers";
 import type { LossCurve, ToldFinding, VerdictAnswer } from "./answers";
 
@@ -50,11 +50,19 @@ export function keyOfFinding({ name, where }: ToldFinding): string {
   return `${name}@${where.module ?? `${where.file ?? ""}:${where.line ?? ""}`}`;
 }
 
-/** What the picture of the loss says to whoever cannot see it. */
-export function lossInWords(loss: LossCurve, marked: number | null): string {
-  const odd = loss.values.findIndex((value) => !Number.isFinite(toNumber(value)));
-  const parts = [`${loss.tag} over ${count(loss.all_points, "point")}: from ${number(loss.values[0])} at step ${loss.steps[0]} to ${number(loss.values.at(-1))} at step ${loss.steps.at(-1)}.`];
-  if (odd >= 0) parts.push(`First not finite at step ${loss.steps[odd]}: ${number(loss.values[odd] as Num)}.`);
-  if (marked !== null) parts.push(`The finding begins at step ${marked}.`);
-  return parts.join(" ");
+const WIDE = 50; // from this ratio on a logarithmic axis tells more
+
+export function isWide(loss: LossCurve): boolean {
+  const finite = loss.values.map(toNumber).filter(Number.isFinite);
+  const low = finite.reduce((a, b) => Math.min(a, b), Infinity);
+  const high = finite.reduce((a, b) => Math.max(a, b), -Infinity);
+  return low > 0 && high / low >= WIDE;
+}
+
+/** 40 values are NaN or Inf, the first at step 41. */
+export function oddSentence(loss: LossCurve): string {
+  const odd = loss.steps.filter((_, place) => !Number.isFinite(toNumber(loss.values[place])));
+  if (odd.length === 0) return "";
+  const many = odd.length === 1 ? "1 value is" : `${odd.length.toLocaleString("en-US")} values are`;
+  return `${many} NaN or Inf, the first at step ${odd[0]?.toLocaleString("en-US")}.`;
 }

@@ -1,0 +1,58 @@
+"""Two runs compared for the page."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.viewer.asking import ask, shelf_of
+from tests.viewer.test_runs_question import make_log
+from torch_debugger.errors import UsageError
+from torch_debugger.viewer.questions import compare
+
+
+def test_the_settings_that_differ_and_both_losses_are_told(tmp_path: Path) -> None:
+    make_log(tmp_path / "one", 0.1, [1.0, 0.5, 0.25])
+    make_log(tmp_path / "two, too", 0.2, [1.0, 0.5, 0.75])
+
+    told = ask(shelf_of(tmp_path), "compare", runs="one,two%2C%20too")
+
+    assert told["runs"] == ["one", "two, too"]
+    assert (told["verdict"], told["step"]) == ("parted", 2)
+    assert "step 2" in told["answer"]
+    settings = next(topic for topic in told["topics"] if topic["name"] == "settings")
+    assert {"name": "lr", "first": "0.1", "second": "0.2"} in settings["differences"]
+    assert [loss["values"][-1] for loss in told["losses"]] == [0.25, 0.75]
+
+
+def test_a_pair_that_has_not_changed_is_compared_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("one", "two"):
+        make_log(tmp_path / name, 0.1, [1.0])
+    made: list[object] = []
+    original = compare.compared
+    monkeypatch.setattr(compare, "compared", lambda *runs: made.append(runs) or original(*runs))
+    shelf = shelf_of(tmp_path)
+
+    assert ask(shelf, "compare", runs="one,two") == ask(shelf, "compare", runs="one,two")
+    assert len(made) == 1
+
+
+@pytest.mark.parametrize(
+    ("names", "words"), [("one", "1 were named"), ("one,../one", "no run"), ("one,two,three", "3 were named")]
+)
+def test_what_is_no_pair_of_known_runs_is_refused(tmp_path: Path, names: str, words: str) -> None:
+    for name in ("one", "two", "three"):
+        make_log(tmp_path / name, 0.1, [1.0])
+    with pytest.raises(UsageError, match=words):
+        ask(shelf_of(tmp_path), "compare", runs=names)
+
+
+def test_logs_too_large_to_compare_are_refused_with_a_way_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("one", "two"):
+        make_log(tmp_path / name, 0.1, [1.0])
+    monkeypatch.setattr(compare, "_LARGEST_LOGS", 10)
+    with pytest.raises(UsageError, match="torch-debugger diff"):
+        ask(shelf_of(tmp_path), "compare", runs="one,two")

@@ -1,0 +1,63 @@
+"""Where the time went, as far as a log tells it; and nothing that it does not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.runlog.logs import rows, write
+from tests.viewer.asking import ask, shelf_of
+from torch_debugger.records import CostFact, MemoryFact, Record, Scalars
+
+
+def times(count: int, slow: int, wait_s: float | None = 0.01) -> list[Record]:
+    waited = {} if wait_s is None else {"time/data_wait_s": wait_s}
+    return [
+        Scalars(step, 1_700_000_000.0 + step, {"time/step_s": 5.0 if step == slow else 0.1, **waited})
+        for step in range(1, count + 1)
+    ]
+
+
+def test_steps_waits_and_the_slowest_are_told(tmp_path: Path) -> None:
+    write(tmp_path / "run", [*times(1000, slow=777), rows(777), CostFact(1000, 0.5, 100.0, 0.02, 990, 10)])
+
+    told = ask(shelf_of(tmp_path), "timing", run="run")
+
+    steps = told["steps"]
+    assert steps["count"] == 1000
+    assert steps["median_s"] == pytest.approx(0.1)
+    assert abs(steps["wait_s"] - 10.0) < 1e-6
+    assert len(steps["stretches"]) == 300
+    assert max(stretch["max_s"] for stretch in steps["stretches"]) == 5.0
+    slowest = told["slowest"][0]
+    assert (slowest["step"], slowest["seconds"], slowest["looked_at"]) == (777, 5.0, True)
+    assert not told["slowest"][1]["looked_at"]
+    assert [part["name"] for part in told["split"]] == ["waiting for data", "everything else"]
+    assert told["cost"]["looks"] == 10
+
+
+def test_what_was_not_recorded_is_null_and_not_zero(tmp_path: Path) -> None:
+    write(tmp_path / "run", times(5, slow=1, wait_s=None))
+
+    told = ask(shelf_of(tmp_path), "timing", run="run")
+
+    assert told["steps"]["wait_s"] is None
+    assert (told["split"], told["modules"], told["memory"], told["cost"]) == (None, None, None, None)
+
+
+def test_a_log_without_times_has_no_steps_to_tell_of(tmp_path: Path) -> None:
+    write(tmp_path / "run", [Scalars(1, 1_700_000_000.0, {"loss": 1.0})])
+
+    assert ask(shelf_of(tmp_path), "timing", run="run")["steps"] is None
+    assert not ask(shelf_of(tmp_path), "about", run="run")["has"]["time"]
+
+
+def test_memory_is_told_where_it_was_recorded(tmp_path: Path) -> None:
+    facts = [MemoryFact(1000 + step, 5000, 10 * step, 900, step) for step in range(3)]
+    write(tmp_path / "run", [*times(3, slow=1), *facts])
+
+    memory = ask(shelf_of(tmp_path), "timing", run="run")["memory"]
+
+    assert memory["categories"] == {"process": [1000, 1001, 1002], "accelerator": [0, 10, 20]}
+    assert memory["peak"] == {"process": 5000, "accelerator": 900}

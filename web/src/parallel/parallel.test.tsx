@@ -1,0 +1,40 @@
+import { render } from "preact";
+import { act } from "preact/test-utils";
+import { afterEach, beforeAll, expect, test, vi } from "vitest";
+import { axisOf } from "./axes";
+import { Parallel } from "./Parallel";
+
+const place = document.createElement("div");
+document.body.append(place);
+afterEach(() => render(null, place));
+beforeAll(() => vi.stubGlobal("ResizeObserver", class { observe() {} disconnect() {} }));
+
+test("numbers over powers of ten stand by their size, others by their difference", () => {
+  const log = axisOf("lr", [0.001, 0.1, 10]);
+  expect(log.name).toBe("lr (log)");
+  expect([0.001, 0.1, 10].map((value) => log.place(value)!.toFixed(2))).toEqual(["0.00", "0.50", "1.00"]);
+  expect(axisOf("width", [10, 20, 30]).place(20)).toBe(0.5);
+  expect(axisOf("width", [7, 7]).place(7)).toBe(0.5);
+});
+
+test("what is not finite or not known is on no axis, and does not stretch it", () => {
+  const axis = axisOf("loss", [1, 2, "nan", "inf", null]);
+  expect([axis.place("nan"), axis.place(null), axis.place(2)]).toEqual([null, null, 1]);
+});
+
+test("words and switches have places of their own", () => {
+  const axis = axisOf("amp", [true, false, "auto"]);
+  expect(axis.ticks.map((tick) => tick.label)).toEqual(["auto", "false", "true"]);
+  expect(axis.place(true)).toBe(1);
+});
+
+test("the same numbers are in a table, and a loss that is NaN has its own colour", () => {
+  const runs = [
+    { name: "a", title: "a", values: { lr: 0.1, loss: 1 } },
+    { name: "b", title: "<b>", values: { lr: 0.2, loss: "nan" } },
+  ];
+  act(() => render(<Parallel axes={["lr", "loss"]} runs={runs} />, place));
+  expect([...place.querySelectorAll("tbody tr")].map((row) => row.textContent)).toEqual(["a0.11", "<b>0.2NaN"]);
+  const strokes = [...place.querySelectorAll<SVGElement>(".parallel-line polyline:first-child")].map((line) => line.getAttribute("style") ?? "");
+  expect(strokes[1]).toContain("--notfinite");
+});

@@ -1,0 +1,28 @@
+// Numbers of layers in words.
+import { toNumber, type Num } from "../../answers";
+import { number, oddWord, percent } from "../../pieces/numbers";
+import type { Grid, LayerNumber } from "./answers";
+
+export function sayValue(value: Num | undefined, unit: string): string {
+  if (value === undefined) return "being read";
+  const odd = oddWord(value);
+  if (odd !== null) return odd;
+  if (unit === "share") return percent(value);
+  const short = number(Number(toNumber(value).toPrecision(3)));
+  return unit ? `${short} ${unit}` : short;
+}
+
+/** The map in words, for whoever does not see it. */
+export function mapInWords(which: LayerNumber, grid: Grid): string {
+  const { layers, steps, range } = grid;
+  const odd = grid.values.flat().filter((value) => typeof value === "string").length;
+  const colours = range ? ` Colours from ${sayValue(range.low, which.unit)} to ${sayValue(range.high, which.unit)}.` : "";
+  const bad = odd ? ` ${odd} cells are NaN or infinite.` : "";
+  return `${which.title}: ${layers.length} layers at ${steps.length} looks, steps ${steps[0]} to ${steps[steps.length - 1]}.${colours}${bad}`;
+}
+
+/** Every part of what was typed must be in the name, in any order; upper case counts as lower. */
+export function matches(name: string, typed: string): boolean {
+  const lower = name.toLowerCase();
+  return typed.toLowerCase().split(/\s+/).every((part) => lower.includes(part));
+}
