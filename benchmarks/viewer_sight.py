@@ -1,7 +1,7 @@
-"""What can be seen, and since when: the frames that Chromium has drawn, each with the time at which it was shown.
+"""What can be seen, and since when: the frames that Chromium has drawn, each with its time.
 
-A curve is drawn in a box of the page when at least three quarters of the box's columns hold a pixel with colour:
-frames, axes, grids, letters and grounds are grey on both pages that are compared.
+A curve is drawn in a box of the page when at least three quarters of the box's columns hold a pixel with
+colour: frames, axes, grids, letters and grounds are grey on both pages that are compared.
 """
 
 from __future__ import annotations
@@ -10,13 +10,14 @@ import base64
 import io
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
+from playwright.sync_api import Error
 
 WIDTH, HEIGHT = 1400, 900
 _COLOURED = 24  # between the strongest and the weakest of red, green and blue: TensorBoard draws a greyish blue
@@ -74,7 +75,8 @@ def seen(page: Any) -> Iterator[Sight]:
 
     def keep(frame: dict[str, Any]) -> None:
         sight.frames.append((float(frame["metadata"]["timestamp"]), base64.b64decode(frame["data"])))
-        session.send("Page.screencastFrameAck", {"sessionId": frame["sessionId"]})
+        with suppress(Error):  # the page may be closed by now
+            session.send("Page.screencastFrameAck", {"sessionId": frame["sessionId"]})
 
     session.on("Page.screencastFrame", keep)
     session.send("Page.startScreencast", {"format": "jpeg", "quality": 95, "everyNthFrame": 1})

@@ -10,7 +10,8 @@ torch.manual_seed(0)
 labels = torch.randint(0, 4, (320,))
 grid = torch.linspace(-1, 1, 80)
 phase = torch.rand(320, 1, 1, 1) * 6
-waves = torch.stack([torch.cos(3 * (math.cos(a) * grid[:, None] + math.sin(a) * grid)) for a in (0, 0.8, 1.6, 2.4)])
+angles = (0, 0.8, 1.6, 2.4)
+waves = torch.stack([torch.cos(3 * (math.cos(a) * grid[:, None] + math.sin(a) * grid)) for a in angles])
 images = (waves[labels][:, None] * torch.tensor([1.0, 0.6, 0.3]).view(1, 3, 1, 1) * torch.cos(phase) + 1) / 2
 images = images + 0.1 * torch.randn(320, 3, 80, 80)
 loader = DataLoader(TensorDataset(images, labels), batch_size=32, shuffle=True)

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -98,9 +99,19 @@ def record(script: Path, log_dir: Path) -> None:
 @pytest.fixture(scope="session")
 def served(recordings: Path) -> Iterator[str]:
     """The address of a page that shows the recordings."""
-    server = make_page_server({"": str(recordings)})
+    with serving(recordings) as address:
+        yield address
+
+
+@contextmanager
+def serving(folder: Path) -> Iterator[str]:
+    """A page that shows the runs of a folder, for as long as the block lasts."""
+    server = make_page_server({"": str(folder)})
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
-    yield f"http://127.0.0.1:{server.server_port}/"
-    server.shutdown()
-    thread.join()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}/"
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()

@@ -196,7 +196,7 @@ def test_runs_are_overlaid_and_grouped(page: Any, seeds: str) -> None:
 
 @pytest.mark.parametrize(
     ("words", "ending", "begins"),
-    [("PNG", "png", b"\x89PNG"), ("SVG", "svg", b"<svg"), ("CSV", "csv", b"step,seconds_since_1970,value\n0,")],
+    [("PNG", "png", b"\x89PNG"), ("SVG", "svg", b"<svg"), ("CSV", "csv", b"step,seconds_since_1970,value\n1,")],
 )
 def test_a_chart_can_be_saved(page: Any, served: str, words: str, ending: str, begins: bytes) -> None:
     page.goto(f"{served}#/curves?run=healthy&q=user/loss/train")

@@ -3,9 +3,6 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -13,20 +10,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.accessibility import assert_accessible
-from torch_debugger.viewer.serving import make_page_server
-
-
-@contextmanager
-def serving(folder: Path, port: int = 0) -> Iterator[str]:
-    server = make_page_server({"": str(folder)}, port=port)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}/"
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
+from tests.browser.recordings import serving
 
 
 @pytest.fixture

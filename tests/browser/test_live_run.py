@@ -8,7 +8,7 @@ from typing import Any
 
 from playwright.sync_api import expect
 
-from tests.browser.test_frame import serving
+from tests.browser.recordings import serving
 
 ENDLESS = """
 import os

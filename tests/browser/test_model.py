@@ -157,7 +157,7 @@ def test_alike_layers_are_folded_and_the_search_opens_the_way(page: Any, models:
 
 
 def test_colours_follow_the_step_and_nan_has_its_own(page: Any, models: str) -> None:
-    page.goto(f"{models}#/model?run=two&root=netD&colour=parameter.grad_norm")
+    page.goto(f"{models}#/model?run=two&root=netD&colour=parameter.gradient")
     first = box(page, "netD.0")
     first.wait_for()
     page.get_by_text("NaN or Inf").wait_for()
@@ -174,7 +174,7 @@ def test_nothing_grave_for_those_who_cannot_see_it(page: Any, models: str) -> No
     page.goto(f"{models}#/model?run=transformer&colour=activation.std")
     box(page, "model.embed").wait_for()
     assert_accessible(page)
-    page.goto(f"{models}#/model?run=two&look=table&colour=parameter.grad_norm&module=netG.0")
+    page.goto(f"{models}#/model?run=two&look=table&colour=parameter.gradient&module=netG.0")
     page.get_by_role("treegrid").wait_for()
     assert_accessible(page)
 

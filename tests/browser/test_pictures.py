@@ -70,10 +70,10 @@ def test_tags_are_searched_with_a_key(page: Any, data_served: str) -> None:
 def test_before_and_after_side_by_side_and_wiped(page: Any, data_served: str) -> None:
     open_pictures(page, data_served)
     page.get_by_role("button", name="samples/rings").click()
-    page.get_by_text("Side by side").click()
+    page.get_by_role("radio", name="Side by side").check()
     loaded(page, page.get_by_role("img", name="samples/rings at step 0,"))
     loaded(page, page.get_by_role("img", name="samples/rings at step 50,"))
-    page.get_by_text("Wipe", exact=True).click()
+    page.get_by_role("radio", name="Wipe").check()
     page.get_by_label("Where before ends and after begins").fill("25")
     over = page.locator(".pictures-wipe-over")
     assert over.evaluate("element => getComputedStyle(element).clipPath") == "inset(0px 75% 0px 0px)"

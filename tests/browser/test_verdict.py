@@ -1,6 +1,7 @@
 from __future__ import annotations
 
-import threading
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -8,8 +9,7 @@ from typing import Any
 import pytest
 
 from tests.browser.accessibility import assert_accessible
-from tests.browser.recordings import record
-from torch_debugger.viewer.serving import make_page_server
+from tests.browser.recordings import record, serving
 
 CRASH = """
 import torch
@@ -48,16 +48,8 @@ def crashed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     folder = tmp_path_factory.mktemp("crashed")
     (folder / "crash.py").write_text(CRASH)
     record(folder / "crash.py", folder / "runs" / "crash")
-    yield from _served(folder / "runs")
-
-
-def _served(folder: Path) -> Iterator[str]:
-    server = make_page_server({"": str(folder)})
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    yield f"http://127.0.0.1:{server.server_port}/"
-    server.shutdown()
-    thread.join()
+    with serving(folder / "runs") as address:
+        yield address
 
 
 def test_the_first_screen_says_what_is_wrong_where_and_what_to_change(page: Any, served: str) -> None:
@@ -121,6 +113,19 @@ def test_a_crash_shows_the_frames_with_what_the_variables_held(page: Any, crashe
     assert page.locator(".diff-removed code").inner_text() == "self.head = nn.Linear(100, 10)"
     assert page.get_by_text("crash.py:14 in forward").is_visible()
     assert_accessible(page)
+
+
+def test_the_log_of_another_tool_says_that_nothing_watched_it(page: Any, tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(FOREIGN)
+    subprocess.run([sys.executable, "train.py"], cwd=tmp_path, check=True)
+    with serving(tmp_path / "runs") as address:
+        page.goto(f"{address}#/verdict?run=foreign")
+
+        page.get_by_role("heading", level=1, name="Nothing watched this run.").wait_for()
+        assert page.get_by_text("Its last step is 49; the loss went from 1 to 0.02.").is_visible()
+        assert page.get_by_text("torch-debugger run train.py").is_visible()
+        assert "Log of another tool" in page.title()
+        page.goto("about:blank")
 
 
 def test_what_the_page_shows_of_the_script_has_no_secrets(page: Any, crashed: str) -> None:

@@ -93,7 +93,7 @@ def test_the_runs_of_the_folder_are_shown_until_ctrl_c(tmp_path: Path) -> None:
     make_run(tmp_path / "runs" / "one")
     with started("view") as process:
         port = port_in(process.stdout)
-        assert ask(port, "names") == {"runs": ["one"]}
+        assert ask(port, "names")["runs"] == ["one"]
         process.send_signal(signal.SIGINT)
         out, error = process.communicate(timeout=LIMIT_S)
         assert (process.returncode, out.strip(), error) == (0, "", "")
@@ -132,7 +132,7 @@ def test_other_machines_need_the_token_that_is_printed(tmp_path: Path) -> None:
         found = re.search(r":(\d+)/\?token=(\S{24,})", process.stdout.readline())
         assert found
         assert "token" in ask(int(found[1]), "names")["error"]
-        assert ask(int(found[1]), f"names?token={found[2]}") == {"runs": ["one"]}
+        assert ask(int(found[1]), f"names?token={found[2]}")["runs"] == ["one"]
 
 
 def test_a_browser_is_opened_where_there_is_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -181,7 +181,7 @@ def test_a_run_elsewhere_is_shown_alone(tmp_path: Path, write: Write) -> None:
     write(WAITS)
     with started("run", "--view-port", "0", "--log-dir", "logs/new", "train.py", command=QUICK) as process:
         port = port_in(process.stderr)
-        wait_until(lambda: ask(port, "names") == {"runs": ["new"]})
+        wait_until(lambda: ask(port, "names")["runs"] == ["new"])
 
 
 def test_the_page_does_not_outlive_who_started_it(tmp_path: Path, write: Write) -> None:

@@ -173,13 +173,14 @@ def test_only_the_asked_event_is_read(tmp_path: Path, monkeypatch: pytest.Monkey
     run = Run(write(tmp_path / "run", *(TextSummary(step, 1e9, "t", "x") for step in range(50))))
     (tag,) = run.steps_of("texts")
     read: list[int] = []
-    monkeypatch.setattr(
-        "torch_debugger.archive.media.DECODERS",
-        {"texts": lambda step, time, value: iter([read.append(step)])},
-    )
-    run.media_at("texts", tag, [7])
 
-    assert read == [7]
+    def decode(step: int, time: float, value: Any) -> Iterator[int]:
+        read.append(step)
+        yield step
+
+    monkeypatch.setattr("torch_debugger.archive.media.DECODERS", {"texts": decode})
+
+    assert run.media_at("texts", tag, [7]) == read == [7]
 
 
 def test_a_picture_too_large_for_a_page_is_not_opened() -> None:

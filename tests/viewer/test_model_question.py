@@ -159,19 +159,22 @@ def test_numbers_of_modules_by_step_with_nan_as_a_word(tmp_path: Path) -> None:
     assert values == {"net.layers.0": [1.235, None], "net": ["nan", "inf"]}
 
 
-def test_numbers_of_parameters_become_those_of_the_modules_around_them(tmp_path: Path) -> None:
+def test_norms_of_weights_count_for_the_modules_around_them(tmp_path: Path) -> None:
     values = {"net.layers.0.weight": 3.0, "net.layers.1.weight": 4.0, "other.weight": 100.0}
-    norms = rows(1, values, "parameter", "grad_norm")
-    found = asked(tmp_path / "norm", [model(), norms], "model_health", root="net", number="parameter.grad_norm")
+    norms = TensorRows(
+        1,
+        Table("parameter", "optimizer", tuple(values), ("grad_norm", "weight_norm", "elements")),
+        np.array([[value, math.nan, 16] for value in values.values()], np.float32),
+    )
+    found = asked(tmp_path / "a", [model(), norms], "model_health", root="net", number="parameter.gradient")
     assert dict(zip(found["modules"], found["values"], strict=True)) == {
         "net": [5.0],
         "net.layers": [5.0],
         "net.layers.0": [3.0],
         "net.layers.1": [4.0],
     }
-    ratios = rows(1, values, "update", "ratio")
-    found = asked(tmp_path / "largest", [model(), ratios], "model_health", root="net", number="update.ratio")
-    assert found["values"][0] == [4.0]
+    found = asked(tmp_path / "b", [model(), norms], "model_health", root="net", number="parameter.weight")
+    assert found["values"][0] == ["nan"]
 
 
 def test_many_steps_are_thinned_and_no_nan_is_lost(tmp_path: Path) -> None:
@@ -187,5 +190,8 @@ def test_an_unknown_number_is_refused(tmp_path: Path) -> None:
 
 
 def test_numbers_are_offered_where_they_were_measured(tmp_path: Path) -> None:
-    found = asked(tmp_path, [model(), rows(1, {"net": 1.0})])
-    assert [number["name"] for number in found["numbers"]] == ["activation.std"]
+    table = Table("activation", "net", ("net",), ("mean", "std", "min", "max", "zeros"))
+    found = asked(tmp_path, [model(), TensorRows(1, table, np.ones((1, 5), np.float32))])
+    keys = [number["key"] for number in found["numbers"]]
+    assert "activation.std" in keys
+    assert "parameter.gradient" not in keys

@@ -24,6 +24,7 @@ _NAMES = {
     "Convolution": "conv", "Addmm": "linear", "Bmm": "matmul", "Mm": "matmul",
     "UpsampleNearest2D": "interpolate", "UpsampleBilinear2D": "interpolate",
 }  # fmt: skip
+_WORDS = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _ATTENTION = "ScaledDotProduct"
 _PRODUCTS = {"Mm": 0, "Bmm": 0, "Mv": 0, "Dot": 0, "Addmm": 1, "Baddbmm": 1, "Addbmm": 1, "Addmv": 1}
 _MAY_MULTIPLY = re.compile(r"Rnn|Lstm|Gru|Cdist|Trilinear|Euclidean|Mm|Conv|Attention|Linalg|Fft|Sparse|Einsum")
@@ -34,7 +35,7 @@ def operation_name(node: Any) -> str:
     op = op_name(node).rsplit("::", 1)[-1]
     if op.startswith(_ATTENTION):
         return "scaled_dot_product_attention"
-    return _NAMES.get(op) or re.sub(r"(?<=[a-z])(?=[A-Z])", "_", op).lower()
+    return _NAMES.get(op) or _WORDS.sub("_", op).lower()
 
 
 def made_forms(node: Any) -> tuple[TensorForm, ...]:

@@ -43,7 +43,7 @@ class Scopes:
 
     def modules(self) -> tuple[GraphModule, ...]:
         return tuple(
-            GraphModule(path, class_of(module), held_by(module), is_of_torch(module), described(module))
+            GraphModule(path, class_of(module), _held(module), is_of_torch(module), described(module))
             for module, path in self._paths.items()
         )
 
@@ -143,5 +143,5 @@ def is_of_torch(module: nn.Module) -> bool:
     return type(module).__module__.startswith("torch.")
 
 
-def held_by(module: nn.Module) -> int:
+def _held(module: nn.Module) -> int:
     return sum(value.numel() for value in module.parameters() if not nn.parameter.is_lazy(value))

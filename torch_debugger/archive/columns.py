@@ -5,15 +5,33 @@ from __future__ import annotations
 from collections import defaultdict
 
 import numpy as np
+from numpy.typing import NDArray
 
 from torch_debugger.archive.curve import NO_POINTS, Points, in_order, join
 
+FIRST_DATE = 1e9  # seconds since the epoch: in 2001, before there was anything to log with
+
+
+class Span:
+    """From the smallest to the largest of what it was shown."""
+
+    def __init__(self) -> None:
+        self.first, self.last = np.inf, -np.inf
+
+    def include(self, times: NDArray[np.float64]) -> None:
+        if len(times):
+            self.first, self.last = min(self.first, float(times.min())), max(self.last, float(times.max()))
+
 
 class Columns:
+    """The furthest step and the times are kept beside: asking for them joins nothing."""
+
     def __init__(self) -> None:
         self._first: dict[str, int] = {}  # the place of each tag's first point
         self._pieces: dict[str, list[Points]] = {}
         self._single: defaultdict[str, list[tuple[int, int, float, float]]] = defaultdict(list)
+        self.last_step = 0
+        self.dates, self.other_times = Span(), Span()
 
     @property
     def tags(self) -> list[str]:
@@ -26,10 +44,22 @@ class Columns:
     def add(self, tag: str, points: Points) -> None:
         self._meet(tag, int(points.places[0]))
         self._pieces.setdefault(tag, []).append(points)
+        self.last_step = max(self.last_step, int(points.steps.max()))
+        self._meet_times(points.times)
 
     def add_single(self, tag: str, place: int, step: int, value: float, time: float) -> None:
         self._meet(tag, place)
         self._single[tag].append((place, step, value, time))
+        self.last_step = max(self.last_step, step)
+        self._meet_times(np.array([time]))
+
+    def _meet_times(self, times: NDArray[np.float64]) -> None:
+        are_dates = times >= FIRST_DATE
+        if are_dates.all():
+            self.dates.include(times)
+        else:
+            self.dates.include(times[are_dates])
+            self.other_times.include(times[~are_dates])
 
     def _meet(self, tag: str, place: int) -> None:
         self._first[tag] = min(place, self._first.get(tag, place))
@@ -38,15 +68,10 @@ class Columns:
         if tag in self._single:
             places, steps, values, times = zip(*self._single.pop(tag), strict=True)
             singles = Points(np.array(places), np.array(steps), np.array(values), np.array(times))
-            self.add(tag, singles)
+            self._pieces.setdefault(tag, []).append(singles)
         pieces = self._pieces.get(tag)
         if pieces is None:
             return NO_POINTS
         if len(pieces) > 1:
             pieces[:] = [in_order(join(pieces))]
         return pieces[0]
-
-    @property
-    def last_step(self) -> int:
-        ends = [int(points.steps.max()) for tag in self.tags if len((points := self.points(tag)).steps)]
-        return max(ends, default=0)

@@ -21,7 +21,6 @@ from torch_debugger.runlog.events import RECORD_TAG
 _Medium = TypeVar("_Medium")
 Decode = Callable[[int, float, Value], Iterator[_Medium]]
 
-_FIRST_DATE = 1e9  # seconds since the epoch: in 2001, before there was anything to log with
 _RANK_IN_NAME = re.compile(r"\.rank(\d{1,9})(?=\.|$)")
 
 
@@ -73,13 +72,12 @@ class Log:
 
     def time_span(self) -> tuple[float, float] | None:
         """From the first point to the last; times that are no dates count only where there are no others."""
-        times = [file.columns.points(tag).times for file in self.files for tag in file.columns.tags]
-        dates = [dates for each in times if len(dates := each[each >= _FIRST_DATE])] or times
-        return (
-            (min(float(each.min()) for each in dates), max(float(each.max()) for each in dates))
-            if dates
-            else None
-        )
+        columns = [file.columns for file in self.files]
+        for spans in ([each.dates for each in columns], [each.other_times for each in columns]):
+            met = [span for span in spans if span.first <= span.last]
+            if met:
+                return min(span.first for span in met), max(span.last for span in met)
+        return None
 
     def curve(self, tag: str) -> Curve:
         parts: list[Points] = []

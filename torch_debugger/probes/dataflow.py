@@ -33,8 +33,6 @@ class DataFlow(Probe):
         self._root: Root | None = None
         self._thread = 0
         forward.roots.on_call.append(self._begin)
-        forward.on_enter.append(self._enter)
-        forward.on_output.append(self._leave)
 
     def begin_step(self, depth: int) -> None:
         self._drop()
@@ -45,8 +43,16 @@ class DataFlow(Probe):
     def remove(self) -> None:
         self._drop()
 
+    def _listen(self) -> None:
+        """Lists are made anew, never changed: a call of their members may be under way."""
+        self.forward.on_enter = [*self.forward.on_enter, self._enter]
+        self.forward.on_output = [*self.forward.on_output, self._leave]
+
     def _drop(self) -> None:
-        self._tracer = self._root = None
+        if self._tracer is not None:
+            self._tracer = self._root = None
+            self.forward.on_enter = [each for each in self.forward.on_enter if each != self._enter]
+            self.forward.on_output = [each for each in self.forward.on_output if each != self._leave]
 
     def _begin(self, root: Root, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> None:
         if self._tracer is None and self._is_time(root):
@@ -54,6 +60,8 @@ class DataFlow(Probe):
 
     def _is_time(self, root: Root) -> bool:
         if self.watch.depth != DEEP or self.watch.step < 2 or self.forward.paused:
+            return False
+        if self.name in self.watch.guard.removed:
             return False
         calls = sum(times for (_, gradients), times in root.phases.items() if gradients)
         return calls > 1 and self._tries.get(id(root), 0) < self.TRIES
@@ -67,6 +75,7 @@ class DataFlow(Probe):
         with torch._C.DisableTorchFunctionSubclass():  # no code of a tensor subclass runs for us
             tracer.begin(argument_names(module, Call(arguments, keywords)))
         self._tracer, self._root, self._thread = tracer, root, threading.get_ident()
+        self._listen()
 
     def _enter(self, module: nn.Module, arguments: Any) -> None:
         if self._tracer is not None and threading.get_ident() == self._thread:

@@ -9,14 +9,22 @@ from typing import Any
 import torch
 from torch import nn
 
-from torch_debugger.anatomy.counting.layer_macs import layer_macs
+from torch_debugger.anatomy.counting.layer_macs import Shape, layer_macs
 from torch_debugger.anatomy.graph_recorder import form_of
-from torch_debugger.anatomy.graph_scopes import class_of, described, held_by, is_of_torch, scoped
+from torch_debugger.anatomy.graph_scopes import class_of, described, is_of_torch, scoped
 from torch_debugger.anatomy.nested import named_leaves, tensors_in
 from torch_debugger.probes.flow_origins import Origin
 from torch_debugger.probes.flow_walks import FlowWalks, TracedCall
 from torch_debugger.records import CallFact, ModelFlow
-from torch_debugger.records.op_graph import INPUT, MODULE, OUTPUT, GraphModule, GraphScope, ModelGraph
+from torch_debugger.records.op_graph import (
+    INPUT,
+    MODULE,
+    OUTPUT,
+    GraphModule,
+    GraphScope,
+    ModelGraph,
+    TensorForm,
+)
 
 _WITHOUT_GRADIENTS = "It ran without gradients, so what it computes was not seen."
 _INSIDE = "Its inside was not recorded: the model has too many modules."
@@ -32,6 +40,7 @@ class FlowTracer:
         self._walks = FlowWalks(name, model)
         self._paths = {id(module): path for path, module in model.named_modules()}
         self._deepest = deepest_level(self._paths.values(), self.MOST_CALLS)
+        self._is_cut = self._deepest < max(map(depth_of, self._paths.values()))
         self._scopes: dict[str, GraphScope] = {}
         self._numbers: list[CallFact] = []
         self._times: Counter[int] = Counter()
@@ -69,8 +78,9 @@ class FlowTracer:
             late = [each for each in tensors_in(given) if id(each) not in call.given]  # given by keyword
             self._read(call, late, self._stack[-1])
         results = list(tensors_in(made))
-        self._close(call, results)
-        self._count(call, [form_of(each).shape for each in tensors_in(given)], results)
+        forms = tuple(form_of(each) for each in results)
+        self._close(call, results, forms)
+        self._count(call, tuple(form_of(each).shape for each in tensors_in(given)), results, forms)
 
     def finish(self, made: Any, step: int) -> ModelFlow:
         walks = self._walks
@@ -100,24 +110,30 @@ class FlowTracer:
             else:
                 self._lost += 1
 
-    def _close(self, call: TracedCall, made: list[torch.Tensor]) -> None:
+    def _close(self, call: TracedCall, made: list[torch.Tensor], forms: tuple[TensorForm, ...]) -> None:
         """A layer of torch's own is one node; of other calls the operations are, where autograd saw any."""
         if not call.closed and (call.inner or not is_of_torch(call.module)):
             for tensor in made:
                 self._walks.origin(tensor, call)
         if call.closed or not (call.inner or call.operations):
-            self._add_layer(call, made)
+            self._add_layer(call, made, forms)
 
-    def _add_layer(self, call: TracedCall, made: list[torch.Tensor]) -> None:
-        op, forms = class_of(call.module), tuple(form_of(each) for each in made)
+    def _add_layer(self, call: TracedCall, made: list[torch.Tensor], forms: tuple[TensorForm, ...]) -> None:
+        op = class_of(call.module)
         place = self._walks.add(f"{call.scope}/{op}", MODULE, op, call.scope, forms)
         for origin, form in call.read:
             self._walks.link(origin, place, form)
         for output, tensor in enumerate(made):
             self._walks.origins.put(tensor, Origin(place, output))
 
-    def _count(self, call: TracedCall, given: list[tuple[int, ...]], made: list[torch.Tensor]) -> None:
-        shapes = tuple(form_of(each).shape for each in made)
+    def _count(
+        self,
+        call: TracedCall,
+        given: tuple[Shape, ...],
+        made: list[torch.Tensor],
+        forms: tuple[TensorForm, ...],
+    ) -> None:
+        shapes = tuple(form.shape for form in forms)
         of_torch = is_of_torch(call.module)
         macs: int | None = call.macs
         why = call.uncounted
@@ -128,16 +144,13 @@ class FlowTracer:
         elif of_torch and not call.inner and not call.operations:
             macs = layer_macs(call.module, given, shapes)
             why = "" if macs is not None else f"No formula is known for {class_of(call.module)}."
-        fact = CallFact(call.scope, tuple(given), shapes, None if why else macs, why)
+        fact = CallFact(call.scope, given, shapes, None if why else macs, why)
         self._numbers.append(fact)
 
-    @property
-    def _is_cut(self) -> bool:
-        return self._deepest < max(map(depth_of, self._paths.values()))
-
     def _modules(self) -> tuple[GraphModule, ...]:
+        sizes = _sizes(self._model)
         return tuple(
-            GraphModule(path, class_of(module), held_by(module), is_of_torch(module), described(module))
+            GraphModule(path, class_of(module), sizes[path], is_of_torch(module), described(module))
             for path, module in self._model.named_modules()
             if depth_of(path) <= self._deepest
         )
@@ -165,6 +178,17 @@ def deepest_level(paths: Iterable[str], most: int) -> int:
             break
         deepest = max(1, level)
     return deepest
+
+
+def _sizes(model: nn.Module) -> Counter[str]:
+    """The values that each module holds, with all below it."""
+    found: Counter[str] = Counter()
+    for path, value in model.named_parameters():
+        size = 0 if nn.parameter.is_lazy(value) else value.numel()
+        names = path.split(".")[:-1]
+        for end in range(len(names) + 1):
+            found[".".join(names[:end])] += size
+    return found
 
 
 def depth_of(path: str) -> int:

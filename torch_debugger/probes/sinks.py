@@ -14,6 +14,7 @@ from torch_debugger.records import (
     LoaderFact,
     LossSite,
     ModelFact,
+    ModelFlow,
     OptimizerFact,
     Record,
     RunFact,
@@ -25,7 +26,7 @@ from torch_debugger.saying import say
 from torch_debugger.signals import came_by_signal
 
 _STANDING = frozenset(
-    {RunFact, ModelFact, OptimizerFact, SchedulerFact, LossSite, LoaderFact, HparamsFact, SeedFact}
+    {RunFact, ModelFact, ModelFlow, OptimizerFact, SchedulerFact, LossSite, LoaderFact, HparamsFact, SeedFact}
 )
 
 

@@ -1,8 +1,8 @@
 """How the values of each layer are spread: its outputs, its weights and their gradients.
 
-A few hundred elements of each tensor, from all over it, travel to the host as all other numbers do and are sorted
-there; what is kept is some of their quantiles. Taken on some deep steps, ever more rarely: each look costs some
-ten microseconds a tensor.
+A few hundred elements of each tensor, from all over it, travel to the host as all other numbers do and are
+sorted there; what is kept is some of their quantiles. Taken on some deep steps, ever more rarely: a look costs
+60 to 100 us a tensor, a fourteenth of what a deep step costs anyway.
 """
 
 from __future__ import annotations

@@ -65,14 +65,13 @@ def first_questions(run: Run, ask: Ask) -> Iterator[Question]:
     )
     yield from _curves(run)
     yield from _maps(run, ask, most=1)
-    yield from _colours(run, ask, most=1)
     yield from (_of(run, "samples", step=step) for step in _steps_of_samples(run, ask)[:1])
     yield from _media(run, ask, lambda steps: steps[-1:])
 
 
 def further_questions(run: Run, ask: Ask) -> Iterator[Question]:
     yield from _maps(run, ask, most=None)
-    yield from _colours(run, ask, most=None)
+    yield from _models(run, ask)
     yield from (_of(run, "samples", step=step) for step in _steps_of_samples(run, ask)[1:])
     yield from (_of(run, "rank_curves", rank=rank) for rank in run.ranks if len(run.ranks) > 1)
     yield from _panels(run, ask)
@@ -125,15 +124,14 @@ def _panels(run: Run, ask: Ask) -> Iterator[Question]:
             yield _of(run, "spreads", of=source["of"], name=source["name"])
 
 
-def _colours(run: Run, ask: Ask, most: int | None) -> Iterator[Question]:
-    """The numbers that the drawing of a model is coloured by."""
-    model = ask(_of(run, "model")) or {}
-    for root in model.get("roots", []):
-        told = model if root == model.get("root") else ask(_of(run, "model", root=root)) or {}
-        if root != model.get("root") and most is None:
-            yield _of(run, "model", root=root)
-        for number in told.get("numbers", [])[:most]:
-            yield _of(run, "model_health", root=root, number=number["key"])
+def _models(run: Run, ask: Ask) -> Iterator[Question]:
+    """The drawings of the other models, and the numbers by which each is coloured."""
+    shown = ask(_of(run, "model")) or {}
+    for root in shown.get("roots", []):
+        question = _of(run, "model") if root == shown["root"] else _of(run, "model", root=root)
+        yield question
+        for number in (ask(question) or {}).get("numbers", []):
+            yield _of(run, "model_health", root=root, number=number["name"])
 
 
 def _steps_of_samples(run: Run, ask: Ask) -> list[int]:

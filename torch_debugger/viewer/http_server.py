@@ -9,6 +9,7 @@ from __future__ import annotations
 import io
 import socket
 import socketserver
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler
 from typing import Any
 
@@ -30,6 +31,22 @@ class PageServer(socketserver.ThreadingMixIn, socketserver.TCPServer):
         self.socket = listening
         self.server_port: int = listening.getsockname()[1]
         self.app = app
+        self._connections: set[socket.socket] = set()
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        self._connections.add(request)
+        super().process_request(request, client_address)
+
+    def shutdown_request(self, request: Any) -> None:
+        self._connections.discard(request)
+        super().shutdown_request(request)
+
+    def server_close(self) -> None:
+        """Also of what is open: a page must see that nobody is there any more."""
+        super().server_close()
+        for connection in tuple(self._connections):
+            with suppress(OSError):
+                connection.shutdown(socket.SHUT_RDWR)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """A browser that went away in the middle of an answer is no news."""

@@ -7,7 +7,6 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
-from torch_debugger.errors import DebuggerError
 from torch_debugger.viewer.asked import Asked, File
 from torch_debugger.viewer.first_questions import Question
 from torch_debugger.viewer.questions import find_answer
@@ -86,7 +85,7 @@ class WrittenAnswers:
             return None
         try:
             return _plain(answer(Asked(self._shelf, {**question.given, **question.beside})))
-        except DebuggerError:  # the run has nothing of the kind, as the live page would say
+        except Exception:  # as on the live page, what cannot be answered takes nothing else with it
             return None
 
 

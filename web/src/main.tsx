@@ -26,5 +26,13 @@ function show(into: Element): void {
   mount(<Frame />, into);
 }
 
+/** From now on a cookie stands for it: an address that is copied or shown to others does not hold the token. */
+function dropToken(): void {
+  if (new URLSearchParams(location.search).has("token")) history.replaceState(null, "", location.pathname + location.hash);
+}
+
 const place = document.getElementById("page");
-if (place) show(place);
+if (place) {
+  dropToken();
+  show(place);
+}

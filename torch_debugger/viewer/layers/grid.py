@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from torch_debugger.archive.run import Run
 from torch_debugger.viewer.grids import UNMEASURED, steps_to_show
@@ -14,6 +15,7 @@ from torch_debugger.viewer.layers.looks import Look, gather
 from torch_debugger.viewer.layers.models import Models
 from torch_debugger.viewer.layers.numbers import Values
 
+Places = NDArray[np.int64]
 _MOST_STEPS = 300
 _MOST_KEPT = 6
 
@@ -50,7 +52,8 @@ def whole_grid(run: Run, number: str, root: str) -> Grid:
 def _make(run: Run, number: str, root: str) -> Grid:
     models, gathered = Models(run), gather(run, (number,))
     looks = gathered.looks.get(number, [])
-    layers = {layer: None for look in looks for layer in look.layers}
+    tables = {id(look.layers): look.layers for look in looks}
+    layers = {layer: None for names in tables.values() for layer in names}
     shown = [layer for layer in layers if not root or models.root_of(layer) == root]
     return fill(looks, models.sorted_layers(shown, gathered.order))
 
@@ -58,17 +61,23 @@ def _make(run: Run, number: str, root: str) -> Grid:
 def fill(looks: Sequence[Look], layers: list[str]) -> Grid:
     """Several looks at one step (of ranks, devices, optimizers) become one; no NaN is hidden by that."""
     rows = {layer: place for place, layer in enumerate(layers)}
-    steps = sorted({look.step for look in looks if any(layer in rows for layer in look.layers)})
+    tables = {id(look.layers): look.layers for look in looks}
+    places = {key: _places(names, rows) for key, names in tables.items()}
+    shown = [(look, *places[id(look.layers)]) for look in looks if len(places[id(look.layers)][0])]
+    steps = sorted({look.step for look, _, _ in shown})
     columns = {step: place for place, step in enumerate(steps)}
     values = np.full((len(layers), len(steps)), UNMEASURED)
-    for look in looks:
-        known = [place for place, layer in enumerate(look.layers) if layer in rows]
-        if known:
-            places = [rows[look.layers[place]] for place in known]
-            _enter(values[:, columns[look.step]], places, look.values[known])
+    for look, known, where in shown:
+        _enter(values[:, columns[look.step]], where, look.values[known])
     return Grid(layers, steps, values)
 
 
-def _enter(column: Values, places: list[int], values: Values) -> None:
+def _places(names: Sequence[str], rows: Mapping[str, int]) -> tuple[Places, Places]:
+    """Which of the names are rows of the grid, and which rows they are."""
+    known = [place for place, name in enumerate(names) if name in rows]
+    return np.array(known, np.int64), np.array([rows[names[place]] for place in known], np.int64)
+
+
+def _enter(column: Values, places: Places, values: Values) -> None:
     before = column[places]
     column[places] = np.where((before == UNMEASURED) | ~np.isfinite(values), values, before)

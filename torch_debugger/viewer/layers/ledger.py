@@ -9,12 +9,15 @@ from torch_debugger.records import LedgerFact, LedgerRow, OptimizerFact, Paramet
 from torch_debugger.viewer.grids import as_json
 from torch_debugger.viewer.layers.models import Models
 from torch_debugger.viewer.layers.parameters import owner_of
+from torch_debugger.viewer.layers.tables import only_layer
+
+_LEDGERS = ("parameter", "update")
 
 
 def ledger_of(run: Run, models: Models, layer: str) -> list[dict[str, Any]]:
     fact = models.facts.get(models.root_of(layer))
     own = [each for each in fact.parameters if owner_of(each.path) == layer] if fact is not None else []
-    looks, rows, owners = _last_looks(run, [each.path for each in own]), _ledger_rows(run), _owners(run)
+    looks, rows, owners = _last_looks(run, layer), _ledger_rows(run), _owners(run)
     return [
         {
             **_described(each),
@@ -40,14 +43,14 @@ def _state(row: LedgerRow | None) -> dict[str, Any]:
     return {"gradient": row.gradient, "trainable": row.trainable} if row is not None else {}
 
 
-def _last_looks(run: Run, names: list[str]) -> dict[str, dict[str, Any]]:
+def _last_looks(run: Run, layer: str) -> dict[str, dict[str, Any]]:
     """By parameter: the norms at the last look, how far the last update moved it, and when one last did."""
     found: dict[str, dict[str, Any]] = {}
-    for rows in run.records(TensorRows):
-        assert isinstance(rows, TensorRows)
-        if rows.table.kind in ("parameter", "update"):
-            places = {name: rows.table.names.index(name) for name in names if name in rows.table.names}
-            for name, place in places.items():
+    narrow = only_layer(layer)
+    for record in run.records(TensorRows):
+        rows = narrow(record) if isinstance(record, TensorRows) and record.table.kind in _LEDGERS else None
+        if rows is not None:
+            for place, name in enumerate(rows.table.names):
                 _note(found.setdefault(name, {}), rows, place)
     return found
 

@@ -9,9 +9,10 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from torch_debugger.archive.run import Run
-from torch_debugger.records import Record, Squasher, TensorRows
+from torch_debugger.records import Record, Squasher, Table, TensorRows
 from torch_debugger.viewer.layers.numbers import LAYER_NUMBERS, Values
 from torch_debugger.viewer.layers.parameters import PARAMETER_NUMBERS, layers_of
+from torch_debugger.viewer.layers.tables import once_per_table, only_layer
 
 
 class Described(Protocol):
@@ -58,15 +59,40 @@ class Gathered:
     order: dict[str, None] = field(default_factory=dict)  # layers, as they ran
 
 
-def gather(run: Run, wanted: Collection[str] = tuple(NUMBERS)) -> Gathered:
+def gather(run: Run, wanted: Collection[str] = tuple(NUMBERS), only: str | None = None) -> Gathered:
+    """Of all layers, or of one."""
     found = Gathered()
     waiting: dict[str, TensorRows] = {}  # by optimizer: its parameters, until their update is told
+    note_order = once_per_table(lambda table: found.order.update(dict.fromkeys(table.names)))
+    narrow = only_layer(only) if only is not None else None
     for record in run.records(TensorRows, Squasher):
         if isinstance(record, TensorRows) and record.table.kind == "activation":
-            found.order.update(dict.fromkeys(record.table.names))
-        for look in _looks_in(record, waiting, frozenset(wanted)):
+            note_order(record.table)
+        shown = narrow(record) if narrow is not None and isinstance(record, TensorRows) else record
+        for look in _looks_in(shown, waiting, frozenset(wanted)) if shown is not None else ():
             found.looks.setdefault(look.number, []).append(look)
     return found
+
+
+def layers_with(run: Run) -> dict[str, list[str]]:
+    """By number: the layers that have it. No number is read for that."""
+    found: dict[str, dict[str, None]] = {key: {} for key in NUMBERS}
+    note = once_per_table(lambda table: _note_names(found, table))
+    for record in run.records(TensorRows, Squasher):
+        if isinstance(record, Squasher):
+            found[SATURATION.key][record.source] = None
+        elif isinstance(record, TensorRows):
+            note(record.table)
+    return {key: list(names) for key, names in found.items()}
+
+
+def _note_names(found: dict[str, dict[str, None]], table: Table) -> None:
+    for number in LAYER_NUMBERS:
+        if table.kind in number.kinds:
+            found[number.key].update(dict.fromkeys(table.names))
+    for each in PARAMETER_NUMBERS:
+        if table.kind == ("update" if each.key == "update.ratio" else "parameter"):
+            found[each.key].update(dict.fromkeys(layers_of(table.names)[0]))
 
 
 def _looks_in(record: Record, waiting: dict[str, TensorRows], wanted: frozenset[str]) -> Iterator[Look]:

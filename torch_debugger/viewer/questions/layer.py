@@ -23,7 +23,7 @@ def answer(asked: Asked) -> dict[str, Any]:
 
 
 def layer_of(run: Run, layer: str) -> dict[str, Any]:
-    models, gathered = Models(run), gather(run)
+    models, gathered = Models(run), gather(run, only=layer)
     curves = [_curve(key, gathered.looks.get(key, []), layer) for key in NUMBERS]
     known = [curve for curve in curves if curve is not None]
     if not known and models.module(layer) is None:

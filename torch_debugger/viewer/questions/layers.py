@@ -13,7 +13,7 @@ from torch_debugger.errors import UsageError
 from torch_debugger.viewer.asked import Asked
 from torch_debugger.viewer.grids import as_json
 from torch_debugger.viewer.layers.grid import whole_grid
-from torch_debugger.viewer.layers.looks import NUMBERS, Gathered, gather
+from torch_debugger.viewer.layers.looks import NUMBERS, layers_with
 from torch_debugger.viewer.layers.marks import marks
 from torch_debugger.viewer.layers.models import Models
 from torch_debugger.viewer.layers.ranges import range_of
@@ -30,8 +30,8 @@ def answer(asked: Asked) -> dict[str, Any]:
 
 def choices(run: Run) -> dict[str, Any]:
     """The numbers and the models that have any; the models in the order in which they came."""
-    models, gathered = Models(run), gather(run)
-    by_number = {key: _roots(models, gathered, key) for key in NUMBERS}
+    models = Models(run)
+    by_number = {key: _roots(models, layers) for key, layers in layers_with(run).items()}
     roots = dict.fromkeys([*models.facts, *(root for found in by_number.values() for root in found)])
     known = {root for found in by_number.values() for root in found}
     return {
@@ -44,9 +44,8 @@ def choices(run: Run) -> dict[str, Any]:
     }
 
 
-def _roots(models: Models, gathered: Gathered, number: str) -> list[str]:
-    tables = dict.fromkeys(look.layers for look in gathered.looks.get(number, []))
-    return list(dict.fromkeys(models.root_of(layer) for layers in tables for layer in layers))
+def _roots(models: Models, layers: list[str]) -> list[str]:
+    return list(dict.fromkeys(models.root_of(layer) for layer in layers))
 
 
 def _grid(run: Run, asked: Asked) -> dict[str, Any]:

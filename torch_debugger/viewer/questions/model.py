@@ -27,6 +27,7 @@ def _model(run: Run, root: str) -> dict[str, Any]:
     fact, flow, graph = model.fact, model.flow, model.graph
     return {
         "roots": list(models),
+        "largest": chosen_model(models, "").fact.root,  # the one that is told unasked
         "root": fact.root,
         "class": fact.kind,
         "step": flow.step if flow is not None else None,

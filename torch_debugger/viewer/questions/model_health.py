@@ -6,7 +6,8 @@ from typing import Any
 
 from torch_debugger.errors import UsageError
 from torch_debugger.viewer.asked import Asked
-from torch_debugger.viewer.models.health_numbers import NUMBERS, health_of
+from torch_debugger.viewer.layers.looks import NUMBERS
+from torch_debugger.viewer.models.health_numbers import health_of
 
 
 def answer(asked: Asked) -> dict[str, Any]:

@@ -38,7 +38,7 @@ function Entry({ line, place, lines, hidden, at, logY, onToggle, onPoint }: Lege
     <>
       <Swatch colour={line.colour ?? place} />
       {lines.length > 1 ? <span class="chart-name">{line.name}</span> : null}
-      <span class="chart-value">{valueAt(line, at)}</span>
+      <span class="chart-value">{valueAt(line, at, lines.length === 1)}</span>
       {odd ? <span class="chart-odd">{odd}</span> : null}
       {below ? <span class="quiet">{shortNumber(below)} not above zero, not drawn</span> : null}
     </>
@@ -76,9 +76,10 @@ function nearestX(lines: Line[], at: number): number {
   return found.reduce((best, x) => (Math.abs(x - at) < Math.abs(best - at) ? x : best), found[0] ?? at);
 }
 
-function valueAt(line: Line, at: number | null): string {
+/** The raw value too where there is room for it: beside a single line. */
+function valueAt(line: Line, at: number | null, withRaw: boolean): string {
   const value = pick(line, at);
-  const raw = line.raw ? pick(line.raw, at) : undefined;
+  const raw = line.raw && withRaw ? pick(line.raw, at) : undefined;
   const band = line.low && line.high ? ` ± ${shortNumber((pick({ x: line.x, y: line.high }, at)! - pick({ x: line.x, y: line.low }, at)!) / 2, 3)}` : "";
   return `${shortNumber(value)}${band}${raw === undefined ? "" : ` (raw ${shortNumber(raw)})`}`;
 }

@@ -15,13 +15,15 @@ export function extentOf(lines: Line[], log = false): Range | null {
   return low <= high ? [low, high] : null;
 }
 
+const ROUNDING = 1e-6; // logs keep float32: a constant learning rate, smoothed, would be a mountain range
+
 /** Some air around what is drawn, and a width also for what has none. */
 export function padded(low: number, high: number, log: boolean, air = 0.06): Range {
   if (log) {
     const [from, to] = padded(Math.log10(low), Math.log10(high), false, air);
     return [10 ** from, 10 ** to];
   }
-  if (low === high) {
+  if (high - low <= Math.max(Math.abs(low), Math.abs(high)) * ROUNDING) {
     const half = Math.abs(low) * 0.05 || 0.5;
     return [low - half, high + half];
   }

@@ -17,6 +17,7 @@ const known = new Map<string, string>();
 
 /** rgb(...) of a variable: a canvas knows neither var() nor light-dark(). */
 export function resolve(name: string): string {
+  watchTheme();
   const found = known.get(name);
   if (found !== undefined) return found;
   const probe = document.createElement("i");
@@ -33,21 +34,30 @@ export function faded(colour: string, alpha: number): string {
   return parts && parts.length >= 3 ? `rgba(${parts.slice(0, 3).join(",")},${alpha})` : colour;
 }
 
+const listeners = new Set<() => void>();
+let watching = false;
+
+/** From the first colour on, also while no chart is there: the next one must not find the old theme's colours. */
+function watchTheme(): void {
+  if (watching) return;
+  watching = true;
+  const changed = () => {
+    known.clear();
+    listeners.forEach((tell) => tell());
+  };
+  new MutationObserver(changed).observe(document.documentElement, { attributes: true, attributeFilter: ["data-theme", "class"] });
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", changed);
+}
+
 /** Changes with the theme: charts draw again. */
 export function useTheme(): number {
   const [theme, setTheme] = useState(0);
   useEffect(() => {
-    const changed = () => {
-      known.clear();
-      setTheme((before) => before + 1);
-    };
-    const watcher = new MutationObserver(changed);
-    watcher.observe(document.documentElement, { attributes: true, attributeFilter: ["data-theme", "class"] });
-    const preferred = matchMedia("(prefers-color-scheme: dark)");
-    preferred.addEventListener("change", changed);
+    const changed = () => setTheme((before) => before + 1);
+    watchTheme();
+    listeners.add(changed);
     return () => {
-      watcher.disconnect();
-      preferred.removeEventListener("change", changed);
+      listeners.delete(changed);
     };
   }, []);
   return theme;

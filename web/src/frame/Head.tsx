@@ -57,7 +57,7 @@ function RunState({ about }: { about: About }) {
   const started = about.started === null ? undefined : `Started ${new Date(about.started * 1000).toLocaleString()}`;
   return (
     <span class="frame-state" title={started}>
-      <StatusBadge status={about.status} still={isReport()} />
+      <StatusBadge status={about.status} still={isReport()} watched={about.watched} />
       <span>{about.watched ? count(about.steps, "step") : `last step ${about.steps.toLocaleString("en-US")}`}</span>
       {about.duration_s === null ? null : <span>{duration(about.duration_s)}</span>}
     </span>

@@ -95,7 +95,7 @@ function NotThere({ run, error, gone }: { run: string; error: string | null; gon
 
 function useTitle(run: string, about: About | null, view: View | undefined): void {
   useEffect(() => {
-    document.title = [run, about ? statusWord(about.status) : "", view?.title ?? "", "torch-debugger"].filter(Boolean).join(" · ");
+    document.title = [run, about ? statusWord(about.status, about.watched) : "", view?.title ?? "", "torch-debugger"].filter(Boolean).join(" · ");
   }, [run, about?.status, view]);
 }
 

@@ -21,16 +21,16 @@ const STATUS_WORDS: Record<About["status"], string> = {
   unknown: "End not recorded",
 };
 
-export function statusWord(status: About["status"]): string {
-  return STATUS_WORDS[status] ?? status;
+export function statusWord(status: About["status"], watched = true): string {
+  return watched || status !== "unknown" ? (STATUS_WORDS[status] ?? status) : "Log of another tool";
 }
 
 /** How a run stands, in a word; a running one has a dot that beats. */
-export function StatusBadge({ status, still }: { status: About["status"]; still?: boolean }) {
+export function StatusBadge({ status, still, watched }: { status: About["status"]; still?: boolean; watched?: boolean }) {
   return (
     <span class={`badge badge-${status}`}>
       <span class={status === "running" && !still ? "dot dot-live" : "dot"} aria-hidden="true" />
-      {statusWord(status)}
+      {statusWord(status, watched)}
     </span>
   );
 }

@@ -92,7 +92,7 @@ function CardHead({ tag, run, large, pins, saved }: HeadProps) {
   };
   return (
     <div class="curves-head">
-      <h3 title={tag}>{tag}</h3>
+      {large ? <h2 title={tag}>{tag}</h2> : <h3 title={tag}>{tag}</h3>}
       <button type="button" aria-pressed={pinned} onClick={pin} aria-label={`Pin ${tag}`}>
         {pinned ? "Pinned" : "Pin"}
       </button>

@@ -91,6 +91,7 @@ function LargeView({ tag }: { tag: string }) {
   const back = () => choose({ tag: undefined }, false);
   return (
     <div class="curves" onKeyDown={(event) => (event.key === "Escape" ? back() : undefined)}>
+      <h1 class="curves-title">Curve of {tag}</h1>
       <button type="button" class="curves-back" onClick={back}>
         All curves
       </button>

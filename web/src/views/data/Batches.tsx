@@ -1,4 +1,5 @@
 import { useAnswer } from "../../answer_hooks";
+import { useLast } from "../../last_answer";
 import { choose } from "../../links";
 import { count, number } from "../../pieces/numbers";
 import { Panel } from "../../pieces/Panel";
@@ -24,7 +25,8 @@ interface Props {
 export function Batches({ run, version, headings, classes, chosen }: Props) {
   const stops = headings.steps;
   const step = stops[nearestPlace(stops, Number(chosen ?? stops[0]))] ?? 1;
-  const { answer, error } = useAnswer<Batch>("samples", { run, step }, version);
+  const { answer: now, error } = useAnswer<Batch>("samples", { run, step }, version);
+  const answer = useLast(now);
   return (
     <Panel
       title="Batches as the model saw them"

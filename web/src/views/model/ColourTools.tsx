@@ -13,7 +13,7 @@ interface Props {
 }
 
 export function ColourTools({ numbers, chosen, health, measured }: Props) {
-  const measurable = numbers.map(({ name, title, about }) => ({ value: name, title, hint: about }));
+  const measurable = numbers.map(({ key, title, says }) => ({ value: key, title, hint: says }));
   const options = [{ value: "", title: "nothing" }, ...FIXED_CHOICES, ...measurable];
   return (
     <div class="model-colours">
@@ -21,7 +21,7 @@ export function ColourTools({ numbers, chosen, health, measured }: Props) {
       {health && measured?.step !== undefined ? (
         <Slider label="Step" stops={health.steps} value={measured.step} onChange={(step) => choose({ step: String(step) })} />
       ) : null}
-      {measured ? <Legend title={measured.title} about={measured.about} scale={measured.scale} odd={measured.odd} /> : null}
+      {measured ? <Legend {...measured} /> : null}
     </div>
   );
 }

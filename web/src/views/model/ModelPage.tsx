@@ -13,7 +13,7 @@ import { ModulePanel } from "./ModulePanel";
 import { ModuleSearch } from "./ModuleSearch";
 import { ModuleTree } from "./ModuleTree";
 import { lookAt, worstFindings } from "./looks";
-import { fixedNumbers, healthNumbers, isFixed } from "./module_numbers";
+import { fixedNumbers, healthNumbers, isFixed, type Measured } from "./module_numbers";
 import { fullPath, type Health, type Model } from "./model_answers";
 import { changedText, findPart, openKeys } from "./openings";
 
@@ -62,7 +62,7 @@ export function ModelPage({ run, model, chosen, version }: Props) {
               run={run}
               module={told}
               drawn={told.path === model.root || findPart(model.drawing, relative(model, told.path)) !== null}
-              measured={measured ? { title: measured.title, value: measured.of(told.path), step: measured.step } : null}
+              measured={measured}
             />
           </aside>
         ) : null}
@@ -100,11 +100,11 @@ function Heading({ model }: { model: Model }) {
 
 function Roots({ model }: { model: Model }) {
   const options = model.roots.map((root) => ({ value: root, title: root }));
-  const change = (root: string) => choose({ root, module: undefined, open: undefined });
+  const change = (root: string) => choose({ root: root === model.largest ? undefined : root, module: undefined, open: undefined });
   return <Select label="Model" options={options} value={model.root} onChange={change} />;
 }
 
-function ModelDrawing({ model, chosen, measured }: Pick<Props, "model" | "chosen"> & { measured: ReturnType<typeof fixedNumbers> | null }) {
+function ModelDrawing({ model, chosen, measured }: Pick<Props, "model" | "chosen"> & { measured: Measured | null }) {
   const data = model.drawing;
   const open = useMemo(() => openKeys(data, chosen.open ?? ""), [data, chosen.open]);
   const worst = useMemo(() => worstFindings(model.modules), [model]);

@@ -1,17 +1,17 @@
 import { SeverityBadge } from "../../pieces/Badge";
 import { Panel } from "../../pieces/Panel";
 import { Table } from "../../pieces/Table";
-import { count, number, si } from "../../pieces/numbers";
+import { count, si } from "../../pieces/numbers";
 import { writeLink } from "../../links";
-import type { Num } from "../../answers";
 import { shapeText, type Module } from "./model_answers";
+import type { Measured } from "./module_numbers";
 
 interface Props {
   run: string;
   module: Module;
   /** Whether it has a place in the drawing. */
   drawn: boolean;
-  measured: { title: string; value: Num | undefined; step: number | undefined } | null;
+  measured: Measured | null;
 }
 
 export function ModulePanel({ run, module, drawn, measured }: Props) {
@@ -24,7 +24,7 @@ export function ModulePanel({ run, module, drawn, measured }: Props) {
         {module.given.length ? <Fact name="Given">{module.given.map(shapeText).join(", ")}</Fact> : null}
         {module.made.length ? <Fact name="Made">{module.made.map(shapeText).join(", ")}</Fact> : null}
         {module.calls !== null ? <Fact name="Calls">{module.calls ? count(module.calls, "call") : "none of its own"}</Fact> : null}
-        {measured ? <Fact name={measured.title}>{measuredText(measured)}</Fact> : null}
+        {measured?.step !== undefined ? <Fact name={measured.title}>{measuredText(measured, module)}</Fact> : null}
         {module.place ? (
           <Fact name="Made by">
             <code title={module.place.code ?? undefined}>
@@ -62,8 +62,8 @@ export function flopsText(module: Module): string {
   return module.missing ? `${known}. ${module.missing}` : known;
 }
 
-function measuredText({ value, step }: { value: Num | undefined; step: number | undefined }): string {
-  return step === undefined ? number(value) : `${number(value)} at step ${step.toLocaleString("en-US")}`;
+function measuredText({ say, of, step }: Measured, module: Module): string {
+  return `${say(of(module.path))} at step ${step?.toLocaleString("en-US")}`;
 }
 
 function OwnParameters({ module }: { module: Module }) {

@@ -1,9 +1,10 @@
 import { useMemo, useState } from "preact/hooks";
 import type { Num } from "../../answers";
 import { Name } from "../../pieces/Name";
-import { number, si } from "../../pieces/numbers";
-import { colourOf, type Scale } from "./colouring";
+import { si } from "../../pieces/numbers";
+import { colourOf } from "./colouring";
 import { shapeText, type Module } from "./model_answers";
+import type { Measured } from "./module_numbers";
 import { holderOf, treeRows, type TreeRow } from "./tree_rows";
 
 interface Props {
@@ -12,7 +13,7 @@ interface Props {
   only: ReadonlySet<string> | null;
   chosen: string | null;
   onChoose: (path: string) => void;
-  measured: { title: string; scale: Scale | null; of: (path: string) => Num | undefined } | null;
+  measured: Measured | null;
 }
 
 /** The same as the drawing, as a table that needs no sight of it. */
@@ -85,7 +86,7 @@ function Row({ row, first, chosen, onChoose, onToggle, measured }: RowProps) {
       <td class="numeric">{module.parameters.toLocaleString("en-US")}</td>
       <td class="numeric" title={module.missing || undefined}>{flops(module)}</td>
       <td>{module.made.map(shapeText).join(", ")}</td>
-      {measured ? <MeasuredCell value={measured.of(module.path)} scale={measured.scale} /> : null}
+      {measured ? <MeasuredCell value={measured.of(module.path)} measured={measured} /> : null}
     </tr>
   );
 }
@@ -95,13 +96,13 @@ function flops(module: Module): string {
   return `${module.missing ? "≥ " : ""}${si(module.flops)}`;
 }
 
-function MeasuredCell({ value, scale }: { value: Num | undefined; scale: Scale | null }) {
-  const colour = colourOf(scale, value);
-  if (!colour) return <td class="numeric quiet">not measured</td>;
+function MeasuredCell({ value, measured }: { value: Num | undefined; measured: Measured }) {
+  const colour = colourOf(measured.scale, value);
+  if (!colour) return <td class="numeric quiet">{measured.none}</td>;
   return (
     <td class="numeric">
       <span class="model-swatch" style={{ background: colour.fill }} aria-hidden="true" />
-      {number(value)}
+      {measured.say(value)}
     </td>
   );
 }

@@ -1,4 +1,5 @@
 // A box of the drawing, and the head of one that is open: buttons with a name for whoever cannot see them.
+import type { ComponentChildren } from "preact";
 import type { Box } from "../../../../torch_debugger/diagrams/composing.js";
 import type { Colour } from "./colouring";
 
@@ -25,11 +26,15 @@ export function BoxShape({ box, look, onPress }: Props) {
   const ink = inkOf(look);
   const middle = { x: x + width / 2, y: y + height / 2 };
   const paint = look.colour ? { style: { fill: look.colour.fill } } : {};
-  return (
-    <Pressed box={box} look={look} onPress={onPress} name={`model-box model-${part.kind}`}>
+  const face = (
+    <>
       <title>{part.full}</title>
       {part.stacked ? <rect class="model-behind" x={x + 4} y={y + 4} width={width} height={height} rx={radius} {...paint} /> : null}
       <rect class="model-face" x={x} y={y} width={width} height={height} rx={radius} {...paint} />
+    </>
+  );
+  return (
+    <Pressed box={box} look={look} onPress={onPress} name={`model-box model-${part.kind}`} face={face}>
       <text class="model-name" x={middle.x} y={part.below ? middle.y - 3 : middle.y + 4.5} text-anchor="middle" style={ink}>
         {part.name}
         {part.beside ? <tspan class="model-quiet" dx={6} style={ink}>{part.beside}</tspan> : null}
@@ -47,10 +52,14 @@ export function BoxShape({ box, look, onPress }: Props) {
 export function FrameHead({ box, head, look, onPress }: Props & { head: number }) {
   const ink = inkOf(look);
   const beside = [box.part.beside, box.part.below].filter(Boolean).join(" ");
-  return (
-    <Pressed box={box} look={look} onPress={onPress} name={`model-head model-depth-${box.depth % 2}`}>
+  const face = (
+    <>
       <title>{`${box.part.full}\nPress to close it.`}</title>
       <rect class="model-head-face" x={box.x} y={box.y} width={box.width} height={head} rx={8} style={{ fill: look.colour?.fill ?? "transparent" }} />
+    </>
+  );
+  return (
+    <Pressed box={box} look={look} onPress={onPress} name={`model-head model-depth-${box.depth % 2}`} face={face}>
       <text class="model-name" x={box.x + 12} y={box.y + 17} style={ink}>
         {box.part.name}
         {beside ? <tspan class="model-quiet" dx={6} style={ink}>{beside}</tspan> : null}
@@ -65,7 +74,14 @@ function inkOf(look: Look): { fill?: string } {
   return look.colour ? { fill: look.colour.ink } : {};
 }
 
-function Pressed({ box, look, onPress, name, children }: Props & { name: string; children: preact.ComponentChildren }) {
+interface PressedProps extends Props {
+  name: string;
+  face: ComponentChildren;
+  /** The words on it: not part of the button, whose name says more than they do. */
+  children: ComponentChildren;
+}
+
+function Pressed({ box, look, onPress, name, face, children }: PressedProps) {
   const press = (event: KeyboardEvent) => {
     if (event.key !== "Enter" && event.key !== " ") return;
     event.preventDefault();
@@ -74,18 +90,22 @@ function Pressed({ box, look, onPress, name, children }: Props & { name: string;
   };
   const opens = box.part.opens;
   return (
-    <g
-      class={`${name}${look.chosen ? " model-chosen" : ""}${look.colour ? " model-coloured" : ""}`}
-      role="button"
-      tabindex={0}
-      data-key={box.part.key}
-      aria-label={look.label}
-      aria-pressed={look.chosen}
-      aria-expanded={opens ? name.startsWith("model-head") : undefined}
-      onClick={onPress}
-      onKeyDown={press}
-    >
-      {children}
+    <g class={`${name}${look.chosen ? " model-chosen" : ""}${look.colour ? " model-coloured" : ""}`}>
+      <g
+        role="button"
+        tabindex={0}
+        data-key={box.part.key}
+        aria-label={look.label}
+        aria-pressed={look.chosen}
+        aria-expanded={opens ? name.startsWith("model-head") : undefined}
+        onClick={onPress}
+        onKeyDown={press}
+      >
+        {face}
+      </g>
+      <g class="model-on-it" aria-hidden="true">
+        {children}
+      </g>
     </g>
   );
 }

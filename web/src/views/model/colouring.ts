@@ -1,9 +1,7 @@
-// Numbers as colours: viridis for sizes, blue to orange for what has a sign; NaN and Inf have a colour of their own.
+// Numbers as the colours of the heat maps; NaN and Inf have one of their own.
 import { toNumber, type Num } from "../../answers";
+import { css, diverging, sequential } from "../../charts/heat_colours";
 
-type Rgb = [number, number, number];
-const SIZES: Rgb[] = [[68, 1, 84], [59, 82, 139], [33, 145, 140], [94, 201, 98], [253, 231, 37]];
-const SIGNED: Rgb[] = [[33, 102, 172], [146, 197, 222], [240, 240, 240], [253, 184, 99], [179, 88, 6]];
 
 export interface Scale {
   low: number;
@@ -53,11 +51,8 @@ export function colourOf(scale: Scale | null, value: Num | undefined): Colour | 
 }
 
 export function rampColour(kind: Scale["kind"], share: number): Colour {
-  const ramp = kind === "signed" ? SIGNED : SIZES;
-  const at = Math.min(share * (ramp.length - 1), ramp.length - 1.0001);
-  const [one, other] = [ramp[Math.floor(at)], ramp[Math.floor(at) + 1]] as [Rgb, Rgb];
-  const mixed = one.map((part, which) => Math.round(part + (other[which as 0] - part) * (at % 1))) as Rgb;
-  return { fill: `rgb(${mixed.join(" ")})`, ink: luminance(mixed) > 0.179 ? "#000000" : "#ffffff", odd: false };
+  const colour = kind === "signed" ? diverging(2 * share - 1, false) : sequential(share);
+  return { fill: css(colour), ink: luminance(colour) > 0.179 ? "#000000" : "#ffffff", odd: false };
 }
 
 /** As WCAG has it: black and white text are as easy to read on 0.179. */

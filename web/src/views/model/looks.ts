@@ -1,6 +1,6 @@
 // How a box looks, and what is said of it to whoever cannot see it.
 import type { Box } from "../../../../torch_debugger/diagrams/composing.js";
-import { count, number, si } from "../../pieces/numbers";
+import { count, si } from "../../pieces/numbers";
 import { colourOf } from "./colouring";
 import { fullPath, type Model, type Module } from "./model_answers";
 import type { Measured } from "./module_numbers";
@@ -30,7 +30,7 @@ export function lookAt(box: Box, model: Model, chosen: string | null, measured: 
   const value = path === null ? undefined : measured?.of(path);
   const module = path === null ? undefined : byPath(model).get(path);
   return {
-    label: labelOf(box, path, module, measured && path !== null ? `${measured.title} ${number(value)}` : ""),
+    label: labelOf(box, path, module, measured && path !== null ? `${measured.title} ${measured.say(value)}` : ""),
     colour: measured ? colourOf(measured.scale, value) : null,
     chosen: path !== null && path === chosen,
     finding: path === null ? null : (worst.get(path) ?? null),

@@ -84,7 +84,7 @@ describe("colours", () => {
       }
   });
   it("come from the step that is nearest, and from the last one at first", () => {
-    const health = { name: "x", title: "X", about: "", steps: [1, 5], modules: ["net.a"], values: [[1, "nan" as const]] };
+    const health = { key: "x", title: "X", says: "", steps: [1, 5], modules: ["net.a"], values: [[1, "nan" as const]] };
     expect(healthNumbers(health, "2").of("net.a")).toBe(1);
     expect(healthNumbers(health, undefined).of("net.a")).toBe("nan");
     expect(healthNumbers(health, undefined).of("net.b")).toBeUndefined();

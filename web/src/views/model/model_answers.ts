@@ -28,13 +28,15 @@ export interface Module {
 }
 
 export interface HealthNumber {
-  name: string;
+  key: string;
   title: string;
-  about: string;
+  says: string;
 }
 
 export interface Model {
   roots: string[];
+  /** The root that is told unasked. */
+  largest: string;
   root: string;
   class: string;
   /** At which a forward was traced; null where none was. */

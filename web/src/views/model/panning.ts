@@ -25,7 +25,8 @@ export function zoomed(sight: Sight, by: number, x: number, y: number): Sight {
 /** All of it, in the middle. */
 export function fitted(scene: Size, window: Size): Sight {
   const room = { width: window.width - 2 * EDGE, height: window.height - 2 * EDGE };
-  const scale = Math.min(1.25, Math.max(LEAST, Math.min(room.width / scene.width, room.height / scene.height)));
+  const largest = Math.max(1.25, window.height / 900); // on a very large screen, larger
+  const scale = Math.min(largest, Math.max(LEAST, Math.min(room.width / scene.width, room.height / scene.height)));
   return centred(scene, window, scale, Math.max(EDGE, (window.height - scene.height * scale) / 2));
 }
 

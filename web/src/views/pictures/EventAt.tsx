@@ -1,5 +1,6 @@
 import { useAnswer } from "../../answer_hooks";
 import { addressOf } from "../../asking";
+import { useLast } from "../../last_answer";
 import { count, number } from "../../pieces/numbers";
 import { Problem, Waiting } from "../../states";
 import type { Event, Item, Kind } from "./answers";
@@ -17,7 +18,8 @@ interface Props {
 
 /** Everything that one event holds: one picture or several, a text, a sound. */
 export function EventAt({ run, kind, tag, step, version, zoom = 0 }: Props) {
-  const { answer, error } = useAnswer<Event>("media", { run, kind, tag, step }, version);
+  const { answer: now, error } = useAnswer<Event>("media", { run, kind, tag, step }, version);
+  const answer = useLast(now);
   if (error) return <Problem text={error} />;
   if (!answer) return <Waiting what={`step ${number(step)}`} />;
   if (answer.items.length === 0) return <p class="pictures-problem">What was logged here is damaged and cannot be read.</p>;

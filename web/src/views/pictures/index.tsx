@@ -1,5 +1,6 @@
 import { useState } from "preact/hooks";
 import { useAnswer } from "../../answer_hooks";
+import { useLast } from "../../last_answer";
 import { choose } from "../../links";
 import { Button } from "../../pieces/Button";
 import { count } from "../../pieces/numbers";
@@ -18,7 +19,8 @@ const TITLES: Record<Kind, string> = { pictures: "Pictures", texts: "Texts", sou
 
 function Pictures({ run, version, chosen }: Shown) {
   const find = chosen.find ?? "";
-  const { answer, error } = useAnswer<Media>("media", { run, find }, version);
+  const { answer: now, error } = useAnswer<Media>("media", { run, find }, version);
+  const answer = useLast(now);
   const open = answer?.tags.find((each) => each.tag === chosen.tag && each.kind === (chosen.kind ?? "pictures"));
   return (
     <>

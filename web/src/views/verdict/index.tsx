@@ -13,7 +13,7 @@ import { CrashPanel } from "./CrashPanel";
 import { FindingBody } from "./FindingBody";
 import { LossPicture } from "./LossPicture";
 import { Others, Symptoms } from "./Others";
-import { headline, runSentence } from "./words";
+import { headline, noLoss, runSentence } from "./words";
 import "./verdict.css";
 
 function Verdict({ run, about, version, chosen }: Shown) {
@@ -92,7 +92,7 @@ function Loss({ answer, about, finding }: { answer: VerdictAnswer; about: About;
       {answer.loss && answer.loss.values.length ? (
         <LossPicture run={about.run} loss={answer.loss} finding={finding} />
       ) : (
-        <p class="quiet">No loss was recorded{about.status === "running" ? " yet" : ""}: it is read at each backward(), once a step is done.</p>
+        <p class="quiet">{noLoss(about)}</p>
       )}
     </Panel>
   );

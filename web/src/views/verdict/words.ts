@@ -15,11 +15,12 @@ export function headline(about: About): string {
 
 /** train.py finished after 120 optimizer steps; the loss went from 2.303 to 0.041. */
 export function runSentence(about: About, answer: VerdictAnswer): string {
+  const change = lossChange(answer.loss);
+  if (!about.watched) return `Its last step is ${about.steps.toLocaleString("en-US")}${change ? `; ${change}` : ""}.`;
   const script = about.script?.split(/[\\/]/).pop() || "The run";
   if (about.steps === 0 && about.watched) return `${script} ${NO_STEP[about.status]}.`;
   const steps = count(about.steps, answer.counted.replace(/s$/, ""), answer.counted);
   const verbs = { running: "has done", finished: "finished after", crashed: "crashed after", stopped: "was stopped after", killed: "was killed after", unknown: "has" };
-  const change = lossChange(answer.loss);
   return `${script} ${verbs[about.status]} ${steps}${change ? `; ${change}` : ""}.`;
 }
 
@@ -31,6 +32,12 @@ const NO_STEP: Record<About["status"], string> = {
   killed: "was killed before its first step was done",
   unknown: "tells of no step",
 };
+
+/** Why there is no picture of the loss. */
+export function noLoss(about: About): string {
+  if (!about.watched) return "No tag of this log is named like a loss.";
+  return `No loss was recorded${about.status === "running" ? " yet" : ""}: it is read at each backward(), once a step is done.`;
+}
 
 export function lossChange(loss: LossCurve | null): string {
   if (!loss || loss.values.length < 2) return "";

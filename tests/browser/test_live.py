@@ -1,0 +1,101 @@
+"""A run that goes on: what is written is seen, also across the end of the server and its return."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.test_frame import serving
+from torch_debugger.viewer.serving import make_page_server
+
+TRAINS = """
+import os, sys, time
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+model = nn.Linear(8, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+
+def train(steps):
+    for _ in range(steps):
+        loss = model(torch.randn(16, 8)).pow(2).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+for number, steps in enumerate((20, 30)):
+    train(steps)
+    while not os.path.exists(f"go{number}"):
+        time.sleep(0.05)
+"""
+
+
+@pytest.fixture
+def training(tmp_path: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """Trains 20 steps, waits for the file go0, trains 30 more, waits for go1."""
+    (tmp_path / "train.py").write_text(TRAINS)
+    command = [sys.executable, "-m", "torch_debugger", "run", "--quiet", "--log-dir", "runs/live", "train.py"]
+    process = subprocess.Popen(command, cwd=tmp_path)
+    yield process
+    for number in range(2):
+        (tmp_path / f"go{number}").touch()
+    process.wait(120)
+
+
+@contextmanager
+def forgiving(browser: Any) -> Iterator[Any]:
+    """A page that may log that a connection was refused."""
+    context = browser.new_context()
+    yield context.new_page()
+    context.close()
+
+
+def head_says(page: Any, text: str) -> None:
+    expect(page.locator("header")).to_contain_text(text, timeout=60_000)
+
+
+def test_what_a_training_does_is_seen_while_it_does_it(
+    browser: Any, training: subprocess.Popen[bytes], tmp_path: Path
+) -> None:
+    (tmp_path / "runs").mkdir(exist_ok=True)
+    with forgiving(browser) as page:
+        with serving(tmp_path / "runs") as address:
+            port = int(address.rstrip("/").rpartition(":")[2])
+            page.goto(f"{address}#/verdict?run=live")
+            head_says(page, "20 steps")
+            head_says(page, "Running")
+            (tmp_path / "go0").touch()
+            head_says(page, "50 steps")
+        expect(page.get_by_text("The server does not answer")).to_be_visible(timeout=60_000)
+        (tmp_path / "go1").touch()
+        training.wait(120)
+        with serving(tmp_path / "runs", port):
+            expect(page.get_by_text("The server does not answer")).to_have_count(0, timeout=60_000)
+            head_says(page, "Finished")
+            page.goto("about:blank")
+
+
+def test_a_page_that_needs_a_token_keeps_it_out_of_sight(page: Any, recordings: Path) -> None:
+    import threading
+
+    server = make_page_server({"": str(recordings)}, token="s3cret")
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    address = f"http://127.0.0.1:{server.server_port}/"
+    try:
+        page.goto(f"{address}?token=s3cret#/verdict?run=broken")
+        head_says(page, "broken")
+        assert page.url == f"{address}#/verdict?run=broken"
+        page.reload()
+        head_says(page, "broken")
+        page.goto("about:blank")
+    finally:
+        server.shutdown()
+        server.server_close()
