@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -98,6 +99,13 @@ def test_all_that_the_views_ask_at_first_sight_is_in_the_file(offline: Any, repo
 
     assert walk(offline) == []
     assert offline.get_by_role("alert").count() == 0
+
+
+def test_what_a_click_asks_for_is_in_the_file_of_a_small_run(reports: Path) -> None:
+    kept = re.search(r'id="answers">(.*?)</script>', (reports / "healthy.html").read_text("utf-8"), re.DOTALL)
+    assert kept is not None
+    names = {key.partition("?")[0] for key in json.loads(kept[1])}
+    assert {"layer", "spreads", "model_health", "explain", "samples", "scalars"} <= names
 
 
 @pytest.mark.parametrize("name", ["healthy", "broken", "nan", "board", "hostile"])

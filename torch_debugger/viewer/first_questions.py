@@ -131,7 +131,7 @@ def _models(run: Run, ask: Ask) -> Iterator[Question]:
         question = _of(run, "model") if root == shown["root"] else _of(run, "model", root=root)
         yield question
         for number in (ask(question) or {}).get("numbers", []):
-            yield _of(run, "model_health", root=root, number=number["name"])
+            yield _of(run, "model_health", root=root, number=number["key"])
 
 
 def _steps_of_samples(run: Run, ask: Ask) -> list[int]:
