@@ -10,6 +10,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from tests.anatomy.models import sequences, unusual, vision
+from tests.summaries.models import choose_quantizer
 from torch_debugger import count_parameters, flops, summary
 from torch_debugger.anatomy.summing.result import Summary
 
@@ -157,6 +158,7 @@ def test_a_parametrized_layer_is_one_row_with_all_its_weights() -> None:
 
 
 def test_the_weights_of_quantized_layers_are_counted() -> None:
+    choose_quantizer()
     with warnings.catch_warnings():  # newer torch warns of what will be gone one day
         warnings.simplefilter("ignore")
         model = torch.ao.quantization.quantize_dynamic(

@@ -1,15 +1,18 @@
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import get_args
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from tests.runlog.logs import LAYERS, event_file, face, faces, read, rows, scalars, small_run, write
 from torch_debugger.records import Record, Scalars, Summary, Table, TensorRows, TensorSummary
+from torch_debugger.records.codec import to_plain
+from torch_debugger.redaction import redact_plain
 from torch_debugger.redaction.remembered import forget
 from torch_debugger.runlog.decoder import Decoder
 from torch_debugger.runlog.encoder import Encoder
@@ -53,6 +56,13 @@ def through_bytes(records: list[Record]) -> list[Record]:
     return [record for payload in frames.payloads for record in decoder.decode(payload)]
 
 
+def holds_secrets(record: Record) -> bool:
+    """Hypothesis takes words from our own sources, `secret` among them: such a record comes back masked."""
+    forget()
+    plain = to_plain(record)
+    return json.dumps(redact_plain(plain)) != json.dumps(plain)
+
+
 @given(st.lists(st.one_of(any_scalars, any_rows()), max_size=12))
 @settings(max_examples=200, deadline=None)
 def test_scalars_and_rows_come_back_in_order(records: list[Record]) -> None:
@@ -64,6 +74,7 @@ def test_scalars_and_rows_come_back_in_order(records: list[Record]) -> None:
 @settings(max_examples=10, deadline=None)
 def test_every_other_record_comes_back(kind: type, data: st.DataObject) -> None:
     record = data.draw(st.builds(kind))
+    assume(not holds_secrets(record))
 
     (back,) = through_bytes([record])
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import platform
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -306,10 +307,17 @@ class Unusual(nn.Module):
         return x
 
 
+def choose_quantizer() -> None:
+    """torch's own choice is made for x86, and refuses some other processors."""
+    if "x86" not in platform.machine():
+        torch.backends.quantized.engine = "qnnpack"
+
+
 Case = tuple[Callable[[], nn.Module], Any]
 
 
 def quantized() -> nn.Module:
+    choose_quantizer()
     return torch.ao.quantization.quantize_dynamic(nn.Sequential(nn.Linear(4, 4), nn.ReLU()), {nn.Linear})
 
 
