@@ -122,6 +122,12 @@ def test_equal_samples_of_a_loader_are_counted_in_its_first_pass(tmp_path: Path)
     assert (made["loaders"][0]["looked_at"], made["loaders"][0]["repeated"]) == (6, 2)
 
 
+def test_a_loader_that_is_made_anew_each_epoch_is_told_once(tmp_path: Path) -> None:
+    made = told(tmp_path, data, *(loader(number=number) for number in (1, 2, 3)))
+
+    assert [each["count"] for each in made["loaders"]] == [3]
+
+
 def test_only_findings_of_the_data_are_told(tmp_path: Path) -> None:
     finding = {
         "severity": "warning", "status": "stable", "confidence": 1.0, "message": "m", "why": "w", "fix": "f",

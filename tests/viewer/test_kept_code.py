@@ -1,9 +1,11 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 from torch_debugger.records import Edit, Place
-from torch_debugger.viewer.kept_code import KeptCode
+from torch_debugger.viewer.kept_code import KeptCode, kept_code
 
 SCRIPT = ["import torch", "", "for x in data:", "    loss = f(x)", "    loss.backward()", "    step()"]
 
@@ -49,3 +51,11 @@ def test_no_line_no_excerpt() -> None:
     assert code.excerpt(Place("train.py")) == []
     assert code.excerpt(Place(module="net.fc1")) == []
     assert code.excerpt(Place("train.py", 99)) == []
+
+
+def test_a_script_started_by_a_relative_path_is_known_by_it() -> None:
+    around = SimpleNamespace(script="train.py", source="\n".join(SCRIPT))
+    facts = SimpleNamespace(surroundings=around, run=SimpleNamespace(folder="/home/me"))
+    run: Any = SimpleNamespace(facts=facts, records=lambda *kinds: [])
+
+    assert [line["number"] for line in kept_code(run).excerpt(Place("train.py", 5))] == [1, 2, 3, 4, 5, 6]

@@ -80,22 +80,27 @@ def _range(look: Any, low: float, high: float, wrong: int | None) -> dict[str, A
 
 
 def loaders_of(run: Run) -> list[dict[str, Any]]:
-    """With the samples looked at in its first pass, and how many of them are equal to an earlier one."""
+    """With the samples looked at in its first pass, and how many of them are equal to an earlier one. Loaders
+    that are alike, such as one made anew for each epoch, are told once with their number."""
     looks = [look for look in run.records(BatchLook) if isinstance(look, BatchLook)]
-    return [
-        {
-            "names": list(fact.names),
-            "dataset": fact.dataset,
-            "samples": fact.samples,
-            "batch_size": fact.batch_size,
-            "shuffle": fact.shuffle,
-            "workers": fact.workers,
-            "drop_last": fact.drop_last,
-            **_equal(fact.number, looks),
-        }
-        for fact in run.records(LoaderFact)
-        if isinstance(fact, LoaderFact)
-    ]
+    told: dict[str, dict[str, Any]] = {}
+    for fact in run.records(LoaderFact):
+        if isinstance(fact, LoaderFact):
+            loader = _loader(fact) | _equal(fact.number, looks)
+            told.setdefault(repr(loader), loader | {"count": 0})["count"] += 1
+    return list(told.values())
+
+
+def _loader(fact: LoaderFact) -> dict[str, Any]:
+    return {
+        "names": list(fact.names),
+        "dataset": fact.dataset,
+        "samples": fact.samples,
+        "batch_size": fact.batch_size,
+        "shuffle": fact.shuffle,
+        "workers": fact.workers,
+        "drop_last": fact.drop_last,
+    }
 
 
 def _equal(loader: int, looks: list[BatchLook]) -> dict[str, int]:

@@ -27,7 +27,7 @@ class KeptCode:
         """The line with its neighbours, or alone where only that is known; nothing where not even that is."""
         if place.file is None or place.line is None:
             return []
-        path = self._whole_path(place.file)
+        path = self.whole_path(place.file)
         code = place.code or self._code_of(path, place, edit)
         lines = self.lines if path == self.script else []
         found = excerpt_of(lines, Place(path, place.line, code=code), _AROUND, _AROUND)
@@ -39,7 +39,8 @@ class KeptCode:
             return edit.before.split("\n")[0].strip()
         return known
 
-    def _whole_path(self, file: str) -> str:
+    def whole_path(self, file: str) -> str:
+        """A script that was started by a relative path is written so in the log."""
         return os.path.normpath(os.path.join(self.folder, file))
 
 
@@ -48,10 +49,11 @@ def kept_code(run: Run) -> KeptCode:
     around, folder = facts.surroundings, facts.run.folder if facts.run else ""
     code = KeptCode(folder)
     if around is not None and around.source:
-        code = KeptCode(folder, os.path.normpath(around.script), around.source.expandtabs(4).split("\n"))
+        lines = around.source.expandtabs(4).split("\n")
+        code = KeptCode(folder, code.whole_path(around.script), lines)
     for place in _places(run):
         if place.file and place.line and place.code:
-            code.known.setdefault((os.path.normpath(place.file), place.line), place.code)
+            code.known.setdefault((code.whole_path(place.file), place.line), place.code)
     return code
 
 

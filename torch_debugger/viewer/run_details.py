@@ -91,6 +91,7 @@ def _of_log(run: Run) -> Details:
     return {
         "status": run.status,
         "steps": run.steps,
+        "duration_s": run.duration_s,
         "watched": run.is_watched,
         "hparams": {name: _short(value) for name, value in list(run.hparams.items())[:_MOST_HPARAMS]},
         "seeds": run.facts.seeds,

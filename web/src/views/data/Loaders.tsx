@@ -14,7 +14,7 @@ export function Loaders({ loaders }: { loaders: Loader[] }) {
 }
 
 const COLUMNS: Column<Loader>[] = [
-  { title: "loader", cell: ({ names, dataset }) => <Name text={names[0] ?? dataset} /> },
+  { title: "loader", cell: nameOf },
   { title: "dataset", cell: ({ dataset }) => <Name text={dataset} /> },
   { title: "samples", numeric: true, cell: ({ samples }) => (samples === null ? "a stream" : number(samples)) },
   { title: "batch size", numeric: true, cell: ({ batch_size }) => (batch_size === null ? "its own" : number(batch_size)) },
@@ -23,6 +23,15 @@ const COLUMNS: Column<Loader>[] = [
   { title: "last batch", cell: ({ drop_last }) => (drop_last ? "dropped if not full" : "kept") },
   { title: "equal samples", cell: equalOf },
 ];
+
+function nameOf({ names, dataset, count: alike }: Loader) {
+  return (
+    <>
+      <Name text={names[0] ?? dataset} />
+      {alike > 1 ? <span class="quiet"> made {number(alike)} times</span> : null}
+    </>
+  );
+}
 
 function equalOf({ looked_at, repeated }: Loader): string {
   if (looked_at === 0) return "cannot be told";

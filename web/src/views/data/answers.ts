@@ -72,6 +72,8 @@ export interface Loader {
   drop_last: boolean;
   looked_at: number;
   repeated: number;
+  /** How many loaders are just like this one. */
+  count: number;
 }
 
 export interface Data {

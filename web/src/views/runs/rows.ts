@@ -24,6 +24,8 @@ export interface Row {
 export interface Details {
   status?: About["status"];
   steps?: number;
+  /** As every view tells it; that of the row is from the first to the last byte of the log. */
+  duration_s?: number | null;
   watched?: boolean;
   hparams?: Record<string, Value>;
   seeds?: Record<string, number>;
@@ -50,7 +52,7 @@ export interface Listed extends Row {
 }
 
 export function listed(row: Row, details: Details | undefined, label: Label | undefined): Listed {
-  const whole = { ...row, details, label: label ?? {} };
+  const whole = { ...row, duration_s: details?.duration_s ?? row.duration_s ?? null, details, label: label ?? {} };
   if (!details || row.steps !== null) return whole;
   const last = details.curve?.values[details.curve.values.length - 1] ?? null;
   return {
