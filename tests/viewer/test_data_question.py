@@ -11,10 +11,8 @@ import numpy as np
 import pytest
 
 from tests.viewer.logged import sample, write
-from torch_debugger.archive.run import Run
 from torch_debugger.records import BatchFact, BatchLook, LoaderFact, Place, Record, TargetLook, TensorLook
 from torch_debugger.viewer.asked import Asked
-from torch_debugger.viewer.first_questions import first_questions
 from torch_debugger.viewer.questions import data, samples
 from torch_debugger.viewer.run_shelf import RunShelf
 from torch_debugger.viewer.told_samples import sample_to_json
@@ -144,10 +142,3 @@ def test_a_run_without_data_has_empty_answers(tmp_path: Path) -> None:
     assert told(tmp_path, samples)["steps"] == []
     empty = told(tmp_path, data)
     assert not any(empty.values())
-
-
-def test_a_report_asks_for_every_step_of_the_samples(tmp_path: Path) -> None:
-    run = Run(write(tmp_path / "run", *(sample(np.zeros(2, np.float32), step=step) for step in (1, 8))))
-    keys = [question.key for question in first_questions(run)]
-
-    assert {"data?run=run", "samples?run=run", "samples?run=run&step=1", "samples?run=run&step=8"} <= set(keys)

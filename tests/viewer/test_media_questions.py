@@ -18,7 +18,6 @@ from tests.viewer.logged import raw_event, write
 from tests.viewer.serving import Client, Reply, serving
 from torch_debugger.archive.run import Run
 from torch_debugger.records import PictureSummary, SoundSummary, TextSummary, UncountedSummary
-from torch_debugger.viewer.first_questions import first_questions
 from torch_debugger.viewer.histogram_heat import heat_of
 from torch_debugger.viewer.media_bytes import picture_facts, sound_facts
 
@@ -191,13 +190,3 @@ def test_a_picture_too_large_for_a_page_is_not_opened() -> None:
     assert "kind" not in picture_facts(bomb)
     assert "kind" not in picture_facts(b"")
     assert sound_facts(b"") != {}
-
-
-def test_a_report_asks_for_the_last_pictures(tmp_path: Path) -> None:
-    pixels = np.zeros((1, 4, 5, 3), np.uint8)
-    run = Run(write(tmp_path / "run", *(PictureSummary(step, 1e9, "a b", pixels) for step in (0, 9))))
-    keys = [question.key for question in first_questions(run)]
-
-    assert "media?run=run" in keys
-    assert "media?kind=pictures&run=run&step=9&tag=a+b" in keys
-    assert "picture?index=0&run=run&step=9&tag=a+b" in keys
