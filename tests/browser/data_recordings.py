@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
-from pathlib import Path
 from unittest import mock
 
 import pytest
 
 from tests.browser import data_scripts
-from tests.browser.recordings import record
+from tests.browser.recordings import record, serving
 from tests.viewer.logged import raw_event, write
-from torch_debugger.viewer.serving import make_page_server
 
 SCRIPTS = {
     "images": data_scripts.PICTURES,
@@ -36,13 +33,5 @@ def data_served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         raw_event(b"svg", 4, b"<svg onload='alert(1)'/>"),
         raw_event(b"noise", 6, b"?"),
     )
-    yield from _served(folder / "runs")
-
-
-def _served(folder: Path) -> Iterator[str]:
-    server = make_page_server({"": str(folder)})
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    yield f"http://127.0.0.1:{server.server_port}/"
-    server.shutdown()
-    thread.join()
+    with serving(folder / "runs") as address:
+        yield address

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
-from torch_debugger.viewer.serving import make_page_server
+from tests.browser.recordings import serving
 
 SCRIPT = """
 import argparse
@@ -66,13 +64,3 @@ def swept(sweep: Path) -> Iterator[str]:
     """The address of a page that shows them."""
     with serving(sweep) as address:
         yield address
-
-
-@contextmanager
-def serving(folder: Path) -> Iterator[str]:
-    server = make_page_server({"": str(folder)})
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    yield f"http://127.0.0.1:{server.server_port}/"
-    server.shutdown()
-    thread.join()

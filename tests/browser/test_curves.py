@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import math
 import re
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.browser.recordings import record
+from tests.browser.recordings import record, serving
 from torch_debugger.records import RunFact, Scalars
 from torch_debugger.runlog.writer import LogWriter
-from torch_debugger.viewer.serving import make_page_server
 
 SEEDS = """
 import argparse
@@ -53,7 +51,8 @@ def million(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     empty = LogWriter(root / "empty", on_fault=print)
     empty.add(fact)
     empty.close()
-    yield from _serve(root)
+    with serving(root) as address:
+        yield address
 
 
 @pytest.fixture(scope="module")
@@ -62,16 +61,8 @@ def seeds(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     for name, lr, seed in (("slow-0", 0.01, 0), ("slow-1", 0.01, 1), ("quick-0", 0.05, 0)):
         (root / f"{name}.py").write_text(SEEDS.format(lr=lr, seed=seed))
         record(root / f"{name}.py", root / "runs" / name)
-    yield from _serve(root / "runs")
-
-
-def _serve(root: Path) -> Iterator[str]:
-    server = make_page_server({"": str(root)})
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    yield f"http://127.0.0.1:{server.server_port}/"
-    server.shutdown()
-    thread.join()
+    with serving(root / "runs") as address:
+        yield address
 
 
 def chart_of(page: Any, tag: str) -> Any:

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import re
-import threading
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from tests.browser.accessibility import assert_accessible
-from tests.browser.recordings import record
-from torch_debugger.viewer.serving import make_page_server
+from tests.browser.recordings import record, serving
 
 RESIDUAL = """
 import torch
@@ -98,12 +96,8 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     for name, script in SCRIPTS.items():
         (folder / f"{name}.py").write_text(script)
         record(folder / f"{name}.py", folder / "runs" / name)
-    server = make_page_server({"": str(folder / "runs")})
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    yield f"http://127.0.0.1:{server.server_port}/"
-    server.shutdown()
-    thread.join()
+    with serving(folder / "runs") as address:
+        yield address
 
 
 def box(page: Any, path: str) -> Any:

@@ -15,7 +15,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.accessibility import assert_accessible
-from tests.browser.sweep import serving
+from tests.browser.recordings import serving
 
 # Averages gradients by hand, so that the training can be broken at a step: from PARTED on rank 1 keeps its own.
 SCRIPT = """

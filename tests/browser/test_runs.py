@@ -11,7 +11,8 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.accessibility import assert_accessible
-from tests.browser.sweep import HOSTILE, serving
+from tests.browser.recordings import serving
+from tests.browser.sweep import HOSTILE
 
 
 def open_table(page: Any, address: str, query: str = "") -> Any:

@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.accessibility import assert_accessible
-from tests.browser.sweep import serving
+from tests.browser.recordings import serving
 from tests.runlog.logs import write
 from torch_debugger.records import Scalars
 
