@@ -59,7 +59,8 @@ class Debugger:
         """With a `log_dir`, a few samples of the data go into the log as well, unless `samples` is False."""
         self._model = weakref.ref(model) if model is not None else None  # a kept debugger keeps no model alive
         folder = os.fspath(log_dir) if log_dir is not None else None
-        self._settings = Settings(log_dir=folder, budget=budget, samples=samples and folder is not None)
+        kept = folder is not None
+        self._settings = Settings(log_dir=folder, budget=budget, page=kept, samples=samples and kept)
         self._only, self._ignore = tuple(only), tuple(ignore)
         self._given = [read_sink(sink) for sink in sinks]
         self._plumbing: Plumbing | None = None

@@ -102,6 +102,7 @@ class Plumbing:
         self._checks_gradients = settings.check_custom_gradients
         self._gradients = GradientTrials(watch)
         self._breaks = settings.breaks
+        self._page = settings.page
         self._breakpoints: Sequence[Breakpoint] = ()
         self.preflights: Preflights | None = None
         if run is not None:
@@ -124,7 +125,7 @@ class Plumbing:
         others += [Clipping(watch, self.scaler), Ranges(watch, self.forward)]
         others += [self._compile_probe(), self.cycles, Checkpoints(watch)]
         others.append(FirstStep(watch))
-        others += model_use_probes(watch, self.forward, self.backward, self.optimizers)
+        others += model_use_probes(watch, self.forward, self.backward, self.optimizers, page=self._page)
         others += loop_probes(watch, self.roots, self.optimizers, self.loaders)
         if self._checks_gradients:
             others.append(CustomFunctions(watch, self._gradients.begin))

@@ -24,6 +24,7 @@ class Settings:
     max_steps: int | None = None
     deep_always: bool = False  # every step deep: Debugger's flow report
     deep_steps: int = DEEP_STEPS  # that many at the start are deep whatever they cost: made for comparing runs
+    page: bool = True  # the log is kept: what only the page shows goes into it too
     samples: bool = True  # a few samples of the data go into the log
     rehearse: bool = True
     breaks: tuple[str, ...] = ()  # EXPR @ GLOB, each a breakpoint

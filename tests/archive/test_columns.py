@@ -19,6 +19,7 @@ from tests.archive.slow import columns_of, frame_ends, read_bytes, read_file, sl
 from tests.runlog.logs import event_file, rows, scalars, write
 from torch_debugger.archive import chunk, splitting, templates
 from torch_debugger.archive import event_file as event_files
+from torch_debugger.archive.columns import Columns
 from torch_debugger.archive.run import Run
 from torch_debugger.records import Record, Scalars
 from torch_debugger.runlog.frames import frame
@@ -107,6 +108,19 @@ def test_read_in_small_parts(log: bytes, tmp_path: Path, monkeypatch: pytest.Mon
     for size in (7, 64, 200):
         monkeypatch.setattr(event_files, "_CHUNK_BYTES", size)
         assert read_bytes(tmp_path / "read", log) == slow_scalars(log)
+
+
+@pytest.mark.parametrize("most", [0, 100], ids=["all", "all but the first"])
+def test_what_is_too_much_for_memory_is_kept_in_a_file(
+    most: int, log: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Columns, "MOST_IN_MEMORY", most)
+    monkeypatch.setattr(event_files, "_CHUNK_BYTES", 200)
+    file = read_file(tmp_path / "read", log)
+
+    assert columns_of(file) == slow_scalars(log)
+    assert columns_of(file) == slow_scalars(log)  # also when it is asked for once more
+    assert sum(map(len, file.columns._spilled.values())) > 3
 
 
 def test_read_while_it_grows(log: bytes, tmp_path: Path) -> None:

@@ -81,9 +81,8 @@ def made_up(hint: Any) -> Any:
     """Some value of this type."""
     if dataclasses.is_dataclass(hint):
         hints = typing.get_type_hints(hint)
-        return typing.cast(Any, hint)(
-            **{name: made_up(each) for name, each in hints.items() if name != "causes"}
-        )
+        names = [field.name for field in dataclasses.fields(hint) if field.name != "causes"]
+        return typing.cast(Any, hint)(**{name: made_up(hints[name]) for name in names})
     origin, inner = typing.get_origin(hint), typing.get_args(hint)
     if origin is tuple:
         return (made_up(inner[0]),)

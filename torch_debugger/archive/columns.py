@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from torch_debugger.archive.curve import NO_POINTS, Points, in_order, join
+from torch_debugger.archive.spill import POINT_BYTES, Spill, Spilled
 
 FIRST_DATE = 1e9  # seconds since the epoch: in 2001, before there was anything to log with
 
@@ -24,11 +25,17 @@ class Span:
 
 
 class Columns:
-    """The furthest step and the times are kept beside: asking for them joins nothing."""
+    """The furthest step and the times are kept beside: asking for them joins nothing. Beyond some size, what
+    comes goes to a file of its own, and is read from there each time it is asked for."""
+
+    MOST_IN_MEMORY = 128_000_000  # bytes, of one event file
 
     def __init__(self) -> None:
         self._first: dict[str, int] = {}  # the place of each tag's first point
         self._pieces: dict[str, list[Points]] = {}
+        self._spilled: dict[str, list[Spilled]] = {}
+        self._spill: Spill | None = None
+        self._in_memory = 0  # bytes
         self._single: defaultdict[str, list[tuple[int, int, float, float]]] = defaultdict(list)
         self.last_step = 0
         self.dates, self.other_times = Span(), Span()
@@ -43,7 +50,7 @@ class Columns:
 
     def add(self, tag: str, points: Points) -> None:
         self._meet(tag, int(points.places[0]))
-        self._pieces.setdefault(tag, []).append(points)
+        self._keep(tag, points)
         self.last_step = max(self.last_step, int(points.steps.max()))
         self._meet_times(points.times)
 
@@ -52,6 +59,14 @@ class Columns:
         self._single[tag].append((place, step, value, time))
         self.last_step = max(self.last_step, step)
         self._meet_times(np.array([time]))
+
+    def _keep(self, tag: str, points: Points) -> None:
+        if self._in_memory < self.MOST_IN_MEMORY:
+            self._in_memory += len(points.places) * POINT_BYTES
+            self._pieces.setdefault(tag, []).append(points)
+        else:
+            self._spill = self._spill or Spill()
+            self._spilled.setdefault(tag, []).append(self._spill.keep(points))
 
     def _meet_times(self, times: NDArray[np.float64]) -> None:
         are_dates = times >= FIRST_DATE
@@ -68,10 +83,10 @@ class Columns:
         if tag in self._single:
             places, steps, values, times = zip(*self._single.pop(tag), strict=True)
             singles = Points(np.array(places), np.array(steps), np.array(values), np.array(times))
-            self._pieces.setdefault(tag, []).append(singles)
-        pieces = self._pieces.get(tag)
-        if pieces is None:
-            return NO_POINTS
+            self._keep(tag, singles)
+        pieces = self._pieces.get(tag, [])
         if len(pieces) > 1:
             pieces[:] = [in_order(join(pieces))]
-        return pieces[0]
+        if self._spill is None or tag not in self._spilled:
+            return pieces[0] if pieces else NO_POINTS
+        return in_order(join([*pieces, *map(self._spill.read, self._spilled[tag])]))

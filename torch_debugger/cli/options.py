@@ -147,6 +147,7 @@ class RunOptions:
 
     def settings(self, folder: str | None) -> Settings:
         """What the watched process is told."""
+        shown = self.keep_log and not (self.preflight or self.step_rehearsal)
         settings = Settings(
             log_dir=folder,
             budget=self.budget,
@@ -157,7 +158,8 @@ class RunOptions:
             on_nan=self.on_nan,
             post_mortem=self.post_mortem,
             check_custom_gradients=self.check_custom_gradients,
-            samples=self.samples and not (self.preflight or self.step_rehearsal),
+            page=shown,
+            samples=self.samples and shown,
             preflight=self.preflight,
             minimal=self.minimal,
             step_rehearsal=self.step_rehearsal,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from torch_debugger.probes.backward import Backward
-from torch_debugger.probes.batch_samples import BatchSamples
 from torch_debugger.probes.forward import Forward
 from torch_debugger.probes.future_tokens import FutureTokens
 from torch_debugger.probes.graph_looks import GraphLooks
@@ -23,6 +22,8 @@ def look_at_data(
 ) -> None:
     RootInputs(watch, roots)
     if samples:
+        from torch_debugger.probes.batch_samples import BatchSamples
+
         BatchSamples(watch, roots, backward)
     inputs = LayerInputs(watch, roots)
     forward.on_layer.append(inputs.see)

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from torch_debugger.probes.backward import Backward
-from torch_debugger.probes.dataflow import DataFlow
 from torch_debugger.probes.forward import Forward
 from torch_debugger.probes.fresh_parameters import FreshParameters
 from torch_debugger.probes.optimizers import Optimizers
 from torch_debugger.probes.padded_states import PaddedStates
 from torch_debugger.probes.quiet_models import QuietModels
-from torch_debugger.probes.spreads import Spreads
 from torch_debugger.probes.watch import Probe, Watch
 
 
-def model_use_probes(watch: Watch, forward: Forward, backward: Backward, optimizers: Optimizers) -> list[Probe]:
+def model_use_probes(
+    watch: Watch, forward: Forward, backward: Backward, optimizers: Optimizers, *, page: bool
+) -> list[Probe]:
     backward.on_look.append(FreshParameters(watch, optimizers).see_backward)
-    uses = [PaddedStates(watch, forward, backward), QuietModels(watch, forward, optimizers)]
-    return [*uses, DataFlow(watch, forward), Spreads(watch, forward, optimizers)]
+    uses: list[Probe] = [PaddedStates(watch, forward, backward), QuietModels(watch, forward, optimizers)]
+    if page:  # their code is a megabyte that nobody else needs
+        from torch_debugger.probes.dataflow import DataFlow
+        from torch_debugger.probes.spreads import Spreads
+
+        uses += [DataFlow(watch, forward), Spreads(watch, forward, optimizers)]
+    return uses
