@@ -17,7 +17,7 @@ class Spilled(NamedTuple):
     """Where points stand in the file."""
 
     offset: int
-    count: int
+    points: int
 
 
 class Spill:
@@ -32,12 +32,12 @@ class Spill:
         self._file.seek(self._end)
         for column, kind in zip(points, _KINDS, strict=True):
             self._file.write(np.ascontiguousarray(column, kind).data)
-        self._end += kept.count * POINT_BYTES
+        self._end += kept.points * POINT_BYTES
         return kept
 
     def read(self, kept: Spilled) -> Points:
         self._file.seek(kept.offset)
-        raw = self._file.read(kept.count * POINT_BYTES)
-        places, steps = np.frombuffer(raw, np.int64, 2 * kept.count).reshape(2, kept.count)
-        values, times = np.frombuffer(raw, np.float64, 2 * kept.count, 16 * kept.count).reshape(2, kept.count)
+        raw = self._file.read(kept.points * POINT_BYTES)
+        places, steps = np.frombuffer(raw, np.int64, 2 * kept.points).reshape(2, kept.points)
+        values, times = np.frombuffer(raw, np.float64, 2 * kept.points, 16 * kept.points).reshape(2, kept.points)
         return Points(places, steps, values, times)
