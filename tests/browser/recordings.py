@@ -8,6 +8,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -104,9 +105,9 @@ def served(recordings: Path) -> Iterator[str]:
 
 
 @contextmanager
-def serving(folder: Path) -> Iterator[str]:
+def serving(folder: Path, port: int = 0, **options: Any) -> Iterator[str]:
     """A page that shows the runs of a folder, for as long as the block lasts."""
-    server = make_page_server({"": str(folder)})
+    server = make_page_server({"": str(folder)}, port=port, **options)
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
     try:

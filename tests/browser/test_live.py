@@ -12,8 +12,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.test_frame import serving
-from torch_debugger.viewer.serving import make_page_server
+from tests.browser.recordings import serving
 
 TRAINS = """
 import os, sys, time
@@ -84,18 +83,10 @@ def test_what_a_training_does_is_seen_while_it_does_it(
 
 
 def test_a_page_that_needs_a_token_keeps_it_out_of_sight(page: Any, recordings: Path) -> None:
-    import threading
-
-    server = make_page_server({"": str(recordings)}, token="s3cret")
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    address = f"http://127.0.0.1:{server.server_port}/"
-    try:
+    with serving(recordings, token="s3cret") as address:
         page.goto(f"{address}?token=s3cret#/verdict?run=broken")
         head_says(page, "broken")
         assert page.url == f"{address}#/verdict?run=broken"
         page.reload()
         head_says(page, "broken")
         page.goto("about:blank")
-    finally:
-        server.shutdown()
-        server.server_close()

@@ -39,5 +39,7 @@ class Spill:
         self._file.seek(kept.offset)
         raw = self._file.read(kept.points * POINT_BYTES)
         places, steps = np.frombuffer(raw, np.int64, 2 * kept.points).reshape(2, kept.points)
-        values, times = np.frombuffer(raw, np.float64, 2 * kept.points, 16 * kept.points).reshape(2, kept.points)
+        values, times = np.frombuffer(raw, np.float64, 2 * kept.points, 16 * kept.points).reshape(
+            2, kept.points
+        )
         return Points(places, steps, values, times)
