@@ -59,7 +59,7 @@ class Debugger:
         """With a `log_dir`, a few samples of the data go into the log as well, unless `samples` is False."""
         self._model = weakref.ref(model) if model is not None else None  # a kept debugger keeps no model alive
         folder = os.fspath(log_dir) if log_dir is not None else None
-        self._settings = Settings(log_dir=folder, budget=budget, page=bool(folder), samples=samples and bool(folder))
+        self._settings = Settings(log_dir=folder, budget=budget, page=folder is not None, samples=samples)
         self._only, self._ignore = tuple(only), tuple(ignore)
         self._given = [read_sink(sink) for sink in sinks]
         self._plumbing: Plumbing | None = None

@@ -95,7 +95,7 @@ class Plumbing:
         self.cycles = Cycles(watch, self.optimizers)
         self.backward.on_look.append(self.cycles.see_backward)
         SkippedSteps(watch, self.roots, self.backward)
-        look_at_data(watch, self.roots, self.forward, self.backward, settings.samples)
+        look_at_data(watch, self.roots, self.forward, self.backward, settings.page and settings.samples)
         self.ledger = Ledger(watch, self.roots, self.optimizers, self.forward)
         self.unreached = Unreached(watch, self.ledger)
         self._rehearsals = Rehearsals(watch)

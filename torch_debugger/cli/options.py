@@ -159,7 +159,7 @@ class RunOptions:
             post_mortem=self.post_mortem,
             check_custom_gradients=self.check_custom_gradients,
             page=shown,
-            samples=self.samples and shown,
+            samples=self.samples,
             preflight=self.preflight,
             minimal=self.minimal,
             step_rehearsal=self.step_rehearsal,
