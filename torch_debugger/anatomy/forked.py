@@ -6,6 +6,7 @@ import faulthandler
 import gc
 import logging
 import os
+import platform
 import signal
 import sys
 import tempfile
@@ -18,6 +19,7 @@ import torch
 from torch_debugger.anatomy.alone import leave_process_groups
 
 _PAUSE_S = 0.03  # between two looks: they are system calls, and steps may be short
+_ARM = ("aarch64", "arm64")
 
 
 _inside = False
@@ -106,11 +108,22 @@ def _be_the_child(task: Callable[[], str], writing: int, timeout_s: float, urgen
         leave_process_groups()
         if not urgent:
             os.nice(10)
-        torch.set_num_threads(1)  # threads of the parent's pools do not exist here: waiting for them hangs
+        _use_one_thread()
         os.write(writing, task().encode())
         status = 0
     finally:
         os._exit(status)  # no atexit, no flush: the buffers hold the user's text, which the parent prints
+
+
+def _use_one_thread() -> None:
+    """Threads of the parent's pools do not exist here: waiting for them hangs.
+
+    On ARM oneDNN hands convolutions and linear layers to the Arm Compute Library, which does not keep to
+    the number of threads that torch is told; torch's own kernels do.
+    """
+    torch.set_num_threads(1)
+    if platform.machine() in _ARM:
+        torch._C._set_mkldnn_enabled(False)
 
 
 def _set_alarm(timeout_s: float) -> None:
