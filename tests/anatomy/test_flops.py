@@ -123,9 +123,24 @@ def test_recurrent_layers(layer: Any, gates: int, directions: int, batch_first: 
     assert not count.note
 
 
-def test_the_backward_of_an_lstm_is_twice_its_forward() -> None:
-    count = flops(nn.LSTM(5, 6), torch.randn(7, 2, 5), backward=True)
-    assert count.backward.macs == 2 * (7 * 2 * 4 * 6 * (5 + 6))
+@pytest.mark.skipif(not torch.backends.mkldnn.is_available(), reason="this torch has no fused LSTM on the CPU")
+def test_the_backward_of_a_fused_lstm_is_twice_its_forward() -> None:
+    """Its kernel makes all gradients, asked for or not. What ran before may have left it switched off."""
+    with torch.backends.mkldnn.flags(enabled=True):
+        count = flops(nn.LSTM(5, 6), torch.randn(7, 2, 5), backward=True)
+    forward = 7 * 2 * 4 * 6 * (5 + 6)
+    assert count.by_op["mkldnn_rnn_layer"].macs == forward
+    assert count.backward.macs == 2 * forward
+
+
+def test_the_backward_of_an_lstm_step_by_step_has_no_gradient_for_what_requires_none() -> None:
+    """As a GRU below: where oneDNN is switched off, or not there, torch multiplies for each step."""
+    with torch.backends.mkldnn.flags(enabled=False):
+        count = flops(nn.LSTM(5, 6), torch.randn(7, 2, 5), backward=True)
+    weights, recurrent = 7 * 2 * 4 * 6 * (5 + 6), 6 * 2 * 4 * 6 * 6  # the state before the first step is given
+    assert "mkldnn_rnn_layer" not in count.by_op
+    assert count.backward.macs == weights + recurrent
+    assert count.macs - count.backward.macs == weights  # the forward meets each of them once
 
 
 def test_the_backward_of_a_gru_has_no_gradient_for_what_requires_none() -> None:

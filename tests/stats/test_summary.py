@@ -93,13 +93,21 @@ def test_nan_and_inf_show(dtype: torch.dtype) -> None:
 
 
 def test_a_mean_far_from_zero_costs_the_deviation_its_digits() -> None:
-    """Known: std comes from float32 sums. It is off by a thousandth of the mean at most, never negative."""
+    """Known: std comes from float32 sums. It is off by about a hundredth of the mean at most, never negative.
+
+    The norm's kernel adds the squares up in the lanes of a register, at least four (ARM): 2500 additions one
+    after the other, each off by half a unit in the last place. So the mean square is off by 2500 * 2**-24 of
+    itself, and the deviation by the root of that: |sqrt(a) - sqrt(b)| <= sqrt(|a - b|). The sum, which has
+    cascades, the root, its square and the division add a few roundings more.
+    """
     torch.manual_seed(0)
+    lanes, others = 4, 10
+    share = math.sqrt((10_000 / lanes + others) * 2**-24)  # 0.0122
     for mean in (10.0, 1e3, 1e6):
         tensor = torch.randn(10_000) + mean
         found, true = measured(tensor), slowly(tensor)
         assert found["mean"] == pytest.approx(true["mean"], rel=1e-5)
-        assert abs(found["std"] - true["std"]) < 1e-3 * mean
+        assert abs(found["std"] - true["std"]) < share * mean
         assert found["std"] >= 0.0
 
 

@@ -6,6 +6,7 @@ import faulthandler
 import gc
 import logging
 import os
+import platform
 import signal
 import sys
 import tempfile
@@ -18,6 +19,7 @@ import torch
 from torch_debugger.anatomy.alone import leave_process_groups
 
 _PAUSE_S = 0.03  # between two looks: they are system calls, and steps may be short
+_ARM = ("aarch64", "arm64")
 
 
 _inside = False
@@ -32,9 +34,12 @@ class ForkedTask:
     """A function that returns a short text, run in a child that ends itself after `timeout_s`.
 
     It gives way to the training, unless `urgent`: after a crash there is nothing to give way to.
+    Without `kernels` it works on tensors without data, and takes the ways that the process itself would take.
     """
 
-    def __init__(self, task: Callable[[], str], timeout_s: float, urgent: bool = False) -> None:
+    def __init__(
+        self, task: Callable[[], str], timeout_s: float, urgent: bool = False, kernels: bool = True
+    ) -> None:
         started = time.perf_counter()
         self._text = b""
         self._looked = 0.0
@@ -42,7 +47,7 @@ class ForkedTask:
         self._reading, writing = os.pipe()
         self.pid = _fork()
         if self.pid == 0:
-            _be_the_child(task, writing, timeout_s, urgent)
+            _be_the_child(task, writing, timeout_s, urgent, kernels)
         os.close(writing)
         os.set_blocking(self._reading, False)
         self.cost_s = time.perf_counter() - started  # what the parent paid so far
@@ -97,7 +102,7 @@ def _fork() -> int:
         return os.fork()
 
 
-def _be_the_child(task: Callable[[], str], writing: int, timeout_s: float, urgent: bool) -> None:
+def _be_the_child(task: Callable[[], str], writing: int, timeout_s: float, urgent: bool, kernels: bool) -> None:
     global _inside
     status, _inside = 1, True
     try:
@@ -106,11 +111,22 @@ def _be_the_child(task: Callable[[], str], writing: int, timeout_s: float, urgen
         leave_process_groups()
         if not urgent:
             os.nice(10)
-        torch.set_num_threads(1)  # threads of the parent's pools do not exist here: waiting for them hangs
+        _use_one_thread(kernels)
         os.write(writing, task().encode())
         status = 0
     finally:
         os._exit(status)  # no atexit, no flush: the buffers hold the user's text, which the parent prints
+
+
+def _use_one_thread(kernels: bool) -> None:
+    """Threads of the parent's pools do not exist here: waiting for them hangs.
+
+    On ARM oneDNN hands convolutions and linear layers to the Arm Compute Library, which does not keep to
+    the number of threads that torch is told; torch's own kernels do.
+    """
+    torch.set_num_threads(1)
+    if kernels and platform.machine() in _ARM:
+        torch._C._set_mkldnn_enabled(False)
 
 
 def _set_alarm(timeout_s: float) -> None:

@@ -41,7 +41,9 @@ def perform_apart(step: Step, batch: int, *, real: bool, cublas_bytes: int) -> M
     load_fake_tensors()
     if torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
         return _without_fork(step, batch, real, cublas_bytes)
-    forked = ForkedTask(lambda: _told(step, batch, real, cublas_bytes), _TIME_LIMIT_S, urgent=True)
+    forked = ForkedTask(
+        lambda: _told(step, batch, real, cublas_bytes), _TIME_LIMIT_S, urgent=True, kernels=real
+    )
     text = forked.wait()
     if forked.ended != "done":
         took = f"took more than {_TIME_LIMIT_S:g} s" if forked.ended == "timeout" else "died"
