@@ -90,6 +90,15 @@ def test_gradients_are_those_of_captum(maker: type[nn.Module], given: Callable[[
     assert_agreeing(found, expected)
 
 
+def _baseline(maker: type[nn.Module], x: torch.Tensor) -> float | torch.Tensor:
+    """The places that a max pooling chooses from are equal on an even image. Where captum's batch of 40 and our
+    7 take convolutions that round differently (NNPACK serves large batches only), another of them gets the
+    gradient: both are right, and differ by 1e-2 in the methods that look at the baseline itself."""
+    if maker is not Convolutional:
+        return 0.3
+    return 0.3 + 0.1 * torch.randn(x[:1].shape, generator=torch.Generator().manual_seed(4))
+
+
 @pytest.mark.parametrize(
     "method", ["gausslegendre", "riemann_left", "riemann_right", "riemann_middle", "riemann_trapezoid"]
 )
@@ -98,11 +107,12 @@ def test_integrated_gradients_are_those_of_captum(
     maker: type[nn.Module], given: Callable[[], torch.Tensor], method: str
 ) -> None:
     model, peer, x = seeded(maker).train(), seeded(maker).eval(), given()
+    baseline = _baseline(maker, x)
     expected, gap = attr.IntegratedGradients(peer).attribute(
-        x, 0.3, target=1, n_steps=20, method=method, return_convergence_delta=True
+        x, baseline, target=1, n_steps=20, method=method, return_convergence_delta=True
     )
     found = pictures.integrated_gradients(
-        model, x, target=1, baseline=0.3, steps=20, method=method, batch_size=7
+        model, x, target=1, baseline=baseline, steps=20, method=method, batch_size=7
     )
     assert_agreeing(found.attributions, expected.detach().numpy())
     np.testing.assert_allclose(found.gap, gap.detach().numpy(), atol=1e-5)

@@ -105,6 +105,54 @@ class Reader(nn.Module):
         return scores
 
 
+@pytest.fixture(params=["fused", "steps"])
+def _lstm_in_both_forms(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One node of oneDNN, which not every build of torch has (a Mac's has not), or a graph of single steps."""
+    if request.param == "fused" and not torch.backends.mkldnn.is_available():
+        pytest.skip("this torch was built without oneDNN")
+    monkeypatch.setattr(torch.backends.mkldnn, "enabled", request.param == "fused")
+
+
+class ByHand(nn.Module):
+    """A cell in a loop"""
+
+    def __init__(self, joined: Any) -> None:
+        super().__init__()
+        self.cell = nn.GRUCell(8, 8)
+        self.joined = joined
+
+    def forward(self, x: Tensor) -> tuple[Tensor]:
+        state, states = x.new_zeros(len(x), 8), []
+        for place in range(x.shape[1]):
+            state = self.cell(x[:, place], state)
+            states.append(state)
+        return (self.joined(states),)
+
+
+RECURRENT = {
+    "LSTM": lambda: nn.LSTM(8, 8, batch_first=True),
+    "GRU": lambda: nn.GRU(8, 8, batch_first=True),
+    "RNN": lambda: nn.RNN(8, 8, batch_first=True),
+    "two layers": lambda: nn.LSTM(8, 8, 2, batch_first=True),
+    "both ways": lambda: nn.LSTM(8, 4, batch_first=True, bidirectional=True),
+    "stacked": lambda: ByHand(lambda states: torch.stack(states, 1)),
+    "joined": lambda: ByHand(lambda states: torch.cat([state.unsqueeze(1) for state in states], 1)),
+}
+
+
+@pytest.mark.usefixtures("_lstm_in_both_forms")
+@pytest.mark.parametrize("kind", RECURRENT)
+def test_every_recurrent_layer_leads_back_to_the_tokens(kind: str) -> None:
+    model = Reader(RECURRENT[kind]())
+    text = torch.randint(0, VOCABULARY, (4, 9))
+    found = tokens(F.cross_entropy(model(text).transpose(1, 2), text), model)
+    assert found is not None and (found.offset, found.embedding) == (0, "net.embed")
+    cut = F.cross_entropy(model(text)[:, :-1].transpose(1, 2), text[:, 1:])
+    found = tokens(cut, model)
+    assert found is not None and found.offset == 1
+
+
+@pytest.mark.usefixtures("_lstm_in_both_forms")
 @pytest.mark.parametrize("flat", [True, False])
 @pytest.mark.parametrize("offset", [-1, 0, 1, 2, 3])
 def test_the_distance_of_targets_from_the_tokens_read_is_told(offset: int, flat: bool) -> None:
@@ -122,6 +170,7 @@ def test_the_distance_of_targets_from_the_tokens_read_is_told(offset: int, flat:
     assert found.embedding == ("net.embed" if offset < 3 else "")
 
 
+@pytest.mark.usefixtures("_lstm_in_both_forms")
 def test_sequences_that_run_down_the_columns_are_read_as_well() -> None:
     model = Reader(nn.LSTM(8, 8))
     text = torch.randint(0, VOCABULARY, (9, 4))
@@ -130,6 +179,27 @@ def test_sequences_that_run_down_the_columns_are_read_as_well() -> None:
     assert found is not None and found.offset == 0
 
 
+@pytest.mark.usefixtures("_lstm_in_both_forms")
+@pytest.mark.parametrize("both_ways", [False, True])
+@pytest.mark.parametrize("loop", [False, True])
+def test_a_state_that_a_decoder_begins_with_keeps_no_places_apart(loop: bool, both_ways: bool) -> None:
+    encoder = nn.GRU(8, 4 if both_ways else 8, batch_first=True, bidirectional=both_ways)
+    model, decoder = Reader(encoder), nn.GRU(8, 8, batch_first=True)
+    text = torch.randint(0, VOCABULARY, (4, 7))
+    states = encoder(model.embed(text))[1]
+    state = states.transpose(0, 1).reshape(4, 8)
+    if loop:  # a decoder that goes on by itself
+        cell, made = nn.GRUCell(8, 8), [state]
+        for _ in range(7):
+            made.append(cell(torch.zeros(4, 8), made[-1]))
+        read = torch.stack(made[1:], 1)
+    else:
+        read = decoder(torch.zeros(4, 7, 8), state[None])[0]
+    found = tokens(F.cross_entropy(model.head(read).transpose(1, 2), text), model)
+    assert found is not None and found.offset is None
+
+
+@pytest.mark.usefixtures("_lstm_in_both_forms")
 def test_a_code_of_the_whole_sequence_keeps_no_places_apart() -> None:
     encoder, decoder = nn.LSTM(8, 8, batch_first=True), nn.LSTM(8, 8, batch_first=True)
     model = Reader(encoder)

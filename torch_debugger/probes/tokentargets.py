@@ -14,6 +14,7 @@ import torch
 
 from torch_debugger.anatomy.graph_nodes import made_shape, op_name, saved, signed
 from torch_debugger.probes.lossterms import TermLook, sides
+from torch_debugger.probes.steps_apart import sequence_before
 from torch_debugger.records import Place, Record, TokenTargets
 from torch_debugger.stats.endings import measure_ends
 
@@ -162,12 +163,18 @@ def _embeddings_behind(loss: Any, rows: torch.Tensor, names: dict[int, str], apa
             if isinstance(tokens, torch.Tensor) and tokens.dim() == 2 and _alike(tokens, rows):
                 found.append(_Embedding(tokens, _weight_name(node, names), _padding(node)))
             continue
-        for operand, output in node.next_functions:
+        for operand, output in _operands(node, apart):
             new = operand is not None and operand not in seen
             if new and (not apart or _keeps_places(made_shape(operand, output), sizes)):
                 seen.add(operand)
                 queue.append(operand)
     return found
+
+
+def _operands(node: Any, apart: bool) -> Sequence[tuple[Any, int]]:
+    """What a node was made from; of a recurrent layer that ran step by step, the sequence that it read."""
+    before = sequence_before(node) if apart else None
+    return node.next_functions if before is None else [before]
 
 
 def _alike(tokens: torch.Tensor, rows: torch.Tensor) -> bool:

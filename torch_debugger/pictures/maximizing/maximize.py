@@ -107,7 +107,8 @@ def _reach(
 
 
 def _climb(climb: Climb, goals: Sequence[Goal], steps: int, seed: int) -> Climbed:
-    """Each group begins with the same noise and is moved alike: a goal gets the same in any company."""
+    """Each group begins with the same noise and is moved alike: a goal gets the same in any company, but for
+    rounding."""
     groups = [goals[start : start + _AT_ONCE] for start in range(0, len(goals), _AT_ONCE)]
     found = []
     with progress_bar(f"climbing for {climb.reached.cut.path or 'the output'}", steps * len(groups)) as tick:
