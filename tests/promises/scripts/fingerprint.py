@@ -65,7 +65,7 @@ def finish(models, optimizers, outputs, losses) -> None:
 
 def write_peak() -> None:
     """The most memory this process ever held, in bytes. Pages of files do not count: they are the kernel's, and
-    it maps the code of torch's libraries in larger pieces on ARM (64 KiB) than on x86."""
+    how many of a library it maps at once is its own choice."""
     with open("/proc/self/status") as status:
         kilobytes = dict(re.findall(r"(VmHWM|RssFile):\s+(\d+) kB", status.read()))
     with open(os.environ["PEAK_FILE"], "w") as file:
