@@ -296,6 +296,18 @@ def test_other_errors_are_not_replayed(kind: type[BaseException], tmp_path: Path
     assert (crash.kind, names["Net"].calls) == (kind.__name__, 1)
 
 
+def test_memory_that_was_refused_is_not_asked_for_again(tmp_path: Path) -> None:
+    """The second time it may be granted, and be filled for minutes."""
+    source = (
+        "from torch import nn\nclass Net(nn.Module):\n    calls = 0\n"
+        "    def forward(self, x):\n        Net.calls += 1\n        raise RuntimeError(x)\nmodel = Net()\n"
+    )
+    names = load(tmp_path / "net.py", source)
+    said = "DefaultCPUAllocator: not enough memory: you tried to allocate 36000000000000 bytes."
+    crash = capture_crash(caught(lambda: names["model"](said)), 0)
+    assert (crash.message, names["Net"].calls) == (said, 1)
+
+
 def through_our_launcher(act: Callable[[], Any]) -> BaseException:
     """As `torch-debugger run` does it: a frame of our package, then runpy, then the script."""
     ours = os.path.join(os.path.dirname(torch_debugger.__file__), "cli", "child.py")

@@ -13,13 +13,16 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+import torch
 
 from tests.promises.running import AS_USED, PLAIN, SCRIPTS, WATCHED, Run, run, start
 
 KINDS = [
     "mlp", "cnn", "transformer", "lstm", "gan", "lbfgs", "autocast", "checkpointed", "dice", "saves", "warns",
 ]  # fmt: skip
-BIG = ["whole", "bfloat16", "halves"]
+HAS_BFLOAT16 = torch.ops.mkldnn._is_mkldnn_bf16_supported()
+BIG = ["whole", "halves", *(["bfloat16"] if HAS_BFLOAT16 else [])]
+SLOW = pytest.mark.skipif(not HAS_BFLOAT16, reason="a processor without bfloat16 needs many minutes for these")
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="peak memory is read from /proc")
 
@@ -56,7 +59,13 @@ def test_the_training_is_the_same(kind: str) -> None:
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "warns"])
 def test_nothing_is_added_to_stderr(kind: str) -> None:
     plain, watched = (future.result() for future in pair(kind))
-    assert watched.stderr == plain.stderr
+    assert without_addresses(watched.stderr) == without_addresses(plain.stderr)
+
+
+def without_addresses(text: str) -> str:
+    """Where a kernel is missing, torch warns with its C++ stack: the addresses are other ones in every process,
+    and the numbers count the Python frames between, of which ours are some."""
+    return re.sub(r"^frame #\d+: (.*) \(0x[0-9a-f]+ in ", r"frame: \1 (in ", text, flags=re.MULTILINE)
 
 
 def test_the_same_warnings_are_given() -> None:
@@ -73,12 +82,12 @@ def warnings(done: Run) -> set[str]:
     return set(re.findall(r"\w*Warning: .*|WARNING:.*", done.stderr))
 
 
-@pytest.mark.parametrize("kind", BIG)
+@pytest.mark.parametrize("kind", ["whole", pytest.param("bfloat16", marks=SLOW), "halves"])
 def test_the_peak_of_memory_is_the_same_within_one_percent(kind: str) -> None:
     """Our own code and what it knows of the script are a constant, which the same training in small shows."""
     small, big = memory("whole", "4"), memory(kind, "64")
     ours = small.watched - small.plain
-    assert ours < 18_000_000  # the code of the probes, for the most part
+    assert ours < 16_000_000  # the code of the probes, for the most part
     assert big.plain - small.plain > 80_000_000
     assert big.watched - ours < 1.01 * big.plain
 

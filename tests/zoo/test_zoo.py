@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests import absurd_allocations
 from tests.zoo.conftest import Result
 from tests.zoo.expectations import (
     Expected,
@@ -55,9 +56,9 @@ def test_one_in_twenty_through_the_real_command(script: Path, tmp_path: Path) ->
         *switches(script),
         str(script),
     ]
-    subprocess.run(
-        command, cwd=tmp_path, env=os.environ | {"OMP_NUM_THREADS": "1"}, capture_output=True, timeout=180
-    )
+    environment = os.environ | {"OMP_NUM_THREADS": "1"}
+    with absurd_allocations.refused():
+        subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, timeout=180)
     result = json.loads((tmp_path / "out.json").read_text())
     if script in broken_scripts():
         assert_verdict(script, result)

@@ -27,6 +27,8 @@ from torch_debugger.records import FlowStep
 _STEPS_KEPT = 40
 _FUNCTIONAL = os.path.join("torch", "nn", "functional.py")
 _OF_SHAPES = ("size", "shape", "dimension")
+# A device that is lost; memory that was refused: asked for once more it may be granted, and then be filled.
+_NOT_AGAIN = ("CUDA error", "DefaultCPUAllocator")
 
 
 def replay_shapes(error: BaseException, frames: Sequence[Seen], paths: Mapping[int, str]) -> list[FlowStep]:
@@ -78,7 +80,9 @@ def _outermost_call(frames: Sequence[Seen]) -> tuple[nn.Module, tuple[Any, ...],
 
 def _is_wise(error: BaseException, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
     """Only errors that say the same twice, on a model that is small and not compiled."""
-    if type(error) not in (RuntimeError, ValueError, AssertionError, IndexError) or "CUDA error" in str(error):
+    if type(error) not in (RuntimeError, ValueError, AssertionError, IndexError):
+        return False
+    if any(words in str(error) for words in _NOT_AGAIN):
         return False
     return is_small(module, args, kwargs)
 

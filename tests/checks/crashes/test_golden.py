@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import sys
 import traceback
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from tests import absurd_allocations
 from tests.checks.crashes.scripts import (
     Case,
     apply,
@@ -32,6 +34,12 @@ CASES = [case for file in sorted(HERE.glob("*.golden")) for case in read_cases(f
 # Read better where Python tells which expression raised, from 3.11 on.
 BY_POSITION = ("textcnn_embedding_conv", "mse_broadcast_fail", "labels_int32")
 OLD_PYTHON = sys.version_info < (3, 11)
+
+
+@pytest.fixture(autouse=True)
+def absurd_allocations_are_refused() -> Iterator[None]:
+    with absurd_allocations.refused():
+        yield
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.file.stem}-{case.name}")

