@@ -25,6 +25,7 @@ class Run:
     stdout: bytes
     stderr: str
     peak_bytes: int | None  # as the script itself read it at its end
+    file_bytes: int | None  # of them, pages of files: how many of a library it maps is the kernel's own choice
 
 
 @functools.cache
@@ -43,8 +44,8 @@ def run(command: list[str], cwd: str | os.PathLike[str] | None = None) -> Run:
         done = subprocess.run(
             command, env=environment, cwd=cwd, capture_output=True, timeout=LIMIT_S, check=False
         )
-        peak_bytes = int(peak.read_text()) if peak.exists() else None
-        return Run(done.returncode, done.stdout, done.stderr.decode(), peak_bytes)
+        told = map(int, peak.read_text().split()) if peak.exists() else (None, None)
+        return Run(done.returncode, done.stdout, done.stderr.decode(), *told)
 
 
 PLAIN = (sys.executable,)

@@ -64,9 +64,8 @@ def finish(models, optimizers, outputs, losses) -> None:
 
 
 def write_peak() -> None:
-    """The most memory this process ever held, in bytes. Pages of files do not count: they are the kernel's, and
-    how many of a library it maps at once is its own choice."""
+    """The most memory this process ever held, and how much of it now are pages of files, in bytes."""
     with open("/proc/self/status") as status:
         kilobytes = dict(re.findall(r"(VmHWM|RssFile):\s+(\d+) kB", status.read()))
     with open(os.environ["PEAK_FILE"], "w") as file:
-        file.write(str(1024 * (int(kilobytes["VmHWM"]) - int(kilobytes["RssFile"]))))
+        file.write(f"{1024 * int(kilobytes['VmHWM'])} {1024 * int(kilobytes['RssFile'])}")
