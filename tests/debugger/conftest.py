@@ -47,7 +47,6 @@ def things_we_touch() -> dict[str, Any]:
         "optimizer hooks": dict(optimizer_hooks._global_optimizer_post_hooks),
         "optimizer pre-hooks": dict(optimizer_hooks._global_optimizer_pre_hooks),
         "classes with gates": [kind for kind in classes(nn.Module) if "_compiled_call_impl" in vars(kind)],
-        "threads": sorted(thread.name for thread in threading.enumerate()),
         "plumbing": plumbing._current,
     }
 
@@ -59,13 +58,15 @@ def classes(kind: type) -> list[type]:
 @pytest.fixture(autouse=True)
 def nothing_left_behind() -> Iterator[None]:
     torch.manual_seed(0)
-    before = things_we_touch()
+    before, threads = things_we_touch(), threading.enumerate()
     yield
     after = things_we_touch()
     if plumbing._current is not None:  # a test that failed halfway must not fail the others too
         plumbing._current.watchers = 1
         plumbing._current.disconnect([], "finished")
     assert after == before
+    # Those of libraries that an earlier test has used may end meanwhile.
+    assert [thread.name for thread in threading.enumerate() if thread not in threads] == []
 
 
 @pytest.fixture

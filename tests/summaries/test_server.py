@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import tensorboard_data_server
 import torch
 from torch import nn
 
@@ -80,7 +81,12 @@ class Server:
         raise AssertionError(f"TensorBoard did not show the runs within {_WAIT_S:.0f} s")
 
 
-@pytest.fixture(scope="module", params=["false", "true"])
+NO_FAST_LOADER = pytest.mark.skipif(
+    tensorboard_data_server.server_binary() is None, reason="TensorBoard has no fast loader for this processor"
+)
+
+
+@pytest.fixture(scope="module", params=["false", pytest.param("true", marks=NO_FAST_LOADER)])
 def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     folder = tmp_path_factory.mktemp("served")
     write_everything(folder)
