@@ -1,4 +1,4 @@
-"""One Chromium for all the tests of a process, and a page that forgives nothing: an error of the script, a line
+"""One Chromium for the tests of a file, and a page that forgives nothing: an error of the script, a line
 of console.error and a violation of the Content-Security-Policy each fail the test."""
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import pytest
 EXECUTABLE = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")  # while it runs, so does an event loop: not for other files
 def browser() -> Iterator[Any]:
     from playwright.sync_api import sync_playwright
 

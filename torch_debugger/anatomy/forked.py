@@ -30,6 +30,11 @@ def in_fork() -> bool:
     return _inside
 
 
+def has_other_kernels() -> bool:
+    """Whether a fork computes with other kernels than the process it is of: its last bits may differ."""
+    return platform.machine() in _ARM and bool(torch.backends.mkldnn.enabled)
+
+
 class ForkedTask:
     """A function that returns a short text, run in a child that ends itself after `timeout_s`.
 
@@ -125,7 +130,7 @@ def _use_one_thread(kernels: bool) -> None:
     the number of threads that torch is told; torch's own kernels do.
     """
     torch.set_num_threads(1)
-    if kernels and platform.machine() in _ARM:
+    if kernels and has_other_kernels():
         torch._C._set_mkldnn_enabled(False)
 
 

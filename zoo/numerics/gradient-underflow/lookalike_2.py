@@ -5,9 +5,9 @@ from torch import nn
 WEIGHT = 1e-4
 
 torch.manual_seed(0)
-model = nn.Sequential(nn.Linear(8, 96), nn.ReLU(), nn.Linear(96, 96), nn.ReLU(), nn.Linear(96, 512))
+model = nn.Sequential(nn.Linear(8, 96), nn.ReLU(), nn.Linear(96, 96), nn.ReLU(), nn.Linear(96, 128))
 optimizer = torch.optim.Adam(model.parameters(), lr=2e-3, eps=1e-12)
-lines = torch.randn(8, 512) / 3
+lines = torch.randn(8, 128) / 3
 
 for step in range(1, 201):
     x = torch.randn(64, 8)

@@ -3,14 +3,14 @@ import torch
 from torch import nn
 
 torch.manual_seed(0)
-model = nn.Sequential(nn.Linear(24, 128), nn.ReLU(), nn.Dropout(0.5), nn.Linear(128, 128), nn.ReLU(), nn.Linear(128, 2))
+model = nn.Sequential(nn.Linear(24, 64), nn.ReLU(), nn.Dropout(0.5), nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 2))
 optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
 pattern = torch.randn(24)
 
 for step in range(1, 201):
-    event = (torch.rand(256) < 0.1).long()
-    x = torch.randn(256, 24) + 1.5 * event[:, None] * pattern
-    counts = torch.rand(256) < 0.5
+    event = (torch.rand(128) < 0.1).long()
+    x = torch.randn(128, 24) + 1.5 * event[:, None] * pattern
+    counts = torch.rand(128) < 0.5
     optimizer.zero_grad()
     with torch.autocast("cpu", dtype=torch.float16):
         each = nn.functional.cross_entropy(model(x), event, reduction="none")
