@@ -54,13 +54,6 @@ class Sight:
             self.page.wait_for_timeout(50)
         raise TimeoutError(f"Nothing changed in {box} within {limit_s:.0f} s.")
 
-    def last_change(self, box: Box, since: float, still_s: float = 0.7) -> float:
-        """When what is in the box got its final looks: nothing has changed in it for a while since."""
-        self.first_change(box, since)
-        while time.time() - self._changes(box, since)[-1] < still_s:
-            self.page.wait_for_timeout(50)
-        return self._changes(box, since)[-1]
-
     def _changes(self, box: Box, since: float) -> list[float]:
         before = [frame for when, frame in self.frames if when <= since][-1:]
         later = [(when, frame) for when, frame in self.frames if when > since]
@@ -79,7 +72,8 @@ def seen(page: Any) -> Iterator[Sight]:
             session.send("Page.screencastFrameAck", {"sessionId": frame["sessionId"]})
 
     session.on("Page.screencastFrame", keep)
-    session.send("Page.startScreencast", {"format": "jpeg", "quality": 95, "everyNthFrame": 1})
+    half = {"maxWidth": WIDTH // 2, "maxHeight": HEIGHT // 2}  # whole frames took longer to pack than to draw
+    session.send("Page.startScreencast", {"format": "jpeg", "quality": 80, "everyNthFrame": 1, **half})
     yield sight
     session.send("Page.stopScreencast")
 

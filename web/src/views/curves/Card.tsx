@@ -1,5 +1,5 @@
 import { createContext } from "preact";
-import { useContext, useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useContext, useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import type uPlot from "uplot";
 import { isReport } from "../../asking";
 import { Chart } from "../../charts/Chart";
@@ -126,6 +126,6 @@ function useCurves(book: CurveBook, tag: string, place: { current: HTMLElement |
     const tell = (curves: TagCurves | null, error: string | null) => setTold((before) => ({ curves: curves ?? before.curves, error }));
     return book.need(tag, { width: width(), range }, tell);
   }, [book, tag]);
-  useEffect(() => book.change(tag, { width: width(), range }), [range?.[0], range?.[1]]);
+  useLayoutEffect(() => book.change(tag, { width: width(), range }), [range?.[0], range?.[1]]); // asked before the old points are drawn
   return told;
 }

@@ -48,7 +48,7 @@ function useSheet(run: string, version: string, choices: Choices, known: TagsAns
   const [range, onRange] = useSharedZoom(choices.range);
   const [drawn, setDrawn] = useState(false);
   const book = useMemo(() => new CurveBook(() => setDrawn(true)), [run]);
-  const runs = useMemo(() => (isReport() ? [run] : [run, ...choices.others.filter((other) => other !== run)]), [run, choices.others]);
+  const runs = useMemo(() => (isReport() ? [run] : [run, ...choices.others.filter((other) => other !== run)]), [run, writeList(choices.others)]);
   const by = runs.length > 1 ? choices.by : "";
   useEffect(() => book.setTerms({ run, runs, x: choices.x, log: choices.logX, by, version }), [book, runs, choices.x, choices.logX, by, version]);
   const found = useAnswer<MarksAnswer>(drawn ? "marks" : null, { run, x: choices.x === "step" ? undefined : choices.x }, version);
