@@ -126,6 +126,24 @@ def test_the_pulse_changes_with_every_byte_and_reads_nothing(
     assert shelf.pulse("run")["version"] not in (first["version"], second["version"])
 
 
+def test_the_pulse_tells_how_much_was_read_while_somebody_waits_for_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_run(tmp_path / "run")
+    shelf = RunShelf({"": str(tmp_path)})
+    poll, told = Run.poll, []
+
+    def poll_and_look(self: Run) -> bool:
+        came = poll(self)
+        told.append(shelf.pulse("run").get("read_share"))
+        return came
+
+    monkeypatch.setattr(Run, "poll", poll_and_look)
+    shelf.ask("run", lambda run: run.steps)
+    assert told == [1.0]
+    assert "read_share" not in shelf.pulse("run")
+
+
 def test_a_run_that_is_deleted_is_said_to_be_gone(tmp_path: Path) -> None:
     folder = make_run(tmp_path / "run")
     shelf = RunShelf({"": str(tmp_path)})

@@ -51,6 +51,10 @@ class EventFile:
         self._print = b""
         self._seen: tuple[int, ...] = ()
 
+    @property
+    def read_bytes(self) -> int:
+        return self._offset
+
     def poll(self) -> bool:
         """Reads what came since; True if anything did. No fault of a file ever raises."""
         try:

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from torch_debugger.records import SEVERITIES, Edit, Finding, Place, Record
-from torch_debugger.runlog.reader import LogFollower
 
 _MALFORMED = (ValueError, TypeError, KeyError, AttributeError, RecursionError)
 _LARGEST_BYTES = 64_000_000
@@ -59,27 +58,6 @@ def judge_again(records: Iterable[Record], ended: bool = True) -> list[Finding]:
     if ended:
         judge.finish()
     return judge.findings
-
-
-class LiveJudge:
-    """Judges a run that goes on, record by record as they come: what it has seen is not read again."""
-
-    def __init__(self, folder: str) -> None:
-        from torch_debugger.checks.judge import Judge
-
-        self._log = LogFollower(folder)
-        self._judge = Judge()
-
-    def findings(self) -> list[Finding]:
-        for record in self._log.poll():
-            self._judge.see(record)
-        return self._judge.findings
-
-    def finish(self) -> list[Finding]:
-        """Once nothing more comes."""
-        self.findings()
-        self._judge.finish()
-        return self._judge.findings
 
 
 def result_stamp(folder: str) -> tuple[int, int] | None:

@@ -39,6 +39,11 @@ class Log:
         came = [file.poll() for file in self.files]
         return any(came)
 
+    @property
+    def read_bytes(self) -> int:
+        """How far the files have been read; also told while they are."""
+        return sum(file.read_bytes for file in list(self.files))
+
     def tags(self) -> dict[str, list[str]]:
         """By kind, in the order in which they came; without our own records."""
         found: dict[str, dict[str, None]] = {SCALARS: {}}

@@ -12,7 +12,8 @@ from torch_debugger.archive import media, parsing
 from torch_debugger.archive.curve import Curve
 from torch_debugger.archive.facts import KINDS, Facts, gather
 from torch_debugger.archive.frame import to_frame
-from torch_debugger.archive.judgements import LiveJudge, Result, judge_again, read_result, result_stamp
+from torch_debugger.archive.judgements import Result, judge_again, read_result, result_stamp
+from torch_debugger.archive.judging_aside import JudgedAside
 from torch_debugger.archive.log import Log
 from torch_debugger.archive.logged_media import LoggedMedia
 from torch_debugger.archive.loss_tag import find_loss_tag
@@ -43,7 +44,7 @@ class Run(LoggedMedia):
         self._read = False
         self._known: dict[str, Any] = {}  # what was worked out from what was read
         self._result_stamp: tuple[int, int] | None = None
-        self._live: LiveJudge | None = None
+        self._aside: JudgedAside | None = None
         self._is_part = False
 
     def poll(self) -> bool:
@@ -118,12 +119,19 @@ class Run(LoggedMedia):
     @property
     def findings(self) -> list[Finding]:
         """Ranked, the verdict first; empty for the log of another tool."""
+        if self._aside is not None:  # which keeps what it has found
+            return self._judged()
         return self._once("findings", self._judged)
 
+    def judge_aside(self, patience_s: float) -> JudgedAside:
+        """From now on `findings` are those so far, where all of them would take longer than this."""
+        self._aside = JudgedAside(patience_s)
+        return self._aside
+
     @property
-    def is_judged(self) -> bool:
-        """Whether the findings are written down, so that nothing has to be judged again for them."""
-        return self._result() is not None
+    def judged_to(self) -> int | None:
+        """The step up to which `findings` are those of now; None: all of them are known."""
+        return self._aside.step if self._aside is not None else None
 
     @property
     def verdict(self) -> Finding | None:
@@ -161,6 +169,11 @@ class Run(LoggedMedia):
         """From the start of the run, or its first scalar, to its last one; None without scalars."""
         span, run = self._time_span(), self.facts.run
         return None if span is None else max(0.0, span[1] - (run.started if run is not None else span[0]))
+
+    @property
+    def read_bytes(self) -> int:
+        """How much of the log has been read; also told while it is."""
+        return self._log.read_bytes
 
     @property
     def damage(self) -> list[str]:
@@ -231,9 +244,6 @@ class Run(LoggedMedia):
         if not self._whole().has_records():
             return []
         running = self.status == "running"
-        if running and not self._place.is_copy and not self._is_part:
-            self._live = self._live or LiveJudge(self._place.path)
-            return self._live.findings()
-        if self._live is not None:
-            return self._live.finish()
-        return judge_again(self.records(), ended=not running)
+        if self._aside is None or self._place.is_copy or self._is_part:
+            return judge_again(self.records(), ended=not running)
+        return self._aside.findings(self._place.path, not running, self.reads)

@@ -43,10 +43,15 @@ class LogFollower:
 
     def poll(self) -> list[Record]:
         """The records that came since the last call; a record half written waits for the next one."""
+        return list(self.read_on())
+
+    def read_on(self) -> Iterator[Record]:
+        """As `poll`, one after the other: to be gone through to its end before the next call."""
         for path in event_files(self._folder):
             if path not in self._files and (file := _open(path)) is not None:
                 self._files[path] = _GrowingFile(file, self._make_decoder())
-        return [record for path in sorted(self._files) for record in self._files[path].read()]
+        for path in sorted(self._files):
+            yield from self._files[path].read()
 
     def close(self) -> None:
         for growing in self._files.values():

@@ -12,12 +12,15 @@ from torch_debugger.runlog.stores import is_url
 # What is read of a log takes up to about as much memory as the log takes on disk.
 _MOST_OPEN = 64
 _MOST_BYTES = 1_000_000_000
+_PATIENCE_S = 0.3  # for findings that nobody has written down; the page asks again
 _STORE_EVERY_S = 10.0  # an object store is asked over the network
 
 
 class OpenRun:
     def __init__(self, folder: str, name: str) -> None:
         self.run = Run(folder, name)
+        self.judged = self.run.judge_aside(_PATIENCE_S)
+        self.is_reading = False
         self.lock = threading.Lock()
         self.size_bytes = 0  # of its log
         self._read_again_s = 0.0
@@ -26,7 +29,9 @@ class OpenRun:
         """Up to now. A folder is read on each time: a page that was told of news must find them."""
         now = time.monotonic()
         if now >= self._read_again_s:
+            self.is_reading = True
             self.run.poll()
+            self.is_reading = False
             self._read_again_s = now + _STORE_EVERY_S if is_url(self.run.folder) else 0.0
 
 
@@ -49,6 +54,9 @@ class OpenRuns:
             self._open[name] = one
             self._close_oldest()
             return one
+
+    def known(self, name: str) -> OpenRun | None:
+        return self._open.get(name)
 
     def close(self, name: str) -> None:
         with self._lock:

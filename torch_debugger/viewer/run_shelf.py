@@ -71,13 +71,20 @@ class RunShelf:
             return question(one.run)
 
     def pulse(self, name: str) -> dict[str, Any]:
-        """A word that changes with every byte that is written, and whether more may come. Nothing is read."""
+        """A word that changes with every byte that is written, and whether more may come. Nothing is read.
+        `read_share` is there while somebody waits for the log to be read."""
         found = self.shown(name).found
         if is_url(found.folder):
             return {"version": f"{found.size_bytes}", "growing": False}
         now = stand_of(found.folder)
-        version = f"{len(now.files)}-{now.size_bytes}-{now.ended:.6f}-{now.grows:d}"
-        return {"version": version, "growing": now.grows}
+        opened = self._open.known(name)
+        judged = opened.judged.news if opened is not None else 0
+        version = f"{len(now.files)}-{now.size_bytes}-{now.ended:.6f}-{now.grows:d}-{judged}"
+        busy = opened is not None and opened.judged.step is not None
+        pulse = {"version": version, "growing": now.grows or busy}
+        if opened is not None and opened.is_reading:
+            pulse["read_share"] = opened.run.read_bytes / max(1, now.size_bytes)
+        return pulse
 
     def forget(self, name: str) -> None:
         """After it was deleted."""

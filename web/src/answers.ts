@@ -50,6 +50,8 @@ export interface About {
 export interface Pulse {
   version: string;
   growing: boolean;
+  /** How much of the log has been read, while somebody waits for that. */
+  read_share?: number;
 }
 
 /** /ask/session: once, at the start. */

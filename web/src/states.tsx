@@ -18,10 +18,12 @@ export function Problem({ text }: { text: string }) {
   );
 }
 
-export function Waiting({ what }: { what: string }) {
+export function Waiting({ what, share = null }: { what: string; share?: number | null }) {
+  const label = `Reading ${what}`;
   return (
     <div class="waiting" role="status">
-      Reading {what}…
+      {label}…{share === null ? null : ` ${Math.floor(share * 100)} % `}
+      {share === null ? null : <progress value={share} aria-label={label} />}
     </div>
   );
 }

@@ -167,10 +167,3 @@ def test_the_table_has_every_point_with_every_digit(tmp_path: Path) -> None:
     assert head == ["step", "seconds_since_1970", "value"]
     np.testing.assert_array_equal([float(row[2]) for row in rows], np.array(values, np.float32))
     assert [int(row[0]) for row in rows] == [0, 1, 2, 3]
-
-
-def test_a_long_run_without_a_result_is_not_judged_for_its_marks(tmp_path: Path) -> None:
-    write(tmp_path / "a", {"loss": [1.0] * 6000})
-    write(tmp_path / "b", {"loss": [1.0] * 10})
-    assert ask(tmp_path, "marks", run="a") == {"judged": False, "marks": []}
-    assert ask(tmp_path, "marks", run="b")["judged"] is True

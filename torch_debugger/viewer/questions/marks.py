@@ -12,18 +12,11 @@ from torch_debugger.viewer.asked import Asked
 from torch_debugger.viewer.curves.axes import maker_of
 
 _MOST = 20
-_LONG = 5_000  # steps: to judge more than these again takes seconds, in which nobody else is answered
 
 
 def answer(asked: Asked) -> dict[str, Any]:
     kind = asked.text("x", "step")
-    return asked.of_run(lambda run: _answer(run, kind))
-
-
-def _answer(run: Run, kind: str) -> dict[str, Any]:
-    """Not judged: the run is long, and nobody has written down yet what was found in it."""
-    judged = run.is_judged or run.steps <= _LONG
-    return {"judged": judged, "marks": _marks(run, kind) if judged else []}
+    return asked.of_run(lambda run: {"marks": _marks(run, kind)})
 
 
 def _marks(run: Run, kind: str) -> list[dict[str, Any]]:

@@ -25,6 +25,7 @@ def verdict(run: Run) -> dict[str, Any]:
     end = run.facts.end
     return {
         "has_verdict": run.verdict is not None,
+        "judged_to": run.judged_to,
         "counted": end.counted if end else "steps",
         "chapters": [chapter_to_json(chapter, code) for chapter in shown],
         "more_chapters": len(chapters) - len(shown),

@@ -78,7 +78,7 @@ function Body({ run, about, error, beat, view, link }: BodyProps) {
   return (
     <main id="main" class="body" ref={main} tabIndex={-1} aria-label={view?.title}>
       {view === undefined ? <Empty title={`There is no view called ${link.view}.`}>Choose one above.</Empty> : null}
-      {about === null ? <NotThere run={run} error={error} gone={beat.gone} /> : null}
+      {about === null ? <NotThere run={run} error={error} beat={beat} /> : null}
       {about && view ? (
         <Guard key={`${view.name} ${run}`} what={view.title}>
           <view.Body run={run} about={about} version={beat.version} chosen={link.parameters} />
@@ -88,9 +88,9 @@ function Body({ run, about, error, beat, view, link }: BodyProps) {
   );
 }
 
-function NotThere({ run, error, gone }: { run: string; error: string | null; gone: boolean }) {
-  if (gone) return <Empty title={`The run ${run} is not here.`}>It was moved, renamed or deleted, or the address has a slip in it. Choose another run above.</Empty>;
-  return error ? <Problem text={error} /> : <Waiting what="the run" />;
+function NotThere({ run, error, beat }: { run: string; error: string | null; beat: Beat }) {
+  if (beat.gone) return <Empty title={`The run ${run} is not here.`}>It was moved, renamed or deleted, or the address has a slip in it. Choose another run above.</Empty>;
+  return error ? <Problem text={error} /> : <Waiting what="the run" share={beat.read} />;
 }
 
 function useTitle(run: string, about: About | null, view: View | undefined): void {

@@ -31,3 +31,10 @@ test("a server that comes back has everything asked again, once", () => {
 test("a run that was moved away is gone, not the server", () => {
   expect(nextBeat(QUIET, new Refusal("There is no run."), "1-10")).toMatchObject({ gone: true, away: false });
 });
+
+test("how much of a large log has been read is told while it is read", () => {
+  const reading = nextBeat(QUIET, { ...still, read_share: 0.25 }, "1-10");
+
+  expect(reading).toMatchObject({ read: 0.25, version: "" });
+  expect(nextBeat(reading, still, "1-10").read).toBe(null);
+});

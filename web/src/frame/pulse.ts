@@ -16,9 +16,11 @@ export interface Beat {
   gone: boolean;
   /** How often it came back. */
   returns: number;
+  /** How much of the log the server has read, while it reads one that takes long. */
+  read: number | null;
 }
 
-export const QUIET: Beat = { version: "", away: false, gone: false, returns: 0 };
+export const QUIET: Beat = { version: "", away: false, gone: false, returns: 0, read: null };
 
 /** What follows from what was heard. A run at rest that is as it was at the first look has the empty version: what
  *  is shown was asked for just then, and need not be asked for again. */
@@ -28,7 +30,8 @@ export function nextBeat(old: Beat, heard: Pulse | Error, atFirst: string | null
   const returns = old.returns + (old.away || old.gone ? 1 : 0);
   const word = heard.version === atFirst && !heard.growing ? "" : heard.version;
   const version = returns ? `${word} ${returns}` : word;
-  return version === old.version && returns === old.returns ? old : { version, away: false, gone: false, returns };
+  const read = heard.read_share ?? null;
+  return version === old.version && returns === old.returns && read === old.read ? old : { version, away: false, gone: false, returns, read };
 }
 
 export function usePulse(run: string): Beat {
@@ -68,5 +71,5 @@ function follow(run: string, setBeat: (change: (old: Beat) => Beat) => void): ()
 function pauseAfter(heard: Pulse | Error): number {
   if (document.hidden) return HIDDEN_MS;
   if (heard instanceof Error) return AWAY_MS;
-  return heard.growing ? EVERY_MS : STILL_MS;
+  return heard.growing || heard.read_share !== undefined ? EVERY_MS : STILL_MS;
 }

@@ -10,7 +10,6 @@ export interface TagsAnswer {
 }
 
 export interface MarksAnswer {
-  judged: boolean;
   marks: { x: number; step: number; name: string; severity: string; message: string }[];
 }
 

@@ -49,6 +49,8 @@ export interface LossCurve {
 
 export interface VerdictAnswer {
   has_verdict: boolean;
+  /** The step up to which a long log has been judged so far; null: all of it has been. */
+  judged_to: number | null;
   counted: string;
   chapters: Chapter[];
   more_chapters: number;

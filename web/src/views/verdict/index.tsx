@@ -26,7 +26,7 @@ function Verdict({ run, about, version, chosen }: Shown) {
   return (
     <div class="verdict">
       <div class="verdict-first">
-        {first ? <Main chapter={first} {...rest} /> : <NoFinding answer={answer} about={about} />}
+        {first ? <Main chapter={first} judgedTo={answer.judged_to} {...rest} /> : <NoFinding answer={answer} about={about} />}
         {answer.crash ? <CrashPanel crash={answer.crash} /> : null}
         {others ? (
           <Panel title={first ? count(others, "other finding") : count(others, "note")}>
@@ -49,17 +49,19 @@ function Verdict({ run, about, version, chosen }: Shown) {
 
 interface MainProps {
   chapter: Chapter;
+  judgedTo: number | null;
   about: About;
   opened: string | undefined;
 }
 
-function Main({ chapter, about, opened }: MainProps) {
+function Main({ chapter, judgedTo, about, opened }: MainProps) {
   const finding = chapter.cause;
+  const until = judgedTo ?? (about.status === "running" ? about.steps : null);
   return (
     <article class={`verdict-main verdict-${finding.severity}`}>
       <p class="verdict-kicker">
         <SeverityBadge severity={finding.severity} /> <span>{finding.name}</span> <span class="quiet">{finding.check}</span>
-        {about.status === "running" ? <span class="quiet">so far, at step {about.steps.toLocaleString("en-US")}</span> : null}
+        {until === null ? null : <span class="quiet">so far, at step {until.toLocaleString("en-US")}</span>}
       </p>
       <h1>
         <Inline text={finding.message} />
@@ -71,10 +73,10 @@ function Main({ chapter, about, opened }: MainProps) {
 }
 
 function NoFinding({ answer, about }: { answer: VerdictAnswer; about: About }) {
-  const look = about.watched && about.status !== "crashed" ? "verdict-good" : "verdict-plain";
+  const look = about.watched && about.status !== "crashed" && answer.judged_to === null ? "verdict-good" : "verdict-plain";
   return (
     <article class={`verdict-main ${look}`}>
-      <h1>{headline(about)}</h1>
+      <h1>{headline(about, answer.judged_to)}</h1>
       <p>{runSentence(about, answer)}</p>
       {about.watched ? null : (
         <p>

@@ -8,7 +8,7 @@ const about: About = {
   loss_tag: "loss", tags: {}, has: {}, ranks: 1, damage: [],
 };
 const loss: LossCurve = { tag: "loss", steps: [1, 2, 3], values: [2.303, 0.5, 0.041], all_points: 3 };
-const answer: VerdictAnswer = { has_verdict: false, counted: "optimizer steps", chapters: [], more_chapters: 0, crash: null, loss };
+const answer: VerdictAnswer = { has_verdict: false, judged_to: null, counted: "optimizer steps", chapters: [], more_chapters: 0, crash: null, loss };
 const finding: ToldFinding = {
   check: "TD101", name: "missing-zero-grad", severity: "error", status: "stable", confidence: 1, message: "", why: "",
   fix: "", where: { file: "train.py", line: 3 }, first_step: 2, last_step: 13, evidence: {}, code: [], diff: null,
@@ -20,8 +20,12 @@ test("the run in one sentence, also before its first step", () => {
   expect(runSentence({ ...about, steps: 0, status: "crashed" }, answer)).toBe("train.py crashed before its first step was done.");
 });
 
+test("what is judged in part is not called right", () => {
+  expect(headline({ ...about, status: "killed" }, 12000)).toBe("Nothing wrong found up to step 12,000; the rest is being judged.");
+});
+
 test("no verdict is told as what it is", () => {
-  const heads = [about, { ...about, status: "running" as const }, { ...about, watched: false }, { ...about, status: "crashed" as const }].map(headline);
+  const heads = [about, { ...about, status: "running" as const }, { ...about, watched: false }, { ...about, status: "crashed" as const }].map((each) => headline(each));
   expect(heads).toEqual([
     "Nothing wrong found.",
     "Nothing wrong so far.",

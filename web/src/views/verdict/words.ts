@@ -4,7 +4,8 @@ import { count, number } from "../../pieces/numbers";
 import type { LossCurve, ToldFinding, VerdictAnswer } from "./answers";
 
 /** What stands in the largest letters when there is no finding to stand there. */
-export function headline(about: About): string {
+export function headline(about: About, judgedTo: number | null = null): string {
+  if (judgedTo !== null) return `Nothing wrong found up to step ${judgedTo.toLocaleString("en-US")}; the rest is being judged.`;
   if (!about.watched) return "Nothing watched this run.";
   if (about.status === "crashed") return "The script crashed, and no check recognised the cause.";
   if (about.status === "killed") return "The run was killed; up to there nothing wrong was found.";
