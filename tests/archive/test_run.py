@@ -139,6 +139,37 @@ def test_findings_are_those_beside_the_log(tmp_path: Path) -> None:
     assert run.status == "crashed"
 
 
+@pytest.mark.parametrize("exit_code", [-9, 137])
+def test_a_run_that_sigkill_ended_was_killed_and_may_have_been_further_than_its_log(
+    tmp_path: Path, exit_code: int
+) -> None:
+    write(tmp_path, [RUN, Scalars(7, 1.0, {"loss": 1.0})])
+    result = {"outcome": "crashed", "findings": [], "steps": 12, "exit_code": exit_code}
+    (tmp_path / "result.json").write_text(json.dumps(result))
+    run = Run(tmp_path)
+
+    assert (run.status, run.steps, run.exit_code) == ("killed", 12, exit_code)
+
+
+def test_a_run_recorded_anew_in_a_folder_is_not_mixed_with_the_deleted_one(tmp_path: Path) -> None:
+    write(tmp_path, [RUN, *(Scalars(step, 1.0 + step, {"loss": 9.0, "old": 1.0}) for step in range(20))])
+    run = Run(tmp_path)
+    aside = run.judge_aside(patience_s=30)
+    assert run.steps == 19
+    run.findings  # noqa: B018
+    event_file(tmp_path).rename(tmp_path / "moved away")
+    assert not run.poll() and run.steps == 19, "a folder that is out of reach for a moment"
+
+    bad = [Scalars(step, 1.0 + step, {"loss": float("nan") if step > 3 else 1.0}) for step in range(9)]
+    write(tmp_path, [RUN, *bad, ended("finished")])
+    event_file(tmp_path).rename(tmp_path / "events.out.tfevents.9999999999.anew")
+
+    assert run.poll()
+    assert (len(run.scalars("loss")), run.tags["scalars"], run.damage) == (9, ["loss"], [])
+    assert run.verdict is not None
+    assert aside.step is None
+
+
 def test_findings_are_judged_again_where_none_were_written(tmp_path: Path) -> None:
     bad = [Scalars(step, 1.0 + step, {"loss": float("nan") if step > 3 else 1.0}) for step in range(9)]
     write(tmp_path, [RUN, *bad, ended("finished")])

@@ -12,6 +12,7 @@ from werkzeug.test import EnvironBuilder
 
 from tests.viewer.serving import Client, make_run, serving
 from torch_debugger.viewer.doorkeeper import LOOPBACK, Doorkeeper
+from torch_debugger.viewer.serving import address
 
 EDIT = {"run": "run", "name": "better"}
 
@@ -116,6 +117,19 @@ def test_with_a_token_nobody_else_is_let_in(tmp_path: Path) -> None:
         assert "HttpOnly" in cookie and "SameSite=Strict" in cookie
         assert client.get("/ask/names", Cookie=cookie.partition(";")[0]).json["runs"] == ["run"]
         assert client.get("/ask/names", Authorization="Bearer s3cret").status == 200
+
+
+@pytest.mark.parametrize(
+    "token", ["my+token", "tok#1", "a&b", "p@ss word", "a;b", '"q"', "a b&c/é", "x" * 5000]
+)
+def test_any_token_works_as_it_is_printed(tmp_path: Path, token: str) -> None:
+    make_run(tmp_path / "run")
+    with serving(tmp_path, token=token) as client:
+        printed = address("127.0.0.1", client.port, token)
+        path = printed.removeprefix(f"http://127.0.0.1:{client.port}")
+        cookie = client.get(path).headers["Set-Cookie"].partition(";")[0]
+        assert client.get("/ask/names", Cookie=cookie).json["runs"] == ["run"]
+        assert token not in cookie
 
 
 def test_without_one_there_is_no_cookie(client: Client) -> None:

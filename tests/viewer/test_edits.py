@@ -88,6 +88,12 @@ def test_what_makes_no_sense_is_refused(client: Client, shown: Path, edit: Any, 
     assert contents(shown) == before and not (shown / FILE).exists()
 
 
+def test_letters_that_join_others_are_letters(client: Client) -> None:
+    name = "\u0645\u06cc\u200c\u062e \U0001f469\u200d\U0001f4bb"
+    assert client.edit({"run": "one", "name": name}).status == 200
+    assert client.get("/ask/labels").json["runs"]["one"]["name"] == name
+
+
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"runs": 3}', '{"runs": {"one": 3, "two": {"name": []}}}'])
 def test_a_file_of_labels_that_is_damaged_is_no_obstacle(client: Client, shown: Path, text: str) -> None:
     (shown / FILE).write_text(text)

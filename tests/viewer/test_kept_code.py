@@ -45,6 +45,13 @@ def test_a_line_that_is_another_one_in_the_script_stands_alone() -> None:
     assert [line["text"] for line in code.excerpt(Place("train.py", 4))] == ["loss = g(x)"]
 
 
+def test_how_far_a_line_stands_from_the_left() -> None:
+    code = KeptCode("/home/me", "/home/me/train.py", SCRIPT)
+
+    assert [code.indent("train.py", line) for line in (1, 5, 7)] == ["", "    ", ""]
+    assert code.indent("other.py", 5) == ""
+
+
 def test_no_line_no_excerpt() -> None:
     code = KeptCode("/home/me", "/home/me/train.py", SCRIPT)
 

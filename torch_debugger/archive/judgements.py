@@ -21,6 +21,8 @@ class Result:
 
     outcome: str
     findings: list[Finding]
+    steps: int
+    exit_code: int | None
 
 
 def read_result(folder: str) -> Result | None:
@@ -30,7 +32,14 @@ def read_result(folder: str) -> Result | None:
         return None
     try:
         names = [str(finding["name"]) for finding in plain["findings"]]
-        return Result(str(plain["outcome"]), [_finding(finding, names) for finding in plain["findings"]])
+        findings = [_finding(finding, names) for finding in plain["findings"]]
+        steps, exit_code = plain.get("steps"), plain.get("exit_code")
+        return Result(
+            str(plain["outcome"]),
+            findings,
+            steps if isinstance(steps, int) else 0,
+            exit_code if isinstance(exit_code, int) else None,
+        )
     except _MALFORMED:
         return None
 

@@ -34,11 +34,15 @@ class JudgedAside:
         """Up to which has been judged; None: everything has."""
         return self._judge.step if self._judge is not None and self._judge.is_busy else None
 
+    def begin_again(self) -> None:
+        self._news_before = self.news
+        self._judge = None
+
     def findings(self, folder: str, ended: bool, reads: int) -> list[Finding]:
         """`reads` is another number when there is more to read."""
         asked, self._asked = self._asked, (ended, reads)
         if self._judge is None or (self._judge.is_over and asked != self._asked):
-            self._news_before = self.news
+            self.begin_again()
             self._judge = _Judging(folder, ended)
         elif asked == self._asked and not self._judge.is_busy:
             return self._judge.known()

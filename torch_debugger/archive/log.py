@@ -31,13 +31,18 @@ class Log:
     def __init__(self, files: list[EventFile]) -> None:
         self.files = files
 
-    def poll(self, folder: str) -> bool:
-        """Reads on, also in files that are new; True if anything came."""
+    def poll(self, folder: str) -> tuple[bool, bool]:
+        """Reads on, also in files that are new: whether anything came, and whether any file is gone. A run that
+        is recorded anew in the folder of a deleted one is not mixed with it; of an empty folder, which may be
+        out of reach for a moment, what was read stays."""
+        there = event_files(folder)
         known = {file.path for file in self.files}
-        self.files += [EventFile(path) for path in event_files(folder) if path not in known]
+        lost = bool(there) and not known.issubset(there)
+        kept = [file for file in self.files if file.path in there or not there]
+        self.files = kept + [EventFile(path) for path in there if path not in known]
         self.files.sort(key=lambda file: file.path)
         came = [file.poll() for file in self.files]
-        return any(came)
+        return any(came) or lost, lost
 
     @property
     def read_bytes(self) -> int:

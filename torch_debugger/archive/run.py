@@ -12,15 +12,15 @@ from torch_debugger.archive import media, parsing
 from torch_debugger.archive.curve import Curve
 from torch_debugger.archive.facts import KINDS, Facts, gather
 from torch_debugger.archive.frame import to_frame
-from torch_debugger.archive.judgements import Result, judge_again, read_result, result_stamp
-from torch_debugger.archive.judging_aside import JudgedAside
+from torch_debugger.archive.judged_run import JudgedRun
+from torch_debugger.archive.judgements import result_stamp
 from torch_debugger.archive.log import Log
 from torch_debugger.archive.logged_media import LoggedMedia
 from torch_debugger.archive.loss_tag import find_loss_tag
 from torch_debugger.archive.naming import missing
 from torch_debugger.archive.places import place_of
 from torch_debugger.archive.status import ENDED, may_grow, tell_status
-from torch_debugger.records import Finding, Record, TensorRows
+from torch_debugger.records import Record, TensorRows
 from torch_debugger.records.surroundings import HparamValue
 
 if TYPE_CHECKING:
@@ -29,12 +29,13 @@ if TYPE_CHECKING:
 _Answer = TypeVar("_Answer")
 
 
-class Run(LoggedMedia):
+class Run(JudgedRun, LoggedMedia):
     """Nothing is read before something is asked for. What was read stays as it is until `poll`, which reads on
     from there. Where several ranks wrote, a tag is that of the lowest rank that has it; `ranks` has them all.
     """
 
     def __init__(self, folder: str | os.PathLike[str], name: str | None = None) -> None:
+        super().__init__()
         self.folder = os.fspath(folder)
         self.name = name if name is not None else os.path.basename(os.path.abspath(self.folder))
         self.reads = 0  # how often something new was read: what is made from a run holds while this stays
@@ -44,15 +45,16 @@ class Run(LoggedMedia):
         self._read = False
         self._known: dict[str, Any] = {}  # what was worked out from what was read
         self._result_stamp: tuple[int, int] | None = None
-        self._aside: JudgedAside | None = None
         self._is_part = False
 
     def poll(self) -> bool:
         """Reads what was written since the last time; True if anything was."""
         self._read = True
         self._place.refresh()
-        came = self._log.poll(self._place.path)
+        came, lost = self._log.poll(self._place.path)
         self.reads += came
+        if lost:
+            self.judge_anew()
         result = result_stamp(self._place.path)
         if came or result != self._result_stamp or not self._by_rank:
             self._result_stamp = result
@@ -117,34 +119,10 @@ class Run(LoggedMedia):
         return self.facts.hparams
 
     @property
-    def findings(self) -> list[Finding]:
-        """Ranked, the verdict first; empty for the log of another tool."""
-        if self._aside is not None:  # which keeps what it has found
-            return self._judged()
-        return self._once("findings", self._judged)
-
-    def judge_aside(self, patience_s: float) -> JudgedAside:
-        """From now on `findings` are those so far, where all of them would take longer than this."""
-        self._aside = JudgedAside(patience_s)
-        return self._aside
-
-    @property
-    def judged_to(self) -> int | None:
-        """The step up to which `findings` are those of now; None: all of them are known."""
-        return self._aside.step if self._aside is not None else None
-
-    @property
-    def verdict(self) -> Finding | None:
-        """The one finding to act on first; notes alone are no verdict."""
-        first = self.findings[0] if self.findings else None
-        return first if first is not None and first.severity != "note" else None
-
-    @property
     def status(self) -> str:
         """finished | crashed | stopped | running | killed | unknown (the log of another tool)."""
-        result = self._result()
-        outcome = result.outcome if result is not None else None
-        return tell_status(self.facts, outcome, [file.name for file in self._whole().files], self.changed)
+        names = [file.name for file in self._whole().files]
+        return tell_status(self.facts, self._result(), names, self.changed)
 
     @property
     def is_watched(self) -> bool:
@@ -229,21 +207,10 @@ class Run(LoggedMedia):
         return bool(self._log.files) and self.status == "unknown" and not may_grow(paths, self.changed)
 
     def _last_step(self) -> int:
-        return max((log.last_step() for log in self._ranks().values()), default=0)
+        """A run that was killed may have been further than its log."""
+        result = self._result()
+        told = result.steps if result is not None else 0
+        return max([told, *(log.last_step() for log in self._ranks().values())])
 
     def _time_span(self) -> tuple[float, float] | None:
         return self._once("span", lambda: self._whole().time_span())
-
-    def _result(self) -> Result | None:
-        return self._once("result", lambda: read_result(self._place.path))
-
-    def _judged(self) -> list[Finding]:
-        result = self._result()
-        if result is not None:
-            return result.findings
-        if not self._whole().has_records():
-            return []
-        running = self.status == "running"
-        if self._aside is None or self._place.is_copy or self._is_part:
-            return judge_again(self.records(), ended=not running)
-        return self._aside.findings(self._place.path, not running, self.reads)

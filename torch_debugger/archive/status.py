@@ -10,16 +10,19 @@ import time
 import psutil
 
 from torch_debugger.archive.facts import Facts
+from torch_debugger.archive.judgements import Result
 
 ENDED = ("finished", "crashed", "stopped", "killed")
+_KILLED = (-9, 137)  # as subprocess and as shells say SIGKILL
 _SILENCE_S = 120.0  # of a process on another machine, after which nobody can tell
 _LONG_SILENCE_S = 600.0  # of a log that does not say how it ended, after which no more is expected
 _GRACE_S = 2.0  # in which a writer may close one file and open the next
 
 
-def tell_status(facts: Facts, outcome: str | None, file_names: list[str], changed: float) -> str:
+def tell_status(facts: Facts, result: Result | None, file_names: list[str], changed: float) -> str:
     """finished | crashed | stopped | running | killed | unknown (a log of another tool, or out of reach)."""
-    if outcome is not None:
+    if result is not None:
+        outcome = "killed" if result.exit_code in _KILLED else result.outcome
         return outcome if outcome in ENDED else "stopped"
     if facts.end is not None:
         return facts.end.outcome if facts.end.outcome in ENDED else "unknown"

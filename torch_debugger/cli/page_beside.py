@@ -21,10 +21,12 @@ from torch_debugger.cli.status import write_line
 
 if TYPE_CHECKING:
     from torch_debugger.cli.options import RunOptions
+    from torch_debugger.viewer.http_server import PageServer
 
 _STDERR = 2
 _FIRST_FILE_S = 20.0  # until then there should be something to show
-_END_S = 2.0
+_END_S = 4.0
+_LAST_LOOK_S = 1.5  # in which a page that is open sees how the run ended: it looks several times a second
 # The folder we are started in comes last: a queue.py of the user's is not the library's.
 _START = "import sys; sys.path.append(sys.path.pop(0)); from torch_debugger.cli.page_beside import main; main()"
 
@@ -49,7 +51,7 @@ class PageBeside:
         from torch_debugger.viewer.serving import HERE, address, listen
 
         name, folders = _shown(self._folder, alone=self._options.log_dir is not None or not self._stays_there())
-        with listen(HERE, self._options.view_port) as listening:
+        with listen(HERE, self._options.view_port, "--view-port") as listening:
             port = listening.getsockname()[1]
             self._address = f"{address(HERE, port)}#/verdict?run={quote(name, safe='')}"
             self._process = subprocess.Popen(
@@ -118,11 +120,14 @@ def main() -> None:
 
     with suppress(OSError):
         os.nice(5)  # a training that needs all processors gets them
-    threading.Thread(target=_end_with_parent, daemon=True).start()
     listening = socket.socket(fileno=int(sys.argv[1]))
-    make_page_server(json.loads(sys.argv[2]), listening=listening).serve_forever()
+    server = make_page_server(json.loads(sys.argv[2]), listening=listening)
+    threading.Thread(target=_end_with_parent, args=(server,), daemon=True).start()
+    server.serve_forever()
 
 
-def _end_with_parent() -> None:
+def _end_with_parent(server: PageServer) -> None:
     sys.stdin.buffer.read()
+    if time.monotonic() - server.asked < _LAST_LOOK_S:
+        time.sleep(_LAST_LOOK_S)
     os._exit(0)

@@ -7,6 +7,7 @@ nothing is changed without a token that only our page has.
 
 from __future__ import annotations
 
+import hashlib
 import hmac
 import ipaddress
 from collections.abc import Collection
@@ -70,13 +71,14 @@ class Doorkeeper:
         """To be set where the token came with the address: what the page asks for later does not carry it."""
         if not self._token or "token" not in request.args:
             return None
-        return f"{self._cookie}={self._token}; HttpOnly; SameSite=Strict; Path=/"
+        return f"{self._cookie}={_for_a_cookie(self._token)}; HttpOnly; SameSite=Strict; Path=/"
 
     def _knows_token(self, request: Request) -> bool:
         kind, _, given = request.headers.get("Authorization", "").partition(" ")
         bearer = given if kind.lower() == "bearer" else ""
-        said = (request.cookies.get(self._cookie, ""), request.args.get("token", ""), bearer)
-        return any(_same(each, self._token) for each in said)
+        if _same(request.cookies.get(self._cookie, ""), _for_a_cookie(self._token)):
+            return True
+        return any(_same(each, self._token) for each in (request.args.get("token", ""), bearer))
 
     def _is_our_name(self, host: str) -> bool:
         """The port is not compared: a tunnel (ssh -L) may have another one at its near end."""
@@ -91,6 +93,11 @@ def _comes_from_elsewhere(request: Request) -> bool:
         return origin.lower() not in (f"http://{host}", f"https://{host}")
     opened = request.headers.get("Sec-Fetch-Mode") == "navigate" and request.method in _READING
     return request.headers.get("Sec-Fetch-Site") in ("cross-site", "same-site") and not opened
+
+
+def _for_a_cookie(token: str) -> str:
+    """Short and of plain letters, whatever somebody has chosen for a token."""
+    return hashlib.sha256(token.encode()).hexdigest()
 
 
 def _same(said: str, right: str) -> bool:

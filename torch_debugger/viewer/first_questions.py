@@ -49,6 +49,7 @@ def first_questions(run: Run, ask: Ask) -> Iterator[Question]:
         "about",
         "verdict",
         "checked",
+        "facts",
         "tags",
         "marks",
         "timing",

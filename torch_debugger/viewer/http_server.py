@@ -9,6 +9,7 @@ from __future__ import annotations
 import io
 import socket
 import socketserver
+import time
 from contextlib import suppress
 from http.server import BaseHTTPRequestHandler
 from typing import Any
@@ -17,6 +18,7 @@ from werkzeug.test import run_wsgi_app
 
 MOST_BODY_BYTES = 1 << 16
 _IDLE_S = 60.0
+_NO_ROOM_S = 0.1
 
 
 class PageServer(socketserver.ThreadingMixIn, socketserver.TCPServer):
@@ -31,7 +33,15 @@ class PageServer(socketserver.ThreadingMixIn, socketserver.TCPServer):
         self.socket = listening
         self.server_port: int = listening.getsockname()[1]
         self.app = app
+        self.asked = 0.0  # when somebody last asked for something, by time.monotonic
         self._connections: set[socket.socket] = set()
+
+    def get_request(self) -> Any:
+        try:
+            return super().get_request()
+        except OSError:  # as many files are open as the system allows: trying again at once would only spin
+            time.sleep(_NO_ROOM_S)
+            raise
 
     def process_request(self, request: Any, client_address: Any) -> None:
         self._connections.add(request)
@@ -73,6 +83,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.wfile.flush()
 
     def _answer(self) -> None:
+        self.server.asked = time.monotonic()
         body = self._body()
         if body is None:
             self.close_connection = True  # what follows on it is no request

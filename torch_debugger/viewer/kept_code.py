@@ -39,6 +39,12 @@ class KeptCode:
             return edit.before.split("\n")[0].strip()
         return known
 
+    def indent(self, file: str, line: int) -> str:
+        """How far the line stands from the left; nothing where only its words are known."""
+        known = self.lines if self.whole_path(file) == self.script else []
+        text = known[line - 1] if 0 < line <= len(known) else ""
+        return text[: len(text) - len(text.lstrip())]
+
     def whole_path(self, file: str) -> str:
         """A script that was started by a relative path is written so in the log."""
         return os.path.normpath(os.path.join(self.folder, file))

@@ -21,6 +21,7 @@ from torch_debugger.viewer.run_finder import Shown
 FILE = ".torch-debugger-page.json"
 _LARGEST_BYTES = 16_000_000
 _LONGEST_NAME, _LONGEST_TAG, _LONGEST_NOTE, _MOST_TAGS = 200, 60, 20_000, 30
+_JOINERS = "\u200c\u200d"  # in Persian words and in pictures made of several
 _writing = threading.Lock()
 
 Label = dict[str, Any]  # name, tags, note: those that were given
@@ -96,7 +97,8 @@ def _text(what: str, value: Any, longest: int, *, lines: bool = False) -> str:
     text = value.strip()
     if len(text) > longest:
         raise UsageError(f"{what} has at most {longest:,} letters; this one has {len(text):,}.")
-    if any(not letter.isprintable() and not (lines and letter in "\n\t\r") for letter in text):
+    allowed = _JOINERS + ("\n\t\r" if lines else "")
+    if any(not letter.isprintable() and letter not in allowed for letter in text):
         raise UsageError(f"{what} must not hold control characters.")
     return text
 

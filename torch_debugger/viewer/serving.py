@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import secrets
 import socket
 from collections.abc import Mapping
+from urllib.parse import urlencode
 
 from torch_debugger.errors import UsageError
 from torch_debugger.viewer.app import make_app
@@ -16,6 +18,7 @@ from torch_debugger.viewer.run_shelf import RunShelf
 HERE = "127.0.0.1"
 _EVERYWHERE = ("", "0.0.0.0", "::")
 _MOST_WAITING = 128  # connections
+PORT_HELPS = "Another port can be given with {}; without it a free one is taken."
 
 
 def make_page_server(
@@ -38,7 +41,7 @@ def make_page_server(
     return PageServer(taken, make_app(RunShelf(folders, of_others=True), edit_token, door))
 
 
-def listen(host: str = HERE, port: int = 0) -> socket.socket:
+def listen(host: str = HERE, port: int = 0, port_flag: str = "--port") -> socket.socket:
     """A socket that listens; a sentence where that is not possible."""
     try:
         family = socket.getaddrinfo(host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0][0]
@@ -48,10 +51,9 @@ def listen(host: str = HERE, port: int = 0) -> socket.socket:
     except OverflowError as error:
         raise UsageError(f"There is no port {port}: ports are numbers from 0 to 65535.") from error
     except OSError as error:
-        raise UsageError(
-            f"The page cannot be served at {shown_host(host)}:{port}: {os.strerror(error.errno or 0)}. "
-            "Another port can be given with --port; without it a free one is taken."
-        ) from error
+        helps = f" {PORT_HELPS.format(port_flag)}" if error.errno in (errno.EADDRINUSE, errno.EACCES) else ""
+        reason = os.strerror(error.errno or 0)
+        raise UsageError(f"The page cannot be served at {shown_host(host)}:{port}: {reason}.{helps}") from error
 
 
 def is_loopback(host: str) -> bool:
@@ -61,7 +63,7 @@ def is_loopback(host: str) -> bool:
 def address(host: str, port: int, token: str = "") -> str:
     """Where a browser finds the page."""
     reachable = socket.gethostname() if host in _EVERYWHERE else host
-    return f"http://{shown_host(reachable)}:{port}/" + (f"?token={token}" if token else "")
+    return f"http://{shown_host(reachable)}:{port}/" + (f"?{urlencode({'token': token})}" if token else "")
 
 
 def shown_host(host: str) -> str:

@@ -26,10 +26,16 @@ def chapter_to_json(chapter: Chapter, code: KeptCode) -> dict[str, Any]:
 def told_finding(finding: Finding, code: KeptCode) -> dict[str, Any]:
     return finding_to_json(finding, code.folder, None) | {
         "code": code.excerpt(finding.where, finding.edit),
-        "diff": _diff(finding.edit, code.folder) if finding.edit else None,
+        "diff": _diff(finding.edit, code) if finding.edit else None,
     }
 
 
-def _diff(edit: Edit, folder: str) -> dict[str, Any]:
-    lines = [{"mark": mark, "text": text} for mark, text in diff_lines(edit)]
-    return {"file": shown_path(edit.file, folder), "line": edit.line, "lines": lines, "after": edit.after}
+def _diff(edit: Edit, code: KeptCode) -> dict[str, Any]:
+    lines = diff_lines(edit)
+    indent = code.indent(edit.file, edit.line)
+    return {
+        "file": shown_path(edit.file, code.folder),
+        "line": edit.line,
+        "lines": [{"mark": mark, "text": text} for mark, text in lines],
+        "added": "\n".join(indent + text for mark, text in lines if mark == "+"),
+    }

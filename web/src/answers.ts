@@ -29,7 +29,9 @@ export interface Finding {
 /** /ask/about?run=NAME: what a view needs to know before it asks for anything. */
 export interface About {
   run: string;
-  status: "finished" | "crashed" | "stopped" | "running" | "killed" | "unknown";
+  status: "starting" | "finished" | "crashed" | "stopped" | "running" | "killed" | "unknown";
+  /** signal 9 (SIGKILL) */
+  ended_by: string | null;
   watched: boolean;
   steps: number;
   script: string | null;

@@ -8,6 +8,9 @@ export type Parameters = Record<string, string | number | undefined>;
 
 export class Refusal extends Error {}
 
+/** The server was started with another token than this page has. */
+export class Locked extends Error {}
+
 /** Nobody answered: the server has ended, or cannot be reached. */
 export class Away extends Error {}
 
@@ -84,6 +87,7 @@ async function reach(key: string, options: RequestInit): Promise<Response> {
 }
 
 async function read<T>(reply: Response): Promise<T> {
+  if (reply.status === 401) throw new Locked("The server asks for its token. Open the page with the whole address that torch-debugger printed.");
   const answer = (await reply.json().catch(() => ({ error: `The server answered ${reply.status}.` }))) as unknown;
   if (!reply.ok) throw new Refusal(String((answer as { error?: unknown }).error ?? `The server answered ${reply.status}.`));
   return answer as T;

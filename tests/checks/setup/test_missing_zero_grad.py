@@ -22,7 +22,7 @@ def test_gradients_carried_over_three_steps_are_an_error_with_the_edit_to_make()
     assert finding.severity == "error"
     assert finding.message == (
         "The gradients of `optimizer` have not been cleared since step 2: before backward() at train.py:40 "
-        "they still had norm 3, and step 4 used 4."
+        "that of `net.fc1.weight` still had norm 3, and step 4 used 4, old and new together."
     )
     assert finding.fix == ("Put `optimizer.zero_grad()` on a line of its own before backward() at train.py:40.")
     assert finding.edit == Edit("train.py", 40, "loss.backward()", "optimizer.zero_grad()\nloss.backward()")

@@ -88,13 +88,14 @@ class MissingZeroGrad(Check):
     def _judge(self, streak: _Streak, record: CarriedGradient) -> Finding:
         ratio = record.carried_norm / record.norm if record.norm > 0 else math.inf
         line = f" at {record.place.file}:{record.place.line}" if record.place.file else ""
+        sampled = f"that of `{record.parameter}`" if record.parameter else "one of them"
         return self.finding(
             severity="error",
             confidence=min(0.99, 0.9 + 0.01 * (streak.length - self.sampled_steps)),
             message=(
                 f"The gradients of `{record.optimizer}` have not been cleared since step {streak.first_step}: "
-                f"before backward(){line} they still had norm {record.carried_norm:.3g}, and step "
-                f"{record.step} used {record.norm:.3g}."
+                f"before backward(){line} {sampled} still had norm {record.carried_norm:.3g}, and step "
+                f"{record.step} used {record.norm:.3g}, old and new together."
             ),
             why=(
                 "backward() adds to the gradients that are there. Without zero_grad() every step follows the "

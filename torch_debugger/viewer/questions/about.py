@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 from torch_debugger.archive.run import Run
 from torch_debugger.records import BatchFact, BatchSample, InputLook, ModelFact, ModelFlow, TensorRows
+from torch_debugger.report.exits import ending_signal
 from torch_debugger.viewer.asked import Asked
 from torch_debugger.viewer.step_times import STEP_TAG
+
+_STARTING_S = 60.0
 
 
 def answer(asked: Asked) -> dict[str, Any]:
@@ -16,9 +20,11 @@ def answer(asked: Asked) -> dict[str, Any]:
 
 def about(run: Run) -> dict[str, Any]:
     facts, tags = run.facts, run.tags
+    caught = ending_signal(run.exit_code)
     return {
         "run": run.name,
-        "status": run.status,
+        "status": "starting" if _is_starting(run) else run.status,
+        "ended_by": f"signal {caught.value} ({caught.name})" if caught is not None else None,
         "watched": run.is_watched,
         "steps": run.steps,
         "script": facts.run.script if facts.run else None,
@@ -30,6 +36,11 @@ def about(run: Run) -> dict[str, Any]:
         "ranks": len(run.ranks),
         "damage": run.damage,
     }
+
+
+def _is_starting(run: Run) -> bool:
+    """Its log is there and holds nothing yet: torch is being imported, say."""
+    return not run.is_watched and not run.tags and time.time() - run.changed < _STARTING_S
 
 
 def what_there_is(run: Run) -> dict[str, bool]:

@@ -8,6 +8,7 @@ export function Banners({ beat, about }: { beat: Beat; about: About | null }) {
   return (
     <div class="frame-banners" role="status">
       {beat.away ? <p>The server does not answer; trying again. What you see is what was read before.</p> : null}
+      {beat.locked ? <p>The server was started anew and asks for its token: open the whole address that torch-debugger printed. What you see is what was read before.</p> : null}
       {beat.gone && about && !beat.away ? <p>The folder of this run is gone. What you see is what was read before.</p> : null}
       {about && about.damage.length > 0 ? <Damage sentences={about.damage} /> : null}
     </div>

@@ -16,12 +16,19 @@ export function useKeys(act: (key: string) => boolean): void {
   useEffect(() => {
     const press = (event: KeyboardEvent) => {
       if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
-      if (isTypedInto(event.target) || document.querySelector("dialog[open]")) return;
+      if (document.querySelector("dialog[open]")) return;
+      if (isTypedInto(event.target)) return leaveSearch(event);
       if (latest.current(event.key)) event.preventDefault();
     };
     addEventListener("keydown", press);
     return () => removeEventListener("keydown", press);
   }, []);
+}
+
+/** Escape empties a search, and leaves an empty one: then the keys of the page are there again. */
+function leaveSearch(event: KeyboardEvent): void {
+  const field = event.target;
+  if (event.key === "Escape" && field instanceof HTMLInputElement && field.type === "search" && field.value === "") field.blur();
 }
 
 /** Puts the focus on the next (1) or previous (-1) of the things that a view has to walk through; false without any. */

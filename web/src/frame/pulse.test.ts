@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { Away, Refusal } from "../asking";
+import { Away, Locked, Refusal } from "../asking";
 import { nextBeat, QUIET } from "./pulse";
 
 const still = { version: "1-10", growing: false };
@@ -30,6 +30,13 @@ test("a server that comes back has everything asked again, once", () => {
 
 test("a run that was moved away is gone, not the server", () => {
   expect(nextBeat(QUIET, new Refusal("There is no run."), "1-10")).toMatchObject({ gone: true, away: false });
+});
+
+test("a server with another token is not a run that is gone", () => {
+  const locked = nextBeat(QUIET, new Locked(), "1-10");
+
+  expect(locked).toMatchObject({ locked: true, gone: false, away: false });
+  expect(nextBeat(locked, still, "1-10")).toMatchObject({ locked: false, returns: 1 });
 });
 
 test("how much of a large log has been read is told while it is read", () => {

@@ -1,6 +1,6 @@
 import { useEffect, useState } from "preact/hooks";
 import type { Pulse } from "../answers";
-import { ask, Away, isReport } from "../asking";
+import { ask, Away, isReport, Locked } from "../asking";
 
 const EVERY_MS = 400;
 const STILL_MS = 2000; // nothing was written for long
@@ -12,6 +12,8 @@ export interface Beat {
   version: string;
   /** The server does not answer. */
   away: boolean;
+  /** The server answers nobody without its token. */
+  locked: boolean;
   /** The run is no longer among those the server knows. */
   gone: boolean;
   /** How often it came back. */
@@ -20,18 +22,19 @@ export interface Beat {
   read: number | null;
 }
 
-export const QUIET: Beat = { version: "", away: false, gone: false, returns: 0, read: null };
+export const QUIET: Beat = { version: "", away: false, locked: false, gone: false, returns: 0, read: null };
 
 /** What follows from what was heard. A run at rest that is as it was at the first look has the empty version: what
  *  is shown was asked for just then, and need not be asked for again. */
 export function nextBeat(old: Beat, heard: Pulse | Error, atFirst: string | null): Beat {
   if (heard instanceof Away) return old.away ? old : { ...old, away: true };
+  if (heard instanceof Locked) return old.locked ? old : { ...old, away: false, locked: true };
   if (heard instanceof Error) return old.gone && !old.away ? old : { ...old, away: false, gone: true };
-  const returns = old.returns + (old.away || old.gone ? 1 : 0);
+  const returns = old.returns + (old.away || old.gone || old.locked ? 1 : 0);
   const word = heard.version === atFirst && !heard.growing ? "" : heard.version;
   const version = returns ? `${word} ${returns}` : word;
   const read = heard.read_share ?? null;
-  return version === old.version && returns === old.returns && read === old.read ? old : { version, away: false, gone: false, returns, read };
+  return version === old.version && returns === old.returns && read === old.read ? old : { version, away: false, locked: false, gone: false, returns, read };
 }
 
 export function usePulse(run: string): Beat {

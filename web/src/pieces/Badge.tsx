@@ -13,6 +13,7 @@ export function SeverityBadge({ severity }: { severity: Finding["severity"] }) {
 }
 
 const STATUS_WORDS: Record<About["status"], string> = {
+  starting: "Starting",
   running: "Running",
   finished: "Finished",
   crashed: "Crashed",

@@ -26,7 +26,7 @@ export function FindingBody({ finding, about }: Props) {
           <CodeBlock label={`${where.file ?? "Source"}, line ${where.line ?? ""}`} lines={code} />
         </Panel>
       ) : null}
-      <Panel title="What to change" tools={diff?.after ? <Copy text={diff.after} what="the new lines" /> : undefined}>
+      <Panel title="What to change" tools={diff?.added ? <Copy text={diff.added} what="the new lines" /> : undefined}>
         <Prose text={finding.fix} />
         {diff ? <Edit diff={diff} /> : null}
       </Panel>

@@ -5,7 +5,7 @@ import type { DiffLine } from "../../pieces/Diff";
 
 export interface ToldFinding extends Finding {
   code: CodeLine[];
-  diff: { file: string; line: number; lines: DiffLine[]; after: string } | null;
+  diff: { file: string; line: number; lines: DiffLine[]; added: string } | null;
 }
 
 export interface Chapter {
@@ -56,6 +56,12 @@ export interface VerdictAnswer {
   more_chapters: number;
   crash: Crash | null;
   loss: LossCurve | null;
+}
+
+/** /ask/facts */
+export interface RunFacts {
+  rows: [string, string][];
+  hparams: [string, string][];
 }
 
 export interface Checked {

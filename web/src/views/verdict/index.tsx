@@ -7,13 +7,14 @@ import { Panel } from "../../pieces/Panel";
 import { Inline } from "../../pieces/Prose";
 import { Problem, Waiting } from "../../states";
 import type { Shown, View } from "../../views";
-import type { Chapter, Checked, ToldFinding, VerdictAnswer } from "./answers";
+import type { Chapter, Checked, RunFacts, ToldFinding, VerdictAnswer } from "./answers";
 import { CheckedPanel } from "./CheckedPanel";
 import { CrashPanel } from "./CrashPanel";
+import { FactsPanel } from "./FactsPanel";
 import { FindingBody } from "./FindingBody";
 import { LossPicture } from "./LossPicture";
 import { Others, Symptoms } from "./Others";
-import { headline, noLoss, runSentence } from "./words";
+import { headline, noLoss, runSentence, signalSentence } from "./words";
 import "./verdict.css";
 
 function Verdict({ run, about, version, chosen }: Shown) {
@@ -21,6 +22,7 @@ function Verdict({ run, about, version, chosen }: Shown) {
   const checked = useAnswer<Checked>(about.watched ? "checked" : null, { run }, version).answer;
   if (!answer) return error ? <Problem text={error} /> : <Waiting what="the findings" />;
   const first = answer.has_verdict ? answer.chapters[0] : undefined;
+  const facts = useAnswer<RunFacts>(about.watched ? "facts" : null, { run }, about.status).answer;
   const rest = { about, opened: chosen.finding };
   const others = answer.chapters.length - (first ? 1 : 0);
   return (
@@ -42,10 +44,13 @@ function Verdict({ run, about, version, chosen }: Shown) {
             <CheckedPanel checked={checked} />
           </Details>
         ) : null}
+        {facts ? <FactsPanel facts={facts} /> : null}
       </aside>
     </div>
   );
 }
+
+const LONG = 160; // letters: more than three lines in the largest letters
 
 interface MainProps {
   chapter: Chapter;
@@ -58,7 +63,7 @@ function Main({ chapter, judgedTo, about, opened }: MainProps) {
   const finding = chapter.cause;
   const until = judgedTo ?? (about.status === "running" ? about.steps : null);
   return (
-    <article class={`verdict-main verdict-${finding.severity}`}>
+    <article class={`verdict-main verdict-${finding.severity}${finding.message.length > LONG ? " verdict-long" : ""}`}>
       <p class="verdict-kicker">
         <SeverityBadge severity={finding.severity} /> <span>{finding.name}</span> <span class="quiet">{finding.check}</span>
         {until === null ? null : <span class="quiet">so far, at step {until.toLocaleString("en-US")}</span>}
@@ -78,7 +83,8 @@ function NoFinding({ answer, about }: { answer: VerdictAnswer; about: About }) {
     <article class={`verdict-main ${look}`}>
       <h1>{headline(about, answer.judged_to)}</h1>
       <p>{runSentence(about, answer)}</p>
-      {about.watched ? null : (
+      {signalSentence(about) ? <p>{signalSentence(about)}</p> : null}
+      {about.watched || about.status === "starting" ? null : (
         <p>
           This log was written by another tool, so there are its curves and no findings. For a verdict, start the script with <code>torch-debugger run train.py</code>; not one line of it has to change.
         </p>

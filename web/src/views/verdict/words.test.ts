@@ -1,10 +1,10 @@
 import { expect, test } from "vitest";
 import type { About } from "../../answers";
 import type { LossCurve, ToldFinding, VerdictAnswer } from "./answers";
-import { headline, isWide, keyOfFinding, moment, oddSentence, runSentence } from "./words";
+import { headline, isWide, keyOfFinding, moment, oddSentence, runSentence, signalSentence } from "./words";
 
 const about: About = {
-  run: "a", status: "finished", watched: true, steps: 120, script: "/home/me/train.py", started: null, duration_s: 1,
+  run: "a", status: "finished", ended_by: null, watched: true, steps: 120, script: "/home/me/train.py", started: null, duration_s: 1,
   loss_tag: "loss", tags: {}, has: {}, ranks: 1, damage: [],
 };
 const loss: LossCurve = { tag: "loss", steps: [1, 2, 3], values: [2.303, 0.5, 0.041], all_points: 3 };
@@ -18,6 +18,19 @@ test("the run in one sentence, also before its first step", () => {
   expect(runSentence(about, answer)).toBe("train.py finished after 120 optimizer steps; the loss went from 2.303 to 0.041.");
   expect(runSentence({ ...about, steps: 1, status: "running" }, answer)).toContain("has done 1 optimizer step;");
   expect(runSentence({ ...about, steps: 0, status: "crashed" }, answer)).toBe("train.py crashed before its first step was done.");
+});
+
+test("a run that a signal ended says which", () => {
+  expect(headline({ ...about, status: "killed", ended_by: "signal 9 (SIGKILL)" })).toBe("The run was killed by signal 9 (SIGKILL); up to there nothing wrong was found.");
+  expect(signalSentence({ ...about, ended_by: "signal 9 (SIGKILL)" })).toContain("ran out of memory");
+  expect(signalSentence(about)).toBe("");
+});
+
+test("a run that has written nothing yet is starting, and not another tool's", () => {
+  const early = { ...about, status: "starting" as const, watched: false, steps: 0 };
+
+  expect(headline(early)).toBe("The run is starting.");
+  expect(runSentence(early, { ...answer, loss: null })).toBe("Nothing is in its log yet. This page looks again by itself.");
 });
 
 test("what is judged in part is not called right", () => {

@@ -6,9 +6,11 @@ import type { LossCurve, ToldFinding, VerdictAnswer } from "./answers";
 /** What stands in the largest letters when there is no finding to stand there. */
 export function headline(about: About, judgedTo: number | null = null): string {
   if (judgedTo !== null) return `Nothing wrong found up to step ${judgedTo.toLocaleString("en-US")}; the rest is being judged.`;
+  if (about.status === "starting") return "The run is starting.";
   if (!about.watched) return "Nothing watched this run.";
-  if (about.status === "crashed") return "The script crashed, and no check recognised the cause.";
-  if (about.status === "killed") return "The run was killed; up to there nothing wrong was found.";
+  const by = about.ended_by ? ` by ${about.ended_by}` : "";
+  if (about.status === "crashed") return about.ended_by ? `The script was ended${by}, and no check recognised the cause.` : "The script crashed, and no check recognised the cause.";
+  if (about.status === "killed") return `The run was killed${by}; up to there nothing wrong was found.`;
   if (about.status === "running") return about.steps ? "Nothing wrong so far." : "The run has begun; no step is done yet.";
   if (about.steps === 0) return "No training step was seen.";
   return "Nothing wrong found.";
@@ -17,15 +19,18 @@ export function headline(about: About, judgedTo: number | null = null): string {
 /** train.py finished after 120 optimizer steps; the loss went from 2.303 to 0.041. */
 export function runSentence(about: About, answer: VerdictAnswer): string {
   const change = lossChange(answer.loss);
+  if (about.status === "starting") return "Nothing is in its log yet. This page looks again by itself.";
+  if (!about.watched && !about.steps && !change) return "There is no step in its log.";
   if (!about.watched) return `Its last step is ${about.steps.toLocaleString("en-US")}${change ? `; ${change}` : ""}.`;
   const script = about.script?.split(/[\\/]/).pop() || "The run";
   if (about.steps === 0 && about.watched) return `${script} ${NO_STEP[about.status]}.`;
   const steps = count(about.steps, answer.counted.replace(/s$/, ""), answer.counted);
-  const verbs = { running: "has done", finished: "finished after", crashed: "crashed after", stopped: "was stopped after", killed: "was killed after", unknown: "has" };
+  const verbs = { starting: "has done", running: "has done", finished: "finished after", crashed: "crashed after", stopped: "was stopped after", killed: "was killed after", unknown: "has" };
   return `${script} ${verbs[about.status]} ${steps}${change ? `; ${change}` : ""}.`;
 }
 
 const NO_STEP: Record<About["status"], string> = {
+  starting: "has not begun yet",
   running: "has not finished its first step yet",
   finished: "finished; no training step was seen",
   crashed: "crashed before its first step was done",
@@ -33,6 +38,12 @@ const NO_STEP: Record<About["status"], string> = {
   killed: "was killed before its first step was done",
   unknown: "tells of no step",
 };
+
+/** What a signal that leaves no message most often means. */
+export function signalSentence(about: About): string {
+  if (!about.ended_by?.includes("SIGKILL")) return "";
+  return "SIGKILL leaves no message: most often the machine ran out of memory or a job scheduler reached its limit. The system log (dmesg) names the cause.";
+}
 
 /** Why there is no picture of the loss. */
 export function noLoss(about: About): string {
