@@ -20,6 +20,7 @@ class Governor:
     ALLOWANCE_S = 0.1  # looks in the first seconds, whatever the budget; one of a small net is 1 to 3 ms
     FIRST_DEEP = DEEP_STEPS  # steps that are always deep; what they cost is told, but buys no later look less
     LIGHT_SHARE = 0.6
+    LEAST_SHARE = 0.1  # of the budget that is left for looks whatever else costs
     REQUEST_OVERDRAFT = 2.0  # a request may use up to this many times the deep account
     INSISTED = 8  # deep steps of one run that may be had whatever they cost
 
@@ -125,7 +126,9 @@ class Governor:
         return since >= spacing and needed_s <= free_s * share
 
     def _free_s(self) -> float:
-        return max(0.0, self.ALLOWANCE_S + self.budget * self.elapsed_s - self.base_s)
+        """Also where watching alone uses up the budget there are looks, now and then: curves must not end."""
+        bought_s = self.budget * self.elapsed_s
+        return max(self.LEAST_SHARE * bought_s, self.ALLOWANCE_S + bought_s - self.base_s)
 
 
 def _average(before: float, now: float) -> float:
