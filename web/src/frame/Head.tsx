@@ -58,7 +58,7 @@ function RunState({ about }: { about: About }) {
   return (
     <span class="frame-state" title={started}>
       <StatusBadge status={about.status} still={isReport()} watched={about.watched} />
-      <span>{about.watched ? count(about.steps, "step") : `last step ${about.steps.toLocaleString("en-US")}`}</span>
+      {about.status === "starting" ? null : <span>{about.watched ? count(about.steps, "step") : `last step ${about.steps.toLocaleString("en-US")}`}</span>}
       {about.duration_s === null ? null : <span>{duration(about.duration_s)}</span>}
     </span>
   );

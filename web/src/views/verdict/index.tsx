@@ -78,7 +78,7 @@ function Main({ chapter, judgedTo, about, opened }: MainProps) {
 }
 
 function NoFinding({ answer, about }: { answer: VerdictAnswer; about: About }) {
-  const look = about.watched && about.status !== "crashed" && answer.judged_to === null ? "verdict-good" : "verdict-plain";
+  const look = about.watched && !["crashed", "killed"].includes(about.status) && answer.judged_to === null ? "verdict-good" : "verdict-plain";
   return (
     <article class={`verdict-main ${look}`}>
       <h1>{headline(about, answer.judged_to)}</h1>

@@ -47,6 +47,7 @@ export function signalSentence(about: About): string {
 
 /** Why there is no picture of the loss. */
 export function noLoss(about: About): string {
+  if (about.status === "starting") return "No loss was recorded yet.";
   if (!about.watched) return "No tag of this log is named like a loss.";
   return `No loss was recorded${about.status === "running" ? " yet" : ""}: it is read at each backward(), once a step is done.`;
 }
