@@ -141,7 +141,9 @@ def test_samples_that_came_in_another_order_or_are_others(second: tuple[int, ...
     [{0: (1, 2, 3, 4), 9: (7, 8, 5, 6)}, {9: (4, 3, 2, 1)}, {0: (5, 1)}],
     ids=["another later batch", "no batch in common", "another size"],
 )
-def test_batches_that_only_one_run_looked_at_say_nothing_of_the_order(second: dict[int, tuple[int, ...]]) -> None:
+def test_batches_that_only_one_run_looked_at_say_nothing_of_the_order(
+    second: dict[int, tuple[int, ...]],
+) -> None:
     first = delivered({0: (1, 2, 3, 4), 5: (5, 6, 7, 8)})
     assert topic(compared(first, delivered(second)), "data").differences == ()
 
