@@ -1,5 +1,5 @@
 // What a parallel plot is drawn of: a line for each run, and the axes over them.
-import { paletteName } from "../charts/palette";
+import { dashOf, paletteName } from "../charts/palette";
 import { stretches, type Axis } from "./axes";
 import type { ParallelRun } from "./Parallel";
 
@@ -24,7 +24,7 @@ export function RunLine({ run, axes, scales, x, pointed, onPoint }: LineProps) {
   const known = stretches(places.map((place, which) => (place === null ? null : ([x(which), y(place)] as const))));
   const colour = colourOf(run, places[places.length - 1] ?? null);
   return (
-    <g class={pointed ? "parallel-line parallel-pointed" : "parallel-line"} style={{ color: colour }} onMouseEnter={onPoint}>
+    <g class={pointed ? "parallel-line parallel-pointed" : "parallel-line"} style={{ color: colour, strokeDasharray: dashOf(run.colour ?? 0).join(" ") }} onMouseEnter={onPoint}>
       {known.map((stretch, which) =>
         stretch.length === 1 ? <circle key={which} cx={stretch[0]![0]} cy={stretch[0]![1]} r={3} class="parallel-alone" /> : <polyline key={which} points={stretch.join(" ")} />,
       )}
