@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import pytest
+from torch.utils.tensorboard import SummaryWriter
+
 from tests import fakes
 from torch_debugger.archive.comparing.comparison import compare_runs
 from torch_debugger.archive.comparing.evidence import RunEvidence
+from torch_debugger.archive.folders import find_runs
 from torch_debugger.archive.hparams import merge_hparams
+from torch_debugger.archive.run import Run
 from torch_debugger.records import HparamsFact
 
 
@@ -45,3 +52,24 @@ def test_two_runs_that_differ_in_the_variable_s_name_alone_have_the_same_setting
     ]
     settings = next(topic for topic in compare_runs(*runs).topics if topic.name == "settings")
     assert settings.differences == ()
+
+
+@pytest.mark.parametrize("name", ["one", "."])
+def test_the_folder_that_torch_s_add_hparams_makes_is_no_run_but_the_settings_of_its_own(
+    tmp_path: Path, name: str
+) -> None:
+    with SummaryWriter(str(tmp_path / name)) as writer:
+        writer.add_scalar("loss", 0.5, 1)
+        writer.add_hparams({"width": 32, "act": "relu"}, {"accuracy": 0.9})
+
+    (found,) = find_runs(str(tmp_path))
+    assert found.name == name
+    run = Run(found.folder)
+    assert (run.hparams, run.tags["scalars"]) == ({"width": 32.0, "act": "relu"}, ["loss"])
+
+
+def test_a_run_that_is_named_by_its_time_is_a_run(tmp_path: Path) -> None:
+    for folder in (tmp_path, tmp_path / "1731750000.25"):
+        with SummaryWriter(str(folder)) as writer:
+            writer.add_scalar("loss", 0.5, 1)
+    assert [found.name for found in find_runs(str(tmp_path))] == [".", "1731750000.25"]

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
 
+from torch_debugger.archive import media, parsing
+from torch_debugger.archive.log import Log
 from torch_debugger.records import HparamsFact
 from torch_debugger.records.surroundings import HparamValue
 
@@ -25,6 +28,15 @@ def merge_hparams(facts: Sequence[HparamsFact]) -> dict[str, HparamValue]:
         elif hparams[name] != value:  # the script calls something else so
             hparams[f"optimizer.{'kind' if name == 'optimizer' else name}"] = value
     return hparams
+
+
+def said_hparams(logs: Iterable[Log]) -> dict[str, HparamValue]:
+    """Those that were given to `add_hparams`, of any writer; the last log counts most."""
+    found: dict[str, HparamValue] = {}
+    for _, value in (each for log in logs for each in log.values("hparams")):
+        with suppress(*parsing.FOREIGN):
+            found |= media.hparams(value)
+    return found
 
 
 def _only_optimizer(facts: Sequence[HparamsFact]) -> str | None:
