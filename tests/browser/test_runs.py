@@ -141,6 +141,9 @@ def test_names_tags_and_notes_are_kept_and_a_deletion_must_be_typed(
         tags.select_option("paper")
         expect(page.locator(".runs-name a")).to_have_text(["the <b>best</b> one"])
         tags.select_option("")
+        page.goto(f"{address}#/compare?runs=seed0,slow")
+        expect(page.locator(".compare-pair")).to_have_text("the <b>best</b> one and slow")
+        open_table(page, address, "?run=slow")
 
         page.get_by_role("button", name="Edit forgot").click()
         delete = page.get_by_role("button", name="Delete from disk")
