@@ -21,6 +21,7 @@ def test_where_they_part_stands_first_in_words_and_in_the_chart(page: Any, swept
 
     expect(page.locator(".compare-first")).to_contain_text("The runs part at step 2")
     expect(page.get_by_text("Likely cause: missing-zero-grad")).to_be_visible()
+    expect(page.get_by_role("img", name="Loss of both runs")).to_be_visible()
     assert "seed0: First" in page.get_by_role("img", name="Loss of both runs").get_attribute("aria-label")
 
 
@@ -47,8 +48,12 @@ def test_of_more_than_two_any_pair_can_be_chosen(page: Any, swept: str) -> None:
 
     expect(page.get_by_role("heading", name="3 runs compared")).to_be_visible()
     expect(page.get_by_role("img", name="3 runs over")).to_be_visible()
+    drawn = page.get_by_role("img", name="Loss of the 3 runs").get_attribute("aria-label") or ""
+    assert all(f"{name}: First" in drawn for name in ("slow", "seed0", "forgot")), drawn
+    expect(page.get_by_role("heading", name="slow and seed0, step by step")).to_be_visible()
     page.get_by_label("against").select_option("forgot")
 
+    expect(page.get_by_role("heading", name="slow and forgot, step by step")).to_be_visible()
     expect(page.get_by_role("columnheader", name="forgot").first).to_be_visible()
     assert "second=forgot" in page.url
 

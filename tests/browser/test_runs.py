@@ -32,13 +32,42 @@ def test_each_run_has_its_verdict_loss_and_what_differs(page: Any, swept: str) -
     heads = table.get_by_role("columnheader").all_inner_texts()
     row = table.get_by_role("row", name="forgot")
 
-    assert {"Run", "Verdict", "Status", "Last loss", "Steps", "Duration", "lr"} <= set(heads)
-    assert "seed" in heads
-    assert not {"optimizer.lr", "optimizer.momentum"} & set(heads), "said already, or the same in all"
+    assert {"Run", "Verdict", "Last loss", "Duration", "lr", "seed"} <= set(heads)
+    assert not {"optimizer.lr", "momentum", "Status", "Steps"} & set(heads), "said already, or the same in all"
     expect(row).to_contain_text("error")
     expect(row).to_contain_text("have not been cleared")
-    expect(row).to_contain_text("Finished")
     expect(page.get_by_text("4 runs, 1 with an error.")).to_be_visible()
+
+
+def test_a_column_that_is_the_same_in_all_runs_is_shown_when_it_is_ticked(page: Any, swept: str) -> None:
+    open_table(page, swept)
+
+    page.get_by_text("not shown").click()
+    page.get_by_label("Status", exact=True).check()
+    page.get_by_label("Duration").uncheck()
+    page.reload()
+
+    table = open_table(page, swept)
+    expect(table.get_by_role("row", name="forgot")).to_contain_text("Finished")
+    expect(table.get_by_role("columnheader", name="Duration")).to_have_count(0)
+
+
+def test_what_is_pressed_is_large_enough_and_lies_over_nothing(page: Any, swept: str) -> None:
+    page.set_viewport_size({"width": 768, "height": 900})
+    table = open_table(page, swept)
+    sizes = (
+        "every => every.map(each => each.getBoundingClientRect()).map(box => Math.min(box.width, box.height))"
+    )
+    assert min(table.locator("input, button").evaluate_all(sizes)) >= 24
+    page.locator(".runs-box").evaluate("box => box.scrollLeft = 200")
+    name, verdict = (table.locator(f"tbody td:nth-child({place})").first for place in (2, 5))
+    assert name.bounding_box()["x"] + name.bounding_box()["width"] <= verdict.bounding_box()["x"]
+    expect(page.locator(".runs-more")).to_be_visible()
+
+    page.emulate_media(media="print")
+    for hidden in (".runs-filters", ".runs-columns", ".runs-table .button", ".runs-table input"):
+        expect(page.locator(hidden).first).to_be_hidden()
+    assert page.locator(".runs-table").bounding_box()["width"] <= 768
 
 
 def test_it_sorts_by_a_hyperparameter_and_the_address_keeps_it(page: Any, swept: str) -> None:
@@ -99,14 +128,22 @@ def test_names_tags_and_notes_are_kept_and_a_deletion_must_be_typed(
     with serving(tmp_path / "runs") as address:
         open_table(page, address, "?run=slow")
         page.get_by_role("button", name="Edit seed0").click()
-        page.get_by_label("Name shown in the table").fill("the <b>best</b> one")
+        expect(page.get_by_label("Name shown in the table")).to_be_focused()
+        page.keyboard.type("the <b>best</b> one")
+        page.get_by_label("Note").fill("Look at its last steps.")
         page.get_by_label("Tags, separated by commas").fill("paper, final")
         page.get_by_role("button", name="Save").click()
         expect(page.get_by_role("link", name="the <b>best</b> one")).to_be_visible()
+        expect(page.get_by_role("button", name="Edit the <b>best</b> one")).to_be_focused()
+        expect(page.locator(".runs-word")).to_have_text("What you wrote on seed0 is saved.")
+        expect(page.get_by_text("Look at its last steps.")).to_be_visible()
         tags = page.locator(".runs-filters label").filter(has_text="Tag").locator("select")
         tags.select_option("paper")
         expect(page.locator(".runs-name a")).to_have_text(["the <b>best</b> one"])
         tags.select_option("")
+        page.goto(f"{address}#/compare?runs=seed0,slow")
+        expect(page.locator(".compare-pair")).to_have_text("the <b>best</b> one and slow")
+        open_table(page, address, "?run=slow")
 
         page.get_by_role("button", name="Edit forgot").click()
         delete = page.get_by_role("button", name="Delete from disk")
@@ -116,6 +153,8 @@ def test_names_tags_and_notes_are_kept_and_a_deletion_must_be_typed(
         page.get_by_label("Name of the run to delete").fill("forgot")
         delete.click()
         expect(page.get_by_text("3 runs.")).to_be_visible()
+        expect(page.locator(".runs-box")).to_be_focused()
+        expect(page.locator(".runs-word")).to_have_text("forgot is deleted.")
         page.goto("about:blank")  # it would miss the server
 
     assert not list((tmp_path / "runs").glob("forgot/*tfevents*"))

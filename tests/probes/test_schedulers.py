@@ -6,10 +6,10 @@ import warnings
 
 import torch
 from torch import nn
-from torch.optim.lr_scheduler import CosineAnnealingLR, ReduceLROnPlateau, StepLR
+from torch.optim.lr_scheduler import CosineAnnealingLR, LambdaLR, ReduceLROnPlateau, StepLR
 
 from tests.probes.watching import watched
-from torch_debugger.records import SchedulerFact, SchedulerLook
+from torch_debugger.records import OptimizerFact, SchedulerFact, SchedulerLook
 
 
 def update(net: nn.Module, opt: torch.optim.Optimizer) -> None:
@@ -44,6 +44,19 @@ def test_one_that_listens_to_a_number_is_met_as_well() -> None:
         update(net, opt)
         plateau.step(1.0)
     assert [(look.updates, look.count) for look in seen.of(SchedulerLook)] == [(0, 0), (1, 1)]
+
+
+def test_the_rate_before_a_warm_up_is_kept_beside_that_of_the_moment() -> None:
+    with watched() as seen:
+        net = nn.Linear(4, 1)
+        opt = torch.optim.SGD(net.parameters(), lr=0.5)
+        warm_up = LambdaLR(opt, lambda step: (step + 1) / 10)
+        for _ in range(3):
+            update(net, opt)
+            warm_up.step()
+    (fact,) = seen.of(OptimizerFact)
+    assert (fact.groups[0]["lr"], fact.groups[0]["initial_lr"]) == (0.05, 0.5)
+    assert fact.settings[0]["lr"] == 0.5
 
 
 def test_most_steps_are_not_told() -> None:

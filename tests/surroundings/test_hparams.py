@@ -281,6 +281,11 @@ def test_optimizers_tell_their_settings() -> None:
     assert optimizer_hparams([fact], 3) == [HparamsFact(values, "opt", 3)]
 
 
+def test_a_rate_that_a_schedule_has_warmed_up_is_told_as_it_was_written() -> None:
+    fact = OptimizerFact("opt", "Adam", Place(), ({"lr": 1e-4, "initial_lr": 3e-3},), (), 1)
+    assert optimizer_hparams([fact], 1) == [HparamsFact({"opt.kind": "Adam", "opt.lr": 3e-3}, "opt", 1)]
+
+
 @pytest.mark.parametrize("drawn", [0, 1, 700, 2000])
 def test_seeds_are_told_from_the_state_of_the_generators(drawn: int) -> None:
     random.seed(5)

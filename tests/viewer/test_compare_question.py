@@ -9,10 +9,10 @@ import pytest
 from tests.viewer.asking import ask, shelf_of
 from tests.viewer.test_runs_question import make_log
 from torch_debugger.errors import UsageError
-from torch_debugger.viewer.questions import compare
+from torch_debugger.viewer.questions import compare, losses
 
 
-def test_the_settings_that_differ_and_both_losses_are_told(tmp_path: Path) -> None:
+def test_the_settings_that_differ_are_told(tmp_path: Path) -> None:
     make_log(tmp_path / "one", 0.1, [1.0, 0.5, 0.25])
     make_log(tmp_path / "two, too", 0.2, [1.0, 0.5, 0.75])
 
@@ -23,7 +23,24 @@ def test_the_settings_that_differ_and_both_losses_are_told(tmp_path: Path) -> No
     assert "step 2" in told["answer"]
     settings = next(topic for topic in told["topics"] if topic["name"] == "settings")
     assert {"name": "lr", "first": "0.1", "second": "0.2"} in settings["differences"]
-    assert [loss["values"][-1] for loss in told["losses"]] == [0.25, 0.75]
+
+
+def test_the_losses_of_all_runs_that_are_named_are_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, last in (("one", 0.25), ("two, too", 0.75), ("three", 0.5)):
+        make_log(tmp_path / name, 0.1, [1.0, last])
+    shelf = shelf_of(tmp_path)
+
+    told = ask(shelf, "losses", runs="one,two%2C%20too,three")
+    assert {name: loss["values"] for name, loss in told["runs"].items()} == {
+        "one": [1.0, 0.25],
+        "two, too": [1.0, 0.75],
+        "three": [1.0, 0.5],
+    }
+    monkeypatch.setattr(losses, "_MOST_RUNS", 2)
+    told = ask(shelf, "losses", runs="one,three,two%2C%20too")
+    assert (list(told["runs"]), told["all"]) == (["one", "three"], 3)
 
 
 def test_a_pair_that_has_not_changed_is_compared_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

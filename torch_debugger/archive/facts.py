@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+from torch_debugger.archive.hparams import merge_hparams
 from torch_debugger.records import EndFact, HparamsFact, Record, RunFact, SeedFact, Surroundings
 from torch_debugger.records.surroundings import HparamValue
 
@@ -24,13 +25,13 @@ class Facts:
 def gather(records: Iterable[Record], said: dict[str, HparamValue]) -> Facts:
     """`said` are the hyperparameters given by hand, which count more than those that were found."""
     latest: dict[type, Any] = {}
-    hparams: dict[str, HparamValue] = {}
+    told: list[HparamsFact] = []
     seeds: dict[str, int] = {}
     for record in records:
         latest[type(record)] = record
         if isinstance(record, HparamsFact):
-            hparams |= record.values
+            told.append(record)
         elif isinstance(record, SeedFact):
             seeds |= record.seeds
     run, end, around = (latest.get(kind) for kind in (RunFact, EndFact, Surroundings))
-    return Facts(run, end, around, hparams | said, seeds)
+    return Facts(run, end, around, merge_hparams(told) | said, seeds)

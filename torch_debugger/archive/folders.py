@@ -1,10 +1,12 @@
-"""Finds the folders that hold event files. Nothing is opened: a name, a time and a size each."""
+"""Finds the folders that hold event files. No log is opened: a name, a time and a size each."""
 
 from __future__ import annotations
 
 import os
 from collections import deque
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+from torch_debugger.archive.hparam_folders import is_hparam_folder
 
 MARK = "tfevents"  # in the name of every event file, whoever wrote it
 
@@ -19,7 +21,7 @@ class Found:
 
 def find_runs(root: str) -> list[Found]:
     """Every folder below `root`, itself included, that holds an event file, by name. A folder to which links
-    lead as well is one run, under its own name."""
+    lead as well is one run, under its own name. Notes of `add_hparams` belong to the run they are in."""
     found: list[Found] = []
     met: set[tuple[int, int]] = set()
     waiting: deque[str] = deque([root])
@@ -32,7 +34,17 @@ def find_runs(root: str) -> list[Found]:
         if files:
             changed, size = max(each.st_mtime for each in files), sum(each.st_size for each in files)
             found.append(Found(os.path.relpath(folder, root), folder, changed, size))
-    return sorted(found, key=lambda run: run.name)
+    return sorted(_with_notes_folded(found), key=lambda run: run.name)
+
+
+def _with_notes_folded(found: list[Found]) -> list[Found]:
+    runs = {run.folder: run for run in found}
+    for note in found:
+        around = runs.get(os.path.dirname(note.folder))
+        if around is not None and is_hparam_folder(note.folder):
+            runs[around.folder] = replace(around, changed=max(around.changed, note.changed))
+            del runs[note.folder]
+    return list(runs.values())
 
 
 def event_files(folder: str) -> list[str]:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from torch_debugger.archive import media, parsing
+from torch_debugger.archive import parsing
 from torch_debugger.archive.curve import Curve
 from torch_debugger.archive.facts import KINDS, Facts, gather
 from torch_debugger.archive.frame import to_frame
+from torch_debugger.archive.hparam_folders import hparam_folders
+from torch_debugger.archive.hparams import said_hparams
 from torch_debugger.archive.judged_run import JudgedRun
 from torch_debugger.archive.judgements import result_stamp
 from torch_debugger.archive.log import Log
@@ -196,11 +197,8 @@ class Run(JudgedRun, LoggedMedia):
         raise missing(kind, tag, self.tags.get(kind, []), self.name)
 
     def _said_hparams(self) -> dict[str, HparamValue]:
-        found: dict[str, HparamValue] = {}
-        for _, value in self._whole().values("hparams"):
-            with suppress(*parsing.FOREIGN):
-                found |= media.hparams(value)
-        return found
+        notes = [Run(folder)._whole() for folder in hparam_folders(self._place.path)]
+        return said_hparams([self._whole(), *notes])
 
     def _is_silent(self) -> bool:
         paths = [] if self._place.is_copy else [file.path for file in self._log.files]

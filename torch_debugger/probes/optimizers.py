@@ -25,7 +25,8 @@ from torch_debugger.probes.strays import Strays
 from torch_debugger.probes.watch import Probe, Watch
 from torch_debugger.records import OptimizerFact, Place
 
-_NUMBERS = ("lr", "momentum", "weight_decay", "eps", "alpha", "rho", "max_iter")
+_NUMBERS = ("lr", "initial_lr", "momentum", "weight_decay", "eps", "alpha", "rho", "max_iter")
+_SCHEDULED = frozenset({"lr", "initial_lr"})  # what a schedule sets: the second is the rate it starts from
 
 
 class Optimizers(Probe):
@@ -190,7 +191,7 @@ class Optimizers(Probe):
         if not held.name:
             self._name(held, optimizer, user_frame(2))
         groups = tuple(group_numbers(group) for group in optimizer.param_groups)
-        fixed = tuple({k: v for k, v in group.items() if k != "lr"} for group in groups)
+        fixed = tuple({k: v for k, v in group.items() if k not in _SCHEDULED} for group in groups)
         told = (len(parameters), str(fixed))
         sizes = tuple(len(group["params"]) for group in optimizer.param_groups)
         if held.told != told:  # the learning rate has curves of its own; a schedule tells nothing new

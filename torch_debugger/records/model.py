@@ -62,11 +62,18 @@ class OptimizerFact:
     name: str  # the user's variable, or optimizer, optimizer_2
     kind: str  # Adam
     place: Place  # the line that makes it
-    groups: tuple[dict[str, float], ...]  # numbers only: lr, momentum, beta1, weight_decay, eps
+    groups: tuple[dict[str, float], ...]  # numbers only: lr, initial_lr, momentum, beta1, weight_decay, eps
     parameters: tuple[str, ...]  # names where known, else "unnamed[0]"
     step: int
     source: str = ""  # the text of the call: Adam(model.encoder.parameters(), lr=1e-3)
     sizes: tuple[int, ...] = ()  # how many of the parameters each group holds
+
+    @property
+    def settings(self) -> list[dict[str, float]]:
+        """The groups as the script wrote them: a warm-up has changed the rate before it is seen."""
+        plain = [{key: value for key, value in group.items() if key != "initial_lr"} for group in self.groups]
+        starts = [{"lr": group["initial_lr"]} if "initial_lr" in group else {} for group in self.groups]
+        return [group | start for group, start in zip(plain, starts, strict=True)]
 
 
 @dataclass(frozen=True, slots=True)

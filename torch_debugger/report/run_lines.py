@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from rich.console import Console
@@ -21,6 +21,8 @@ _LONGEST_HPARAM = 24
 _MOST_NAMED = 8
 _ANY_WIDTH = 10_000
 _PADDING = 2
+_SHORTEST_NAME = 16
+_FIRST_TO_GO = ("when", "took", "curve")
 _MISSING = object()
 _STATUS_STYLES = {"crashed": "red", "killed": "red", "running": "cyan", "stopped": "yellow"}
 _SEVERITY_STYLES = {"error": "red", "warning": "yellow"}
@@ -49,21 +51,47 @@ class _Column(NamedTuple):
 
 
 def render_runs(lines: Sequence[RunLine], console: Console) -> None:
-    """Print the table; hyperparameters are shown where they differ, as many as there is room for."""
+    """Print the table; hyperparameters are shown where they differ, as many as there is room for. For the first
+    of them names are cut and the columns that tell least go."""
     columns = [column for column in _COLUMNS if console.width >= column.from_width]
-    wanted = console.measure(_table(columns, lines), options=console.options.update_width(_ANY_WIDTH)).maximum
-    room, left_out = console.width - wanted, []
-    for name in differing_hparams([line.hparams for line in lines]):
-        column = _hparam_column(name)
-        width = max(len(column.heading), *(column.cell(line).cell_len for line in lines)) + _PADDING
-        if width <= room:
+    hparams = [_hparam_column(name) for name in differing_hparams([line.hparams for line in lines])]
+    needed = _width(hparams[0], lines) if hparams else 0
+    while _room(columns, lines, console, _SHORTEST_NAME) < needed and columns[-1].heading in _FIRST_TO_GO:
+        columns.pop()
+    room, left_out = _room(columns, lines, console), []
+    for column in hparams:
+        width = _width(column, lines)
+        if width <= (_room(columns, lines, console, _SHORTEST_NAME) if column is hparams[0] else room):
             columns.append(column)
             room -= width
         else:
             left_out.append(column.heading)
-    console.print(Trimmed(_table(columns, lines), console.width), end="")
+    longest = max((len(one_line(line.name)) for line in lines), default=0) + min(room, 0)
+    named = [
+        replace(line, name=cut_middle(one_line(line.name), max(longest, _SHORTEST_NAME))) for line in lines
+    ]
+    console.print(Trimmed(_table(columns, named), console.width), end="")
     if left_out:
         console.print(_not_shown(left_out))
+
+
+def _room(columns: Sequence[_Column], lines: Sequence[RunLine], console: Console, name: int = 0) -> int:
+    """What these columns leave of the terminal, with names cut to so many letters; negative without room."""
+    shown = [replace(line, name=cut_middle(one_line(line.name), name)) for line in lines] if name else lines
+    wanted = console.measure(_table(columns, shown), options=console.options.update_width(_ANY_WIDTH)).maximum
+    return console.width - wanted
+
+
+def _width(column: _Column, lines: Sequence[RunLine]) -> int:
+    return max(len(column.heading), *(column.cell(line).cell_len for line in lines)) + _PADDING
+
+
+def cut_middle(text: str, longest: int) -> str:
+    """Runs of one sweep differ in the ends of their names."""
+    if len(text) <= longest:
+        return text
+    end = (longest - 3) // 2
+    return f"{text[: longest - 3 - end]}...{text[-end:]}"
 
 
 def _table(columns: Sequence[_Column], lines: Sequence[RunLine]) -> Table:
@@ -98,14 +126,15 @@ def _not_shown(names: list[str]) -> Text:
 
 
 def differing_hparams(all_hparams: Sequence[dict[str, bool | int | float | str]]) -> list[str]:
-    """The names whose values are not the same in all of them; one that only repeats another under a longer
-    name (lr, optimizer.lr) is left out."""
+    """The names whose values are not the same in all of them, first those with several values; one that only
+    repeats another under a longer name (lr, optimizer.lr) is left out."""
     found: dict[tuple[str, ...], str] = {}
     for name in dict.fromkeys(name for hparams in all_hparams for name in hparams):
         values = [repr(hparams.get(name, _MISSING)) for hparams in all_hparams]
         if len(set(values)) > 1:
             found.setdefault((name.rpartition(".")[2], *values), name)
-    return list(found.values())
+    missing = repr(_MISSING)
+    return [name for _, name in sorted(found.items(), key=lambda each: len({*each[0][1:]} - {missing}) < 2)]
 
 
 def _short(value: bool | int | float | str) -> str:

@@ -34,10 +34,11 @@ def optimizer_hparams(optimizers: Sequence[OptimizerFact], step: int) -> list[Hp
     """The optimizers' settings; those of later groups only where they differ from the first's."""
     facts: list[HparamsFact] = []
     for fact in optimizers[:_MOST_OBJECTS]:
-        first = fact.groups[0] if fact.groups else {}
+        groups = fact.settings
+        first = groups[0] if groups else {}
         values: dict[str, HparamValue] = {f"{fact.name}.kind": fact.kind}
         values |= {f"{fact.name}.{key}": item for key, item in first.items()}
-        for number, group in enumerate(fact.groups[1:], 1):
+        for number, group in enumerate(groups[1:], 1):
             other = {key: item for key, item in group.items() if item != first.get(key)}
             values |= {f"{fact.name}.groups.{number}.{key}": item for key, item in other.items()}
         facts.append(HparamsFact(dict(list(values.items())[:MOST_VALUES]), fact.name, step))

@@ -1,4 +1,4 @@
-"""A comparison of two runs for the page: its sentences, its tables, and both losses."""
+"""A comparison of two runs for the page: its sentences and its tables."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from torch_debugger.records.comparison_of_runs import Difference, RunsComparison
 from torch_debugger.report.comparison_findings import suspect_sentence, verdict_sentences
 from torch_debugger.report.comparison_words import answer, not_compared, precision
 from torch_debugger.report.noise_words import noise_sentence
-from torch_debugger.viewer.grids import as_json, thinned
 
 _MOST_ROWS = 300  # of one topic
 _MOST_LINES = 1500  # of a diff
@@ -29,7 +28,6 @@ def compared(first: Run, second: Run) -> dict[str, Any]:
         "points": _rows(found.cause.points) if found.cause else [],
         "topics": [_topic(topic) for topic in found.topics],
         "small_print": [*not_compared(found), *found.missing, *_advice(found)],
-        "losses": [_loss(first), _loss(second)],
     }
 
 
@@ -61,13 +59,3 @@ def _rows(differences: tuple[Difference, ...]) -> list[dict[str, str]]:
     return [
         {"name": each.name, "first": each.first, "second": each.second} for each in differences[:_MOST_ROWS]
     ]
-
-
-def _loss(run: Run) -> dict[str, Any] | None:
-    tag = run.loss_tag
-    if tag is None:
-        return None
-    curve = run.scalars(tag)
-    chosen = thinned(curve.values)
-    values = [as_json(value) for value in curve.values[chosen].tolist()]
-    return {"tag": tag, "steps": curve.steps[chosen].tolist(), "values": values}

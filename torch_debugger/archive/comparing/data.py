@@ -36,17 +36,28 @@ def _batches(run: RunEvidence) -> dict[str, object]:
 
 
 def _order(first: RunEvidence, second: RunEvidence) -> Difference | None:
-    """Only where the samples that were looked at came in another order, or are others."""
+    """Only where batches that were looked at in both runs held other samples, or in another order.
+
+    Looks are rationed by time, so two runs look at other batches: those of one run alone tell nothing.
+    """
     ours, theirs = _samples(first), _samples(second)
-    length = min(len(ours), len(theirs))
-    if not length or ours[:length] == theirs[:length]:
+    both = [batch for batch in ours if batch in theirs]
+    if all(ours[batch] == theirs[batch] for batch in both):
         return None
-    mine, others = set(ours), set(theirs)
+    mine, others = ({sample for batch in both for sample in run[batch]} for run in (ours, theirs))
     alike = "the same ones in another order" if mine == others else f"{len(mine & others)} of them in both runs"
     return Difference(SAMPLES, f"{len(mine)}", f"{len(others)}, {alike}")
 
 
-def _samples(run: RunEvidence) -> list[int]:
+_Batch = tuple[int, int, int, str, tuple[int, ...]]  # loader, iteration, place in it, tensor, shape
+
+
+def _samples(run: RunEvidence) -> dict[_Batch, tuple[int, ...]]:
     steps = sorted(step for kind, step in run.looks if kind is BatchLook)
     looks = [look for step in steps for look in run.looks_at(BatchLook, step) if look.trained]
-    return [sample for look in looks for tensor in look.tensors for sample in tensor.samples]
+    return {
+        (look.loader, look.iteration, look.index, tensor.name, tensor.shape): tensor.samples
+        for look in looks
+        for tensor in look.tensors
+        if tensor.samples
+    }

@@ -5,6 +5,7 @@ from __future__ import annotations
 from torch_debugger.archive.comparing.evidence import RunEvidence
 from torch_debugger.archive.comparing.matching import Matching
 from torch_debugger.archive.comparing.plain_values import differences
+from torch_debugger.archive.hparams import merge_hparams
 from torch_debugger.records import ClipFact, HparamsFact, OptimizerFact, SchedulerFact, SeedFact
 from torch_debugger.records.comparison_of_runs import Topic
 
@@ -18,9 +19,7 @@ def compare_settings(first: RunEvidence, second: RunEvidence) -> Topic:
 
 def _told(run: RunEvidence) -> dict[str, object]:
     told: dict[str, object] = {} if run.run is None else {"arguments": run.run.arguments}
-    for fact in run.facts(HparamsFact):
-        told |= fact.values
-    told |= run.hparams
+    told |= merge_hparams(run.facts(HparamsFact)) | run.hparams
     for seeds in run.facts(SeedFact):
         told |= {f"seed of {library}": seed for library, seed in seeds.seeds.items()}
     return told
@@ -56,10 +55,10 @@ def _optimized(run: RunEvidence) -> dict[str, dict[str, object]]:
 
 
 def _groups(fact: OptimizerFact) -> dict[str, object]:
-    several = len(fact.groups) > 1
+    several = len(fact.settings) > 1
     return {
         f"{key} of group {number}" if several else key: value
-        for number, group in enumerate(fact.groups)
+        for number, group in enumerate(fact.settings)
         for key, value in group.items()
     }
 

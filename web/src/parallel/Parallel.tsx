@@ -4,24 +4,24 @@ import { writeLink } from "../links";
 import { Details } from "../pieces/Details";
 import { number } from "../pieces/numbers";
 import { Table } from "../pieces/Table";
-import { axisOf, type Axis, type AxisValue } from "./axes";
+import { axisOf, type AxisValue } from "./axes";
+import { AxisMark, HEIGHT, RunLine } from "./marks";
 import "./parallel.css";
 
 export interface ParallelRun {
   name: string;
   title: string;
   values: Record<string, AxisValue>;
+  /** Its place in the palette, where a chart beside this one draws it too. */
+  colour?: number;
 }
 
 interface Props {
-  /** The last one colours the lines. */
+  /** The last one colours the lines that have no colour of their own. */
   axes: readonly string[];
   runs: readonly ParallelRun[];
 }
 
-const HEIGHT = 240;
-const TOP = 34;
-const BOTTOM = 12;
 const MOST_LINES = 1000;
 const LEAST_GAP = 110;
 
@@ -39,7 +39,7 @@ export function Parallel({ axes, runs }: Props) {
       <div class="parallel-box" ref={box} role="region" aria-label="Parallel coordinates" tabIndex={0}>
         <svg width={wide} height={HEIGHT} role="img" aria-label={`${shown.length} runs over ${axes.join(", ")}. The table below has the same numbers.`} onMouseLeave={() => setPointed(null)}>
           {shown.map((run) => (
-            <Line key={run.name} run={run} axes={axes} scales={scales} x={x} pointed={pointed === run.name} onPoint={() => setPointed(run.name)} />
+            <RunLine key={run.name} run={run} axes={axes} scales={scales} x={x} pointed={pointed === run.name} onPoint={() => setPointed(run.name)} />
           ))}
           {scales.map((axis, place) => (
             <AxisMark key={axis.name} axis={axis} x={x(place)} side={place === 0 ? "start" : place === scales.length - 1 ? "end" : "middle"} />
@@ -55,50 +55,6 @@ export function Parallel({ axes, runs }: Props) {
       </Details>
     </div>
   );
-}
-
-interface LineProps {
-  run: ParallelRun;
-  axes: readonly string[];
-  scales: readonly Axis[];
-  x: (place: number) => number;
-  pointed: boolean;
-  onPoint: () => void;
-}
-
-function Line({ run, axes, scales, x, pointed, onPoint }: LineProps) {
-  const places = axes.map((name, place) => scales[place]?.place(run.values[name]) ?? null);
-  const points = places.flatMap((place, which) => (place === null ? [] : [`${x(which)},${y(place)}`]));
-  const last = places[places.length - 1] ?? null;
-  const stroke = last === null ? "var(--notfinite)" : `color-mix(in oklab, var(--warning) ${Math.round(last * 100)}%, var(--accent))`;
-  return (
-    <g class={pointed ? "parallel-line parallel-pointed" : "parallel-line"} onMouseEnter={onPoint}>
-      <polyline points={points.join(" ")} style={{ stroke }} />
-      <polyline class="parallel-catch" points={points.join(" ")} />
-    </g>
-  );
-}
-
-function AxisMark({ axis, x, side }: { axis: Axis; x: number; side: "start" | "middle" | "end" }) {
-  const name = axis.name.length > 18 ? `${axis.name.slice(0, 17)}…` : axis.name;
-  return (
-    <g class="parallel-axis">
-      <line x1={x} x2={x} y1={TOP} y2={HEIGHT - BOTTOM} />
-      <text x={side === "middle" ? x : side === "start" ? 4 : x + 46} y={14} text-anchor={side} class="parallel-name">
-        <title>{axis.name}</title>
-        {name}
-      </text>
-      {axis.ticks.map(({ place, label }) => (
-        <text key={label} x={x + 5} y={y(place) + 4}>
-          {label.length > 12 ? `${label.slice(0, 11)}…` : label}
-        </text>
-      ))}
-    </g>
-  );
-}
-
-function y(place: number): number {
-  return HEIGHT - BOTTOM - place * (HEIGHT - BOTTOM - TOP);
 }
 
 function said(value: AxisValue): string {

@@ -8,18 +8,46 @@ export interface Axis {
   /** null: not on this axis */
   place: (value: AxisValue) => number | null;
   ticks: { place: number; label: string }[];
+  /** Why some runs have no place on it, null where all have: they are marked at its foot. */
+  foot: string | null;
 }
+
+type Scale = Omit<Axis, "foot">;
 
 const NOT_FINITE = new Set(["nan", "inf", "-inf"]);
 const MOST_WORDS = 12;
 
 export function axisOf(name: string, values: readonly AxisValue[]): Axis {
   const known = values.filter((value): value is boolean | number | string => value !== null && value !== undefined && !NOT_FINITE.has(String(value)));
-  return known.length && known.every((value) => typeof value === "number") ? numbersAxis(name, known as number[]) : wordsAxis(name, known.map(String));
+  const axis = known.length && known.every((value) => typeof value === "number") ? numbersAxis(name, known as number[]) : wordsAxis(name, known.map(String));
+  return { ...axis, foot: footOf(values) };
+}
+
+function footOf(values: readonly AxisValue[]): string | null {
+  const unknown = values.some((value) => value === null || value === undefined);
+  const notFinite = values.some((value) => NOT_FINITE.has(String(value)));
+  if (unknown) return notFinite ? "not known or NaN" : "not known";
+  return notFinite ? "not finite" : null;
+}
+
+/** The axes on which the runs stand apart: one with a single value for all of them tells nothing. */
+export function varying(names: readonly string[], runs: readonly { values: Record<string, AxisValue> }[]): string[] {
+  return names.filter((name) => new Set(runs.map((run) => run.values[name]).filter((value) => value !== null && value !== undefined)).size > 1);
+}
+
+/** The stretches of places side by side that a line can join: it breaks where a run has no place. */
+export function stretches<Point>(points: readonly (Point | null)[]): Point[][] {
+  const found: Point[][] = [];
+  points.forEach((point, which) => {
+    if (point === null) return;
+    if (which > 0 && points[which - 1] !== null) found[found.length - 1]!.push(point);
+    else found.push([point]);
+  });
+  return found;
 }
 
 /** Over more than a power of ten a value's size matters, not its difference. */
-function numbersAxis(name: string, values: readonly number[]): Axis {
+function numbersAxis(name: string, values: readonly number[]): Scale {
   const low = Math.min(...values);
   const high = Math.max(...values);
   const log = low > 0 && high / low >= 30;
@@ -36,7 +64,7 @@ function ticksOf(values: readonly number[], place: (value: AxisValue) => number 
   return apart ? each : [each[0]!, each[each.length - 1]!];
 }
 
-function wordsAxis(name: string, values: readonly string[]): Axis {
+function wordsAxis(name: string, values: readonly string[]): Scale {
   const words = [...new Set(values)].sort();
   const at = (word: string) => (words.length > 1 ? words.indexOf(word) / (words.length - 1) : 0.5);
   const place = (value: AxisValue) => (value === null || value === undefined || !words.includes(String(value)) ? null : at(String(value)));

@@ -9,11 +9,18 @@ interface Props {
   children: ComponentChildren;
 }
 
-/** A window over the page: keeps the focus, closes with Esc, gives the focus back. */
+/** A window over the page: keeps the focus, at first on what is marked `data-first`, closes with Esc, gives it back. */
 export function Dialog({ title, onClose, children }: Props) {
   const id = useId();
   const box = useRef<HTMLDialogElement>(null);
-  useEffect(() => box.current?.showModal(), []);
+  useEffect(() => {
+    const before = document.activeElement;
+    box.current?.showModal();
+    box.current?.querySelector<HTMLElement>("[data-first]")?.focus();
+    return () => {
+      if (before instanceof HTMLElement && before.isConnected) before.focus();
+    };
+  }, []);
   return (
     <dialog ref={box} class="dialog" aria-labelledby={id} onClose={onClose}>
       <div class="dialog-head">

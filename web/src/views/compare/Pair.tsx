@@ -1,15 +1,13 @@
 import { useAnswer } from "../../answer_hooks";
-import { Chart } from "../../charts/Chart";
 import { useTick } from "../../frame/runs";
-import { choose } from "../../links";
-import { Button } from "../../pieces/Button";
 import { Diff } from "../../pieces/Diff";
 import { Panel } from "../../pieces/Panel";
 import { Inline } from "../../pieces/Prose";
 import { Table } from "../../pieces/Table";
 import { writeNames } from "../../run_names";
 import { Problem, Waiting } from "../../states";
-import { diffLines, linesOf, same, type Comparison, type Difference, type Topic } from "./comparison";
+import { diffLines, same, type Comparison, type Difference, type Topic } from "./comparison";
+import { LossPanel } from "./LossPanel";
 
 const TITLES: Record<string, string> = {
   settings: "What they were told: arguments, hyperparameters, seeds",
@@ -23,26 +21,36 @@ const TITLES: Record<string, string> = {
 
 const AGAIN_MS = 20_000; // a comparison of runs that still grow takes longer than they are silent
 
+interface Props {
+  first: string;
+  second: string;
+  /** All that were chosen: their losses are drawn together. */
+  names: readonly string[];
+  titleOf: (name: string) => string;
+  log: boolean;
+}
+
 /** Two runs: where they part, why, and everything else that differs. */
-export function Pair({ first, second, log }: { first: string; second: string; log: boolean }) {
+export function Pair({ first, second, names, titleOf, log }: Props) {
   const { answer, error } = useAnswer<Comparison>("compare", { runs: writeNames([first, second]) }, useTick(AGAIN_MS));
   if (error) return <Problem text={error} />;
   if (!answer) return <Waiting what="both runs" />;
+  const titles: [string, string] = [titleOf(first), titleOf(second)];
   const known = new Set(answer.points.map((each) => each.name));
   return (
     <>
-      <Answer comparison={answer} />
-      <Losses comparison={answer} log={log} />
+      <Answer comparison={answer} runs={titles} />
+      <LossPanel names={names} titleOf={titleOf} step={answer.step} pair={names.length === 2 ? "they" : titles.join(" and ")} log={log} />
       {answer.topics.map((topic) => (
-        <TopicPanel key={topic.name} topic={topic} runs={answer.runs} known={known} />
+        <TopicPanel key={topic.name} topic={topic} runs={titles} known={known} />
       ))}
       <SmallPrint comparison={answer} />
     </>
   );
 }
 
-function Answer({ comparison }: { comparison: Comparison }) {
-  const { answer, sentences, findings, points, runs } = comparison;
+function Answer({ comparison, runs }: { comparison: Comparison; runs: [string, string] }) {
+  const { answer, sentences, findings, points } = comparison;
   return (
     <section class="compare-answer" aria-label="Where the runs part">
       <p class="compare-first">
@@ -53,24 +61,8 @@ function Answer({ comparison }: { comparison: Comparison }) {
           <Inline text={sentence} />
         </p>
       ))}
-      {points.length ? <Differences caption="What fits this" rows={points} runs={runs} /> : null}
+      {points.length ? <Differences caption="What fits this" captioned rows={points} runs={runs} /> : null}
     </section>
-  );
-}
-
-function Losses({ comparison, log }: { comparison: Comparison; log: boolean }) {
-  const lines = linesOf(comparison);
-  const { step } = comparison;
-  if (!lines.length) return null;
-  const axis = (
-    <Button pressed={log} onClick={() => choose({ log: log ? undefined : "1" })}>
-      Log scale
-    </Button>
-  );
-  return (
-    <Panel title="Loss of both runs" tools={axis} about={step === null ? undefined : `The dashed line is step ${step}, at which they part.`}>
-      <Chart label="Loss of both runs" lines={lines} logY={log} height={260} marks={step === null ? [] : [{ x: step, label: "they part", colour: "--quiet" }]} />
-    </Panel>
   );
 }
 
@@ -87,13 +79,13 @@ function TopicPanel({ topic, runs, known }: { topic: Topic; runs: [string, strin
   );
 }
 
-function Differences({ caption, rows, runs }: { caption: string; rows: readonly Difference[]; runs: [string, string] }) {
+function Differences({ caption, captioned = false, rows, runs }: { caption: string; captioned?: boolean; rows: readonly Difference[]; runs: [string, string] }) {
   const columns = [
     { title: "What", cell: (row: Difference) => row.name },
     { title: runs[0], cell: (row: Difference) => row.first || <span class="quiet">none</span> },
     { title: runs[1], cell: (row: Difference) => row.second || <span class="quiet">none</span> },
   ];
-  return <Table caption={caption} columns={columns} rows={rows} />;
+  return <Table caption={caption} captioned={captioned} columns={columns} rows={rows} />;
 }
 
 function SmallPrint({ comparison }: { comparison: Comparison }) {

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { diffLines, linesOf, same, type Comparison, type Topic } from "./comparison";
+import { diffLines, linesOf, same, titlesOf, type Topic } from "./comparison";
 import { pairOf } from "./index";
 
 const topic: Topic = { name: "model", differences: [], all_differences: 0, lines: [], all_lines: 0, unseen: "" };
@@ -20,8 +20,15 @@ test("a pair is never one run against itself", () => {
   expect(pairOf(["a", "b", "c"], "gone", "a")).toEqual(["b", "a"]);
 });
 
-test("a run without a loss has no line, and NaN stays in the other's", () => {
-  const lines = linesOf({ runs: ["a", "b"], losses: [null, { tag: "loss", steps: [1, 2], values: [1, "nan"] }] } as unknown as Comparison);
-  expect(lines.map((line) => line.name)).toEqual(["b"]);
+test("all chosen runs are drawn in their own colours; one without a loss has no line, and NaN stays in the other's", () => {
+  const loss = { tag: "loss", steps: [1, 2], values: [1, "nan" as const] };
+  const lines = linesOf(["a", "b", "c"], { runs: { c: loss, b: loss, a: null }, all: 3 }, (name) => `the ${name}`);
+  expect(lines.map((line) => [line.name, line.colour])).toEqual([["the b", 1], ["the c", 2]]);
   expect(Array.from(lines[0]!.y)).toEqual([1, NaN]);
+});
+
+test("a run is called as the reader calls it, and two of one name are told apart", () => {
+  const title = titlesOf(["a", "b", "c"], { a: { name: "best" }, b: { name: "best" }, c: { name: "" } });
+  expect(["a", "b", "c"].map(title)).toEqual(["best (a)", "best (b)", "c"]);
+  expect(titlesOf(["a", "c"], { a: { name: "best" } })("a")).toBe("best");
 });

@@ -32,11 +32,30 @@ export interface Comparison {
   points: Difference[];
   topics: Topic[];
   small_print: string[];
-  losses: ({ tag: string; steps: number[]; values: Num[] } | null)[];
 }
 
-export function linesOf({ runs, losses }: Comparison): Line[] {
-  return losses.flatMap((loss, place) => (loss ? [{ name: runs[place] ?? "", colour: place, x: loss.steps, y: loss.values.map(toNumber) }] : []));
+/** /ask/losses?runs=A,B,C: of as many as a chart can show. */
+export interface Losses {
+  runs: Record<string, { tag: string; steps: number[]; values: Num[] } | null>;
+  all: number;
+}
+
+/** In the order in which the runs were chosen, which gives them their colours in every chart of the page. */
+export function linesOf(names: readonly string[], losses: Losses, titleOf: (name: string) => string): Line[] {
+  return names.flatMap((name, colour) => {
+    const loss = losses.runs[name];
+    return loss ? [{ name: titleOf(name), colour, x: loss.steps, y: loss.values.map(toNumber) }] : [];
+  });
+}
+
+/** What the reader calls a run; two of one name are told apart by their folders. */
+export function titlesOf(names: readonly string[], labels: Readonly<Record<string, { name?: string }>>): (name: string) => string {
+  const given = new Map(names.map((name) => [name, labels[name]?.name || name]));
+  const shared = new Set([...given.values()].filter((title, place, all) => all.indexOf(title) !== place));
+  return (name) => {
+    const title = given.get(name) ?? name;
+    return shared.has(title) && title !== name ? `${title} (${name})` : title;
+  };
 }
 
 /** A unified diff line by line; the names of the files stand in its first two. */

@@ -1,9 +1,12 @@
+import { useMemo } from "preact/hooks";
 import { isReport } from "../../asking";
 import { choose, writeLink } from "../../links";
 import { Select } from "../../pieces/Select";
 import { readNames, writeNames } from "../../run_names";
 import { Empty } from "../../states";
 import type { Shown, View } from "../../views";
+import { useLabels } from "../runs/labels";
+import { titlesOf } from "./comparison";
 import { Pair } from "./Pair";
 import { Several } from "./Several";
 import "./compare.css";
@@ -12,16 +15,22 @@ function Compare({ run, chosen }: Shown) {
   const names = readNames(chosen.runs);
   if (isReport()) return <Empty title="This file holds one run.">Open the folder of its runs with torch-debugger view to compare them.</Empty>;
   if (names.length < 2) return <TooFew run={run} names={names} />;
-  const [first, second] = pairOf(names, chosen.first, chosen.second);
+  return <Chosen run={run} names={names} pair={pairOf(names, chosen.first, chosen.second)} log={chosen.log === "1"} />;
+}
+
+function Chosen({ run, names, pair: [first, second], log }: { run: string; names: readonly string[]; pair: [string, string]; log: boolean }) {
+  const { of } = useLabels();
+  const titleOf = useMemo(() => titlesOf(names, of), [names.join("\n"), of]);
   return (
     <>
       <div class="compare-head">
         <h1>{names.length === 2 ? "Two runs compared" : `${names.length} runs compared`}</h1>
-        <Chooser names={names} first={first} second={second} />
+        {names.length === 2 ? <Both first={first} second={second} titleOf={titleOf} /> : null}
         <a href={tableOf(run, names)}>Choose other runs</a>
       </div>
-      {names.length > 2 ? <Several names={names} /> : null}
-      <Pair key={`${first}\n${second}`} first={first} second={second} log={chosen.log === "1"} />
+      {names.length > 2 ? <Several names={names} titleOf={titleOf} /> : null}
+      {names.length > 2 ? <Chooser names={names} first={first} second={second} titleOf={titleOf} /> : null}
+      <Pair key={`${first}\n${second}`} first={first} second={second} names={names} titleOf={titleOf} log={log} />
     </>
   );
 }
@@ -33,14 +42,31 @@ export function pairOf(names: readonly string[], first = "", second = ""): [stri
   return [one, other];
 }
 
-function Chooser({ names, first, second }: { names: readonly string[]; first: string; second: string }) {
-  const options = (not: string) => names.filter((name) => name !== not).map((name) => ({ value: name, title: name }));
-  if (names.length === 2) return <p class="compare-pair"><b>{first}</b> and <b>{second}</b></p>;
+interface Named {
+  first: string;
+  second: string;
+  titleOf: (name: string) => string;
+}
+
+function Both({ first, second, titleOf }: Named) {
   return (
-    <>
-      <Select label="Step by step:" options={options(second)} value={first} onChange={(name) => choose({ first: name, second })} />
+    <p class="compare-pair">
+      <b title={first}>{titleOf(first)}</b> and <b title={second}>{titleOf(second)}</b>
+    </p>
+  );
+}
+
+/** Of several runs the two that all below is about. */
+function Chooser({ names, first, second, titleOf }: Named & { names: readonly string[] }) {
+  const options = (not: string) => names.filter((name) => name !== not).map((name) => ({ value: name, title: titleOf(name) }));
+  return (
+    <div class="compare-head compare-two">
+      <h2>
+        {titleOf(first)} and {titleOf(second)}, step by step
+      </h2>
+      <Select label="Choose others:" options={options(second)} value={first} onChange={(name) => choose({ first: name, second })} />
       <Select label="against" options={options(first)} value={second} onChange={(name) => choose({ first, second: name })} />
-    </>
+    </div>
   );
 }
 

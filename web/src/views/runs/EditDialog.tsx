@@ -57,7 +57,7 @@ function Labels({ run, onSave }: { run: Listed; onSave: (change: { [key: string]
       <p class="quiet">Kept on this machine, beside the runs. The log is not touched.</p>
       <label>
         Name shown in the table
-        <input value={name} placeholder={run.name} onInput={(event) => setName(event.currentTarget.value)} />
+        <input data-first="" value={name} placeholder={run.name} onInput={(event) => setName(event.currentTarget.value)} />
       </label>
       <label>
         Tags, separated by commas

@@ -1,10 +1,12 @@
-import { useEffect, useRef } from "preact/hooks";
+import type { RefObject } from "preact";
+import { useEffect } from "preact/hooks";
 import { Button } from "../../pieces/Button";
 import type { RunColumn } from "./columns";
-import { titleOf, type Listed } from "./rows";
+import { isLabelled, titleOf, type Listed } from "./rows";
 import { useWindow, type Window } from "./scrolling";
 
 const ROW_REM = 2.5;
+const TWO_LINES_REM = 3.5; // where tags or a note stand under a name
 
 export interface Sort {
   column: string;
@@ -12,6 +14,7 @@ export interface Sort {
 }
 
 interface Props {
+  box: RefObject<HTMLDivElement | null>;
   runs: readonly Listed[];
   columns: readonly RunColumn[];
   sort: Sort;
@@ -24,37 +27,39 @@ interface Props {
 }
 
 export function RunTable(props: Props) {
-  const { runs, columns } = props;
-  const box = useRef<HTMLDivElement>(null);
-  const rowHeight = ROW_REM * rem();
-  const { first, end } = useWindow(box, rowHeight, runs.length);
+  const { runs, columns, box } = props;
+  const rowRem = runs.some(isLabelled) ? TWO_LINES_REM : ROW_REM;
+  const rowHeight = rowRem * rem();
+  const { window: seen, more } = useWindow(box, rowHeight, runs.length);
+  const { first, end } = seen;
   useEffect(() => props.onSight({ first, end }), [first, end, runs]);
-  const width = columns.reduce((sum, column) => sum + column.width, 2.5 + (props.onEdit ? 4.5 : 0));
+  const width = columns.reduce((sum, column) => sum + column.width, 2.5);
   return (
-    <div class="runs-box" ref={box} role="region" aria-label="Runs" tabIndex={0}>
-      <table class="runs-table" aria-rowcount={runs.length + 1} style={{ width: `max(100%, ${width}rem)` }}>
-        <caption class="unseen">Runs, with their verdicts, hyperparameters and losses</caption>
-        <colgroup>
-          <col style={{ width: "2.5rem" }} />
-          {columns.map((column) => (
-            <col key={column.key} style={{ width: `${column.width}rem` }} />
-          ))}
-          {props.onEdit ? <col style={{ width: "4.5rem" }} /> : null}
-        </colgroup>
-        <Heads {...props} />
-        <tbody>
-          <Space height={first * rowHeight} />
-          {runs.slice(first, end).map((run, place) => (
-            <Line key={run.name} {...props} run={run} place={first + place} />
-          ))}
-          <Space height={(runs.length - end) * rowHeight} />
-        </tbody>
-      </table>
+    <div class={more ? "runs-around runs-more" : "runs-around"}>
+      <div class="runs-box" ref={box} role="region" aria-label="Runs" tabIndex={0}>
+        <table class="runs-table" aria-rowcount={runs.length + 1} style={{ width: `max(100%, ${width}rem)`, "--row": `${rowRem}rem` }}>
+          <caption class="unseen">Runs, with their verdicts, hyperparameters and losses</caption>
+          <colgroup>
+            <col style={{ width: "2.5rem" }} />
+            {columns.map((column) => (
+              <col key={column.key} style={{ width: `${column.width}rem` }} />
+            ))}
+          </colgroup>
+          <Heads {...props} />
+          <tbody>
+            <Space height={first * rowHeight} />
+            {runs.slice(first, end).map((run, place) => (
+              <Line key={run.name} {...props} run={run} place={first + place} />
+            ))}
+            <Space height={(runs.length - end) * rowHeight} />
+          </tbody>
+        </table>
+      </div>
     </div>
   );
 }
 
-function Heads({ columns, sort, onSort, onEdit }: Props) {
+function Heads({ columns, sort, onSort }: Props) {
   return (
     <thead>
       <tr aria-rowindex={1}>
@@ -73,11 +78,6 @@ function Heads({ columns, sort, onSort, onEdit }: Props) {
             )}
           </th>
         ))}
-        {onEdit ? (
-          <th scope="col" class="runs-last">
-            <span class="unseen">Edit</span>
-          </th>
-        ) : null}
       </tr>
     </thead>
   );
@@ -92,16 +92,18 @@ function Line({ run, place, columns, selected, onSelect, onEdit }: Props & { run
       </td>
       {columns.map((column) => (
         <td key={column.key} class={column.numeric ? "numeric" : ""}>
-          {column.cell(run)}
+          {column.key === "name" && onEdit ? (
+            <div class="runs-first">
+              {column.cell(run)}
+              <Button onClick={() => onEdit(run)} label={`Edit ${titleOf(run)}`}>
+                Edit
+              </Button>
+            </div>
+          ) : (
+            column.cell(run)
+          )}
         </td>
       ))}
-      {onEdit ? (
-        <td class="runs-last">
-          <Button onClick={() => onEdit(run)} label={`Edit ${titleOf(run)}`}>
-            Edit
-          </Button>
-        </td>
-      ) : null}
     </tr>
   );
 }

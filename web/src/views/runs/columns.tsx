@@ -1,11 +1,12 @@
 import type { ComponentChildren } from "preact";
 import { number, bytes, duration } from "../../pieces/numbers";
 import { SeverityBadge, StatusBadge } from "../../pieces/Badge";
+import { CutName } from "../../pieces/CutName";
 import { Name } from "../../pieces/Name";
 import { Inline } from "../../pieces/Prose";
 import { Sparkline } from "../../pieces/Sparkline";
 import { writeLink } from "../../links";
-import { titleOf, type Listed, type Value } from "./rows";
+import { isLabelled, titleOf, type Listed, type Value } from "./rows";
 
 export interface RunColumn {
   key: string;
@@ -18,19 +19,20 @@ export interface RunColumn {
 }
 
 const FIRST: RunColumn[] = [
-  { key: "name", title: "Run", width: 13, sorts: true, cell: (run) => <RunName run={run} /> },
-  { key: "verdict", title: "Verdict", width: 21, sorts: true, cell: (run) => <Verdict run={run} /> },
-  { key: "status", title: "Status", width: 8.5, sorts: true, cell: (run) => (run.status ? <StatusBadge status={run.status} /> : <Unknown />) },
+  { key: "name", title: "Run", width: 18, sorts: true, cell: (run) => <RunName run={run} /> },
+  { key: "verdict", title: "Verdict", width: 17, sorts: true, cell: (run) => <Verdict run={run} /> },
   { key: "loss", title: "Last loss", width: 6.5, numeric: true, sorts: true, cell: (run) => <Loss run={run} /> },
   { key: "curve", title: "Loss", width: 7.5, sorts: false, cell: (run) => <Curve run={run} /> },
 ];
 const LAST: RunColumn[] = [
+  { key: "status", title: "Status", width: 8.5, sorts: true, cell: (run) => (run.status ? <StatusBadge status={run.status} /> : <Unknown />) },
   { key: "steps", title: "Steps", width: 6, numeric: true, sorts: true, cell: (run) => (run.steps == null ? <Unknown /> : number(run.steps)) },
   { key: "duration", title: "Duration", width: 7.5, numeric: true, sorts: true, cell: (run) => (run.duration_s == null ? <Unknown /> : duration(run.duration_s)) },
   { key: "changed", title: "Last written", width: 10, sorts: true, cell: (run) => <Moment seconds={run.changed} /> },
   { key: "size", title: "Log", width: 5.5, numeric: true, sorts: true, cell: (run) => bytes(run.size_bytes) },
 ];
 
+/** All that there can be, hyperparameters in this order. */
 export function columnsFor(hparams: readonly string[]): RunColumn[] {
   return [...FIRST, ...hparams.map(hparamColumn), ...LAST];
 }
@@ -40,17 +42,22 @@ function hparamColumn(name: string): RunColumn {
 }
 
 function RunName({ run }: { run: Listed }) {
-  const title = run.label.name ? `${run.label.name} (${run.name})` : run.name;
+  const { tags = [], note } = run.label;
   return (
-    <span class="runs-name" title={run.label.note ? `${title}\n${run.label.note}` : title}>
-      <a data-walk="" href={writeLink({ view: "verdict", parameters: { run: run.name } })}>
-        {titleOf(run)}
+    <span class="runs-name">
+      <a data-walk="" aria-label={titleOf(run)} href={writeLink({ view: "verdict", parameters: { run: run.name } })}>
+        <CutName text={titleOf(run)} title={run.label.name ? `${run.label.name} (${run.name})` : run.name} />
       </a>
-      {(run.label.tags ?? []).map((tag) => (
-        <span key={tag} class="runs-tag">
-          {tag}
+      {isLabelled(run) ? (
+        <span class="runs-said" title={[tags.join(", "), note].filter(Boolean).join("\n")}>
+          {tags.map((tag) => (
+            <span key={tag} class="runs-tag">
+              {tag}
+            </span>
+          ))}
+          {note}
         </span>
-      ))}
+      ) : null}
     </span>
   );
 }

@@ -1,21 +1,23 @@
-import { useMemo, useState } from "preact/hooks";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { isReport } from "../../asking";
 import { choose, goTo } from "../../links";
 import { Button } from "../../pieces/Button";
 import { readNames, writeNames } from "../../run_names";
 import { Empty, Problem, Waiting } from "../../states";
 import type { Shown, View } from "../../views";
+import { shownColumns, useWishes } from "./choosing";
+import { ColumnChooser } from "./ColumnChooser";
 import { columnsFor } from "./columns";
 import { EditDialog } from "./EditDialog";
 import { Filters } from "./Filters";
 import { useListing, type Listing } from "./listing";
 import { Overview } from "./Overview";
-import type { Listed } from "./rows";
+import { constant, titleOf, type Listed } from "./rows";
+import { keepWord, keptWord, type EditWord } from "./edit_word";
 import { RunTable, type Sort } from "./RunTable";
 import { footnote, summary } from "./words";
 import "./runs.css";
 
-const MOST_HPARAMS = 8; // as columns
 const FALLS_FIRST = new Set(["changed", "steps", "duration", "size"]);
 const NO_FILTER = { q: undefined, severity: undefined, status: undefined, tag: undefined };
 
@@ -37,7 +39,7 @@ function Runs({ run, chosen }: Shown) {
       <Filters wanted={wanted} all={all} shown={shown.length} />
       {error ? <Problem text={`${error} The table shows what was known before.`} /> : null}
       {shown.length ? <Lines run={run} listing={listing} sort={sort} selected={selected} /> : <NoMatch />}
-      <p class="runs-foot quiet">{footnote(all, hparams.slice(MOST_HPARAMS))}</p>
+      <p class="runs-foot quiet">{footnote(all)}</p>
       <Overview runs={shown} hparams={hparams} />
     </>
   );
@@ -45,13 +47,23 @@ function Runs({ run, chosen }: Shown) {
 
 function Lines({ run, listing, sort, selected }: { run: string; listing: Listing; sort: Sort; selected: readonly string[] }) {
   const [edited, setEdited] = useState<Listed | null>(null);
-  const { labels, shown } = listing;
-  const named = listing.hparams.slice(0, MOST_HPARAMS);
-  const columns = useMemo(() => columnsFor(named), [named.join("\n")]);
+  const [word, setWord] = useState<EditWord | null>(keptWord);
+  const [wishes, wish, forget] = useWishes();
+  const box = useRef<HTMLDivElement>(null);
+  const { labels, shown, all } = listing;
+  const every = useMemo(() => columnsFor([...listing.hparams, ...constant(all ?? [])]), [all, listing.hparams]);
+  const columns = useMemo(() => shownColumns(every, all ?? [], wishes), [every, wishes]);
+  useEffect(() => {
+    if (word?.deleted) box.current?.focus(); // the row that had the focus goes
+  }, [word]);
   const turn = (column: string) => choose({ sort: column, down: (sort.column === column ? !sort.down : FALLS_FIRST.has(column)) ? "1" : "0" });
   const select = (name: string, on: boolean) => choose({ runs: writeNames(on ? [...selected, name] : selected.filter((each) => each !== name)) });
   const done = (deleted: boolean) => {
-    if (deleted && edited) {
+    if (!edited) return;
+    const told = { text: deleted ? `${titleOf(edited)} is deleted.` : `What you wrote on ${titleOf(edited)} is saved.`, deleted };
+    setWord(told);
+    if (deleted) {
+      if (edited.name === run) keepWord(told); // the page of another run is opened, which begins anew
       const other = edited.name === run ? shown.find((each) => each.name !== run)?.name : run; // the frame shows it no more
       choose({ runs: writeNames(selected.filter((each) => each !== edited.name)), run: other });
     }
@@ -60,7 +72,11 @@ function Lines({ run, listing, sort, selected }: { run: string; listing: Listing
   };
   return (
     <>
-      <RunTable runs={shown} columns={columns} sort={sort} onSort={turn} selected={new Set(selected)} onSelect={select} onEdit={labels.again ? setEdited : undefined} onSight={listing.onSight} />
+      <ColumnChooser all={every} shown={columns} onWish={wish} onForget={forget} />
+      <p class="runs-word" role="status">
+        {word?.text}
+      </p>
+      <RunTable box={box} runs={shown} columns={columns} sort={sort} onSort={turn} selected={new Set(selected)} onSelect={select} onEdit={labels.again ? setEdited : undefined} onSight={listing.onSight} />
       {edited ? <EditDialog run={edited} onClose={() => setEdited(null)} onDone={done} /> : null}
     </>
   );

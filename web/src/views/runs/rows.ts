@@ -71,6 +71,11 @@ export function titleOf(run: Listed): string {
   return run.label.name || run.name;
 }
 
+/** Whether the reader has written something on it that stands under its name. */
+export function isLabelled(run: Listed): boolean {
+  return Boolean(run.label.tags?.length || run.label.note);
+}
+
 /** The hyperparameters with several values, those that most runs have first; one that only repeats another under a
  *  longer name (lr, optimizer.lr) is left out. */
 export function differing(runs: readonly Listed[]): string[] {
@@ -82,6 +87,13 @@ export function differing(runs: readonly Listed[]): string[] {
   const varied = [...known].filter(([, values]) => new Set(values.values()).size > 1);
   varied.sort(([one, ours], [other, theirs]) => theirs.size - ours.size || one.length - other.length);
   return varied.filter(([name, values], place) => !varied.slice(0, place).some(([other, theirs]) => lastPart(other) === lastPart(name) && agree(values, theirs))).map(([name]) => name);
+}
+
+/** The hyperparameters of which every run that tells them tells the same. */
+export function constant(runs: readonly Listed[]): string[] {
+  const values = new Map<string, Set<string>>();
+  for (const { details } of runs) for (const [name, value] of Object.entries(details?.hparams ?? {})) values.set(name, (values.get(name) ?? new Set<string>()).add(JSON.stringify(value)));
+  return [...values].filter(([, each]) => each.size === 1).map(([name]) => name);
 }
 
 function lastPart(name: string): string {

@@ -1,9 +1,10 @@
 import { expect, test } from "vitest";
-import { noVerdict } from "./columns";
+import { shownColumns } from "./choosing";
+import { columnsFor, noVerdict } from "./columns";
 import { tagsIn } from "./EditDialog";
 import { chosenRuns, patternOf, sorted } from "./finding";
 import { inOrderOfNeed } from "./listing";
-import { differing, listed, titleOf, type Details, type Label, type Listed, type Row } from "./rows";
+import { constant, differing, listed, titleOf, type Details, type Label, type Listed, type Row } from "./rows";
 import { windowOf } from "./scrolling";
 import { footnote, summary } from "./words";
 
@@ -30,6 +31,15 @@ test("only hyperparameters with several values are columns, and none twice under
 test("two hyperparameters that share their last word and disagree are both shown", () => {
   const runs = [run("a", {}, { hparams: { "enc.lr": 1, "dec.lr": 2 } }), run("b", {}, { hparams: { "enc.lr": 2, "dec.lr": 1 } })];
   expect(differing(runs)).toHaveLength(2);
+});
+
+test("a column in which all runs are the same is shown when it is asked for, one that differs unless it is not wanted", () => {
+  const runs = [run("a", { steps: 5 }, { hparams: { lr: 0.1, seed: 0 } }), run("b", { steps: 6 }, { hparams: { lr: 0.2, seed: 0 } })];
+  const all = columnsFor([...differing(runs), ...constant(runs)]);
+  const keys = (wishes: Record<string, boolean>) => shownColumns(all, runs, wishes).map((column) => column.key);
+  expect(keys({})).toEqual(["name", "verdict", "loss", "curve", "hparam:lr", "steps"]);
+  expect(keys({ "hparam:seed": true, "hparam:lr": false, name: false })).toEqual(["name", "verdict", "loss", "curve", "hparam:seed", "steps"]);
+  expect(shownColumns(all, runs.slice(0, 1), {}).map((column) => column.key)).toContain("status");
 });
 
 test("numbers sort as numbers, names as people count, and what is not known comes last both ways", () => {
@@ -92,6 +102,6 @@ test("the sentences count", () => {
   const runs = [run("a", { severity: "error" }), run("b", { status: "running" }, {})];
   expect(summary(runs, 0)).toBe("2 runs, 1 with an error, 1 running.");
   expect(summary(runs, 1200)).toContain("reading 1,200 more");
-  expect(footnote(runs, ["x", "y"])).toBe("Hyperparameters and curves are read as rows come into sight: of 1 of 2 runs so far; sorting by them puts the others last. Also different, without a column: x, y.");
+  expect(footnote(runs)).toBe("Hyperparameters and curves are read as rows come into sight: of 1 of 2 runs so far; sorting by them puts the others last.");
   expect(tagsIn(" a, b ,,a")).toEqual(["a", "b"]);
 });

@@ -14,12 +14,21 @@ export function windowOf(top: number, height: number, rowHeight: number, rows: n
   return { first, end: Math.max(first, end) };
 }
 
+interface Scrolled {
+  window: Window;
+  /** There is more to the right of what is seen. */
+  more: boolean;
+}
+
 /** What a box that scrolls shows of rows of one height. */
-export function useWindow(box: { current: HTMLElement | null }, rowHeight: number, rows: number): Window {
-  const [place, setPlace] = useState({ top: 0, height: 600 });
+export function useWindow(box: { current: HTMLElement | null }, rowHeight: number, rows: number): Scrolled {
+  const [place, setPlace] = useState({ top: 0, height: 600, more: false });
   const look = useCallback(() => {
     const element = box.current;
-    if (element) setPlace((old) => (old.top === element.scrollTop && old.height === element.clientHeight ? old : { top: element.scrollTop, height: element.clientHeight }));
+    if (!element) return;
+    const { scrollTop: top, clientHeight: height } = element;
+    const more = element.scrollLeft + element.clientWidth < element.scrollWidth - 1;
+    setPlace((old) => (old.top === top && old.height === height && old.more === more ? old : { top, height, more }));
   }, []);
   useLayoutEffect(() => {
     const element = box.current;
@@ -27,11 +36,12 @@ export function useWindow(box: { current: HTMLElement | null }, rowHeight: numbe
     look();
     const watcher = new ResizeObserver(look);
     watcher.observe(element);
+    if (element.firstElementChild) watcher.observe(element.firstElementChild);
     element.addEventListener("scroll", look, { passive: true });
     return () => {
       watcher.disconnect();
       element.removeEventListener("scroll", look);
     };
   }, []);
-  return windowOf(place.top, place.height, rowHeight, rows);
+  return { window: windowOf(place.top, place.height, rowHeight, rows), more: place.more };
 }

@@ -2,8 +2,6 @@
 import { count } from "../../pieces/numbers";
 import type { Listed } from "./rows";
 
-const MOST_NAMED = 12;
-
 /** 12 runs, 3 with an error, 1 running. */
 export function summary(all: readonly Listed[], pending: number): string {
   const errors = all.filter((run) => run.severity === "error").length;
@@ -12,13 +10,9 @@ export function summary(all: readonly Listed[], pending: number): string {
   return `${parts.filter(Boolean).join(", ")}.`;
 }
 
-/** What of the hyperparameters is not in the table, and why. */
-export function footnote(all: readonly Listed[], withoutColumn: readonly string[]): string {
+/** What of the hyperparameters is not known yet, and why. */
+export function footnote(all: readonly Listed[]): string {
   const known = all.filter((run) => run.details).length;
-  const read =
-    known < all.length
-      ? `Hyperparameters and curves are read as rows come into sight: of ${known.toLocaleString("en-US")} of ${count(all.length, "run")} so far; sorting by them puts the others last. `
-      : "";
-  const more = withoutColumn.length > MOST_NAMED ? ", …" : "";
-  return read + (withoutColumn.length ? `Also different, without a column: ${withoutColumn.slice(0, MOST_NAMED).join(", ")}${more}.` : "");
+  if (known === all.length) return "";
+  return `Hyperparameters and curves are read as rows come into sight: of ${known.toLocaleString("en-US")} of ${count(all.length, "run")} so far; sorting by them puts the others last.`;
 }
