@@ -1,16 +1,19 @@
 // Colours for a canvas: the page's colour variables as the browser resolves them in the theme of the moment.
 import { useEffect, useState } from "preact/hooks";
 
-/** As many as can be told apart with every kind of colour vision; further lines begin again, dashed. */
+/** Further lines begin again, dashed otherwise. */
 export const PALETTE_SIZE = 8;
+const SURELY_APART = 4; // so many colours nobody takes for one another; from there on a dash helps
 
 export function paletteName(colour: number | string): string {
   return typeof colour === "string" ? colour : `--chart-${(colour % PALETTE_SIZE) + 1}`;
 }
 
+const DASHES = [[], [8, 4], [2, 3], [9, 3, 2, 3]];
+
 export function dashOf(colour: number | string): number[] {
-  const round = typeof colour === "string" ? 0 : Math.floor(colour / PALETTE_SIZE);
-  return [[], [7, 4], [2, 3], [9, 3, 2, 3]][round % 4]!;
+  const round = typeof colour === "string" ? 0 : Math.floor(colour / SURELY_APART);
+  return DASHES[round % DASHES.length]!;
 }
 
 const known = new Map<string, string>();
@@ -18,15 +21,24 @@ const known = new Map<string, string>();
 /** rgb(...) of a variable: a canvas knows neither var() nor light-dark(). */
 export function resolve(name: string): string {
   watchTheme();
-  const found = known.get(name);
-  if (found !== undefined) return found;
+  const found = known.get(name) ?? probed(name, "");
+  known.set(name, found);
+  return found;
+}
+
+/** The same in the light theme, whatever the page's. */
+export function onPaper(name: string): string {
+  return probed(name, "light");
+}
+
+function probed(name: string, scheme: string): string {
   const probe = document.createElement("i");
   probe.style.color = `var(${name})`;
+  probe.style.colorScheme = scheme;
   document.body.append(probe);
-  const colour = getComputedStyle(probe).color;
+  const { color } = getComputedStyle(probe);
   probe.remove();
-  known.set(name, colour);
-  return colour;
+  return color;
 }
 
 export function faded(colour: string, alpha: number): string {

@@ -1,15 +1,15 @@
-// A chart as an SVG of its own, drawn from the same points with the same ticks. Built as elements, so that every name
-// of a run is escaped by the serializer.
+// A chart as an SVG of its own, drawn from the same points with the same ticks, in the light theme whatever the page's:
+// it goes into papers. Built as elements, so that every name of a run is escaped by the serializer.
 import { extentOf, padded } from "./extents";
 import type { Line, Mark, Points, Range, XAxis } from "./lines";
-import { kindOf, measured, type Kind } from "./notfinite";
-import { dashOf, paletteName, resolve } from "./palette";
+import { countsInWords, countsOf, kindOf, measured, type Kind } from "./notfinite";
+import { dashOf, onPaper, paletteName } from "./palette";
 import { ticksOf } from "./ticks";
 
 const SVG = "http://www.w3.org/2000/svg";
 const WIDTH = 800;
 const ROW = 18;
-const BOX = { left: 64, right: 16, bottom: 40, height: 320 };
+const BOX = { left: 64, right: 36, bottom: 40, height: 320 };
 
 export interface Picture {
   title: string;
@@ -25,9 +25,10 @@ export interface Picture {
 
 export function chartAsSvg(picture: Picture): string {
   const top = ROW * (picture.lines.length > 1 ? picture.lines.length + 2 : 2);
-  const root = made("svg", { viewBox: `0 0 ${WIDTH} ${top + BOX.height + BOX.bottom}`, "font-family": "system-ui, sans-serif", "font-size": 12 });
-  root.append(made("rect", { width: "100%", height: "100%", fill: resolve("--ground") }));
-  root.append(text(picture.title, 8, 20, { "font-weight": 600, fill: resolve("--ink") }));
+  const height = top + BOX.height + BOX.bottom;
+  const root = made("svg", { viewBox: `0 0 ${WIDTH} ${height}`, width: WIDTH, height, "font-family": "system-ui, sans-serif", "font-size": 12 });
+  root.append(made("rect", { width: "100%", height: "100%", fill: onPaper("--ground") }));
+  root.append(text(picture.title, 8, 20, { "font-weight": 600, fill: onPaper("--ink") }));
   const space = spaceOf(picture, top);
   if (space) fill(root, picture, space);
   return new XMLSerializer().serializeToString(root);
@@ -82,8 +83,8 @@ function fill(root: SVGElement, picture: Picture, space: Space): void {
 
 function axes({ x, logX, logY }: Picture, space: Space): SVGElement[] {
   const bottom = space.top + BOX.height;
-  const quiet = resolve("--quiet");
-  const line = { stroke: resolve("--line") };
+  const quiet = onPaper("--quiet");
+  const line = { stroke: onPaper("--line") };
   return [
     ...ticksOf(x.kind, space.x, 8, logX).flatMap(({ at, text: word }) => [
       made("line", { x1: space.toX(at), x2: space.toX(at), y1: space.top, y2: bottom, ...line }),
@@ -98,12 +99,16 @@ function axes({ x, logX, logY }: Picture, space: Space): SVGElement[] {
 }
 
 function drawn(line: Line, place: number, picture: Picture, space: Space): SVGElement[] {
-  const stroke = resolve(paletteName(line.colour ?? place));
+  const stroke = onPaper(paletteName(line.colour ?? place));
   const parts: SVGElement[] = [];
   if (line.low && line.high) parts.push(made("path", { d: bandPath(line, space), fill: stroke, "fill-opacity": 0.18 }));
   if (line.raw) parts.push(made("path", { d: path(line.raw, picture, space), stroke, "stroke-opacity": 0.3 }));
-  parts.push(made("path", { d: path(line, picture, space), stroke, "stroke-width": 1.6, "stroke-dasharray": dashOf(line.colour ?? place).join(" ") || "none" }));
+  parts.push(made("path", { d: path(line, picture, space), stroke, "stroke-width": 1.6, ...dashed(line, place) }));
   return [...parts, ...notFinite(measured(line), space)];
+}
+
+function dashed(line: Line, place: number): Record<string, string> {
+  return { "stroke-dasharray": dashOf(line.colour ?? place).join(" ") || "none" };
 }
 
 function path({ x, y }: Points, { logX, logY }: Picture, space: Space): string {
@@ -137,7 +142,7 @@ function notFinite({ x, y }: Points, space: Space): SVGElement[] {
 }
 
 function sign(kind: Kind, x: number, { top }: Space): SVGElement {
-  const colour = resolve("--notfinite");
+  const colour = onPaper("--notfinite");
   const bottom = top + BOX.height;
   if (kind === "nan") return made("path", { d: `M${x - 4} ${bottom - 10}l8 8m0-8l-8 8`, stroke: colour, "stroke-width": 2 });
   const d = kind === "inf" ? `M${x} ${top}l-5 9h10z` : `M${x} ${bottom}l-5-9h10z`;
@@ -145,18 +150,17 @@ function sign(kind: Kind, x: number, { top }: Space): SVGElement {
 }
 
 function name(line: Line, place: number): SVGElement[] {
-  const y = ROW * (place + 2);
-  return [
-    made("rect", { x: 8, y: y - 6, width: 14, height: 4, fill: resolve(paletteName(line.colour ?? place)) }),
-    text(line.name, 28, y, { fill: resolve("--ink") }),
-  ];
+  const y = ROW * (place + 2) + 2;
+  const odd = countsInWords(countsOf(line));
+  const look = { stroke: onPaper(paletteName(line.colour ?? place)), "stroke-width": 2.5, ...dashed(line, place) };
+  return [made("line", { x1: 8, x2: 32, y1: y - 4, y2: y - 4, ...look }), text(odd ? `${line.name} (${odd})` : line.name, 40, y, { fill: onPaper("--ink") })];
 }
 
 function markOf({ x, label, colour = "--error" }: Mark, space: Space): SVGElement[] {
   const at = space.toX(x);
   return [
-    made("line", { x1: at, x2: at, y1: space.top, y2: space.top + BOX.height, stroke: resolve(colour), "stroke-dasharray": "4 3" }),
-    text(label, at + 4, space.top + 12, { fill: resolve(colour) }),
+    made("line", { x1: at, x2: at, y1: space.top, y2: space.top + BOX.height, stroke: onPaper(colour), "stroke-dasharray": "4 3" }),
+    text(label, at + 4, space.top + 12, { fill: onPaper(colour) }),
   ];
 }
 
