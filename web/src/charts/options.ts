@@ -97,10 +97,11 @@ export function axesOf(look: Look, titled: boolean): uPlot.Axis[] {
   ];
 }
 
-function ticking(kind: XAxis["kind"], log: boolean, space: number): Pick<uPlot.Axis, "splits" | "values" | "space" | "filter"> {
+function ticking(kind: XAxis["kind"], log: boolean, space: number): Pick<uPlot.Axis, "splits" | "values" | "space" | "filter" | "incrs"> {
   let made: Tick[] = [];
   return {
     space,
+    incrs: (_plot, _axis, low, high) => [Math.max(5, high - low)], // uPlot's own end at 1e16, and an axis beyond had no word
     splits: (plot, axis, low, high) => {
       const room = (axis === 0 ? plot.bbox.width : plot.bbox.height) / (window.devicePixelRatio || 1);
       made = ticksOf(kind, [low, high], Math.max(1, Math.floor(room / space)), log);

@@ -21,24 +21,31 @@ const known = new Map<string, string>();
 /** rgb(...) of a variable: a canvas knows neither var() nor light-dark(). */
 export function resolve(name: string): string {
   watchTheme();
-  const found = known.get(name) ?? probed(name, "");
-  known.set(name, found);
-  return found;
-}
-
-/** The same in the light theme, whatever the page's. */
-export function onPaper(name: string): string {
-  return probed(name, "light");
-}
-
-function probed(name: string, scheme: string): string {
+  const found = known.get(name);
+  if (found !== undefined) return found;
   const probe = document.createElement("i");
   probe.style.color = `var(${name})`;
-  probe.style.colorScheme = scheme;
   document.body.append(probe);
-  const { color } = getComputedStyle(probe);
+  const colour = getComputedStyle(probe).color;
   probe.remove();
-  return color;
+  known.set(name, colour);
+  return colour;
+}
+
+/** What `draw` makes in the light theme's colours, whatever the page's. Nothing of it is seen: the page is not drawn meanwhile. */
+export function inLightTheme<T>(draw: () => T): T {
+  const { dataset } = document.documentElement;
+  const before = dataset.theme;
+  dataset.theme = "light";
+  known.clear();
+  try {
+    return draw();
+  } finally {
+    if (before === undefined) delete dataset.theme;
+    else dataset.theme = before;
+    known.clear();
+    watcher?.takeRecords(); // for the charts no theme has changed
+  }
 }
 
 export function faded(colour: string, alpha: number): string {
@@ -47,17 +54,17 @@ export function faded(colour: string, alpha: number): string {
 }
 
 const listeners = new Set<() => void>();
-let watching = false;
+let watcher: MutationObserver | null = null;
 
 /** From the first colour on, also while no chart is there: the next one must not find the old theme's colours. */
 function watchTheme(): void {
-  if (watching) return;
-  watching = true;
+  if (watcher) return;
   const changed = () => {
     known.clear();
     listeners.forEach((tell) => tell());
   };
-  new MutationObserver(changed).observe(document.documentElement, { attributes: true, attributeFilter: ["data-theme", "class"] });
+  watcher = new MutationObserver(changed);
+  watcher.observe(document.documentElement, { attributes: true, attributeFilter: ["data-theme", "class"] });
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", changed);
 }
 

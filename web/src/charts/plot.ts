@@ -108,7 +108,18 @@ function hooksOf(latest: { current: Plotted }): uPlot.Hooks.Arrays {
 
 function crosshairOf(plot: uPlot): number | null {
   const { left } = plot.cursor;
-  return left === undefined || left < 0 ? null : plot.posToVal(left, "x");
+  return left === undefined || left < 0 || left > plot.over.clientWidth ? null : plot.posToVal(left, "x");
+}
+
+type Publishing = (to: { left: number; top: number }, fire: boolean, publish: boolean) => void; // as uPlot's types forget
+
+/** The place under the mouse is another x now: the chart that has the mouse says so to the others, once all have moved. */
+function renewCrosshair(plot: uPlot): void {
+  if (!plot.over.matches(":hover")) return plot.setCursor({ left: -10, top: -10 });
+  requestAnimationFrame(() => {
+    const { left = -10, top = -10 } = plot.cursor;
+    if (plot.root.isConnected) (plot.setCursor as Publishing)({ left, top }, true, true);
+  });
 }
 
 function rescale(plot: uPlot | null, { lines, range, logX }: Plotted): void {
@@ -116,6 +127,7 @@ function rescale(plot: uPlot | null, { lines, range, logX }: Plotted): void {
   if (!plot || !wanted) return;
   const [min, max] = wanted[0] < wanted[1] ? wanted : padded(wanted[0], wanted[1], logX);
   plot.setScale("x", { min: logX && min <= 0 ? Math.min(1, max / 1000) : min, max });
+  renewCrosshair(plot);
 }
 
 function pointAt(plot: uPlot | null, shown: Plotted): void {

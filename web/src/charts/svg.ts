@@ -3,7 +3,7 @@
 import { extentOf, padded } from "./extents";
 import type { Line, Mark, Points, Range, XAxis } from "./lines";
 import { countsInWords, countsOf, kindOf, measured, type Kind } from "./notfinite";
-import { dashOf, onPaper, paletteName } from "./palette";
+import { dashOf, inLightTheme, paletteName, resolve } from "./palette";
 import { ticksOf } from "./ticks";
 
 const SVG = "http://www.w3.org/2000/svg";
@@ -24,11 +24,15 @@ export interface Picture {
 }
 
 export function chartAsSvg(picture: Picture): string {
+  return inLightTheme(() => drawing(picture));
+}
+
+function drawing(picture: Picture): string {
   const top = ROW * (picture.lines.length > 1 ? picture.lines.length + 2 : 2);
   const height = top + BOX.height + BOX.bottom;
   const root = made("svg", { viewBox: `0 0 ${WIDTH} ${height}`, width: WIDTH, height, "font-family": "system-ui, sans-serif", "font-size": 12 });
-  root.append(made("rect", { width: "100%", height: "100%", fill: onPaper("--ground") }));
-  root.append(text(picture.title, 8, 20, { "font-weight": 600, fill: onPaper("--ink") }));
+  root.append(made("rect", { width: "100%", height: "100%", fill: resolve("--ground") }));
+  root.append(text(picture.title, 8, 20, { "font-weight": 600, fill: resolve("--ink") }));
   const space = spaceOf(picture, top);
   if (space) fill(root, picture, space);
   return new XMLSerializer().serializeToString(root);
@@ -83,8 +87,8 @@ function fill(root: SVGElement, picture: Picture, space: Space): void {
 
 function axes({ x, logX, logY }: Picture, space: Space): SVGElement[] {
   const bottom = space.top + BOX.height;
-  const quiet = onPaper("--quiet");
-  const line = { stroke: onPaper("--line") };
+  const quiet = resolve("--quiet");
+  const line = { stroke: resolve("--line") };
   return [
     ...ticksOf(x.kind, space.x, 8, logX).flatMap(({ at, text: word }) => [
       made("line", { x1: space.toX(at), x2: space.toX(at), y1: space.top, y2: bottom, ...line }),
@@ -99,7 +103,7 @@ function axes({ x, logX, logY }: Picture, space: Space): SVGElement[] {
 }
 
 function drawn(line: Line, place: number, picture: Picture, space: Space): SVGElement[] {
-  const stroke = onPaper(paletteName(line.colour ?? place));
+  const stroke = resolve(paletteName(line.colour ?? place));
   const parts: SVGElement[] = [];
   if (line.low && line.high) parts.push(made("path", { d: bandPath(line, space), fill: stroke, "fill-opacity": 0.18 }));
   if (line.raw) parts.push(made("path", { d: path(line.raw, picture, space), stroke, "stroke-opacity": 0.3 }));
@@ -142,7 +146,7 @@ function notFinite({ x, y }: Points, space: Space): SVGElement[] {
 }
 
 function sign(kind: Kind, x: number, { top }: Space): SVGElement {
-  const colour = onPaper("--notfinite");
+  const colour = resolve("--notfinite");
   const bottom = top + BOX.height;
   if (kind === "nan") return made("path", { d: `M${x - 4} ${bottom - 10}l8 8m0-8l-8 8`, stroke: colour, "stroke-width": 2 });
   const d = kind === "inf" ? `M${x} ${top}l-5 9h10z` : `M${x} ${bottom}l-5-9h10z`;
@@ -152,15 +156,15 @@ function sign(kind: Kind, x: number, { top }: Space): SVGElement {
 function name(line: Line, place: number): SVGElement[] {
   const y = ROW * (place + 2) + 2;
   const odd = countsInWords(countsOf(line));
-  const look = { stroke: onPaper(paletteName(line.colour ?? place)), "stroke-width": 2.5, ...dashed(line, place) };
-  return [made("line", { x1: 8, x2: 32, y1: y - 4, y2: y - 4, ...look }), text(odd ? `${line.name} (${odd})` : line.name, 40, y, { fill: onPaper("--ink") })];
+  const look = { stroke: resolve(paletteName(line.colour ?? place)), "stroke-width": 2.5, ...dashed(line, place) };
+  return [made("line", { x1: 8, x2: 32, y1: y - 4, y2: y - 4, ...look }), text(odd ? `${line.name} (${odd})` : line.name, 40, y, { fill: resolve("--ink") })];
 }
 
 function markOf({ x, label, colour = "--error" }: Mark, space: Space): SVGElement[] {
   const at = space.toX(x);
   return [
-    made("line", { x1: at, x2: at, y1: space.top, y2: space.top + BOX.height, stroke: onPaper(colour), "stroke-dasharray": "4 3" }),
-    text(label, at + 4, space.top + 12, { fill: onPaper(colour) }),
+    made("line", { x1: at, x2: at, y1: space.top, y2: space.top + BOX.height, stroke: resolve(colour), "stroke-dasharray": "4 3" }),
+    text(label, at + 4, space.top + 12, { fill: resolve(colour) }),
   ];
 }
 

@@ -16,15 +16,14 @@ export function useClosing(): Closing {
     if (place.current) place.current.open = false;
   };
   useEffect(() => {
-    if (!open) return;
     const press = (event: PointerEvent) => {
       if (!place.current?.contains(event.target as Node)) close();
     };
     const key = (event: KeyboardEvent) => {
-      if (event.key !== "Escape") return;
+      if (event.key !== "Escape" || !place.current?.open) return;
       event.preventDefault(); // it closes this and nothing around it
       close();
-      place.current?.querySelector("summary")?.focus();
+      place.current.querySelector("summary")?.focus();
     };
     addEventListener("pointerdown", press);
     addEventListener("keydown", key, { capture: true });
@@ -32,6 +31,6 @@ export function useClosing(): Closing {
       removeEventListener("pointerdown", press);
       removeEventListener("keydown", key, { capture: true });
     };
-  }, [open]);
+  }, []);
   return { place, open, onToggle: () => setOpen(place.current?.open ?? false), close };
 }
