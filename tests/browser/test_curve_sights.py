@@ -89,7 +89,7 @@ def test_fingers_zoom_and_move_a_chart_and_not_the_page(browser: Any, served: st
     moved, _ = _range(page.url)
     assert moved > low + 0.3 * (high - low)
     assert page.evaluate("visualViewport.scale") == 1
-    page.get_by_role("article", name="loss", exact=True).get_by_role("button", name="Zoom out").tap()
+    page.get_by_role("article", name="loss", exact=True).get_by_role("button", name="Zoom out").click()
     wait_for_link(page, f"from=(?!{moved})")
     context.close()
 

@@ -35,7 +35,9 @@ export function Controls({ run, choices, axes, filtered, zoomed, onReset }: Cont
       <Switch name="logx" on={choices.logX} text="log x" {...(canBeLog(choices.x) ? {} : { refused: "Times of the clock have no zero to count from: log x goes with the other kinds of x." })} />
       <Switch name="apart" on={!choices.apart} text="zoom together" inverted />
       {isReport() ? null : <RunChooser run={run} others={choices.others} by={choices.by} />}
-      {zoomed ? <Button onClick={onReset}>Show all</Button> : null}
+      <Button onClick={onReset} disabled={!zoomed}>
+        Show all
+      </Button>
     </form>
   );
 }

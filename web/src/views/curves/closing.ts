@@ -16,7 +16,7 @@ export function useClosing(): Closing {
     if (place.current) place.current.open = false;
   };
   useEffect(() => {
-    const press = (event: PointerEvent) => {
+    const press = (event: MouseEvent) => {
       if (!place.current?.contains(event.target as Node)) close();
     };
     const key = (event: KeyboardEvent) => {
@@ -25,10 +25,10 @@ export function useClosing(): Closing {
       close();
       place.current.querySelector("summary")?.focus();
     };
-    addEventListener("pointerdown", press);
+    addEventListener("click", press, { capture: true }); // not when it goes down: what moves up then would miss the click
     addEventListener("keydown", key, { capture: true });
     return () => {
-      removeEventListener("pointerdown", press);
+      removeEventListener("click", press, { capture: true });
       removeEventListener("keydown", key, { capture: true });
     };
   }, []);
