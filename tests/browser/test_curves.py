@@ -135,7 +135,7 @@ def test_a_box_zooms_all_charts_and_the_link_keeps_it(page: Any, served: str) ->
     low, high = (float(each) for each in re.findall(r"(?:from|to)=([\d.]+)", page.url))
     assert 20 < low < 28
     assert 68 < high < 76
-    page.get_by_role("button", name="Show all of x").click()
+    page.locator("form").get_by_role("button", name="Show all").click()
     wait_for_link(page, r"^(?!.*from=)")
     chart.focus()
     page.keyboard.press("+")
@@ -183,6 +183,12 @@ def test_runs_are_overlaid_and_grouped(page: Any, seeds: str) -> None:
     line = card.get_by_role("button", name=re.compile(r"lr = 0\.05 \(1 run\)"))
     line.click()
     assert line.get_attribute("aria-pressed") == "false"
+    card.get_by_text("Save").click()
+    with page.expect_download() as saved:
+        card.get_by_role("button", name="CSV").click()
+    head, *rows = Path(saved.value.path()).read_text().splitlines()
+    assert head.startswith("run,step,")
+    assert {row.split(",")[0] for row in rows} == {"slow-0", "slow-1", "quick-0"}
 
 
 @pytest.mark.parametrize(

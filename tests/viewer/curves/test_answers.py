@@ -53,6 +53,7 @@ def test_every_number_of_a_small_curve_comes_as_it_was_logged(tmp_path: Path) ->
     np.testing.assert_array_equal(unpack(curve["y"]), np.array(values, np.float32))
     assert curve["notfinite"] == {"nan": 1, "inf": 1, "-inf": 1}
     assert (curve["points"], curve["extent"]) == (6, [0.0, 5.0])
+    assert curve["values"] == pytest.approx([1e-30, 3.0])
 
 
 def test_a_large_curve_comes_in_what_fits_the_picture(tmp_path: Path) -> None:
@@ -68,6 +69,7 @@ def test_a_large_curve_comes_in_what_fits_the_picture(tmp_path: Path) -> None:
     ]
     assert unpack(part["x"]).tolist() == list(range(699, 802))
     assert "means" not in part
+    assert part["values"] == whole["values"] == pytest.approx([-1, 1], abs=1e-3)  # also of what is not in sight
 
 
 def test_runs_are_overlaid_and_one_that_is_gone_is_told(tmp_path: Path) -> None:
@@ -162,8 +164,23 @@ def test_the_table_has_every_point_with_every_digit(tmp_path: Path) -> None:
     write(tmp_path / "a", {'we"ird/\r\nname': values})
     file = ask(tmp_path, "points", run="a", tag='we"ird/\r\nname')
     assert isinstance(file, File)
-    assert file.headers["Content-Disposition"] == 'attachment; filename="we-ird-name.csv"'
+    assert file.headers["Content-Disposition"] == 'attachment; filename="a-we-ird-name.csv"'
     head, *rows = csv.reader(io.StringIO(file.content.decode()))
     assert head == ["step", "seconds_since_1970", "value"]
     np.testing.assert_array_equal([float(row[2]) for row in rows], np.array(values, np.float32))
     assert [int(row[0]) for row in rows] == [0, 1, 2, 3]
+
+
+def test_the_table_of_an_overlay_names_the_run_of_each_row(tmp_path: Path) -> None:
+    write(tmp_path / "a", {"loss": [1.0, 2.0]})
+    write(tmp_path / "b,c", {"loss": [3.0]})
+    write(tmp_path / "without", {"other": [4.0]})
+    file = ask(tmp_path, "points", runs='["a","b,c","without","gone"]', tag="loss")
+    assert file.headers["Content-Disposition"] == 'attachment; filename="4-runs-loss.csv"'
+    head, *rows = csv.reader(io.StringIO(file.content.decode()))
+    assert head == ["run", "step", "seconds_since_1970", "value"]
+    assert [(row[0], row[1], row[3]) for row in rows] == [
+        ("a", "0", "1.0"),
+        ("a", "1", "2.0"),
+        ("b,c", "0", "3.0"),
+    ]

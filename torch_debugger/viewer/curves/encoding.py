@@ -29,6 +29,7 @@ def curve_to_json(index: Index, chosen: Chosen) -> dict[str, Any]:
         "y": pack(index.y[chosen.places]),
         "points": len(index),
         "extent": index.x[[0, -1]].tolist() if len(index) else None,
+        "values": _ends(index),
         "notfinite": _counts(index.y[index.odd]),
     }
     if chosen.many:
@@ -38,6 +39,13 @@ def curve_to_json(index: Index, chosen: Chosen) -> dict[str, Any]:
         x, y = means(index, chosen)
         made["means"] = {"x": pack(x), "y": pack(y.astype(np.float32).astype(np.float64))}
     return made
+
+
+def _ends(index: Index) -> list[float] | None:
+    """The least and the greatest finite value."""
+    lows, highs = index.y[index.lowest], index.y[index.highest]
+    lows, highs = lows[np.isfinite(lows)], highs[np.isfinite(highs)]
+    return [float(lows.min()), float(highs.max())] if len(lows) else None
 
 
 def _counts(odd: Floats) -> dict[str, int]:

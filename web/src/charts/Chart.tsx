@@ -3,11 +3,14 @@ import "uplot/dist/uPlot.min.css";
 import type uPlot from "uplot";
 import { chartInWords } from "./alternative";
 import "./charts.css";
-import { onKey, type Wishes } from "./gestures";
+import { extentOf } from "./extents";
+import { onKey, showAll, type Wishes } from "./gestures";
+import { hasAnything } from "./in_sight";
 import { Legend } from "./Legend";
 import type { Line, Mark, Range, XAxis } from "./lines";
 import { useTheme } from "./palette";
 import { usePlot } from "./plot";
+import { ZoomButtons } from "./ZoomButtons";
 
 export interface ChartProps {
   /** What the picture shows, for its text alternative. */
@@ -23,6 +26,11 @@ export interface ChartProps {
   /** What of x is shown; null: all. With `onRange` the owner keeps it, else the chart does. */
   range?: Range | null;
   onRange?: (range: Range | null) => void;
+  /** What of y is shown; null: what is in sight decides. Without `onYRange` only x can be zoomed. */
+  yRange?: Range | null;
+  onYRange?: (range: Range | null) => void;
+  /** From the first x there is to the last, where `lines` are only a part of it. */
+  whole?: Range | null;
   /** The wheel zooms without a key held: for a chart that is alone on its page. */
   wheelZooms?: boolean;
   /** The chart as uPlot has it, for an export; null when it goes. */
@@ -32,9 +40,9 @@ export interface ChartProps {
 
 const STEP: XAxis = { name: "step", kind: "number" };
 const NO_MARKS: Mark[] = [];
-const KEYS = "Plus and minus zoom, the arrow keys move, 0 shows everything.";
+const KEYS = "Plus and minus zoom, the arrow keys move, 0 shows all.";
 
-/** Lines over x. Drag a box to zoom, shift and drag to move, double click to go back; keys when it has the focus. */
+/** Lines over x. Drag to zoom, shift and drag to move, double click to go back; keys when it has the focus. */
 export function Chart(props: ChartProps) {
   const { label, lines, marks = NO_MARKS, x = STEP, logX = false, logY = false, height = 220 } = props;
   const host = useRef<HTMLDivElement>(null);
@@ -53,14 +61,24 @@ export function Chart(props: ChartProps) {
     props.onPlot?.(plot.current);
     return () => props.onPlot?.(null);
   });
-  const words = useMemo(() => `${chartInWords(label, x.name, lines)} ${KEYS}`, [label, x.name, lines]);
+  const words = useMemo(() => `${chartInWords(label, x.name, lines, zoom.range)} ${KEYS}`, [label, x.name, lines, zoom.range?.[0], zoom.range?.[1]]);
+  const empty = useMemo(() => zoom.zoomed && lines.length > 0 && !hasAnything(lines, zoom.range, zoom.yRange), [lines, zoom.range, zoom.yRange]);
   const press = (event: KeyboardEvent) => {
     if (plot.current && onKey(plot.current, event, zoom.wishes)) event.preventDefault();
   };
   return (
-    <div class="chart">
-      {props.withLegend === false ? null : <Legend {...{ lines, hidden, x, at, logY }} onToggle={toggle} onPoint={setPointed} />}
+    <div class={zoom.zoomed ? "chart chart-zoomed" : "chart"}>
+      {props.withLegend === false ? null : <Legend {...{ lines, hidden, x, at, logY }} sight={zoom.range} onToggle={toggle} onPoint={setPointed} />}
+      <ZoomButtons plot={plot} wishes={zoom.wishes} zoomed={zoom.zoomed} />
       <div class="chart-plot" ref={host} role="img" tabIndex={0} aria-label={words} style={{ height: `${height}px` }} onKeyDown={press} />
+      {empty ? (
+        <p class="chart-empty">
+          No points here.{" "}
+          <button type="button" onClick={() => showAll(zoom.wishes)}>
+            Show all
+          </button>
+        </p>
+      ) : null}
     </div>
   );
 }
@@ -94,9 +112,16 @@ function useHidden(): [ReadonlySet<string>, (name: string) => void] {
   return [hidden, toggle];
 }
 
-function useZoom({ range, onRange }: ChartProps): { range: Range | null; yRange: Range | null; wishes: Wishes } {
+interface Zoom {
+  range: Range | null;
+  yRange: Range | null;
+  zoomed: boolean;
+  wishes: Wishes;
+}
+
+function useZoom({ lines, logX, range, onRange, yRange = null, onYRange, whole }: ChartProps): Zoom {
   const [own, setOwn] = useState<Range | null>(null);
-  const [yRange, setY] = useState<Range | null>(null);
-  const wishes = { x: onRange ?? setOwn, y: setY };
-  return { range: onRange ? (range ?? null) : (own ?? range ?? null), yRange, wishes };
+  const shown = onRange ? (range ?? null) : (own ?? range ?? null);
+  const zoomed = (onRange ? shown : own) !== null || yRange !== null;
+  return { range: shown, yRange, zoomed, wishes: { x: onRange ?? setOwn, y: onYRange ?? null, whole: whole ?? extentOf(lines, logX) } };
 }

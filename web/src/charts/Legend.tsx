@@ -1,8 +1,9 @@
-import type { Line, XAxis } from "./lines";
+import { placesIn } from "./in_sight";
+import type { Line, Points, Range, XAxis } from "./lines";
 import { nearest } from "./merging";
-import { countsInWords, countsOf, measured } from "./notfinite";
+import { countsInWords, countsOf, kindOf, measured } from "./notfinite";
 import { clock, duration, shortNumber } from "./numbers";
-import { paletteName } from "./palette";
+import { dashOf, paletteName } from "./palette";
 
 interface LegendProps {
   lines: Line[];
@@ -10,6 +11,8 @@ interface LegendProps {
   x: XAxis;
   /** Where the crosshair is; null: the last value of each line is told. */
   at: number | null;
+  /** What of x is shown; null: all. */
+  sight: Range | null;
   logY: boolean;
   onToggle: (name: string) => void;
   onPoint: (name: string | null) => void;
@@ -17,10 +20,11 @@ interface LegendProps {
 
 /** What each line is at the crosshair. With several lines each can be pointed at and switched off. */
 export function Legend(props: LegendProps) {
-  const { lines, x, at } = props;
+  const { lines, x, at, sight } = props;
+  const last = sight ? "last in sight" : "last";
   return (
     <div class="chart-legend">
-      <span class="chart-at">{at === null ? "last" : `${x.name} ${xInWords(x, nearestX(lines, at))}`}</span>
+      <span class="chart-at">{at === null ? last : `${x.name} ${xInWords(x, nearestX(lines, at))}`}</span>
       <ul>
         {lines.map((line, place) => (
           <Entry key={line.name} {...props} line={line} place={place} />
@@ -30,15 +34,15 @@ export function Legend(props: LegendProps) {
   );
 }
 
-function Entry({ line, place, lines, hidden, at, logY, onToggle, onPoint }: LegendProps & { line: Line; place: number }) {
+function Entry({ line, place, lines, hidden, at, sight, logY, onToggle, onPoint }: LegendProps & { line: Line; place: number }) {
   const off = hidden.has(line.name);
-  const odd = countsInWords(countsOf(line));
+  const odd = countsInWords(countsOf(line), sight !== null);
   const below = logY ? countBelow(line) : 0;
   const told = (
     <>
       <Swatch colour={line.colour ?? place} />
       {lines.length > 1 ? <span class="chart-name">{line.name}</span> : null}
-      <span class="chart-value">{valueAt(line, at, lines.length === 1)}</span>
+      <span class="chart-value">{valueAt(line, at, sight, lines.length === 1)}</span>
       {odd ? <span class="chart-odd">{odd}</span> : null}
       {below ? <span class="quiet">{shortNumber(below)} not above zero, not drawn</span> : null}
     </>
@@ -63,7 +67,12 @@ function Entry({ line, place, lines, hidden, at, logY, onToggle, onPoint }: Lege
 }
 
 export function Swatch({ colour }: { colour: number | string }) {
-  return <span class="chart-swatch" style={{ background: `var(${paletteName(colour)})` }} aria-hidden="true" />;
+  const dash = dashOf(colour).join(" ");
+  return (
+    <svg class="chart-swatch" viewBox="0 0 18 4" aria-hidden="true">
+      <path d="M0 2h18" stroke={`var(${paletteName(colour)})`} stroke-width="3" stroke-dasharray={dash || undefined} />
+    </svg>
+  );
 }
 
 export function xInWords(x: XAxis, value: number): string {
@@ -76,16 +85,25 @@ function nearestX(lines: Line[], at: number): number {
   return found.reduce((best, x) => (Math.abs(x - at) < Math.abs(best - at) ? x : best), found[0] ?? at);
 }
 
-/** The raw value too where there is room for it: beside a single line. */
-function valueAt(line: Line, at: number | null, withRaw: boolean): string {
-  const value = pick(line, at);
-  const raw = line.raw && withRaw ? pick(line.raw, at) : undefined;
-  const band = line.low && line.high ? ` ± ${shortNumber((pick({ x: line.x, y: line.high }, at)! - pick({ x: line.x, y: line.low }, at)!) / 2, 3)}` : "";
-  return `${shortNumber(value)}${band}${raw === undefined ? "" : ` (raw ${shortNumber(raw)})`}`;
+/** The raw value too where there is room for it: beside a single line. A line that ends with NaN says so. */
+function valueAt(line: Line, at: number | null, sight: Range | null, withRaw: boolean): string {
+  const raw = pick(measured(line), at, sight);
+  if (raw === undefined) return "no point";
+  if (at === null && kindOf(raw)) return shortNumber(raw);
+  const value = pick(line, at, sight) ?? raw;
+  return `${shortNumber(value)}${bandAt(line, at, sight)}${line.raw && withRaw ? ` (raw ${shortNumber(raw)})` : ""}`;
 }
 
-function pick({ x, y }: Pick<Line, "x" | "y">, at: number | null): number | undefined {
-  return y[at === null ? x.length - 1 : nearest(x, at)];
+function bandAt({ x, low, high }: Line, at: number | null, sight: Range | null): string {
+  if (!low || !high) return "";
+  const [bottom, top] = [pick({ x, y: low }, at, sight), pick({ x, y: high }, at, sight)];
+  return bottom === undefined || top === undefined ? "" : ` ± ${shortNumber((top - bottom) / 2, 3)}`;
+}
+
+/** Without a place: the last one in sight. */
+function pick({ x, y }: Points, at: number | null, sight: Range | null): number | undefined {
+  const [from, behind] = at === null ? placesIn(x, sight) : [0, nearest(x, at) + 1];
+  return behind > from ? y[behind - 1] : undefined;
 }
 
 function countBelow(line: Line): number {

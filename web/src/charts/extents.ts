@@ -40,3 +40,16 @@ export function moved([low, high]: Range, factor: number, centre: number, shift:
   const start = low + width * (centre * (1 - factor) + shift);
   return [start, start + width * factor];
 }
+
+/** A range that is moved so that half of it lies on the data; null, which is all, where it would be twice as wide. */
+export function keptOnData(range: Range, whole: Range | null, log: boolean): Range | null {
+  if (!whole) return range;
+  if (log && range[0] > 0 && whole[0] > 0) {
+    const kept = keptOnData([Math.log10(range[0]), Math.log10(range[1])], [Math.log10(whole[0]), Math.log10(whole[1])], false);
+    return kept && [10 ** kept[0], 10 ** kept[1]];
+  }
+  const half = (range[1] - range[0]) / 2;
+  if (half >= whole[1] - whole[0]) return null;
+  const low = Math.min(Math.max(range[0], whole[0] - half), whole[1] - half);
+  return [low, low + 2 * half];
+}

@@ -27,11 +27,9 @@ export function countsOf(line: Line): NotFiniteCounts {
   return line.counts ?? countNotFinite(measured(line));
 }
 
-/** "3 NaN, 1 +Inf", or nothing. */
-export function countsInWords(counts: NotFiniteCounts): string {
-  const kinds = Object.keys(KIND_NAMES) as Kind[];
-  return kinds
-    .filter((kind) => counts[kind] > 0)
-    .map((kind) => `${counts[kind]} ${KIND_NAMES[kind]}`)
-    .join(", ");
+/** "3 NaN, 1 +Inf", or nothing; "in all" where only a part of them is in sight. */
+export function countsInWords(counts: NotFiniteCounts, inAll = false): string {
+  const kinds = (Object.keys(KIND_NAMES) as Kind[]).filter((kind) => counts[kind] > 0);
+  const told = kinds.map((kind) => `${counts[kind]} ${KIND_NAMES[kind]}`).join(", ");
+  return told && inAll ? `${told} in all` : told;
 }

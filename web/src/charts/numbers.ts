@@ -20,8 +20,13 @@ export function shortNumber(value: number | null | undefined, digits = 5): strin
   const kind = kindOf(value);
   if (kind) return KIND_NAMES[kind];
   const size = Math.abs(value);
-  if (size !== 0 && (size < 1e-4 || size >= 1e9)) return value.toExponential(Math.max(0, digits - 2)).replace(/\.?0+e/, "e");
+  if (size !== 0 && (size < 1e-4 || size >= 1e9)) return exponential(value, digits);
   return Number.isInteger(value) ? wholeNumber(value) : format(digits).format(value);
+}
+
+/** 1.5e14 */
+export function exponential(value: number, digits: number): string {
+  return value.toExponential(Math.max(0, digits - 2)).replace(/(\.\d*?)0+e/, "$1e").replace(".e", "e").replace("e+", "e");
 }
 
 /** 75 -> 1 min 15 s */

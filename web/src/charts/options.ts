@@ -52,7 +52,7 @@ export function seriesOf(look: Look): { series: uPlot.Series[]; bands: uPlot.Ban
   for (const { line, place, role } of partsOf(look.lines)) {
     const colour = resolve(paletteName(line.colour ?? place));
     if (role === "low") bands.push({ series: [series.length - 1, series.length], fill: faded(colour, 0.18) });
-    series.push({ ...drawnAs(role, colour, line.colour ?? place), show: !look.hidden.has(line.name), ...steppedBack(look, line) });
+    series.push({ ...drawnAs(role, colour, line.colour ?? place), label: line.name, show: !look.hidden.has(line.name), ...steppedBack(look, line) });
   }
   return { series, bands };
 }
@@ -73,25 +73,35 @@ function steppedBack({ pointed }: Look, line: Line): { alpha?: number } {
   return pointed !== null && pointed !== line.name ? { alpha: 0.2 } : {};
 }
 
-export function axesOf(look: Look): uPlot.Axis[] {
+const FONT = "11px system-ui, sans-serif";
+
+/** So that the last word of the axis is not cut: times and dates are longer than numbers. */
+export function airRightOf(kind: XAxis["kind"]): number {
+  return kind === "number" ? 16 : 36;
+}
+
+/** With `titled` the x axis has its name below it. */
+export function axesOf(look: Look, titled: boolean): uPlot.Axis[] {
   const shared = {
     stroke: () => resolve("--quiet"),
     grid: { stroke: () => faded(resolve("--line"), 0.7), width: 1 },
     ticks: { show: false },
-    font: "11px system-ui, sans-serif",
+    font: FONT,
     gap: 4,
   };
   const x = ticking(look.x.kind, look.logX, look.x.kind === "number" ? 70 : 90);
+  const title = titled ? { label: look.x.name, labelSize: 15, labelGap: 0, labelFont: FONT } : {};
   return [
-    { ...shared, ...x, scale: "x", size: 24 },
+    { ...shared, ...x, ...title, scale: "x", size: 24 },
     { ...shared, ...ticking("number", look.logY, 34), scale: "y", size: widthOfWords },
   ];
 }
 
-function ticking(kind: XAxis["kind"], log: boolean, space: number): Pick<uPlot.Axis, "splits" | "values" | "space" | "filter"> {
+function ticking(kind: XAxis["kind"], log: boolean, space: number): Pick<uPlot.Axis, "splits" | "values" | "space" | "filter" | "incrs"> {
   let made: Tick[] = [];
   return {
     space,
+    incrs: (_plot, _axis, low, high) => [Math.max(5, high - low)], // uPlot's own end at 1e16, and an axis beyond had no word
     splits: (plot, axis, low, high) => {
       const room = (axis === 0 ? plot.bbox.width : plot.bbox.height) / (window.devicePixelRatio || 1);
       made = ticksOf(kind, [low, high], Math.max(1, Math.floor(room / space)), log);

@@ -1,16 +1,19 @@
 // Colours for a canvas: the page's colour variables as the browser resolves them in the theme of the moment.
 import { useEffect, useState } from "preact/hooks";
 
-/** As many as can be told apart with every kind of colour vision; further lines begin again, dashed. */
+/** Further lines begin again, dashed otherwise. */
 export const PALETTE_SIZE = 8;
+const SURELY_APART = 4; // so many colours nobody takes for one another; from there on a dash helps
 
 export function paletteName(colour: number | string): string {
   return typeof colour === "string" ? colour : `--chart-${(colour % PALETTE_SIZE) + 1}`;
 }
 
+const DASHES = [[], [8, 4], [2, 3], [9, 3, 2, 3]];
+
 export function dashOf(colour: number | string): number[] {
-  const round = typeof colour === "string" ? 0 : Math.floor(colour / PALETTE_SIZE);
-  return [[], [7, 4], [2, 3], [9, 3, 2, 3]][round % 4]!;
+  const round = typeof colour === "string" ? 0 : Math.floor(colour / SURELY_APART);
+  return DASHES[round % DASHES.length]!;
 }
 
 const known = new Map<string, string>();
@@ -29,23 +32,39 @@ export function resolve(name: string): string {
   return colour;
 }
 
+/** What `draw` makes in the light theme's colours, whatever the page's. Nothing of it is seen: the page is not drawn meanwhile. */
+export function inLightTheme<T>(draw: () => T): T {
+  const { dataset } = document.documentElement;
+  const before = dataset.theme;
+  dataset.theme = "light";
+  known.clear();
+  try {
+    return draw();
+  } finally {
+    if (before === undefined) delete dataset.theme;
+    else dataset.theme = before;
+    known.clear();
+    watcher?.takeRecords(); // for the charts no theme has changed
+  }
+}
+
 export function faded(colour: string, alpha: number): string {
   const parts = colour.match(/[\d.]+/g);
   return parts && parts.length >= 3 ? `rgba(${parts.slice(0, 3).join(",")},${alpha})` : colour;
 }
 
 const listeners = new Set<() => void>();
-let watching = false;
+let watcher: MutationObserver | null = null;
 
 /** From the first colour on, also while no chart is there: the next one must not find the old theme's colours. */
 function watchTheme(): void {
-  if (watching) return;
-  watching = true;
+  if (watcher) return;
   const changed = () => {
     known.clear();
     listeners.forEach((tell) => tell());
   };
-  new MutationObserver(changed).observe(document.documentElement, { attributes: true, attributeFilter: ["data-theme", "class"] });
+  watcher = new MutationObserver(changed);
+  watcher.observe(document.documentElement, { attributes: true, attributeFilter: ["data-theme", "class"] });
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", changed);
 }
 

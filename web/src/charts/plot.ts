@@ -4,15 +4,20 @@ import type { RefObject } from "preact";
 import uPlot from "uplot";
 import { drawMarks, drawNotFinite } from "./drawing";
 import { extentOf, padded } from "./extents";
-import { onWheel, startPan, zoomToBox, type Wishes } from "./gestures";
+import { onWheel, showAll, startPan, zoomToBox, type Wishes } from "./gestures";
 import type { Mark, Range } from "./lines";
-import { axesOf, dataOf, scalesOf, seriesOf, type Look } from "./options";
+import { airRightOf, axesOf, dataOf, scalesOf, seriesOf, type Look } from "./options";
+import { watchTouch } from "./touching";
+
+const BOX_PX = 50; // a drag is a box only where both its sides are longer: a hand that drags along x does not keep straight
+const ROOM_FOR_TITLE_PX = 180; // of height, from which on the axis has its name below it
 
 export interface Plotted extends Look {
   marks: Mark[];
   /** null: all there is. */
   range: Range | null;
   yRange: Range | null;
+  zoomed: boolean;
   height: number;
   syncKey: string | undefined;
   wheelZooms: boolean;
@@ -44,9 +49,9 @@ export function usePlot(host: RefObject<HTMLDivElement | null>, shown: Plotted):
 }
 
 /** What uPlot cannot change later: the lines' number and look, the axes, the theme. */
-function kindOf({ lines, hidden, x, logX, logY, syncKey, theme }: Plotted): string {
+function kindOf({ lines, hidden, x, logX, logY, syncKey, theme, wishes }: Plotted): string {
   const looks = lines.map((line, place) => [line.name, line.colour ?? place, !!line.raw, !!line.low, hidden.has(line.name)]);
-  return JSON.stringify([looks, x, logX, logY, syncKey, theme]);
+  return JSON.stringify([looks, x, logX, logY, syncKey, theme, wishes.y !== null]);
 }
 
 function makePlot(host: HTMLDivElement, latest: { current: Plotted }): uPlot {
@@ -57,10 +62,10 @@ function makePlot(host: HTMLDivElement, latest: { current: Plotted }): uPlot {
     height: latest.current.height,
     series,
     bands,
-    axes: axesOf(latest.current),
+    axes: axesOf(latest.current, latest.current.height >= ROOM_FOR_TITLE_PX),
     scales: scalesOf(latest.current, wanted),
     legend: { show: false },
-    padding: [8, 16, 0, 0],
+    padding: [8, airRightOf(latest.current.x.kind), 0, 0],
     cursor: cursorOf(latest),
     hooks: hooksOf(latest),
   };
@@ -71,7 +76,7 @@ function cursorOf(latest: { current: Plotted }): uPlot.Cursor {
   const { syncKey } = latest.current;
   const isMove = (type: string) => type === "mousemove" || type === "mouseleave";
   return {
-    drag: { x: true, y: true, uni: 30, dist: 5, setScale: false },
+    drag: { x: true, y: latest.current.wishes.y !== null, uni: BOX_PX, dist: 5, setScale: false },
     points: { size: 6 },
     y: false,
     bind: {
@@ -81,8 +86,7 @@ function cursorOf(latest: { current: Plotted }): uPlot.Cursor {
         return null;
       },
       dblclick: () => () => {
-        latest.current.wishes.y(null);
-        latest.current.wishes.x(null);
+        showAll(latest.current.wishes);
         return null;
       },
     },
@@ -92,7 +96,10 @@ function cursorOf(latest: { current: Plotted }): uPlot.Cursor {
 
 function hooksOf(latest: { current: Plotted }): uPlot.Hooks.Arrays {
   return {
-    ready: [(plot) => plot.over.addEventListener("wheel", (event) => onWheel(plot, event, latest.current.wheelZooms, latest.current.wishes), { passive: false })],
+    ready: [
+      (plot) => plot.over.addEventListener("wheel", (event) => onWheel(plot, event, latest.current.wheelZooms, latest.current.wishes), { passive: false }),
+      (plot) => watchTouch(plot, () => latest.current),
+    ],
     setSelect: [(plot) => zoomToBox(plot, latest.current.wishes)],
     setCursor: [(plot) => latest.current.onCrosshair(crosshairOf(plot))],
     draw: [(plot) => drawMarks(plot, latest.current.marks), (plot) => drawNotFinite(plot, latest.current.lines.filter((line) => !latest.current.hidden.has(line.name)))],
@@ -101,7 +108,18 @@ function hooksOf(latest: { current: Plotted }): uPlot.Hooks.Arrays {
 
 function crosshairOf(plot: uPlot): number | null {
   const { left } = plot.cursor;
-  return left === undefined || left < 0 ? null : plot.posToVal(left, "x");
+  return left === undefined || left < 0 || left > plot.over.clientWidth ? null : plot.posToVal(left, "x");
+}
+
+type Publishing = (to: { left: number; top: number }, fire: boolean, publish: boolean) => void; // as uPlot's types forget
+
+/** The place under the mouse is another x now: the chart that has the mouse says so to the others, once all have moved. */
+function renewCrosshair(plot: uPlot): void {
+  if (!plot.over.matches(":hover")) return plot.setCursor({ left: -10, top: -10 });
+  requestAnimationFrame(() => {
+    const { left = -10, top = -10 } = plot.cursor;
+    if (plot.root.isConnected) (plot.setCursor as Publishing)({ left, top }, true, true);
+  });
 }
 
 function rescale(plot: uPlot | null, { lines, range, logX }: Plotted): void {
@@ -109,6 +127,7 @@ function rescale(plot: uPlot | null, { lines, range, logX }: Plotted): void {
   if (!plot || !wanted) return;
   const [min, max] = wanted[0] < wanted[1] ? wanted : padded(wanted[0], wanted[1], logX);
   plot.setScale("x", { min: logX && min <= 0 ? Math.min(1, max / 1000) : min, max });
+  renewCrosshair(plot);
 }
 
 function pointAt(plot: uPlot | null, shown: Plotted): void {

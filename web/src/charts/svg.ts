@@ -1,15 +1,15 @@
-// A chart as an SVG of its own, drawn from the same points with the same ticks. Built as elements, so that every name
-// of a run is escaped by the serializer.
+// A chart as an SVG of its own, drawn from the same points with the same ticks, in the light theme whatever the page's:
+// it goes into papers. Built as elements, so that every name of a run is escaped by the serializer.
 import { extentOf, padded } from "./extents";
 import type { Line, Mark, Points, Range, XAxis } from "./lines";
-import { kindOf, measured, type Kind } from "./notfinite";
-import { dashOf, paletteName, resolve } from "./palette";
+import { countsInWords, countsOf, kindOf, measured, type Kind } from "./notfinite";
+import { dashOf, inLightTheme, paletteName, resolve } from "./palette";
 import { ticksOf } from "./ticks";
 
 const SVG = "http://www.w3.org/2000/svg";
 const WIDTH = 800;
 const ROW = 18;
-const BOX = { left: 64, right: 16, bottom: 40, height: 320 };
+const BOX = { left: 64, right: 36, bottom: 40, height: 320 };
 
 export interface Picture {
   title: string;
@@ -24,8 +24,13 @@ export interface Picture {
 }
 
 export function chartAsSvg(picture: Picture): string {
+  return inLightTheme(() => drawing(picture));
+}
+
+function drawing(picture: Picture): string {
   const top = ROW * (picture.lines.length > 1 ? picture.lines.length + 2 : 2);
-  const root = made("svg", { viewBox: `0 0 ${WIDTH} ${top + BOX.height + BOX.bottom}`, "font-family": "system-ui, sans-serif", "font-size": 12 });
+  const height = top + BOX.height + BOX.bottom;
+  const root = made("svg", { viewBox: `0 0 ${WIDTH} ${height}`, width: WIDTH, height, "font-family": "system-ui, sans-serif", "font-size": 12 });
   root.append(made("rect", { width: "100%", height: "100%", fill: resolve("--ground") }));
   root.append(text(picture.title, 8, 20, { "font-weight": 600, fill: resolve("--ink") }));
   const space = spaceOf(picture, top);
@@ -102,8 +107,12 @@ function drawn(line: Line, place: number, picture: Picture, space: Space): SVGEl
   const parts: SVGElement[] = [];
   if (line.low && line.high) parts.push(made("path", { d: bandPath(line, space), fill: stroke, "fill-opacity": 0.18 }));
   if (line.raw) parts.push(made("path", { d: path(line.raw, picture, space), stroke, "stroke-opacity": 0.3 }));
-  parts.push(made("path", { d: path(line, picture, space), stroke, "stroke-width": 1.6, "stroke-dasharray": dashOf(line.colour ?? place).join(" ") || "none" }));
+  parts.push(made("path", { d: path(line, picture, space), stroke, "stroke-width": 1.6, ...dashed(line, place) }));
   return [...parts, ...notFinite(measured(line), space)];
+}
+
+function dashed(line: Line, place: number): Record<string, string> {
+  return { "stroke-dasharray": dashOf(line.colour ?? place).join(" ") || "none" };
 }
 
 function path({ x, y }: Points, { logX, logY }: Picture, space: Space): string {
@@ -145,11 +154,10 @@ function sign(kind: Kind, x: number, { top }: Space): SVGElement {
 }
 
 function name(line: Line, place: number): SVGElement[] {
-  const y = ROW * (place + 2);
-  return [
-    made("rect", { x: 8, y: y - 6, width: 14, height: 4, fill: resolve(paletteName(line.colour ?? place)) }),
-    text(line.name, 28, y, { fill: resolve("--ink") }),
-  ];
+  const y = ROW * (place + 2) + 2;
+  const odd = countsInWords(countsOf(line));
+  const look = { stroke: resolve(paletteName(line.colour ?? place)), "stroke-width": 2.5, ...dashed(line, place) };
+  return [made("line", { x1: 8, x2: 32, y1: y - 4, y2: y - 4, ...look }), text(odd ? `${line.name} (${odd})` : line.name, 40, y, { fill: resolve("--ink") })];
 }
 
 function markOf({ x, label, colour = "--error" }: Mark, space: Space): SVGElement[] {

@@ -51,3 +51,10 @@ test("numbers are short, and what is not finite has its name", () => {
   expect([0, 1234567, 0.123456789, 1e-7, NaN, -Infinity].map((each) => shortNumber(each))).toEqual(["0", "1,234,567", "0.12346", "1e-7", "NaN", "-Inf"]);
   expect([1500000, 20000, 9999].map((each) => compact(each))).toEqual(["1.5M", "20k", "9,999"]);
 });
+
+test("large numbers are powers of ten on the whole of an axis", () => {
+  expect(texts("number", [0, 2e9], 4)).toEqual(["0", "5e8", "1e9", "1.5e9", "2e9"]);
+  expect(texts("number", [0, 999e6], 5)).toEqual(["0", "200M", "400M", "600M", "800M"]);
+  expect(texts("number", [0, 3e14], 3)).toEqual(["0", "1e14", "2e14", "3e14"]);
+  expect(texts("number", [1, 1e12], 4, true).filter(Boolean)).toEqual(["1", "1,000", "1e6", "1e9", "1e12"]);
+});

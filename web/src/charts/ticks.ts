@@ -1,6 +1,6 @@
 // Where an axis is labelled, and how. The chart on the screen and the SVG share this.
 import type { Range, XAxis } from "./lines";
-import { clock, duration, shortNumber } from "./numbers";
+import { clock, duration, exponential, shortNumber } from "./numbers";
 
 const SECONDS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400];
 
@@ -13,15 +13,16 @@ export interface Tick {
 /** At most about `most` of them. */
 export function ticksOf(axis: XAxis["kind"], range: Range, most: number, log = false): Tick[] {
   const [low, high] = range;
-  if (!(high > low) || !Number.isFinite(high - low)) return Number.isFinite(low) ? [{ at: low, text: textOf(axis, low, 0) }] : [];
+  if (!(high > low) || !Number.isFinite(high - low)) return Number.isFinite(low) ? [{ at: low, text: textOf(axis, low, 0, low) }] : [];
   if (log && low > 0) return logTicks(range, most);
   const step = stepOf(axis, (high - low) / Math.max(1, most));
   const shift = axis === "clock" && step >= 60 ? new Date(low * 1000).getTimezoneOffset() * 60 : 0;
   const first = Math.ceil((low - shift) / step - 1e-9);
   const count = Math.min(100, Math.floor((high - shift) / step + 1e-9) - first + 1);
+  const largest = Math.max(Math.abs(low), Math.abs(high));
   return Array.from({ length: count }, (_, place) => {
     const at = clean((first + place) * step, step) + shift;
-    return { at, text: textOf(axis, at, step) };
+    return { at, text: textOf(axis, at, step, largest) };
   });
 }
 
@@ -45,17 +46,22 @@ function clean(value: number, step: number): number {
   return Number(value.toFixed(digits));
 }
 
-function textOf(axis: XAxis["kind"], at: number, step: number): string {
+function textOf(axis: XAxis["kind"], at: number, step: number, largest: number): string {
   if (axis === "duration") return duration(at);
-  return axis === "clock" ? clock(at, step || 1) : compact(at, step);
+  return axis === "clock" ? clock(at, step || 1) : compact(at, step, largest);
 }
 
-/** 1,500,000 -> 1.5M: the words of an axis have little room. The step says how many digits differ. */
-export function compact(value: number, step = 0): string {
+const MOST_LETTERED = 1e9; // 999M, and from here on 1e9, 2e14
+const LEAST_SHORTENED = 1e4;
+
+/** 1,500,000 -> 1.5M: the words of an axis have little room. The step says how many digits differ, and the largest
+ *  number of the axis whether all of them are powers of ten: 5e8 beside 1e9. */
+export function compact(value: number, step = 0, largest = Math.abs(value)): string {
   const size = Math.abs(value);
-  const [unit, letter] = size >= 1e9 && size < 1e15 ? [1e9, "G"] : size >= 1e6 && size < 1e9 ? [1e6, "M"] : size >= 1e4 && size < 1e6 ? [1e3, "k"] : [1, ""];
   const digits = step > 0 && size > 0 ? Math.min(12, Math.max(3, Math.ceil(Math.log10(size / step)) + 1)) : 4;
-  return `${shortNumber(value / unit, digits)}${letter}`;
+  if (size < LEAST_SHORTENED) return shortNumber(value, digits);
+  if (largest >= MOST_LETTERED) return exponential(value, digits);
+  return size >= 1e6 ? `${shortNumber(value / 1e6, digits)}M` : `${shortNumber(value / 1e3, digits)}k`;
 }
 
 function logTicks([low, high]: Range, most: number): Tick[] {
@@ -72,7 +78,7 @@ function logTicks([low, high]: Range, most: number): Tick[] {
       const at = clean(factor * 10 ** power, 10 ** power);
       if (at < low * (1 - 1e-9) || at > high * (1 + 1e-9)) continue;
       const loud = said.includes(factor) && power % every === 0;
-      if (loud || every === 1) made.push({ at, text: loud ? compact(at) : "" });
+      if (loud || every === 1) made.push({ at, text: loud ? compact(at, 0, high) : "" });
     }
   return made;
 }

@@ -25,6 +25,17 @@ export function Help({ views, version, onClose }: Props) {
           </Keys>
         ))}
       </dl>
+      <p>In a chart that has the focus:</p>
+      <dl class="frame-keys">
+        <Keys keys={["+", "-"]}>Zoom in and out.</Keys>
+        <Keys keys={["←", "→"]}>Move along x.</Keys>
+        <Keys keys={["↑", "↓"]}>Move along y, in the large view of a curve.</Keys>
+        <Keys keys={["0"]}>Show all.</Keys>
+      </dl>
+      <p class="quiet">
+        With the mouse: drag to zoom, shift and drag to move, ctrl or shift and the wheel to zoom around a place, double click to show all. With fingers: pinch to zoom, drag to
+        move.
+      </p>
       <p class="quiet">Keys do nothing while you type in a field. The address keeps what you have chosen: send it to show somebody the same sight.</p>
       {version ? <p class="quiet">torch-debugger {version}</p> : null}
     </Dialog>

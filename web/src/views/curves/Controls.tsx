@@ -2,47 +2,42 @@ import { useEffect, useRef } from "preact/hooks";
 import { isReport } from "../../asking";
 import { wholeNumber } from "../../charts/numbers";
 import { choose } from "../../links";
-import { SMOOTHING, type Choices } from "./choices";
+import { Button } from "../../pieces/Button";
+import { Select } from "../../pieces/Select";
+import { canBeLog, SMOOTHING, type Choices } from "./choices";
 import { RunChooser } from "./RunChooser";
+import { NO_ZOOM } from "./zoom_links";
+
+const Y_AXES = [
+  { value: "", title: "as fits", hint: "Logarithmic where all values are above zero and more than a factor of 10,000 apart" },
+  { value: "0", title: "linear" },
+  { value: "1", title: "log" },
+];
 
 interface ControlsProps {
   run: string;
   choices: Choices;
   axes: { kind: string; name: string }[];
-  fault: string | null;
-  shown: number;
-  all: number;
+  /** Which of the tags are shown; null in the view of a single one. */
+  filtered: { fault: string | null; shown: number; all: number } | null;
   zoomed: boolean;
   onReset: () => void;
 }
 
-export function Controls({ run, choices, axes, fault, shown, all, zoomed, onReset }: ControlsProps) {
+export function Controls({ run, choices, axes, filtered, zoomed, onReset }: ControlsProps) {
   return (
     <form class="curves-controls" onSubmit={(event) => event.preventDefault()}>
-      <FilterBox text={choices.filter} fault={fault} />
-      <span class="quiet" role="status">{howMany(shown, all)}</span>
+      {filtered ? <FilterBox text={choices.filter} fault={filtered.fault} /> : null}
+      {filtered ? <span class="quiet" role="status">{howMany(filtered.shown, filtered.all)}</span> : null}
       <Smoothing value={choices.smoothing} />
-      {isReport() ? null : (
-        <label>
-          x by{" "}
-          <select value={choices.x} onChange={(event) => choose({ x: event.currentTarget.value === "step" ? undefined : event.currentTarget.value, from: undefined, to: undefined })}>
-            {axes.map(({ kind, name }) => (
-              <option key={kind} value={kind}>
-                {name}
-              </option>
-            ))}
-          </select>
-        </label>
-      )}
-      <Switch name="logx" on={choices.logX} text="log x" />
-      <Switch name="logy" on={choices.logY} text="log y" />
+      {isReport() ? null : <Select label="x by" value={choices.x} options={axes.map(({ kind, name }) => ({ value: kind, title: name }))} onChange={(x) => choose({ ...NO_ZOOM, x: x === "step" ? undefined : x })} />}
+      <Select label="y" value={choices.logY === null ? "" : choices.logY ? "1" : "0"} options={Y_AXES} onChange={(value) => choose({ logy: value })} />
+      <Switch name="logx" on={choices.logX} text="log x" {...(canBeLog(choices.x) ? {} : { refused: "Times of the clock have no zero to count from: log x goes with the other kinds of x." })} />
       <Switch name="apart" on={!choices.apart} text="zoom together" inverted />
       {isReport() ? null : <RunChooser run={run} others={choices.others} by={choices.by} />}
-      {zoomed ? (
-        <button type="button" onClick={onReset}>
-          Show all of x
-        </button>
-      ) : null}
+      <Button onClick={onReset} disabled={!zoomed}>
+        Show all
+      </Button>
     </form>
   );
 }
@@ -91,10 +86,20 @@ function Smoothing({ value }: { value: number }) {
   );
 }
 
-function Switch({ name, on, text, inverted = false }: { name: string; on: boolean; text: string; inverted?: boolean }) {
+interface SwitchProps {
+  name: string;
+  on: boolean;
+  text: string;
+  inverted?: boolean;
+  /** Why it cannot be switched on. */
+  refused?: string;
+}
+
+function Switch({ name, on, text, inverted = false, refused }: SwitchProps) {
+  const turn = (checked: boolean) => choose({ [name]: checked !== inverted ? "1" : undefined });
   return (
-    <label>
-      <input type="checkbox" checked={on} onChange={(event) => choose({ [name]: event.currentTarget.checked !== inverted ? "1" : undefined })} /> {text}
+    <label title={refused} class={refused ? "quiet" : ""}>
+      <input type="checkbox" checked={on} disabled={refused !== undefined} onChange={(event) => turn(event.currentTarget.checked)} /> {text}
     </label>
   );
 }

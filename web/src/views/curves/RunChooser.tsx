@@ -3,7 +3,9 @@ import { useAnswer } from "../../answer_hooks";
 import { wholeNumber } from "../../charts/numbers";
 import { choose } from "../../links";
 import { Swatch } from "../../charts/Legend";
+import { Select } from "../../pieces/Select";
 import { writeList } from "./choices";
+import { useClosing } from "./closing";
 
 const MOST_LISTED = 200;
 export const MOST_TOGETHER = 50;
@@ -16,11 +18,11 @@ interface ChooserProps {
 
 /** Which runs are drawn together, and by what they are grouped. */
 export function RunChooser({ run, others, by }: ChooserProps) {
-  const [open, setOpen] = useState(false);
+  const { place, open, onToggle } = useClosing();
   const count = others.length + 1;
   return (
     <>
-      <details class="curves-runs" onToggle={(event) => setOpen(event.currentTarget.open)}>
+      <details class="curves-runs" ref={place} onToggle={onToggle}>
         <summary>{count === 1 ? "Overlay runs" : `${count} runs overlaid`}</summary>
         {open ? <RunList run={run} others={others} /> : null}
       </details>
@@ -73,16 +75,8 @@ function GroupChooser({ runs, by }: { runs: string[]; by: string }) {
   const known = Object.entries(answer?.by ?? {});
   if (answer && !known.length) return <span class="quiet">These runs have the same hyperparameters: nothing to group by.</span>;
   return (
-    <label title="The mean of each group, and one standard deviation over its runs on either side">
-      group by{" "}
-      <select value={by} onChange={(event) => choose({ by: event.currentTarget.value })}>
-        <option value="">no group</option>
-        {known.map(([name, values]) => (
-          <option key={name} value={name}>
-            {name} ({values.length} values)
-          </option>
-        ))}
-      </select>
-    </label>
+    <span title="The mean of each group, and one standard deviation over its runs on either side">
+      <Select label="group by" value={by} onChange={(value) => choose({ by: value })} options={[{ value: "", title: "no group" }, ...known.map(([name, values]) => ({ value: name, title: `${name} (${values.length} values)` }))]} />
+    </span>
   );
 }

@@ -1,12 +1,13 @@
 // What is chosen in this view, as it stands in the address.
-import type { Range } from "../../charts/lines";
+import { readZooms, type Zooms } from "./zoom_links";
 
 export interface Choices {
   filter: string;
   smoothing: number;
   x: string;
   logX: boolean;
-  logY: boolean;
+  /** null: nobody has chosen, and the values of each chart decide. */
+  logY: boolean | null;
   /** Other runs that are drawn with this one. */
   others: string[];
   /** The hyperparameter by which the runs are grouped. */
@@ -16,36 +17,37 @@ export interface Choices {
   /** Every chart zooms by itself. */
   apart: boolean;
   tag: string;
-  range: Range | null;
+  zooms: Zooms;
 }
 
 export const SMOOTHING = 0.6;
 
 export function readChoices(chosen: Record<string, string>): Choices {
+  const x = chosen.x ?? "step";
   return {
     filter: chosen.q ?? "",
     smoothing: readSmoothing(chosen.smooth),
-    x: chosen.x ?? "step",
-    logX: chosen.logx === "1",
-    logY: chosen.logy === "1",
+    x,
+    logX: chosen.logx === "1" && canBeLog(x),
+    logY: chosen.logy === undefined ? null : chosen.logy === "1",
     others: readList(chosen.runs),
     by: chosen.by ?? "",
     pinned: new Set(readList(chosen.pins)),
     closed: new Set(readList(chosen.closed)),
     apart: chosen.apart === "1",
     tag: chosen.tag ?? "",
-    range: readRange(chosen.from, chosen.to),
+    zooms: readZooms(chosen),
   };
+}
+
+/** The clock has no zero that a logarithm could count from. */
+export function canBeLog(x: string): boolean {
+  return x !== "time";
 }
 
 function readSmoothing(text: string | undefined): number {
   const said = Number.parseFloat(text ?? "");
   return Number.isFinite(said) ? Math.min(0.99, Math.max(0, said)) : SMOOTHING;
-}
-
-function readRange(from: string | undefined, to: string | undefined): Range | null {
-  const [low, high] = [Number.parseFloat(from ?? ""), Number.parseFloat(to ?? "")];
-  return low < high ? [low, high] : null;
 }
 
 /** Names with commas between them; as JSON where a name has a comma itself. */

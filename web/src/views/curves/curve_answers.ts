@@ -24,6 +24,8 @@ export interface CurveAnswer extends PackedPoints {
   tag: string;
   points: number;
   extent: [number, number] | null;
+  /** The least and the greatest finite value of the whole curve. */
+  values: [number, number] | null;
   notfinite: NotFiniteCounts;
   /** The mean of each bucket, where the points are only the extremes of buckets. */
   means?: PackedPoints;
@@ -46,6 +48,7 @@ export interface Curve {
   means: Points;
   all: number;
   extent: Range | null;
+  values: Range | null;
   counts: NotFiniteCounts;
 }
 
@@ -62,10 +65,10 @@ export interface TagCurves {
   groups: Group[];
 }
 
-export function readCurve({ run, x, y, means, points, extent, notfinite }: CurveAnswer): Curve {
+export function readCurve({ run, x, y, means, points, extent, values, notfinite }: CurveAnswer): Curve {
   const read = { x: unpack(x), y: unpack(y) };
   const averages = means ? { x: unpack(means.x), y: unpack(means.y) } : read;
-  return { run, points: read, means: averages, all: points, extent, counts: notfinite };
+  return { run, points: read, means: averages, all: points, extent, values, counts: notfinite };
 }
 
 export function readGroup({ value, runs, x, mean, std }: GroupAnswer): Group {
@@ -114,6 +117,20 @@ export function extentOf(curves: Curve[], groups: Group[] = []): Range | null {
   const known = ends.filter((each) => each !== null);
   if (!known.length) return null;
   return [Math.min(...known.map(([low]) => low)), Math.max(...known.map(([, high]) => high))];
+}
+
+const WIDE = 1e4; // from this ratio on a straight axis shows one flat line
+
+/** Whether a logarithmic y tells more: all values are above zero and far apart. Of whole curves, so that no zoom turns it. */
+export function isWide({ curves, groups }: TagCurves): boolean {
+  const ends = [...curves.map(({ values }) => values), ...groups.map(({ mean }) => endsOf(mean))].filter((each) => each !== null);
+  const low = Math.min(...ends.map(([least]) => least));
+  return low > 0 && Math.max(...ends.map(([, most]) => most)) / low > WIDE;
+}
+
+function endsOf(values: ArrayLike<number>): Range | null {
+  const finite = Array.from(values).filter(Number.isFinite);
+  return finite.length ? [finite.reduce((a, b) => Math.min(a, b)), finite.reduce((a, b) => Math.max(a, b))] : null;
 }
 
 function spanOf(range: Range | null, log: boolean): number {

@@ -13,39 +13,54 @@ import type { MarksAnswer, TagsAnswer } from "./curve_answers";
 import { CurveBook } from "./curve_book";
 import "./curves.css";
 import { filterOf, groupTags, type TagGroup } from "./filtering";
-import { useSharedZoom } from "./zoom";
+import { useKeptSettings } from "./kept_choices";
+import { LargeView, useFocusOnTag } from "./LargeView";
+import { useZoomer } from "./zoom";
 
-function Curves({ run, version, chosen }: Shown) {
+function Curves({ run, about, version, chosen }: Shown) {
+  useKeptSettings(run, chosen);
   const { answer, error } = useAnswer<TagsAnswer>("tags", { run }, version);
   if (error) return <Problem text={error} />;
   if (!answer) return <Waiting what="the tags" />;
   if (!answer.tags.length)
     return <Empty title="This run has logged no scalars yet.">A loss appears with the first backward(); your own numbers with add_scalar.</Empty>;
-  return <Sheets {...{ run, version, chosen }} known={answer} />;
+  return <Sheets {...{ run, about, version, chosen }} known={answer} />;
 }
 
-type SheetsProps = Pick<Shown, "run" | "version" | "chosen"> & { known: TagsAnswer };
+type SheetsProps = Shown & { known: TagsAnswer };
 
-function Sheets({ run, version, chosen, known }: SheetsProps) {
+function Sheets({ run, about, version, chosen, known }: SheetsProps) {
   const choices = useMemo(() => readChoices(chosen), [JSON.stringify(chosen)]);
-  const sheet = useSheet(run, version, choices, known);
+  const sheet = useSheet(run, about.steps, version, choices, known);
   const filter = useMemo(() => filterOf(choices.filter), [choices.filter]);
   const tags = useMemo(() => known.tags.filter(filter.matches), [known.tags, filter]);
   const groups = useMemo(() => groupTags(tags, known.loss, choices.pinned), [tags, known.loss, chosen.pins]);
   const sections = useMemo(() => groups.map((group) => <GroupSection key={group.name} group={group} closed={choices.closed} alone={known.tags.length === 1} />), [groups, chosen.closed]);
-  const inside = choices.tag ? <LargeView tag={choices.tag} /> : (
-    <div class="curves">
+  const place = useFocusOnTag(choices.tag);
+  const controls = (filtered: { fault: string | null; shown: number; all: number } | null) => (
+    <Controls {...{ run, choices, filtered }} axes={known.axes} zoomed={sheet.zoom.zoomed} onReset={sheet.zoom.showAll} />
+  );
+  const inside = choices.tag ? (
+    <LargeView tag={choices.tag}>{controls(null)}</LargeView>
+  ) : (
+    <>
       <h1 class="curves-title">Curves</h1>
-      <Controls {...{ run, choices }} axes={known.axes} fault={filter.fault} shown={tags.length} all={known.tags.length} zoomed={sheet.range !== null} onReset={() => sheet.onRange(null)} />
+      {controls({ fault: filter.fault, shown: tags.length, all: known.tags.length })}
       {tags.length ? null : <Empty title="No tag matches the filter.">The filter is a regular expression; an empty one shows all {wholeNumber(known.tags.length)} tags.</Empty>}
       {sections}
-    </div>
+    </>
   );
-  return <SheetContext.Provider value={sheet}>{inside}</SheetContext.Provider>;
+  return (
+    <SheetContext.Provider value={sheet}>
+      <div class="curves" ref={place}>
+        {inside}
+      </div>
+    </SheetContext.Provider>
+  );
 }
 
-function useSheet(run: string, version: string, choices: Choices, known: TagsAnswer): Sheet {
-  const [range, onRange] = useSharedZoom(choices.range);
+function useSheet(run: string, steps: number, version: string, choices: Choices, known: TagsAnswer): Sheet {
+  const zoom = useZoomer(choices.zooms, choices.apart);
   const [drawn, setDrawn] = useState(false);
   const book = useMemo(() => new CurveBook(() => setDrawn(true)), [run]);
   const runs = useMemo(() => (isReport() ? [run] : [run, ...choices.others.filter((other) => other !== run)]), [run, writeList(choices.others)]);
@@ -54,7 +69,7 @@ function useSheet(run: string, version: string, choices: Choices, known: TagsAns
   const found = useAnswer<MarksAnswer>(drawn ? "marks" : null, { run, x: choices.x === "step" ? undefined : choices.x }, version);
   const marks = useMemo(() => marksOf(found.answer), [found.answer]);
   const x = useMemo(() => axisOf(choices.x, known.axes), [choices.x, known.axes]);
-  return { book, run, runs, choices, x, marks, loss: known.loss, range, onRange };
+  return { book, run, runs, choices, x, marks, loss: known.loss, steps, zoom };
 }
 
 function marksOf(found: MarksAnswer | null): Mark[] {
@@ -84,20 +99,6 @@ function GroupSection({ group, closed, alone }: { group: TagGroup; closed: Reado
         </div>
       ) : null}
     </section>
-  );
-}
-
-function LargeView({ tag }: { tag: string }) {
-  const back = () => choose({ tag: undefined }, false);
-  return (
-    <div class="curves" onKeyDown={(event) => (event.key === "Escape" ? back() : undefined)}>
-      <h1 class="curves-title">Curve of {tag}</h1>
-      <button type="button" class="curves-back" onClick={back}>
-        All curves
-      </button>
-      <Card key={tag} tag={tag} large />
-      <p class="quiet">Drag a box to zoom, turn the wheel to zoom around the mouse, shift and drag to move, double click to see all. With the chart in focus: + and - zoom, arrows move, 0 shows all.</p>
-    </div>
   );
 }
 

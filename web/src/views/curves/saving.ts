@@ -3,8 +3,9 @@ import { addressOf } from "../../asking";
 import { download, fileName } from "../../charts/downloads";
 import { rangeOf } from "../../charts/gestures";
 import type { Line, Mark, XAxis } from "../../charts/lines";
-import { chartAsPng } from "../../charts/png";
+import { svgAsPng } from "../../charts/png";
 import { chartAsSvg } from "../../charts/svg";
+import { writeList } from "./choices";
 
 export interface Saved {
   plot: uPlot;
@@ -17,18 +18,24 @@ export interface Saved {
   logY: boolean;
 }
 
-export async function savePng({ plot, run, tag, x, lines }: Saved): Promise<void> {
-  const picture = await chartAsPng(plot, `${run}: ${tag}`, x.name, lines);
-  if (picture) download(picture, fileName(`${run}-${tag}`, "png"));
+export async function savePng(saved: Saved): Promise<void> {
+  const picture = await svgAsPng(drawingOf(saved));
+  if (picture) download(picture, fileName(`${saved.run}-${saved.tag}`, "png"));
 }
 
-/** What is in sight, as it is in sight. */
-export function saveSvg({ plot, run, tag, ...shown }: Saved): void {
-  const text = chartAsSvg({ title: `${run}: ${tag}`, ...shown, xRange: rangeOf(plot, "x"), yRange: rangeOf(plot, "y") });
-  download(new Blob([text], { type: "image/svg+xml" }), fileName(`${run}-${tag}`, "svg"));
+export function saveSvg(saved: Saved): void {
+  download(new Blob([drawingOf(saved)], { type: "image/svg+xml" }), fileName(`${saved.run}-${saved.tag}`, "svg"));
 }
 
-/** Every point, also those outside the picture. */
-export function saveCsv(run: string, tag: string): void {
-  download(addressOf("points", { run, tag }), fileName(`${run}-${tag}`, "csv"));
+/** What is in sight, as it is in sight: lines that are switched off stay away. */
+function drawingOf({ plot, run, tag, lines, ...shown }: Saved): string {
+  const on = new Set(plot.series.flatMap(({ show, label }) => (show ? [label] : [])));
+  return chartAsSvg({ title: `${run}: ${tag}`, ...shown, lines: lines.filter(({ name }) => on.has(name)), xRange: rangeOf(plot, "x"), yRange: rangeOf(plot, "y") });
+}
+
+/** Every point of every run in the chart, also those outside the picture. */
+export function saveCsv(runs: string[], tag: string): void {
+  const [run] = runs as [string];
+  const of = runs.length > 1 ? { runs: writeList(runs) } : { run };
+  download(addressOf("points", { ...of, tag }), fileName(runs.length > 1 ? `${runs.length}-runs-${tag}` : `${run}-${tag}`, "csv"));
 }

@@ -1,35 +1,64 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { Range } from "../../charts/lines";
 import { choose } from "../../links";
+import { writeZooms, type Zooms } from "./zoom_links";
 
 const PAUSE_MS = 250; // browsers refuse an address that changes with every turn of the wheel
 
-/** The zoom that all charts share: at once in the page, and a moment later in the address. */
-export function useSharedZoom(linked: Range | null): [Range | null, (range: Range | null) => void] {
-  const [range, setRange] = useState(linked);
-  const written = useRef(keyOf(linked));
+/** What each chart shows, and how that is changed. */
+export interface Zoomer {
+  rangeOf: (tag: string) => Range | null;
+  setRange: (tag: string, range: Range | null) => void;
+  /** Of the large chart. */
+  y: Range | null;
+  setY: (range: Range | null) => void;
+  zoomed: boolean;
+  showAll: () => void;
+}
+
+/** At once in the page, and a moment later in the address. `apart`: every chart has its own range of x. */
+export function useZoomer(linked: Zooms, apart: boolean): Zoomer {
+  const [zooms, change] = useLinked(linked);
+  const { shared, own, y } = zooms;
+  const setOwn = (tag: string, range: Range | null) => {
+    const { [tag]: _, ...others } = own;
+    return range ? { ...others, [tag]: range } : others;
+  };
+  return {
+    rangeOf: (tag) => (apart ? (own[tag] ?? null) : shared),
+    setRange: (tag, range) => change(apart ? { own: setOwn(tag, range && shortened(range)) } : { shared: range && shortened(range) }),
+    y,
+    setY: (range) => change({ y: range }),
+    zoomed: (apart ? Object.keys(own).length > 0 : shared !== null) || y !== null,
+    showAll: () => change({ shared: null, own: {}, y: null }),
+  };
+}
+
+function useLinked(linked: Zooms): [Zooms, (changes: Partial<Zooms>) => void] {
+  const [zooms, setZooms] = useState(linked);
+  const latest = useRef(linked); // two changes may come before the page is drawn again
+  const key = JSON.stringify(linked);
+  const written = useRef(key);
   const timer = useRef(0);
-  const key = keyOf(linked);
+  const set = (next: Zooms) => {
+    latest.current = next;
+    setZooms(next);
+  };
   useEffect(() => {
     if (key === written.current) return;
     written.current = key;
-    setRange(linked);
+    set(linked);
   }, [key]);
   useEffect(() => () => clearTimeout(timer.current), []);
-  const set = (wanted: Range | null) => {
-    const next = wanted && shortened(wanted);
-    setRange(next);
+  const change = (changes: Partial<Zooms>) => {
+    set({ ...latest.current, ...changes });
     clearTimeout(timer.current);
     timer.current = window.setTimeout(() => {
-      written.current = keyOf(next);
-      choose({ from: next ? String(next[0]) : undefined, to: next ? String(next[1]) : undefined });
+      written.current = JSON.stringify(latest.current);
+      choose(writeZooms(latest.current));
     }, PAUSE_MS);
   };
-  return [range, set];
-}
-
-function keyOf(range: Range | null): string {
-  return range ? `${range[0]} ${range[1]}` : "";
+  return [zooms, change];
 }
 
 /** No more digits than can be seen: a thousandth of a pixel. */
