@@ -61,7 +61,8 @@ def walk(sheet: Any) -> list[str]:
     for place in range(links.count()):
         links.nth(place).click()
         sheet.get_by_role("heading", level=1).first.wait_for()
-        sheet.wait_for_function("document.querySelector('.waiting') === null")
+        while waiting := sheet.locator(".waiting").all():
+            waiting[0].wait_for(state="detached")
     return missing
 
 

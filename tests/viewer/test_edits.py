@@ -88,6 +88,12 @@ def test_what_makes_no_sense_is_refused(client: Client, shown: Path, edit: Any, 
     assert contents(shown) == before and not (shown / FILE).exists()
 
 
+def test_a_given_name_is_told_with_the_run(client: Client) -> None:
+    assert client.get("/ask/about?run=one").json["given_name"] is None
+    client.edit({"run": "one", "name": "the good one"})
+    assert client.get("/ask/about?run=one").json["given_name"] == "the good one"
+
+
 def test_letters_that_join_others_are_letters(client: Client) -> None:
     name = "\u0645\u06cc\u200c\u062e \U0001f469\u200d\U0001f4bb"
     assert client.edit({"run": "one", "name": name}).status == 200

@@ -46,6 +46,8 @@ export interface About {
   /** How many runs the page can show; missing in the report, which shows one. */
   runs?: number;
   damage: string[];
+  /** What the reader has called it; missing in the report. */
+  given_name?: string | null;
 }
 
 /** /ask/pulse?run=NAME: changes whenever something was written. Cheap: no log is read for it. */

@@ -9,13 +9,24 @@ from torch_debugger.archive.run import Run
 from torch_debugger.records import BatchFact, BatchSample, InputLook, ModelFact, ModelFlow, TensorRows
 from torch_debugger.report.exits import ending_signal
 from torch_debugger.viewer.asked import Asked
+from torch_debugger.viewer.labels import entry_of, read_labels
 from torch_debugger.viewer.step_times import STEP_TAG
 
 _STARTING_S = 60.0
 
 
 def answer(asked: Asked) -> dict[str, Any]:
-    return {**asked.of_run(about), "runs": len(asked.shelf.names())}
+    names = {"runs": len(asked.shelf.names()), "given_name": _given_name(asked)}
+    return {**asked.of_run(about), **names}
+
+
+def _given_name(asked: Asked) -> str | None:
+    """What somebody has called it on the page."""
+    shown = asked.shelf.all_shown().get(asked.text("run"))
+    if shown is None:  # a report is of one run, by itself
+        return None
+    entry = entry_of(shown)
+    return read_labels(entry.folder).get(entry.key, {}).get("name")
 
 
 def about(run: Run) -> dict[str, Any]:

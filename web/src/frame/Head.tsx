@@ -29,7 +29,7 @@ export function Head({ run, several, about, choosing, onChoosing, onChoose, them
       <a class="frame-product" href={writeLink({ view: "verdict", parameters: { run } })}>
         torch-debugger
       </a>
-      {several ? <RunChooser run={run} open={choosing} onOpen={onChoosing} onChoose={onChoose} /> : <OneRun run={run} />}
+      {several ? <RunChooser run={run} shown={about?.given_name || run} open={choosing} onOpen={onChoosing} onChoose={onChoose} /> : <OneRun run={run} />}
       {about ? <RunState about={about} /> : null}
       <div class="frame-tools">
         <Button onClick={onTheme} label={`Theme: ${theme === "system" ? "as the system" : theme}. Change it.`}>

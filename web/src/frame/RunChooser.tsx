@@ -5,13 +5,15 @@ import "./frame.css";
 
 interface Props {
   run: string;
+  /** Its name as the reader has given it, or its own. */
+  shown: string;
   open: boolean;
   onOpen: (open: boolean) => void;
   onChoose: (run: string) => void;
 }
 
 /** The run that is shown, and a searchable list of the others behind it. */
-export function RunChooser({ run, open, onOpen, onChoose }: Props) {
+export function RunChooser({ run, shown, open, onOpen, onChoose }: Props) {
   const box = useRef<HTMLDivElement>(null);
   const button = useRef<HTMLButtonElement>(null);
   const close = (refocus: boolean) => {
@@ -30,7 +32,7 @@ export function RunChooser({ run, open, onOpen, onChoose }: Props) {
     <div class="chooser" ref={box}>
       <button ref={button} type="button" class="chooser-button" title={run} aria-haspopup="listbox" aria-expanded={open} onClick={() => onOpen(!open)}>
         <span class="unseen">Run: </span>
-        <span class="name">{run}</span>
+        <span class="name">{shown}</span>
         <span aria-hidden="true">▾</span>
       </button>
       {open ? <RunList run={run} onClose={close} onChoose={onChoose} /> : null}

@@ -95,8 +95,8 @@ function NotThere({ run, error, beat }: { run: string; error: string | null; bea
 
 function useTitle(run: string, about: About | null, view: View | undefined): void {
   useEffect(() => {
-    document.title = [run, about ? statusWord(about.status, about.watched) : "", view?.title ?? "", "torch-debugger"].filter(Boolean).join(" · ");
-  }, [run, about?.status, view]);
+    document.title = [about?.given_name || run, about ? statusWord(about.status, about.watched) : "", view?.title ?? "", "torch-debugger"].filter(Boolean).join(" · ");
+  }, [run, about?.given_name, about?.status, view]);
 }
 
 /** What there was before it is asked for again: the navigation does not blink when another run is opened. */

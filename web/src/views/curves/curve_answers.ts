@@ -101,6 +101,7 @@ function lineOfGroup({ value, runs, x, mean, std }: Group, colour: number, { by,
   const even = (y: number[]) => (smoothing > 0 ? smooth({ x, y }, smoothing, span, logX).y : y);
   const means = Array.from(mean);
   const name = `${by} = ${value} (${runs.length} ${runs.length === 1 ? "run" : "runs"})`;
+  if (runs.length === 1) return { name, colour, x, y: even(means) }; // one run has no deviation
   return {
     name,
     colour,
