@@ -7,7 +7,7 @@ import "./data.css";
 import { Findings } from "./Findings";
 import { LabelBars } from "./LabelBars";
 import { Loaders } from "./Loaders";
-import { Ranges } from "./Ranges";
+import { hasOddNumbers, Ranges } from "./Ranges";
 
 function Data({ run, about, version, chosen }: Shown) {
   const headings = useAnswer<Headings>("samples", { run }, version);
@@ -17,7 +17,7 @@ function Data({ run, about, version, chosen }: Shown) {
     <>
       <h1 class="data-title">Data</h1>
       {error ? <Problem text={error} /> : null}
-      {data.answer ? <Findings run={run} findings={data.answer.findings} watched={about.watched} /> : null}
+      {data.answer ? <Findings run={run} findings={data.answer.findings} oddNumbers={hasOddNumbers(data.answer.ranges)} watched={about.watched} /> : null}
       {headings.answer?.steps.length ? <Batches run={run} version={version} headings={headings.answer} classes={data.answer?.classes ?? []} chosen={chosen.step} /> : null}
       {headings.answer && headings.answer.steps.length === 0 ? <NoSamples watched={about.watched} running={about.status === "running"} /> : null}
       {data.answer ? (
