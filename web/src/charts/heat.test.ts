@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { abbreviate } from "./abbreviations";
-import { axisPlaces, cellAt, edge, mapWidth, moved, rowsInSight, zoomed, type Shape } from "./heat_cells";
+import { axisPlaces, cellAt, edge, followed, mapWidth, moved, rowHeightOf, rowsInSight, zoomed, type Shape } from "./heat_cells";
 import { diverging, sequential, shades, type Colour } from "./heat_colours";
 import { barTicks, clipping, placeOf, type HeatRange } from "./heat_scale";
 
@@ -81,6 +81,17 @@ test("zooming keeps to the columns there are", () => {
   expect(zoomed(9, 0, 9, 0.5, 10)).toEqual([5, 9]);
   expect(zoomed(0, 0, 9, 0.5, 10)).toEqual([0, 4]);
   expect(zoomed(3, 0, 9, 2, 10)).toBeNull();
+});
+
+test("a cell stays at its step when the columns change", () => {
+  expect(followed({ row: 2, column: 3 }, [1, 5, 9, 20], [9, 18, 30])).toEqual({ row: 2, column: 1 });
+  expect(followed(null, [1], [1])).toBeNull();
+  expect(followed({ row: 0, column: 0 }, [1], [])).toBeNull();
+});
+
+test("on a large screen few looks and rows become large cells", () => {
+  expect(mapWidth(3400, 6)).toBeGreaterThan(1500);
+  expect(rowHeightOf(10, 16, 3400)).toBeGreaterThan(rowHeightOf(10, 16, 1000));
 });
 
 test("words under the columns never touch", () => {

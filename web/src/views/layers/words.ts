@@ -12,6 +12,18 @@ export function sayValue(value: Num | undefined, unit: string): string {
   return unit ? `${short} ${unit}` : short;
 }
 
+/** Why a map has few columns, and how to get more; empty where nearly every step was looked at. */
+export function whyFewLooks(measured: number, steps: number, budget: number | null): string {
+  if (measured === 0 || measured >= 0.9 * steps) return "";
+  const cost = budget === null ? "small" : `within ${percent(budget)} of the run's time`;
+  return `Measured at ${measured.toLocaleString("en-US")} of ${steps.toLocaleString("en-US")} steps: closer looks are rationed to keep the cost of watching ${cost}. \`torch-debugger run --deep-steps 50\` looks closely at each of the first 50 steps, \`--budget 10%\` more often all along.`;
+}
+
+/** What a cell says: the number's name is in it, for a bare 1.02 means nothing. */
+export function sayCell(value: Num | undefined, which: LayerNumber): string {
+  return `${which.title.charAt(0).toLowerCase()}${which.title.slice(1)} ${sayValue(value, which.unit)}`;
+}
+
 /** The map in words, for whoever does not see it. */
 export function mapInWords(which: LayerNumber, grid: Grid): string {
   const { layers, steps, range } = grid;
