@@ -108,5 +108,8 @@ test("long paths keep their numbers and fit", () => {
     expect(short).toContain(".11.");
   }
   expect(abbreviate("model.0", 10)).toBe("model.0");
+  expect(abbreviate("model.enc.layers.0.self_attn", 16)).toBe("enc…0.self_attn");
+  expect(abbreviate("model.encoder.layers.0.norm1", 16)).toBe("…layers.0.norm1");
+  expect(abbreviate("model.encoder.blocks.3.attention", 13)).toBe("…3.attention");
   expect(abbreviate("x".repeat(500), 12)).toHaveLength(12);
 });

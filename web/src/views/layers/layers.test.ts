@@ -3,7 +3,7 @@ import type { Grid, LedgerRow } from "./answers";
 import { BLOCK, blocksOf, valueIn } from "./blocks";
 import { changed, owner, state } from "./Ledger";
 import { lookInWords, middle, valueTicks } from "./spread_words";
-import { mapInWords, matches, sayCell, sayValue, whyFewLooks } from "./words";
+import { isSparse, mapInWords, matches, sayCell, sayValue, whyFewLooks } from "./words";
 
 test("a number says its unit, and what is none says so", () => {
   expect(sayValue(0.905, "share")).toBe("90.5 %");
@@ -32,6 +32,11 @@ test("a cell says what its number is", () => {
   const which = { key: "activation.std", title: "Deviation of outputs", unit: "", says: "", models: [] };
   expect(sayCell(1.02, which)).toBe("deviation of outputs 1.02");
   expect(sayCell("nan", which)).toBe("deviation of outputs NaN");
+});
+
+test("looks far apart are dots, looks at each step a line", () => {
+  expect(isSparse([1, 2, 3, 40, 90])).toBe(true);
+  expect(isSparse([1, 2, 3, 4, 5])).toBe(false);
 });
 
 test("a filter takes parts in any order", () => {
