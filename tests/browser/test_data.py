@@ -121,3 +121,8 @@ def test_it_is_accessible_and_narrow(page: Any, data_served: str, run: str) -> N
 def test_without_samples_it_says_why(page: Any, data_served: str) -> None:
     page.goto(f"{data_served}#/data?run=hostile")
     page.get_by_text("this log was written by another tool").wait_for()
+
+
+def test_a_run_that_falls_in_its_first_step_shows_the_batch_that_went_in(page: Any, data_served: str) -> None:
+    open_data(page, data_served, "fallen")
+    page.get_by_text("float32 8 x 10").wait_for()
