@@ -145,7 +145,8 @@ def test_why_no_forward_was_traced_is_told_as_it_was(tmp_path: Path) -> None:
 
     trained = PhaseFact("net", True, True, 1)
     assert "it ran without them" in note("quiet", PhaseFact("net", True, False, 1), steps=3)
-    assert "torch.compile" in note("compiled", trained, steps=3)
+    assert "torch.compile" in note("compiled", steps=3)
+    assert "torch.compile" in note("unheard", trained, steps=3)
     assert "ended before that" in note("short", trained, steps=1)
 
 

@@ -42,23 +42,23 @@ def models_of(run: Run) -> dict[str, KnownModel]:
     """By the user's names, in the order in which they were met; the latest of a name counts."""
     facts: dict[str, ModelFact] = {}
     flows: dict[str, ModelFlow] = {}
-    trained: set[str] = set()
+    ways: dict[str, set[bool]] = {}  # whether a model was heard to run with gradients, without, or both
     for record in run.records(ModelFact, ModelFlow, PhaseFact):
         if isinstance(record, ModelFact):
             facts[record.root] = record
         elif isinstance(record, ModelFlow):
             flows[record.root] = record
-        elif isinstance(record, PhaseFact) and record.grad:
-            trained.add(record.root)
+        elif isinstance(record, PhaseFact):
+            ways.setdefault(record.root, set()).add(record.grad)
     return {
-        root: KnownModel(fact, flows.get(root), _why_no_flow(run, root in trained))
+        root: KnownModel(fact, flows.get(root), _why_no_flow(run, ways.get(root, set())))
         for root, fact in facts.items()
     }
 
 
-def _why_no_flow(run: Run, trained: bool) -> str:
+def _why_no_flow(run: Run, ways: set[bool]) -> str:
     if run.steps >= 2:
-        return _UNHEARD if trained else _QUIET
+        return _QUIET if ways == {False} else _UNHEARD  # a compiled model was not heard at all
     return {"running": _NOT_YET, "crashed": _CRASHED}.get(run.status, _EARLY_END)
 
 

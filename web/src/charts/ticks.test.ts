@@ -51,3 +51,8 @@ test("numbers are short, and what is not finite has its name", () => {
   expect([0, 1234567, 0.123456789, 1e-7, NaN, -Infinity].map((each) => shortNumber(each))).toEqual(["0", "1,234,567", "0.12346", "1e-7", "NaN", "-Inf"]);
   expect([1500000, 20000, 9999].map((each) => compact(each))).toEqual(["1.5M", "20k", "9,999"]);
 });
+
+test("a small chart has two numbers at least, on either scale", () => {
+  for (const [low, high, log] of [[49.7, 50.4, false], [0.9, 1.1, false], [0.08, 0.6, true], [0.002, 0.011, true], [125.5, 125.7, false]] as const)
+    expect(ticksOf("number", [low, high], 1, log).filter((tick) => tick.text).length).toBeGreaterThanOrEqual(2);
+});
