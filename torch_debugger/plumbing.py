@@ -95,7 +95,7 @@ class Plumbing:
         self.cycles = Cycles(watch, self.optimizers)
         self.backward.on_look.append(self.cycles.see_backward)
         SkippedSteps(watch, self.roots, self.backward)
-        look_at_data(watch, self.roots, self.forward, self.backward, settings.page and settings.samples)
+        self._data_probes = look_at_data(watch, self.roots, self.forward, self.backward, settings)
         self.ledger = Ledger(watch, self.roots, self.optimizers, self.forward)
         self.unreached = Unreached(watch, self.ledger)
         self._rehearsals = Rehearsals(watch)
@@ -124,7 +124,7 @@ class Plumbing:
         others = [self.loaders, Evaluation(watch), UserScalars(watch, self.loaders), self.scaler]
         others += [Clipping(watch, self.scaler), Ranges(watch, self.forward)]
         others += [self._compile_probe(), self.cycles, Checkpoints(watch)]
-        others.append(FirstStep(watch))
+        others += [FirstStep(watch), *self._data_probes]
         others += model_use_probes(watch, self.forward, self.backward, self.optimizers, page=self._page)
         others += loop_probes(watch, self.roots, self.optimizers, self.loaders)
         if self._checks_gradients:

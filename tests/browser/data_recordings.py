@@ -16,6 +16,8 @@ SCRIPTS = {
     "tokens": data_scripts.TOKENS,
     "series": data_scripts.SERIES,
     "logged": data_scripts.LOGGED,
+    "gaps": data_scripts.GAPS,
+    "fallen": data_scripts.FALLEN,
 }
 
 

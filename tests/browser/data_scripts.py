@@ -87,6 +87,33 @@ for step in range(40):
     optimizer.step()
 """
 
+GAPS = """
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+model = nn.Sequential(nn.Linear(6, 16), nn.ReLU(), nn.Linear(16, 2))
+optimizer = torch.optim.SGD(model.parameters(), lr=1e-2)
+for step in range(12):
+    x, y = torch.randn(16, 6), torch.randint(0, 2, (16,))
+    x[2, 3] = float("nan") if step == 0 else 1.0
+    loss = nn.functional.cross_entropy(model(x), y)
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+"""
+
+FALLEN = """
+import torch
+from torch import nn
+
+model = nn.Sequential(nn.Linear(10, 16), nn.ReLU(), nn.Linear(17, 2))
+optimizer = torch.optim.SGD(model.parameters(), lr=1e-2)
+loss = model(torch.randn(8, 10)).sum()
+loss.backward()
+optimizer.step()
+"""
+
 NOTES = """# Step %d
 
 A *slow* run: `lr` is **0.01**.

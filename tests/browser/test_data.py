@@ -69,6 +69,21 @@ def test_labels_ranges_and_loaders_are_told(page: Any, data_served: str) -> None
     page.get_by_text("None of the checks of the data has found anything").wait_for()
 
 
+def test_a_nan_of_the_data_is_told_counted_and_has_its_colour(page: Any, data_served: str) -> None:
+    open_data(page, data_served, "gaps")
+    found = page.get_by_role("region", name="What the checks found in the data")
+    found.get_by_text("Evidence and fix").first.wait_for()
+    assert "None of the checks" not in found.inner_text()
+    ranges = page.get_by_role("table", name="Ranges of inputs and targets")
+    ranges.wait_for()
+    assert "not counted" not in ranges.inner_text() and "all of it" in ranges.inner_text()
+    odd, plain = (
+        page.locator(which).first.evaluate("cell => getComputedStyle(cell).color")
+        for which in (".data-notfinite", "td")
+    )
+    assert odd != plain
+
+
 def test_tokens_show_their_positions_and_padding(page: Any, data_served: str) -> None:
     open_data(page, data_served, "tokens")
     rows = page.get_by_role("region", name="Rows of input_ids")
@@ -106,3 +121,8 @@ def test_it_is_accessible_and_narrow(page: Any, data_served: str, run: str) -> N
 def test_without_samples_it_says_why(page: Any, data_served: str) -> None:
     page.goto(f"{data_served}#/data?run=hostile")
     page.get_by_text("this log was written by another tool").wait_for()
+
+
+def test_a_run_that_falls_in_its_first_step_shows_the_batch_that_went_in(page: Any, data_served: str) -> None:
+    open_data(page, data_served, "fallen")
+    page.get_by_text("float32 8 x 10").wait_for()

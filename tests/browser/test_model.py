@@ -210,12 +210,33 @@ def test_zoom_by_buttons_keys_and_wheel(page: Any, models: str) -> None:
     page.wait_for_timeout(50)
     assert abs(scale() - start) < 1e-6
     page.locator(".model-sheet").hover()
+    page.mouse.wheel(0, 200)
+    page.wait_for_function("scrollY > 0")  # the page scrolls past the drawing
+    assert abs(scale() - start) < 1e-6
+    page.keyboard.down("Control")
     page.mouse.wheel(0, -200)
+    page.keyboard.up("Control")
     page.wait_for_function(
         f"() => !document.querySelector('.model-sheet g').outerHTML.includes('scale({start})')"
     )
     assert scale() > start
     page.keyboard.press("0")
+
+
+def test_a_box_that_gets_the_focus_comes_into_sight(page: Any, models: str) -> None:
+    page.goto(f"{models}#/model?run=residual")
+    box(page, "model.stem").wait_for()
+    for _ in range(6):
+        page.get_by_role("button", name="Closer").click()
+    page.locator(".model-sheet").focus()
+    for _ in range(4):
+        page.keyboard.press("Tab")
+    page.wait_for_function(
+        """() => { const box = document.activeElement.getBoundingClientRect();
+             const sheet = document.querySelector('.model-sheet').getBoundingClientRect();
+             return document.activeElement.dataset.key && box.top >= sheet.top && box.left >= sheet.left
+                 && box.top < sheet.bottom && box.left < sheet.right; }"""
+    )
 
 
 def test_a_narrow_screen_gets_the_table_and_nothing_overflows(page: Any, models: str) -> None:

@@ -214,3 +214,10 @@ def test_a_record_comes_back_from_the_log_as_it_was() -> None:
 
     assert record == sample
     assert sample.data.encode() in Encoder(10**9, print).encode([sample])
+
+
+def test_a_run_that_falls_in_its_first_forward_shows_what_it_was_given() -> None:
+    model = nn.Sequential(nn.Linear(10, 16), nn.Linear(17, 2))
+    with watched() as seen, pytest.raises(RuntimeError, match="cannot be multiplied"):
+        model(torch.randn(6, 10))
+    assert [(each.step, each.role, each.shape) for each in seen.of(BatchSample)] == [(1, "input", (6, 10))]

@@ -12,7 +12,8 @@ from torch.nn import functional as F
 
 from tests.probes.watching import Seen, watched
 from torch_debugger.anatomy.flops import flops
-from torch_debugger.records import ModelFlow
+from torch_debugger.anatomy.gradient_ops import operation_name
+from torch_debugger.records import ModelFact, ModelFlow
 from torch_debugger.records.op_graph import INPUT, OUTPUT, PARAMETER
 
 
@@ -369,3 +370,43 @@ class _Marker:
 
     def __del__(self) -> None:
         self._freed.append(1)
+
+
+class OnFrozen(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.backbone = nn.Sequential(nn.Linear(4, 8), nn.ReLU())
+        self.head = nn.Linear(8, 2)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        with torch.no_grad():
+            features = self.backbone(x)
+        return self.head(features)
+
+
+def test_a_part_that_runs_without_gradients_has_its_way_and_its_shapes() -> None:
+    with watched() as seen:
+        train(OnFrozen(), torch.randn(6, 4))
+    (flow,) = seen.of(ModelFlow)
+
+    assert {root.root for root in seen.of(ModelFact)} == {"model"}  # the head is no model of its own
+    first, second, head = "backbone/0/Linear", "backbone/1/ReLU", "head/Linear"
+    assert {("input/x", first), (first, second), (second, head)} <= lines(flow)
+    assert {call.made for call in flow.calls if "backbone" in call.scope} == {((6, 8),)}
+
+
+def test_a_model_that_is_one_layer_reads_its_input() -> None:
+    assert ("input/input", "Linear") in lines(flow_of(nn.Linear(4, 2), torch.randn(6, 4)))
+
+
+@pytest.mark.parametrize(
+    ("made", "name"),
+    [
+        (lambda x: F.max_pool2d(x, 2), "max_pool2d"),
+        (lambda x: F.adaptive_max_pool2d(x, 2), "adaptive_max_pool2d"),
+        (lambda x: F.adaptive_avg_pool2d(x, 2), "adaptive_avg_pool2d"),
+        (lambda x: F.fractional_max_pool2d(x, 2, 2), "fractional_max_pool2d"),
+    ],
+)
+def test_operations_go_by_the_names_that_scripts_give_them(made: Any, name: str) -> None:
+    assert operation_name(made(torch.randn(1, 2, 6, 6, requires_grad=True)).grad_fn) == name

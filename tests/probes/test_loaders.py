@@ -155,3 +155,17 @@ def test_numbers_that_are_not_finite_are_counted() -> None:
 def test_every_kind_of_number(dtype: torch.dtype) -> None:
     fact = describe_batch("x", torch.tensor([0, 1, 1, 0]).to(dtype), 1)
     assert (fact.minimum, fact.maximum, fact.mean, fact.std) == (0.0, 1.0, 0.5, 0.5)
+
+
+def test_the_wait_for_data_after_the_last_step_is_no_step_of_its_own() -> None:
+    model = nn.Linear(4, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    data = TensorDataset(torch.randn(6, 4))
+    with watched() as seen:
+        for (x,) in DataLoader(data, batch_size=2):
+            model(x).sum().backward()
+            optimizer.step()
+        with torch.no_grad():
+            for (x,) in DataLoader(data, batch_size=2):
+                model(x)
+    assert set(seen.scalars("time/data_wait_s")) == {1, 2, 3}

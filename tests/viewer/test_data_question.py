@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import dataclasses
 import json
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,16 @@ import numpy as np
 import pytest
 
 from tests.viewer.logged import sample, write
-from torch_debugger.records import BatchFact, BatchLook, LoaderFact, Place, Record, TargetLook, TensorLook
+from torch_debugger.records import (
+    BatchFact,
+    BatchLook,
+    InputLook,
+    LoaderFact,
+    Place,
+    Record,
+    TargetLook,
+    TensorLook,
+)
 from torch_debugger.viewer.asked import Asked
 from torch_debugger.viewer.questions import data, samples
 from torch_debugger.viewer.run_shelf import RunShelf
@@ -108,6 +118,20 @@ def test_ranges_are_kept_step_by_step(tmp_path: Path) -> None:
     assert made[1]["looks"][0]["high"] == "inf"
 
 
+def test_ranges_tell_on_what_part_they_were_measured(tmp_path: Path) -> None:
+    fact = BatchFact("batch[1]", (32,), "int64", 0, 3, 1.125, 1.0, 0, 1)
+    target = sample(np.zeros(8, np.float32), role="target", name="NllLoss", shape=(32,))
+    given = InputLook(
+        "net.conv1", "Conv2d", (32, 3, 24, 24), "float32", (), *(0.0,) * 4, -1, 0.0, (), Place(), 1
+    )
+    counted = dataclasses.replace(given, layer="net.conv2", measured=7904, not_finite=3)
+    made = told(tmp_path, data, fact, target, given, counted)["ranges"]
+
+    found = {each["name"]: (each["looks"][0]["measured"], each["looks"][0]["not_finite"]) for each in made}
+    expected = {"batch[1]": (32, 0), "NllLoss": (8, 0), "net.conv1": (None, None), "net.conv2": (7904, 3)}
+    assert found == expected
+
+
 def test_equal_samples_of_a_loader_are_counted_in_its_first_pass(tmp_path: Path) -> None:
     def look(iteration: int, digests: tuple[int, ...], varied: bool = True) -> BatchLook:
         tensor = TensorLook("batch[0]", (8, 4), "float32", digests, varied=varied)
@@ -132,10 +156,31 @@ def test_only_findings_of_the_data_are_told(tmp_path: Path) -> None:
         "where": {"module": None, "file": None, "line": None}, "first_step": 1, "last_step": 1, "evidence": {},
     }  # fmt: skip
     (tmp_path / "run").mkdir()
-    findings = [{**finding, "check": "TD205", "name": "a"}, {**finding, "check": "TD501", "name": "b"}]
+    findings = [
+        {**finding, "check": "TD205", "name": "a"},
+        {**finding, "check": "TD501", "name": "b"},
+        {**finding, "check": "TD601", "name": "loss-not-finite", "evidence": {"phase": "input"}},
+        {**finding, "check": "TD601", "name": "c", "evidence": {"phase": "forward"}},
+    ]
     (tmp_path / "run" / "result.json").write_text(json.dumps({"outcome": "finished", "findings": findings}))
 
-    assert [each["name"] for each in told(tmp_path, data, loader())["findings"]] == ["a"]
+    assert [each["name"] for each in told(tmp_path, data, loader())["findings"]] == ["a", "loss-not-finite"]
+
+
+def test_a_nan_is_of_the_data_where_the_data_had_one_before(tmp_path: Path) -> None:
+    def names(folder: Path, odd_at: int) -> list[str]:
+        finding = {
+            "check": "TD601", "name": "loss-not-finite", "severity": "error", "status": "stable",
+            "confidence": 1.0, "message": "m", "why": "w", "fix": "f", "first_step": 5, "last_step": 5,
+            "where": {"module": None, "file": None, "line": None}, "evidence": {"phase": "loss"},
+        }  # fmt: skip
+        (folder / "run").mkdir(parents=True)
+        (folder / "run" / "result.json").write_text(json.dumps({"outcome": "x", "findings": [finding]}))
+        fact = BatchFact("batch[0]", (8, 4), "float32", 0.0, 1.0, 0.5, 1.0, 3, odd_at)
+        return [each["name"] for each in told(folder, data, fact)["findings"]]
+
+    assert names(tmp_path / "before", 5) == ["loss-not-finite"]
+    assert names(tmp_path / "after", 6) == []
 
 
 def test_a_run_without_data_has_empty_answers(tmp_path: Path) -> None:

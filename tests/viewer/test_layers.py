@@ -118,6 +118,7 @@ def test_outputs_by_hand_in_the_order_in_which_they_ran(ask: Ask, trained: Train
 def test_a_range_of_steps(ask: Ask) -> None:
     grid = ask(layers, number="parameter.weight", model="model", **{"from": "2", "to": "3"})
     assert grid["steps"] == [2, 3] and grid["looks"] == 2 and grid["span"] == [1, 4]
+    assert grid["measured"] == 4
     assert ask(layers, number="parameter.weight", model="model", **{"from": "50"})["steps"] == []
     assert ask(layers, number="parameter.weight", model="nobody")["layers"] == []
 

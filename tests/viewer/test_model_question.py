@@ -18,9 +18,11 @@ from torch_debugger.records import (
     ModelFlow,
     ModuleFact,
     ParameterFact,
+    PhaseFact,
     Place,
     Record,
     RunFact,
+    Scalars,
     Table,
     TensorRows,
 )
@@ -128,11 +130,24 @@ def test_alike_layers_are_folded_and_open(tmp_path: Path) -> None:
 def test_an_old_log_shows_the_tree_and_says_why(tmp_path: Path) -> None:
     found = asked(tmp_path, [model()])
     assert "No forward of this model was traced" in found["note"]
+    assert "torch.compile" not in found["note"]  # it was not the reason
     assert found["step"] is None
     assert found["modules"][0]["flops"] is None
     assert [module["path"] for module in found["modules"]][:3] == ["net", "net.layers", "net.layers.0"]
     parts = [part["path"] for group in found["drawing"]["groups"].values() for part in group["parts"]]
     assert "layers.2" in parts
+
+
+def test_why_no_forward_was_traced_is_told_as_it_was(tmp_path: Path) -> None:
+    def note(name: str, *records: Record, steps: int) -> str:
+        scalars = [Scalars(step, 1e9, {"loss": 1.0}) for step in range(1, steps + 1)]
+        return str(asked(tmp_path / name, [model(), *records, *scalars])["note"])
+
+    trained = PhaseFact("net", True, True, 1)
+    assert "it ran without them" in note("quiet", PhaseFact("net", True, False, 1), steps=3)
+    assert "torch.compile" in note("compiled", steps=3)
+    assert "torch.compile" in note("unheard", trained, steps=3)
+    assert "ended before that" in note("short", trained, steps=1)
 
 
 def test_the_largest_of_several_models_or_the_one_asked_for(tmp_path: Path) -> None:

@@ -8,7 +8,8 @@ import pytest
 
 from tests.runlog.logs import rows, write
 from tests.viewer.asking import ask, shelf_of
-from torch_debugger.records import CostFact, MemoryFact, Record, Scalars
+from torch_debugger.records import CostFact, MemoryFact, PassFact, Place, Record, Scalars
+from torch_debugger.records.loop import PassCalls
 
 
 def times(count: int, slow: int, wait_s: float | None = 0.01) -> list[Record]:
@@ -35,6 +36,17 @@ def test_steps_waits_and_the_slowest_are_told(tmp_path: Path) -> None:
     assert not told["slowest"][1]["looked_at"]
     assert [part["name"] for part in told["split"]] == ["waiting for data", "everything else"]
     assert told["cost"]["looks"] == 10
+
+
+def test_an_evaluation_inside_of_a_slow_step_is_told(tmp_path: Path) -> None:
+    def one_pass(step: int, updates: int) -> PassFact:
+        calls = (PassCalls("model", 0, 0, 0, 5, 0, 0, True),)
+        return PassFact(step, 1, Place(), 5, updates, updates, calls, False, 0, False)
+
+    write(tmp_path / "run", [*times(9, slow=4), one_pass(4, updates=0), one_pass(6, updates=5)])
+    slowest = ask(shelf_of(tmp_path), "timing", run="run")["slowest"]
+
+    assert [row["step"] for row in slowest if row["evaluated"]] == [4]
 
 
 def test_what_was_not_recorded_is_null_and_not_zero(tmp_path: Path) -> None:

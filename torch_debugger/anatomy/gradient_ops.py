@@ -22,9 +22,10 @@ _NAMES = {
     "NativeLayerNorm": "layer_norm", "NativeGroupNorm": "group_norm", "NativeBatchNorm": "batch_norm",
     "CudnnBatchNorm": "batch_norm", "MiopenBatchNorm": "batch_norm", "NativeDropout": "dropout",
     "Convolution": "conv", "Addmm": "linear", "Bmm": "matmul", "Mm": "matmul",
+    "MaxPool2DWithIndices": "max_pool2d", "MaxPool3DWithIndices": "max_pool3d",
     "UpsampleNearest2D": "interpolate", "UpsampleBilinear2D": "interpolate",
 }  # fmt: skip
-_WORDS = re.compile(r"(?<=[a-z])(?=[A-Z])")
+_WORDS = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=\dD)(?=[A-Z][a-z])")  # FractionalMaxPool2D|With|Indices
 _ATTENTION = "ScaledDotProduct"
 _PRODUCTS = {"Mm": 0, "Bmm": 0, "Mv": 0, "Dot": 0, "Addmm": 1, "Baddbmm": 1, "Addbmm": 1, "Addmv": 1}
 _MAY_MULTIPLY = re.compile(r"Rnn|Lstm|Gru|Cdist|Trilinear|Euclidean|Mm|Conv|Attention|Linalg|Fft|Sparse|Einsum")

@@ -10,7 +10,7 @@ from torch_debugger.diagrams.parts import PIECE, REPEAT, Part
 from torch_debugger.diagrams.wiring import MOST_LINES, Carried
 from torch_debugger.records.op_graph import INPUT, MODULE, OPERATION, GraphModule, ModelGraph, TensorForm
 
-NAME_SIZE, SMALL_SIZE = 12.0, 10.5
+NAME_SIZE, SMALL_SIZE = 12.0, 12.0  # smaller is not read at the size at which it is drawn
 _LONGEST_NAME, _LONGEST_LINE = 34, 56
 _MOST_WORDS = 3
 _PAD = 10.0
@@ -21,7 +21,7 @@ LINE, SMALL_LINE = 16.0, 14.0
 class Caption:
     name: str  # bold, for modules
     beside: str = ""  # on the same line, quiet
-    below: str = ""  # a smaller line
+    below: str = ""  # a quieter line
     full: str = ""  # all of it, for a tooltip
 
     def size(self) -> tuple[float, float]:

@@ -65,7 +65,7 @@ class _Drawing:
         for frame in scene.frames:
             self._name(frame.caption, frame.x + 12, frame.y + HEAD / 2, in_head=True)
         for words in scene.words:
-            self._text(words.x, words.y, words.text, 10.5, _QUIET, halo=True)
+            self._text(words.x, words.y, words.text, 12, _QUIET, halo=True)
         for box in scene.boxes:
             self._box(box)
 
@@ -80,7 +80,7 @@ class _Drawing:
         x, y = box.x + box.width / 2, box.y + box.height / 2
         self._name(box.caption, x, y - 7 if box.caption.below else y)
         if box.caption.below:
-            self._text(x, y + 8, box.caption.below, 10.5, _QUIET)
+            self._text(x, y + 8, box.caption.below, 12, _QUIET)
 
     def _name(self, caption: Caption, x: float, y: float, in_head: bool = False) -> None:
         """The name and, beside it, the class: two texts that stand as one."""

@@ -16,7 +16,7 @@ FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', 'DejaVu 
 STYLE = f"""
 .td-graph text {{ font: 12px {FONT}; fill: #1d2733 }}
 .td-graph .title {{ font-size: 14px; font-weight: 600 }} .td-graph .quiet {{ fill: #5c6b7a }}
-.td-graph .name {{ font-weight: 600 }} .td-graph .small, .td-graph .words {{ font-size: 10.5px; fill: #5c6b7a }}
+.td-graph .name {{ font-weight: 600 }} .td-graph .small, .td-graph .words {{ font-size: 12px; fill: #5c6b7a }}
 .td-graph .words {{ paint-order: stroke; stroke: #f4f8fe; stroke-width: 5px; stroke-linejoin: round }}
 .td-graph .page {{ fill: #ffffff }}
 .td-graph .box rect {{ fill: #f6f8fa; stroke: #8c9aa8 }}

@@ -25,7 +25,7 @@ from torch_debugger.probes.differences import BY_HAND, difference_sides
 from torch_debugger.probes.roots import Root, Roots
 from torch_debugger.probes.sample_forms import Piece, first_reader, piece_of
 from torch_debugger.probes.sampling import DEEP
-from torch_debugger.probes.watch import Watch
+from torch_debugger.probes.watch import Probe, Watch
 from torch_debugger.records.samples import BatchSample
 from torch_debugger.stats.transfer import Numbers
 
@@ -42,13 +42,15 @@ _RANGE = 2**22  # numbers of which the range is taken; of more, every so-manieth
 _Taken = tuple[torch.Tensor, Callable[[Numbers], None]]
 
 
-class BatchSamples:
+class BatchSamples(Probe):
+    name = "samples"
+    deep_only = True
     MOST = 12  # steps of a run
     MODELS, TENSORS, TARGETS = 3, 4, 2  # of a step; tensors of a model
     MOST_BYTES = 1_200_000  # of a run
 
     def __init__(self, watch: Watch, roots: Roots, backward: Backward) -> None:
-        self.watch = watch
+        super().__init__(watch)
         self.backward = backward
         self._step = 0  # the last one that samples were taken of
         self._next = 1
@@ -58,6 +60,10 @@ class BatchSamples:
         self._targets = 0
         roots.on_call.append(self._see_call)
         backward.on_look.append(self._see_loss)
+
+    def end_step(self) -> None:
+        """Also at the end of a run: one that crashes in its first forward shows what it was given."""
+        self._send()
 
     def _is_due(self) -> bool:
         step = self.watch.step

@@ -14,17 +14,20 @@ from torch_debugger.probes.roots import Roots
 from torch_debugger.probes.sequence_inputs import SequenceInputs
 from torch_debugger.probes.source_reading import SourceReading
 from torch_debugger.probes.targets import Targets
-from torch_debugger.probes.watch import Watch
+from torch_debugger.probes.watch import Probe, Watch
+from torch_debugger.settings import Settings
 
 
 def look_at_data(
-    watch: Watch, roots: Roots, forward: Forward, backward: Backward, samples: bool = True
-) -> None:
+    watch: Watch, roots: Roots, forward: Forward, backward: Backward, settings: Settings
+) -> list[Probe]:
+    """Gives back those that want to hear of steps."""
+    probes: list[Probe] = []
     RootInputs(watch, roots)
-    if samples:
+    if settings.page and settings.samples:
         from torch_debugger.probes.batch_samples import BatchSamples
 
-        BatchSamples(watch, roots, backward)
+        probes.append(BatchSamples(watch, roots, backward))
     inputs = LayerInputs(watch, roots)
     forward.on_layer.append(inputs.see)
     forward.on_layer.append(SequenceInputs(watch, roots).see)
@@ -32,3 +35,4 @@ def look_at_data(
     backward.on_look += [SourceReading(watch).look, OutputSpreads(watch, forward).look]
     backward.on_look.append(HandMade(watch, backward).look)
     backward.on_look.append(GraphLooks(watch, backward, FutureTokens(watch, forward)).look)
+    return probes

@@ -1,7 +1,7 @@
 """The way of tensors through each model, told once: in an early deep step, when hooks are on anyway.
 
 Never in the first step, where caches fill and lazy layers get their shapes. A model under torch.compile has no
-hooks and is left alone.
+hooks and is left alone. Parts that run without gradients are heard as well: a frozen backbone has a way too.
 """
 
 from __future__ import annotations
@@ -45,14 +45,16 @@ class DataFlow(Probe):
 
     def _listen(self) -> None:
         """Lists are made anew, never changed: a call of their members may be under way."""
-        self.forward.on_enter = [*self.forward.on_enter, self._enter]
-        self.forward.on_output = [*self.forward.on_output, self._leave]
+        self.forward.on_every_enter = [*self.forward.on_every_enter, self._enter]
+        self.forward.on_every_output = [*self.forward.on_every_output, self._leave]
 
     def _drop(self) -> None:
         if self._tracer is not None:
             self._tracer = self._root = None
-            self.forward.on_enter = [each for each in self.forward.on_enter if each != self._enter]
-            self.forward.on_output = [each for each in self.forward.on_output if each != self._leave]
+            self.forward.on_every_enter = [each for each in self.forward.on_every_enter if each != self._enter]
+            self.forward.on_every_output = [
+                each for each in self.forward.on_every_output if each != self._leave
+            ]
 
     def _begin(self, root: Root, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> None:
         if self._tracer is None and self._is_time(root):

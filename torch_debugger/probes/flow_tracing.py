@@ -64,8 +64,7 @@ class FlowTracer:
                 self._stack.append(TracedCall(module, above.scope, closed=True))
                 return
         call = self._opened(module, above.scope if above is not None else "")
-        if above is not None:
-            self._read(call, tensors_in(arguments), above)
+        self._read(call, tensors_in(arguments), above or call)  # of a model that is one layer, its inputs
         self._stack.append(call)
 
     def leave(self, module: nn.Module, given: Any, made: Any) -> None:

@@ -46,9 +46,9 @@ class Forward(Probe):
         self.strays = strays
         self.flow = Flow(watch)
         self.ran: set[int] = set()  # modules that ran in this deep step
-        self.on_enter: list[
-            Callable[[nn.Module, Any], None]
-        ] = []  # of a call that begins: its arguments by place
+        # Of every call inside of one with gradients, also of those without them: its arguments by place
+        self.on_every_enter: list[Callable[[nn.Module, Any], None]] = []
+        self.on_every_output: list[Callable[[str, nn.Module, Any, Any], None]] = []
         self.on_layer: list[Callable[[str, nn.Module, Any], None]] = []  # (its path, itself, what it was given)
         self.on_output: list[Callable[[str, nn.Module, Any, Any], None]] = []  # the same, and what it made
         self.on_quiet: list[Callable[[nn.Module, Any], None]] = []  # outermost where no gradient is wanted
@@ -109,7 +109,9 @@ class Forward(Probe):
     # The hooks themselves: the guard keeps their faults and their time
 
     def _before(self, module: nn.Module, arguments: Any) -> None:
-        if (torch.is_grad_enabled() or self.flow.wanted) and not torch._C._get_tracing_state():
+        # Inside of a call that was entered also without gradients: its own end would else be taken for lost.
+        heard = torch.is_grad_enabled() or self.flow.wanted or self._calls.stack
+        if heard and not torch._C._get_tracing_state():
             self.watch.probe("forward", self._enter, module, arguments)
         if self._quiet is None and self._measuring and not torch.is_grad_enabled():
             self._quiet = module
@@ -136,8 +138,8 @@ class Forward(Probe):
         began = time.perf_counter()
         calls.own_s += began - start
         calls.stack.append(Entered(module, root, row, id(sys.exc_info()[1]), calls.own_s, began))
-        if self._measuring and root is not None and torch.is_grad_enabled():
-            for hear in self.on_enter:
+        if self._measuring and root is not None:
+            for hear in self.on_every_enter:
                 self.watch.probe("layer listeners", hear, module, arguments)
 
     def _meet(self, module: nn.Module, arguments: Any) -> Root | None:
@@ -177,6 +179,9 @@ class Forward(Probe):
             calls.rows[entered.row] = flow_step(path, module, given, output, time_s, len(calls.stack), failed)
         if not calls.stack and calls.rows:
             self.flow.tell(root.name, calls.rows, calls.modules)
+        if self._measuring:
+            for hear in self.on_every_output:
+                self.watch.probe("layer listeners", hear, path, module, given, output)
         if self._measuring and torch.is_grad_enabled():
             self.ran.add(id(module))
             self._measure(path, module, output)

@@ -92,16 +92,14 @@ class LayerInputs:
             viewed_at,
             len(list(tensors_in(root.call))) if root is not None and root.call is not None else 1,
             repeated_row(call.file) if len(set(digests)) == 1 and len(digests) > 1 else Place(),
+            _measured(given).numel(),
         )
         self.watch.transfer.send(_measure(given), functools.partial(self._tell, look))
 
     def _tell(self, look: InputLook, numbers: Any) -> None:
-        low, high, mean, std, column, rms = (float(number) for number in numbers)
-        self.watch.emit(
-            dataclasses.replace(
-                look, minimum=low, maximum=high, mean=mean, std=std, column=int(column), column_rms=rms
-            )
-        )
+        low, high, mean, std, column, rms, wrong = (float(number) for number in numbers)
+        looked = dataclasses.replace(look, minimum=low, maximum=high, mean=mean, std=std)
+        self.watch.emit(dataclasses.replace(looked, column=int(column), column_rms=rms, not_finite=int(wrong)))
 
 
 def _has_numbers(tensor: torch.Tensor) -> bool:
@@ -115,13 +113,19 @@ def _on_the_host(tensor: torch.Tensor) -> bool:
 
 
 def _measure(tensor: torch.Tensor) -> torch.Tensor:
-    """[lowest, highest, mean, std, column with the largest values, its root mean square]"""
-    rows = (tensor[:_ROWS] if tensor.dim() == 2 else sampled_rows(tensor)).float()
+    """[lowest, highest, mean, std, column with the largest values, its root mean square, NaN and Inf]"""
+    rows = _measured(tensor).float()
     rms = rows.square().mean(0).sqrt().reshape(-1)[:_COLUMNS] if tensor.dim() == 2 else None
     column = rms.argmax() if rms is not None else torch.tensor(-1.0, device=rows.device)
     largest = rms.amax() if rms is not None else torch.zeros((), device=rows.device)
-    numbers = (rows.amin(), rows.amax(), rows.mean(), rows.std(correction=0), column, largest)
+    wrong = rows.isfinite().logical_not().sum()
+    numbers = (rows.amin(), rows.amax(), rows.mean(), rows.std(correction=0), column, largest, wrong)
     return torch.stack([number.float() for number in numbers])
+
+
+def _measured(tensor: torch.Tensor) -> torch.Tensor:
+    """The part that stands for the whole: all of it would cost too much."""
+    return tensor[:_ROWS] if tensor.dim() == 2 else sampled_rows(tensor)
 
 
 def _viewed(tensor: torch.Tensor) -> tuple[int, ...]:

@@ -128,6 +128,7 @@ class Watch:
         for probe in self._enders:
             self.guard.call(probe.name, probe.end_step)
         self.transfer.drain()
+        self.scalars.pop("time/data_wait_s", None)  # of a step that never was: its wait is no step's time
         if self.scalars:
             self.emit(Scalars(self.step, time.time(), self.scalars))
 

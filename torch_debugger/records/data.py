@@ -55,6 +55,8 @@ class InputLook:
     viewed_at: Place = field(default_factory=Place)  # the call of view() or reshape(), if it can be told
     tensors: int = 1  # that the model was given in all
     repeated_at: Place = field(default_factory=Place)  # where all samples are equal: a line with [row] * n
+    measured: int = 0  # how many of its numbers these were taken of; 0: not known
+    not_finite: int | None = None  # among those; None: not counted
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from typing import Any
 
@@ -12,6 +13,7 @@ from torch_debugger.viewer.grids import as_json
 _MOST_CLASSES = 256
 _MOST_LOOKS = 64  # of one tensor
 _MOST_TENSORS = 24
+_WHOLE = 2**20  # numbers of a batch from a loader that are measured; of more, the first
 
 
 def labels_of(run: Run) -> list[dict[str, Any]]:
@@ -65,18 +67,35 @@ def ranges_of(run: Run) -> list[dict[str, Any]]:
 
 def _numbers_of(look: Any) -> tuple[tuple[str, str] | None, dict[str, Any]]:
     if isinstance(look, BatchFact):
-        return ("from a loader", look.name), _range(look, look.minimum, look.maximum, look.notfinite)
+        measured = min(_WHOLE, _size(look))
+        loaded = _range(look, look.minimum, look.maximum, look.notfinite, measured)
+        return ("from a loader", look.name), loaded
     if isinstance(look, InputLook):
-        return ("into the first layer", look.layer), _range(look, look.minimum, look.maximum, None)
+        given = _range(look, look.minimum, look.maximum, look.not_finite, look.measured or None)
+        return ("into the first layer", look.layer), given
     if isinstance(look, BatchSample) and look.role == "target":
-        return ("target of the loss", look.name), _range(look, look.low, look.high, look.not_finite)
+        rows = look.kept[0] if look.kept else 0
+        measured = _size(look) * rows // (look.shape[0] or 1)
+        return ("target of the loss", look.name), _range(look, look.low, look.high, look.not_finite, measured)
     return None, {}
 
 
-def _range(look: Any, low: float, high: float, wrong: int | None) -> dict[str, Any]:
+def _size(look: BatchFact | BatchSample) -> int:
+    return math.prod(look.shape)
+
+
+def _range(look: Any, low: float, high: float, wrong: int | None, measured: int | None) -> dict[str, Any]:
+    """`measured`: of how many of the tensor's numbers these are; None where the log does not tell."""
     numbers = {"low": low, "high": high, "mean": look.mean, "std": look.std}
     told = {name: as_json(float(value)) for name, value in numbers.items()}
-    return {"step": look.step, "shape": look.shape, "dtype": look.dtype, "not_finite": wrong, **told}
+    about = {"step": look.step, "shape": look.shape, "dtype": look.dtype}
+    return {**about, "not_finite": wrong, "measured": measured, **told}
+
+
+def first_odd_step(ranges: list[dict[str, Any]]) -> float:
+    """At which NaN or Inf was seen in the data; infinite where there was none."""
+    looks = [look for each in ranges for look in each["looks"]]
+    return min((look["step"] for look in looks if look["not_finite"]), default=math.inf)
 
 
 def loaders_of(run: Run) -> list[dict[str, Any]]:

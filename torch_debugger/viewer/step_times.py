@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from torch_debugger.archive.run import Run
-from torch_debugger.records import CostFact, MemoryFact
+from torch_debugger.records import CostFact, MemoryFact, PassFact
 from torch_debugger.viewer.grids import as_json
 
 STEP_TAG, WAIT_TAG = "time/step_s", "time/data_wait_s"
@@ -38,7 +38,7 @@ def timing_of(run: Run) -> dict[str, Any]:
     waited = _waits(run, steps) if WAIT_TAG in scalars else None
     return {
         "steps": _summary(took, waited) | {"stretches": _stretches(steps, took, waited)} if len(took) else None,
-        "slowest": _slowest(steps, took, waited, _close_looks(run)),
+        "slowest": _slowest(steps, took, waited, _close_looks(run), _evaluations(run)),
         "split": _split(took, waited),
         "modules": None,  # no log tells them yet
         "memory": memory,
@@ -90,7 +90,11 @@ def _stretches(steps: NDArray[np.int64], took: _Numbers, waited: _Numbers | None
 
 
 def _slowest(
-    steps: NDArray[np.int64], took: _Numbers, waited: _Numbers | None, looked_at: set[int]
+    steps: NDArray[np.int64],
+    took: _Numbers,
+    waited: _Numbers | None,
+    looked_at: set[int],
+    evaluated: set[int],
 ) -> list[dict[str, Any]]:
     order = np.argsort(-took, kind="stable")[:_MOST_SLOW].tolist()
     return [
@@ -99,6 +103,7 @@ def _slowest(
             "seconds": float(took[place]),
             "wait_s": None if waited is None else float(waited[place]),
             "looked_at": int(steps[place]) in looked_at,
+            "evaluated": int(steps[place]) in evaluated,
         }
         for place in order
     ]
@@ -107,6 +112,12 @@ def _slowest(
 def _close_looks(run: Run) -> set[int]:
     """The steps that torch-debugger looked at closely, which made them slower than they are without it."""
     return {rows.step for rows in run.rows("activation")}
+
+
+def _evaluations(run: Run) -> set[int]:
+    """The steps in which a whole pass over a loader called a model and updated nothing."""
+    passes = (each for each in run.records(PassFact) if isinstance(each, PassFact))
+    return {each.step for each in passes if each.calls and not each.updates and not each.backwards}
 
 
 def _cost(run: Run) -> dict[str, Any] | None:

@@ -6,13 +6,20 @@ from dataclasses import dataclass
 
 from torch_debugger.archive.run import Run
 from torch_debugger.errors import UsageError
-from torch_debugger.records import ModelFact, ModelFlow, ModuleFact
+from torch_debugger.records import ModelFact, ModelFlow, ModuleFact, PhaseFact
 from torch_debugger.records.op_graph import MODULE, GraphModule, GraphNode, GraphScope, ModelGraph
 
 _NO_FLOW = (
     "No forward of this model was traced, so the drawing shows its modules in the order in which they are "
-    "defined, without what flows between them. It is traced in the second step of a training that is watched, "
-    "unless torch.compile is in use."
+    "defined, without what flows between them."
+)
+_EARLY_END = "It is traced in the second step, and this run ended before that."
+_CRASHED = "It is traced in the second step, and this run crashed before that."
+_NOT_YET = "It is traced in the second step, which has not come yet."
+_QUIET = "It is traced where it runs with gradients, and it ran without them (torch.no_grad or inference) only."
+_UNHEARD = (
+    "It is traced in a step that is looked at closely, from the second on. In this run there was none in which "
+    "its calls could be heard: under torch.compile they are not, and a step that is short has few closer looks."
 )
 
 
@@ -20,10 +27,11 @@ _NO_FLOW = (
 class KnownModel:
     fact: ModelFact
     flow: ModelFlow | None
+    why_no_flow: str = ""
 
     @property
     def graph(self) -> ModelGraph:
-        return self.flow.graph if self.flow is not None else tree_of(self.fact)
+        return self.flow.graph if self.flow is not None else tree_of(self.fact, self.why_no_flow)
 
     def full_path(self, path: str) -> str:
         """encoder.0 of the graph is net.encoder.0 everywhere else."""
@@ -34,12 +42,24 @@ def models_of(run: Run) -> dict[str, KnownModel]:
     """By the user's names, in the order in which they were met; the latest of a name counts."""
     facts: dict[str, ModelFact] = {}
     flows: dict[str, ModelFlow] = {}
-    for record in run.records(ModelFact, ModelFlow):
+    ways: dict[str, set[bool]] = {}  # whether a model was heard to run with gradients, without, or both
+    for record in run.records(ModelFact, ModelFlow, PhaseFact):
         if isinstance(record, ModelFact):
             facts[record.root] = record
         elif isinstance(record, ModelFlow):
             flows[record.root] = record
-    return {root: KnownModel(fact, flows.get(root)) for root, fact in facts.items()}
+        elif isinstance(record, PhaseFact):
+            ways.setdefault(record.root, set()).add(record.grad)
+    return {
+        root: KnownModel(fact, flows.get(root), _why_no_flow(run, ways.get(root, set())))
+        for root, fact in facts.items()
+    }
+
+
+def _why_no_flow(run: Run, ways: set[bool]) -> str:
+    if run.steps >= 2:
+        return _QUIET if ways == {False} else _UNHEARD  # a compiled model was not heard at all
+    return {"running": _NOT_YET, "crashed": _CRASHED}.get(run.status, _EARLY_END)
 
 
 def chosen_model(models: dict[str, KnownModel], root: str) -> KnownModel:
@@ -67,7 +87,7 @@ def _above(path: str) -> list[str]:
     return [".".join(names[:end]) for end in range(1, len(names) + 1)]
 
 
-def tree_of(fact: ModelFact) -> ModelGraph:
+def tree_of(fact: ModelFact, why_no_flow: str = "") -> ModelGraph:
     """Of a model that was not traced: each module as if it had been called once, by the one that holds it."""
     sizes, prefix = sizes_of(fact), f"{fact.root}."
     holders = {module.path.rpartition(".")[0] for module in fact.modules}
@@ -76,7 +96,7 @@ def tree_of(fact: ModelFact) -> ModelGraph:
         tuple(GraphNode(f"{module.path}/", MODULE, module.kind, module.path, ()) for module in leaves),
         (),
         tuple(_scope(module, prefix) for module in fact.modules),
-        _NO_FLOW,
+        f"{_NO_FLOW} {why_no_flow}".strip(),
         tuple(
             GraphModule(_relative(module, prefix), module.kind, sizes[module.path], False)
             for module in fact.modules

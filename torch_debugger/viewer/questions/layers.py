@@ -35,6 +35,7 @@ def choices(run: Run) -> dict[str, Any]:
     roots = dict.fromkeys([*models.facts, *(root for found in by_number.values() for root in found)])
     known = {root for found in by_number.values() for root in found}
     return {
+        "budget": run.facts.run.budget if run.facts.run else None,
         "models": [root for root in roots if root in known],
         "numbers": [
             {"key": key, "title": each.title, "unit": each.unit, "says": each.says, "models": by_number[key]}
@@ -67,6 +68,7 @@ def _grid(run: Run, asked: Asked) -> dict[str, Any]:
         "values": [[_short(value) for value in row] for row in rows],
         "range": found.to_json() if found is not None else None,
         "looks": len(chosen.steps),
+        "measured": len(whole.steps),
         "span": [whole.steps[0], whole.steps[-1]] if whole.steps else None,
         "stands_out": what_stands_out(number.key, chosen),
         "marks": marks(run.findings, shown.layers) if not top else [],

@@ -3,7 +3,7 @@ import type { Num } from "../answers";
 import { cellAt, edge, mapWidth, moved, rowHeightOf, rowsInSight, zoomed, type Cell, type Shape } from "./heat_cells";
 import { drawCells, type Inks } from "./heat_drawing";
 import { useDrag } from "./heat_drag";
-import { useDrawing, useWindow } from "./heat_hooks";
+import { useDrawing, useFollowingCell, useWindow } from "./heat_hooks";
 import "./heat_map.css";
 import { HeatAxis } from "./HeatAxis";
 import { HeatLabels, type HeatMark } from "./HeatLabels";
@@ -37,12 +37,12 @@ export function HeatMap(props: HeatMapProps) {
   const scroller = useRef<HTMLDivElement>(null);
   const canvas = useRef<HTMLCanvasElement>(null);
   const seen = useWindow(scroller);
-  const [cell, setCell] = useState<Cell | null>(null);
+  const [cell, setCell] = useFollowingCell(columns);
   const [byKey, setByKey] = useState(false);
   const letter = letterSize();
   const labelWidth = Math.min(21 * letter, seen.width * (seen.width < 600 ? 0.42 : 0.36));
   const width = mapWidth(seen.width - labelWidth, columns.length);
-  const shape: Shape = { rows: rows.length, columns: columns.length, rowHeight: rowHeightOf(rows.length, letter), width };
+  const shape: Shape = { rows: rows.length, columns: columns.length, rowHeight: rowHeightOf(rows.length, letter, seen.width), width };
   const [first, last] = rowsInSight(seen.scrolled, seen.height, shape, 1);
   const whole = shape.rows * shape.rowHeight;
   const height = Math.min(seen.height || whole, whole);
@@ -80,8 +80,9 @@ export function HeatMap(props: HeatMapProps) {
   return (
     <div class="heat">
       <output class="heat-readout" aria-live={byKey ? "polite" : "off"}>
-        {shown ? `${rows[shown.row]}, ${props.columnName} ${columns[shown.column]!.toLocaleString("en-US")}: ${props.say(props.valueAt(shown.row, shown.column))}` : `Point at a cell to read it. ${KEYS}`}
+        {shown ? `${rows[shown.row]}, ${props.columnName} ${columns[shown.column]!.toLocaleString("en-US")}: ${props.say(props.valueAt(shown.row, shown.column))}` : <Hint />}
       </output>
+      <HeatAxis columns={columns} shape={shape} left={labelWidth} name={props.columnName} above />
       <div class="heat-scroll" ref={scroller} role="application" aria-label={words} tabIndex={0} onKeyDown={press}>
         <div class="heat-inner" style={{ height: `${whole}px` }}>
           <canvas
@@ -109,6 +110,15 @@ export function HeatMap(props: HeatMapProps) {
       </div>
       <HeatAxis columns={columns} shape={shape} left={labelWidth} name={props.columnName} />
     </div>
+  );
+}
+
+function Hint() {
+  return (
+    <>
+      <span class="heat-keys">Point at a cell to read it. {KEYS}</span>
+      <span class="heat-touch">Tap a row to open its layer.</span>
+    </>
   );
 }
 

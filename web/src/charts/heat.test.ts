@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { abbreviate } from "./abbreviations";
-import { axisPlaces, cellAt, edge, mapWidth, moved, rowsInSight, zoomed, type Shape } from "./heat_cells";
+import { axisPlaces, cellAt, edge, followed, mapWidth, moved, rowHeightOf, rowsInSight, zoomed, type Shape } from "./heat_cells";
 import { diverging, sequential, shades, type Colour } from "./heat_colours";
 import { barTicks, clipping, placeOf, type HeatRange } from "./heat_scale";
 
@@ -83,6 +83,17 @@ test("zooming keeps to the columns there are", () => {
   expect(zoomed(3, 0, 9, 2, 10)).toBeNull();
 });
 
+test("a cell stays at its step when the columns change", () => {
+  expect(followed({ row: 2, column: 3 }, [1, 5, 9, 20], [9, 18, 30])).toEqual({ row: 2, column: 1 });
+  expect(followed(null, [1], [1])).toBeNull();
+  expect(followed({ row: 0, column: 0 }, [1], [])).toBeNull();
+});
+
+test("on a large screen few looks and rows become large cells", () => {
+  expect(mapWidth(3400, 6)).toBeGreaterThan(1500);
+  expect(rowHeightOf(10, 16, 3400)).toBeGreaterThan(rowHeightOf(10, 16, 1000));
+});
+
 test("words under the columns never touch", () => {
   const places = axisPlaces({ ...SHAPE, columns: 300, width: 900 }, 60);
   expect(places[0]).toBe(0);
@@ -97,5 +108,8 @@ test("long paths keep their numbers and fit", () => {
     expect(short).toContain(".11.");
   }
   expect(abbreviate("model.0", 10)).toBe("model.0");
+  expect(abbreviate("model.enc.layers.0.self_attn", 16)).toBe("enc…0.self_attn");
+  expect(abbreviate("model.encoder.layers.0.norm1", 16)).toBe("…layers.0.norm1");
+  expect(abbreviate("model.encoder.blocks.3.attention", 13)).toBe("…3.attention");
   expect(abbreviate("x".repeat(500), 12)).toHaveLength(12);
 });

@@ -13,15 +13,25 @@ export interface Cell {
   column: number;
 }
 
-const WIDEST = 64; // pixels of a column: a few looks are no wall of colour
+const WIDEST = 64; // pixels of a column, more on a large screen: a few looks are no wall of colour
+const ROOMY = 2000; // pixels
 
 export function mapWidth(room: number, columns: number): number {
-  return Math.max(0, Math.min(room, columns * WIDEST));
+  return Math.max(0, Math.min(room, columns * Math.max(WIDEST, room / 12)));
 }
 
-/** In pixels; `letter` is the size of the page's letters. */
-export function rowHeightOf(rows: number, letter: number): number {
-  return Math.round((rows <= 40 ? 1.4 : rows <= 400 ? 1.15 : 1) * letter);
+/** In pixels; `letter` is the size of the page's letters, `room` the width there is: large screens have large cells. */
+export function rowHeightOf(rows: number, letter: number, room: number): number {
+  const few = room > ROOMY ? 2.2 : 1.4;
+  return Math.round((rows <= 40 ? few : rows <= 400 ? 1.15 : 1) * letter);
+}
+
+/** The same cell in other columns: at the step that is nearest. */
+export function followed(cell: Cell | null, before: readonly number[], now: readonly number[]): Cell | null {
+  const step = cell ? before[cell.column] : undefined;
+  if (!cell || step === undefined || now.length === 0) return null;
+  const away = now.map((each) => Math.abs(each - step));
+  return { row: cell.row, column: away.indexOf(Math.min(...away)) };
 }
 
 /** The left edge of a column, on a whole pixel; of `columns` the right end. */

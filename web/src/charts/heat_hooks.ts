@@ -1,6 +1,7 @@
 // What a heat map follows: its own size, how far it is scrolled, and the mouse.
 import type { RefObject } from "preact";
 import { useEffect, useLayoutEffect, useState } from "preact/hooks";
+import { followed, type Cell } from "./heat_cells";
 
 export interface Window {
   width: number;
@@ -27,6 +28,13 @@ export function useWindow(scroller: RefObject<HTMLElement | null>): Window {
     };
   }, []);
   return seen;
+}
+
+/** The cell that is read out; when the columns change, as by a zoom, it stays at its step. */
+export function useFollowingCell(columns: readonly number[]): [Cell | null, (cell: Cell | null) => void] {
+  const [at, setAt] = useState<{ cell: Cell | null; columns: readonly number[] }>({ cell: null, columns });
+  const cell = at.columns === columns ? at.cell : followed(at.cell, at.columns, columns);
+  return [cell, (next) => setAt({ cell: next, columns })];
 }
 
 /** A canvas as sharp as the screen: `draw` has the units of the page. Drawn again when one of `of` changes. */

@@ -11,6 +11,8 @@ export interface Line extends Points {
   name: string;
   /** A place in the palette, or the name of a colour variable such as --accent. Without it: the line's own place. */
   colour?: number | string;
+  /** Measured only now and then: dots count, and the joins between them are thin and dashed. */
+  sparse?: boolean;
   /** Drawn faintly behind the line: what it was before it was smoothed. */
   raw?: Points;
   /** A band around the line, point by point: mean - std and mean + std. */

@@ -52,13 +52,14 @@ export function seriesOf(look: Look): { series: uPlot.Series[]; bands: uPlot.Ban
   for (const { line, place, role } of partsOf(look.lines)) {
     const colour = resolve(paletteName(line.colour ?? place));
     if (role === "low") bands.push({ series: [series.length - 1, series.length], fill: faded(colour, 0.18) });
-    series.push({ ...drawnAs(role, colour, line.colour ?? place), label: line.name, show: !look.hidden.has(line.name), ...steppedBack(look, line) });
+    series.push({ ...drawnAs(role, colour, line.colour ?? place, line.sparse), label: line.name, show: !look.hidden.has(line.name), ...steppedBack(look, line) });
   }
   return { series, bands };
 }
 
-function drawnAs(role: Part["role"], colour: string, place: number | string): uPlot.Series {
+function drawnAs(role: Part["role"], colour: string, place: number | string, sparse = false): uPlot.Series {
   if (role === "low" || role === "high") return { width: 0, points: { show: false }, scale: "y" };
+  if (sparse) return { scale: "y", stroke: faded(colour, 0.55), width: 1, dash: [2, 4], points: { show: true, size: 5, fill: colour, stroke: colour } };
   const faint = role === "raw";
   return {
     scale: "y",

@@ -58,3 +58,8 @@ test("large numbers are powers of ten on the whole of an axis", () => {
   expect(texts("number", [0, 3e14], 3)).toEqual(["0", "1e14", "2e14", "3e14"]);
   expect(texts("number", [1, 1e12], 4, true).filter(Boolean)).toEqual(["1", "1,000", "1e6", "1e9", "1e12"]);
 });
+
+test("a small chart has two numbers at least, on either scale", () => {
+  for (const [low, high, log] of [[49.7, 50.4, false], [0.9, 1.1, false], [0.08, 0.6, true], [0.002, 0.011, true], [125.5, 125.7, false]] as const)
+    expect(ticksOf("number", [low, high], 1, log).filter((tick) => tick.text).length).toBeGreaterThanOrEqual(2);
+});

@@ -10,8 +10,25 @@ export interface Tick {
   text: string;
 }
 
-/** At most about `most` of them. */
+const ENOUGH = 2; // one number alone tells no scale
+const TRIES = 8;
+
+/** At most about `most` of them; where that is one, two of a finer scale. */
 export function ticksOf(axis: XAxis["kind"], range: Range, most: number, log = false): Tick[] {
+  const made = ticksAmong(axis, range, most, log);
+  if (said(made).length >= ENOUGH || !(range[1] > range[0])) return made;
+  for (let finer = most + 1; finer <= TRIES; finer += 1) {
+    const found = said(ticksAmong(axis, range, finer, log));
+    if (found.length >= ENOUGH) return [found[0]!, found[found.length - 1]!];
+  }
+  return made;
+}
+
+function said(ticks: Tick[]): Tick[] {
+  return ticks.filter((tick) => tick.text);
+}
+
+function ticksAmong(axis: XAxis["kind"], range: Range, most: number, log: boolean): Tick[] {
   const [low, high] = range;
   if (!(high > low) || !Number.isFinite(high - low)) return Number.isFinite(low) ? [{ at: low, text: textOf(axis, low, 0, low) }] : [];
   if (log && low > 0) return logTicks(range, most);

@@ -3,7 +3,7 @@ import { toNumber } from "../../answers";
 import { number } from "../../pieces/numbers";
 import type { Sample } from "./answers";
 import { PixelCanvas } from "../../pieces/PixelCanvas";
-import { heat, inkOf } from "./colours";
+import { heat, inkOf, type Rgb } from "./colours";
 import { bytesOf, paint, tilesOf, type Tile } from "./pixels";
 
 /** The pictures of a batch, each with its label where there is one. */
@@ -57,7 +57,7 @@ export function MaskGrid({ sample }: { sample: Sample }) {
               width={wide}
               height={high}
               label={`Mask ${place + 1}: ${wide} by ${high} pixels, ${classes.length} different values in all`}
-              draw={() => mapped(values.slice(place * high * wide, (place + 1) * high * wide), low, top)}
+              draw={(canvas) => mapped(values.slice(place * high * wide, (place + 1) * high * wide), low, top, inkOf(canvas, "--notfinite"))}
             />
             <span class="data-caption quiet">sample {place + 1}</span>
           </li>
@@ -75,7 +75,7 @@ export function MaskGrid({ sample }: { sample: Sample }) {
   );
 }
 
-export function mapped(values: number[], low: number, high: number, odd: [number, number, number] = [0, 0, 0]): Uint8ClampedArray<ArrayBuffer> {
+export function mapped(values: number[], low: number, high: number, odd: Rgb): Uint8ClampedArray<ArrayBuffer> {
   const made = new Uint8ClampedArray(values.length * 4);
   values.forEach((value, place) => {
     const shown = Number.isFinite(value) ? heat((value - low) / (high - low || 1)) : odd;

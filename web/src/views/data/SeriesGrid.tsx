@@ -1,3 +1,4 @@
+import { Fragment } from "preact";
 import { toNumber } from "../../answers";
 import { count, number } from "../../pieces/numbers";
 import type { Sample } from "./answers";
@@ -15,9 +16,17 @@ export function SeriesGrid({ sample }: { sample: Sample }) {
       {Array.from({ length: samples }, (_, place) => (
         <li key={place}>
           <span class="data-caption quiet">sample {place + 1}</span>
-          {Array.from({ length: channels }, (_, which) => (
-            <Strip key={which} values={channel(place, which)} low={toNumber(sample.low)} high={toNumber(sample.high)} name={`Sample ${place + 1}, channel ${which + 1}`} />
-          ))}
+          <div class="data-strips">
+            {Array.from({ length: channels }, (_, which) => (
+              <Fragment key={which}>
+                <span class="data-strip-range" aria-hidden="true">
+                  <span>{number(sample.high)}</span>
+                  <span>{number(sample.low)}</span>
+                </span>
+                <Strip values={channel(place, which)} low={toNumber(sample.low)} high={toNumber(sample.high)} name={`Sample ${place + 1}, channel ${which + 1}`} />
+              </Fragment>
+            ))}
+          </div>
         </li>
       ))}
     </ul>

@@ -4,6 +4,7 @@ import { Table } from "../../pieces/Table";
 import type { Sample } from "./answers";
 import { PixelCanvas } from "../../pieces/PixelCanvas";
 import { heat, inkOf } from "./colours";
+import { MarkedNumber } from "./MarkedNumber";
 import { mapped } from "./PictureGrid";
 
 const WRITTEN_OUT = 12;
@@ -34,7 +35,7 @@ function Values({ values }: { values: Num[] }) {
     <ol class="data-values">
       {values.map((value, place) => (
         <li key={place}>
-          <small>sample {place + 1}</small> {number(value)}
+          <small>sample {place + 1}</small> <MarkedNumber value={value} />
         </li>
       ))}
     </ol>
@@ -42,7 +43,7 @@ function Values({ values }: { values: Num[] }) {
 }
 
 function Written({ values, rows, wide, name }: { values: Num[]; rows: number; wide: number; name: string }) {
-  const columns = Array.from({ length: wide }, (_, place) => ({ title: wide === 1 ? "value" : `[${place}]`, numeric: true, cell: (row: number) => number(values[row * wide + place]) }));
+  const columns = Array.from({ length: wide }, (_, place) => ({ title: wide === 1 ? "value" : `[${place}]`, numeric: true, cell: (row: number) => <MarkedNumber value={values[row * wide + place]} /> }));
   const heading = { title: "sample", cell: (row: number) => row + 1 };
   return <Table caption={`The first rows of ${name}`} columns={[heading, ...columns]} rows={Array.from({ length: rows }, (_, row) => row)} />;
 }

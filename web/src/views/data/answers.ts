@@ -52,6 +52,8 @@ export interface Look {
   mean: Num;
   std: Num;
   not_finite: number | null;
+  /** Of how many of the tensor's numbers these are; null: the log does not tell. */
+  measured: number | null;
 }
 
 export interface Range {

@@ -4,18 +4,22 @@ import { HeatLegend } from "../../charts/HeatLegend";
 import { HeatMap } from "../../charts/HeatMap";
 import { inksFor } from "../../charts/heat_drawing";
 import { useTheme } from "../../charts/palette";
+import { useLast } from "../../last_answer";
 import { choose } from "../../links";
 import { Button } from "../../pieces/Button";
 import { count } from "../../pieces/numbers";
+import { Inline } from "../../pieces/Prose";
 import { SearchField } from "../../pieces/SearchField";
 import { Select } from "../../pieces/Select";
 import { Problem, Waiting } from "../../states";
 import type { Choices, Grid, LayerNumber } from "./answers";
 import { useBlocks, valueIn } from "./blocks";
-import { mapInWords, matches, sayValue } from "./words";
+import { mapInWords, matches, sayCell, sayValue, whyFewLooks } from "./words";
 
 interface Props {
   run: string;
+  /** How many the run has made. */
+  steps: number;
   choices: Choices;
   chosen: Record<string, string>;
   version: string;
@@ -23,17 +27,28 @@ interface Props {
 
 /** One number of all layers over the steps. */
 export function LayerMap(props: Props) {
-  const { run, choices, chosen, version } = props;
+  const { run, choices, chosen } = props;
   const which = choices.numbers.find((each) => each.key === chosen.number) ?? preferred(choices);
   const model = chosen.model ?? which.models[0] ?? "";
-  const parameters = { run, number: which.key, model, from: chosen.from, to: chosen.to };
-  const { answer, error } = useAnswer<Grid>("layers", parameters, version);
   return (
     <section class="layers-map" aria-label="Map of the layers">
-      <Choosing {...props} which={which} model={model} grid={answer} />
-      {error ? <Problem text={error} /> : null}
-      {answer ? <Drawn {...props} grid={answer} which={which} parameters={parameters} /> : error ? null : <Waiting what={which.title.toLowerCase()} />}
+      <OfOneNumber key={`${run} ${which.key} ${model}`} {...props} which={which} model={model} />
     </section>
+  );
+}
+
+/** While other steps are read the map stays, and with it the focus of whoever zooms by keys. */
+function OfOneNumber(props: Props & { which: LayerNumber; model: string }) {
+  const { run, chosen, which, model, version } = props;
+  const parameters = { run, number: which.key, model, from: chosen.from, to: chosen.to };
+  const { answer, error } = useAnswer<Grid>("layers", parameters, version);
+  const grid = useLast(answer);
+  return (
+    <>
+      <Choosing {...props} grid={grid} />
+      {error ? <Problem text={error} /> : null}
+      {grid ? <Drawn {...props} grid={grid} parameters={parameters} /> : error ? null : <Waiting what={which.title.toLowerCase()} />}
+    </>
   );
 }
 
@@ -57,7 +72,7 @@ function Choosing({ choices, chosen, which, model, grid }: Props & { which: Laye
 
 type DrawnProps = Props & { grid: Grid; which: LayerNumber; parameters: Record<string, string | undefined> };
 
-function Drawn({ grid, which, chosen, parameters }: DrawnProps) {
+function Drawn({ grid, which, chosen, parameters, steps, choices }: DrawnProps) {
   const theme = useTheme();
   const inks = useMemo(() => inksFor(grid.range?.form === "diverging"), [grid.range?.form, theme]);
   const places = useMemo(() => grid.layers.map((_, place) => place).filter((place) => matches(grid.layers[place]!, chosen.filter ?? "")), [grid, chosen.filter]);
@@ -70,6 +85,9 @@ function Drawn({ grid, which, chosen, parameters }: DrawnProps) {
   return (
     <>
       <p class="layers-says">{which.says}</p>
+      <p class="layers-says">
+        <Inline text={whyFewLooks(grid.measured, steps, choices.budget)} />
+      </p>
       <StandsOut sentences={grid.stands_out} />
       <HeatLegend range={grid.range} inks={inks} say={say} name={which.unit && which.unit !== "share" ? `${which.title} (${which.unit})` : which.title} />
       {rows.length && grid.steps.length ? (
@@ -81,7 +99,7 @@ function Drawn({ grid, which, chosen, parameters }: DrawnProps) {
           valueAt={valueAt}
           range={grid.range}
           inks={inks}
-          say={(value) => sayValue(value, which.unit)}
+          say={(value) => sayCell(value, which)}
           marks={marks}
           opened={chosen.layer ?? null}
           onOpen={(row) => choose({ layer: rows[row] }, false)}

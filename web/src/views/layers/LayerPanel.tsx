@@ -11,7 +11,7 @@ import { Problem, Waiting } from "../../states";
 import type { Layer, LayerCurve } from "./answers";
 import { Ledger } from "./Ledger";
 import { Spreads } from "./Spreads";
-import { sayValue } from "./words";
+import { isSparse, sayValue } from "./words";
 
 interface Props {
   run: string;
@@ -114,7 +114,7 @@ function Curve({ curve, layer }: { curve: LayerCurve; layer: string }) {
       <figcaption title={curve.says}>
         <span>{curve.unit && curve.unit !== "share" ? `${curve.title} (${curve.unit})` : curve.title}</span> <strong>{sayValue(last, curve.unit)}</strong>
       </figcaption>
-      <Chart label={`${curve.title} of ${layer}`} lines={[{ name: curve.title, x: curve.steps, y: values, colour: 0 }]} logY={log} height={110} syncKey="layer" withLegend={false} />
+      <Chart label={`${curve.title} of ${layer}`} lines={[{ name: curve.title, x: curve.steps, y: values, colour: 0, sparse: isSparse(curve.steps) }]} logY={log} height={110} syncKey="layer" withLegend={false} />
     </figure>
   );
 }

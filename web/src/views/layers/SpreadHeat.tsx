@@ -2,7 +2,7 @@ import { useMemo, useRef } from "preact/hooks";
 import { inksFor, stripes, type Inks } from "../../charts/heat_drawing";
 import { useDrawing, useWindow } from "../../charts/heat_hooks";
 import { useTheme } from "../../charts/palette";
-import { number } from "../../pieces/numbers";
+import { number, percent } from "../../pieces/numbers";
 import { spreadInWords, valueTicks, type DrawableSpread } from "./spread_words";
 
 const HEIGHT = 200;
@@ -28,6 +28,11 @@ export function SpreadHeat({ spread }: { spread: DrawableSpread }) {
       <div class="layers-spread-steps" style={{ marginLeft: `${LEFT}px` }}>
         <span>step {spread.steps[0]!.toLocaleString("en-US")}</span>
         <span>{spread.steps[spread.steps.length - 1]!.toLocaleString("en-US")}</span>
+      </div>
+      <div class="layers-spread-steps layers-spread-key" style={{ marginLeft: `${LEFT}px` }} aria-hidden="true">
+        none of the values
+        <span class="layers-spread-ramp" style={{ background: `linear-gradient(to right, ${inks.shades.filter((_, place) => place % 16 === 0).join(",")})` }} />
+        {percent(Math.max(...spread.parts.flat()))} of them
       </div>
     </div>
   );

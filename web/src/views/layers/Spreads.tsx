@@ -1,7 +1,7 @@
 import { useAnswer } from "../../answer_hooks";
 import { choose } from "../../links";
 import { Choice } from "../../pieces/Choice";
-import { percent } from "../../pieces/numbers";
+import { count, percent } from "../../pieces/numbers";
 import { Select } from "../../pieces/Select";
 import { Problem, Waiting } from "../../states";
 import type { Spread, SpreadSource } from "./answers";
@@ -45,7 +45,7 @@ function Drawn({ spread, form }: { spread: DrawableSpread; form: "ridge" | "heat
     <>
       {form === "heat" ? <SpreadHeat spread={spread} /> : <Ridges spread={spread} />}
       <p class="layers-says">
-        From at most 512 of its elements at each look.
+        From at most 512 of its elements, at {count(spread.steps.length, "look")}: a spread is taken at some of the close looks only, ever more rarely.
         {outside > 0.0005 ? ` Up to ${percent(outside)} of them lie outside what is drawn.` : ""}
       </p>
     </>

@@ -12,6 +12,8 @@ export interface LayerNumber {
 
 /** /ask/layers without a number. */
 export interface Choices {
+  /** The part of the run's time that watching it may take; null: not known. */
+  budget: number | null;
   models: string[];
   numbers: LayerNumber[];
 }
@@ -32,6 +34,8 @@ export interface Grid {
   range: HeatRange | null;
   /** How many steps there are in the range; those not among `steps` were left out. */
   looks: number;
+  /** The same for the whole run. */
+  measured: number;
   span: [number, number] | null;
   stands_out: string[];
   marks: LayerMark[];

@@ -18,7 +18,7 @@ function Layers({ run, about, version, chosen }: Shown) {
     <>
       <h1 class="layers-title">Layers</h1>
       <div class={opened ? "layers layers-split" : "layers"}>
-        <LayerMap run={run} choices={answer} chosen={chosen} version={calm} />
+        <LayerMap run={run} steps={about.steps} choices={answer} chosen={chosen} version={calm} />
         {opened ? <LayerPanel key={opened} run={run} layer={opened} chosen={chosen} version={calm} /> : null}
       </div>
     </>

@@ -3,7 +3,7 @@ import type { Grid, LedgerRow } from "./answers";
 import { BLOCK, blocksOf, valueIn } from "./blocks";
 import { changed, owner, state } from "./Ledger";
 import { lookInWords, middle, valueTicks } from "./spread_words";
-import { mapInWords, matches, sayValue } from "./words";
+import { isSparse, mapInWords, matches, sayCell, sayValue, whyFewLooks } from "./words";
 
 test("a number says its unit, and what is none says so", () => {
   expect(sayValue(0.905, "share")).toBe("90.5 %");
@@ -14,9 +14,29 @@ test("a number says its unit, and what is none says so", () => {
 });
 
 test("the map has words for those who do not see it", () => {
-  const grid: Grid = { number: "a", layers: ["m.0", "m.1"], steps: [1, 9], top: 0, values: [[1, "nan"], [null, "inf"]], range: { form: "linear", low: 0, high: 1, below: 0, above: 0 }, looks: 2, span: [1, 9], stands_out: [], marks: [] };
+  const grid: Grid = { number: "a", layers: ["m.0", "m.1"], steps: [1, 9], top: 0, values: [[1, "nan"], [null, "inf"]], range: { form: "linear", low: 0, high: 1, below: 0, above: 0 }, looks: 2, measured: 2, span: [1, 9], stands_out: [], marks: [] };
   const words = mapInWords({ key: "a", title: "Zeros", unit: "share", says: "", models: [] }, grid);
   expect(words).toBe("Zeros: 2 layers at 2 looks, steps 1 to 9. Colours from 0 % to 100 %. 2 cells are NaN or infinite.");
+});
+
+test("few looks are explained with the options that give more", () => {
+  const words = whyFewLooks(6, 220, 0.02);
+  expect(words).toContain("Measured at 6 of 220 steps");
+  expect(words).toContain("within 2 % of the run's time");
+  expect(words).toContain("--deep-steps 50");
+  expect(whyFewLooks(6, 220, null)).toContain("the cost of watching small");
+  expect(whyFewLooks(218, 220, 0.02)).toBe("");
+});
+
+test("a cell says what its number is", () => {
+  const which = { key: "activation.std", title: "Deviation of outputs", unit: "", says: "", models: [] };
+  expect(sayCell(1.02, which)).toBe("deviation of outputs 1.02");
+  expect(sayCell("nan", which)).toBe("deviation of outputs NaN");
+});
+
+test("looks far apart are dots, looks at each step a line", () => {
+  expect(isSparse([1, 2, 3, 40, 90])).toBe(true);
+  expect(isSparse([1, 2, 3, 4, 5])).toBe(false);
 });
 
 test("a filter takes parts in any order", () => {

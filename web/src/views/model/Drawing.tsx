@@ -3,7 +3,7 @@ import { useEffect, useMemo, useRef } from "preact/hooks";
 import { composed, pathOf, type Box, type DrawingData, type Scene } from "../../../../torch_debugger/diagrams/composing.js";
 import { Button } from "../../pieces/Button";
 import { BoxShape, FrameHead, type Look } from "./Shapes";
-import { brought, fitted, usePanning, zoomed, type Sight } from "./panning";
+import { brought, fitted, inSight, usePanning, zoomed, type Sight } from "./panning";
 
 interface Props {
   data: DrawingData;
@@ -33,6 +33,13 @@ export function Drawing({ data, open, title, target, lookOf, onPress, children }
     const { width, height } = measure();
     setSight((old) => zoomed(old, by, width / 2, height / 2));
   };
+  /** Tab leads to boxes beyond the edge: they come into sight. The browser's own scrolling would only shift the sheet. */
+  const reveal = (event: FocusEvent) => {
+    const shape = event.target;
+    const box = shape instanceof SVGElement && shape.matches(":focus-visible") ? boxOf(scene, shape.dataset.key ?? "") : null;
+    place.current?.scrollTo(0, 0);
+    if (box) setSight((old) => inSight(old, box, measure()));
+  };
   const fit = () => setSight(fitted(scene, measure()));
   return (
     <div class="model-drawing">
@@ -41,6 +48,7 @@ export function Drawing({ data, open, title, target, lookOf, onPress, children }
         <Button label="Farther" onClick={() => zoom(0.8)}>−</Button>
         <Button title="Show the whole drawing" onClick={fit}>Fit</Button>
         {children}
+        <span class="model-hint quiet">Drag to move, Ctrl and the wheel to zoom.</span>
       </div>
       <div
         class="model-sheet"
@@ -49,6 +57,7 @@ export function Drawing({ data, open, title, target, lookOf, onPress, children }
         role="group"
         aria-label={`${title}. Arrow keys move the drawing, plus and minus zoom, 0 shows all of it.`}
         onKeyDown={(event) => moveByKey(event, setSight, zoom, fit)}
+        onFocusIn={reveal}
         {...drag}
       >
         <svg width="100%" height="100%">

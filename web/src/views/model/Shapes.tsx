@@ -55,7 +55,7 @@ export function FrameHead({ box, head, look, onPress }: Props & { head: number }
   const face = (
     <>
       <title>{`${box.part.full}\nPress to close it.`}</title>
-      <rect class="model-head-face" x={box.x} y={box.y} width={box.width} height={head} rx={8} style={{ fill: look.colour?.fill ?? "transparent" }} />
+      <rect class="model-head-face" x={box.x} y={box.y} width={box.width} height={head} rx={8} style={look.colour ? { fill: look.colour.fill } : {}} />
     </>
   );
   return (

@@ -4,7 +4,7 @@ import { colourOf, luminance, place, rampColour, scaleOf } from "./colouring";
 import type { Module } from "./model_answers";
 import { fixedNumbers, healthNumbers } from "./module_numbers";
 import { changedText, findPart, openKeys, searchPaths } from "./openings";
-import { brought, fitted, zoomed } from "./panning";
+import { brought, fitted, inSight, readable, zoomed } from "./panning";
 import { treeRows } from "./tree_rows";
 import { worstFindings } from "./looks";
 
@@ -104,6 +104,17 @@ describe("the sight", () => {
     expect(sight.x + 2000 * sight.scale).toBeLessThanOrEqual(400);
     const near = brought(sight, { x: 500, y: 500, width: 10, height: 10 }, { width: 400, height: 400 });
     expect(near.x + 505 * near.scale).toBeCloseTo(200);
+  });
+  it("moves no further than a focused box needs", () => {
+    const window = { width: 400, height: 400 };
+    const start = { x: 0, y: 0, scale: 1 };
+    expect(inSight(start, { x: 50, y: 50, width: 100, height: 30 }, window)).toEqual(start);
+    expect(inSight(start, { x: 50, y: 600, width: 100, height: 30 }, window)).toEqual({ x: 0, y: -246, scale: 1 });
+    expect(inSight(start, { x: -200, y: 50, width: 100, height: 30 }, window).x).toBe(216);
+    expect(inSight(start, { x: 50, y: 100, width: 100, height: 900 }, window).y).toBe(-84); // its beginning
+  });
+  it("cuts no title at the left of a narrow screen", () => {
+    expect(readable({ width: 2000, height: 3000 }, { width: 340, height: 500 }).x).toBeGreaterThan(0);
   });
 });
 

@@ -1,4 +1,4 @@
-// The part of the drawing that is in sight: moved by dragging, the wheel, keys and buttons.
+// The part of the drawing that is in sight: moved by dragging, Ctrl with the wheel, keys and buttons.
 import { useCallback, useEffect, useRef, useState } from "preact/hooks";
 
 export interface Sight {
@@ -15,6 +15,7 @@ interface Size {
 const LEAST = 0.05;
 const MOST = 4;
 const EDGE = 16;
+const NARROW = 600; // pixels: titles begin at the left, and there they must not be cut
 
 export function zoomed(sight: Sight, by: number, x: number, y: number): Sight {
   const scale = Math.min(MOST, Math.max(LEAST, sight.scale * by));
@@ -35,7 +36,8 @@ export function readable(scene: Size, window: Size): Sight {
   const whole = fitted(scene, window);
   if (whole.scale >= 0.7) return whole;
   const scale = Math.max(0.7, Math.min(1, (window.width - 2 * EDGE) / scene.width));
-  return centred(scene, window, scale, EDGE);
+  const sight = centred(scene, window, scale, EDGE);
+  return window.width < NARROW ? { ...sight, x: Math.max(EDGE, sight.x) } : sight;
 }
 
 function centred(scene: Size, window: Size, scale: number, y: number): Sight {
@@ -49,7 +51,17 @@ export function brought(sight: Sight, box: { x: number; y: number; width: number
   return { x: window.width / 2 - middle.x, y: window.height / 2 - middle.y, scale };
 }
 
-/** Wheel and dragging on an element; what is in sight, and a way to change it. */
+/** Moved only as far as it must be for the box to be seen; of a larger one its beginning. */
+export function inSight(sight: Sight, box: { x: number; y: number; width: number; height: number }, window: Size): Sight {
+  const along = (from: number, size: number, moved: number, room: number) => {
+    const start = from * sight.scale + moved;
+    const over = Math.max(0, start + size * sight.scale - (room - EDGE));
+    return moved - Math.min(over, Math.max(0, start - EDGE)) + Math.max(0, EDGE - start);
+  };
+  return { ...sight, x: along(box.x, box.width, sight.x, window.width), y: along(box.y, box.height, sight.y, window.height) };
+}
+
+/** Ctrl with the wheel (and a pinch, which browsers tell as that) and dragging on an element; what is in sight, and a way to change it. */
 export function usePanning(scene: Size) {
   const place = useRef<HTMLDivElement>(null);
   const [sight, setSight] = useState<Sight>({ x: EDGE, y: EDGE, scale: 1 });
@@ -62,6 +74,7 @@ export function usePanning(scene: Size) {
     const element = place.current;
     if (!element) return;
     const wheel = (event: WheelEvent) => {
+      if (!event.ctrlKey && !event.metaKey) return; // else the page could not be scrolled past the drawing
       event.preventDefault();
       const edge = element.getBoundingClientRect();
       const by = Math.exp(-Math.max(-120, Math.min(120, event.deltaY)) * 0.002);

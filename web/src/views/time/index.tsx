@@ -74,7 +74,7 @@ function Slowest({ steps, median }: { steps: readonly SlowStep[]; median: number
     { title: "Took", numeric: true, cell: (row: SlowStep) => duration(row.seconds) },
     { title: "Times the median", numeric: true, cell: (row: SlowStep) => (median > 0 ? `${number(row.seconds / median, 3)} ×` : "") },
     ...(steps.some((row) => row.wait_s !== null) ? [{ title: "Waiting for data", numeric: true, cell: (row: SlowStep) => duration(row.wait_s) }] : []),
-    { title: "Why, as far as it is known", cell: reason },
+    ...(steps.some(reason) ? [{ title: "Why, as far as it is known", cell: (row: SlowStep) => reason(row) || <span class="quiet">not known</span> }] : []),
   ];
   return (
     <Panel title="Slowest steps">
@@ -84,9 +84,13 @@ function Slowest({ steps, median }: { steps: readonly SlowStep[]; median: number
 }
 
 export function reason(row: SlowStep): string {
-  if (row.wait_s !== null && row.wait_s > row.seconds / 2) return "most of it was spent waiting for data";
-  if (row.step <= 1) return "the first step: libraries are loaded and memory is taken";
-  return row.looked_at ? "torch-debugger looked at it closely" : "";
+  const known = [
+    row.step <= 1 ? "the first step: libraries are loaded and memory is taken" : "",
+    row.wait_s !== null && row.wait_s > row.seconds / 10 ? `waited ${duration(row.wait_s)} for data${row.wait_s > row.seconds / 2 ? ", most of it" : ""}` : "",
+    row.evaluated ? "an evaluation ran in it" : "",
+    row.looked_at ? "torch-debugger looked at it closely" : "",
+  ];
+  return known.filter(Boolean).join("; ");
 }
 
 export const view: View = { name: "time", title: "Time and memory", place: 70, appears: (about) => Boolean(about.has.time || about.has.memory), Body: Time };

@@ -84,9 +84,11 @@ test("a stretch of several steps keeps its slowest, and a wait that never was ha
 });
 
 test("a slow step has the reason that is known, and none that is guessed", () => {
-  const row = { step: 50, seconds: 1, wait_s: 0.1, looked_at: false };
+  const row = { step: 50, seconds: 1, wait_s: 0.1, looked_at: false, evaluated: false };
   expect(reason(row)).toBe("");
-  expect(reason({ ...row, wait_s: 0.9, looked_at: true })).toContain("waiting for data");
+  expect(reason({ ...row, wait_s: 0.9, looked_at: true })).toBe("waited 900 ms for data, most of it; torch-debugger looked at it closely");
+  expect(reason({ ...row, wait_s: 0.2 })).toBe("waited 200 ms for data");
+  expect(reason({ ...row, evaluated: true })).toContain("an evaluation ran in it");
   expect(reason({ ...row, looked_at: true })).toContain("looked at it closely");
   expect(reason({ ...row, step: 1 })).toContain("first step");
 });

@@ -46,6 +46,8 @@ export interface SlowStep {
   seconds: number;
   wait_s: number | null;
   looked_at: boolean;
+  /** A model ran without gradients in it. */
+  evaluated: boolean;
 }
 
 export interface Timing {
