@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.browser.accessibility import assert_accessible
+from tests.browser.polling import wait_until
 
 _BRIGHTNESS = """canvas => {
   const pixels = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data;
@@ -45,10 +46,8 @@ def test_the_step_is_chosen_and_kept_in_the_address(page: Any, data_served: str)
     before = page.locator(".data-picture").first.evaluate(_SUM)
     page.get_by_label("Step", exact=True).focus()
     page.keyboard.press("ArrowRight")
-    page.wait_for_function("location.hash.includes('step=2')")
-    page.wait_for_function(
-        f"before => ({_SUM})(document.querySelector('.data-picture')) !== before", arg=before
-    )
+    wait_until(page, "location.hash.includes('step=2')")
+    wait_until(page, f"before => ({_SUM})(document.querySelector('.data-picture')) !== before", arg=before)
 
     page.reload()
     page.locator("output", has_text="step 2").wait_for()

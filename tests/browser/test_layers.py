@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.browser.accessibility import assert_accessible
+from tests.browser.polling import wait_until
 
 NOT_FINITE = (214, 0, 108)  # --notfinite in the light theme
 
@@ -17,7 +18,7 @@ def open_layers(page: Any, served: str, run: str, **chosen: str) -> Any:
     given = "".join(f"&{name}={value}" for name, value in chosen.items())
     page.goto(f"{served}#/layers?run={run}{given}")
     page.get_by_role("application").wait_for()
-    page.wait_for_function("document.querySelector('.heat-canvas')?.width > 10")
+    wait_until(page, "document.querySelector('.heat-canvas')?.width > 10")
     return page.get_by_role("application")
 
 
@@ -62,7 +63,7 @@ def test_the_map_is_read_and_opened_by_keys(page: Any, served: str) -> None:
     assert "layer=model.2" in page.url
     page.keyboard.press("Escape")
     page.get_by_role("heading", name="model.2").wait_for(state="detached")
-    assert page.evaluate("document.activeElement.className") == "heat-scroll"
+    wait_until(page, "document.activeElement.className === 'heat-scroll'")
 
 
 def test_a_click_opens_the_layer_with_all_that_is_known_of_it(page: Any, served: str) -> None:
@@ -76,7 +77,7 @@ def test_a_click_opens_the_layer_with_all_that_is_known_of_it(page: Any, served:
     assert "bias-before-batchnorm" in page.get_by_title("bias-before-batchnorm").first.get_attribute("title")
     panel.get_by_role("img", name="Spread of model.0 at").wait_for()
     panel.get_by_role("radio", name="Heat").check()
-    page.wait_for_function("document.querySelector('.layers-spread-heat canvas')?.width > 10")
+    wait_until(page, "document.querySelector('.layers-spread-heat canvas')?.width > 10")
     assert "form=heat" in page.url
     assert panel.get_by_role("img", name="Size of weights of model.0").count() == 1
 
@@ -99,7 +100,7 @@ def test_layers_are_filtered_and_steps_zoomed(page: Any, served: str) -> None:
     page.get_by_role("button", name="All steps").wait_for()
     assert "from=" in page.url and "to=" in page.url
     page.wait_for_timeout(300)
-    assert page.evaluate("document.activeElement.className") == "heat-scroll"
+    wait_until(page, "document.activeElement.className === 'heat-scroll'")
     page.keyboard.press("0")
     page.get_by_role("button", name="All steps").wait_for(state="detached")
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tests.browser.accessibility import assert_accessible
+from tests.browser.polling import wait_until
 from tests.browser.recordings import record, serving
 
 RESIDUAL = """
@@ -112,7 +113,7 @@ def test_the_drawing_opens_and_closes_by_click_and_key(page: Any, models: str) -
     assert block.get_attribute("aria-expanded") == "true"
     assert box(page, "model.blocks.0.conv1").count() == 1
     block.click()
-    page.wait_for_function("() => location.hash.includes('open=')")
+    wait_until(page, "() => location.hash.includes('open=')")
     assert box(page, "model.blocks.0").get_attribute("aria-expanded") == "false"
     assert box(page, "model.blocks.0.conv1").count() == 0
     box(page, "model.blocks.0").focus()
@@ -140,10 +141,11 @@ def test_alike_layers_are_folded_and_the_search_opens_the_way(page: Any, models:
     found = box(page, "model.encoder.layers.7.linear1")
     found.wait_for()
     sheet = page.locator(".model-sheet").bounding_box()
-    page.wait_for_function(
+    wait_until(
+        page,
         """() => { const box = document.querySelector('.model-chosen').getBoundingClientRect();
              const sheet = document.querySelector('.model-sheet').getBoundingClientRect();
-             return box.top > sheet.top && box.bottom < sheet.bottom; }"""
+             return box.top > sheet.top && box.bottom < sheet.bottom; }""",
     )
     assert sheet is not None
     assert "module=model.encoder.layers.7.linear1" in page.url
@@ -159,7 +161,7 @@ def test_colours_follow_the_step_and_nan_has_its_own(page: Any, models: str) -> 
     assert "notfinite" in first.locator(".model-face").get_attribute("style")
     page.get_by_role("slider", name="Step").focus()
     page.keyboard.press("Home")
-    page.wait_for_function("() => location.hash.includes('step=1')")
+    wait_until(page, "() => location.hash.includes('step=1')")
     assert "NaN" not in box(page, "netD.0").get_attribute("aria-label")
     assert "rgb" in box(page, "netD.0").locator(".model-face").get_attribute("style")
 
@@ -211,14 +213,12 @@ def test_zoom_by_buttons_keys_and_wheel(page: Any, models: str) -> None:
     assert abs(scale() - start) < 1e-6
     page.locator(".model-sheet").hover()
     page.mouse.wheel(0, 200)
-    page.wait_for_function("scrollY > 0")  # the page scrolls past the drawing
+    wait_until(page, "scrollY > 0")  # the page scrolls past the drawing
     assert abs(scale() - start) < 1e-6
     page.keyboard.down("Control")
     page.mouse.wheel(0, -200)
     page.keyboard.up("Control")
-    page.wait_for_function(
-        f"() => !document.querySelector('.model-sheet g').outerHTML.includes('scale({start})')"
-    )
+    wait_until(page, f"() => !document.querySelector('.model-sheet g').outerHTML.includes('scale({start})')")
     assert scale() > start
     page.keyboard.press("0")
 
@@ -231,11 +231,12 @@ def test_a_box_that_gets_the_focus_comes_into_sight(page: Any, models: str) -> N
     page.locator(".model-sheet").focus()
     for _ in range(4):
         page.keyboard.press("Tab")
-    page.wait_for_function(
+    wait_until(
+        page,
         """() => { const box = document.activeElement.getBoundingClientRect();
              const sheet = document.querySelector('.model-sheet').getBoundingClientRect();
              return document.activeElement.dataset.key && box.top >= sheet.top && box.left >= sheet.left
-                 && box.top < sheet.bottom && box.left < sheet.right; }"""
+                 && box.top < sheet.bottom && box.left < sheet.right; }""",
     )
 
 

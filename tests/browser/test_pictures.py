@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tests.browser.accessibility import assert_accessible
+from tests.browser.polling import wait_until
 
 _LOADED = "image => image.complete && image.naturalWidth > 0"
 
@@ -16,7 +17,7 @@ def open_pictures(page: Any, served: str, run: str = "logged", more: str = "") -
 
 def loaded(page: Any, image: Any) -> None:
     image.wait_for()
-    page.wait_for_function(_LOADED, arg=image.element_handle())
+    wait_until(page, _LOADED, image.element_handle())
 
 
 def test_every_tag_is_shown_at_its_last_step(page: Any, data_served: str) -> None:
