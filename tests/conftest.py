@@ -39,6 +39,15 @@ def forget_what_was_secret() -> Iterator[None]:
 
 
 @pytest.fixture(autouse=True)
+def keep_fast_kernels() -> Iterator[None]:
+    """torch switches oneDNN off for good when a bfloat16 product fails on a CPU that does not know them."""
+    yield
+    torch = sys.modules.get("torch")
+    if torch is not None:
+        torch._C._set_mkldnn_enabled(True)
+
+
+@pytest.fixture(autouse=True)
 def go_back_to_where_the_test_began() -> Iterator[None]:
     """Scripts that are run in the tests' own process may change the working folder."""
     before = os.getcwd()

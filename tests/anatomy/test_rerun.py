@@ -52,3 +52,10 @@ def test_a_hook_that_takes_itself_away_is_back() -> None:
     model(given)
     assert len(calls) == 2  # ours, and the user's first
     assert not model[0]._forward_hooks
+
+
+def test_kernels_that_torch_has_switched_off_meanwhile_are_on_again() -> None:
+    assert torch._C._get_mkldnn_enabled()
+    with leaving_no_trace(nn.Linear(1, 1)):
+        torch._C._set_mkldnn_enabled(False)  # as a failing bfloat16 product does
+    assert torch._C._get_mkldnn_enabled()

@@ -25,6 +25,7 @@ def leaving_no_trace(root: nn.Module) -> Iterator[None]:
     held = [(module, dict(vars(module)), _containers(module)) for module in modules]
     scripted = [(buffer, buffer.clone()) for buffer in _scripted_buffers(root)]
     restore_randomness = keep_randomness(modules)
+    fast_kernels = torch._C._get_mkldnn_enabled()
     for module, attributes, _ in held:
         present = {name: buffer.clone() for name, buffer in module._buffers.items() if buffer is not None}
         module._buffers.update(present)
@@ -44,6 +45,8 @@ def leaving_no_trace(root: nn.Module) -> Iterator[None]:
         for buffer, before in scripted:
             buffer.data.copy_(before)
         restore_randomness()
+        # torch switches oneDNN off for good when a bfloat16 product fails on a CPU that does not know them.
+        torch._C._set_mkldnn_enabled(fast_kernels)
 
 
 def _containers(module: nn.Module) -> list[tuple[Any, Any]]:
