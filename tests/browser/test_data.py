@@ -47,7 +47,7 @@ def test_the_step_is_chosen_and_kept_in_the_address(page: Any, data_served: str)
     page.get_by_label("Step", exact=True).focus()
     page.keyboard.press("ArrowRight")
     wait_until(page, "location.hash.includes('step=2')")
-    wait_until(page, f"before => ({_SUM})(document.querySelector('.data-picture')) !== before", arg=before)
+    wait_until(page, f"before => ({_SUM})(document.querySelector('.data-picture')) !== before", before)
 
     page.reload()
     page.locator("output", has_text="step 2").wait_for()
