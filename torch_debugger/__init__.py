@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from torch_debugger.inspections.taps import tap
     from torch_debugger.integrations.explaining import explaining
     from torch_debugger.integrations.trackers.tracker import Tracker
+    from torch_debugger.profile_block import profile
     from torch_debugger.rehearsing import RehearsedStep, rehearse
     from torch_debugger.reporting import write_report
     from torch_debugger.summaries.writer import SummaryWriter
@@ -64,6 +65,7 @@ _HOMES = {
     "explaining": "torch_debugger.integrations.explaining",
     "SummaryWriter": "torch_debugger.summaries.writer",
     "Tracker": "torch_debugger.integrations.trackers.tracker",
+    "profile": "torch_debugger.profile_block",
     "RehearsedStep": "torch_debugger.rehearsing",
     "rehearse": "torch_debugger.rehearsing",
     "write_report": "torch_debugger.reporting",
@@ -87,9 +89,8 @@ __all__ = [
     "AnomalyError", "Checkup", "Debugger", "Explanation", "RehearsedStep", "Run", "SummaryWriter",
     "Tracker", "__version__", "activations", "break_on_shape", "break_when", "check_gradients",
     "count_parameters", "describe", "detect_anomaly", "diff", "doctor", "explain", "explaining", "find_nan",
-    "flops", "gradcheck", "gradgradcheck", "gradients", "graph", "model_graph", "pictures", "rehearse",
-    "runs", "set_detect_anomaly", "summary", "tap", "watch",
-    "write_report",
+    "flops", "gradcheck", "gradgradcheck", "gradients", "graph", "model_graph", "pictures", "profile",
+    "rehearse", "runs", "set_detect_anomaly", "summary", "tap", "watch", "write_report",
 ]  # fmt: skip
 
 

@@ -47,6 +47,7 @@ from torch_debugger.probes.unreached import Unreached
 from torch_debugger.probes.untied import Untied
 from torch_debugger.probes.user_scalars import UserScalars
 from torch_debugger.probes.watch import Probe, Watch
+from torch_debugger.profiles import Profiles
 from torch_debugger.records import CrashFact, RunFact
 from torch_debugger.records.sink import Sink
 from torch_debugger.records.watched import set_watched_run
@@ -96,6 +97,7 @@ class Plumbing:
         self.backward.on_look.append(self.cycles.see_backward)
         SkippedSteps(watch, self.roots, self.backward)
         self._data_probes = look_at_data(watch, self.roots, self.forward, self.backward, settings)
+        self.profiles = Profiles(watch, self.roots, settings.profile_steps, settings.log_dir)
         self.ledger = Ledger(watch, self.roots, self.optimizers, self.forward)
         self.unreached = Unreached(watch, self.ledger)
         self._rehearsals = Rehearsals(watch)
@@ -130,20 +132,9 @@ class Plumbing:
         if self._checks_gradients:
             others.append(CustomFunctions(watch, self._gradients.begin))
             watch.on_step.append(self._gradients.poll)
-        watch.install(
-            [
-                *others,
-                self.backward,
-                self.optimizers,
-                self.forward,
-                self.ledger,
-                self.unreached,
-                Flags(watch, self.optimizers),
-                PlainTensors(watch, self.optimizers),
-                self.lagging,
-                self.roots,
-            ]
-        )
+        last = [self.backward, self.optimizers, self.forward, self.ledger, self.unreached]
+        last += [Flags(watch, self.optimizers), PlainTensors(watch, self.optimizers), self.lagging, self.roots]
+        watch.install([*others, *last])
         if self._breaks:
             from torch_debugger.breakpoints.setting import set_breaks
 
@@ -185,6 +176,7 @@ class Plumbing:
         if self.watchers == 0:
             for breakpoint in self._breakpoints:
                 breakpoint.remove()
+            self.profiles.finish()
             self._rehearsals.wait()
             self.watch.guard.call("custom gradients", self._gradients.wait)
             self.watch.finish(outcome)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from torch_debugger.errors import UsageError
 
+PROFILED_FROM = 12  # steps before a profile begins: caches filled, kernels chosen, the first closer looks over
 DEEP_STEPS = 3  # at the start of every run
 _SIZES = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KIB": 2**10, "MIB": 2**20, "GIB": 2**30}
 
@@ -33,6 +34,7 @@ class Settings:
     on_nan: str = "report"  # report | stop | break | skip-step
     preflight: bool = False  # trials at the first backward, then the end
     minimal: str = ""  # where a pre-flight writes the minimal case
+    profile_steps: int = 0  # that many are profiled closely
     step_rehearsal: bool = False  # a rehearsal of the first training step, then the end
     rehearsed_gpu: str = ""  # 24GB, h100
     rehearsed_batch: int = 0  # 0: as the script has it

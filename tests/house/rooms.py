@@ -11,7 +11,7 @@ PACKAGE = REPOSITORY / "torch_debugger"
 
 # Who may import whom; a room may always import itself. What is not named here may not be imported.
 FOUNDATIONS = {"errors", "settings", "imports", "saying", "signals", "tracebacks", "redaction", "_version"}
-MAKERS = {"breakpoints", "probes", "trials", "inspections"}
+MAKERS = {"breakpoints", "probes", "profiling", "trials", "inspections"}
 MAY_IMPORT: dict[str, set[str]] = {
     "_version": set(),
     "errors": set(),
@@ -28,6 +28,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "breakpoints": {"records", "stats", "anatomy"} | FOUNDATIONS,
     "probes": {"records", "stats", "anatomy"} | FOUNDATIONS,
     "trials": {"records", "stats", "anatomy"} | FOUNDATIONS,
+    "profiling": {"records", "stats", "anatomy"} | FOUNDATIONS,
     "diagrams": {"records"} | FOUNDATIONS,
     "inspections": {"records", "stats", "anatomy", "diagrams", "drawings"} | FOUNDATIONS,
     "pictures": {"records", "stats", "anatomy"} | FOUNDATIONS,
@@ -45,11 +46,13 @@ MAY_IMPORT: dict[str, set[str]] = {
     "scenes": {"records", "stats", "anatomy", "probes", "trials"} | FOUNDATIONS,
     "step_rehearsals": {"records", "stats", "anatomy", "probes", "scenes", "trials"} | FOUNDATIONS,
     "preflights": {"records", "stats", "anatomy", "probes", "scenes", "trials"} | FOUNDATIONS,
+    "profiles": {"records", "stats", "anatomy", "probes", "profiling"} | FOUNDATIONS,
     "first_steps": {"records", "stats", "anatomy", "probes", "surroundings"} | FOUNDATIONS,
     "plumbing": {
         "first_steps",
         "gradient_trials",
         "preflights",
+        "profiles",
         "rehearsals",
         "replays",
         "scenes",
@@ -68,6 +71,7 @@ DOORS = {
     "__init__", "__main__", "anomalies", "breaking", "cli", "comparisons", "debugger", "demo", "doctoring",
     "explanations",
     "integrations",
+    "profile_block",
     "rehearsing",
     "reporting",
 }  # fmt: skip

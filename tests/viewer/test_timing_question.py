@@ -8,7 +8,16 @@ import pytest
 
 from tests.runlog.logs import rows, write
 from tests.viewer.asking import ask, shelf_of
-from torch_debugger.records import CostFact, MemoryFact, PassFact, Place, Record, Scalars
+from torch_debugger.records import (
+    CostFact,
+    MemoryFact,
+    ModuleTime,
+    PassFact,
+    Place,
+    ProfileFact,
+    Record,
+    Scalars,
+)
 from torch_debugger.records.loop import PassCalls
 
 
@@ -47,6 +56,24 @@ def test_an_evaluation_inside_of_a_slow_step_is_told(tmp_path: Path) -> None:
     slowest = ask(shelf_of(tmp_path), "timing", run="run")["slowest"]
 
     assert [row["step"] for row in slowest if row["evaluated"]] == [4]
+
+
+def test_modules_are_a_tree_of_those_that_were_called(tmp_path: Path) -> None:
+    def module(path: str, forward_s: float, backward_s: float) -> ModuleTime:
+        return ModuleTime(path, "Linear", 4, forward_s, backward_s, 0.0, 0.0)
+
+    modules = (
+        module("net", 4.0, 8.0), module("net.blocks.0", 2.0, 4.0), module("net.blocks.0.fc", 1.0, 1.0),
+        module("net.head", 0.4, 0.4), module("other", 0.2, 0.2),
+    )  # fmt: skip
+    fact = ProfileFact(9, 2, 20.0, False, 0.0, 0, 0.0, (), modules, (), (), (), 0.1, 9.0)
+    write(tmp_path / "run", [*times(5, slow=1), fact])
+    tree = ask(shelf_of(tmp_path), "timing", run="run")["modules"]
+
+    net, other = tree["children"]
+    assert (net["name"], net["seconds"], other["name"]) == ("net", 6.0, "other")
+    assert [child["name"] for child in net["children"]] == ["net.blocks.0", "net.head"]
+    assert net["children"][0]["children"][0] == {"name": "net.blocks.0.fc", "seconds": 1.0, "children": []}
 
 
 def test_what_was_not_recorded_is_null_and_not_zero(tmp_path: Path) -> None:

@@ -34,6 +34,8 @@ def add_run_options(parser: argparse.ArgumentParser) -> None:
         default="2%",
         help="how much of the run's time watching may take (default: 2%%)",
     )
+    add("--profile", action="store_true", help="profile 5 steps closely: time by line, by module and by op")
+    add("--profile-steps", metavar="N", help="the same, N steps")
     add("--max-steps", metavar="N", help="end the script after N training steps")
     add("--deep-steps", metavar="N", help="look closely at the first N steps (default: 3), to compare runs")
     add("--no-samples", action="store_true", help="keep no samples of the data (pictures, tokens) in the log")
@@ -102,6 +104,7 @@ class RunOptions:
     post_mortem: bool = False
     check_custom_gradients: bool = False
     samples: bool = True
+    profile_steps: int = 0
     preflight: bool = False
     minimal: str = ""
     step_rehearsal: bool = False
@@ -135,6 +138,7 @@ class RunOptions:
             post_mortem=arguments.pdb,
             check_custom_gradients=arguments.check_custom_gradients,
             samples=not arguments.no_samples,
+            profile_steps=read_count("--profile-steps", arguments.profile_steps) or 5 * arguments.profile,
             trackers=tuple(read_tracker(word) for word in arguments.to),
             view=arguments.view or arguments.view_port is not None,
             view_port=read_port("--view-port", arguments.view_port),
@@ -160,6 +164,7 @@ class RunOptions:
             check_custom_gradients=self.check_custom_gradients,
             page=shown,
             samples=self.samples,
+            profile_steps=self.profile_steps,
             preflight=self.preflight,
             minimal=self.minimal,
             step_rehearsal=self.step_rehearsal,

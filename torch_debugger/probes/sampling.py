@@ -34,6 +34,7 @@ class Governor:
     ) -> None:
         self.budget = budget
         self.always_deep = always_deep
+        self.rests = False  # no looks: something else measures these steps
         self._first_deep = max(first_deep, self.FIRST_DEEP)
         self.start_s = self.base_s = self.light_s = self.deep_s = 0.0
         self.light_steps = self.deep_steps = 0
@@ -93,6 +94,8 @@ class Governor:
 
     def choose(self, step: int) -> int:
         """The depth of the step that begins."""
+        if self.rests:
+            return NONE
         if self._insisted:
             self._insisted, self._insisted_left = self._insisted - 1, self._insisted_left - 1
             self._last_deep = step

@@ -50,6 +50,7 @@ from torch_debugger.records.model import (
 from torch_debugger.records.model_flow import CallFact, ModelFlow
 from torch_debugger.records.nonfinite import NonFinite, Operand, Origin
 from torch_debugger.records.place import Place
+from torch_debugger.records.profile import CopyTime, LineTime, ModuleTime, OpTime, ProfileFact, SyncTime
 from torch_debugger.records.rehearsal import StepRehearsal
 from torch_debugger.records.rows import Table, TensorRows
 from torch_debugger.records.run import CostFact, EndFact, MemoryFact, Notice, ProbeFault, RunFact
@@ -111,6 +112,7 @@ Record = (
     | ProbeFault
     | Notice
     | MemoryFact
+    | ProfileFact
     | ModelFact
     | ModelFlow
     | StrayModuleFact
@@ -185,19 +187,20 @@ Record = (
 __all__ = [
     "SEVERITIES", "TRIALS", "AxesLook", "BatchFact", "BatchLook", "BatchNormLook", "BatchSample", "Box",
     "CallFact", "CarriedGradient", "CaseFact", "Chart", "ChartsSummary", "CheckpointLoad", "ClassTargets",
-    "ClipFact", "Comparison", "Construction", "CopiedGenerator", "CopyLook", "CostFact", "CrashEvidence",
-    "CrashFact", "CrashFrame", "DropoutLook", "Edit", "EndFact", "Finding", "FixedDraw", "FlowFact", "FlowStep",
-    "ForeignEvent", "FreshParameter", "FutureLook", "GradientCheckFact", "GradientFlag", "GraphNode",
-    "GraphSummary", "HandMadeWeights", "HistogramSummary", "HparamsFact", "HparamsSummary", "IdleOptimizer",
-    "InputLook", "KeptGraphs", "LatentLook", "LayerFact", "LedgerFact", "LedgerRow", "LoaderFact",
-    "LocalTensor", "LocalValue", "LossGraph", "LossSite", "MemoryFact", "MeshSummary", "ModeLook",
-    "ModelFact", "ModelFlow", "ModuleFact", "MultipliedMask", "NonFinite", "Notice", "Operand",
-    "OptimizerFact", "Origin", "PaddedState", "ParameterFact", "PassCalls", "PassFact", "PhaseFact",
-    "PictureSummary", "Place", "PlainTensor", "PrCurveSummary", "ProbeFault", "QuietModel", "Record",
-    "Rectifier", "Rehearsal", "Request", "Reseeding", "ReusedWeight", "RootInput", "RunFact",
-    "SampleSpread", "SavedTensor", "Scalars", "ScalerMisuse", "SchedulerFact", "SchedulerLook", "SeedFact",
-    "SequenceInput", "ShuffledPair", "SkippedLosses", "SoundSummary", "Spread", "Squasher", "StepCycle",
-    "StepRehearsal", "StrayModuleFact", "Summary", "Surroundings", "Table", "TargetLook", "TensorLook",
-    "TensorRows", "TensorSummary", "TextSummary", "TokenTargets", "TrialResult", "TwinUnits",
-    "UncountedSummary", "UnmatchedSwitch", "UnreachedPart", "UntiedWeights", "WeightedSum", "WrittenNumber",
+    "ClipFact", "Comparison", "Construction", "CopiedGenerator", "CopyLook", "CopyTime", "CostFact",
+    "CrashEvidence", "CrashFact", "CrashFrame", "DropoutLook", "Edit", "EndFact", "Finding", "FixedDraw",
+    "FlowFact", "FlowStep", "ForeignEvent", "FreshParameter", "FutureLook", "GradientCheckFact", "GradientFlag",
+    "GraphNode", "GraphSummary", "HandMadeWeights", "HistogramSummary", "HparamsFact", "HparamsSummary",
+    "IdleOptimizer", "InputLook", "KeptGraphs", "LatentLook", "LayerFact", "LedgerFact", "LedgerRow",
+    "LineTime", "LoaderFact", "LocalTensor", "LocalValue", "LossGraph", "LossSite", "MemoryFact", "MeshSummary",
+    "ModeLook", "ModelFact", "ModelFlow", "ModuleFact", "ModuleTime", "MultipliedMask", "NonFinite", "Notice",
+    "OpTime", "Operand", "OptimizerFact", "Origin", "PaddedState", "ParameterFact", "PassCalls", "PassFact",
+    "PhaseFact", "PictureSummary", "Place", "PlainTensor", "PrCurveSummary", "ProbeFault", "ProfileFact",
+    "QuietModel", "Record", "Rectifier", "Rehearsal", "Request", "Reseeding", "ReusedWeight", "RootInput",
+    "RunFact", "SampleSpread", "SavedTensor", "Scalars", "ScalerMisuse", "SchedulerFact", "SchedulerLook",
+    "SeedFact", "SequenceInput", "ShuffledPair", "SkippedLosses", "SoundSummary", "Spread", "Squasher",
+    "StepCycle", "StepRehearsal", "StrayModuleFact", "Summary", "Surroundings", "SyncTime", "Table",
+    "TargetLook", "TensorLook", "TensorRows", "TensorSummary", "TextSummary", "TokenTargets", "TrialResult",
+    "TwinUnits", "UncountedSummary", "UnmatchedSwitch", "UnreachedPart", "UntiedWeights", "WeightedSum",
+    "WrittenNumber",
 ]  # fmt: skip

@@ -15,6 +15,7 @@ from torch_debugger.records import (
     HparamsFact,
     Notice,
     ProbeFault,
+    ProfileFact,
     Record,
     RunFact,
     Scalars,
@@ -49,6 +50,7 @@ class RunDigest:
         self.case: CaseFact | None = None
         self.trials: list[TrialResult] = []
         self.rehearsal: StepRehearsal | None = None
+        self.profile: ProfileFact | None = None
 
     def see(self, record: Record) -> None:
         self.torch_seen = self.torch_seen or not isinstance(record, _SAYS_NOTHING_OF_TORCH)
@@ -72,6 +74,8 @@ class RunDigest:
                 self.trials.append(record)
             case StepRehearsal():
                 self.rehearsal = record
+            case ProfileFact():
+                self.profile = record
             case _:
                 pass
 
@@ -111,6 +115,7 @@ class RunDigest:
             case=self.case,
             trials=tuple(self.trials),
             rehearsal=self.rehearsal,
+            profile=self.profile,
         )
 
     def _see_scalars(self, record: Scalars) -> None:

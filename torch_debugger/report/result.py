@@ -10,6 +10,7 @@ from torch_debugger.records import (
     Finding,
     Notice,
     ProbeFault,
+    ProfileFact,
     RunFact,
     StepRehearsal,
     TrialResult,
@@ -49,6 +50,7 @@ class RunResult:
     case: CaseFact | None = None  # of a pre-flight
     trials: tuple[TrialResult, ...] = ()
     rehearsal: StepRehearsal | None = None  # of `rehearse`
+    profile: ProfileFact | None = None  # of --profile
 
     @property
     def chapters(self) -> tuple[Chapter, ...]:

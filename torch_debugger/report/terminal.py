@@ -13,6 +13,7 @@ from torch_debugger.report import sentences
 from torch_debugger.report.chapters import Chapter
 from torch_debugger.report.diff import diff_lines
 from torch_debugger.report.printable import one_line
+from torch_debugger.report.profile import profile_blocks
 from torch_debugger.report.result import RunResult
 from torch_debugger.report.source import SourceLine, excerpt
 from torch_debugger.report.trimmed import Trimmed
@@ -30,7 +31,8 @@ def render_terminal(result: RunResult, console: Console) -> None:
     chapters = [chapter for chapter in result.chapters if chapter.cause.key not in told]
     findings = _others(chapters, result) if told else _findings(chapters, result, console)
     closing = [_labelled(label, Text(text, style="dim")) for label, text in sentences.closing(result)]
-    _print([*findings, *([Group(*closing)] if closing else [])], console)
+    profile = profile_blocks(result.profile, result.folder) if result.profile is not None else []
+    _print([*findings, *profile, *([Group(*closing)] if closing else [])], console)
 
 
 def render_findings(result: RunResult, console: Console) -> None:

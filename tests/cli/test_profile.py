@@ -1,0 +1,56 @@
+"""torch-debugger profile: the command, its report, its trace, and where the script ends."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import DEBUGGER, STAND, Done, Write
+
+LIMIT_S = 240  # only a hang takes this long
+
+SCRIPT = """
+    import torch
+    from torch import nn
+
+    net = nn.Sequential(nn.Linear(64, 256), nn.ReLU(), nn.Linear(256, 1))
+    optimizer = torch.optim.Adam(net.parameters())
+    for step in range(200):
+        x = torch.randn(32, 64)
+        loss = (net(x) - x.sum(1, keepdim=True)).square().mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        print("step", step + 1)
+"""
+
+
+@pytest.fixture(autouse=True)
+def with_torch(monkeypatch: pytest.MonkeyPatch) -> None:
+    others = [path for path in os.environ["PYTHONPATH"].split(os.pathsep) if path != str(STAND)]
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(others))
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+
+
+def command(*words: str) -> Done:
+    return subprocess.run([*DEBUGGER, *words], capture_output=True, text=True, timeout=LIMIT_S, check=False)
+
+
+def test_some_steps_are_profiled_and_then_the_script_ends(write: Write, tmp_path: Path) -> None:
+    done = command("profile", "--profile-steps", "3", "--log-dir", "log", str(write(SCRIPT)))
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[-1] == "step 14"  # the 15th ends in its optimizer's step
+    assert "Where the time went: 3 steps from step 13 on" in done.stderr
+    assert "train.py:9" in done.stderr
+    assert "net.0" in done.stderr and "aten::" in done.stderr
+    assert (tmp_path / "log" / "trace.json.gz").stat().st_size > 1000
+
+
+def test_a_run_goes_on_after_its_profile(write: Write) -> None:
+    done = command("run", "--profile", "--no-log", str(write(SCRIPT)))
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[-1] == "step 200"
+    assert "Where the time went: 5 steps from step 13 on" in done.stderr

@@ -1,0 +1,1 @@
+"""Where time and memory went: looked at closely, for a few steps, because somebody asked."""

@@ -1,0 +1,173 @@
+"""Whose time it was: what the profiler saw, given to the user's lines and modules.
+
+An op of the forward belongs to the line and the modules that ran when it began. An op of the backward has the
+number of the autograd node that the forward made, and belongs to where that was. Work of the device belongs to
+the op that put it there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from torch_debugger.anatomy.sources import place_at
+from torch_debugger.profiling.line_log import Line, LineLog
+from torch_debugger.profiling.module_log import ModuleLog
+from torch_debugger.profiling.timeline import Op, Timeline, Work
+from torch_debugger.records import CopyTime, LineTime, ModuleTime, OpTime, Place, SyncTime
+
+_MOST_LINES, _MOST_OPS, _MOST_MODULES = 60, 60, 2000
+
+
+@dataclass
+class _Sum:
+    backward_ns: int = 0
+    given_ns: int = 0  # of a line that calls backward(): told with the lines that made the nodes
+    device_ns: int = 0
+    device_backward_ns: int = 0
+
+
+@dataclass
+class Attribution:
+    timeline: Timeline
+    lines: LineLog
+    modules: ModuleLog
+    thread: int  # of the training
+    began_ns: int
+    ended_ns: int
+    _makers: dict[int, Op] = field(default_factory=dict)  # by the number of the node that the op made
+    _of_lines: dict[Line, _Sum] = field(default_factory=dict)
+    _of_modules: dict[str, _Sum] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for op in self.timeline.ops:
+            if op.sequence >= 0 and not op.is_backward and op.thread == self.thread:
+                # Ops that make no node carry the number of the next one: the last with a number has made it.
+                self._makers[op.sequence] = op.outermost()
+        for op in self.timeline.ops:
+            if op.is_backward and (op.parent is None or not op.parent.is_backward):
+                self._add_backward(op)
+            if op.device_ns:
+                self._add_device(op)
+
+    def _add_backward(self, op: Op) -> None:
+        maker = self._makers.get(op.sequence)
+        if maker is None:
+            return
+        took = op.ended_ns - op.began_ns
+        for each in self._sums(maker):
+            each.backward_ns += took
+        if op.thread == self.thread:
+            self._of_lines.setdefault(self.lines.at(op.began_ns), _Sum()).given_ns += took
+
+    def _add_device(self, op: Op) -> None:
+        backward = _of_backward(op)
+        source = self._makers.get(backward.sequence) if backward is not None else op
+        for each in self._sums(source) if source is not None else ():
+            each.device_ns += op.device_ns
+            each.device_backward_ns += op.device_ns if backward is not None else 0
+
+    def _sums(self, op: Op) -> list[_Sum]:
+        """Of the line and of all modules that the op belongs to."""
+        if op.thread != self.thread:
+            return []
+        line = self._of_lines.setdefault(self.lines.at(op.began_ns), _Sum())
+        inside = dict.fromkeys(self.modules.at(op.began_ns))
+        return [line, *(self._of_modules.setdefault(path, _Sum()) for path in inside)]
+
+    def line_times(self) -> tuple[LineTime, ...]:
+        found: list[LineTime] = []
+        for line, (host_s, passes) in self.lines.totals().items():
+            more = self._of_lines.get(line, _Sum())
+            place = place_at(*line)
+            host_s -= more.given_ns / 1e9
+            found.append(LineTime(place, host_s, more.device_ns / 1e9, more.backward_ns / 1e9, passes))
+        found.sort(key=lambda each: -(each.host_s + each.device_s + each.backward_s))
+        return tuple(found[:_MOST_LINES])
+
+    def module_times(self) -> tuple[ModuleTime, ...]:
+        found: list[ModuleTime] = []
+        calls = self.modules.between(self.began_ns, self.ended_ns)
+        for path, (kind, count, forward_s) in list(calls.items())[:_MOST_MODULES]:
+            more = self._of_modules.get(path, _Sum())
+            forward_ns = more.device_ns - more.device_backward_ns
+            found.append(
+                ModuleTime(
+                    path, kind, count, forward_s, more.backward_ns / 1e9, forward_ns / 1e9,
+                    more.device_backward_ns / 1e9,
+                )
+            )  # fmt: skip
+        return tuple(found)
+
+    def op_times(self) -> tuple[OpTime, ...]:
+        sums: dict[str, list[Op]] = {}
+        for op in self.timeline.ops:
+            if "::" in op.name and not op.name.startswith("autograd::"):
+                sums.setdefault(op.name, []).append(op)
+        found = [
+            OpTime(
+                name,
+                len(ops),
+                sum(op.own_ns for op in ops) / 1e9,
+                sum(op.device_ns for op in ops) / 1e9,
+                max(ops, key=lambda op: op.own_ns + op.device_ns).shapes,
+            )
+            for name, ops in sums.items()
+        ]
+        return tuple(sorted(found, key=lambda each: -(each.host_s + each.device_s))[:_MOST_OPS])
+
+    def syncs(self) -> tuple[SyncTime, ...]:
+        """Lines of the training at which the host stood still until the device had come so far."""
+        found: dict[tuple[Line, str], list[Op]] = {}
+        for op in self.timeline.ops:
+            if op.waits and op.thread == self.thread:
+                found.setdefault((self.lines.at(op.began_ns), _caller(op)), []).append(op)
+        times = [
+            SyncTime(_place(line), name, len(ops), sum(op.ended_ns - op.began_ns for op in ops) / 1e9)
+            for (line, name), ops in found.items()
+        ]
+        return tuple(sorted(times, key=lambda each: -each.wait_s))
+
+    def copies(self) -> tuple[CopyTime, ...]:
+        found: dict[tuple[Line, str], list[Work]] = {}
+        for work in self.timeline.works:
+            if work.is_copy and ("HtoD" in work.name or "DtoH" in work.name):
+                line = self.lines.at(work.op.began_ns) if work.op is not None else ("", 0)
+                found.setdefault((line, work.name), []).append(work)
+        times = [
+            CopyTime(
+                _place(line),
+                "host to device" if "HtoD" in name else "device to host",
+                "Pinned" in name,
+                len(works),
+                sum(work.size_bytes for work in works),
+                sum(work.ended_ns - work.began_ns for work in works) / 1e9,
+            )
+            for (line, name), works in found.items()
+        ]
+        return tuple(sorted(times, key=lambda each: -each.device_s))
+
+
+def _of_backward(op: Op) -> Op | None:
+    """The node of the backward that this op is part of."""
+    for each in _outward(op):
+        if each.is_backward and each.sequence >= 0:
+            return each
+    return None
+
+
+def _caller(op: Op) -> str:
+    """The op that made the runtime wait: aten::item, rather than what that called."""
+    ops = [each for each in _outward(op) if not each.is_runtime]
+    return ops[-1].name if ops else op.name
+
+
+def _outward(op: Op) -> Iterable[Op]:
+    each: Op | None = op
+    while each is not None:
+        yield each
+        each = each.parent
+
+
+def _place(line: Line) -> Place:
+    return place_at(*line) if line[0] else Place()
