@@ -31,7 +31,7 @@ class Profiles:
         self._first = 0
         self._before_s: list[float] = []
         if steps:
-            watch.on_step.append(self._step_done)
+            watch.between_steps.append(self._step_done)
 
     def finish(self) -> None:
         """The training has ended inside of a window: what there is of it is told."""
@@ -39,10 +39,10 @@ class Profiles:
             self.watch.guard.contain("profile", self._close, self.watch.clock.step)
 
     def _step_done(self, step: int, scalars: dict[str, float]) -> None:
-        before, began = self.watch.guard.spent_s, time.perf_counter()
+        began = time.perf_counter()
         self._follow(step, scalars)
-        # Asked for, and told by itself: no later look is bought less for it.
-        self.watch.guard.spent_s = before - (time.perf_counter() - began)
+        # Asked for, and told by itself: taken from what the guard around us will add to the next step.
+        self.watch.guard.spent_s -= time.perf_counter() - began
 
     def _follow(self, step: int, scalars: dict[str, float]) -> None:
         if self._window is not None and step >= self._first + self._wanted - 1:

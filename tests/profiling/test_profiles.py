@@ -40,6 +40,15 @@ def test_so_many_steps_are_profiled_once_the_training_runs_evenly(tmp_path: Path
         assert json.load(file)["traceEvents"]
 
 
+def test_what_a_profile_takes_is_told_by_itself_and_not_as_a_cost_of_watching() -> None:
+    with watched(deep=False, profile_steps=3) as seen:
+        train(PROFILED_FROM + 40)
+    governor = seen.plumbing.watch.governor
+    [fact] = seen.of(ProfileFact)
+    assert governor.base_s >= 0 and governor.light_s >= 0
+    assert governor.base_s < fact.cost_s
+
+
 def test_a_training_that_ends_before_is_told_as_far_as_it_came() -> None:
     with watched(deep=False, profile_steps=50) as seen:
         train(PROFILED_FROM + 4)

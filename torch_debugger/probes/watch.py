@@ -67,6 +67,7 @@ class Watch:
         self.stopping = False
         self.scalars: dict[str, float] = {}  # of the step under way
         self.on_step: list[Callable[[int, dict[str, float]], None]] = []  # (step, its scalars)
+        self.between_steps: list[Callable[[int, dict[str, float]], None]] = []  # after the step is charged
         self.probes: list[Probe] = []
         self._beginners: list[Probe] = []
         self._enders: list[Probe] = []
@@ -177,6 +178,8 @@ class Watch:
             self.guard.call("step listener", tell, self.step, self.scalars)
         self.clock.step += 1
         self._charge(now)
+        for act in self.between_steps:
+            self.guard.call("between steps", act, self.clock.step, self.scalars)
         self._begin_step()
 
     def _charge(self, now: float) -> None:

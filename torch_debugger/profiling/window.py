@@ -29,7 +29,6 @@ class Window:
         self._lines = LineLog()
         self._modules = ModuleLog(paths)
         self._began = 0.0
-        self._thread = 0
         self.has_lines = LineLog.possible()
 
     def start(self) -> None:

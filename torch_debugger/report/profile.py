@@ -18,13 +18,13 @@ from torch_debugger.report.trimmed import Trimmed
 _MOST = 8
 _WIDEST = 100
 _BAR, _NAME = 10, 30  # characters
-_NUMBERS = (7, 5)
+_NUMBERS = 24  # the columns of numbers, and what lies between columns
 _LEAST_SHARE = 0.01  # of the window: less is not worth a line
 
 Row = tuple[str, str, float, str]  # what, beside it, its share, its time
 
 
-def profile_blocks(fact: ProfileFact, folder: str | None) -> list[RenderableType]:
+def profile_blocks(fact: ProfileFact, folder: str | None, width: int) -> list[RenderableType]:
     blocks: list[RenderableType] = [Text(opening(fact), style="bold")]
     tables = (
         ("by line", _lines(fact, folder)),
@@ -33,13 +33,13 @@ def profile_blocks(fact: ProfileFact, folder: str | None) -> list[RenderableType
         ("the host waited for the device", _syncs(fact, folder)),
         ("copies", _copies(fact, folder)),
     )
-    blocks += [Group(Text(title), _table(rows)) for title, rows in tables if rows]
+    blocks += [Group(Text(title), _table(rows, width)) for title, rows in tables if rows]
     return blocks
 
 
 def profile_text(fact: ProfileFact, folder: str | None = None) -> str:
     console = Console(file=io.StringIO(), width=_WIDEST, force_jupyter=False, no_color=True)
-    console.print(Trimmed(Group(*profile_blocks(fact, folder)), _WIDEST), end="")
+    console.print(Trimmed(Group(*profile_blocks(fact, folder, _WIDEST)), _WIDEST), end="")
     assert isinstance(console.file, io.StringIO)
     return console.file.getvalue()
 
@@ -138,14 +138,13 @@ def _cut(name: str) -> str:
     return name if len(name) <= _NAME else f"…{name[1 - _NAME :]}"
 
 
-def _table(rows: Sequence[Row]) -> RenderableType:
+def _table(rows: Sequence[Row], width: int) -> RenderableType:
     grid = Table.grid(padding=(0, 2, 0, 0))
-    for width in _NUMBERS:
-        grid.add_column(justify="right", no_wrap=True, min_width=width)
-    grid.add_column(no_wrap=True, min_width=_BAR)
-    grid.add_column(no_wrap=True, overflow="ellipsis", min_width=min(_NAME, max(len(row[0]) for row in rows)))
-    grid.add_column(no_wrap=True, overflow="ellipsis", style="dim", ratio=1)
+    for justify in ("right", "right", "left", "left", "left"):
+        grid.add_column(justify=justify, no_wrap=True)
+    name = min(_NAME, max(len(row[0]) for row in rows))
+    room = max(width - _NUMBERS - _BAR - name, 0)  # a column too many would push others out of sight
     for what, beside, share, took in rows:
         bar = Text("█" * round(_BAR * min(share, 1.0)) or "▏", style="blue")
-        grid.add_row(took, f"{100 * share:.0f} %", bar, _cut(what), beside)
+        grid.add_row(took, f"{100 * share:.0f} %", bar, _cut(what), Text(beside[:room], style="dim"))
     return Padding(grid, (0, 0, 0, 2))

@@ -31,7 +31,8 @@ def render_terminal(result: RunResult, console: Console) -> None:
     chapters = [chapter for chapter in result.chapters if chapter.cause.key not in told]
     findings = _others(chapters, result) if told else _findings(chapters, result, console)
     closing = [_labelled(label, Text(text, style="dim")) for label, text in sentences.closing(result)]
-    profile = profile_blocks(result.profile, result.folder) if result.profile is not None else []
+    width = min(console.width, _WIDEST)
+    profile = profile_blocks(result.profile, result.folder, width) if result.profile is not None else []
     _print([*findings, *profile, *([Group(*closing)] if closing else [])], console)
 
 
