@@ -39,19 +39,21 @@ def test_guided_backpropagation_is_that_of_the_grad_cam_package() -> None:
     assert recorded.any()
 
 
-def slow_grad_cam(model: nn.Module, layer: str, given: torch.Tensor, target: int) -> np.ndarray[Any, Any]:
-    """By hand, in float64, image by image, no ReLU in place."""
-    model = model.double().eval()
+def slow_grad_cam(
+    model: nn.Module, layer: str, given: torch.Tensor, target: int, dtype: torch.dtype = torch.float64
+) -> np.ndarray[Any, Any]:
+    """By hand, image by image, no ReLU in place; the model runs in `dtype`, all after it in float64."""
+    model = model.to(dtype).eval()
     for module in model.modules():
         if isinstance(module, nn.ReLU):
             module.inplace = False
     kept: list[torch.Tensor] = []
     model.get_submodule(layer).register_forward_hook(lambda *each: kept.append(each[2]))
     maps = []
-    for image in given.double():
+    for image in given.to(dtype):
         score = model(image[None])[0, target]
-        (gradient,) = torch.autograd.grad(score, kept[-1])
-        heat = (kept[-1] * gradient.mean((2, 3), keepdim=True)).sum(1, keepdim=True).relu()
+        gradient, activation = torch.autograd.grad(score, kept[-1])[0].double(), kept[-1].double()
+        heat = (activation * gradient.mean((2, 3), keepdim=True)).sum(1, keepdim=True).relu()
         heat = (heat - heat.min()) / (heat.max() - heat.min())
         heat = nn.functional.interpolate(heat, image.shape[1:], mode="bilinear")[0, 0]
         maps.append(((heat - heat.min()) / (heat.max() - heat.min())).detach().numpy())
@@ -147,12 +149,15 @@ def test_the_caller_may_have_gradients_off(mode: Any) -> None:
     np.testing.assert_array_equal(found.maps, plain.maps)
 
 
-@pytest.mark.parametrize(("dtype", "apart"), [(torch.bfloat16, 0.1), (torch.float16, 0.01)])
-def test_half_precision_gives_nearly_the_same_map(dtype: torch.dtype, apart: float) -> None:
-    plain = pictures.class_activation(seeded(Convolutional), images(), "conv2", target=1)
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_half_precision_loses_no_more_than_the_model_itself_does(dtype: torch.dtype) -> None:
+    """How much that is depends on the processor: some add up a convolution's products in float16 too."""
+    exact = slow_grad_cam(seeded(Convolutional), "conv2", images(), 1)
+    by_hand = slow_grad_cam(seeded(Convolutional), "conv2", images(), 1, dtype)
     found = pictures.class_activation(seeded(Convolutional).to(dtype), images().to(dtype), "conv2", target=1)
     assert found.maps.dtype == np.float32
-    assert np.abs(found.maps - plain.maps).max() < apart
+    lost = np.abs(by_hand - exact).max()
+    assert 0 < lost < 0.1 and np.abs(found.maps - exact).max() < 2 * lost
 
 
 class Checkpointed(nn.Module):
