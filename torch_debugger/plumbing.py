@@ -41,6 +41,7 @@ from torch_debugger.probes.ranges import Ranges
 from torch_debugger.probes.roots import Roots
 from torch_debugger.probes.scaler import Scaler
 from torch_debugger.probes.skipped import SkippedSteps
+from torch_debugger.probes.speed_settings import SpeedSetup
 from torch_debugger.probes.strays import Strays
 from torch_debugger.probes.uncompiled import Uncompiled
 from torch_debugger.probes.unreached import Unreached
@@ -97,6 +98,7 @@ class Plumbing:
         self.backward.on_look.append(self.cycles.see_backward)
         SkippedSteps(watch, self.roots, self.backward)
         self._data_probes = look_at_data(watch, self.roots, self.forward, self.backward, settings)
+        SpeedSetup(watch)
         self.profiles = Profiles(watch, self.roots, settings.profile_steps, settings.log_dir)
         self.ledger = Ledger(watch, self.roots, self.optimizers, self.forward)
         self.unreached = Unreached(watch, self.ledger)

@@ -58,6 +58,21 @@ def test_an_evaluation_inside_of_a_slow_step_is_told(tmp_path: Path) -> None:
     assert [row["step"] for row in slowest if row["evaluated"]] == [4]
 
 
+def test_the_parts_of_steps_are_told_with_the_weight_of_the_steps_they_stand_for(tmp_path: Path) -> None:
+    def split(step: int, forward_s: float, evaluation_s: float | None = None) -> Record:
+        values = {"split/forward_s": forward_s, "split/other_s": 0.01}
+        values |= {} if evaluation_s is None else {"split/evaluation_s": evaluation_s}
+        return Scalars(step, 1_700_000_000.0 + step, values)
+
+    write(tmp_path / "run", [*times(30, slow=1), split(10, 0.1), split(30, 0.2, evaluation_s=1.0)])
+    told = ask(shelf_of(tmp_path), "timing", run="run")["split"]
+
+    seconds = {part["name"]: part["seconds"] for part in told}
+    assert seconds["forward"] == pytest.approx(1 * 0.1 + 20 * 0.2)
+    assert seconds["without gradients (evaluation)"] == pytest.approx(20.0)
+    assert [part["name"] for part in told if part["rest"]] == ["other"]
+
+
 def test_modules_are_a_tree_of_those_that_were_called(tmp_path: Path) -> None:
     def module(path: str, forward_s: float, backward_s: float) -> ModuleTime:
         return ModuleTime(path, "Linear", 4, forward_s, backward_s, 0.0, 0.0)

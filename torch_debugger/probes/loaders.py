@@ -10,16 +10,16 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
-from torch.overrides import _get_current_function_mode_stack
-from torch.utils._device import DeviceContext
 from torch.utils.data import DataLoader, RandomSampler, SequentialSampler, Subset
 from torch.utils.data.dataloader import _BaseDataLoaderIter
 
 from torch_debugger.anatomy.aliases import aliases
 from torch_debugger.anatomy.frames import place_of, user_frame
+from torch_debugger.anatomy.loader_randomness import random_state
 from torch_debugger.anatomy.upstream import statements_behind
 from torch_debugger.probes.deliveries import Deliveries
 from torch_debugger.probes.patches import Patches
+from torch_debugger.probes.phases import COPY, DATA, EVALUATION, LOGGING
 from torch_debugger.probes.recent import RecentBatches
 from torch_debugger.probes.sampling import DEEP
 from torch_debugger.probes.watch import Probe, Watch
@@ -88,13 +88,17 @@ class Loaders(Probe):
         @functools.wraps(original)
         def __next__(iterator: Any) -> Any:  # noqa: N807
             start = time.perf_counter()
+            mark, enter = self.watch.mark, self.watch.phases.enter
+            mark(enter, DATA)
             try:
                 batch = original(iterator)
             except StopIteration:
+                mark(enter, LOGGING)
                 self.last = (None, None)
                 self.watch.probe("loaders", self._end_pass, iterator)
                 raise
             self._waited_s += time.perf_counter() - start
+            mark(enter, COPY if torch.is_grad_enabled() else EVALUATION)
             self.batches_to_train_on += torch.is_grad_enabled()
             opening = iterator._num_yielded <= self.deliveries.OPENING
             if opening or self.deliveries.is_early or self.watch.depth == DEEP:
@@ -192,28 +196,6 @@ def _samples(dataset: Any) -> int | None:
         return len(dataset)
     except TypeError:  # a stream
         return None
-
-
-def random_state(loader: Any) -> torch.Tensor:
-    """Of the generator that an iteration over this loader draws from."""
-    return (loader.generator or _default_generator()).get_state()
-
-
-def _default_generator() -> torch.Generator:
-    """Of the device that new tensors are made on: a loader draws its seeds there."""
-    device = _default_device()
-    if device.type != "cuda":
-        return torch.default_generator
-    return torch.cuda.default_generators[torch.cuda.current_device() if device.index is None else device.index]
-
-
-def _default_device() -> torch.device:
-    """As torch.get_default_device() has it, which makes a tensor to find out: out of sight, that is another."""
-    stack = _get_current_function_mode_stack()  # type: ignore[no-untyped-call]
-    modes = [mode for mode in stack if isinstance(mode, DeviceContext)]
-    whole = getattr(torch._GLOBAL_DEVICE_CONTEXT, "device_context", None)
-    chosen = modes[-1] if modes else whole
-    return chosen.device if chosen is not None else torch.device("cpu")
 
 
 def _length(loader: Any) -> int | None:

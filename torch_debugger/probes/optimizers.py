@@ -123,10 +123,12 @@ class Optimizers(Probe):
         if policy.waits:
             policy.act()
             self.watch.probe("skipped updates", policy.before_update, optimizer)
+        self.watch.mark(self.watch.phases.begin_update)
 
     def _after_step(self, optimizer: Optimizer, arguments: Any, keywords: Any) -> None:
         if torch.compiler.is_compiling() or not self.watch.active:
             return
+        self.watch.mark(self.watch.phases.end_update)
         if self.looks.hunt.policy.waits:
             self.watch.probe("skipped updates", self.looks.hunt.policy.after_update, optimizer)
         if not self.watch.probe("optimizers", self._stepped, optimizer):

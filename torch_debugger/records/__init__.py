@@ -56,6 +56,7 @@ from torch_debugger.records.rows import Table, TensorRows
 from torch_debugger.records.run import CostFact, EndFact, MemoryFact, Notice, ProbeFault, RunFact
 from torch_debugger.records.samples import BatchSample
 from torch_debugger.records.sequences import PaddedState, SequenceInput
+from torch_debugger.records.speed import SampledStacks, SpeedSettings, StackNode
 from torch_debugger.records.summary import (
     Box,
     Chart,
@@ -113,6 +114,8 @@ Record = (
     | Notice
     | MemoryFact
     | ProfileFact
+    | SampledStacks
+    | SpeedSettings
     | ModelFact
     | ModelFlow
     | StrayModuleFact
@@ -197,10 +200,10 @@ __all__ = [
     "OpTime", "Operand", "OptimizerFact", "Origin", "PaddedState", "ParameterFact", "PassCalls", "PassFact",
     "PhaseFact", "PictureSummary", "Place", "PlainTensor", "PrCurveSummary", "ProbeFault", "ProfileFact",
     "QuietModel", "Record", "Rectifier", "Rehearsal", "Request", "Reseeding", "ReusedWeight", "RootInput",
-    "RunFact", "SampleSpread", "SavedTensor", "Scalars", "ScalerMisuse", "SchedulerFact", "SchedulerLook",
-    "SeedFact", "SequenceInput", "ShuffledPair", "SkippedLosses", "SoundSummary", "Spread", "Squasher",
-    "StepCycle", "StepRehearsal", "StrayModuleFact", "Summary", "Surroundings", "SyncTime", "Table",
-    "TargetLook", "TensorLook", "TensorRows", "TensorSummary", "TextSummary", "TokenTargets", "TrialResult",
-    "TwinUnits", "UncountedSummary", "UnmatchedSwitch", "UnreachedPart", "UntiedWeights", "WeightedSum",
-    "WrittenNumber",
+    "RunFact", "SampleSpread", "SampledStacks", "SavedTensor", "Scalars", "ScalerMisuse", "SchedulerFact",
+    "SchedulerLook", "SeedFact", "SequenceInput", "ShuffledPair", "SkippedLosses", "SoundSummary",
+    "SpeedSettings", "Spread", "Squasher", "StackNode", "StepCycle", "StepRehearsal", "StrayModuleFact",
+    "Summary", "Surroundings", "SyncTime", "Table", "TargetLook", "TensorLook", "TensorRows", "TensorSummary",
+    "TextSummary", "TokenTargets", "TrialResult", "TwinUnits", "UncountedSummary", "UnmatchedSwitch",
+    "UnreachedPart", "UntiedWeights", "WeightedSum", "WrittenNumber",
 ]  # fmt: skip

@@ -1,11 +1,47 @@
-"""The time of the modules, where some steps were profiled closely."""
+"""What the time of steps went to: their parts, and by module where some steps were profiled closely."""
 
 from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from torch_debugger.archive.run import Run
 from torch_debugger.records import ModuleTime, ProfileFact
+
+_PARTS = {
+    "data_wait": "waiting for data",
+    "copy": "preparing and copying the batch",
+    "forward": "forward",
+    "backward": "backward",
+    "optimizer": "optimizer",
+    "evaluation": "without gradients (evaluation)",
+    "logging": "between steps (logging, printing)",
+    "other": "other",
+    "torch_debugger": "torch-debugger",
+}
+
+
+def split_of(run: Run) -> list[dict[str, Any]] | None:
+    """Seconds by part over the steps that tell them; None where none do."""
+    known = [part for part in _PARTS if _tag(part) in run.tags.get("scalars", [])]
+    parts: list[dict[str, Any]] = [
+        {"name": _PARTS[part], "seconds": _total_s(run, part), "rest": part == "other"} for part in known
+    ]
+    return [part for part in parts if part["seconds"] > 0] or None
+
+
+def _total_s(run: Run, part: str) -> float:
+    """A point is the mean over the steps since the last one."""
+    told = run.scalars(_tag("forward" if _tag("forward") in run.tags["scalars"] else part)).steps
+    curve = run.scalars(_tag(part))
+    since = dict(zip(told.tolist(), np.diff(told, prepend=max(0, int(told[0]) - 1)).tolist(), strict=True))
+    weights = np.array([since.get(step, 1) for step in curve.steps.tolist()])
+    return float(np.nansum(curve.values * weights))
+
+
+def _tag(part: str) -> str:
+    return f"split/{part}_s"
 
 
 def modules_of(run: Run) -> dict[str, Any] | None:

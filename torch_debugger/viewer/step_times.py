@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from torch_debugger.archive.run import Run
 from torch_debugger.records import CostFact, MemoryFact, PassFact
 from torch_debugger.viewer.grids import as_json
-from torch_debugger.viewer.profiled_times import modules_of
+from torch_debugger.viewer.profiled_times import modules_of, split_of
 
 STEP_TAG, WAIT_TAG = "time/step_s", "time/data_wait_s"
 _MOST_STRETCHES = 300
@@ -40,7 +40,7 @@ def timing_of(run: Run) -> dict[str, Any]:
     return {
         "steps": _summary(took, waited) | {"stretches": _stretches(steps, took, waited)} if len(took) else None,
         "slowest": _slowest(steps, took, waited, _close_looks(run), _evaluations(run)),
-        "split": _split(took, waited),
+        "split": split_of(run) or _split(took, waited),
         "modules": modules_of(run),
         "memory": memory,
         "cost": _cost(run),

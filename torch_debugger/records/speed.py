@@ -1,0 +1,48 @@
+"""What decides how fast a training can be: where its Python is, and what torch was told."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from torch_debugger.records.place import Place
+
+
+@dataclass(frozen=True, slots=True)
+class StackNode:
+    """A line that stacks went through, below another one. A frame of a library is told as a whole: by the file
+    and the first line of its function, without code."""
+
+    parent: int  # index of the node that called it; -1 for the outermost
+    function: str
+    place: Place
+    is_users: bool
+    samples: int  # of stacks that ended here
+    total: int  # of stacks that went through here
+
+
+@dataclass(frozen=True, slots=True)
+class SampledStacks:
+    """Where one thread's Python was, looked at again and again. Sums since the run began; the last one holds."""
+
+    who: str  # "training" is the thread that trains; loaders have "worker 0" and so on
+    samples: int
+    period_s: float
+    step: int
+    nodes: tuple[StackNode, ...]  # a parent always before those it called
+
+
+@dataclass(frozen=True, slots=True)
+class SpeedSettings:
+    """Switches of torch and what the machine has, once the first steps are over."""
+
+    device: str  # cpu | cuda
+    device_name: str
+    capability: tuple[int, int]  # of a CUDA device; (0, 0) elsewhere
+    cores: int  # that this process may use
+    threads: int  # of torch, within an op
+    tf32_matmul: bool
+    tf32_cudnn: bool
+    cudnn_benchmark: bool
+    deterministic: bool
+    anomaly_mode: bool
+    step: int
