@@ -3,10 +3,10 @@
     python -m benchmarks.profile_cost [--device cpu|cuda] [--model mlp cnn gpt] [--rounds 5]
 
 Three tables. **Agreement**: the same steps, told by our split and by torch's profiler with the parts named by
-hand (`record_function`): the parts' sum over the step, and for each part how far ours is from the profiler's, as a
-share of the step. What our own hooks take is in the profiler's parts and is told apart in ours. **Cost**: runs with
-the split and the sampled stacks against runs without, interleaved. **Window**: what a windowed profile says it
-cost, and what it did.
+hand (`record_function`): the parts' sum over the step, and for each part its share by the profiler and how far
+ours is from it, in percent of the step. What our own hooks take is in the profiler's parts and is told apart in
+ours. **Cost**: runs with the split and the sampled stacks against runs without, interleaved. **Window**: what a
+windowed profile says it cost, and what it did.
 """
 
 from __future__ import annotations
