@@ -14,16 +14,20 @@ from __future__ import annotations
 import argparse
 import statistics
 import time
+from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from itertools import pairwise
 from typing import Any
 
 import torch
+from torch import nn
+from torch.autograd import DeviceType
 from torch.nn import functional
 from torch.profiler import ProfilerActivity, record_function
 from torch.utils.data import DataLoader, TensorDataset
 
-from benchmarks.step_cost import MODELS, SmallGpt, make_cnn, make_mlp, run_steps
+from benchmarks.memory_models import ResNet50
+from benchmarks.step_cost import MODELS, SmallGpt, make_cnn, run_steps
 from torch_debugger.plumbing import Plumbing, connect
 from torch_debugger.records import ProfileFact, Record, Scalars
 from torch_debugger.settings import Settings
@@ -42,21 +46,23 @@ class Kept:
         self.records.append(record)
 
 
-def batches(name: str, device: str) -> tuple[torch.nn.Module, Iterator[Any]]:
-    """A model as in the benchmark of steps, wider on a GPU, and an endless loader for it."""
-    wide, many = (8 if device == "cuda" else 1), 16
+def batches(name: str, device: str) -> tuple[nn.Module, Iterator[Any]]:
+    """A model (on a GPU large enough to keep it busy) and an endless loader for it."""
+    big, many = device == "cuda", 16
     if name == "gpt":
-        model: torch.nn.Module = SmallGpt().to(device)
-        data = TensorDataset(*torch.randint(0, 512, (2, 8 * wide * many, 64)))
+        model: nn.Module = SmallGpt(width=1024, depth=8) if big else SmallGpt()
+        data = TensorDataset(*torch.randint(0, 512, (2, (64 if big else 8) * many, 64)))
     elif name == "cnn":
-        model = make_cnn(device)[0]
-        count = 32 * wide * many
-        data = TensorDataset(torch.randn(count, 3, 32, 32), torch.randint(0, 10, (count,)))
+        model, count, side = (ResNet50(), 32 * many, 160) if big else (make_cnn("cpu")[0], 32 * many, 32)
+        data = TensorDataset(torch.randn(count, 3, side, side), torch.randint(0, 10, (count,)))
     else:
-        model = make_mlp(device)[0]
-        data = TensorDataset(torch.randn(64 * wide * many, 256), torch.randint(0, 10, (64 * wide * many,)))
+        wide, count = (4096, 1024 * many) if big else (256, 64 * many)
+        model = nn.Sequential(
+            nn.Linear(wide, wide), nn.ReLU(), nn.Linear(wide, wide), nn.ReLU(), nn.Linear(wide, 10)
+        )
+        data = TensorDataset(torch.randn(count, wide), torch.randint(0, 10, (count,)))
     loader = DataLoader(data, batch_size=len(data) // many)
-    return model, (batch for _ in iter(int, 1) for batch in loader)
+    return model.to(device), (batch for _ in iter(int, 1) for batch in loader)
 
 
 def train(name: str, device: str, steps: int, after_step: Callable[[int], None]) -> None:
@@ -130,14 +136,28 @@ def split_of(kept: Kept) -> dict[str, float]:
 
 
 def parts_of(profiler: torch.profiler.profile, device: str) -> dict[str, float]:
-    """Of the host on the CPU; on a GPU from the first to the last kernel of each part."""
+    """Of the host on the CPU; on a GPU the kernels launched in each part, and the host's wait for data."""
+    events = profiler.events() or ()
+    parts = [
+        event for event in events if event.name.startswith("part ") and event.device_type == DeviceType.CPU
+    ]
     found: dict[str, float] = {}
-    for event in profiler.events() or ():
-        on_device = event.device_type != torch.autograd.DeviceType.CPU
-        name = event.name.removeprefix("part ")
-        wanted = on_device == (device == "cuda") or name == "data_wait"
-        if event.name.startswith("part ") and wanted:
-            found[name] = found.get(name, 0.0) + event.time_range.elapsed_us() / 1e6 / TOLD
+    for part in parts:
+        name = part.name.removeprefix("part ")
+        if device == "cpu" or name == "data_wait":
+            found[name] = found.get(name, 0.0) + part.time_range.elapsed_us() / 1e6 / TOLD
+    if device == "cuda":
+        starts = [part.time_range.start for part in parts]
+        order = sorted(range(len(parts)), key=lambda place: starts[place])
+        begun = [starts[place] for place in order]
+        for event in events:
+            if event.kernels and not event.name.startswith("part "):
+                part = parts[order[max(0, bisect_right(begun, event.time_range.start) - 1)]]
+                name = part.name.removeprefix("part ")
+                if event.time_range.start <= part.time_range.end and name != "data_wait":
+                    found[name] = (
+                        found.get(name, 0.0) + sum(kernel.duration for kernel in event.kernels) / 1e6 / TOLD
+                    )
     return found
 
 
