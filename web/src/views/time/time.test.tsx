@@ -1,25 +1,17 @@
 import { render } from "preact";
 import { act } from "preact/test-utils";
 import { afterEach, expect, test } from "vitest";
-import { cellsOf, nodeAt } from "./icicle";
-import { Icicle } from "./Icicle";
+import type { Node } from "../../icicle/cells";
 import { MemoryArea, stacked } from "./MemoryArea";
 import { reason } from "./index";
 import { Split } from "./Split";
-import { linesOf, untold, type Node, type Timing } from "./timing";
+import { linesOf, untold, type Timing } from "./timing";
 
 const place = document.createElement("div");
 document.body.append(place);
 afterEach(() => render(null, place));
 
-const MODEL: Node = {
-  name: "net",
-  seconds: 10,
-  children: [
-    { name: "conv", seconds: 6, children: [{ name: "aten::conv2d", seconds: 6, children: [] }] },
-    { name: "head", seconds: 2, children: [] },
-  ],
-};
+const MODEL: Node = { name: "net", seconds: 10, children: [{ name: "conv", seconds: 6, children: [] }] };
 const NOTHING: Timing = { steps: null, slowest: [], split: null, modules: null, memory: null, cost: null };
 
 test("a split says its shares in words, and its parts are as wide as their time", () => {
@@ -31,32 +23,6 @@ test("a split says its shares in words, and its parts are as wide as their time"
 test("a split of nothing is not drawn", () => {
   act(() => render(<Split label="A step" parts={[{ name: "forward", seconds: 0 }]} />, place));
   expect(place.innerHTML).toBe("");
-});
-
-test("a part stands below its whole, as wide as its share", () => {
-  const cells = cellsOf(MODEL).map(({ node, depth, start, width }) => [node.name, depth, start, Number(width.toFixed(3))]);
-  expect(cells).toEqual([
-    ["net", 0, 0, 1],
-    ["conv", 1, 0, 0.6],
-    ["aten::conv2d", 2, 0, 0.6],
-    ["head", 1, 0.6, 0.2],
-  ]);
-});
-
-test("parts that claim more than their whole stay inside it, and what is too narrow is left out", () => {
-  const odd: Node = { name: "net", seconds: 1, children: [{ name: "a", seconds: 3, children: [] }, { name: "b", seconds: 1, children: [] }] };
-  expect(cellsOf(odd).map((cell) => cell.node.name)).toEqual(["net", "a"]);
-  expect(cellsOf({ name: "net", seconds: 0, children: [{ name: "a", seconds: 0, children: [] }] })).toHaveLength(1);
-  expect(nodeAt(MODEL, ["conv", "gone"]).name).toBe("conv");
-});
-
-test("a press on a part makes it the whole, and there is a way back", () => {
-  act(() => render(<Icicle root={MODEL} label="Time by module" />, place));
-  const press = (words: string) => act(() => [...place.querySelectorAll("button")].find((each) => (each.getAttribute("aria-label") ?? each.textContent).startsWith(words))!.click());
-  press("conv:");
-  expect(place.textContent).not.toContain("head");
-  press("Back to net");
-  expect(place.textContent).toContain("head");
 });
 
 test("memory is stacked, and its peak is told", () => {

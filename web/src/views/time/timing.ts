@@ -1,18 +1,13 @@
 // /ask/timing: where the time and the memory of a run went, as far as it was recorded.
 import type { Num } from "../../answers";
 import type { Line } from "../../charts/lines";
+import type { Node } from "../../icicle/cells";
 
 export interface Part {
   name: string;
   seconds: number;
   /** What is left over, not measured by itself. */
   rest?: boolean;
-}
-
-export interface Node {
-  name: string;
-  seconds: number;
-  children: Node[];
 }
 
 export interface Memory {
