@@ -51,7 +51,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def read_profiles(paths: Sequence[str]) -> dict[str, dict[str, Any]]:
-    """By the names of the files; empty where folders of runs are to be shown: a page has the one or the other."""
+    """By the names of the files; empty where folders of runs are shown. A page has the one or the other."""
     from torch_debugger.viewer.call_profiles.reading import is_call_profile, read_call_profile
 
     files = [path for path in dict.fromkeys(paths) if is_call_profile(path)]

@@ -6,6 +6,8 @@ export interface Node {
   readonly children: readonly Node[];
   /** Tells it from its siblings where its name does not. */
   key?: string;
+  /** What was counted, where that is no time: 12 samples. */
+  amount?: string;
   /** What there is to say beside its name and its time: the code, the file. */
   about?: string;
   /** Of a library: drawn so that the user's own stands out. */

@@ -9,6 +9,7 @@ import { Table } from "../../pieces/Table";
 import { Empty, Problem, Waiting } from "../../states";
 import type { Shown, View } from "../../views";
 import { MemoryArea } from "./MemoryArea";
+import { SampledLines } from "./SampledLines";
 import { Split } from "./Split";
 import { linesOf, untold, type SlowStep, type Steps, type Timing } from "./timing";
 import "./time.css";
@@ -35,6 +36,7 @@ function Time({ run, version, chosen }: Shown) {
           <Icicle root={answer.modules} label="Time by module" />
         </Panel>
       ) : null}
+      {answer.sampled.length ? <SampledLines sampled={answer.sampled} chosen={chosen.stacks} /> : null}
       {answer.memory ? (
         <Panel title="Memory over the steps">
           <MemoryArea memory={answer.memory} />
