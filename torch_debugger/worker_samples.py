@@ -90,7 +90,7 @@ class WorkerSamples(Probe):
             self._others_told = True
             self.watch.notice(
                 f"Workers of loaders are not sampled: they are started by {way}, and only forked ones can be. "
-                'With num_workers=0, or multiprocessing_context="fork" for the DataLoader, their lines are seen.'
+                'With num_workers=0, or multiprocessing_context="fork" for the DataLoader, they are.'
             )
 
     def _follow(self, step: int, scalars: dict[str, float]) -> None:

@@ -56,6 +56,13 @@ def test_the_training_is_the_same(kind: str) -> None:
     assert watched.code == plain.code == (7 if kind == "mlp" else 0)
 
 
+def test_a_profile_and_the_samples_of_workers_change_nothing() -> None:
+    """The data is drawn in two workers, each with a thread of ours in it."""
+    plain, profiled = start(PLAIN, "cnn.py").result(), start((*WATCHED, "--profile"), "cnn.py").result()
+    assert profiled.stdout == plain.stdout, profiled.stderr
+    assert profiled.code == plain.code == 0
+
+
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "warns"])
 def test_nothing_is_added_to_stderr(kind: str) -> None:
     plain, watched = (future.result() for future in pair(kind))

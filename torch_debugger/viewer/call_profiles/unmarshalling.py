@@ -100,7 +100,7 @@ def _text(value: Any) -> str:
 
 def _entry(value: Any) -> tuple[Numbers, dict[Key, list[float]]]:
     if type(value) is not tuple or len(value) != 5 or type(value[4]) is not dict:
-        raise MisfitError(f"a function with {_kind(value)} and not its calls, times and callers")
+        raise MisfitError(f"a function whose numbers are {_kind(value)} and not calls, times and callers")
     numbers = (_count(value[0]), _count(value[1]), _seconds(value[2]), _seconds(value[3]))
     return numbers, {_key(caller): _edge(edge, numbers) for caller, edge in value[4].items()}
 
@@ -111,7 +111,7 @@ def _edge(edge: Any, callee: Numbers) -> list[float]:
         share = _count(edge) / max(callee[1], 1)
         return [edge, callee[2] * share, callee[3] * share]
     if type(edge) is not tuple or len(edge) != 4:
-        raise MisfitError(f"a caller with {_kind(edge)} and not its calls and times")
+        raise MisfitError(f"a caller whose numbers are {_kind(edge)} and not calls and times")
     return [_count(edge[0]), _seconds(edge[2]), _seconds(edge[3])]
 
 

@@ -7,6 +7,7 @@ import { callsOf, spotOf, type Called } from "./call_tree";
 import { matching, pressed, sorted, type Sort, type SortKey } from "./sorting";
 
 const AT_ONCE = 100;
+const LEAST_SHARE = 0.001; // less is noise, and many digits
 const HEADS: [SortKey, string, boolean][] = [
   ["name", "Function", false],
   ["calls", "Calls", true],
@@ -30,7 +31,7 @@ export function CallTable({ rows, total_s, sort, onShow }: Props) {
   return (
     <>
       <SearchField label="Find" value={typed} onInput={setTyped} placeholder="function or file" {...(typed ? { found: count(found.length, "function") } : {})} />
-      <div class="table" role="region" aria-label="Functions" tabIndex={0}>
+      <div class="table calls-table" role="region" aria-label="Functions" tabIndex={0}>
         <table>
           <caption class="unseen">Functions</caption>
           <Heads sort={sort} />
@@ -64,7 +65,7 @@ function Heads({ sort }: { sort: Sort }) {
 }
 
 function Line({ row, total_s, onShow }: { row: Called; total_s: number; onShow: (place: number) => void }) {
-  const share = (seconds: number) => (total_s > 0 ? <span class="quiet"> {percent(seconds / total_s)}</span> : null);
+  const share = (seconds: number) => (seconds >= LEAST_SHARE * total_s && total_s > 0 ? <span class="quiet"> {percent(seconds / total_s)}</span> : null);
   return (
     <tr>
       <th scope="row">

@@ -88,7 +88,7 @@ function Bar({ cell, words, reached, onOpen, onTold, onFocus }: BarProps) {
 
 function wordsOf(node: Node, whole: Node): string {
   const share = whole.seconds > 0 ? `, ${percent(node.seconds / whole.seconds)} of ${whole.name}` : "";
-  return `${node.name}: ${node.amount ?? duration(node.seconds)}${share}${node.about ? `. ${node.about}` : ""}`;
+  return `${node.name.replace(/:$/, "")}: ${node.amount ?? duration(node.seconds)}${share}${node.about ? `. ${node.about}` : ""}`;
 }
 
 function idOf(cell: Cell): string {
