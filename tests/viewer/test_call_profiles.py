@@ -175,6 +175,7 @@ def test_profiles_are_known_by_name_or_content(tmp_path: Path) -> None:
     (tmp_path / "a.prof").write_text("anything")
     (tmp_path / "stats").write_bytes(marshal.dumps({("f", 1, "g"): (1, 1, 0.0, 0.0, {})}))
     (tmp_path / "train.py").write_text("{}")
+    (tmp_path / "events").write_bytes(b"{" + bytes(7) + b"abcd")  # 123 bytes long, says TensorBoard
     os.mkdir(tmp_path / "folder.prof")
     known = [name for name in sorted(os.listdir(tmp_path)) if is_call_profile(str(tmp_path / name))]
     assert known == ["a.prof", "stats"]

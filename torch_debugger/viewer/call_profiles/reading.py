@@ -16,6 +16,7 @@ ENDINGS = (".prof", ".pstats", ".cprof", ".profile")
 _MOST_BYTES = 200_000_000
 _PATIENCE_S = 20.0
 _DICTIONARY = (b"{", b"\xfb")  # how marshal begins one: plain, or to be referred to
+_TUPLE = (b"(", b")", b"\xa8", b"\xa9")
 _TEXT = bytes(range(32, 127)) + b"\n\r\t"
 _KINDS = {
     b"\x1f\x8b": "a gzip file",
@@ -32,10 +33,12 @@ _ANEW = "Make one with: python -m cProfile -o profile.prof train.py"
 
 
 def is_call_profile(path: str) -> bool:
-    """By its name; another file by its first bytes."""
+    """By its name; another file by its first bytes, a dictionary whose first key is a tuple: event files of
+    TensorBoard may begin with the same byte."""
     if not os.path.isfile(path):
         return False
-    return path.lower().endswith(ENDINGS) or _looks_marshalled(_beginning(path))
+    begins = _beginning(path)
+    return path.lower().endswith(ENDINGS) or (begins[:1] in _DICTIONARY and begins[1:2] in _TUPLE)
 
 
 def read_call_profile(path: str) -> dict[str, Any]:

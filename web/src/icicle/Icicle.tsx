@@ -1,4 +1,4 @@
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { Button } from "../pieces/Button";
 import { duration, percent } from "../pieces/numbers";
 import { cellsOf, neighbour, nodeAt, type Cell, type Node } from "./cells";
@@ -33,7 +33,7 @@ export function Icicle({ root, label }: { root: Node; label: string }) {
     else if (!event.key.startsWith("Arrow")) return;
     event.preventDefault();
   };
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (moved.current) place.current?.querySelector<HTMLElement>("[tabindex='0']")?.focus();
     moved.current = false;
   }, [at, path]);
