@@ -85,7 +85,7 @@ function Line({ row, total_s, onShow }: { row: Called; total_s: number; onShow: 
         {duration(row.total_s)}
         {share(row.total_s)}
       </td>
-      <td class="calls-spot">{spotOf(row)}</td>
+      <td class="calls-spot" title={row.file}>{spotOf(row)}</td>
     </tr>
   );
 }

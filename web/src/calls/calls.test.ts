@@ -47,8 +47,15 @@ test("functions that call each other end, and one without a beginning has its de
   expect(shown(treeOf(circle, null))).toEqual(["0 all 10", "1 main 10", "2 load 4"]);
 });
 
+test("a beginning that was called again from within is a root all the same", () => {
+  const imports: CallProfile = { ...PROFILE, functions: [...PROFILE.functions, ["disable", "", 0, 1, 1, 0.1, 0.1]], edges: [...PROFILE.edges, [2, 0, 1, 1, 1]] };
+  const root = treeOf(imports, null);
+  expect(root.children.map((each) => each.name)).toEqual(["main", "disable"]);
+});
+
 test("the words of a function", () => {
   const rows = functionsOf(PROFILE);
+  expect(spotOf({ ...rows[0]!, file: "/v/lib/site-packages/torch/optim/adam.py" })).toBe("torch/optim/adam.py:1");
   expect([spotOf(rows[0]!), spotOf(rows[3]!)]).toEqual(["train.py:1", "built in"]);
   expect([callsOf(rows[0]!), callsOf(rows[4]!)]).toEqual(["1 call", "12 calls, 2 not recursive"]);
 });
