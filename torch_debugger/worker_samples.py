@@ -68,7 +68,8 @@ class WorkerSamples(Probe):
         def __init__(iterator: Any, loader: Any, *rest: Any, **keywords: Any) -> None:  # noqa: N807
             global _starting
             self.watch.probe(self.name, self._prepare)
-            _starting = self if self.folder is not None else None
+            is_ours = os.getpid() == self.pid  # and no fork of it, with loaders of its own
+            _starting = self if is_ours and self.folder is not None else None
             try:
                 original(iterator, loader, *rest, **keywords)
             finally:

@@ -133,6 +133,16 @@ def test_files_that_are_none_of_ours_are_contained() -> None:
     assert not os.path.exists(folder)
 
 
+def test_a_fork_of_the_training_keeps_its_own_workers_to_itself() -> None:
+    with watched(deep=False, profile_steps=2) as seen:
+        probe = next(each for each in seen.plumbing.watch.probes if isinstance(each, WorkerSamples))
+        probe._prepare()
+        probe.pid += 1  # as in a process that was forked from ours
+        train(workers=1, seconds=0.01)
+        assert probe.folder is not None and os.listdir(probe.folder) == []
+    assert by_worker(seen) == {}
+
+
 @pytest.mark.parametrize("way", ["spawn", "forkserver"])
 def test_workers_that_are_not_forked_are_told_of_once(way: str) -> None:
     with watched(deep=False, profile_steps=2) as seen:
