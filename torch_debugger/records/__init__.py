@@ -37,6 +37,7 @@ from torch_debugger.records.loop import (
     SchedulerLook,
 )
 from torch_debugger.records.loss_terms import ClassTargets, Comparison, SkippedLosses, Spread, TokenTargets
+from torch_debugger.records.memory_snapshot import DeviceMemory, MemorySnapshot, MemorySpot
 from torch_debugger.records.model import (
     LedgerFact,
     LedgerRow,
@@ -183,6 +184,7 @@ Record = (
     | CaseFact
     | TrialResult
     | StepRehearsal
+    | MemorySnapshot
     | Finding
     | Summary
 )
@@ -191,11 +193,13 @@ __all__ = [
     "SEVERITIES", "TRIALS", "AxesLook", "BatchFact", "BatchLook", "BatchNormLook", "BatchSample", "Box",
     "CallFact", "CarriedGradient", "CaseFact", "Chart", "ChartsSummary", "CheckpointLoad", "ClassTargets",
     "ClipFact", "Comparison", "Construction", "CopiedGenerator", "CopyLook", "CopyTime", "CostFact",
-    "CrashEvidence", "CrashFact", "CrashFrame", "DropoutLook", "Edit", "EndFact", "Finding", "FixedDraw",
+    "CrashEvidence", "CrashFact", "CrashFrame", "DeviceMemory", "DropoutLook", "Edit", "EndFact", "Finding",
+    "FixedDraw",
     "FlowFact", "FlowStep", "ForeignEvent", "FreshParameter", "FutureLook", "GradientCheckFact", "GradientFlag",
     "GraphNode", "GraphSummary", "HandMadeWeights", "HistogramSummary", "HparamsFact", "HparamsSummary",
     "IdleOptimizer", "InputLook", "KeptGraphs", "LatentLook", "LayerFact", "LedgerFact", "LedgerRow",
-    "LineTime", "LoaderFact", "LocalTensor", "LocalValue", "LossGraph", "LossSite", "MemoryFact", "MeshSummary",
+    "LineTime", "LoaderFact", "LocalTensor", "LocalValue", "LossGraph", "LossSite", "MemoryFact",
+    "MemorySnapshot", "MemorySpot", "MeshSummary",
     "ModeLook", "ModelFact", "ModelFlow", "ModuleFact", "ModuleTime", "MultipliedMask", "NonFinite", "Notice",
     "OpTime", "Operand", "OptimizerFact", "Origin", "PaddedState", "ParameterFact", "PassCalls", "PassFact",
     "PhaseFact", "PictureSummary", "Place", "PlainTensor", "PrCurveSummary", "ProbeFault", "ProfileFact",
