@@ -17,7 +17,12 @@ HELP = "show runs in the browser: what was found, curves, layers, pictures"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("paths", nargs="*", metavar="PATH", help="a folder of runs, or one run (default: runs)")
+    add(
+        "paths",
+        nargs="*",
+        metavar="PATH",
+        help="a folder of runs, one run, or a trace of torch.profiler (default: runs)",
+    )
     add("--port", metavar="N", help="serve at this port (default: one that is free)")
     add("--host", metavar="H", default="127.0.0.1", help="serve to other machines too, who then need a token")
     add("--token", metavar="T", help="ask for this token; without it one is made up where it is needed")
@@ -27,9 +32,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     from torch_debugger.cli.browser import open_browser
     from torch_debugger.cli.options import read_port
+    from torch_debugger.cli.traces import TraceRuns
     from torch_debugger.viewer.serving import address, is_loopback, make_page_server
 
-    folders = read_folders(arguments.paths or ["runs"])
+    paths = _without_snapshots(arguments.paths or ["runs"])
+    traces = TraceRuns(paths)
+    folders = traces.folders | (read_folders(traces.others) if traces.others else {})
     token = arguments.token or ("" if is_loopback(arguments.host) else secrets.token_urlsafe(24))
     server = make_page_server(folders, arguments.host, read_port("--port", arguments.port), token)
     place = address(arguments.host, server.server_port, token)
@@ -43,7 +51,18 @@ def run(arguments: argparse.Namespace) -> int:
         sys.stdout.write("\n")
     finally:
         server.server_close()
+        traces.close()
     return 0
+
+
+def _without_snapshots(paths: Sequence[str]) -> Sequence[str]:
+    """A memory snapshot is a table, and no run."""
+    for path in paths:
+        if path.endswith((".pickle", ".pkl")) and os.path.isfile(path):
+            raise UsageError(
+                f"{path} is no run. If it is a memory snapshot, show it with `torch-debugger memory {path}`."
+            )
+    return paths
 
 
 def read_folders(paths: Sequence[str]) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""The storages that Python knows of: of every tensor that the garbage collector tracks, each once, with the name
+"""The storages that Python knows of: of every tensor that the garbage collector tracks, each once, by the name
 that leads to it and what it is for. What autograd alone holds has no Python object and is not among them."""
 
 from __future__ import annotations

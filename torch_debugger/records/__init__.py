@@ -37,7 +37,12 @@ from torch_debugger.records.loop import (
     SchedulerLook,
 )
 from torch_debugger.records.loss_terms import ClassTargets, Comparison, SkippedLosses, Spread, TokenTargets
-from torch_debugger.records.memory_snapshot import DeviceMemory, MemorySnapshot, MemorySpot
+from torch_debugger.records.memory_snapshot import (
+    DeviceMemory,
+    MemorySnapshot,
+    MemorySpot,
+    TracedMemory,
+)
 from torch_debugger.records.model import (
     LedgerFact,
     LedgerRow,
@@ -185,6 +190,7 @@ Record = (
     | TrialResult
     | StepRehearsal
     | MemorySnapshot
+    | TracedMemory
     | Finding
     | Summary
 )
@@ -208,6 +214,6 @@ __all__ = [
     "SchedulerLook", "SeedFact", "SequenceInput", "ShuffledPair", "SkippedLosses", "SoundSummary",
     "SpeedSettings", "Spread", "Squasher", "StackNode", "StepCycle", "StepRehearsal", "StrayModuleFact",
     "Summary", "Surroundings", "SyncTime", "Table", "TargetLook", "TensorLook", "TensorRows", "TensorSummary",
-    "TextSummary", "TokenTargets", "TrialResult", "TwinUnits", "UncountedSummary", "UnmatchedSwitch",
-    "UnreachedPart", "UntiedWeights", "WeightedSum", "WrittenNumber",
+    "TextSummary", "TokenTargets", "TracedMemory", "TrialResult", "TwinUnits", "UncountedSummary",
+    "UnmatchedSwitch", "UnreachedPart", "UntiedWeights", "WeightedSum", "WrittenNumber",
 ]  # fmt: skip

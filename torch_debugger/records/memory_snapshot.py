@@ -35,3 +35,12 @@ class MemorySnapshot:
     at_peak: tuple[MemorySpot, ...]  # the same for the moment of the peak; empty without a history
     curve_bytes: tuple[int, ...]  # used over the history, thinned, its peak kept
     notes: tuple[str, ...]  # what could not be told, and why
+
+
+@dataclass(frozen=True, slots=True)
+class TracedMemory:
+    """What torch's allocators had given out over the time of a profiler's trace, thinned, peaks kept."""
+
+    moments_ms: tuple[float, ...]
+    used_bytes: dict[str, tuple[int, ...]]  # by device, one number a moment
+    peak_bytes: dict[str, int]

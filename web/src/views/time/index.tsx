@@ -9,6 +9,7 @@ import { Empty, Problem, Waiting } from "../../states";
 import type { Shown, View } from "../../views";
 import { Icicle } from "./Icicle";
 import { MemoryArea } from "./MemoryArea";
+import { ProfileTables } from "./ProfileTables";
 import { Split } from "./Split";
 import { linesOf, untold, type SlowStep, type Steps, type Timing } from "./timing";
 import "./time.css";
@@ -17,7 +18,7 @@ function Time({ run, version, chosen }: Shown) {
   const { answer, error } = useAnswer<Timing>("timing", { run }, version);
   if (error) return <Problem text={error} />;
   if (!answer) return <Waiting what="the times of the steps" />;
-  if (!answer.steps && !answer.memory)
+  if (!answer.steps && !answer.memory && !answer.profile)
     return <Empty title="No times were recorded in this run.">They are where torch-debugger run watches a training, from its first step on.</Empty>;
   return (
     <>
@@ -35,8 +36,9 @@ function Time({ run, version, chosen }: Shown) {
           <Icicle root={answer.modules} label="Time by module" />
         </Panel>
       ) : null}
+      {answer.profile ? <ProfileTables profile={answer.profile} /> : null}
       {answer.memory ? (
-        <Panel title="Memory over the steps">
+        <Panel title={answer.memory.unit ? "Memory over time" : "Memory over the steps"}>
           <MemoryArea memory={answer.memory} />
         </Panel>
       ) : null}

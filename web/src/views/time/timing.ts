@@ -17,6 +17,8 @@ export interface Node {
 
 export interface Memory {
   steps: number[];
+  /** Of `steps`, where they are no steps: ms. */
+  unit?: string;
   /** Bytes by category, one number a step. */
   categories: Record<string, number[]>;
   /** The most there was at once. */
@@ -50,6 +52,20 @@ export interface SlowStep {
   evaluated: boolean;
 }
 
+export interface Dear {
+  name: string;
+  /** The code of a line, the calls of an op. */
+  beside: string;
+  seconds: number;
+  share: number;
+}
+
+export interface Profile {
+  told: string;
+  lines: Dear[];
+  ops: Dear[];
+}
+
 export interface Timing {
   steps: Steps | null;
   slowest: SlowStep[];
@@ -57,6 +73,8 @@ export interface Timing {
   split: Part[] | null;
   /** Time by module, the whole model at the root. */
   modules: Node | null;
+  /** The dearest lines and ops, where some steps were profiled. */
+  profile?: Profile | null;
   memory: Memory | null;
   cost: { ratio: Num; spent_s: number; budget: number; looks: number } | null;
 }
