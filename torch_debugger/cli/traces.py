@@ -8,6 +8,7 @@ import tempfile
 import threading
 from collections.abc import Sequence
 
+from torch_debugger.archive.folders import find_runs
 from torch_debugger.errors import UsageError
 from torch_debugger.profiling.traces.finding import find_traces, is_trace
 from torch_debugger.profiling.traces.reading import Trace, read_trace
@@ -15,6 +16,7 @@ from torch_debugger.records.units import bytes_text
 from torch_debugger.saying import say
 
 _MOST_SHOWN = 20
+_LARGE_BYTES = 20_000_000  # takes seconds
 
 
 def print_trace(path: str) -> None:
@@ -24,9 +26,16 @@ def print_trace(path: str) -> None:
     files = _files(path)
     if len(files) > 1:
         say(f"{path} holds {len(files):,} traces; this is the newest, {os.path.relpath(files[0])}.")
-    trace = read_trace(files[0])
+    trace = _read(files[0])
     sys.stdout.write(profile_text(trace.fact, os.getcwd()))
     sys.stdout.writelines(f"{sentence}\n" for sentence in (*_memory_words(trace), *trace.notes))
+
+
+def _read(file: str) -> Trace:
+    size = os.path.getsize(file) if os.path.isfile(file) else 0
+    if size > _LARGE_BYTES:
+        say(f"Reading {file} ({bytes_text(size)}) ...")
+    return read_trace(file)
 
 
 def _files(path: str) -> list[str]:
@@ -58,6 +67,7 @@ class TraceRuns:
         self.others = [path for path in paths if path not in named]
         self._folder = tempfile.TemporaryDirectory(prefix="torch-debugger-", ignore_cleanup_errors=True)
         self.folders = {"traces": self._folder.name} if named or found else {}
+        self.are_all = bool(self.folders) and not any(find_runs(path) for path in self.others)
         for file in named:
             self._write(file)
         if len(found) > _MOST_SHOWN:
@@ -78,7 +88,7 @@ class TraceRuns:
     def _write(self, file: str) -> None:
         from torch_debugger.runlog.writer import LogWriter
 
-        trace = read_trace(file)
+        trace = _read(file)
         for note in trace.notes:
             say(note)
         name = os.path.basename(file).removesuffix(".gz").removesuffix(".json").removesuffix(".pt.trace")

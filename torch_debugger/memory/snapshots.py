@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
+from torch_debugger.dumps.allocator import read_allocator
 from torch_debugger.dumps.opening import open_snapshot, snapshot_from_json, snapshot_to_json
 from torch_debugger.errors import UsageError
 from torch_debugger.memory.growth import Growth
@@ -103,8 +104,11 @@ def from_json(text: str) -> Snapshot:
     return Snapshot(snapshot_from_json(text, "The pickled snapshot"))
 
 
-def load(path: str | os.PathLike[str]) -> Snapshot:
-    """A file of `save`, or a pickle of `torch.cuda.memory._dump_snapshot`, of which nothing is run."""
+def load(path: str | os.PathLike[str] | dict[str, Any] | list[Any]) -> Snapshot:
+    """A file of `save`, or a pickle of `torch.cuda.memory._dump_snapshot`, of which nothing is run; also what
+    `torch.cuda.memory._snapshot()` and `torch.cuda.memory_snapshot()` return."""
+    if isinstance(path, dict | list):
+        return Snapshot(read_allocator(path))
     return Snapshot(open_snapshot(path))
 
 

@@ -12,8 +12,9 @@ from torch.profiler import ProfilerActivity
 
 from torch_debugger.profiling.line_log import LineLog
 from torch_debugger.profiling.module_log import ModuleLog
+from torch_debugger.profiling.small_trace import write_small_trace
 from torch_debugger.profiling.telling import told
-from torch_debugger.profiling.timeline import read_timeline
+from torch_debugger.profiling.timeline import Timeline, read_timeline
 from torch_debugger.records import ProfileFact
 
 
@@ -27,6 +28,7 @@ class Window:
         self._lines = LineLog()
         self._modules = ModuleLog(paths)
         self._began = 0.0
+        self._timeline = Timeline()
         self.has_lines = LineLog.possible()
 
     def start(self) -> None:
@@ -53,8 +55,14 @@ class Window:
         """For Perfetto and Chrome."""
         self._profiler.export_chrome_trace(path)
 
+    def write_small_trace(self, path: str) -> str:
+        """The same with the longest events only; how many of them, in words."""
+        kept = write_small_trace(self._timeline, path)
+        return f"{kept:,} of {len(self._timeline.ops) + len(self._timeline.works):,}"
+
     def _read(self, first_step: int, steps: int, wall_s: float, plain_s: float) -> ProfileFact:
         timeline = read_timeline(self._profiler.profiler.kineto_results)  # type: ignore[union-attr]
+        self._timeline = timeline
         whole = (0, time.time_ns())
         fact = told(timeline, self._lines, self._modules, whole, on_device=self._on_device)
         return dataclasses.replace(fact, first_step=first_step, steps=steps, wall_s=wall_s, plain_s=plain_s)

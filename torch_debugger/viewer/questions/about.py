@@ -52,7 +52,8 @@ def about(run: Run) -> dict[str, Any]:
 
 def _is_starting(run: Run) -> bool:
     """Its log is there and holds nothing yet: torch is being imported, say."""
-    return not run.is_watched and not run.tags and time.time() - run.changed < _STARTING_S
+    is_empty = not run.is_watched and not run.tags and not run.record_kinds & _TIMED
+    return is_empty and time.time() - run.changed < _STARTING_S
 
 
 def what_there_is(run: Run) -> dict[str, bool]:
