@@ -31,7 +31,9 @@ def test_what_grew_since_another(tmp_path: Path) -> None:
     less["segments"][0]["blocks"] = less["segments"][0]["blocks"][1:]
     before, after = write(tmp_path / "a.pickle", less), write(tmp_path / "b.pickle", leaking())
     done = command("memory", str(after), "--since", str(before))
-    assert done.stdout.startswith("Memory grew by 4.19 MB.\nby line\n  4.19 MB  100 %  1 x  /home/a/train.py:31\n")
+    assert done.stdout.startswith(
+        "Memory grew by 4.19 MB.\nby line\n  4.19 MB  100 %  1 x  /home/a/train.py:31\n"
+    )
 
 
 def test_for_programs(tmp_path: Path) -> None:
@@ -85,6 +87,7 @@ def test_the_page_of_a_trace(tmp_path: Path, what: str) -> None:
     assert timing["profile"]["lines"][0]["name"] == "models/net.py:20"
     assert timing["profile"]["ops"][0]["share"] > 0
     assert timing["memory"] == {
-        "steps": [0.0], "unit": "ms", "categories": {"given out on cpu": [3000]}, "peak": {"given out on cpu": 3000},
+        "steps": [0.0], "unit": "ms", "categories": {"given out on cpu": [3000]},
+        "peak": {"given out on cpu": 3000},
     }  # fmt: skip
     assert timing["modules"]["children"][0]["name"] == "Net_0"

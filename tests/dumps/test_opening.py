@@ -141,7 +141,10 @@ def test_what_is_no_snapshot_gets_a_sentence(tmp_path: Path, content: bytes, rea
     [
         (b"", f"is empty. Expected is {EXPECTED}."),
         (b"epoch,loss\n", f"is no pickle and no JSON. Expected is {EXPECTED}."),
-        (b"PK\x03\x04rest", f"is a zip, as torch.save writes. Expected is {EXPECTED}: write the snapshot with that."),
+        (
+            b"PK\x03\x04rest",
+            f"is a zip, as torch.save writes. Expected is {EXPECTED}: write the snapshot with that.",
+        ),
         (b'{"a": 1}', f"is JSON, but no memory snapshot. Expected is {EXPECTED}."),
     ],
 )
@@ -167,8 +170,8 @@ def test_json_comes_back_as_it_was() -> None:
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        ({"version": 2}, "It has version 2 and this torch-debugger reads 1: open it with the one that wrote it, "
-         "or a newer one."),
+        ({"version": 2}, "It has version 2 and this torch-debugger reads 1: open it with the one that wrote "
+         "it, or a newer one."),
         ({"snapshot": {"source": 1}}, "It is damaged: "),
         ({"snapshot": None}, "It is damaged: "),
     ],

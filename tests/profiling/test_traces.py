@@ -32,7 +32,9 @@ def python(name: str, began: float, took: float) -> dict[str, Any]:
     return op(name, began, took, "python_function")
 
 
-def on_gpu(name: str, began: float, took: float, identity: int, cat: str = "kernel", **args: Any) -> dict[str, Any]:
+def on_gpu(
+    name: str, began: float, took: float, identity: int, cat: str = "kernel", **args: Any
+) -> dict[str, Any]:
     return op(name, began, took, cat, **{"External id": identity}, **args) | {"tid": 99}
 
 
@@ -48,7 +50,8 @@ STEP = [
     op("aten::linear", 130, 80, **{"External id": 1, "Sequence number": 5, "Input Dims": [[8, 4], [2, 4]]}),
     op("aten::addmm", 140, 60, **{"External id": 2}),
     op("cudaLaunchKernel", 150, 10, "cuda_runtime", **{"External id": 2, "correlation": 11}),
-    op("autograd::engine::evaluate_function: AddmmBackward0", 500, 200, **{"Sequence number": 5, "Fwd thread id": 7}),
+    op("autograd::engine::evaluate_function: AddmmBackward0", 500, 200,
+       **{"Sequence number": 5, "Fwd thread id": 7}),
     op("aten::mm", 550, 100, **{"External id": 3, "Fwd thread id": 7}),
     op("aten::item", 750, 120, **{"External id": 4}),
     op("cudaStreamSynchronize", 760, 100, "cuda_runtime", **{"External id": 4}),
@@ -75,7 +78,9 @@ def test_time_by_function_module_and_op(trace: Trace) -> None:
     assert lines["models/net.py:20"].host_s == pytest.approx(280e-6)
     assert lines["models/net.py:20"].place.code == "in forward"
     assert lines["models/net.py:20"].device_s == pytest.approx(130e-6), "its backward and its copy too"
-    assert lines["train.py:3"].host_s == pytest.approx((900 - 280 - 200) * 1e-6), "neither the model nor backward"
+    assert lines["train.py:3"].host_s == pytest.approx((900 - 280 - 200) * 1e-6), (
+        "neither the model nor backward"
+    )
     modules = {each.module: each for each in fact.modules}
     assert modules["Net_0"].forward_s == pytest.approx(300e-6)
     assert modules["Net_0.Linear_0"].kind == "Linear"
@@ -191,7 +196,8 @@ def test_a_huge_trace_is_read_up_to_a_limit(tmp_path: Path, monkeypatch: pytest.
         ('{"traceEvents": 5}', f"are no list. {EXPECTED}"),
         ('{"traceEvents": []}', f"holds no operation of torch. {EXPECTED}"),
         ('{"traceEvents": [', f"holds no operation of torch and its end is missing. {EXPECTED}"),
-        ('{"traceEvents": [{"ph": "X", "name": "a', f"holds no operation of torch and its end is missing. {EXPECTED}"),
+        ('{"traceEvents": [{"ph": "X", "name": "a',
+         f"holds no operation of torch and its end is missing. {EXPECTED}"),
         ("[" * 100_000, f"holds no operation of torch and its end is missing. {EXPECTED}"),
         ('[{"ph": "X", "cat": "cpu_op", "name": 3, "ts": "x", "dur": null}, 7, null, "a"]',
          f"holds no operation of torch. {EXPECTED}"),

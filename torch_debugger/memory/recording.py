@@ -27,7 +27,7 @@ class record(ContextDecorator):  # noqa: N801  a context manager that is also a 
 
     With CUDA it switches on torch's own history with Python stacks (about 2 us an allocation, the last
     `max_entries` events are kept), and off again if it was off before. On the CPU, or with `cpu=True`, an
-    operation takes about 20 us longer, and only the thread that entered the block is seen.
+    operation takes about 10 us longer, and only the thread that entered the block is seen.
     """
 
     last: Snapshot | None = None  # of the end of the block; None before

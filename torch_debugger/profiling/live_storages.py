@@ -15,7 +15,7 @@ from torch import nn
 from torch_debugger.anatomy.constructors import constructor_places
 from torch_debugger.anatomy.holders import holders
 from torch_debugger.anatomy.memory_ids import memory_of
-from torch_debugger.anatomy.naming import name_of, name_root, own_attributes
+from torch_debugger.anatomy.naming import WRAPPED, name_of, name_root, own_attributes
 from torch_debugger.anatomy.storage_tape import ACTIVATIONS, BUFFERS, GRADIENTS, PARAMETERS, STATE
 from torch_debugger.records import Place
 
@@ -45,13 +45,23 @@ def live_storages(frame: FrameType | None) -> dict[int, Live]:
     """By the address of torch's own storage object. `frame` is where the user's names are looked for."""
     tracked = [each for each in gc.get_objects() if issubclass(type(each), _LOOKED_FOR)]
     found: dict[int, Live] = {}
-    for use in _uses(tracked, frame):
-        memory = memory_of(use.tensor)
-        if memory is not None and memory.device.type != "meta" and memory._cdata not in found:
-            size, address = memory.nbytes(), memory.data_ptr()
-            if size:
+    with torch._C.DisableTorchFunctionSubclass():  # else a class of the user's would be asked
+        for use in _uses(tracked, frame):
+            memory = memory_of(use.tensor)
+            if memory is None or memory._cdata in found:
+                continue
+            if address := _address(memory):
+                size = memory.nbytes()
                 found[memory._cdata] = Live(size, memory.device, address, use.category, use.name, use.place)
     return found
+
+
+def _address(memory: torch.UntypedStorage) -> int:
+    """0 where it has no bytes: on the meta device, of a fake tensor, of one that only wraps others."""
+    try:
+        return 0 if memory.device.type == "meta" or not memory.nbytes() else memory.data_ptr()
+    except RuntimeError:
+        return 0
 
 
 _LOOKED_FOR = (torch.Tensor, nn.Module, torch.optim.Optimizer)
@@ -76,8 +86,17 @@ def _uses(tracked: list[Any], frame: FrameType | None) -> Iterator[_Use]:
 def _roots(modules: list[nn.Module]) -> list[nn.Module]:
     """Those that are no part of another and hold anything."""
     inner = {id(child) for each in modules for child in _children(each)}
-    roots = [each for each in modules if id(each) not in inner]
+    roots = [_unwrapped(each) for each in modules if id(each) not in inner]
     return [each for each in roots if _children(each) or _tensors_of(each)][:_MOST_ROOTS]
+
+
+def _unwrapped(root: nn.Module) -> nn.Module:
+    """Not what torch.compile, DataParallel and DDP put around a model: the user knows it by its own name."""
+    children = own_attributes(root).get("_modules")
+    while isinstance(children, dict) and len(children) == 1 and next(iter(children)) in WRAPPED:
+        root = next(iter(children.values()))
+        children = own_attributes(root).get("_modules")
+    return root
 
 
 def _children(module: nn.Module) -> list[nn.Module]:

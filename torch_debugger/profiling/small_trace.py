@@ -13,7 +13,8 @@ MOST_EVENTS = 300_000  # about 5 MB
 
 def write_small_trace(timeline: Timeline, path: str) -> int:
     """Packed with gzip; how many events are in it."""
-    events = heapq.nlargest(MOST_EVENTS, (*timeline.ops, *timeline.works), key=_took_ns)
+    everything: list[Op | Work] = [*timeline.ops, *timeline.works]
+    events = heapq.nlargest(MOST_EVENTS, everything, key=_took_ns)
     events.sort(key=lambda each: each.began_ns)
     with gzip.open(path, "wt", encoding="utf-8", compresslevel=3) as file:
         file.write('{"schemaVersion": 1, "displayTimeUnit": "ms", "traceEvents": [\n')

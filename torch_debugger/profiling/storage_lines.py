@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 import weakref
+from collections.abc import Iterator
 from dataclasses import dataclass
 from types import FrameType
 from typing import Any
@@ -16,7 +17,6 @@ import torch
 from torch import nn
 from torch.nn.modules.module import register_module_forward_hook, register_module_forward_pre_hook
 from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils._pytree import tree_leaves
 from torch.utils.hooks import RemovableHandle
 
 from torch_debugger.anatomy.frames import user_frame
@@ -58,9 +58,8 @@ class StorageLines(TorchDispatchMode):
         self, function: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
         made = function(*args, **(kwargs or {}))
-        for tensor in tree_leaves(made):
-            if issubclass(type(tensor), torch.Tensor):
-                self._see(tensor, args)
+        for tensor in _tensors(made):
+            self._see(tensor, args)
         return made
 
     def _see(self, tensor: torch.Tensor, given: tuple[Any, ...]) -> None:
@@ -85,8 +84,16 @@ class StorageLines(TorchDispatchMode):
 
 def _is_given(storage: Any, given: tuple[Any, ...]) -> bool:
     """In place, or a view: what came out has gone in."""
-    tensors = [each for each in tree_leaves(given) if issubclass(type(each), torch.Tensor)]
-    return any(memory_of(each) is storage for each in tensors)
+    return any(memory_of(each) is storage for each in _tensors(given))
+
+
+def _tensors(value: Any) -> Iterator[torch.Tensor]:
+    """Operations of torch take and give tensors, and lists of them."""
+    if issubclass(type(value), torch.Tensor):
+        yield value
+    elif isinstance(value, list | tuple):
+        for each in value:
+            yield from _tensors(each)
 
 
 def _line(frame: FrameType | None) -> tuple[str, int]:

@@ -99,7 +99,7 @@ def _ns(value: Any) -> int | None:
     """From the microseconds of a trace."""
     if type(value) not in (int, float) or not abs(value) < 1e18:  # not for NaN
         return None
-    return round(value * 1000)
+    return round(float(value) * 1000)
 
 
 def _whole(value: Any) -> int:

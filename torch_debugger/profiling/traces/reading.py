@@ -62,7 +62,10 @@ def _fact(gathered: Gathered, path: str) -> ProfileFact:
 def _span(gathered: Gathered) -> tuple[int, int]:
     """Of the steps, where they were told; else from the first op to the last."""
     stretches = [(began, ended) for _, began, ended in gathered.steps]
-    stretches = stretches or [(each.began_ns, each.ended_ns) for each in (*gathered.ops, *gathered.works)]
+    stretches = stretches or [
+        *((op.began_ns, op.ended_ns) for op in gathered.ops),
+        *((work.began_ns, work.ended_ns) for work in gathered.works),
+    ]
     return min(began for began, _ in stretches), max(ended for _, ended in stretches)
 
 
