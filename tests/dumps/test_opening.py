@@ -162,6 +162,21 @@ def test_a_packed_file_a_folder_and_none(tmp_path: Path) -> None:
     assert said(tmp_path / "none").startswith(f"There is no file {tmp_path / 'none'} (looked in ")
 
 
+@pytest.mark.parametrize("start", [b"{", b"\x80\x04"])
+def test_a_file_that_is_too_large_is_not_begun(tmp_path: Path, start: bytes) -> None:
+    path = tmp_path / "huge"
+    path.write_bytes(start)
+    os.truncate(path, 5_000_000_000)  # takes no room on the disk
+    assert said(path).startswith("has 5 GB; up to ")
+    assert said(path).endswith("Record less: torch.cuda.memory._record_memory_history(max_entries=100_000).")
+
+
+def test_a_cell_of_a_notebook_is_the_users_and_cpp_is_not() -> None:
+    frames = [{"filename": "/pytorch/a.cpp", "line": 4}, {"filename": "<ipython-input-3-ab>", "line": 7}]
+    (spot,) = read_allocator({"segments": [segment(0, [block(0x1000, MB, frames)])]}).spots
+    assert (spot.place.file, spot.place.line) == ("<ipython-input-3-ab>", 7)
+
+
 def test_json_comes_back_as_it_was() -> None:
     found = read_allocator(leaking())
     assert snapshot_from_json(snapshot_to_json(found), "it") == found

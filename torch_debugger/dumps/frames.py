@@ -29,7 +29,7 @@ class Lines:
         for frame in islice(frames if type(frames) is list else (), _DEEPEST):
             if type(frame) is dict:
                 file, line = as_text(frame.get("filename")), as_count(frame.get("line"))
-                if file.endswith(".py") and line and self._is_users(plain_path(file)):
+                if line and _is_python(file) and self._is_users(plain_path(file)):
                     return self._place(file, line)
         return Place()
 
@@ -37,6 +37,11 @@ class Lines:
         if (file, line) not in self._known:
             self._known[file, line] = Place(file, line, None, source_line(file, line))
         return self._known[file, line]
+
+
+def _is_python(file: str) -> bool:
+    """And not C++, which torch writes down as well if it is asked to."""
+    return file.endswith(".py") or file.startswith("<ipython-input-")
 
 
 def source_line(file: str, line: int) -> str | None:

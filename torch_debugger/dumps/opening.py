@@ -15,12 +15,14 @@ from typing import Any
 from torch_debugger.errors import UsageError
 from torch_debugger.records import MemorySnapshot
 from torch_debugger.records.codec import from_plain, to_plain
+from torch_debugger.records.units import bytes_text
 
 FORMAT = "torch-debugger memory snapshot"
 VERSION = 1
 EXPECTED = "a file of torch.cuda.memory._dump_snapshot(), or of save() of torch_debugger.memory.snapshot()"
 
 _LARGEST_BYTES = 4_000_000_000
+_LARGEST_JSON_BYTES = 100_000_000  # ours have a few
 _LIMIT_S = 300
 _READS = "import sys; sys.path.append(sys.path.pop(0)); from torch_debugger.dumps.reading import main; main()"
 
@@ -38,8 +40,12 @@ def open_snapshot(path: str | os.PathLike[str]) -> MemorySnapshot:
         raise UsageError(f"There is no file {file} (looked in {os.getcwd()}).") from None
     except OSError as error:
         raise UsageError(f"{file} cannot be read: {error.strerror}.") from error
-    _require_kind(file, start, size)
-    return _from_json_file(file) if start.lstrip()[:1] == b"{" else _from_pickle(file)
+    is_json = start.lstrip()[:1] == b"{"
+    _require_size(file, size, _LARGEST_JSON_BYTES if is_json else _LARGEST_BYTES)
+    if is_json:
+        return _from_json_file(file)
+    _require_pickle(file, start)
+    return _from_pickle(file)
 
 
 def snapshot_from_json(text: str, what: str) -> MemorySnapshot:
@@ -71,22 +77,23 @@ def _from_json_file(file: str) -> MemorySnapshot:
         return snapshot_from_json(opened.read(), file)
 
 
-def _require_kind(file: str, start: bytes, size: int) -> None:
+def _require_size(file: str, size: int, largest: int) -> None:
     if not size:
         raise UsageError(f"{file} is empty. Expected is {EXPECTED}.")
-    if size > _LARGEST_BYTES:
+    if size > largest:
         raise UsageError(
-            f"{file} has {size / 1e9:.1f} GB; up to {_LARGEST_BYTES // 10**9} GB are read. Record less: "
+            f"{file} has {bytes_text(size)}; up to {bytes_text(largest)} of such a file are read. Record less: "
             "torch.cuda.memory._record_memory_history(max_entries=100_000)."
         )
+
+
+def _require_pickle(file: str, start: bytes) -> None:
     if start.startswith(b"PK"):
         raise UsageError(
             f"{file} is a zip, as torch.save writes. Expected is {EXPECTED}: write the snapshot with that."
         )
     if start.startswith(b"\x1f\x8b"):
         raise UsageError(f"{file} is packed with gzip. Unpack it first: gunzip {file}")
-    if start.lstrip()[:1] == b"{":
-        return
     # A pickle of protocol 2 or newer begins with its number; torch writes no older ones.
     if len(start) < 2 or start[0] != 0x80 or not 2 <= start[1] <= 5:
         raise UsageError(f"{file} is no pickle and no JSON. Expected is {EXPECTED}.")
