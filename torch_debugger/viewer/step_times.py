@@ -31,9 +31,9 @@ def timing_of(run: Run) -> dict[str, Any]:
             "slowest": [],
             "split": None,
             "modules": modules_of(run),
-            "profile": profile_of(run),
             "memory": memory,
             "cost": _cost(run),
+            "profile": profile_of(run),
         }
     curve = run.scalars(STEP_TAG)
     known = np.isfinite(curve.values)
@@ -44,9 +44,9 @@ def timing_of(run: Run) -> dict[str, Any]:
         "slowest": _slowest(steps, took, waited, _close_looks(run), _evaluations(run)),
         "split": split_of(run) or _split(took, waited),
         "modules": modules_of(run),
-        "profile": profile_of(run),
         "memory": memory,
         "cost": _cost(run),
+        "profile": profile_of(run),
     }
 
 

@@ -31,12 +31,12 @@ function Time({ run, version, chosen }: Shown) {
       ) : null}
       {answer.steps ? <Durations steps={answer.steps} log={chosen.lin !== "1"} /> : null}
       {answer.slowest.length > 1 ? <Slowest steps={answer.slowest} median={answer.steps?.median_s ?? 0} /> : null}
+      {answer.profile ? <ProfileTables profile={answer.profile} /> : null}
       {answer.modules ? (
         <Panel title="Time by module" about="A part stands below its whole and is as wide as its time. Press one to see it alone.">
           <Icicle root={answer.modules} label="Time by module" />
         </Panel>
       ) : null}
-      {answer.profile ? <ProfileTables profile={answer.profile} /> : null}
       {answer.memory ? (
         <Panel title={answer.memory.unit ? "Memory over time" : "Memory over the steps"}>
           <MemoryArea memory={answer.memory} />

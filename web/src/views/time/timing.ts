@@ -25,6 +25,20 @@ export interface Memory {
   peak: Record<string, number>;
 }
 
+export interface Dear {
+  name: string;
+  /** The code of a line, the calls of an op. */
+  beside: string;
+  seconds: number;
+  share: number;
+}
+
+export interface Profile {
+  told: string;
+  lines: Dear[];
+  ops: Dear[];
+}
+
 export interface Stretch {
   from: number;
   to: number;
@@ -52,20 +66,6 @@ export interface SlowStep {
   evaluated: boolean;
 }
 
-export interface Dear {
-  name: string;
-  /** The code of a line, the calls of an op. */
-  beside: string;
-  seconds: number;
-  share: number;
-}
-
-export interface Profile {
-  told: string;
-  lines: Dear[];
-  ops: Dear[];
-}
-
 export interface Timing {
   steps: Steps | null;
   slowest: SlowStep[];
@@ -73,10 +73,10 @@ export interface Timing {
   split: Part[] | null;
   /** Time by module, the whole model at the root. */
   modules: Node | null;
-  /** The dearest lines and ops, where some steps were profiled. */
-  profile?: Profile | null;
   memory: Memory | null;
   cost: { ratio: Num; spent_s: number; budget: number; looks: number } | null;
+  /** The dearest lines and ops, where some steps were profiled. */
+  profile?: Profile | null;
 }
 
 export function linesOf(stretches: readonly Stretch[]): Line[] {
