@@ -10,7 +10,10 @@ from playwright.sync_api import expect
 
 from tests.browser.accessibility import assert_accessible
 from tests.browser.recordings import serving
+from tests.profiling.test_traces import STEP, memory
+from tests.profiling.test_traces import write as write_trace
 from tests.runlog.logs import write
+from torch_debugger.cli.traces import TraceRuns
 from torch_debugger.records import Place, Record, SampledStacks, Scalars, StackNode
 from torch_debugger.reporting import write_report
 
@@ -92,6 +95,24 @@ def test_the_report_has_it_too(page: Any, tmp_path: Path) -> None:
     page.goto(f"{(tmp_path / 'report.html').as_uri()}#/time?run=run")
     icicle = page.get_by_role("group", name="Where Python was: training thread")
     expect(icicle.get_by_role("button", name="train.py:12 loss.backward()")).to_be_visible()
+
+
+def test_a_trace_of_torchs_profiler_is_told(page: Any, tmp_path: Path) -> None:
+    file = write_trace(tmp_path / "host.pt.trace.json", [*STEP, memory(5, 2000), memory(500, 3000)])
+    traces = TraceRuns([file])
+    with serving(Path(traces.folders["traces"])) as address:
+        page.goto(f"{address}#/time?run=host")
+        lines = page.get_by_role("table", name="Time by line").get_by_role("row")
+        expect(lines.nth(1)).to_contain_text("models/net.py:20")
+        expect(page.get_by_role("table", name="Time by op").get_by_text("aten::addmm")).to_be_visible()
+        expect(page.get_by_role("group", name="Time by module")).to_contain_text("Net_0")
+        expect(page.get_by_role("heading", name="Memory over time")).to_be_visible()
+        expect(page.get_by_role("img", name="given out on cpu at most 3 kB")).to_be_visible()
+        assert_accessible(page)
+        page.set_viewport_size({"width": 360, "height": 900})
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        page.goto("about:blank")  # it would miss the server
+    traces.close()
 
 
 @pytest.mark.parametrize("width", [360, 3840])

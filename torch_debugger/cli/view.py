@@ -13,7 +13,9 @@ from torch_debugger.errors import UsageError
 from torch_debugger.runlog.stores import is_url
 
 NAME = "view"
-_PATH_HELP = "a folder of runs, one run, or a .prof file of Python's cProfile (default: runs)"
+_PATH_HELP = (
+    "a folder of runs, one run, a trace of torch.profiler, or a .prof file of Python's cProfile (default: runs)"
+)
 HELP = "show runs in the browser: what was found, curves, layers, pictures"
 
 
@@ -29,14 +31,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     from torch_debugger.cli.browser import open_browser
     from torch_debugger.cli.options import read_port
+    from torch_debugger.cli.traces import TraceRuns
     from torch_debugger.viewer.serving import address, is_loopback, make_page_server
 
     profiles = read_profiles(arguments.paths)
-    folders = {} if profiles else read_folders(arguments.paths or ["runs"])
+    traces = TraceRuns([] if profiles else _without_snapshots(arguments.paths or ["runs"]))
+    folders = traces.folders | (read_folders(traces.others) if traces.others else {})
     token = arguments.token or ("" if is_loopback(arguments.host) else secrets.token_urlsafe(24))
     port = read_port("--port", arguments.port)
     server = make_page_server(folders, arguments.host, port, token, call_profiles=profiles)
-    place = address(arguments.host, server.server_port, token)
+    place = address(arguments.host, server.server_port, token) + ("#/time" if traces.are_all else "")
     sys.stdout.write(f"The page is at {place} until you press Ctrl-C.\n")
     sys.stdout.flush()
     try:
@@ -47,6 +51,7 @@ def run(arguments: argparse.Namespace) -> int:
         sys.stdout.write("\n")
     finally:
         server.server_close()
+        traces.close()
     return 0
 
 
@@ -67,6 +72,16 @@ def read_profiles(paths: Sequence[str]) -> dict[str, dict[str, Any]]:
         name if names.count(name) == 1 else path: read_call_profile(path)
         for name, path in zip(names, files, strict=True)
     }
+
+
+def _without_snapshots(paths: Sequence[str]) -> Sequence[str]:
+    """A memory snapshot is a table, and no run."""
+    for path in paths:
+        if path.endswith((".pickle", ".pkl")) and os.path.isfile(path):
+            raise UsageError(
+                f"{path} is no run. If it is a memory snapshot, show it with `torch-debugger memory {path}`."
+            )
+    return paths
 
 
 def read_folders(paths: Sequence[str]) -> dict[str, str]:

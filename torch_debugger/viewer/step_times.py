@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 from torch_debugger.archive.run import Run
 from torch_debugger.records import CostFact, MemoryFact, PassFact
 from torch_debugger.viewer.grids import as_json
-from torch_debugger.viewer.profiled_times import modules_of, split_of
+from torch_debugger.viewer.profiled_times import modules_of, profile_of, split_of
 from torch_debugger.viewer.sampled_times import sampled_of
+from torch_debugger.viewer.traced_memory import traced_memory
 
 STEP_TAG, WAIT_TAG = "time/step_s", "time/data_wait_s"
 _MOST_STRETCHES = 300
@@ -34,6 +35,7 @@ def timing_of(run: Run) -> dict[str, Any]:
             "sampled": sampled_of(run),
             "memory": memory,
             "cost": _cost(run),
+            "profile": profile_of(run),
         }
     curve = run.scalars(STEP_TAG)
     known = np.isfinite(curve.values)
@@ -47,6 +49,7 @@ def timing_of(run: Run) -> dict[str, Any]:
         "sampled": sampled_of(run),
         "memory": memory,
         "cost": _cost(run),
+        "profile": profile_of(run),
     }
 
 
@@ -140,7 +143,7 @@ def _cost(run: Run) -> dict[str, Any] | None:
 def _memory(run: Run) -> dict[str, Any] | None:
     facts = [record for record in run.records(MemoryFact) if isinstance(record, MemoryFact)]
     if not facts:
-        return None
+        return traced_memory(run)
     chosen = facts[:: -max(1, len(facts) // _MOST_MEMORY)][::-1]
     categories = {"process": [fact.resident_bytes for fact in chosen]}
     if any(fact.device_bytes for fact in chosen):

@@ -13,6 +13,8 @@ export interface Part {
 
 export interface Memory {
   steps: number[];
+  /** Of `steps`, where they are no steps: ms. */
+  unit?: string;
   /** Bytes by category, one number a step. */
   categories: Record<string, number[]>;
   /** The most there was at once. */
@@ -35,6 +37,20 @@ export interface Sampled {
   name: string;
   period_s: number;
   root: SampledPart;
+}
+
+export interface Dear {
+  name: string;
+  /** The code of a line, the calls of an op. */
+  beside: string;
+  seconds: number;
+  share: number;
+}
+
+export interface Profile {
+  told: string;
+  lines: Dear[];
+  ops: Dear[];
 }
 
 export interface Stretch {
@@ -75,6 +91,8 @@ export interface Timing {
   sampled: Sampled[];
   memory: Memory | null;
   cost: { ratio: Num; spent_s: number; budget: number; looks: number } | null;
+  /** The dearest lines and ops, where some steps were profiled. */
+  profile?: Profile | null;
 }
 
 export function linesOf(stretches: readonly Stretch[]): Line[] {
