@@ -31,6 +31,7 @@ from torch_debugger.probes.lagging import Lagging
 from torch_debugger.probes.ledger import Ledger
 from torch_debugger.probes.loaders import Loaders
 from torch_debugger.probes.loops import loop_probes
+from torch_debugger.probes.memory_watch import MemoryWatch
 from torch_debugger.probes.model_uses import model_use_probes
 from torch_debugger.probes.nonfinite import NonFiniteHunt
 from torch_debugger.probes.optimizers import Optimizers
@@ -99,6 +100,7 @@ class Plumbing:
         SkippedSteps(watch, self.roots, self.backward)
         self._data_probes = look_at_data(watch, self.roots, self.forward, self.backward, settings)
         SpeedSetup(watch)
+        MemoryWatch(watch, self.forward, self.backward, self.lagging)
         self.profiles = Profiles(watch, self.roots, settings.profile_steps, settings.log_dir)
         self.ledger = Ledger(watch, self.roots, self.optimizers, self.forward)
         self.unreached = Unreached(watch, self.ledger)

@@ -37,6 +37,7 @@ from torch_debugger.records.loop import (
     SchedulerLook,
 )
 from torch_debugger.records.loss_terms import ClassTargets, Comparison, SkippedLosses, Spread, TokenTargets
+from torch_debugger.records.memory import HeldByVariable, MemoryLook, SavedByModule
 from torch_debugger.records.model import (
     LedgerFact,
     LedgerRow,
@@ -113,6 +114,7 @@ Record = (
     | ProbeFault
     | Notice
     | MemoryFact
+    | MemoryLook
     | ProfileFact
     | SampledStacks
     | SpeedSettings
@@ -193,17 +195,18 @@ __all__ = [
     "ClipFact", "Comparison", "Construction", "CopiedGenerator", "CopyLook", "CopyTime", "CostFact",
     "CrashEvidence", "CrashFact", "CrashFrame", "DropoutLook", "Edit", "EndFact", "Finding", "FixedDraw",
     "FlowFact", "FlowStep", "ForeignEvent", "FreshParameter", "FutureLook", "GradientCheckFact", "GradientFlag",
-    "GraphNode", "GraphSummary", "HandMadeWeights", "HistogramSummary", "HparamsFact", "HparamsSummary",
-    "IdleOptimizer", "InputLook", "KeptGraphs", "LatentLook", "LayerFact", "LedgerFact", "LedgerRow",
-    "LineTime", "LoaderFact", "LocalTensor", "LocalValue", "LossGraph", "LossSite", "MemoryFact", "MeshSummary",
-    "ModeLook", "ModelFact", "ModelFlow", "ModuleFact", "ModuleTime", "MultipliedMask", "NonFinite", "Notice",
-    "OpTime", "Operand", "OptimizerFact", "Origin", "PaddedState", "ParameterFact", "PassCalls", "PassFact",
-    "PhaseFact", "PictureSummary", "Place", "PlainTensor", "PrCurveSummary", "ProbeFault", "ProfileFact",
-    "QuietModel", "Record", "Rectifier", "Rehearsal", "Request", "Reseeding", "ReusedWeight", "RootInput",
-    "RunFact", "SampleSpread", "SampledStacks", "SavedTensor", "Scalars", "ScalerMisuse", "SchedulerFact",
-    "SchedulerLook", "SeedFact", "SequenceInput", "ShuffledPair", "SkippedLosses", "SoundSummary",
-    "SpeedSettings", "Spread", "Squasher", "StackNode", "StepCycle", "StepRehearsal", "StrayModuleFact",
-    "Summary", "Surroundings", "SyncTime", "Table", "TargetLook", "TensorLook", "TensorRows", "TensorSummary",
-    "TextSummary", "TokenTargets", "TrialResult", "TwinUnits", "UncountedSummary", "UnmatchedSwitch",
-    "UnreachedPart", "UntiedWeights", "WeightedSum", "WrittenNumber",
+    "GraphNode", "GraphSummary", "HandMadeWeights", "HeldByVariable", "HistogramSummary", "HparamsFact",
+    "HparamsSummary", "IdleOptimizer", "InputLook", "KeptGraphs", "LatentLook", "LayerFact", "LedgerFact",
+    "LedgerRow", "LineTime", "LoaderFact", "LocalTensor", "LocalValue", "LossGraph", "LossSite", "MemoryFact",
+    "MemoryLook", "MeshSummary", "ModeLook", "ModelFact", "ModelFlow", "ModuleFact", "ModuleTime",
+    "MultipliedMask", "NonFinite", "Notice", "OpTime", "Operand", "OptimizerFact", "Origin", "PaddedState",
+    "ParameterFact", "PassCalls", "PassFact", "PhaseFact", "PictureSummary", "Place", "PlainTensor",
+    "PrCurveSummary", "ProbeFault", "ProfileFact", "QuietModel", "Record", "Rectifier", "Rehearsal", "Request",
+    "Reseeding", "ReusedWeight", "RootInput", "RunFact", "SampleSpread", "SampledStacks", "SavedByModule",
+    "SavedTensor", "Scalars", "ScalerMisuse", "SchedulerFact", "SchedulerLook", "SeedFact", "SequenceInput",
+    "ShuffledPair", "SkippedLosses", "SoundSummary", "SpeedSettings", "Spread", "Squasher", "StackNode",
+    "StepCycle", "StepRehearsal", "StrayModuleFact", "Summary", "Surroundings", "SyncTime", "Table",
+    "TargetLook", "TensorLook", "TensorRows", "TensorSummary", "TextSummary", "TokenTargets", "TrialResult",
+    "TwinUnits", "UncountedSummary", "UnmatchedSwitch", "UnreachedPart", "UntiedWeights", "WeightedSum",
+    "WrittenNumber",
 ]  # fmt: skip
