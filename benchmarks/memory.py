@@ -8,8 +8,8 @@ AdamW. The goal is 0.97 to 1.03. Without CUDA the predictions are printed, and n
 the bytes of the same step made for real on the CPU under the same tape: those must be equal.
 
 Then the categories that a watched run of the same step tells (parameters, gradients, optimizer state,
-activations and so on), before backward and after the update: their sum over what torch's allocator counts, on the
-CPU over the live storages in a ledger of every operation, in float32 alone. The goal is 0.95 to 1.05.
+activations and so on), before backward and after the update: their sum over what torch's allocator counts, on
+the CPU over the live storages in a ledger of every operation, in float32 alone. The goal is 0.95 to 1.05.
 """
 
 from __future__ import annotations

@@ -93,7 +93,8 @@ def compare(
         )
         yield (
             f"{case.name:11} {dtype} {moment:16} categories {known / 1e6:9.1f} MB, "
-            f"counted {whole / 1e6:9.1f} MB, ratio {known / whole:.3f} ({parts}{'; largest: ' if largest else ''}{largest})"
+            f"counted {whole / 1e6:9.1f} MB, ratio {known / whole:.3f} ({parts}"
+            f"{'; largest: ' if largest else ''}{largest})"
         )
 
 

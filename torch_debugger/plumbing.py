@@ -33,6 +33,7 @@ from torch_debugger.probes.loaders import Loaders
 from torch_debugger.probes.loops import loop_probes
 from torch_debugger.probes.memory_watch import MemoryWatch
 from torch_debugger.probes.model_uses import model_use_probes
+from torch_debugger.probes.node_numbers import StepNumbers
 from torch_debugger.probes.nonfinite import NonFiniteHunt
 from torch_debugger.probes.optimizers import Optimizers
 from torch_debugger.probes.parameters import ParameterLook
@@ -93,14 +94,15 @@ class Plumbing:
         self.scaler = Scaler(watch, self.optimizers)
         self.hunt.explain_weights = BadWeights(self.roots, self.optimizers).explain
         self.backward = Backward(watch, self.roots, self.optimizers, self.hunt, self.scaler)
-        Health(watch, self.backward, self.optimizers)
+        numbers = StepNumbers(watch)
+        Health(watch, self.backward, self.optimizers, numbers)
         Untied(watch, self.optimizers)
         self.cycles = Cycles(watch, self.optimizers)
         self.backward.on_look.append(self.cycles.see_backward)
         SkippedSteps(watch, self.roots, self.backward)
         self._data_probes = look_at_data(watch, self.roots, self.forward, self.backward, settings)
         SpeedSetup(watch)
-        MemoryWatch(watch, self.forward, self.backward, self.lagging)
+        MemoryWatch(watch, self.forward, self.backward, self.lagging, numbers)
         self.profiles = Profiles(watch, self.roots, settings.profile_steps, settings.log_dir)
         self.ledger = Ledger(watch, self.roots, self.optimizers, self.forward)
         self.unreached = Unreached(watch, self.ledger)

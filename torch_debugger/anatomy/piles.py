@@ -12,7 +12,7 @@ from typing import Any
 import torch
 
 from torch_debugger.anatomy.nested import tensors_in
-from torch_debugger.anatomy.user_variables import variables_in_reach
+from torch_debugger.anatomy.user_variables import DICTIONARIES, variables_in_reach
 
 _SAMPLED = 8  # entries of a container
 _TENSORS = 32  # in one entry
@@ -35,7 +35,7 @@ def piles(frame: FrameType | None) -> Iterator[Pile]:
             continue
         if type(value) is torch.Tensor:
             yield Pile(name, 1, (value,), 1)
-        elif type(value) in (*_SEQUENCES, dict) and value:
+        elif type(value) in (*_SEQUENCES, *DICTIONARIES) and value:
             entries = _sample(value)
             tensors = tuple(tensor for entry in entries for tensor in _tensors(entry))
             if tensors:
@@ -46,8 +46,8 @@ def piles(frame: FrameType | None) -> Iterator[Pile]:
 def _sample(value: Any) -> list[Any]:
     """The first, the last, and some between them at even distances."""
     if len(value) <= _SAMPLED:
-        return list(value.values() if type(value) is dict else value)
-    if type(value) is dict:
+        return list(value.values() if type(value) in DICTIONARIES else value)
+    if type(value) in DICTIONARIES:
         values = value.values()
         return [*itertools.islice(values, _SAMPLED // 2), *itertools.islice(reversed(values), _SAMPLED // 2)]
     last = len(value) - 1
@@ -57,6 +57,6 @@ def _sample(value: Any) -> list[Any]:
 def _tensors(entry: Any) -> list[torch.Tensor]:
     if isinstance(entry, torch.Tensor):
         return [entry]
-    if type(entry) not in (*_SEQUENCES, dict):
+    if type(entry) not in (*_SEQUENCES, *DICTIONARIES):
         return []
     return list(itertools.islice(tensors_in(list(entry) if type(entry) is deque else entry), _TENSORS))

@@ -19,7 +19,7 @@ from torch_debugger.anatomy.saved_tensors import is_copy_of_weight, nodes_from, 
 from torch_debugger.probes.backward import Backward
 from torch_debugger.probes.forward import Forward
 from torch_debugger.probes.lagging import Lagging
-from torch_debugger.probes.module_spans import ModuleSpans, next_number
+from torch_debugger.probes.node_numbers import ModuleSpans, StepNumbers
 from torch_debugger.probes.watch import Watch
 from torch_debugger.records.memory import (
     ACTIVATIONS,
@@ -46,12 +46,14 @@ class MemoryWatch:
     NODES = 20_000  # of autograd's graph that one look walks through, at 2 to 3 us each
     MODULES, VARIABLES = 8, 5  # told in one look
 
-    def __init__(self, watch: Watch, forward: Forward, backward: Backward, lagging: Lagging) -> None:
+    def __init__(
+        self, watch: Watch, forward: Forward, backward: Backward, lagging: Lagging, numbers: StepNumbers
+    ) -> None:
         self.watch = watch
+        self.numbers = numbers
         self.backward = backward
         self.lagging = lagging
         self._spans = ModuleSpans(watch, forward)
-        self._first_number = 0  # of autograd's nodes of the step under way
         self._first_sizes: dict[str, int] = {}  # of variables, when they were first seen
         self._before: dict[str, MemoryLook] = {}  # by device: the fullest of the step's backward calls
         self._batch: set[int] = set()  # numbers of the storages that the step's batch is in
@@ -65,7 +67,6 @@ class MemoryWatch:
         if self._before:
             self.watch.probe("memory", self._tell)
             self._before, self._batch = {}, set()
-        self._first_number = next_number()
 
     def _look(self, loss: torch.Tensor, frame: FrameType | None) -> None:
         look = _Look(self)
@@ -83,9 +84,6 @@ class MemoryWatch:
         after.variables(user_frame(), self._first_sizes, self._batch)
         for look in (*self._before.values(), *after.records(self.watch.step, AFTER_UPDATE)):
             self.watch.emit(look)
-
-    def is_of_this_step(self, node: Any) -> bool:
-        return bool(node._sequence_nr() >= self._first_number)
 
     def module_of(self, node: Any) -> str:
         return self._spans.module_of(node)
@@ -122,7 +120,7 @@ class _Look:
         if not self._whole:
             return
         for node in nodes_from([loss.grad_fn], self._nodes, self.owner.NODES):
-            of_this_step = self.owner.is_of_this_step(node)
+            of_this_step = self.owner.numbers.is_of_this_step(node)
             for tensor in saved_by(node):
                 self._saved(tensor, node, of_this_step)
         self._whole = len(self._nodes) < self.owner.NODES
@@ -147,7 +145,7 @@ class _Look:
         by_device = Counter[torch.device]()
         for tensor in pile.sample:
             node = tensor.grad_fn
-            if node is not None and self.owner.is_of_this_step(node):
+            if node is not None and self.owner.numbers.is_of_this_step(node):
                 self.tally.add(tensor, ACTIVATIONS)
             elif batch and self.tally.numbers_of(tensor) <= batch:
                 self.tally.add(tensor, INPUTS)

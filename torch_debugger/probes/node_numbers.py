@@ -1,8 +1,9 @@
-"""Which module was running when autograd made a node: by the numbers that it gives its nodes, in order."""
+"""When autograd made a node, by the numbers it gives them in order: in which step, inside of which module."""
 
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections import deque
 from typing import Any
 
 import torch
@@ -16,6 +17,22 @@ _LEAF = 2**63  # nodes that gather gradients have a number beyond all others
 
 def next_number() -> int:
     return int(torch._C._autograd._get_sequence_nr())
+
+
+class StepNumbers:
+    """Where the nodes of each step begin."""
+
+    KEPT = 2048  # steps
+
+    def __init__(self, watch: Watch) -> None:
+        self.starts: deque[int] = deque([0], maxlen=self.KEPT)
+        watch.on_step.append(self._step_done)
+
+    def is_of_this_step(self, node: Any) -> bool:
+        return bool(node._sequence_nr() >= self.starts[-1])
+
+    def _step_done(self, step: int, scalars: dict[str, float]) -> None:
+        self.starts.append(next_number())
 
 
 class ModuleSpans:
