@@ -25,6 +25,7 @@ class Pile:
     count: int  # entries; 1 for a tensor by itself
     sample: tuple[torch.Tensor, ...]
     sampled: int  # entries that those are from
+    grows: bool = False  # nothing keeps it from getting longer
 
 
 def piles(frame: FrameType | None) -> Iterator[Pile]:
@@ -40,7 +41,8 @@ def piles(frame: FrameType | None) -> Iterator[Pile]:
             tensors = tuple(tensor for entry in entries for tensor in _tensors(entry))
             if tensors:
                 told.append(f"{name}[")
-                yield Pile(name, len(value), tensors, len(entries))
+                grows = type(value) is not tuple and getattr(value, "maxlen", None) is None
+                yield Pile(name, len(value), tensors, len(entries), grows)
 
 
 def _sample(value: Any) -> list[Any]:

@@ -71,7 +71,9 @@ def _parts(name: str, value: Any) -> list[tuple[str, Any]]:
     if isinstance(value, torch.Tensor):
         return []
     if type(value) in DICTIONARIES:
-        return [(f"{name}[{key!r}]", item) for key, item in itertools.islice(list(value.items()), _ITEMS)]
+        items = itertools.islice(list(value.items()), _ITEMS)
+        # By a text or a number: the text of any other key is made by code that is not ours, and may take long.
+        return [(f"{name}[{key!r}]", item) for key, item in items if type(key) in (str, int)]
     if type(value) in _FILLED:
         first = list(itertools.islice(value, _OBJECTS))
         return [(f"{name}[{place}]", item) for place, item in enumerate(first) if _is_object(item)]

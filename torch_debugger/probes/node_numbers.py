@@ -26,7 +26,7 @@ class StepNumbers:
 
     def __init__(self, watch: Watch) -> None:
         self.starts: deque[int] = deque([0], maxlen=self.KEPT)
-        watch.on_step.append(self._step_done)
+        watch.between_steps.append(self._step_done)  # after all others have seen the step that is over
 
     def is_of_this_step(self, node: Any) -> bool:
         return bool(node._sequence_nr() >= self.starts[-1])

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+from torch_debugger.records.place import Place
 
 # The same words in a rehearsal, in a look at a running training, in reports and on the page.
 PARAMETERS, BUFFERS, GRADIENTS, STATE = "parameters", "buffers", "gradients", "optimizer state"
@@ -25,7 +27,10 @@ class HeldByVariable:
     name: str  # features, self.history
     size_bytes: int  # its tensors, and what their graphs keep
     count: int  # of its tensors
-    grown: bool  # since it was first seen
+    grown: bool = False  # since it was first seen, and nothing keeps it from growing on
+    since: int = 0  # the step at which the first of its tensors was first seen there
+    place: Place = field(default_factory=Place)  # the statement that adds to it, where it has grown
+    added: str = ""  # and what that adds
 
 
 @dataclass(frozen=True, slots=True)
