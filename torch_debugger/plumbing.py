@@ -102,7 +102,7 @@ class Plumbing:
         SkippedSteps(watch, self.roots, self.backward)
         self._data_probes = look_at_data(watch, self.roots, self.forward, self.backward, settings)
         SpeedSetup(watch)
-        MemoryWatch(watch, self.forward, self.backward, self.lagging, numbers)
+        self._memory = MemoryWatch(watch, self.forward, self.backward, self.lagging, numbers)
         self.profiles = Profiles(watch, self.roots, settings.profile_steps, settings.log_dir)
         self.ledger = Ledger(watch, self.roots, self.optimizers, self.forward)
         self.unreached = Unreached(watch, self.ledger)
@@ -173,6 +173,7 @@ class Plumbing:
             optimizers={held.name: optimizer for held, optimizer in self.optimizers.live()},
             calls={root.name: root.call for root, _ in alive if root.call is not None},
             batches=self.loaders.recent.latest_first(),
+            memory=self._memory.latest,
         )
 
     def disconnect(self, sinks: Sequence[Sink], outcome: str) -> None:

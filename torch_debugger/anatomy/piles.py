@@ -17,6 +17,7 @@ from torch_debugger.anatomy.user_variables import DICTIONARIES, variables_in_rea
 _SAMPLED = 8  # entries of a container
 _TENSORS = 32  # in one entry
 _SEQUENCES = (list, tuple, deque)
+_CONTAINERS = (list, deque, *DICTIONARIES)
 
 
 @dataclass(frozen=True)
@@ -38,6 +39,8 @@ def piles(frame: FrameType | None) -> Iterator[Pile]:
             yield Pile(name, 1, (value,), 1)
         elif type(value) in (*_SEQUENCES, *DICTIONARIES) and value:
             entries = _sample(value)
+            if type(value) in DICTIONARIES and any(type(entry) in _CONTAINERS for entry in entries):
+                continue  # a log of several lists: each is told by itself
             tensors = tuple(tensor for entry in entries for tensor in _tensors(entry))
             if tensors:
                 told.append(f"{name}[")

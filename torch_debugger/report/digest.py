@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import os
 from collections.abc import Iterable, Sequence
@@ -13,6 +14,7 @@ from torch_debugger.records import (
     EndFact,
     Finding,
     HparamsFact,
+    MemoryLook,
     Notice,
     ProbeFault,
     ProfileFact,
@@ -51,6 +53,7 @@ class RunDigest:
         self.trials: list[TrialResult] = []
         self.rehearsal: StepRehearsal | None = None
         self.profile: ProfileFact | None = None
+        self.memory: dict[str, MemoryLook] = {}  # by device, the fullest look; with the peak of all so far
 
     def see(self, record: Record) -> None:
         self.torch_seen = self.torch_seen or not isinstance(record, _SAYS_NOTHING_OF_TORCH)
@@ -76,6 +79,8 @@ class RunDigest:
                 self.rehearsal = record
             case ProfileFact():
                 self.profile = record
+            case MemoryLook():
+                self._see_memory(record)
             case _:
                 pass
 
@@ -116,6 +121,14 @@ class RunDigest:
             trials=tuple(self.trials),
             rehearsal=self.rehearsal,
             profile=self.profile,
+            memory=tuple(self.memory.values()),
+        )
+
+    def _see_memory(self, record: MemoryLook) -> None:
+        fullest = self.memory.get(record.device, record)
+        fullest = record if record.used_bytes > fullest.used_bytes else fullest
+        self.memory[record.device] = dataclasses.replace(
+            fullest, peak_bytes=max(record.peak_bytes, fullest.peak_bytes)
         )
 
     def _see_scalars(self, record: Scalars) -> None:

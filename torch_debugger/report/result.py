@@ -8,6 +8,7 @@ from torch_debugger.records import (
     CaseFact,
     CostFact,
     Finding,
+    MemoryLook,
     Notice,
     ProbeFault,
     ProfileFact,
@@ -51,6 +52,7 @@ class RunResult:
     trials: tuple[TrialResult, ...] = ()
     rehearsal: StepRehearsal | None = None  # of `rehearse`
     profile: ProfileFact | None = None  # of --profile
+    memory: tuple[MemoryLook, ...] = ()  # of each device the fullest look
 
     @property
     def chapters(self) -> tuple[Chapter, ...]:

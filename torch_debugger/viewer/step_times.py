@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from torch_debugger.archive.run import Run
 from torch_debugger.records import CostFact, MemoryFact, PassFact
 from torch_debugger.viewer.grids import as_json
+from torch_debugger.viewer.memory_use import memory_use_of
 from torch_debugger.viewer.profiled_times import modules_of, split_of
 
 STEP_TAG, WAIT_TAG = "time/step_s", "time/data_wait_s"
@@ -31,6 +32,7 @@ def timing_of(run: Run) -> dict[str, Any]:
             "split": None,
             "modules": modules_of(run),
             "memory": memory,
+            "memory_use": memory_use_of(run),
             "cost": _cost(run),
         }
     curve = run.scalars(STEP_TAG)
@@ -43,6 +45,7 @@ def timing_of(run: Run) -> dict[str, Any]:
         "split": split_of(run) or _split(took, waited),
         "modules": modules_of(run),
         "memory": memory,
+        "memory_use": memory_use_of(run),
         "cost": _cost(run),
     }
 

@@ -152,6 +152,6 @@ class TensorsPileUp(Check):
         )
         return (
             f"Empty it when an epoch is over, `{held.name}.clear()`, or keep what you compute of the tensors "
-            f"instead of them: that frees {bytes_text(held.size_bytes)} now and {bytes_text(int(1000 * a_step))} "
-            f"with every 1,000 steps to come.{to_host}"
+            f"instead of them: that frees {bytes_text(held.size_bytes)} now and "
+            f"{bytes_text(int(1000 * a_step))} with every 1,000 steps to come.{to_host}"
         )

@@ -8,7 +8,7 @@ import { Table } from "../../pieces/Table";
 import { Empty, Problem, Waiting } from "../../states";
 import type { Shown, View } from "../../views";
 import { Icicle } from "./Icicle";
-import { MemoryArea } from "./MemoryArea";
+import { MemoryArea, MemoryUseArea } from "./MemoryArea";
 import { Split } from "./Split";
 import { linesOf, untold, type SlowStep, type Steps, type Timing } from "./timing";
 import "./time.css";
@@ -33,6 +33,13 @@ function Time({ run, version, chosen }: Shown) {
       {answer.modules ? (
         <Panel title="Time by module" about="A part stands below its whole and is as wide as its time. Press one to see it alone.">
           <Icicle root={answer.modules} label="Time by module" />
+        </Panel>
+      ) : null}
+      {answer.memory_use?.length ? (
+        <Panel title="What the memory is used for" about="Before the backward of the steps that were looked at; the line marks the fullest of them.">
+          {answer.memory_use.map((use) => (
+            <MemoryUseArea key={use.device} use={use} />
+          ))}
         </Panel>
       ) : null}
       {answer.memory ? (

@@ -23,6 +23,15 @@ export interface Memory {
   peak: Record<string, number>;
 }
 
+/** What the memory of one device was used for, before the backward of some steps. */
+export interface MemoryUse {
+  device: string;
+  steps: number[];
+  categories: Record<string, number[]>;
+  /** The fullest moment that was looked at, and what it was made of. */
+  peak: { step: number; bytes: number; text: string };
+}
+
 export interface Stretch {
   from: number;
   to: number;
@@ -58,6 +67,7 @@ export interface Timing {
   /** Time by module, the whole model at the root. */
   modules: Node | null;
   memory: Memory | null;
+  memory_use?: MemoryUse[];
   cost: { ratio: Num; spent_s: number; budget: number; looks: number } | null;
 }
 
