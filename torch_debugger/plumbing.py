@@ -33,7 +33,6 @@ from torch_debugger.probes.loaders import Loaders
 from torch_debugger.probes.loops import loop_probes
 from torch_debugger.probes.memory_watch import MemoryWatch
 from torch_debugger.probes.model_uses import model_use_probes
-from torch_debugger.probes.node_numbers import StepNumbers
 from torch_debugger.probes.nonfinite import NonFiniteHunt
 from torch_debugger.probes.optimizers import Optimizers
 from torch_debugger.probes.parameters import ParameterLook
@@ -59,6 +58,7 @@ from torch_debugger.rehearsals import Rehearsals
 from torch_debugger.replays import StepReplays
 from torch_debugger.scenes import Scenes
 from torch_debugger.settings import Settings
+from torch_debugger.stack_samples import StackSamples
 from torch_debugger.step_rehearsals import StepRehearsals
 
 if TYPE_CHECKING:
@@ -94,15 +94,15 @@ class Plumbing:
         self.scaler = Scaler(watch, self.optimizers)
         self.hunt.explain_weights = BadWeights(self.roots, self.optimizers).explain
         self.backward = Backward(watch, self.roots, self.optimizers, self.hunt, self.scaler)
-        numbers = StepNumbers(watch)
-        Health(watch, self.backward, self.optimizers, numbers)
+        health = Health(watch, self.backward, self.optimizers)
         Untied(watch, self.optimizers)
         self.cycles = Cycles(watch, self.optimizers)
         self.backward.on_look.append(self.cycles.see_backward)
         SkippedSteps(watch, self.roots, self.backward)
         self._data_probes = look_at_data(watch, self.roots, self.forward, self.backward, settings)
         SpeedSetup(watch)
-        self._memory = MemoryWatch(watch, self.forward, self.backward, self.lagging, numbers)
+        self._memory = MemoryWatch(watch, self.forward, self.backward, self.lagging, health.numbers)
+        self.stacks = StackSamples(watch)
         self.profiles = Profiles(watch, self.roots, settings.profile_steps, settings.log_dir)
         self.ledger = Ledger(watch, self.roots, self.optimizers, self.forward)
         self.unreached = Unreached(watch, self.ledger)
@@ -184,6 +184,7 @@ class Plumbing:
             for breakpoint in self._breakpoints:
                 breakpoint.remove()
             self.profiles.finish()
+            self.stacks.finish()
             self._rehearsals.wait()
             self.watch.guard.call("custom gradients", self._gradients.wait)
             self.watch.finish(outcome)

@@ -23,14 +23,15 @@ from torch_debugger.probes.weighted_sums import WeightedSums
 class Health:
     SOFTMAX_LOOKS = 3
 
-    def __init__(self, watch: Watch, backward: Backward, optimizers: Optimizers, numbers: StepNumbers) -> None:
+    def __init__(self, watch: Watch, backward: Backward, optimizers: Optimizers) -> None:
+        self.numbers = StepNumbers(watch)
         self.backward = backward
         self._layers, self._latents = LayerHealth(watch), Latents(watch)
         self._sums = WeightedSums(watch, backward.roots)
         self._masks = MultipliedMasks(watch, backward.roots)
         self._softmax_looks = 0
         EvaluatedLosses(watch, backward.roots)
-        backward.on_look += [GraphKeeping(watch, numbers).look, SampleSpreads(watch).look, self._look_at_graph]
+        backward.on_look += [GraphKeeping(watch, self.numbers).look, SampleSpreads(watch).look, self._look_at_graph]
         optimizers.before_update.append(AlikeUnits(watch, optimizers).look)
 
     @torch.no_grad()
