@@ -31,7 +31,8 @@ def nodes_from(roots: Iterable[Any], seen: set[Any], limit: int) -> Iterator[Any
 
 def saved_by(node: Any) -> Iterator[torch.Tensor]:
     """The tensors that a node keeps; none once backward has run through it."""
-    for name in _names_of(type(node)):
+    kind: type = type(node)
+    for name in _names_of(kind):
         try:
             value = getattr(node, name)
         except (RuntimeError, ValueError):  # let go of by backward, or overwritten since

@@ -31,7 +31,11 @@ class Health:
         self._masks = MultipliedMasks(watch, backward.roots)
         self._softmax_looks = 0
         EvaluatedLosses(watch, backward.roots)
-        backward.on_look += [GraphKeeping(watch, self.numbers).look, SampleSpreads(watch).look, self._look_at_graph]
+        backward.on_look += [
+            GraphKeeping(watch, self.numbers).look,
+            SampleSpreads(watch).look,
+            self._look_at_graph,
+        ]
         optimizers.before_update.append(AlikeUnits(watch, optimizers).look)
 
     @torch.no_grad()

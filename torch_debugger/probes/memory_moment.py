@@ -86,7 +86,11 @@ class MemoryMoment:
         self.tally.add(loss, ACTIVATIONS)
         if not self._whole:
             return
-        for node in nodes_from([loss.grad_fn], self._nodes, self.NODES):
+        # In the order in which they were made: what two nodes keep is told of the one that made it.
+        nodes = sorted(
+            nodes_from([loss.grad_fn], self._nodes, self.NODES), key=lambda node: node._sequence_nr()
+        )
+        for node in nodes:
             of_this_step = self.numbers.is_of_this_step(node)
             for tensor in saved_by(node):
                 self._saved(tensor, node, of_this_step)
