@@ -102,8 +102,9 @@ class MemoryMoment:
         elif is_copy_of_weight(tensor):
             self.tally.add(tensor, COPIES)
         else:
-            size = self.tally.add(tensor, ACTIVATIONS)
-            self._modules.setdefault(tensor.device, Counter())[self.spans.module_of(node)] += size
+            size, module = self.tally.add(tensor, ACTIVATIONS), self.spans.module_of(node)
+            if size and module is not None:
+                self._modules.setdefault(tensor.device, Counter())[module] += size
 
     def variables(self, frame: FrameType | None, known: Known, batch: set[int]) -> None:
         """What they hold beside all that; and after them, what nobody but torch-debugger holds."""

@@ -48,10 +48,12 @@ class ModuleSpans:
         forward.on_every_enter.append(self._enter)
         forward.on_every_output.append(self._leave)
 
-    def module_of(self, node: Any) -> str:
-        """Empty for what was computed outside of any module, and on steps that are not deep."""
+    def module_of(self, node: Any) -> str | None:
+        """Empty for what was computed outside of any module; None on steps that are not deep."""
+        if self._step != self.watch.step:
+            return None
         number = node._sequence_nr()
-        if self._step != self.watch.step or number >= _LEAF:
+        if number >= _LEAF:
             return ""
         place = bisect_right(self._starts, number) - 1
         call = self._inner[place] if place >= 0 else -1

@@ -41,7 +41,7 @@ class Trainer:
 
 
 torch.manual_seed(0)
-features = nn.Sequential(nn.Conv1d(1, 64, 9, padding=4), nn.ReLU())
-classifier = nn.Sequential(nn.AdaptiveAvgPool1d(4), nn.Flatten(), nn.Linear(256, 2))
+features = nn.Sequential(nn.Conv1d(1, 32, 9, padding=4), nn.ReLU())
+classifier = nn.Sequential(nn.AdaptiveAvgPool1d(4), nn.Flatten(), nn.Linear(128, 2))
 trainer = Trainer(nn.ModuleList([features, classifier]))
-trainer.fit(DataLoader(Signals(512), batch_size=32, shuffle=True), epochs=6)
+trainer.fit(DataLoader(Signals(512), batch_size=32, shuffle=True), epochs=7)
