@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import functools
+import itertools
 import linecache
 import os
 import sys
@@ -31,6 +32,13 @@ def _is_user_path(path: str) -> bool:
     installed = f"{os.sep}site-packages{os.sep}" in full or f"{os.sep}dist-packages{os.sep}" in full
     generated = f"{os.sep}torchinductor_" in full  # what torch.compile writes among the temporary files
     return not installed and not generated and not full.startswith(_foreign_folders())
+
+
+def user_files(most: int = 64) -> list[str]:
+    """Of the modules that are imported, the script among them."""
+    named = (getattr(module, "__file__", None) for module in list(sys.modules.values()))
+    files = (file for file in named if isinstance(file, str) and is_user_file(file))
+    return list(itertools.islice(files, most))
 
 
 @functools.cache

@@ -37,6 +37,7 @@ from torch_debugger.records.loop import (
     SchedulerLook,
 )
 from torch_debugger.records.loss_terms import ClassTargets, Comparison, SkippedLosses, Spread, TokenTargets
+from torch_debugger.records.memory import HeldByVariable, MemoryLook, SavedByModule
 from torch_debugger.records.memory_snapshot import (
     DeviceMemory,
     MemorySnapshot,
@@ -119,6 +120,7 @@ Record = (
     | ProbeFault
     | Notice
     | MemoryFact
+    | MemoryLook
     | ProfileFact
     | SampledStacks
     | SpeedSettings
@@ -200,17 +202,16 @@ __all__ = [
     "CallFact", "CarriedGradient", "CaseFact", "Chart", "ChartsSummary", "CheckpointLoad", "ClassTargets",
     "ClipFact", "Comparison", "Construction", "CopiedGenerator", "CopyLook", "CopyTime", "CostFact",
     "CrashEvidence", "CrashFact", "CrashFrame", "DeviceMemory", "DropoutLook", "Edit", "EndFact", "Finding",
-    "FixedDraw",
-    "FlowFact", "FlowStep", "ForeignEvent", "FreshParameter", "FutureLook", "GradientCheckFact", "GradientFlag",
-    "GraphNode", "GraphSummary", "HandMadeWeights", "HistogramSummary", "HparamsFact", "HparamsSummary",
-    "IdleOptimizer", "InputLook", "KeptGraphs", "LatentLook", "LayerFact", "LedgerFact", "LedgerRow",
-    "LineTime", "LoaderFact", "LocalTensor", "LocalValue", "LossGraph", "LossSite", "MemoryFact",
-    "MemorySnapshot", "MemorySpot", "MeshSummary",
-    "ModeLook", "ModelFact", "ModelFlow", "ModuleFact", "ModuleTime", "MultipliedMask", "NonFinite", "Notice",
-    "OpTime", "Operand", "OptimizerFact", "Origin", "PaddedState", "ParameterFact", "PassCalls", "PassFact",
-    "PhaseFact", "PictureSummary", "Place", "PlainTensor", "PrCurveSummary", "ProbeFault", "ProfileFact",
-    "QuietModel", "Record", "Rectifier", "Rehearsal", "Request", "Reseeding", "ReusedWeight", "RootInput",
-    "RunFact", "SampleSpread", "SampledStacks", "SavedTensor", "Scalars", "ScalerMisuse", "SchedulerFact",
+    "FixedDraw", "FlowFact", "FlowStep", "ForeignEvent", "FreshParameter", "FutureLook", "GradientCheckFact",
+    "GradientFlag", "GraphNode", "GraphSummary", "HandMadeWeights", "HeldByVariable", "HistogramSummary",
+    "HparamsFact", "HparamsSummary", "IdleOptimizer", "InputLook", "KeptGraphs", "LatentLook", "LayerFact",
+    "LedgerFact", "LedgerRow", "LineTime", "LoaderFact", "LocalTensor", "LocalValue", "LossGraph", "LossSite",
+    "MemoryFact", "MemoryLook", "MemorySnapshot", "MemorySpot", "MeshSummary", "ModeLook", "ModelFact",
+    "ModelFlow", "ModuleFact", "ModuleTime", "MultipliedMask", "NonFinite", "Notice", "OpTime", "Operand",
+    "OptimizerFact", "Origin", "PaddedState", "ParameterFact", "PassCalls", "PassFact", "PhaseFact",
+    "PictureSummary", "Place", "PlainTensor", "PrCurveSummary", "ProbeFault", "ProfileFact", "QuietModel",
+    "Record", "Rectifier", "Rehearsal", "Request", "Reseeding", "ReusedWeight", "RootInput", "RunFact",
+    "SampleSpread", "SampledStacks", "SavedByModule", "SavedTensor", "Scalars", "ScalerMisuse", "SchedulerFact",
     "SchedulerLook", "SeedFact", "SequenceInput", "ShuffledPair", "SkippedLosses", "SoundSummary",
     "SpeedSettings", "Spread", "Squasher", "StackNode", "StepCycle", "StepRehearsal", "StrayModuleFact",
     "Summary", "Surroundings", "SyncTime", "Table", "TargetLook", "TensorLook", "TensorRows", "TensorSummary",

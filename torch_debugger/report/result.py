@@ -8,6 +8,7 @@ from torch_debugger.records import (
     CaseFact,
     CostFact,
     Finding,
+    MemoryLook,
     Notice,
     ProbeFault,
     ProfileFact,
@@ -53,6 +54,7 @@ class RunResult:
     rehearsal: StepRehearsal | None = None  # of `rehearse`
     profile: ProfileFact | None = None  # of --profile
     sampled: tuple[SampledStacks, ...] = ()  # of each thread or worker the last
+    memory: tuple[MemoryLook, ...] = ()  # of each device the fullest look
 
     @property
     def chapters(self) -> tuple[Chapter, ...]:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from torch_debugger.archive.run import Run
 from torch_debugger.records import CostFact, MemoryFact, PassFact
 from torch_debugger.viewer.grids import as_json
+from torch_debugger.viewer.memory_use import memory_use_of
 from torch_debugger.viewer.profiled_times import modules_of, profile_of, split_of
 from torch_debugger.viewer.sampled_times import sampled_of
 from torch_debugger.viewer.traced_memory import traced_memory
@@ -34,6 +35,7 @@ def timing_of(run: Run) -> dict[str, Any]:
             "modules": modules_of(run),
             "sampled": sampled_of(run),
             "memory": memory,
+            "memory_use": memory_use_of(run),
             "cost": _cost(run),
             "profile": profile_of(run),
         }
@@ -48,6 +50,7 @@ def timing_of(run: Run) -> dict[str, Any]:
         "modules": modules_of(run),
         "sampled": sampled_of(run),
         "memory": memory,
+        "memory_use": memory_use_of(run),
         "cost": _cost(run),
         "profile": profile_of(run),
     }

@@ -1,12 +1,25 @@
 import { bytes, number } from "../../pieces/numbers";
 import { colourOf } from "./Split";
-import type { Memory } from "./timing";
+import type { Memory, MemoryUse } from "./timing";
 
 const WIDTH = 1000;
 const HEIGHT = 200;
 
-/** Memory by category, one upon the other, over the steps. */
-export function MemoryArea({ memory }: { memory: Memory }) {
+/** What one device's memory was used for, with its fullest moment marked and told in words. */
+export function MemoryUseArea({ use }: { use: MemoryUse }) {
+  const peak = Object.fromEntries(Object.entries(use.categories).map(([name, sizes]) => [name, Math.max(...sizes)]));
+  return (
+    <>
+      <p class="time-peak">
+        <b>{use.device}</b>: {use.peak.text}.
+      </p>
+      <MemoryArea memory={{ steps: use.steps, categories: use.categories, peak }} marked={use.peak.step} />
+    </>
+  );
+}
+
+/** Memory by category, one upon the other, over the steps; a line at the step that is marked. */
+export function MemoryArea({ memory, marked }: { memory: Memory; marked?: number }) {
   const names = Object.keys(memory.categories);
   const layers = stacked(names.map((name) => memory.categories[name] ?? []));
   const most = Math.max(1, ...(layers[layers.length - 1]?.upper ?? []));
@@ -19,6 +32,7 @@ export function MemoryArea({ memory }: { memory: Memory }) {
         {layers.map((layer, place) => (
           <path key={names[place]} d={areaOf(layer, steps, most)} style={{ fill: colourOf(place) }} />
         ))}
+        {marked !== undefined ? <line class="time-marked" x1={acrossOf(marked, steps)} x2={acrossOf(marked, steps)} y1={0} y2={HEIGHT} /> : null}
       </svg>
       <div class="time-ends quiet">
         <span>{moment(steps[0])}</span>
@@ -50,10 +64,15 @@ export function stacked(series: readonly (readonly number[])[]): Layer[] {
 }
 
 function areaOf({ lower, upper }: Layer, steps: readonly number[], most: number): string {
-  const first = steps[0] ?? 0;
-  const span = (steps[steps.length - 1] ?? 0) - first || 1;
-  const point = (value: number, place: number) => `${(((steps[place]! - first) / span) * WIDTH).toFixed(1)} ${(HEIGHT - (value / most) * HEIGHT).toFixed(1)}`;
+  const point = (value: number, place: number) => `${acrossOf(steps[place]!, steps)} ${(HEIGHT - (value / most) * HEIGHT).toFixed(1)}`;
   const there = upper.map(point);
   const back = lower.map(point).reverse();
   return `M${[...there, ...back].join("L")}Z`;
+}
+
+/** How far to the right a step stands. */
+function acrossOf(step: number, steps: readonly number[]): string {
+  const first = steps[0] ?? 0;
+  const span = (steps[steps.length - 1] ?? 0) - first || 1;
+  return (((step - first) / span) * WIDTH).toFixed(1);
 }

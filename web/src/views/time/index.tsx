@@ -8,9 +8,9 @@ import { Panel } from "../../pieces/Panel";
 import { Table } from "../../pieces/Table";
 import { Empty, Problem, Waiting } from "../../states";
 import type { Shown, View } from "../../views";
-import { MemoryArea } from "./MemoryArea";
-import { SampledLines } from "./SampledLines";
+import { MemoryArea, MemoryUseArea } from "./MemoryArea";
 import { ProfileTables } from "./ProfileTables";
+import { SampledLines } from "./SampledLines";
 import { Split } from "./Split";
 import { linesOf, untold, type SlowStep, type Steps, type Timing } from "./timing";
 import "./time.css";
@@ -39,6 +39,13 @@ function Time({ run, version, chosen }: Shown) {
         </Panel>
       ) : null}
       {answer.sampled.length ? <SampledLines sampled={answer.sampled} chosen={chosen.stacks} /> : null}
+      {answer.memory_use?.length ? (
+        <Panel title="What the memory is used for" about="Before the backward of the steps that were looked at; the line marks the fullest of them.">
+          {answer.memory_use.map((use) => (
+            <MemoryUseArea key={use.device} use={use} />
+          ))}
+        </Panel>
+      ) : null}
       {answer.memory ? (
         <Panel title={answer.memory.unit ? "Memory over time" : "Memory over the steps"}>
           <MemoryArea memory={answer.memory} />

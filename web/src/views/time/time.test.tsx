@@ -2,7 +2,7 @@ import { render } from "preact";
 import { act } from "preact/test-utils";
 import { afterEach, expect, test } from "vitest";
 import type { Node } from "../../icicle/cells";
-import { MemoryArea, stacked } from "./MemoryArea";
+import { MemoryArea, MemoryUseArea, stacked } from "./MemoryArea";
 import { reason } from "./index";
 import { SampledLines } from "./SampledLines";
 import { Split } from "./Split";
@@ -47,6 +47,14 @@ test("memory is stacked, and its peak is told", () => {
   ]);
   act(() => render(<MemoryArea memory={{ steps: [1, 9], categories: { weights: [1e9, 1e9], activations: [0, 2e9] }, peak: { weights: 1e9, activations: 3e9 } }} />, place));
   expect(place.querySelector("svg")!.getAttribute("aria-label")).toBe("Memory from step 1 to 9: weights at most 1 GB, activations at most 2 GB.");
+  expect(place.textContent).toContain("activations 3 GB at its peak");
+});
+
+test("what memory is used for has its fullest moment marked and told", () => {
+  const use = { device: "cuda:0", steps: [1, 3, 9], categories: { parameters: [1e9, 1e9, 1e9], activations: [1e9, 3e9, 2e9] }, peak: { step: 3, bytes: 4e9, text: "at most 4 GB on cuda:0 before the backward of step 3: activations 3 GB (net.stem 1 GB)" } };
+  act(() => render(<MemoryUseArea use={use} />, place));
+  expect(place.textContent).toContain("cuda:0: at most 4 GB on cuda:0 before the backward of step 3: activations 3 GB (net.stem 1 GB).");
+  expect(place.querySelector(".time-marked")!.getAttribute("x1")).toBe("250.0");
   expect(place.textContent).toContain("activations 3 GB at its peak");
 });
 

@@ -53,6 +53,15 @@ export interface Profile {
   ops: Dear[];
 }
 
+/** What the memory of one device was used for, before the backward of some steps. */
+export interface MemoryUse {
+  device: string;
+  steps: number[];
+  categories: Record<string, number[]>;
+  /** The fullest moment that was looked at, and what it was made of. */
+  peak: { step: number; bytes: number; text: string };
+}
+
 export interface Stretch {
   from: number;
   to: number;
@@ -90,6 +99,7 @@ export interface Timing {
   /** Where Python was, by whose thread; empty where nobody asked. */
   sampled: Sampled[];
   memory: Memory | null;
+  memory_use?: MemoryUse[];
   cost: { ratio: Num; spent_s: number; budget: number; looks: number } | null;
   /** The dearest lines and ops, where some steps were profiled. */
   profile?: Profile | null;
