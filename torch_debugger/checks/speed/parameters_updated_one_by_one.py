@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
+from typing import ClassVar
 
 from torch_debugger.checks.base import Check
-from torch_debugger.checks.gains import milliseconds, severity_of
+from torch_debugger.checks.gains import expected, milliseconds, severity_of
 from torch_debugger.checks.keyword_argument import with_keyword
 from torch_debugger.checks.state import RunState
 from torch_debugger.records import CostFact, Finding, OptimizerFact, Record
@@ -34,12 +36,16 @@ class ParametersUpdatedOneByOne(Check):
 
     # Share of an update that the fused kernel saved: at least 0.43 with few large parameters, 0.73 to 0.80 with
     # 38 to 82 small ones for Adam; 0.30 and 0.56 to 0.68 for SGD with momentum.
-    saved = {"Adam": (0.4, 0.65), "AdamW": (0.4, 0.65), "SGD": (0.25, 0.5)}
+    saved: ClassVar[dict[str, tuple[float, float]]] = {
+        "Adam": (0.4, 0.65),
+        "AdamW": (0.4, 0.65),
+        "SGD": (0.25, 0.5),
+    }
     many_parameters = 30
     smallest_share = 0.2  # of the step's time
     # An update of a few small parameters is over sooner than anybody waits for.
     least_update_s = 0.001
-    least_update_s_of_few = 0.005
+    large = 1_000_000  # numbers, in all of its parameters
     # In torch since 2.4 on the CPU.
     oldest_torch = (2, 4)
 
@@ -57,7 +63,9 @@ class ParametersUpdatedOneByOne(Check):
         count = len(optimizer.parameters)
         of_few, of_many = self.saved[optimizer.kind]
         is_many = count >= self.many_parameters
-        if split.per_step_s("optimizer") < (self.least_update_s if is_many else self.least_update_s_of_few):
+        if split.per_step_s("optimizer") < self.least_update_s or not (
+            is_many or self._is_large(optimizer, state)
+        ):
             return
         of_all = sum(len(each.parameters) for each in state.optimizers.values())
         gain = share * (of_many if is_many else of_few) * count / of_all
@@ -72,6 +80,12 @@ class ParametersUpdatedOneByOne(Check):
     def _is_slow(self, optimizer: OptimizerFact) -> bool:
         plain_sgd = optimizer.kind == "SGD" and not any(group.get("momentum") for group in optimizer.groups)
         return optimizer.form == "one by one" and optimizer.kind in self.saved and not plain_sgd
+
+    def _is_large(self, optimizer: OptimizerFact, state: RunState) -> bool:
+        known = {
+            each.path: math.prod(each.shape) for model in state.models.values() for each in model.parameters
+        }
+        return sum(known.get(name, 0) for name in optimizer.parameters) >= self.large
 
     def _is_new(self, state: RunState) -> bool:
         """Whether this torch has the fused update on the device of the model."""
@@ -93,13 +107,10 @@ class ParametersUpdatedOneByOne(Check):
                 f"{milliseconds(step_s)} of each step: it goes through {count} parameters one by one."
             ),
             why=(
-                f"Without `fused=True`, {optimizer.kind} on the CPU runs several small ops for every parameter, "
+                f"Without `fused=True`, {optimizer.kind} on the CPU runs several ops for every parameter, "
                 "and each of them reads and writes the whole parameter anew."
             ),
-            fix=(
-                f"{where}: one kernel then updates all {count} parameters. Expected to save about {gain:.0%} of "
-                f"each step ({milliseconds(gain * step_s)})."
-            ),
+            fix=f"{where}: one kernel then updates all {count} parameters. {expected(gain, step_s)}",
             where=optimizer.place,
             first_step=optimizer.step,
             last_step=state.step,
