@@ -33,6 +33,11 @@ def surroundings_of(file: str, line: int) -> Surroundings:
     )
 
 
+def innermost_loop(place: Place) -> Place:
+    found = surroundings_of(place.file, place.line).loops if place.file and place.line else ()
+    return found[0] if found else Place()
+
+
 def _go_in(block: list[ast.stmt], line: int, loops: list[int], conditions: list[int]) -> list[ast.stmt]:
     """The block inside of this one that holds the line; what is passed on the way is noted."""
     index = next((i for i, each in enumerate(block) if each.lineno <= line <= (each.end_lineno or 0)), None)

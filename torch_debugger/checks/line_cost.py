@@ -30,6 +30,7 @@ class LineCost(Check):
     # What is over sooner, nobody waits for, however short a step is.
     least_line_s = 0.0005
     saved = 1.0  # by the edit, of the time of the lines
+    is_loud = True  # else it is a note, however much it saves
 
     @abc.abstractmethod
     def fits(self, sample: StepSample) -> bool: ...
@@ -50,7 +51,7 @@ class LineCost(Check):
         gain = min(line.of_all * self.saved, 1.0)
         severity = severity_of(gain)
         if severity is not None and line.of_all * step_s(state) >= self.least_line_s:
-            yield self._found(line, gain, severity, state)
+            yield self._found(line, gain, severity if self.is_loud else "note", state)
 
     def _found(self, line: DearLine, gain: float, severity: str, state: RunState) -> Finding:
         whole_s = step_s(state)

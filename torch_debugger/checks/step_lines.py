@@ -85,7 +85,9 @@ def step_s(state: RunState) -> float:
 
 def _samples_of_each_step(stacks: SampledStacks, state: RunState) -> Iterator[StepSample]:
     backwards, updates = _training_chains(stacks, state)
-    loop = _step_loop(backwards, updates)
+    loop = _step_loop(backwards, updates) or next(
+        (each.loop for each in state.sites.values() if each.loop), None
+    )
     if loop is None:
         return
     training = {_line(node) for chain in (*backwards, *updates) for node in chain}

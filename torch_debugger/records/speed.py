@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from torch_debugger.records.place import Place
 
@@ -48,3 +48,4 @@ class SpeedSettings:
     deterministic: bool
     anomaly_mode: bool
     step: int
+    anomaly_at: Place = field(default_factory=Place)  # the line that switches it on

@@ -104,7 +104,8 @@ class ParametersUpdatedOneByOne(Check):
             confidence=0.9,
             message=(
                 f"The update of `{optimizer.name}` takes {milliseconds(update_s)} of the "
-                f"{milliseconds(step_s)} of each step: it goes through {count} parameters one by one."
+                f"{milliseconds(step_s)} of each step: it goes through {count} parameters one by one, "
+                "with several ops for each."
             ),
             why=(
                 f"Without `fused=True`, {optimizer.kind} on the CPU runs several ops for every parameter, "
