@@ -1,7 +1,17 @@
-# Wide two-layer network on small batches, with a loop that clears the gradients.
+# Skip-gram with two large tables; the gradients are cleared by a small function.
 import torch
 import torch.nn.functional as F
 from torch import nn
+
+
+class SkipGram(nn.Module):
+    def __init__(self, words, dim=48):
+        super().__init__()
+        self.center = nn.Embedding(words, dim)
+        self.context = nn.Embedding(words, dim)
+
+    def forward(self, center, context):
+        return (self.center(center) * self.context(context)).sum(dim=1) / 7
 
 
 def clear_gradients(model):
@@ -10,19 +20,23 @@ def clear_gradients(model):
             parameter.grad = None
 
 
-def train(model, x, y, steps):
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.001)
+def pairs(n):
+    center = torch.randint(0, 300, (n,))
+    context = torch.randint(0, 300, (n,))
+    return center, context, (center % 3 == context % 3).float()
+
+
+def train(model, steps):
+    optimizer = torch.optim.SGD(model.parameters(), lr=20.0)
     for step in range(steps):
-        index = torch.randint(0, len(x), (4,))
+        center, context, together = pairs(512)
         clear_gradients(model)
-        loss = F.mse_loss(model(x[index]), y[index])
+        loss = F.binary_cross_entropy_with_logits(model(center, context), together)
         loss.backward()
         optimizer.step()
-        if step % 100 == 0:
-            print(f"step {step} loss {F.mse_loss(model(x[:200]), y[:200]).item():.4f}")
+        if step % 50 == 0:
+            print(f"step {step} loss {loss.item():.4f}")
 
 
 torch.manual_seed(5)
-x = torch.randn(1000, 256)
-y = torch.tanh(x[:, :8].sum(dim=1, keepdim=True) / 2)
-train(nn.Sequential(nn.Linear(256, 12000), nn.ReLU(), nn.Linear(12000, 1)), x, y, 400)
+train(SkipGram(80000), 300)
