@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tests.fakes import cost, place, scalars
-from torch_debugger.records import LossSite, Place, Record, SampledStacks, StackNode
+from torch_debugger.records import LossSite, Place, Record, SampledStacks, SpeedSettings, StackNode
 
 LOOP = place(10, code="for step in range(1000):")
 
@@ -61,3 +61,22 @@ def steps(count: int = 200, **parts_s: float) -> list[Record]:
 def training(paths: dict[Path, int], count: int = 200, **parts_s: float) -> list[Record]:
     site = LossSite("loss", place(14, code="loss.backward()"), 1, LOOP)
     return [site, *steps(count, **parts_s), sampled(paths), cost()]
+
+
+def speed_settings(
+    device: str = "cpu", anomaly_mode: bool = False, anomaly_at: Place | None = None
+) -> SpeedSettings:
+    return SpeedSettings(
+        device=device,
+        device_name="",
+        capability=(0, 0),
+        cores=2,
+        threads=2,
+        tf32_matmul=False,
+        tf32_cudnn=True,
+        cudnn_benchmark=False,
+        deterministic=False,
+        anomaly_mode=anomaly_mode,
+        step=4,
+        anomaly_at=anomaly_at or Place(),
+    )

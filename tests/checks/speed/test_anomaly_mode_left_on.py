@@ -5,7 +5,7 @@ import math
 
 import pytest
 
-from tests.checks.speed.sampled_loops import Library, Users, sampled, steps
+from tests.checks.speed.sampled_loops import Library, Users, sampled, speed_settings, steps
 from tests.fakes import judged, loss_site, place, scalars
 from torch_debugger.records import Finding, Place, Record, SampledStacks, SpeedSettings
 
@@ -15,7 +15,7 @@ SWITCH = place(5, code="torch.autograd.set_detect_anomaly(True)")
 
 
 def settings(on: bool = True, at: Place = SWITCH) -> SpeedSettings:
-    return SpeedSettings("cpu", "", (0, 0), 2, 2, False, True, False, False, on, 4, at)
+    return speed_settings(anomaly_mode=on, anomaly_at=at)
 
 
 def looks(*noted: int) -> list[SampledStacks]:

@@ -4,16 +4,12 @@ import dataclasses
 
 import pytest
 
-from tests.checks.speed.sampled_loops import steps
+from tests.checks.speed.sampled_loops import speed_settings, steps
 from tests.fakes import cost, judged, model, optimizer, run
-from torch_debugger.records import Finding, OptimizerFact, Record, SpeedSettings
+from torch_debugger.records import Finding, OptimizerFact, Record
 
 SMALL = [f"net.{number}.weight" for number in range(100)]
 LARGE = {"net.users.weight": (40_000, 32), "net.items.weight": (20_000, 32)}
-
-
-def settings(device: str = "cpu") -> SpeedSettings:
-    return SpeedSettings(device, "", (0, 0), 2, 2, False, True, False, False, False, 4)
 
 
 def adam(form: str = "one by one", kind: str = "Adam", **others: object) -> OptimizerFact:
@@ -24,7 +20,7 @@ def check(
     fact: OptimizerFact, *others: Record, torch: str = "2.13.0", update_s: float = 0.008
 ) -> list[Finding]:
     split = steps(200, forward=0.008, backward=0.012 - (update_s - 0.008), optimizer=update_s)
-    records = [run(torch=torch), settings(), fact, *others, *split, cost()]
+    records = [run(torch=torch), speed_settings(), fact, *others, *split, cost()]
     return judged(records, "parameters-updated-one-by-one")
 
 
@@ -79,10 +75,10 @@ def test_other_kinds_and_older_versions_are_silent() -> None:
 
 
 def test_on_cuda_nothing_is_said() -> None:
-    assert not check(adam(), settings("cuda"))
+    assert not check(adam(), speed_settings("cuda"))
 
 
 def test_a_small_share_and_a_short_update_are_silent() -> None:
     assert not check(adam(), update_s=0.005)
     short = steps(20_000, forward=0.0008, optimizer=0.0009)
-    assert not judged([run(), settings(), adam(), *short[:4000], cost()], "parameters-updated-one-by-one")
+    assert not judged([run(), speed_settings(), adam(), *short[:4000], cost()], "parameters-updated-one-by-one")
