@@ -9,6 +9,7 @@ from types import CodeType, FrameType
 
 from torch import nn
 
+from torch_debugger.anatomy.line_surroundings import Surroundings, surroundings_of
 from torch_debugger.anatomy.sources import is_user_file, package_folder, place_at
 from torch_debugger.records import Place, StackNode
 
@@ -127,5 +128,7 @@ def _tell(above: _Node, parent: int, least: int, told: list[StackNode]) -> None:
             continue
         left_out = sum(below.total() for below in node.inside.values() if below.total() < least)
         place = place_at(file, line) if users else Place(file, line)
-        told.append(StackNode(parent, function, place, users, node.samples + left_out, total))
+        around = surroundings_of(file, line) if users else Surroundings()
+        samples = node.samples + left_out
+        told.append(StackNode(parent, function, place, users, samples, total, around.loops, around.condition))
         _tell(node, len(told) - 1, least, told)

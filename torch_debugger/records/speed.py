@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from torch_debugger.records.place import Place
 
@@ -18,6 +18,8 @@ class StackNode:
     is_users: bool
     samples: int  # of stacks that ended here
     total: int  # of stacks that went through here
+    loops: tuple[Place, ...] = ()  # around a line of the user's, in its function; the innermost first
+    condition: int = 0  # the line of the innermost condition that it runs under; 0 where there is none
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,3 +54,4 @@ class SpeedSettings:
     deterministic: bool
     anomaly_mode: bool
     step: int
+    anomaly_at: Place = field(default_factory=Place)  # the line that switches it on
