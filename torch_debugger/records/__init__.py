@@ -26,6 +26,7 @@ from torch_debugger.records.health import (
     WeightedSum,
 )
 from torch_debugger.records.layer import Construction, LayerFact, WrittenNumber
+from torch_debugger.records.loading import HeldData, LoadingTime
 from torch_debugger.records.loop import (
     ClipFact,
     CopyLook,
@@ -151,6 +152,7 @@ Record = (
     | ScalerMisuse
     | PhaseFact
     | LoaderFact
+    | LoadingTime
     | BatchFact
     | BatchLook
     | BatchSample
@@ -193,17 +195,17 @@ __all__ = [
     "ClipFact", "Comparison", "Construction", "CopiedGenerator", "CopyLook", "CopyTime", "CostFact",
     "CrashEvidence", "CrashFact", "CrashFrame", "DropoutLook", "Edit", "EndFact", "Finding", "FixedDraw",
     "FlowFact", "FlowStep", "ForeignEvent", "FreshParameter", "FutureLook", "GradientCheckFact", "GradientFlag",
-    "GraphNode", "GraphSummary", "HandMadeWeights", "HistogramSummary", "HparamsFact", "HparamsSummary",
-    "IdleOptimizer", "InputLook", "KeptGraphs", "LatentLook", "LayerFact", "LedgerFact", "LedgerRow",
-    "LineTime", "LoaderFact", "LocalTensor", "LocalValue", "LossGraph", "LossSite", "MemoryFact", "MeshSummary",
-    "ModeLook", "ModelFact", "ModelFlow", "ModuleFact", "ModuleTime", "MultipliedMask", "NonFinite", "Notice",
-    "OpTime", "Operand", "OptimizerFact", "Origin", "PaddedState", "ParameterFact", "PassCalls", "PassFact",
-    "PhaseFact", "PictureSummary", "Place", "PlainTensor", "PrCurveSummary", "ProbeFault", "ProfileFact",
-    "QuietModel", "Record", "Rectifier", "Rehearsal", "Request", "Reseeding", "ReusedWeight", "RootInput",
-    "RunFact", "SampleSpread", "SampledStacks", "SavedTensor", "Scalars", "ScalerMisuse", "SchedulerFact",
-    "SchedulerLook", "SeedFact", "SequenceInput", "ShuffledPair", "SkippedLosses", "SoundSummary",
-    "SpeedSettings", "Spread", "Squasher", "StackNode", "StepCycle", "StepRehearsal", "StrayModuleFact",
-    "Summary", "Surroundings", "SyncTime", "Table", "TargetLook", "TensorLook", "TensorRows", "TensorSummary",
-    "TextSummary", "TokenTargets", "TrialResult", "TwinUnits", "UncountedSummary", "UnmatchedSwitch",
-    "UnreachedPart", "UntiedWeights", "WeightedSum", "WrittenNumber",
+    "GraphNode", "GraphSummary", "HandMadeWeights", "HeldData", "HistogramSummary", "HparamsFact",
+    "HparamsSummary", "IdleOptimizer", "InputLook", "KeptGraphs", "LatentLook", "LayerFact", "LedgerFact",
+    "LedgerRow", "LineTime", "LoaderFact", "LoadingTime", "LocalTensor", "LocalValue", "LossGraph", "LossSite",
+    "MemoryFact", "MeshSummary", "ModeLook", "ModelFact", "ModelFlow", "ModuleFact", "ModuleTime",
+    "MultipliedMask", "NonFinite", "Notice", "OpTime", "Operand", "OptimizerFact", "Origin", "PaddedState",
+    "ParameterFact", "PassCalls", "PassFact", "PhaseFact", "PictureSummary", "Place", "PlainTensor",
+    "PrCurveSummary", "ProbeFault", "ProfileFact", "QuietModel", "Record", "Rectifier", "Rehearsal", "Request",
+    "Reseeding", "ReusedWeight", "RootInput", "RunFact", "SampleSpread", "SampledStacks", "SavedTensor",
+    "Scalars", "ScalerMisuse", "SchedulerFact", "SchedulerLook", "SeedFact", "SequenceInput", "ShuffledPair",
+    "SkippedLosses", "SoundSummary", "SpeedSettings", "Spread", "Squasher", "StackNode", "StepCycle",
+    "StepRehearsal", "StrayModuleFact", "Summary", "Surroundings", "SyncTime", "Table", "TargetLook",
+    "TensorLook", "TensorRows", "TensorSummary", "TextSummary", "TokenTargets", "TrialResult", "TwinUnits",
+    "UncountedSummary", "UnmatchedSwitch", "UnreachedPart", "UntiedWeights", "WeightedSum", "WrittenNumber",
 ]  # fmt: skip

@@ -1,0 +1,93 @@
+"""TD701: num_workers=0, and the training waits for its data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from torch_debugger.checks.base import Check
+from torch_debugger.checks.gains import milliseconds, severity_of
+from torch_debugger.checks.loading import Loading, cores_in_words, waited_for, with_keywords
+from torch_debugger.checks.loading_lines import words_of_line
+from torch_debugger.checks.state import RunState
+from torch_debugger.records import Finding, LoadingTime, Record
+
+
+class DataLoadedInTheTrainingProcess(Check):
+    """The training process makes every batch itself, and nothing is computed while it does.
+
+    Symptom:
+        Steps are slow, and the processor's other cores, or the GPU, stand still for a good part of each step.
+    Evidence:
+        A DataLoader with num_workers=0 is waited for during at least a quarter of the time, and at least 5 ms a
+        batch: the mean over the run without its slowest waits. What workers would save is computed from what was
+        measured: a batch then takes as long as training on it, as making it, or as the processor needs for both
+        with all cores at work, whichever is longest. Where that saves less than 5 %, nothing is said.
+    Fix:
+        `num_workers=N, persistent_workers=True` where the loader is made.
+    Known limits:
+        What other programs need of the cores is not known. Datasets that make tensors on a GPU are not judged:
+        they cannot be used in workers. Code that makes batches without a DataLoader is not seen here.
+    """
+
+    id = "TD701"
+    name = "data-loaded-in-the-training-process"
+    title = "the training loads its data itself and waits for it"
+    reads = (LoadingTime,)
+
+    # Below, the wait is a small part of a step, or so short that handing over a batch from a worker costs as much.
+    least_share = 0.25
+    least_wait_s = 0.005
+
+    def see(self, record: Record, state: RunState) -> Iterable[Finding]:
+        loading = waited_for(state, self.least_share, self.least_wait_s)
+        if loading is None or loading.fact.workers or loading.time.on_device:
+            return
+        severity = severity_of(loading.gain)
+        if severity is not None:
+            yield self._judge(loading, severity, state)
+
+    def _judge(self, loading: Loading, severity: str, state: RunState) -> Finding:
+        workers, wait_s = loading.best_workers(), loading.wait_s
+        computed_s = min(wait_s, loading.time.wait_cpu_s)
+        then_s = loading.with_workers(workers)
+        stream = (
+            " Its dataset is a stream, which every worker reads from the beginning: let each deliver a part of "
+            "its own (`torch.utils.data.get_worker_info()`), else every sample comes several times."
+            if loading.fact.iterable
+            else ""
+        )
+        return self.finding(
+            severity=severity,
+            confidence=0.9,
+            message=(
+                f"The training waits {loading.waits} for data: {loading.named} has num_workers=0, so the training "
+                f"process makes each batch itself{words_of_line(state, loading)}."
+            ),
+            why=(
+                "Without workers a batch is made while the model stands still. Of each wait, "
+                f"{milliseconds(computed_s)} went into computing and {milliseconds(wait_s - computed_s)} into "
+                "waiting for something else, such as a disk; workers do both while the model computes."
+            ),
+            fix=(
+                f"Pass `num_workers={workers}, persistent_workers=True`{_at(loading)}. A batch should then take "
+                f"about {milliseconds(then_s)} instead of {milliseconds(loading.batch_s)}, {loading.gain:.0%} less, "
+                f"if nothing else needs {cores_in_words(loading.cores)}.{stream}"
+            ),
+            where=loading.where,
+            first_step=1,
+            last_step=loading.time.step,
+            evidence={
+                "wait_s": wait_s,
+                "wait_cpu_s": computed_s,
+                "batch_s": loading.batch_s,
+                "expected_batch_s": then_s,
+                "expected_gain": loading.gain,
+                "workers": float(workers),
+                "cores": float(loading.cores),
+            },
+            edit=with_keywords(loading.where, {"num_workers": str(workers), "persistent_workers": "True"}),
+        )
+
+
+def _at(loading: Loading) -> str:
+    return f" at {loading.where.file}:{loading.where.line}" if loading.where.file else ""

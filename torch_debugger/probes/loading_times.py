@@ -1,0 +1,161 @@
+"""How long the training waits for each DataLoader, and how busy those are that load. Told now and then."""
+
+from __future__ import annotations
+
+import statistics
+import time
+import weakref
+from collections import deque
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+
+from torch_debugger.anatomy.nested import named_leaves
+from torch_debugger.anatomy.worker_processes import WorkerUse, use_of
+from torch_debugger.probes.watch import Watch
+from torch_debugger.records import LoadingTime
+
+_KEPT = 1000  # waits and passes of which a loader's typical ones are told
+_SLOWEST = 0.05  # of the waits: a stall now and then is not what a batch costs
+
+
+@dataclass
+class _Clocks:
+    """Of this process, without what watching takes."""
+
+    wall_s: float
+    cpu_s: float
+
+
+@dataclass
+class _Loading:
+    number: int
+    taken: int = 0  # batches to train on, all of them
+    batches: int = 0  # those that count
+    waits: deque[tuple[float, float]] = field(default_factory=lambda: deque(maxlen=_KEPT))
+    began: _Clocks | None = None
+    last: _Clocks | None = None
+    used: dict[int, WorkerUse] = field(default_factory=dict)  # by process
+    used_before: float = 0.0
+    passes: int = -1
+    first_pass: float = 0.0
+    last_pass: float = 0.0
+    openings: deque[float] = field(default_factory=lambda: deque(maxlen=_KEPT))
+    closings: deque[float] = field(default_factory=lambda: deque(maxlen=_KEPT))
+    opening_s: float = 0.0  # iter() of the pass that has delivered nothing yet
+    on_device: bool = False
+    told_at: float = 0.0
+
+
+class LoadingTimes:
+    APART_S = 0.5
+    LEFT_OUT = 4  # of a loader's first batches: files and caches are cold, and the first steps are looked at
+    LOADERS = 16
+
+    def __init__(self, watch: Watch) -> None:
+        self.watch = watch
+        self._of_iterator: weakref.WeakKeyDictionary[Any, _Loading] = weakref.WeakKeyDictionary()
+        self._of_number: dict[int, _Loading] = {}
+        self._current: weakref.ref[Any] | None = None  # the iterator that was asked last
+
+    def begin_pass(self, number: int, iterator: Any, took_s: float) -> None:
+        if number > self.LOADERS:
+            return
+        loading = self._of_number.setdefault(number, _Loading(number))
+        self._of_iterator[iterator] = loading
+        now = time.perf_counter()
+        loading.passes += 1
+        loading.first_pass = loading.first_pass or now
+        loading.last_pass, loading.opening_s = now, took_s
+
+    def delivered(self, iterator: Any, batch: Any, waited_s: float, cpu_s: float) -> None:
+        loading = self._of_iterator.get(iterator)
+        if loading is None:
+            return
+        if iterator._num_yielded == 1 and iterator._num_workers:
+            loading.openings.append(loading.opening_s + waited_s)
+            waited_s = 0.0  # for the start of workers, told apart
+        if not torch.is_grad_enabled():
+            return
+        loading.taken += 1
+        if loading.began is None:
+            if loading.taken > self.LEFT_OUT:
+                self._begin(loading, iterator, batch)
+            return
+        loading.batches += 1
+        loading.waits.append((waited_s, cpu_s))
+        self._current = weakref.ref(iterator)
+
+    def closing(self, iterator: Any) -> None:
+        """Its workers are about to end."""
+        loading = self._of_iterator.get(iterator)
+        if loading is not None:
+            loading.used |= use_of(iterator)
+
+    def closed(self, iterator: Any, took_s: float) -> None:
+        loading = self._of_iterator.pop(iterator, None)
+        if loading is not None:  # the first time: an iterator that goes is closed again
+            loading.closings.append(took_s)
+
+    def end_step(self) -> None:
+        """Of the loader that this step took its batch from."""
+        iterator = self._current() if self._current is not None else None
+        loading = self._of_iterator.get(iterator) if iterator is not None else None
+        if loading is None or loading.began is None:
+            return
+        now = time.perf_counter()
+        if now - loading.told_at < self.APART_S or not loading.waits:
+            return
+        loading.told_at = now
+        loading.used |= use_of(iterator)
+        self._tell(loading, loading.began, self._clocks())
+        for other in self._of_number.values():  # of validation: only its passes count
+            if other.began is None and other.passes > 0:
+                self._tell(other, other.began, None)
+
+    def _begin(self, loading: _Loading, iterator: Any, batch: Any) -> None:
+        loading.began = self._clocks()
+        loading.used |= use_of(iterator)
+        loading.used_before = _sum(loading.used)
+        loading.on_device = any(tensor.is_cuda for _, tensor in named_leaves(batch))
+
+    def _clocks(self) -> _Clocks:
+        ours_s = self.watch.governor.spent_s + self.watch.guard.spent_s
+        return _Clocks(time.perf_counter() - ours_s, time.process_time() - ours_s)
+
+    def _tell(self, loading: _Loading, began: _Clocks | None, now: _Clocks | None) -> None:
+        wait_s, wait_cpu_s = typical(loading.waits)
+        known = any(use.threads for use in loading.used.values())
+        self.watch.emit(
+            LoadingTime(
+                loader=loading.number,
+                step=self.watch.step,
+                batches=loading.batches,
+                elapsed_s=now.wall_s - began.wall_s if now and began else 0.0,
+                wait_s=wait_s,
+                wait_cpu_s=wait_cpu_s,
+                cpu_s=max(0.0, now.cpu_s - began.cpu_s) if now and began else 0.0,
+                workers_cpu_s=_sum(loading.used) - loading.used_before if known else None,
+                worker_threads=max((use.threads for use in loading.used.values()), default=0),
+                passes=max(0, loading.passes),
+                passes_s=loading.last_pass - loading.first_pass,
+                opening_s=statistics.median(loading.openings) if loading.openings else 0.0,
+                closing_s=statistics.median(loading.closings) if loading.closings else 0.0,
+                on_device=loading.on_device,
+            )
+        )
+
+
+def typical(waits: deque[tuple[float, float]]) -> tuple[float, float]:
+    """The mean of (wall, CPU) seconds without the slowest few; where workers load, waits come in bursts, and a
+    median would miss them."""
+    ordered = sorted(waits)
+    kept = ordered[: max(1, int(len(ordered) * (1 - _SLOWEST)))]
+    if not ordered:
+        return 0.0, 0.0
+    return sum(wall for wall, _ in kept) / len(kept), sum(cpu for _, cpu in kept) / len(kept)
+
+
+def _sum(used: dict[int, WorkerUse]) -> float:
+    return sum(use.cpu_s for use in used.values())

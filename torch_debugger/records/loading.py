@@ -1,0 +1,35 @@
+"""What loading data costs a training: the waits for each DataLoader, and what its dataset holds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class HeldData:
+    """An attribute of a dataset with one entry for each sample."""
+
+    attribute: str
+    kind: str  # list | ndarray | Tensor | DataFrame
+    length: int
+    entry: str  # the kind of its entries: list, float, ndarray; empty for arrays and tensors
+
+
+@dataclass(frozen=True, slots=True)
+class LoadingTime:
+    """How long one DataLoader is waited for. Since the run began; the last one holds."""
+
+    loader: int  # LoaderFact.number
+    step: int
+    batches: int  # taken to train on, the first ones left out
+    elapsed_s: float  # while they were
+    wait_s: float  # for one of them: the mean without the slowest twentieth
+    wait_cpu_s: float  # of which the training thread computed; 0 where workers load
+    cpu_s: float  # that this process computed meanwhile, all threads
+    workers_cpu_s: float | None  # and its workers; None: the system does not tell
+    worker_threads: int  # most threads that a worker had; 0: not known
+    passes: int  # begun after the first one
+    passes_s: float  # from the first beginning to the last
+    opening_s: float  # iter() and the first batch of a pass, with workers: the median
+    closing_s: float  # until the workers of a pass have ended: the median
+    on_device: bool  # the dataset makes its tensors on a GPU
