@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 from torch_debugger.checks.deliveries import at, line_of, name_of
@@ -42,14 +41,26 @@ class Loading:
         return max(0.0, self.batch_s - self.wait_s)
 
     @property
-    def cpu_s(self) -> float:
-        """That all processes of the training compute."""
-        return (self.time.cpu_s + (self.time.workers_cpu_s or 0.0)) / self.time.batches
-
-    @property
     def making_s(self) -> float:
         """How long one process is at work on a batch. Workers that are waited for are always at work."""
         return self.wait_s if not self.fact.workers else self.fact.workers * self.batch_s
+
+    @property
+    def computed_s(self) -> float:
+        """Of making it, with the time in line for a core: on a busy machine everything takes longer, so will
+        what workers do."""
+        seen_s = self.time.wait_cpu_s * self.time.stretch
+        if self.fact.workers:
+            known = self.time.workers_cpu_s is not None
+            workers_s = (self.time.workers_cpu_s or 0.0) + self.time.workers_queued_s
+            seen_s = workers_s / self.time.batches if known else self.making_s
+        return min(seen_s, self.making_s)
+
+    @property
+    def cpu_s(self) -> float:
+        """What all processes of the training compute for a batch, likewise."""
+        own_s = self.time.cpu_s / self.time.batches - self.time.wait_cpu_s
+        return max(0.0, own_s) * self.time.stretch + self.computed_s
 
     def with_workers(self, workers: int) -> float:
         """The time of a batch: as long as training on it takes, as loading it takes, and as the processor
@@ -61,7 +72,9 @@ class Loading:
         """As few as bring nearly what many would."""
         best_s = self.with_workers(_MOST_WORKERS)
         least = 1 if self.cores == 1 else 2  # one alone cannot make up for a slow sample
-        enough = (number for number in range(least, _MOST_WORKERS) if self.with_workers(number) <= 1.02 * best_s)
+        enough = (
+            number for number in range(least, _MOST_WORKERS) if self.with_workers(number) <= 1.02 * best_s
+        )
         return next(enough, _MOST_WORKERS)
 
     @property
@@ -85,6 +98,11 @@ class Loading:
         if wait.split()[1] == whole.split()[1]:
             wait = wait.split()[0]
         return f"{wait} of the {whole} that a batch takes ({self.share:.0%})"
+
+    @property
+    def cores_used(self) -> float:
+        """By all processes of the training together."""
+        return (self.time.cpu_s + (self.time.workers_cpu_s or 0.0)) / self.time.elapsed_s
 
 
 def waited_for(state: RunState, least_share: float, least_s: float) -> Loading | None:
@@ -118,7 +136,3 @@ def with_keywords(place: Place, keywords: dict[str, str]) -> Edit | None:
 
 def cores_in_words(cores: int) -> str:
     return "the one core" if cores == 1 else f"the {cores} cores"
-
-
-def rounded_up(number: float) -> int:
-    return max(1, math.ceil(number))

@@ -36,7 +36,9 @@ def lines_of_wait(stacks: SampledStacks) -> tuple[list[WaitLine], int]:
             totals.setdefault(key, []).append(node.total)
             first.setdefault(key, (depth[-1], node.place, node.function))
     ordered = sorted(totals, key=lambda key: first[key][0])
-    return [WaitLine(first[key][1], first[key][2], sum(totals[key]) / max(waited, 1)) for key in ordered], waited
+    return [
+        WaitLine(first[key][1], first[key][2], sum(totals[key]) / max(waited, 1)) for key in ordered
+    ], waited
 
 
 def slow_line(state: RunState, loading: Loading, least_share: float = 0.6) -> WaitLine | None:

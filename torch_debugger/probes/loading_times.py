@@ -11,21 +11,23 @@ from typing import Any
 
 import torch
 
+from torch_debugger.anatomy.core_use import CoreUse, of_this_thread, of_workers
 from torch_debugger.anatomy.nested import named_leaves
-from torch_debugger.anatomy.worker_processes import WorkerUse, use_of
 from torch_debugger.probes.watch import Watch
 from torch_debugger.records import LoadingTime
 
 _KEPT = 1000  # waits and passes of which a loader's typical ones are told
 _SLOWEST = 0.05  # of the waits: a stall now and then is not what a batch costs
+_NOTHING = CoreUse(0.0, 0.0, 0)
 
 
 @dataclass
 class _Clocks:
-    """Of this process, without what watching takes."""
+    """Of this process, without what watching takes, and of the thread that trains."""
 
     wall_s: float
     cpu_s: float
+    thread: CoreUse | None
 
 
 @dataclass
@@ -35,9 +37,8 @@ class _Loading:
     batches: int = 0  # those that count
     waits: deque[tuple[float, float]] = field(default_factory=lambda: deque(maxlen=_KEPT))
     began: _Clocks | None = None
-    last: _Clocks | None = None
-    used: dict[int, WorkerUse] = field(default_factory=dict)  # by process
-    used_before: float = 0.0
+    used: dict[int, CoreUse] = field(default_factory=dict)  # by process
+    used_before: CoreUse = _NOTHING
     passes: int = -1
     first_pass: float = 0.0
     last_pass: float = 0.0
@@ -91,7 +92,7 @@ class LoadingTimes:
         """Its workers are about to end."""
         loading = self._of_iterator.get(iterator)
         if loading is not None:
-            loading.used |= use_of(iterator)
+            loading.used |= of_workers(iterator)
 
     def closed(self, iterator: Any, took_s: float) -> None:
         loading = self._of_iterator.pop(iterator, None)
@@ -108,36 +109,39 @@ class LoadingTimes:
         if now - loading.told_at < self.APART_S or not loading.waits:
             return
         loading.told_at = now
-        loading.used |= use_of(iterator)
+        loading.used |= of_workers(iterator)
         self._tell(loading, loading.began, self._clocks())
         for other in self._of_number.values():  # of validation: only its passes count
             if other.began is None and other.passes > 0:
-                self._tell(other, other.began, None)
+                nothing = _Clocks(0.0, 0.0, None)
+                self._tell(other, nothing, nothing)
 
     def _begin(self, loading: _Loading, iterator: Any, batch: Any) -> None:
         loading.began = self._clocks()
-        loading.used |= use_of(iterator)
+        loading.used |= of_workers(iterator)
         loading.used_before = _sum(loading.used)
         loading.on_device = any(tensor.is_cuda for _, tensor in named_leaves(batch))
 
     def _clocks(self) -> _Clocks:
         ours_s = self.watch.governor.spent_s + self.watch.guard.spent_s
-        return _Clocks(time.perf_counter() - ours_s, time.process_time() - ours_s)
+        return _Clocks(time.perf_counter() - ours_s, time.process_time() - ours_s, of_this_thread())
 
-    def _tell(self, loading: _Loading, began: _Clocks | None, now: _Clocks | None) -> None:
+    def _tell(self, loading: _Loading, began: _Clocks, now: _Clocks) -> None:
         wait_s, wait_cpu_s = typical(loading.waits)
-        known = any(use.threads for use in loading.used.values())
+        used, before = _sum(loading.used), loading.used_before
         self.watch.emit(
             LoadingTime(
                 loader=loading.number,
                 step=self.watch.step,
                 batches=loading.batches,
-                elapsed_s=now.wall_s - began.wall_s if now and began else 0.0,
+                elapsed_s=now.wall_s - began.wall_s,
                 wait_s=wait_s,
                 wait_cpu_s=wait_cpu_s,
-                cpu_s=max(0.0, now.cpu_s - began.cpu_s) if now and began else 0.0,
-                workers_cpu_s=_sum(loading.used) - loading.used_before if known else None,
-                worker_threads=max((use.threads for use in loading.used.values()), default=0),
+                cpu_s=max(0.0, now.cpu_s - began.cpu_s),
+                stretch=_stretch(began.thread, now.thread),
+                workers_cpu_s=used.cpu_s - before.cpu_s if loading.used else None,
+                workers_queued_s=used.queued_s - before.queued_s,
+                worker_threads=used.threads,
                 passes=max(0, loading.passes),
                 passes_s=loading.last_pass - loading.first_pass,
                 opening_s=statistics.median(loading.openings) if loading.openings else 0.0,
@@ -157,5 +161,14 @@ def typical(waits: deque[tuple[float, float]]) -> tuple[float, float]:
     return sum(wall for wall, _ in kept) / len(kept), sum(cpu for _, cpu in kept) / len(kept)
 
 
-def _sum(used: dict[int, WorkerUse]) -> float:
-    return sum(use.cpu_s for use in used.values())
+def _stretch(began: CoreUse | None, now: CoreUse | None) -> float:
+    if began is None or now is None or now.cpu_s <= began.cpu_s:
+        return 1.0
+    return 1.0 + (now.queued_s - began.queued_s) / (now.cpu_s - began.cpu_s)
+
+
+def _sum(used: dict[int, CoreUse]) -> CoreUse:
+    """Of all processes, those that have ended too; of threads, the most that one had."""
+    uses = used.values()
+    threads = max((use.threads for use in uses), default=0)
+    return CoreUse(sum(use.cpu_s for use in uses), sum(use.queued_s for use in uses), threads)

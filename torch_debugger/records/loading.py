@@ -26,7 +26,11 @@ class LoadingTime:
     wait_s: float  # for one of them: the mean without the slowest twentieth
     wait_cpu_s: float  # of which the training thread computed; 0 where workers load
     cpu_s: float  # that this process computed meanwhile, all threads
-    workers_cpu_s: float | None  # and its workers; None: the system does not tell
+    stretch: (
+        float  # how often longer its computing took, because every core was busy; 1 where that is not known
+    )
+    workers_cpu_s: float | None  # that its workers computed; None: the system does not tell
+    workers_queued_s: float  # that they stood in line for a core
     worker_threads: int  # most threads that a worker had; 0: not known
     passes: int  # begun after the first one
     passes_s: float  # from the first beginning to the last

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from torch_debugger.checks.base import Check
+from torch_debugger.checks.deliveries import at
 from torch_debugger.checks.gains import milliseconds, severity_of
 from torch_debugger.checks.loading import Loading, cores_in_words, waited_for, with_keywords
 from torch_debugger.checks.loading_lines import words_of_line
@@ -18,10 +19,10 @@ class DataLoadedInTheTrainingProcess(Check):
     Symptom:
         Steps are slow, and the processor's other cores, or the GPU, stand still for a good part of each step.
     Evidence:
-        A DataLoader with num_workers=0 is waited for during at least a quarter of the time, and at least 5 ms a
-        batch: the mean over the run without its slowest waits. What workers would save is computed from what was
-        measured: a batch then takes as long as training on it, as making it, or as the processor needs for both
-        with all cores at work, whichever is longest. Where that saves less than 5 %, nothing is said.
+        A DataLoader with num_workers=0 is waited for during at least a quarter of the time, and at least 5 ms
+        a batch: the mean over the run without its slowest waits. What workers would save is computed from what
+        was measured: a batch then takes as long as training on it, as making it, or as the processor needs for
+        both with all cores at work, whichever is longest. Where that saves less than 5 %, nothing is said.
     Fix:
         `num_workers=N, persistent_workers=True` where the loader is made.
     Known limits:
@@ -34,7 +35,7 @@ class DataLoadedInTheTrainingProcess(Check):
     title = "the training loads its data itself and waits for it"
     reads = (LoadingTime,)
 
-    # Below, the wait is a small part of a step, or so short that handing over a batch from a worker costs as much.
+    # Below, the wait is a small part of a step, or so short that taking a batch from a worker costs as much.
     least_share = 0.25
     least_wait_s = 0.005
 
@@ -48,7 +49,7 @@ class DataLoadedInTheTrainingProcess(Check):
 
     def _judge(self, loading: Loading, severity: str, state: RunState) -> Finding:
         workers, wait_s = loading.best_workers(), loading.wait_s
-        computed_s = min(wait_s, loading.time.wait_cpu_s)
+        computed_s = loading.computed_s
         then_s = loading.with_workers(workers)
         stream = (
             " Its dataset is a stream, which every worker reads from the beginning: let each deliver a part of "
@@ -60,25 +61,21 @@ class DataLoadedInTheTrainingProcess(Check):
             severity=severity,
             confidence=0.9,
             message=(
-                f"The training waits {loading.waits} for data: {loading.named} has num_workers=0, so the training "
-                f"process makes each batch itself{words_of_line(state, loading)}."
+                f"The training waits {loading.waits} for data: {loading.named} has num_workers=0, so the "
+                f"training process makes each batch itself{words_of_line(state, loading)}."
             ),
-            why=(
-                "Without workers a batch is made while the model stands still. Of each wait, "
-                f"{milliseconds(computed_s)} went into computing and {milliseconds(wait_s - computed_s)} into "
-                "waiting for something else, such as a disk; workers do both while the model computes."
-            ),
+            why=(f"Without workers a batch is made while the model stands still. {_kind(wait_s, computed_s)}"),
             fix=(
-                f"Pass `num_workers={workers}, persistent_workers=True`{_at(loading)}. A batch should then take "
-                f"about {milliseconds(then_s)} instead of {milliseconds(loading.batch_s)}, {loading.gain:.0%} less, "
-                f"if nothing else needs {cores_in_words(loading.cores)}.{stream}"
+                f"Pass `num_workers={workers}, persistent_workers=True`{at(loading.where)}. A batch should then "
+                f"take about {milliseconds(then_s)} instead of {milliseconds(loading.batch_s)}, "
+                f"{loading.gain:.0%} less, if nothing else needs {cores_in_words(loading.cores)}.{stream}"
             ),
             where=loading.where,
             first_step=1,
             last_step=loading.time.step,
             evidence={
                 "wait_s": wait_s,
-                "wait_cpu_s": computed_s,
+                "wait_cpu_s": loading.time.wait_cpu_s,
                 "batch_s": loading.batch_s,
                 "expected_batch_s": then_s,
                 "expected_gain": loading.gain,
@@ -89,5 +86,10 @@ class DataLoadedInTheTrainingProcess(Check):
         )
 
 
-def _at(loading: Loading) -> str:
-    return f" at {loading.where.file}:{loading.where.line}" if loading.where.file else ""
+def _kind(wait_s: float, computed_s: float) -> str:
+    if computed_s >= 0.8 * wait_s:
+        return "Making it is work for the processor, which other cores can do while the model computes."
+    return (
+        f"Of each wait only {milliseconds(computed_s)} is work for the processor; the rest is waiting for a "
+        "disk, a network or the like, which workers can do without a core of their own."
+    )
