@@ -57,5 +57,6 @@ def _length(value: Any) -> int:
 
 def _described(name: str, value: Any) -> HeldData:
     kind = "Tensor" if isinstance(value, torch.Tensor) else type(value).__name__
-    entry = type(value[0]).__name__ if type(value) in (list, tuple) else ""
-    return HeldData(name, kind, _length(value), entry)
+    if type(value) in (list, tuple):
+        return HeldData(name, kind, len(value), type(value[0]).__name__)
+    return HeldData(name, kind, _length(value), "", int(value.nbytes) // max(1, _length(value)))

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from torch_debugger.checks.loading import Loading
 from torch_debugger.checks.state import RunState
-from torch_debugger.records import Place, SampledStacks
+from torch_debugger.records import Place, SampledStacks, StackNode
 
 _LOADER_FILE, _ASKED = "dataloader.py", "__next__"
 _LEAST_SAMPLES = 25  # of waits: half a second
@@ -21,8 +21,7 @@ class WaitLine:
 
 def lines_of_wait(stacks: SampledStacks) -> tuple[list[WaitLine], int]:
     """Each line of the user's that waits went through, from the loop inwards, and the number of samples."""
-    totals: dict[tuple[str | None, int | None], list[int]] = {}
-    first: dict[tuple[str | None, int | None], tuple[int, Place, str]] = {}
+    found: dict[tuple[str | None, int | None], tuple[int, StackNode, int]] = {}
     depth: list[int] = []  # 0: outside of a wait; else how far within
     waited = 0
     for node in stacks.nodes:
@@ -33,27 +32,34 @@ def lines_of_wait(stacks: SampledStacks) -> tuple[list[WaitLine], int]:
             waited += node.total
         elif above and node.is_users:
             key = (node.place.file, node.place.line)
-            totals.setdefault(key, []).append(node.total)
-            first.setdefault(key, (depth[-1], node.place, node.function))
-    ordered = sorted(totals, key=lambda key: first[key][0])
-    return [
-        WaitLine(first[key][1], first[key][2], sum(totals[key]) / max(waited, 1)) for key in ordered
-    ], waited
+            at_depth, first, total = found.get(key, (depth[-1], node, 0))
+            found[key] = (at_depth, first, total + node.total)
+    ordered = sorted(found.values(), key=lambda line: line[0])
+    return [WaitLine(node.place, node.function, min(1.0, total / waited)) for _, node, total in ordered], waited
 
 
-def slow_line(state: RunState, loading: Loading, least_share: float = 0.6) -> WaitLine | None:
-    """The innermost line that most of the wait is spent in, or below; None where none stands out."""
+def lines_to_judge(state: RunState, loading: Loading) -> list[WaitLine] | None:
+    """None where workers load, or too little was seen of the waits."""
     stacks = state.sampled.get("training")
     if stacks is None or loading.fact.workers:
         return None
     lines, waited = lines_of_wait(stacks)
+    return lines if waited >= _LEAST_SAMPLES else None
+
+
+def slow_line(state: RunState, loading: Loading, least_share: float = 0.6) -> WaitLine | None:
+    """The innermost line that most of the wait is spent in, or below; None where none stands out."""
+    lines = lines_to_judge(state, loading) or []
     large = [line for line in lines if line.share >= least_share]
-    return large[-1] if large and waited >= _LEAST_SAMPLES else None
+    return large[-1] if large else None
 
 
 def words_of_line(state: RunState, loading: Loading) -> str:
     line = slow_line(state, loading)
     if line is None:
         return ""
-    code = f"`{line.place.code}` at " if line.place.code else ""
-    return f", {line.share:.0%} of that time in {code}{line.place.file}:{line.place.line}"
+    return f", {line.share:.0%} of that time in {told(line.place)}"
+
+
+def told(place: Place) -> str:
+    return f"`{place.code}` at {place.file}:{place.line}" if place.code else f"{place.file}:{place.line}"

@@ -13,6 +13,7 @@ class HeldData:
     kind: str  # list | ndarray | Tensor | DataFrame
     length: int
     entry: str  # the kind of its entries: list, float, ndarray; empty for arrays and tensors
+    entry_bytes: int = 0  # of arrays and tensors
 
 
 @dataclass(frozen=True, slots=True)

@@ -66,8 +66,8 @@ class DataLoadedInTheTrainingProcess(Check):
             ),
             why=(f"Without workers a batch is made while the model stands still. {_kind(wait_s, computed_s)}"),
             fix=(
-                f"Pass `num_workers={workers}, persistent_workers=True`{at(loading.where)}. A batch should then "
-                f"take about {milliseconds(then_s)} instead of {milliseconds(loading.batch_s)}, "
+                f"Pass `num_workers={workers}, persistent_workers=True`{at(loading.where)}. A batch should "
+                f"then take about {milliseconds(then_s)} instead of {milliseconds(loading.batch_s)}, "
                 f"{loading.gain:.0%} less, if nothing else needs {cores_in_words(loading.cores)}.{stream}"
             ),
             where=loading.where,

@@ -16,11 +16,12 @@ class TooFewWorkers(Check):
     """The workers of a DataLoader do not keep up with the training.
 
     Symptom:
-        Steps are slow although num_workers is set; the GPU, or the training process, stands still between batches.
+        Steps are slow although num_workers is set; the GPU, or the training process, stands still between
+        batches.
     Evidence:
         The training waits for a loader with workers during at least a quarter of the time, and at least 5 ms a
-        batch, the first batch of each pass left out. The time that the workers computed, and stood in line for a
-        core, tells what more of them would bring: if they mostly wait for a disk or a network, or cores are
+        batch, the first batch of each pass left out. The time that the workers computed, and stood in line for
+        a core, tells what more of them would bring: if they mostly wait for a disk or a network, or cores are
         left, more workers help; if the training and its workers keep all cores busy, only less work does.
     Fix:
         A larger `num_workers`; where no core is left, less work for each sample.
@@ -64,17 +65,18 @@ class TooFewWorkers(Check):
             loading,
             severity,
             why=(
-                f"{_workers(loading)} made a batch every {milliseconds(loading.batch_s)}, and each is at work on "
-                f"one for {milliseconds(loading.making_s)}. {idle:.0%} of that they do not compute but wait, for a "
-                "disk, a network or the like."
+                f"{_workers(loading)} made a batch every {milliseconds(loading.batch_s)}, and each is at work "
+                f"on one for {milliseconds(loading.making_s)}. {idle:.0%} of that they do not compute but "
+                "wait, for a disk, a network or the like."
                 if idle >= 0.3
-                else f"{_workers(loading)} made a batch every {milliseconds(loading.batch_s)}, and the training "
-                f"and they use {loading.cores_used:.1f} of {cores_in_words(loading.cores)}: some are left."
+                else f"{_workers(loading)} made a batch every {milliseconds(loading.batch_s)}, and the "
+                f"training and they use {loading.cores_used:.1f} of {cores_in_words(loading.cores)}: some are "
+                "left."
             ),
             fix=(
                 f"Pass `num_workers={workers}`{at(loading.where)}. A batch should then take about "
-                f"{milliseconds(then_s)} instead of {milliseconds(loading.batch_s)}, {loading.gain:.0%} less, if "
-                f"nothing else needs {cores_in_words(loading.cores)}."
+                f"{milliseconds(then_s)} instead of {milliseconds(loading.batch_s)}, {loading.gain:.0%} less, "
+                f"if nothing else needs {cores_in_words(loading.cores)}."
             ),
             gain=loading.gain,
             workers=workers,
@@ -86,14 +88,14 @@ class TooFewWorkers(Check):
             severity_of(loading.share) or "note",
             why=(
                 f"The training and its {loading.fact.workers} workers use {loading.cores_used:.1f} of "
-                f"{cores_in_words(loading.cores)}: more workers would only take the cores from each other. Making "
-                f"a batch is {milliseconds(loading.computed_s)} of work for the processor."
+                f"{cores_in_words(loading.cores)}: more workers would only take the cores from each other. "
+                f"Making a batch is {milliseconds(loading.computed_s)} of work for the processor."
             ),
             fix=(
-                "Do less for each sample: prepare once what does not change (decode, resize, tokenize before the "
-                "training and store the result), and leave the rest to faster code or to the GPU, a batch at a "
-                f"time. Up to {loading.share:.0%} of the time can be saved. More workers than {loading.fact.workers} "
-                "help only on a machine with more cores."
+                "Do less for each sample: prepare once what does not change (decode, resize, tokenize before "
+                "the training and store the result), and leave the rest to faster code or to the GPU, a batch "
+                f"at a time. Up to {loading.share:.0%} of the time can be saved. More workers than "
+                f"{loading.fact.workers} help only on a machine with more cores."
             ),
             gain=loading.share,
             workers=loading.fact.workers,

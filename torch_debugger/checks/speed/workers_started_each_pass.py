@@ -16,7 +16,8 @@ class WorkersStartedEachPass(Check):
     """A DataLoader starts its workers at the beginning of every pass and ends them after it.
 
     Symptom:
-        Each epoch begins with a pause, in which nothing is computed; with short epochs that is much of the time.
+        Each epoch begins with a pause, in which nothing is computed; with short epochs that is much of the
+        time.
     Evidence:
         Over all passes but the first: how long `iter(loader)` and the first batch take, what a batch costs a
         worker at most, and how long it takes until the workers of a pass have ended (medians).
@@ -57,17 +58,17 @@ class WorkersStartedEachPass(Check):
             message=(
                 f"`{name_of(fact)}`{at(where)} starts its {fact.workers} workers again for every pass: "
                 f"{milliseconds(time.opening_s)} until the first batch is there and "
-                f"{milliseconds(time.closing_s)} until they have ended, in each of {time.passes + 1} passes, which "
-                f"come every {milliseconds(each_s)}."
+                f"{milliseconds(time.closing_s)} until they have ended, in each of {time.passes + 1} passes, "
+                f"which come every {milliseconds(each_s)}."
             ),
             why=(
-                "Without persistent_workers the processes that load are made anew by each `for` over the loader, "
-                "and ended when it is through. The training waits for both."
+                "Without persistent_workers the processes that load are made anew by each `for` over the "
+                "loader, and ended when it is through. The training waits for both."
             ),
             fix=(
                 f"Pass `persistent_workers=True`{at(where)}. Each pass should then take about "
-                f"{milliseconds(saved_s)} less, {gain:.0%} of the time. (If the dataset itself is changed between "
-                "passes, leave it: workers keep their copy.)"
+                f"{milliseconds(saved_s)} less, {gain:.0%} of the time. (If the dataset itself is changed "
+                "between passes, leave it: workers keep their copy.)"
             ),
             where=where,
             first_step=1,

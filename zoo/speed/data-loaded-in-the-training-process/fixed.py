@@ -23,7 +23,7 @@ class Tones(Dataset):
 
 def main():
     torch.manual_seed(0)
-    loader = DataLoader(Tones(1024), batch_size=16, shuffle=True, num_workers=2, persistent_workers=True)
+    loader = DataLoader(Tones(768), batch_size=16, shuffle=True, num_workers=2, persistent_workers=True)
     net = nn.Sequential(nn.Linear(256, 768), nn.ReLU(), nn.Linear(768, 768), nn.ReLU(), nn.Linear(768, 4))
     optimizer = torch.optim.Adam(net.parameters(), lr=3e-4)
     for epoch in range(2):
