@@ -13,6 +13,7 @@ _ARRAY = ("array", "asarray")
 class Conversion:
     call: str  # torch.tensor(self.rows[index], dtype=torch.float32)
     attribute: str  # rows
+    of_entry: str  # torch.tensor(entry, dtype=torch.float32)
 
 
 def conversion_in(code: str | None, attributes: frozenset[str]) -> Conversion | None:
@@ -22,29 +23,30 @@ def conversion_in(code: str | None, attributes: frozenset[str]) -> Conversion | 
     except SyntaxError:  # a part of a longer statement
         return None
     for node in ast.walk(tree):
-        if isinstance(node, ast.Call) and _last_name(node.func) in _TENSOR:
-            found = [name for argument in node.args[:1] for name in _entries_of(argument) if name in attributes]
-            if found:
-                return Conversion(ast.unparse(node), found[0])
+        if not isinstance(node, ast.Call) or _last_name(node.func) not in _TENSOR:
+            continue
+        for entry in _entries_in(node.args[0]) if node.args else ():
+            if (name := _attribute(entry)) in attributes:
+                call = ast.unparse(node)
+                return Conversion(call, name, call.replace(ast.unparse(entry), "entry"))
     return None
 
 
-def _entries_of(argument: ast.expr) -> list[str]:
-    """The attributes of `self` that the argument is an entry of: as it is, as an array, or gathered in a "
-    "list."""
+def _attribute(entry: ast.Subscript) -> str:
+    return entry.value.attr if isinstance(entry.value, ast.Attribute) else ""
+
+
+def _entries_in(argument: ast.expr) -> list[ast.Subscript]:
+    """Where the argument is an entry of an attribute of `self`: as it is, as an array, or in a list."""
     match argument:
-        case ast.Subscript(value=ast.Attribute(value=ast.Name(id="self"), attr=name)):
-            return [name]
-        case ast.Subscript(value=ast.Subscript() as inner):
-            return _entries_of(inner)
+        case ast.Subscript(value=ast.Attribute(value=ast.Name(id="self"))):
+            return [argument]
         case ast.Call(args=[first, *_]) if _last_name(argument.func) in _ARRAY:
-            return _entries_of(first)
-        case ast.ListComp(elt=element):
-            return _entries_of(element) + [
-                name for each in argument.generators for name in _entries_of(each.iter)
-            ]
+            return _entries_in(first)
+        case ast.List(elts=[element]) | ast.Tuple(elts=[element]):
+            return _entries_in(element)
         case ast.Call(func=ast.Attribute(value=value, attr="astype" | "copy" | "tolist")):
-            return _entries_of(value)
+            return _entries_in(value)
     return []
 
 

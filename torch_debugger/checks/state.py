@@ -11,6 +11,7 @@ from torch_debugger.records import (
     EndFact,
     LedgerFact,
     LoaderFact,
+    LoadingLines,
     LoadingTime,
     LossGraph,
     LossSite,
@@ -55,6 +56,7 @@ class RunState:
     ledgers: dict[str, LedgerFact] = field(default_factory=dict)
     loaders: dict[int, LoaderFact] = field(default_factory=dict)
     loading: dict[int, LoadingTime] = field(default_factory=dict)  # by loader; the last holds
+    loading_lines: dict[int, LoadingLines] = field(default_factory=dict)
     losses: LossCurve = field(default_factory=LossCurve)
     sites: dict[str, LossSite] = field(default_factory=dict)
     split: StepSplit = field(default_factory=StepSplit)
@@ -79,6 +81,8 @@ class RunState:
                 self.loaders[record.number] = record
             case LoadingTime():
                 self.loading[record.loader] = record
+            case LoadingLines():
+                self.loading_lines[record.loader] = record
             case LossSite():
                 self.sites[record.name] = record
             case RunFact():

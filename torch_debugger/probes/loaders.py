@@ -18,6 +18,7 @@ from torch_debugger.anatomy.frames import place_of, user_frame
 from torch_debugger.anatomy.loader_randomness import random_state
 from torch_debugger.anatomy.upstream import statements_behind
 from torch_debugger.probes.deliveries import Deliveries
+from torch_debugger.probes.line_clock import LineClock
 from torch_debugger.probes.loading_times import LoadingTimes
 from torch_debugger.probes.patches import Patches
 from torch_debugger.probes.phases import COPY, DATA, EVALUATION, LOGGING
@@ -94,8 +95,9 @@ class Loaders(Probe):
             start, cpu_start = time.perf_counter(), time.thread_time()
             mark, enter = self.watch.mark, self.watch.phases.enter
             mark(enter, DATA)
+            clock = self.watch.probe("loaders", self.times.clock_for, iterator)
             try:
-                batch = original(iterator)
+                batch = original(iterator) if clock is None else self._timed(clock, original, iterator)
             except StopIteration:
                 mark(enter, LOGGING)
                 self.last = (None, None)
@@ -105,7 +107,8 @@ class Loaders(Probe):
             self._waited_s += waited_s
             mark(enter, COPY if torch.is_grad_enabled() else EVALUATION)
             self.batches_to_train_on += torch.is_grad_enabled()
-            self.watch.probe("loaders", self.times.delivered, iterator, batch, waited_s, cpu_s)
+            waits = (waited_s, cpu_s) if clock is None else None
+            self.watch.probe("loaders", self.times.delivered, iterator, batch, waits)
             opening = iterator._num_yielded <= self.deliveries.OPENING
             if opening or self.deliveries.is_early or self.watch.depth == DEEP:
                 self.watch.probe("loaders", self._see, iterator, batch)
@@ -126,6 +129,13 @@ class Loaders(Probe):
             self.watch.probe("loaders", self.times.closed, iterator, time.perf_counter() - start)
 
         return _shutdown_workers
+
+    def _timed(self, clock: LineClock, original: Any, iterator: Any) -> Any:
+        before_s = clock.own_s
+        with clock.running():
+            batch = original(iterator)
+        self.watch.guard.spent_s += clock.own_s - before_s
+        return batch
 
     def _begin_pass(self, loader: Any, iterator: Any, state: torch.Tensor, took_s: float) -> None:
         self.deliveries.begin(loader, iterator)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import statistics
+import sys
 import time
 import weakref
 from collections import deque
@@ -13,8 +14,9 @@ import torch
 
 from torch_debugger.anatomy.core_use import CoreUse, of_this_thread, of_workers
 from torch_debugger.anatomy.nested import named_leaves
+from torch_debugger.probes.line_clock import LineClock, costs_of
 from torch_debugger.probes.watch import Watch
-from torch_debugger.records import LoadingTime
+from torch_debugger.records import LoadingLines, LoadingTime
 
 _KEPT = 1000  # waits and passes of which a loader's typical ones are told
 _SLOWEST = 0.05  # of the waits: a stall now and then is not what a batch costs
@@ -46,6 +48,8 @@ class _Loading:
     closings: deque[float] = field(default_factory=lambda: deque(maxlen=_KEPT))
     opening_s: float = 0.0  # iter() of the pass that has delivered nothing yet
     on_device: bool = False
+    lines: LineClock = field(default_factory=LineClock)
+    look_at: int = 2  # batches
     told_at: float = 0.0
 
 
@@ -53,6 +57,10 @@ class LoadingTimes:
     APART_S = 0.5
     LEFT_OUT = 4  # of a loader's first batches: files and caches are cold, and the first steps are looked at
     LOADERS = 16
+    LOOKS = 24  # at the lines of a loader without workers, each at a batch
+    FIRST_LOOKS = 3  # whatever they cost: at most some hundredths of a second
+    LOOK_SHARE = 0.01  # of the waits, for the others
+    LEAST_S = 0.002  # that its batches take; faster ones have no slow line
 
     def __init__(self, watch: Watch) -> None:
         self.watch = watch
@@ -70,13 +78,30 @@ class LoadingTimes:
         loading.first_pass = loading.first_pass or now
         loading.last_pass, loading.opening_s = now, took_s
 
-    def delivered(self, iterator: Any, batch: Any, waited_s: float, cpu_s: float) -> None:
+    def clock_for(self, iterator: Any) -> LineClock | None:
+        """For a closer look at the batch that is asked for: ever more rarely."""
+        loading = self._of_iterator.get(iterator)
+        if loading is None or loading.batches < loading.look_at or iterator._num_workers or not loading.waits:
+            return None
+        clock = loading.lines
+        if clock.fault is not None:
+            raise clock.fault  # to the guard, who tells it
+        loading.look_at = loading.batches + max(3, loading.batches // 4)
+        wanted = clock.looks < self.LOOKS and loading.waits[-1][0] >= self.LEAST_S and sys.gettrace() is None
+        return clock if wanted and (clock.looks < self.FIRST_LOOKS or self._affords(loading)) else None
+
+    def _affords(self, loading: _Loading) -> bool:
+        waited_s = sum(wall_s for wall_s, _ in loading.waits)
+        return loading.lines.own_s <= self.LOOK_SHARE * waited_s
+
+    def delivered(self, iterator: Any, batch: Any, waited: tuple[float, float] | None) -> None:
+        """`waited` are wall and CPU seconds; None where a clock ran meanwhile."""
         loading = self._of_iterator.get(iterator)
         if loading is None:
             return
-        if iterator._num_yielded == 1 and iterator._num_workers:
-            loading.openings.append(loading.opening_s + waited_s)
-            waited_s = 0.0  # for the start of workers, told apart
+        if iterator._num_yielded == 1 and iterator._num_workers and waited is not None:
+            loading.openings.append(loading.opening_s + waited[0])
+            waited = (0.0, 0.0)  # for the start of workers, told apart
         if not torch.is_grad_enabled():
             return
         loading.taken += 1
@@ -85,7 +110,8 @@ class LoadingTimes:
                 self._begin(loading, iterator, batch)
             return
         loading.batches += 1
-        loading.waits.append((waited_s, cpu_s))
+        if waited is not None:
+            loading.waits.append(waited)
         self._current = weakref.ref(iterator)
 
     def closing(self, iterator: Any) -> None:
@@ -111,6 +137,8 @@ class LoadingTimes:
         loading.told_at = now
         loading.used |= of_workers(iterator)
         self._tell(loading, loading.began, self._clocks())
+        if loading.lines.looks:
+            self._tell_lines(loading.number, loading.lines)
         for other in self._of_number.values():  # of validation: only its passes count
             if other.began is None and other.passes > 0:
                 nothing = _Clocks(0.0, 0.0, None)
@@ -149,6 +177,10 @@ class LoadingTimes:
                 on_device=loading.on_device,
             )
         )
+
+    def _tell_lines(self, number: int, clock: LineClock) -> None:
+        lines = costs_of(clock.lines)
+        self.watch.emit(LoadingLines(number, self.watch.step, clock.looks, clock.seconds, lines))
 
 
 def typical(waits: deque[tuple[float, float]]) -> tuple[float, float]:

@@ -26,7 +26,7 @@ from torch_debugger.records.health import (
     WeightedSum,
 )
 from torch_debugger.records.layer import Construction, LayerFact, WrittenNumber
-from torch_debugger.records.loading import HeldData, LoadingTime
+from torch_debugger.records.loading import HeldData, LineCost, LoadingLines, LoadingTime
 from torch_debugger.records.loop import (
     ClipFact,
     CopyLook,
@@ -153,6 +153,7 @@ Record = (
     | PhaseFact
     | LoaderFact
     | LoadingTime
+    | LoadingLines
     | BatchFact
     | BatchLook
     | BatchSample
@@ -197,15 +198,16 @@ __all__ = [
     "FlowFact", "FlowStep", "ForeignEvent", "FreshParameter", "FutureLook", "GradientCheckFact", "GradientFlag",
     "GraphNode", "GraphSummary", "HandMadeWeights", "HeldData", "HistogramSummary", "HparamsFact",
     "HparamsSummary", "IdleOptimizer", "InputLook", "KeptGraphs", "LatentLook", "LayerFact", "LedgerFact",
-    "LedgerRow", "LineTime", "LoaderFact", "LoadingTime", "LocalTensor", "LocalValue", "LossGraph", "LossSite",
-    "MemoryFact", "MeshSummary", "ModeLook", "ModelFact", "ModelFlow", "ModuleFact", "ModuleTime",
-    "MultipliedMask", "NonFinite", "Notice", "OpTime", "Operand", "OptimizerFact", "Origin", "PaddedState",
-    "ParameterFact", "PassCalls", "PassFact", "PhaseFact", "PictureSummary", "Place", "PlainTensor",
-    "PrCurveSummary", "ProbeFault", "ProfileFact", "QuietModel", "Record", "Rectifier", "Rehearsal", "Request",
-    "Reseeding", "ReusedWeight", "RootInput", "RunFact", "SampleSpread", "SampledStacks", "SavedTensor",
-    "Scalars", "ScalerMisuse", "SchedulerFact", "SchedulerLook", "SeedFact", "SequenceInput", "ShuffledPair",
-    "SkippedLosses", "SoundSummary", "SpeedSettings", "Spread", "Squasher", "StackNode", "StepCycle",
-    "StepRehearsal", "StrayModuleFact", "Summary", "Surroundings", "SyncTime", "Table", "TargetLook",
-    "TensorLook", "TensorRows", "TensorSummary", "TextSummary", "TokenTargets", "TrialResult", "TwinUnits",
-    "UncountedSummary", "UnmatchedSwitch", "UnreachedPart", "UntiedWeights", "WeightedSum", "WrittenNumber",
+    "LedgerRow", "LineCost", "LineTime", "LoaderFact", "LoadingLines", "LoadingTime", "LocalTensor",
+    "LocalValue", "LossGraph", "LossSite", "MemoryFact", "MeshSummary", "ModeLook", "ModelFact", "ModelFlow",
+    "ModuleFact", "ModuleTime", "MultipliedMask", "NonFinite", "Notice", "OpTime", "Operand", "OptimizerFact",
+    "Origin", "PaddedState", "ParameterFact", "PassCalls", "PassFact", "PhaseFact", "PictureSummary", "Place",
+    "PlainTensor", "PrCurveSummary", "ProbeFault", "ProfileFact", "QuietModel", "Record", "Rectifier",
+    "Rehearsal", "Request", "Reseeding", "ReusedWeight", "RootInput", "RunFact", "SampleSpread",
+    "SampledStacks", "SavedTensor", "Scalars", "ScalerMisuse", "SchedulerFact", "SchedulerLook", "SeedFact",
+    "SequenceInput", "ShuffledPair", "SkippedLosses", "SoundSummary", "SpeedSettings", "Spread", "Squasher",
+    "StackNode", "StepCycle", "StepRehearsal", "StrayModuleFact", "Summary", "Surroundings", "SyncTime",
+    "Table", "TargetLook", "TensorLook", "TensorRows", "TensorSummary", "TextSummary", "TokenTargets",
+    "TrialResult", "TwinUnits", "UncountedSummary", "UnmatchedSwitch", "UnreachedPart", "UntiedWeights",
+    "WeightedSum", "WrittenNumber",
 ]  # fmt: skip

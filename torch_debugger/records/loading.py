@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from torch_debugger.records.place import Place
+
 
 @dataclass(frozen=True, slots=True)
 class HeldData:
@@ -38,3 +40,25 @@ class LoadingTime:
     opening_s: float  # iter() and the first batch of a pass, with workers: the median
     closing_s: float  # until the workers of a pass have ended: the median
     on_device: bool  # the dataset makes its tensors on a GPU
+
+
+@dataclass(frozen=True, slots=True)
+class LineCost:
+    """A line of the user's that making a batch went through."""
+
+    place: Place
+    function: str
+    seconds: float  # with all that it called
+    depth: int  # lines of the user's around it
+
+
+@dataclass(frozen=True, slots=True)
+class LoadingLines:
+    """Where the time of making a batch goes, line by line, in some batches of a loader without workers. Sums
+    since the run began; the last one holds."""
+
+    loader: int  # LoaderFact.number
+    step: int
+    looks: int  # batches, or as much of them as was looked at
+    seconds: float
+    lines: tuple[LineCost, ...]  # the dearest, from the outermost inwards

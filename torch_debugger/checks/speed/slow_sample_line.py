@@ -18,13 +18,13 @@ class SlowSampleLine(Check):
     Symptom:
         Each sample takes milliseconds to make. Workers help less than expected, because the cores are busy.
     Evidence:
-        Of the samples of the training thread's stack that were taken while it made a batch (num_workers=0), at
-        least 60 % were in this line or in what it called. Workers were computed not to hide the wait: with as
-        many as the cores allow, at least a quarter of the line's time would be left.
+        Some batches of a loader with num_workers=0 were timed line by line: at least 60 % of the time went
+        into this line and what it called. Workers were computed not to hide the wait: with as many as the
+        cores allow, at least a quarter of the line's time would be left.
     Fix:
         Do the work of this line once, before the training, and keep its result; or use a faster function.
     Known limits:
-        Lines are sampled in the training process alone, so not where workers load. Where workers can hide the
+        Lines are timed in the training process alone, so not where workers load. Where workers can hide the
         wait, data-loaded-in-the-training-process names the line instead. What the line does is not judged: it
         may have to be there.
     """

@@ -26,13 +26,13 @@ def count(words):
 
 def collate(samples):
     counts = [count(words) for words, _ in samples]
-    return torch.tensor(counts, dtype=torch.float32) / 10, torch.tensor([topic for _, topic in samples])
+    return torch.tensor(counts, dtype=torch.float32) / 50, torch.tensor([topic for _, topic in samples])
 
 
 loader = DataLoader(texts, batch_size=16, shuffle=True, collate_fn=collate)
 model = torch.nn.Linear(WORDS, 3)
 optimizer = torch.optim.Adam(model.parameters(), lr=0.05)
-for epoch in range(8):
+for epoch in range(12):
     for counts, topics in loader:
         loss = F.cross_entropy(model(counts), topics)
         optimizer.zero_grad()

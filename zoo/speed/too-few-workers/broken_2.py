@@ -11,7 +11,7 @@ TARGETS = STORE @ torch.randn(32, 1)
 
 
 def fetch(ids):
-    time.sleep(0.05)
+    time.sleep(0.08)
     ids = torch.tensor(ids)
     return {"embedding": STORE[ids], "target": TARGETS[ids]}
 
