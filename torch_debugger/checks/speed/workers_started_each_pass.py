@@ -86,6 +86,6 @@ class WorkersStartedEachPass(Check):
 
 def _saved_s(fact: LoaderFact, time: LoadingTime) -> float:
     """The first batch must still be made: that takes a worker no longer than its turn in the round."""
-    batch_s = time.elapsed_s / time.batches if time.batches else time.opening_s / 2
-    making_s = fact.workers * min(batch_s, time.opening_s)
-    return max(0.0, time.opening_s - making_s) + time.closing_s
+    starts_s = time.passes * (time.opening_s + time.closing_s)
+    batch_s = max(0.0, time.elapsed_s - starts_s) / time.batches if time.batches else time.opening_s / 2
+    return max(0.0, time.opening_s - fact.workers * batch_s) + time.closing_s

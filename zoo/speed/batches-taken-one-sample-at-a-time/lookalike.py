@@ -1,4 +1,4 @@
-"""The same tensors in memory, with batches of a usual size and a network that takes longer than putting them together."""
+"""The same tensors in memory, in batches of a usual size, and a network that takes longer than those."""
 
 import torch
 from torch import nn

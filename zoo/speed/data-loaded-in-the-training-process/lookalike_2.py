@@ -1,4 +1,4 @@
-"""The validation data comes slowly, from files; it is read once in many steps, and the training waits little for it."""
+"""The validation data comes slowly, from files, but rarely: the training waits little for it."""
 
 import time
 

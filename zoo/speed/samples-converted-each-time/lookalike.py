@@ -1,4 +1,4 @@
-"""Rows come from a file on disk, one at a time, and have to be made into tensors as they come; the network is slow."""
+"""Rows come from a file on disk and have to be made into tensors as they come; the network is slow."""
 
 import tempfile
 

@@ -12,12 +12,8 @@ texts = []
 for _ in range(256):
     topic = random.randrange(3)
     often = range(10 * topic, 10 * topic + 10)
-    texts.append(
-        (
-            [random.choice(often) if random.random() < 0.3 else random.randrange(WORDS) for _ in range(300)],
-            topic,
-        )
-    )
+    words = [random.choice(often) if random.random() < 0.3 else random.randrange(WORDS) for _ in range(900)]
+    texts.append((words, topic))
 
 
 def count(words):
@@ -26,13 +22,13 @@ def count(words):
 
 def collate(samples):
     counts = [count(words) for words, _ in samples]
-    return torch.tensor(counts, dtype=torch.float32) / 50, torch.tensor([topic for _, topic in samples])
+    return torch.tensor(counts, dtype=torch.float32) / 30, torch.tensor([topic for _, topic in samples])
 
 
 loader = DataLoader(texts, batch_size=16, shuffle=True, collate_fn=collate)
 model = torch.nn.Linear(WORDS, 3)
 optimizer = torch.optim.Adam(model.parameters(), lr=0.05)
-for epoch in range(12):
+for epoch in range(10):
     for counts, topics in loader:
         loss = F.cross_entropy(model(counts), topics)
         optimizer.zero_grad()

@@ -1,4 +1,4 @@
-"""Slow loading behind slow training: two workers fetch each batch while the network is busy with the one before."""
+"""Slow loading behind slow training: workers fetch each batch while the network is busy with another."""
 
 import time
 
