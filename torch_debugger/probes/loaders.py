@@ -81,6 +81,7 @@ class Loaders(Probe):
         def __iter__(loader: Any) -> Any:  # noqa: N807
             self.watch.probe("loaders", self._meet, loader)
             state = self.watch.probe("loaders", random_state, loader)  # drawn from in the next line
+            self.watch.mark(self.watch.phases.enter, DATA)  # workers are started here
             start = time.perf_counter()
             iterator = original(loader)
             took_s = time.perf_counter() - start
