@@ -38,7 +38,7 @@ class LineClock:
         self.own_s = 0.0  # that the looking itself took
         self.looks = 0
         self.fault: Exception | None = None  # of ours: an exception of a trace function would be the user's
-        self._stack: list[_Line] = []
+        self._stack: list[_Line | None] = []
         self._last = self._began = self._before_s = 0.0
 
     @contextmanager
@@ -80,7 +80,7 @@ class LineClock:
         if self._is_over():
             sys.settrace(None)
             return None
-        self._stack.append((frame.f_code, frame.f_lineno))
+        self._stack.append(None)  # until its first line begins
         self._last = time.perf_counter()
         return self._goes_on
 
@@ -111,7 +111,7 @@ class LineClock:
         took_s = now - self._last
         self.seconds += took_s
         for depth, line in enumerate(self._stack):
-            if line in self._stack[:depth]:
+            if line is None or line in self._stack[:depth]:
                 continue  # it calls itself
             spent = self.lines.get(line)
             if spent is None:

@@ -55,8 +55,11 @@ class TooFewWorkers(Check):
                 yield self._more_workers(loading, severity)
 
     def _is_crowded(self, loading: Loading) -> bool:
-        """Computing takes long on this machine, for other reasons than this training."""
-        return loading.time.stretch > self.most_stretched and loading.computed_s > 0.3 * loading.making_s
+        """Other programs keep the cores busy, and the time in line for one can be what is waited for."""
+        own_s = loading.time.cpu_s / loading.time.batches
+        in_line_s = (loading.time.stretch - 1) * own_s + loading.computed_s
+        explained = loading.wait_s - in_line_s < self.least_share * loading.batch_s
+        return loading.time.stretch > self.most_stretched and explained
 
     def _more_workers(self, loading: Loading, severity: str) -> Finding:
         workers, then_s = loading.best_workers(), loading.with_workers(loading.best_workers())
