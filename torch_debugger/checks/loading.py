@@ -32,6 +32,11 @@ class Loading:
         return self.time.wait_s
 
     @property
+    def quiet_wait_s(self) -> float:
+        """Without the time in line for a core: as it would be on a machine with nothing else to do."""
+        return self.wait_s - (self.time.stretch - 1) * self.time.wait_cpu_s
+
+    @property
     def share(self) -> float:
         return min(1.0, self.wait_s / self.batch_s)
 
@@ -112,7 +117,7 @@ def waited_for(state: RunState, least_share: float, least_s: float) -> Loading |
         return None
     found = [Loading(state.loaders[time.loader], time, cores) for time in _timed(state)]
     most = max(found, key=lambda loading: loading.wait_s * loading.time.batches, default=None)
-    if most is None or most.share < least_share or most.wait_s < least_s:
+    if most is None or most.share < least_share or most.quiet_wait_s < least_s:
         return None
     # A thread of the user's may read ahead: then only that one waits.
     return most if state.split.share("data_wait") >= 0.7 * least_share else None

@@ -5,19 +5,19 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from torch_debugger.checks.base import Check
 from torch_debugger.checks.deliveries import at
 from torch_debugger.checks.gains import milliseconds, severity_of
 from torch_debugger.checks.loader_call import over_whole_batches
-from torch_debugger.checks.loading import Loading, waited_for
+from torch_debugger.checks.loading import Loading
+from torch_debugger.checks.loading_check import LoadingCheck
 from torch_debugger.checks.loading_lines import lines_to_judge
 from torch_debugger.checks.state import RunState
-from torch_debugger.records import Finding, LoadingTime, Record
+from torch_debugger.records import Finding
 
 _ONLY_INDEXES = re.compile(r"return \(?self\.\w+\[\w+\](, ?self\.\w+\[\w+\])*\)?")
 
 
-class BatchesTakenOneSampleAtATime(Check):
+class BatchesTakenOneSampleAtATime(LoadingCheck):
     """A loader takes tensors apart into samples and stacks them again, slower than indexing whole batches.
 
     Symptom:
@@ -36,24 +36,20 @@ class BatchesTakenOneSampleAtATime(Check):
     id = "TD707"
     name = "batches-taken-one-sample-at-a-time"
     title = "tensors in memory are taken apart and stacked again"
-    reads = (LoadingTime,)
     explains = ("data-loaded-in-the-training-process", "slow-sample-line")
 
-    least_share = 0.25
-    least_wait_s = 0.005
     # Bytes a second that gathering rows into a batch moves at least (measured: 3 to 5 GB on a slow core).
     copied_bytes_s = 2e9
     # Of the wait: what indexing a batch takes in any case, drawing its indices included.
     remains = 0.15
 
-    def see(self, record: Record, state: RunState) -> Iterable[Finding]:
-        loading = waited_for(state, self.least_share, self.least_wait_s)
-        if loading is None or not self._only_indexes(loading, state):
+    def judge(self, loading: Loading, state: RunState) -> Iterable[Finding]:
+        if not self._only_indexes(loading, state):
             return
         saved_s = self._saved_s(loading)
         severity = severity_of(saved_s / loading.batch_s)
         if severity is not None:
-            yield self._judge(loading, saved_s, severity)
+            yield self._told(loading, saved_s, severity)
 
     def _only_indexes(self, loading: Loading, state: RunState) -> bool:
         fact = loading.fact
@@ -70,7 +66,7 @@ class BatchesTakenOneSampleAtATime(Check):
         copied_s = batch_bytes / self.copied_bytes_s * loading.time.stretch
         return max(0.0, (1 - self.remains) * loading.wait_s - copied_s)
 
-    def _judge(self, loading: Loading, saved_s: float, severity: str) -> Finding:
+    def _told(self, loading: Loading, saved_s: float, severity: str) -> Finding:
         gain, size = saved_s / loading.batch_s, loading.fact.batch_size
         then_s = loading.batch_s - saved_s
         return self.finding(

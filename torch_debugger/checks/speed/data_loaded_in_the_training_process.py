@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from torch_debugger.checks.base import Check
 from torch_debugger.checks.deliveries import at
 from torch_debugger.checks.gains import milliseconds, severity_of
-from torch_debugger.checks.loading import Loading, cores_in_words, waited_for, with_keywords
+from torch_debugger.checks.loading import Loading, cores_in_words, with_keywords
+from torch_debugger.checks.loading_check import LoadingCheck
 from torch_debugger.checks.loading_lines import words_of_line
 from torch_debugger.checks.state import RunState
-from torch_debugger.records import Finding, LoadingTime, Record
+from torch_debugger.records import Finding
 
 
-class DataLoadedInTheTrainingProcess(Check):
+class DataLoadedInTheTrainingProcess(LoadingCheck):
     """The training process makes every batch itself, and nothing is computed while it does.
 
     Symptom:
@@ -33,21 +33,13 @@ class DataLoadedInTheTrainingProcess(Check):
     id = "TD701"
     name = "data-loaded-in-the-training-process"
     title = "the training loads its data itself and waits for it"
-    reads = (LoadingTime,)
 
-    # Below, the wait is a small part of a step, or so short that taking a batch from a worker costs as much.
-    least_share = 0.25
-    least_wait_s = 0.005
-
-    def see(self, record: Record, state: RunState) -> Iterable[Finding]:
-        loading = waited_for(state, self.least_share, self.least_wait_s)
-        if loading is None or loading.fact.workers or loading.time.on_device:
-            return
+    def judge(self, loading: Loading, state: RunState) -> Iterable[Finding]:
         severity = severity_of(loading.gain)
-        if severity is not None:
-            yield self._judge(loading, severity, state)
+        if severity is not None and not loading.fact.workers and not loading.time.on_device:
+            yield self._told(loading, severity, state)
 
-    def _judge(self, loading: Loading, severity: str, state: RunState) -> Finding:
+    def _told(self, loading: Loading, severity: str, state: RunState) -> Finding:
         workers, wait_s = loading.best_workers(), loading.wait_s
         computed_s = loading.computed_s
         then_s = loading.with_workers(workers)

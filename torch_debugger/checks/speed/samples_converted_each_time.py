@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from torch_debugger.checks.base import Check
 from torch_debugger.checks.conversion_line import Conversion, conversion_in
 from torch_debugger.checks.gains import milliseconds, severity_of
-from torch_debugger.checks.loading import Loading, waited_for
+from torch_debugger.checks.loading import Loading
+from torch_debugger.checks.loading_check import LoadingCheck
 from torch_debugger.checks.loading_lines import WaitLine, lines_to_judge, told
 from torch_debugger.checks.state import RunState
-from torch_debugger.records import Finding, HeldData, LoadingTime, Record
+from torch_debugger.records import Finding, HeldData
 
 
-class SamplesConvertedEachTime(Check):
+class SamplesConvertedEachTime(LoadingCheck):
     """A dataset keeps its samples as lists or arrays and converts one into a tensor at every access.
 
     Symptom:
@@ -32,19 +32,14 @@ class SamplesConvertedEachTime(Check):
     id = "TD706"
     name = "samples-converted-each-time"
     title = "samples are made into tensors at every access"
-    reads = (LoadingTime,)
     explains = ("data-loaded-in-the-training-process", "slow-sample-line")
 
-    least_share = 0.1  # of the time
-    least_wait_s = 0.005
+    least_share = 0.1  # of the time: the edit is worth it before workers are
     line_share = 0.3  # of the wait
     # What indexing a tensor, or a list of them, takes instead (measured: 1 to 3 us).
     index_s = 3e-6
 
-    def see(self, record: Record, state: RunState) -> Iterable[Finding]:
-        loading = waited_for(state, self.least_share, self.least_wait_s)
-        if loading is None:
-            return
+    def judge(self, loading: Loading, state: RunState) -> Iterable[Finding]:
         held = {each.attribute: each for each in loading.fact.holds if _is_data(each)}
         lines = lines_to_judge(state, loading) or ()
         found = [(line, conversion_in(line.place.code, frozenset(held))) for line in lines]
@@ -60,12 +55,12 @@ class SamplesConvertedEachTime(Check):
         saved_s = share * loading.wait_s - self._indexing_s(loading) * len(dear)
         severity = severity_of(saved_s / loading.batch_s)
         if share >= self.line_share and severity is not None:
-            yield self._judge(loading, dear, saved_s, severity)
+            yield self._told(loading, dear, saved_s, severity)
 
     def _indexing_s(self, loading: Loading) -> float:
         return (loading.fact.batch_size or 1) * self.index_s * loading.time.stretch
 
-    def _judge(self, loading: Loading, dear: list[_Converted], saved_s: float, severity: str) -> Finding:
+    def _told(self, loading: Loading, dear: list[_Converted], saved_s: float, severity: str) -> Finding:
         first, others = dear[0], dear[1:]
         line_s = sum(each.line.share for each in dear) * loading.wait_s
         gain = saved_s / loading.batch_s

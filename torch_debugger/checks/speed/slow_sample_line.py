@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from torch_debugger.checks.base import Check
 from torch_debugger.checks.gains import milliseconds, severity_of
-from torch_debugger.checks.loading import Loading, cores_in_words, waited_for
+from torch_debugger.checks.loading import Loading, cores_in_words
+from torch_debugger.checks.loading_check import LoadingCheck
 from torch_debugger.checks.loading_lines import WaitLine, slow_line, told
 from torch_debugger.checks.state import RunState
-from torch_debugger.records import Finding, LoadingTime, Record
+from torch_debugger.records import Finding
 
 
-class SlowSampleLine(Check):
+class SlowSampleLine(LoadingCheck):
     """Most of the time waited for data goes to one line of a dataset, a transform or a collate function.
 
     Symptom:
@@ -32,26 +32,22 @@ class SlowSampleLine(Check):
     id = "TD705"
     name = "slow-sample-line"
     title = "one line makes loading slow"
-    reads = (LoadingTime,)
     explains = ("data-loaded-in-the-training-process",)
 
-    least_share = 0.25  # of the time, as for every wait for data
-    least_wait_s = 0.005
     line_share = 0.6  # of the wait: one line stands out
     # Of the line's time, what workers would leave of it: below, workers are the easier way out.
     least_left = 0.25
 
-    def see(self, record: Record, state: RunState) -> Iterable[Finding]:
-        loading = waited_for(state, self.least_share, self.least_wait_s)
-        line = slow_line(state, loading, self.line_share) if loading is not None else None
-        if loading is None or line is None:
+    def judge(self, loading: Loading, state: RunState) -> Iterable[Finding]:
+        line = slow_line(state, loading, self.line_share)
+        if line is None:
             return
         gain = line.share * loading.share
         severity = severity_of(gain)
         if severity is not None and gain - loading.gain >= self.least_left * gain:
-            yield self._judge(loading, line, gain, severity)
+            yield self._told(loading, line, gain, severity)
 
-    def _judge(self, loading: Loading, line: WaitLine, gain: float, severity: str) -> Finding:
+    def _told(self, loading: Loading, line: WaitLine, gain: float, severity: str) -> Finding:
         line_s, left_s = line.share * loading.wait_s, loading.with_workers(loading.best_workers())
         each = f", {milliseconds(line_s / loading.fact.batch_size)} a sample" if loading.fact.batch_size else ""
         return self.finding(

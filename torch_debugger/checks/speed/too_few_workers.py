@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from torch_debugger.checks.base import Check
 from torch_debugger.checks.deliveries import at
 from torch_debugger.checks.gains import WARNED_GAIN, milliseconds, severity_of
-from torch_debugger.checks.loading import Loading, cores_in_words, waited_for, with_keywords
+from torch_debugger.checks.loading import Loading, cores_in_words, with_keywords
+from torch_debugger.checks.loading_check import LoadingCheck
 from torch_debugger.checks.state import RunState
-from torch_debugger.records import Finding, LoadingTime, Record
+from torch_debugger.records import Finding
 
 
-class TooFewWorkers(Check):
+class TooFewWorkers(LoadingCheck):
     """The workers of a DataLoader do not keep up with the training.
 
     Symptom:
@@ -33,18 +33,14 @@ class TooFewWorkers(Check):
     id = "TD702"
     name = "too-few-workers"
     title = "the loader's workers do not keep up"
-    reads = (LoadingTime,)
 
-    least_share = 0.25
-    least_wait_s = 0.005
     # Of the cores: from here on, the training and its workers leave none.
     all_busy = 0.85
     # How often longer everything takes on a machine that others keep busy, so that nothing can be told.
     most_stretched = 1.5
 
-    def see(self, record: Record, state: RunState) -> Iterable[Finding]:
-        loading = waited_for(state, self.least_share, self.least_wait_s)
-        if loading is None or not loading.fact.workers or loading.time.workers_cpu_s is None:
+    def judge(self, loading: Loading, state: RunState) -> Iterable[Finding]:
+        if not loading.fact.workers or loading.time.workers_cpu_s is None:
             return
         none_left = loading.cores_used >= self.all_busy * loading.cores
         if none_left and loading.gain < WARNED_GAIN:
@@ -64,7 +60,7 @@ class TooFewWorkers(Check):
     def _more_workers(self, loading: Loading, severity: str) -> Finding:
         workers, then_s = loading.best_workers(), loading.with_workers(loading.best_workers())
         idle = 1 - loading.computed_s / loading.making_s
-        return self._judge(
+        return self._told(
             loading,
             severity,
             why=(
@@ -86,7 +82,7 @@ class TooFewWorkers(Check):
         )
 
     def _less_work(self, loading: Loading) -> Finding:
-        return self._judge(
+        return self._told(
             loading,
             severity_of(loading.share) or "note",
             why=(
@@ -104,7 +100,7 @@ class TooFewWorkers(Check):
             workers=loading.fact.workers,
         )
 
-    def _judge(
+    def _told(
         self, loading: Loading, severity: str, *, why: str, fix: str, gain: float, workers: int
     ) -> Finding:
         more = workers > loading.fact.workers
