@@ -1,4 +1,4 @@
-"""What checks of the wait for data have in common: the loader that is waited for, once enough is known of it."""
+"""What checks of the wait for data have in common: the loader that is waited for, once enough is known."""
 
 from __future__ import annotations
 

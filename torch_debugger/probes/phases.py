@@ -111,8 +111,8 @@ class Phases:
             self._marks = [(LOGGING, self._event())]
 
     def _keep_pace(self) -> float:
-        """What a step takes, of late: where workers deliver two batches at once a quick step follows a slow one,
-        and going by the last step alone would leave the slow ones out for ever."""
+        """What a step takes, of late. Where workers deliver two batches at once every other step is quick, and
+        going by the last step alone would leave the slow ones out for ever."""
         now = time.perf_counter()
         pace_s = (now - self._marked_at) / (1 + self._unmarked)
         self._pace_s = 0.9 * self._pace_s + 0.1 * pace_s if self._pace_s else pace_s
