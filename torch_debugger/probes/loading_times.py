@@ -49,7 +49,7 @@ class _Loading:
     opening_s: float = 0.0  # iter() of the pass that has delivered nothing yet
     on_device: bool = False
     lines: LineClock = field(default_factory=LineClock)
-    look_at: int = 2  # batches
+    look_at: int = 4  # batches
     told_at: float = 0.0
 
 
@@ -87,7 +87,8 @@ class LoadingTimes:
         if clock.fault is not None:
             raise clock.fault  # to the guard, who tells it
         loading.look_at = loading.batches + max(3, loading.batches // 4)
-        wanted = clock.looks < self.LOOKS and loading.waits[-1][0] >= self.LEAST_S and sys.gettrace() is None
+        slow = min(list(loading.waits)[-4:])[0] >= self.LEAST_S
+        wanted = clock.looks < self.LOOKS and slow and sys.gettrace() is None
         return clock if wanted and (clock.looks < self.FIRST_LOOKS or self._affords(loading)) else None
 
     def _affords(self, loading: _Loading) -> bool:

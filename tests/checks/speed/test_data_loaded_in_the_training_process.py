@@ -8,7 +8,7 @@ from tests.checks.data.looks import loader
 from tests.checks.speed.loads import lines, settings, split, times, waiting
 from tests.fakes import judged
 from torch_debugger.checks.judge import Judge
-from torch_debugger.records import Finding, LoadingTime
+from torch_debugger.records import Finding, LoadingTime, Record
 
 NAME = "data-loaded-in-the-training-process"
 
@@ -103,7 +103,8 @@ def test_workers_and_datasets_on_a_gpu_are_others_matter() -> None:
 def test_while_it_runs_only_what_has_settled_is_said() -> None:
     def said(time: LoadingTime) -> list[Finding]:
         judge = Judge(only=[NAME])
-        return [found for record in (loader(), settings(), *split(), time) for found in judge.see(record)]
+        records: list[Record] = [loader(), settings(), *split(), time]
+        return [found for record in records for found in judge.see(record)]
 
     assert not said(times(batches=399))
     assert said(times(batches=400))  # twenty seconds

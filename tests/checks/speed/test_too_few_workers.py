@@ -12,14 +12,15 @@ from torch_debugger.records import Finding, LoaderFact, LoadingTime
 MADE = place(11, code="train_loader = DataLoader(data, batch_size=8, num_workers=2)")
 
 
-def with_workers(workers: int = 2, **others: object) -> LoaderFact:
-    return loader(workers=workers, made=MADE, **others)
+def with_workers(workers: int = 2) -> LoaderFact:
+    return loader(workers=workers, made=MADE)
 
 
 def slow(wait_s: float = 0.03, busy: float = 0.1, batch_s: float = 0.05, **others: object) -> LoadingTime:
     """Two workers that compute for this share of their time."""
     facts: dict[str, object] = {"wait_cpu_s": 0.0, "cpu_s": 100 * (batch_s - wait_s)}
-    return times(wait_s, batch_s, **{"workers_cpu_s": 100 * 2 * batch_s * busy, **facts, **others})
+    facts |= {"workers_cpu_s": 100 * 2 * batch_s * busy, **others}
+    return times(wait_s, batch_s, **facts)  # type: ignore[arg-type]
 
 
 def check(time: LoadingTime | None = None, fact: LoaderFact | None = None, cores: int = 8) -> list[Finding]:

@@ -15,7 +15,7 @@ MADE = place(11, code="train_loader = DataLoader(data, batch_size=8, num_workers
 def passes(**others: object) -> LoadingTime:
     """Ten batches a pass of 10 ms each, after 100 ms to start and 50 ms to end the workers."""
     facts: dict[str, object] = {"passes": 10, "passes_s": 2.5, "opening_s": 0.1, "closing_s": 0.05}
-    return times(0.0, 0.025, **{**facts, **others})
+    return times(0.0, 0.025, **{**facts, **others})  # type: ignore[arg-type]
 
 
 def check(time: LoadingTime | None = None, fact: LoaderFact | None = None) -> list[Finding]:
