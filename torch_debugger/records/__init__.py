@@ -26,6 +26,7 @@ from torch_debugger.records.health import (
     WeightedSum,
 )
 from torch_debugger.records.layer import Construction, LayerFact, WrittenNumber
+from torch_debugger.records.loading import HeldData, LineCost, LoadingLines, LoadingTime
 from torch_debugger.records.loop import (
     ClipFact,
     CopyLook,
@@ -159,6 +160,8 @@ Record = (
     | ScalerMisuse
     | PhaseFact
     | LoaderFact
+    | LoadingTime
+    | LoadingLines
     | BatchFact
     | BatchLook
     | BatchSample
@@ -203,15 +206,16 @@ __all__ = [
     "ClipFact", "Comparison", "Construction", "CopiedGenerator", "CopyLook", "CopyTime", "CostFact",
     "CrashEvidence", "CrashFact", "CrashFrame", "DeviceMemory", "DropoutLook", "Edit", "EndFact", "Finding",
     "FixedDraw", "FlowFact", "FlowStep", "ForeignEvent", "FreshParameter", "FutureLook", "GradientCheckFact",
-    "GradientFlag", "GraphNode", "GraphSummary", "HandMadeWeights", "HeldByVariable", "HistogramSummary",
-    "HparamsFact", "HparamsSummary", "IdleOptimizer", "InputLook", "KeptGraphs", "LatentLook", "LayerFact",
-    "LedgerFact", "LedgerRow", "LineTime", "LoaderFact", "LocalTensor", "LocalValue", "LossGraph", "LossSite",
-    "MemoryFact", "MemoryLook", "MemorySnapshot", "MemorySpot", "MeshSummary", "ModeLook", "ModelFact",
-    "ModelFlow", "ModuleFact", "ModuleTime", "MultipliedMask", "NonFinite", "Notice", "OpTime", "Operand",
-    "OptimizerFact", "Origin", "PaddedState", "ParameterFact", "PassCalls", "PassFact", "PhaseFact",
-    "PictureSummary", "Place", "PlainTensor", "PrCurveSummary", "ProbeFault", "ProfileFact", "QuietModel",
-    "Record", "Rectifier", "Rehearsal", "Request", "Reseeding", "ReusedWeight", "RootInput", "RunFact",
-    "SampleSpread", "SampledStacks", "SavedByModule", "SavedTensor", "Scalars", "ScalerMisuse", "SchedulerFact",
+    "GradientFlag", "GraphNode", "GraphSummary", "HandMadeWeights", "HeldByVariable", "HeldData",
+    "HistogramSummary", "HparamsFact", "HparamsSummary", "IdleOptimizer", "InputLook", "KeptGraphs",
+    "LatentLook", "LayerFact", "LedgerFact", "LedgerRow", "LineCost", "LineTime", "LoaderFact", "LoadingLines",
+    "LoadingTime", "LocalTensor", "LocalValue", "LossGraph", "LossSite", "MemoryFact", "MemoryLook",
+    "MemorySnapshot", "MemorySpot", "MeshSummary", "ModeLook", "ModelFact", "ModelFlow", "ModuleFact",
+    "ModuleTime", "MultipliedMask", "NonFinite", "Notice", "OpTime", "Operand", "OptimizerFact", "Origin",
+    "PaddedState", "ParameterFact", "PassCalls", "PassFact", "PhaseFact", "PictureSummary", "Place",
+    "PlainTensor", "PrCurveSummary", "ProbeFault", "ProfileFact", "QuietModel", "Record", "Rectifier",
+    "Rehearsal", "Request", "Reseeding", "ReusedWeight", "RootInput", "RunFact", "SampleSpread",
+    "SampledStacks", "SavedByModule", "SavedTensor", "Scalars", "ScalerMisuse", "SchedulerFact",
     "SchedulerLook", "SeedFact", "SequenceInput", "ShuffledPair", "SkippedLosses", "SoundSummary",
     "SpeedSettings", "Spread", "Squasher", "StackNode", "StepCycle", "StepRehearsal", "StrayModuleFact",
     "Summary", "Surroundings", "SyncTime", "Table", "TargetLook", "TensorLook", "TensorRows", "TensorSummary",
