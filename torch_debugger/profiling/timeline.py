@@ -10,6 +10,7 @@ from torch._C._autograd import DeviceType
 _WAITS = ("cudaStreamSynchronize", "cudaDeviceSynchronize", "cudaEventSynchronize", "cudaMemcpy")
 _RUNTIME = ("cuda", "cu", "hip")
 _USER_SCOPE = 7  # record_function
+_DTYPES = {"float": "float32", "double": "float64", "Half": "float16"}
 _NODE = "autograd::engine::evaluate_function: "
 
 
@@ -24,6 +25,7 @@ class Op:
     sequence: int  # of the autograd node it made or runs; -1 without
     is_backward: bool
     shapes: str
+    dtype: str = ""  # of the first tensor it was given
     parent: Op | None = None
     inside_ns: int = 0  # of ops that it called
     device_ns: int = 0  # of what it put there itself
@@ -70,11 +72,17 @@ class Timeline:
 
     def busy_ns(self) -> int:
         """In which the device did anything; what overlaps counts once."""
-        busy, reached = 0, 0
+        return sum(ended - began for began, ended in self.stretches())
+
+    def stretches(self) -> list[tuple[int, int]]:
+        """In which the device was never idle, one after the other."""
+        found: list[tuple[int, int]] = []
         for work in sorted(self.works, key=lambda each: each.began_ns):
-            busy += max(0, work.ended_ns - max(work.began_ns, reached))
-            reached = max(reached, work.ended_ns)
-        return busy
+            if found and work.began_ns <= found[-1][1]:
+                found[-1] = found[-1][0], max(found[-1][1], work.ended_ns)
+            else:
+                found.append((work.began_ns, work.ended_ns))
+        return found
 
 
 def read_timeline(results: Any) -> Timeline:
@@ -93,6 +101,7 @@ def read_timeline(results: Any) -> Timeline:
             event.sequence_nr(),
             event.fwd_thread_id() > 0 or event.name().startswith(_NODE),
             str(event.shapes()) if event.shapes() else "",
+            _first_dtype(event),
         )
         ops.append(op)
         by_correlation.setdefault(event.correlation_id(), op)
@@ -113,6 +122,12 @@ def read_timeline(results: Any) -> Timeline:
             work.op.device_ns += work.ended_ns - work.began_ns
     steps = sum(event.name().startswith("ProfilerStep#") for event in on_host)
     return Timeline(ops, works, steps)
+
+
+def _first_dtype(event: Any) -> str:
+    """c10::Half -> float16"""
+    name = next((name for name in event.dtypes() if name), "").removeprefix("c10::")
+    return _DTYPES.get(name, name.lower())
 
 
 def _is_about_ops(event: Any) -> bool:

@@ -13,6 +13,7 @@ from torch.profiler import ProfilerActivity
 from torch_debugger.profiling.attribution import Attribution
 from torch_debugger.profiling.line_log import LineLog
 from torch_debugger.profiling.module_log import ModuleLog
+from torch_debugger.profiling.products import layout_ns, product_times
 from torch_debugger.profiling.timeline import Timeline, read_timeline
 from torch_debugger.records import ProfileFact
 
@@ -81,6 +82,8 @@ def told(
         copies=whose.copies(),
         cost_s=0.0,
         plain_s=0.0,
+        products=product_times(whose),
+        layout_s=layout_ns(timeline) / 1e9,
     )
 
 

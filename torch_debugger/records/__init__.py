@@ -50,7 +50,15 @@ from torch_debugger.records.model import (
 from torch_debugger.records.model_flow import CallFact, ModelFlow
 from torch_debugger.records.nonfinite import NonFinite, Operand, Origin
 from torch_debugger.records.place import Place
-from torch_debugger.records.profile import CopyTime, LineTime, ModuleTime, OpTime, ProfileFact, SyncTime
+from torch_debugger.records.profile import (
+    CopyTime,
+    LineTime,
+    ModuleTime,
+    OpTime,
+    ProductTime,
+    ProfileFact,
+    SyncTime,
+)
 from torch_debugger.records.rehearsal import StepRehearsal
 from torch_debugger.records.rows import Table, TensorRows
 from torch_debugger.records.run import CostFact, EndFact, MemoryFact, Notice, ProbeFault, RunFact
@@ -198,7 +206,8 @@ __all__ = [
     "LineTime", "LoaderFact", "LocalTensor", "LocalValue", "LossGraph", "LossSite", "MemoryFact", "MeshSummary",
     "ModeLook", "ModelFact", "ModelFlow", "ModuleFact", "ModuleTime", "MultipliedMask", "NonFinite", "Notice",
     "OpTime", "Operand", "OptimizerFact", "Origin", "PaddedState", "ParameterFact", "PassCalls", "PassFact",
-    "PhaseFact", "PictureSummary", "Place", "PlainTensor", "PrCurveSummary", "ProbeFault", "ProfileFact",
+    "PhaseFact", "PictureSummary", "Place", "PlainTensor", "PrCurveSummary", "ProbeFault", "ProductTime",
+    "ProfileFact",
     "QuietModel", "Record", "Rectifier", "Rehearsal", "Request", "Reseeding", "ReusedWeight", "RootInput",
     "RunFact", "SampleSpread", "SampledStacks", "SavedTensor", "Scalars", "ScalerMisuse", "SchedulerFact",
     "SchedulerLook", "SeedFact", "SequenceInput", "ShuffledPair", "SkippedLosses", "SoundSummary",

@@ -46,3 +46,4 @@ class SpeedSettings:
     deterministic: bool
     anomaly_mode: bool
     step: int
+    device_bytes: int = 0  # of the device's memory, all of it

@@ -1,0 +1,86 @@
+"""TD739: an update on the GPU in many kernels where one would do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from torch_debugger.checks.base import Check
+from torch_debugger.checks.gains import milliseconds, severity_of
+from torch_debugger.checks.keyword_argument import with_keyword
+from torch_debugger.checks.state import RunState
+from torch_debugger.records import CostFact, Finding, OptimizerFact, Record
+
+
+class OptimizerNotFused(Check):
+    """The update takes a large part of each step on the GPU, and torch has one kernel for it.
+
+    Symptom:
+        A model with many parameters and little to compute spends much of each step in `optimizer.step()`.
+    Evidence:
+        The share of `optimizer.step()` in the time of a step, measured on the device; the optimizer is Adam, AdamW
+        or SGD on a CUDA device and was not made with `fused=True`.
+    Fix:
+        `torch.optim.AdamW(..., fused=True)`.
+    Known limits:
+        What is saved depends on sizes: of torch's usual way (several kernels for all parameters together) half is
+        claimed, of `foreach=False` (several kernels for each parameter) four fifths.
+    """
+
+    id = "TD739"
+    name = "optimizer-not-fused"
+    title = "the update runs in many kernels on the GPU"
+    reads = (CostFact,)
+
+    kinds = ("Adam", "AdamW", "SGD")  # which have a fused form on CUDA
+    saved = 0.5
+    saved_of_a_loop = 0.8  # where `foreach=False` was asked for
+
+    def __init__(self) -> None:
+        self._reported = False
+
+    def see(self, record: Record, state: RunState) -> Iterable[Finding]:
+        if not self._reported:
+            yield from self._judge(state)
+
+    def finish(self, state: RunState) -> Iterable[Finding]:
+        if self._reported:
+            yield from self._judge(state)
+
+    def _judge(self, state: RunState) -> Iterable[Finding]:
+        if state.speed is None or state.speed.device != "cuda" or not state.split.is_enough():
+            return
+        optimizers = [each for each in state.optimizers.values() if self._can_be_fused(each)]
+        if len(state.optimizers) != 1 or not optimizers:
+            return
+        looped = optimizers[0].groups[0].get("foreach") == 0.0
+        gain = (self.saved_of_a_loop if looped else self.saved) * state.split.share("optimizer")
+        severity = severity_of(gain)
+        if severity is not None:
+            self._reported = True
+            yield self._told(state, optimizers[0], severity, gain)
+
+    def _can_be_fused(self, optimizer: OptimizerFact) -> bool:
+        return optimizer.kind in self.kinds and not any(group.get("fused") for group in optimizer.groups)
+
+    def _told(self, state: RunState, optimizer: OptimizerFact, severity: str, gain: float) -> Finding:
+        update_s, step_s = state.split.per_step_s("optimizer"), state.split.total_s / state.split.steps
+        edit = with_keyword(optimizer.place, optimizer.kind, "fused", "True")
+        change = f"Write `{edit.after}`" if edit is not None else f"Give `{optimizer.kind}` `fused=True`"
+        return self.finding(
+            severity=severity,
+            confidence=0.8,
+            message=(
+                f"`{optimizer.name}.step()` takes {milliseconds(update_s)} of the {milliseconds(step_s)} of a step "
+                f"on the GPU ({update_s / step_s:.0%}), and {optimizer.kind} was not made with `fused=True`."
+            ),
+            why=(
+                "Without it an update is a dozen kernels, each of which reads and writes all parameters or their "
+                "averages once more. Fused, it is one that does everything on the way."
+            ),
+            fix=f"{change}. That saves about {gain:.0%} of a step.",
+            where=optimizer.place,
+            first_step=1,
+            last_step=state.step,
+            evidence={"expected_gain": gain, "optimizer_s": update_s, "step_s": step_s},
+            edit=edit,
+        )
