@@ -57,6 +57,7 @@ from torch_debugger.rehearsals import Rehearsals
 from torch_debugger.replays import StepReplays
 from torch_debugger.scenes import Scenes
 from torch_debugger.settings import Settings
+from torch_debugger.stack_samples import StackSamples
 from torch_debugger.step_rehearsals import StepRehearsals
 
 if TYPE_CHECKING:
@@ -99,6 +100,7 @@ class Plumbing:
         SkippedSteps(watch, self.roots, self.backward)
         self._data_probes = look_at_data(watch, self.roots, self.forward, self.backward, settings)
         SpeedSetup(watch)
+        self.stacks = StackSamples(watch)
         self.profiles = Profiles(watch, self.roots, settings.profile_steps, settings.log_dir)
         self.ledger = Ledger(watch, self.roots, self.optimizers, self.forward)
         self.unreached = Unreached(watch, self.ledger)
@@ -179,6 +181,7 @@ class Plumbing:
             for breakpoint in self._breakpoints:
                 breakpoint.remove()
             self.profiles.finish()
+            self.stacks.finish()
             self._rehearsals.wait()
             self.watch.guard.call("custom gradients", self._gradients.wait)
             self.watch.finish(outcome)

@@ -47,6 +47,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "step_rehearsals": {"records", "stats", "anatomy", "probes", "scenes", "trials"} | FOUNDATIONS,
     "preflights": {"records", "stats", "anatomy", "probes", "scenes", "trials"} | FOUNDATIONS,
     "profiles": {"records", "stats", "anatomy", "probes", "profiling"} | FOUNDATIONS,
+    "stack_samples": {"records", "stats", "anatomy", "probes", "profiling"} | FOUNDATIONS,
     "first_steps": {"records", "stats", "anatomy", "probes", "surroundings"} | FOUNDATIONS,
     "plumbing": {
         "first_steps",
@@ -56,6 +57,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "rehearsals",
         "replays",
         "scenes",
+        "stack_samples",
         "step_rehearsals",
         "records",
         "runlog",

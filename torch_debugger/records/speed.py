@@ -22,7 +22,7 @@ class StackNode:
 
 @dataclass(frozen=True, slots=True)
 class SampledStacks:
-    """Where one thread's Python was, looked at again and again. Sums since the run began; the last one holds."""
+    """Where one thread's Python was, asked again and again. Sums since the run began; the last one holds."""
 
     who: str  # "training" is the thread that trains; loaders have "worker 0" and so on
     samples: int
