@@ -32,8 +32,7 @@ class OptimizerNotFused(Check):
     reads = (CostFact,)
 
     kinds = ("Adam", "AdamW", "SGD")  # which have a fused form on CUDA
-    saved = 0.5
-    saved_of_a_loop = 0.8  # where `foreach=False` was asked for
+    saved = {"in lists": 0.5, "one by one": 0.8}  # of the update, by the form it has
 
     def __init__(self) -> None:
         self._reported = False
@@ -52,15 +51,14 @@ class OptimizerNotFused(Check):
         optimizers = [each for each in state.optimizers.values() if self._can_be_fused(each)]
         if len(state.optimizers) != 1 or not optimizers:
             return
-        looped = optimizers[0].groups[0].get("foreach") == 0.0
-        gain = (self.saved_of_a_loop if looped else self.saved) * state.split.share("optimizer")
+        gain = self.saved[optimizers[0].form] * state.split.share("optimizer")
         severity = severity_of(gain)
         if severity is not None:
             self._reported = True
             yield self._told(state, optimizers[0], severity, gain)
 
     def _can_be_fused(self, optimizer: OptimizerFact) -> bool:
-        return optimizer.kind in self.kinds and not any(group.get("fused") for group in optimizer.groups)
+        return optimizer.kind in self.kinds and optimizer.form in self.saved
 
     def _told(self, state: RunState, optimizer: OptimizerFact, severity: str, gain: float) -> Finding:
         update_s, step_s = state.split.per_step_s("optimizer"), state.split.total_s / state.split.steps
