@@ -8,8 +8,8 @@ from torch_debugger.records import Place, ProductTime, ProfileFact
 
 
 def plain_s(fact: ProfileFact) -> float:
-    """Of all profiled steps together. The host is slower while it is profiled, the device is not; and the host's
-    clock says little about steps that it only puts into a queue."""
+    """Of all profiled steps together. The host is slower while it is profiled, the device is not; and the
+    host's clock says little about steps that it only puts into a queue."""
     each_s = fact.plain_s or fact.wall_s / max(1, fact.steps)
     return min(fact.wall_s, max(each_s * fact.steps, fact.device_busy_s))
 

@@ -68,7 +68,9 @@ class Attribution:
 
     def line_of(self, op: Op) -> Line:
         source = self.source_of(op)
-        return self.lines.at(source.began_ns) if source is not None and source.thread == self.thread else ("", 0)
+        return (
+            self.lines.at(source.began_ns) if source is not None and source.thread == self.thread else ("", 0)
+        )
 
     def _add_device(self, op: Op) -> None:
         backward, source = _of_backward(op), self.source_of(op)

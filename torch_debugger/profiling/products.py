@@ -8,8 +8,9 @@ from torch_debugger.profiling.timeline import Op, Timeline
 from torch_debugger.records import ProductTime
 
 _PRODUCTS = frozenset({
-    "aten::mm", "aten::addmm", "aten::bmm", "aten::baddbmm", "aten::cudnn_convolution", "aten::convolution_backward",
-    "aten::cudnn_convolution_transpose", "aten::_conv_depthwise2d", "aten::conv_depthwise3d",
+    "aten::mm", "aten::addmm", "aten::bmm", "aten::baddbmm", "aten::cudnn_convolution",
+    "aten::convolution_backward", "aten::cudnn_convolution_transpose", "aten::_conv_depthwise2d",
+    "aten::conv_depthwise3d",
 })  # fmt: skip
 _MOST = 60
 # What cuDNN calls its own kernels around a convolution that wants another order than the tensors have.

@@ -49,7 +49,7 @@ class SyncTime:
     op: str  # aten::item
     count: int
     wait_s: float
-    lost_s: float = 0.0  # of the device, which had nothing to do afterwards; of each wait at most its own length
+    lost_s: float = 0.0  # of the device, which had nothing to do afterwards; for each wait at most its length
 
 
 @dataclass(frozen=True, slots=True)

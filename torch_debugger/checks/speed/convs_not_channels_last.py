@@ -24,8 +24,8 @@ class ConvsNotChannelsLast(Check):
         `model = model.to(memory_format=torch.channels_last)` and the same for the images:
         `x = x.to(device, memory_format=torch.channels_last)`.
     Known limits:
-        Needs a profile (`run --profile`) of a training on a GPU. Ops that put tensors back into the usual order
-        (`view`, some of your own) take part of it away again.
+        Needs a profile (`run --profile`) of a training on a GPU. Ops that put tensors back into the usual
+        order (`view`, some of your own) take part of it away again.
     """
 
     id = "TD736"
@@ -56,13 +56,13 @@ class ConvsNotChannelsLast(Check):
                 "convolutions into another order and back (nchwToNhwc)."
             ),
             why=(
-                "Tensor cores want the channels of one pixel side by side. Tensors in the usual order, one plane "
-                "for each channel, are turned round before such a convolution and back behind it."
+                "Tensor cores want the channels of one pixel side by side. Tensors in the usual order, one "
+                "plane for each channel, are turned round before such a convolution and back behind it."
             ),
             fix=(
-                "Write `model = model.to(memory_format=torch.channels_last)` before the optimizer is made, and "
-                "bring images to the device with `x.to(device, memory_format=torch.channels_last)`. That saves "
-                f"about {gain:.0%} of a step."
+                "Write `model = model.to(memory_format=torch.channels_last)` before the optimizer is made, "
+                "and bring images to the device with `x.to(device, memory_format=torch.channels_last)`. That "
+                f"saves about {gain:.0%} of a step."
             ),
             where=dearest_line(convolutions),
             first_step=record.first_step,

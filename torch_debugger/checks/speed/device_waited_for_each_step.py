@@ -13,8 +13,8 @@ from torch_debugger.records import Edit, Finding, Place, ProfileFact, Record, Sy
 
 _ADDED_UP = re.compile(r"^(?P<sum>[\w.]+ \+= .*?)(?:(?P<name>[\w.]+)\.item\(\)|float\((?P<given>[\w.]+)\))$")
 _REMEDIES = {
-    "aten::nonzero": "A size that depends on values has to be read by the host: use `torch.where(mask, a, b)`, "
-    "multiply by the mask, or weight the loss with it instead of picking rows",
+    "aten::nonzero": "A size that depends on values has to be read by the host: use `torch.where(mask, a, "
+    "b)`, multiply by the mask, or weight the loss with it instead of picking rows",
     "aten::is_nonzero": "Do not branch on a tensor: `torch.where`, or a decision that is taken every 50 steps",
     "aten::to": "Leave the tensor on the device (`.detach()`), and copy it every 50 steps",
     "cudaDeviceSynchronize": "Leave out `torch.cuda.synchronize()`: reading a result waits by itself",
@@ -31,8 +31,8 @@ class DeviceWaitedForEachStep(Check):
     Evidence:
         From a profile of some steps: the waits of the host (in `.item()`, `.cpu()`, `print(tensor)`,
         `float(loss)`, `nonzero`, a boolean mask, `if tensor:`) by line, and how long the device had nothing to
-        do after each of them. A wait for work that has to be done anyway is no loss: what counts is the shorter
-        of the wait and the idle time that follows it.
+        do after each of them. A wait for work that has to be done anyway is no loss: what counts is the
+        shorter of the wait and the idle time that follows it.
     Fix:
         Keep the number on the device (`total += loss.detach()`) and read it every 50 steps.
     Known limits:
@@ -82,8 +82,9 @@ class DeviceWaitedForEachStep(Check):
                 f"of a step.{others}"
             ),
             why=(
-                "The host puts work into the device's queue ahead of time. When it needs a number from there, the "
-                "queue has to run empty first, and what the host does next happens while the device stands still."
+                "The host puts work into the device's queue ahead of time. When it needs a number from there, "
+                "the queue has to run empty first, and what the host does next happens while the device "
+                "stands still."
             ),
             fix=f"{_remedy(worst, edit)}. That saves up to {gain:.0%} of a step.",
             where=place,

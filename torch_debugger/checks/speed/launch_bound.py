@@ -17,16 +17,16 @@ class LaunchBound(Check):
     Symptom:
         The device is hardly used, a larger batch takes no longer, and a faster device would not help.
     Evidence:
-        From a profile of some steps: the number of kernels in a step, their mean time, and the share of a plain
-        step in which the device had anything to do. Time in which it waits for data, for logging or for an
-        evaluation is left out, and so is what follows after waits of the host.
+        From a profile of some steps: the number of kernels in a step, their mean time, and the share of a
+        plain step in which the device had anything to do. Time in which it waits for data, for logging or for
+        an evaluation is left out, and so is what follows after waits of the host.
     Fix:
-        `torch.compile(model, mode="reduce-overhead")` joins small kernels and starts them all at once as a CUDA
-        graph; `torch.cuda.make_graphed_callables` does the latter alone. A larger batch makes the kernels larger,
-        `fused=True` makes one kernel of an optimizer's many.
+        `torch.compile(model, mode="reduce-overhead")` joins small kernels and starts them all at once as a
+        CUDA graph; `torch.cuda.make_graphed_callables` does the latter alone. A larger batch makes the
+        kernels larger, `fused=True` makes one kernel of an optimizer's many.
     Known limits:
-        Needs a profile (`run --profile`) of a training on a GPU. What a graph saves is taken to be four fifths of
-        the idle time; models with sizes that change from step to step get less.
+        Needs a profile (`run --profile`) of a training on a GPU. What a graph saves is taken to be four
+        fifths of the idle time; models with sizes that change from step to step get less.
     """
 
     id = "TD732"
@@ -68,13 +68,14 @@ class LaunchBound(Check):
                 f"{1e6 * record.device_busy_s / record.kernels:.2g} us each."
             ),
             why=(
-                "Each op costs the host 5 to 10 us before its kernel runs. Where kernels are shorter than that, the "
-                "device is done before the next one is there."
+                "Each op costs the host 5 to 10 us before its kernel runs. Where kernels are shorter than "
+                "that, the device is done before the next one is there."
             ),
             fix=(
-                'Write `model = torch.compile(model, mode="reduce-overhead")` before the loop: it joins kernels and '
-                "starts them as one CUDA graph (`torch.cuda.make_graphed_callables` does so without compiling). A "
-                f"larger batch helps as well. That saves up to {gain:.0%} of a step."
+                'Write `model = torch.compile(model, mode="reduce-overhead")` before the loop: it joins '
+                "kernels and "
+                "starts them as one CUDA graph (`torch.cuda.make_graphed_callables` does so without "
+                f"compiling). A larger batch helps as well. That saves up to {gain:.0%} of a step."
             ),
             where=line.place if line is not None else Place(),
             first_step=record.first_step,

@@ -15,12 +15,12 @@ class NoAutocast(Check):
     """The device spends most of a step on float32 products that bfloat16 would do in half of the time.
 
     Symptom:
-        The device is always busy and the training is slower, and larger in memory, than those of others with the
-        same model.
+        The device is always busy and the training is slower, and larger in memory, than those of others with
+        the same model.
     Evidence:
-        From a profile of some steps: matrix products and convolutions in float32 take a third of a step or more, on
-        a device of the year 2020 or later (capability 8.0), and none to speak of is in half precision. TF32 is
-        on already: `tf32-off` comes first.
+        From a profile of some steps: matrix products and convolutions in float32 take a third of a step or
+        more, on a device of the year 2020 or later (capability 8.0), and none to speak of is in half
+        precision. TF32 is on already: `tf32-off` comes first.
     Fix:
         Put forward and loss under `torch.autocast("cuda", dtype=torch.bfloat16)`. Weights stay in float32, and
         bfloat16 needs no GradScaler.
@@ -64,17 +64,18 @@ class NoAutocast(Check):
             confidence=0.7,
             message=(
                 f"{milliseconds(each(device_s(found), record))} of the "
-                f"{milliseconds(each(plain_s(record), record))} of a step are matrix products and convolutions in "
-                "float32, and nothing runs under autocast."
+                f"{milliseconds(each(plain_s(record), record))} of a step are matrix products and "
+                "convolutions in float32, and nothing runs under autocast."
             ),
             why=(
                 "Tensor cores do twice as many products of bfloat16 as of TF32 numbers in the same time, and "
                 "activations take half of the memory."
             ),
             fix=(
-                'Put the forward and the loss under `with torch.autocast("cuda", dtype=torch.bfloat16):` (backward '
-                f"stays outside, no GradScaler is needed). That saves about {gain:.0%} of a step; see that the loss "
-                "falls as before."
+                'Put the forward and the loss under `with torch.autocast("cuda", dtype=torch.bfloat16):` '
+                "(backward "
+                f"stays outside, no GradScaler is needed). That saves about {gain:.0%} of a step; see that "
+                "the loss falls as before."
             ),
             where=dearest_line(found),
             first_step=record.first_step,

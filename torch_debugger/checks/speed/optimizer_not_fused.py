@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import ClassVar
 
 from torch_debugger.checks.base import Check
 from torch_debugger.checks.gains import milliseconds, severity_of
@@ -17,13 +18,13 @@ class OptimizerNotFused(Check):
     Symptom:
         A model with many parameters and little to compute spends much of each step in `optimizer.step()`.
     Evidence:
-        The share of `optimizer.step()` in the time of a step, measured on the device; the optimizer is Adam, AdamW
-        or SGD on a CUDA device and was not made with `fused=True`.
+        The share of `optimizer.step()` in the time of a step, measured on the device; the optimizer is Adam,
+        AdamW or SGD on a CUDA device and was not made with `fused=True`.
     Fix:
         `torch.optim.AdamW(..., fused=True)`.
     Known limits:
-        What is saved depends on sizes: of torch's usual way (several kernels for all parameters together) half is
-        claimed, of `foreach=False` (several kernels for each parameter) four fifths.
+        What is saved depends on sizes: of torch's usual way (several kernels for all parameters together)
+        half is claimed, of `foreach=False` (several kernels for each parameter) four fifths.
     """
 
     id = "TD739"
@@ -32,7 +33,7 @@ class OptimizerNotFused(Check):
     reads = (CostFact,)
 
     kinds = ("Adam", "AdamW", "SGD")  # which have a fused form on CUDA
-    saved = {"in lists": 0.5, "one by one": 0.8}  # of the update, by the form it has
+    saved: ClassVar = {"in lists": 0.5, "one by one": 0.8}  # of the update, by the form it has
 
     def __init__(self) -> None:
         self._reported = False
@@ -68,12 +69,13 @@ class OptimizerNotFused(Check):
             severity=severity,
             confidence=0.8,
             message=(
-                f"`{optimizer.name}.step()` takes {milliseconds(update_s)} of the {milliseconds(step_s)} of a step "
-                f"on the GPU ({update_s / step_s:.0%}), and {optimizer.kind} was not made with `fused=True`."
+                f"`{optimizer.name}.step()` takes {milliseconds(update_s)} of the {milliseconds(step_s)} of a "
+                f"step on the GPU ({update_s / step_s:.0%}), and {optimizer.kind} was not made with "
+                "`fused=True`."
             ),
             why=(
-                "Without it an update is a dozen kernels, each of which reads and writes all parameters or their "
-                "averages once more. Fused, it is one that does everything on the way."
+                "Without it an update is a dozen kernels, each of which reads and writes all parameters or "
+                "their averages once more. Fused, it is one that does everything on the way."
             ),
             fix=f"{change}. That saves about {gain:.0%} of a step.",
             where=optimizer.place,

@@ -16,11 +16,11 @@ class SizesNotMultipleOf8(Check):
     """A layer's size is no multiple of 8, so half-precision products with it take a slow way.
 
     Symptom:
-        The products of one layer, most often the last one (a vocabulary of 50257), take far longer than those of
-        a layer that is a little larger.
+        The products of one layer, most often the last one (a vocabulary of 50257), take far longer than those
+        of a layer that is a little larger.
     Evidence:
-        From a profile of some steps: the device's time in float16 and bfloat16 matrix products of which one size
-        is no multiple of 8 and is also a size of a parameter. Sizes of batches are left out.
+        From a profile of some steps: the device's time in float16 and bfloat16 matrix products of which one
+        size is no multiple of 8 and is also a size of a parameter. Sizes of batches are left out.
     Fix:
         Round the size up to a multiple of 8, better of 64: 50257 to 50304. Rows that no token uses do no harm.
     Known limits:
@@ -84,8 +84,8 @@ class SizesNotMultipleOf8(Check):
                 f"{milliseconds(each(plain_s(record), record))} of a step."
             ),
             why=(
-                "Tensor cores read rows in pieces of 16 bytes, which are 8 numbers in half precision. Rows that do "
-                "not begin at such a piece are read by slower kernels."
+                "Tensor cores read rows in pieces of 16 bytes, which are 8 numbers in half precision. Rows "
+                "that do not begin at such a piece are read by slower kernels."
             ),
             fix=f"Make it {better} instead of {size}: what is added is not used. "
             f"That saves about {gain:.0%} of a step.",

@@ -15,18 +15,19 @@ class Tf32Off(Check):
     """Large float32 products do not use the device's tensor cores, because TF32 is off.
 
     Symptom:
-        A model in float32 is several times slower than the device promises, and every kernel of a matrix product
-        has sgemm in its name.
+        A model in float32 is several times slower than the device promises, and every kernel of a matrix
+        product has sgemm in its name.
     Evidence:
-        From a profile of some steps: the device's time in float32 matrix products and convolutions, on a device
-        of the year 2020 or later (capability 8.0) and with torch's switch for TF32 off. Only products that take
-        long enough to fill the device count.
+        From a profile of some steps: the device's time in float32 matrix products and convolutions, on a
+        device of the year 2020 or later (capability 8.0) and with torch's switch for TF32 off. Only products
+        that take long enough to fill the device count.
     Fix:
         `torch.set_float32_matmul_precision("high")` at the start of the script. Values keep float32's range,
         and products are rounded to about three decimal digits; sums stay in float32.
     Known limits:
-        Needs a profile (`run --profile`) of a training on a GPU. Torch leaves TF32 on for convolutions and off for
-        matrix products unless it is told otherwise. Trainings that need all digits are better left as they are.
+        Needs a profile (`run --profile`) of a training on a GPU. Torch leaves TF32 on for convolutions and
+        off for matrix products unless it is told otherwise. Trainings that need all digits are better left as
+        they are.
     """
 
     id = "TD733"
@@ -74,15 +75,16 @@ class Tf32Off(Check):
             confidence=0.9,
             message=(
                 f"{milliseconds(each(device_s(found), record))} of the "
-                f"{milliseconds(each(plain_s(record), record))} of a step are {what} in full float32: TF32 is off, so "
-                f"the tensor cores of the {speed.device_name} stand still."
+                f"{milliseconds(each(plain_s(record), record))} of a step are {what} in full float32: TF32 is "
+                f"off, so the tensor cores of the {speed.device_name} stand still."
             ),
             why=(
-                "Tensor cores take float32 numbers too if they may round them to 10 bits behind the point (TF32). "
-                "Torch does not let them by default, because a few programs need all 23."
+                "Tensor cores take float32 numbers too if they may round them to 10 bits behind the point "
+                "(TF32). Torch does not let them by default, because a few programs need all 23."
             ),
             fix=(
-                f"Write `{switch}` at the start of the script. That saves about {gain:.0%} of a step; bfloat16 by "
+                f"Write `{switch}` at the start of the script. That saves about {gain:.0%} of a step; "
+                "bfloat16 by "
                 '`torch.autocast("cuda", dtype=torch.bfloat16)` saves more.'
             ),
             where=dearest_line(found),

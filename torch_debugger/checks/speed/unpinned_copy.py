@@ -20,8 +20,8 @@ class UnpinnedCopy(Check):
         meanwhile.
     Evidence:
         From a profile of some steps: copies from pageable memory by line, their bytes and their time on the
-        device, beside what the same bytes take out of pinned memory on hardware of this generation; and the time
-        in which the device had nothing to do because the host had waited for the copy.
+        device, beside what the same bytes take out of pinned memory on hardware of this generation; and the
+        time in which the device had nothing to do because the host had waited for the copy.
     Fix:
         `DataLoader(..., pin_memory=True)` and `x.to(device, non_blocking=True)`.
     Known limits:
@@ -56,7 +56,13 @@ class UnpinnedCopy(Check):
             yield self._judge(record, state, slow, severity, gain, saved_s)
 
     def _judge(
-        self, record: ProfileFact, state: RunState, slow: list[CopyTime], severity: str, gain: float, saved_s: float
+        self,
+        record: ProfileFact,
+        state: RunState,
+        slow: list[CopyTime],
+        severity: str,
+        gain: float,
+        saved_s: float,
     ) -> Finding:
         dearest = max(slow, key=lambda copy: copy.device_s)
         copied_s, size_bytes = sum(copy.device_s for copy in slow), sum(copy.size_bytes for copy in slow)
@@ -66,13 +72,14 @@ class UnpinnedCopy(Check):
             severity=severity,
             confidence=0.85,
             message=(
-                f"`{dearest.place.code or 'a copy'}` brings {each(size_bytes, record) / 1e6:.3g} MB a step to the "
-                f"device out of unpinned memory: {milliseconds(each(copied_s, record))} of the "
-                f"{milliseconds(each(plain_s(record), record))} of a step, at {size_bytes / copied_s / 1e9:.2g} GB/s."
+                f"`{dearest.place.code or 'a copy'}` brings {each(size_bytes, record) / 1e6:.3g} MB a step to "
+                f"the device out of unpinned memory: {milliseconds(each(copied_s, record))} of the "
+                f"{milliseconds(each(plain_s(record), record))} of a step, at "
+                f"{size_bytes / copied_s / 1e9:.2g} GB/s."
             ),
             why=(
-                "The device reads pinned memory by itself while the host goes on. Ordinary memory has to be copied "
-                "into a pinned buffer piece by piece first, and the host waits for that."
+                "The device reads pinned memory by itself while the host goes on. Ordinary memory has to be "
+                "copied into a pinned buffer piece by piece first, and the host waits for that."
             ),
             fix=_remedy(edit, gain),
             where=dearest.place,

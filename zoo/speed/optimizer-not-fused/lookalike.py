@@ -1,0 +1,31 @@
+"""A large network learns from large batches."""
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+torch.set_float32_matmul_precision("high")
+device = torch.device("cuda")
+patterns = torch.randn(10, 4096, device=device)
+
+
+class Block(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.norm = nn.LayerNorm(width)
+        self.linear = nn.Linear(width, width)
+
+    def forward(self, x):
+        return x + 0.3 * torch.relu(self.linear(self.norm(x)))
+
+
+model = nn.Sequential(*(Block(4096) for _ in range(12)), nn.LayerNorm(4096), nn.Linear(4096, 10)).to(device)
+optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4)
+for step in range(1, 81):
+    labels = torch.randint(0, 10, (8192,), device=device)
+    x = patterns[labels] + 3 * torch.randn(8192, 4096, device=device)
+    loss = nn.functional.cross_entropy(model(x), labels)
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+    if step % 40 == 0:
+        print(f"step {step}: loss {loss.item():.4f}")
