@@ -14,7 +14,7 @@ from typing import Any
 from tests.zoo.expectations import needs
 from tests.zoo.runner import switches
 from torch_debugger.checks.profiled_steps import device_s, idle_s
-from torch_debugger.records import CostFact, MemoryFact, ProfileFact, Record, Scalars
+from torch_debugger.records import Compilation, CostFact, MemoryFact, ProfileFact, Record, Scalars
 from torch_debugger.runlog.reader import LogFollower
 from torch_debugger.settings import PROFILED_FROM
 
@@ -71,6 +71,8 @@ def measured(records: list[Record], ran: Ran) -> Ran:
     for record in records:
         if isinstance(record, MemoryFact):
             ran.kinds["peak bytes"] = max(ran.kinds.get("peak bytes", 0.0), float(_peak_bytes(record)))
+        elif isinstance(record, Compilation):
+            ran.kinds["compiling"] = ran.kinds.get("compiling", 0.0) + record.seconds
         elif isinstance(record, CostFact):
             ran.run_s = record.elapsed_s - record.spent_s
     return ran

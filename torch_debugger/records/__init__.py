@@ -64,7 +64,7 @@ from torch_debugger.records.rows import Table, TensorRows
 from torch_debugger.records.run import CostFact, EndFact, MemoryFact, Notice, ProbeFault, RunFact
 from torch_debugger.records.samples import BatchSample
 from torch_debugger.records.sequences import PaddedState, SequenceInput
-from torch_debugger.records.speed import SampledStacks, SpeedSettings, StackNode
+from torch_debugger.records.speed import Compilation, SampledStacks, SpeedSettings, StackNode
 from torch_debugger.records.summary import (
     Box,
     Chart,
@@ -124,6 +124,7 @@ Record = (
     | ProfileFact
     | SampledStacks
     | SpeedSettings
+    | Compilation
     | ModelFact
     | ModelFlow
     | StrayModuleFact
@@ -198,7 +199,7 @@ Record = (
 __all__ = [
     "SEVERITIES", "TRIALS", "AxesLook", "BatchFact", "BatchLook", "BatchNormLook", "BatchSample", "Box",
     "CallFact", "CarriedGradient", "CaseFact", "Chart", "ChartsSummary", "CheckpointLoad", "ClassTargets",
-    "ClipFact", "Comparison", "Construction", "CopiedGenerator", "CopyLook", "CopyTime", "CostFact",
+    "ClipFact", "Comparison", "Compilation", "Construction", "CopiedGenerator", "CopyLook", "CopyTime", "CostFact",
     "CrashEvidence", "CrashFact", "CrashFrame", "DropoutLook", "Edit", "EndFact", "Finding", "FixedDraw",
     "FlowFact", "FlowStep", "ForeignEvent", "FreshParameter", "FutureLook", "GradientCheckFact", "GradientFlag",
     "GraphNode", "GraphSummary", "HandMadeWeights", "HistogramSummary", "HparamsFact", "HparamsSummary",
