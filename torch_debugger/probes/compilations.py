@@ -1,4 +1,4 @@
-"""What torch.compile compiled since the last step, and why it did so again: by its own list of the last ones."""
+"""What torch.compile compiled since the last step, and why it did so again: by its own list of them."""
 
 from __future__ import annotations
 

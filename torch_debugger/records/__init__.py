@@ -199,8 +199,8 @@ Record = (
 __all__ = [
     "SEVERITIES", "TRIALS", "AxesLook", "BatchFact", "BatchLook", "BatchNormLook", "BatchSample", "Box",
     "CallFact", "CarriedGradient", "CaseFact", "Chart", "ChartsSummary", "CheckpointLoad", "ClassTargets",
-    "ClipFact", "Comparison", "Compilation", "Construction", "CopiedGenerator", "CopyLook", "CopyTime", "CostFact",
-    "CrashEvidence", "CrashFact", "CrashFrame", "DropoutLook", "Edit", "EndFact", "Finding", "FixedDraw",
+    "ClipFact", "Comparison", "Compilation", "Construction", "CopiedGenerator", "CopyLook", "CopyTime",
+    "CostFact",    "CrashEvidence", "CrashFact", "CrashFrame", "DropoutLook", "Edit", "EndFact", "Finding", "FixedDraw",
     "FlowFact", "FlowStep", "ForeignEvent", "FreshParameter", "FutureLook", "GradientCheckFact", "GradientFlag",
     "GraphNode", "GraphSummary", "HandMadeWeights", "HistogramSummary", "HparamsFact", "HparamsSummary",
     "IdleOptimizer", "InputLook", "KeptGraphs", "LatentLook", "LayerFact", "LedgerFact", "LedgerRow",

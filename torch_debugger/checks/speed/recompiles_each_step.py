@@ -103,15 +103,14 @@ class RecompilesEachStep(Check):
 
 def _remedy(reason: str, where: Place) -> str:
     if "size mismatch" in reason or "stride mismatch" in reason:
-        return "Write `torch.compile(..., dynamic=True)`, or bring all batches to a few sizes
-        (`drop_last=True`)."
+        return "Write `torch.compile(..., dynamic=True)`, or bring batches to a few sizes (`drop_last=True`)."
     name = reason.partition(" == ")[0].strip()
     if " == " in reason and name.startswith("self."):
         line = f" (line {where.line})" if where.line else ""
         attribute = name.removeprefix("self.")
         return (
             f'Make a buffer of `{name}`{line}: `self.register_buffer("{attribute}", torch.zeros(()))`, or '
-            'count '
+            "count "
             "outside of the compiled function."
         )
     return "Keep what changes out of the compiled function, or give it as a tensor."
