@@ -77,8 +77,7 @@ class GraphBreaks(Check):
             if given_up is not None
             else f"cuts `{cuts[0].function}`, and all that calls it, into {parts + 1} parts"
         )
-        reasons = [each.reason for each in cuts if each.reason and not each.again]
-        because = f" ({reasons[0].rstrip('.')})" if reasons else ""
+        because = f" ({given_up.reason.rstrip('.')})" if given_up is not None and given_up.reason else ""
         return self.finding(
             severity="note",
             confidence=0.8,

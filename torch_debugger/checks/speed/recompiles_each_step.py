@@ -79,7 +79,7 @@ class RecompilesEachStep(Check):
             confidence=0.9,
             message=(
                 f"torch.compile has compiled `{first.function}` {times} times by step {last.step}, the last "
-                f"{len(frame) - self.needed} for {milliseconds(spent_s)}, because `{reason}` no longer "
+                f"{times - self.needed} for {milliseconds(spent_s)}, because `{reason}` no longer "
                 f"held.{end}"
             ),
             why=(

@@ -67,7 +67,9 @@ class UnpinnedCopy(Check):
         dearest = max(slow, key=lambda copy: copy.device_s)
         copied_s, size_bytes = sum(copy.device_s for copy in slow), sum(copy.size_bytes for copy in slow)
         loader = _feeding(state)
-        edit = with_keyword(loader.made, "pin_memory", "True") if loader is not None else None
+        edit = (
+            with_keyword(loader.made, "pin_memory", "True") if loader is not None and loader.workers else None
+        )
         return self.finding(
             severity=severity,
             confidence=0.85,
@@ -81,7 +83,7 @@ class UnpinnedCopy(Check):
                 "The device reads pinned memory by itself while the host goes on. Ordinary memory has to be "
                 "copied into a pinned buffer piece by piece first, and the host waits for that."
             ),
-            fix=_remedy(edit, gain),
+            fix=_remedy(loader, edit, gain),
             where=dearest.place,
             first_step=record.first_step,
             last_step=record.first_step + record.steps - 1,
@@ -107,9 +109,11 @@ def _feeding(state: RunState) -> LoaderFact | None:
     return min(known, key=lambda loader: loader.number, default=None)
 
 
-def _remedy(edit: Edit | None, gain: float) -> str:
-    pinned = f"Write `{edit.after}`" if edit is not None else "Give the DataLoader `pin_memory=True`"
-    return (
-        f"{pinned} and copy with `.to(device, non_blocking=True)`; tensors that no loader makes are pinned by "
-        f"`.pin_memory()`, once. That saves about {gain:.0%} of a step."
-    )
+def _remedy(loader: LoaderFact | None, edit: Edit | None, gain: float) -> str:
+    if loader is None:
+        pinned = "Pin the tensor once (`images = images.pin_memory()`; a DataLoader takes `pin_memory=True`)"
+    elif edit is None and not loader.workers:
+        pinned = "Give the DataLoader `num_workers=2, pin_memory=True`: without workers the training itself would pin"
+    else:
+        pinned = f"Write `{edit.after}`" if edit is not None else "Give the DataLoader `pin_memory=True`"
+    return f"{pinned}, and copy with `.to(device, non_blocking=True)`. That saves about {gain:.0%} of a step."
