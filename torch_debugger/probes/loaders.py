@@ -78,6 +78,7 @@ class Loaders(Probe):
         def __iter__(loader: Any) -> Any:  # noqa: N807
             self.watch.probe("loaders", self._meet, loader)
             state = self.watch.probe("loaders", random_state, loader)  # drawn from in the next line
+            self.watch.mark(self.watch.phases.enter, DATA)  # workers are started here
             iterator = original(loader)
             self.watch.probe("loaders", self._begin_pass, loader, iterator, state)
             return iterator

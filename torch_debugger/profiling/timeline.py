@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,6 +13,9 @@ _RUNTIME = ("cuda", "cu", "hip")
 _USER_SCOPE = 7  # record_function
 _DTYPES = {"float": "float32", "double": "float64", "Half": "float16"}
 _NODE = "autograd::engine::evaluate_function: "
+# With `with_stack`: `train.py(12): step`, `<built-in method ...>`, `nn.Module: Linear_0`. Older torch has no
+# other sign of them.
+_PYTHON_FUNCTION = re.compile(r"\(\d+\): |^<built-in |^nn\.Module: ")
 
 
 @dataclass
@@ -132,7 +136,7 @@ def _first_dtype(event: Any) -> str:
 
 def _is_about_ops(event: Any) -> bool:
     """A name that somebody gave to a stretch of ops, or a Python function: no op itself."""
-    return bool(event.scope() == _USER_SCOPE or event.is_python_function())
+    return bool(event.scope() == _USER_SCOPE or _PYTHON_FUNCTION.search(event.name()))
 
 
 def _nest(ops: list[Op]) -> None:
