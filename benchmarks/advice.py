@@ -2,12 +2,12 @@
 
     python -m benchmarks.advice [--rounds 3] [--write FILE] [CHECK ...]
 
-For every home of the family speed (or those named) the broken and the fixed script run in turns under
-`torch-debugger run`, and its lookalikes once. Printed: the kind of time or of bytes that the finding claimed,
-the gain it promised, broken over fixed for that kind and for the whole step (medians over the rounds),
-whether the finding came in every round, and whether the others stayed silent. `1 - 1/ratio` is the gain that
-was had. Homes that need a GPU are left out without one. `--write` keeps everything as JSON; tests/gpu reads
-that of a GPU.
+For every home of the family speed (or those named) the broken and the fixed script run in turns, watched as
+`torch-debugger run --in-process` does, and its lookalikes once. Printed: the kind of time or of bytes that
+the finding claimed, the gain it promised, broken over fixed for that kind and for the whole step (medians
+over the rounds), whether the finding came in every round, and whether the others stayed silent. `1 - 1/ratio`
+is the gain that was had. Homes that need a GPU are left out without one. `--write` keeps everything as JSON;
+tests/gpu reads what a GPU has given.
 """
 
 from __future__ import annotations
@@ -19,9 +19,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-import torch
-
-from benchmarks.advice_runs import Ran, run
+from benchmarks.advice_runs import Ran, has_gpu, run
 from benchmarks.numerics import show
 from tests.zoo.expectations import ZOO, expected_of, needs
 
@@ -51,7 +49,8 @@ def main() -> None:
     chosen = parser.parse_args()
     homes = sorted(path.parent for path in (ZOO / "speed").glob("*/broken.py"))
     homes = [home for home in homes if not chosen.checks or home.name in chosen.checks]
-    can_run = [home for home in homes if torch.cuda.is_available() or not needs(home / "broken.py")]
+    gpu = has_gpu()
+    can_run = [home for home in homes if gpu or not needs(home / "broken.py")]
     rows, kept = [HEADING], {}
     for home in can_run:
         began = time.perf_counter()

@@ -38,8 +38,12 @@ def read_settings(step: int, *, on_cuda: bool) -> SpeedSettings:
         deterministic=torch.are_deterministic_algorithms_enabled(),
         anomaly_mode=torch.is_anomaly_enabled(),
         step=step,
-        device_bytes=torch.cuda.get_device_properties().total_memory if on_cuda else 0,
+        device_bytes=_all_memory() if on_cuda else 0,
     )
+
+
+def _all_memory() -> int:
+    return int(torch.cuda.get_device_properties(torch.cuda.current_device()).total_memory)
 
 
 def _is_tf32(part: Any) -> bool:

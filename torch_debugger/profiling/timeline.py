@@ -130,7 +130,7 @@ def read_timeline(results: Any) -> Timeline:
 
 def _first_dtype(event: Any) -> str:
     """c10::Half -> float16"""
-    name = next((name for name in event.dtypes() if name), "").removeprefix("c10::")
+    name = next((name for name in getattr(event, "dtypes", list)() if name), "").removeprefix("c10::")
     return _DTYPES.get(name, name.lower())
 
 

@@ -23,7 +23,7 @@ def test_it_is_a_note_with_the_share() -> None:
         "autocast."
     )
     assert 'torch.autocast("cuda", dtype=torch.bfloat16)' in finding.fix
-    assert finding.evidence["expected_gain"] == pytest.approx(0.4)
+    assert finding.evidence["expected_gain"] == pytest.approx(0.36)
 
 
 @pytest.mark.parametrize(

@@ -36,15 +36,15 @@ def test_the_share_and_the_edit_are_told() -> None:
         "`fused=True`."
     )
     assert finding.fix == (
-        "Write `optimizer = torch.optim.AdamW(net.parameters(), lr=0.001, fused=True)`. That saves about 30% "
+        "Write `optimizer = torch.optim.AdamW(net.parameters(), lr=0.001, fused=True)`. That saves about 33% "
         "of a step."
     )
-    assert finding.evidence["expected_gain"] == pytest.approx(0.3)
+    assert finding.evidence["expected_gain"] == pytest.approx(0.33)
 
 
 def test_a_loop_over_parameters_loses_more() -> None:
     [finding] = found(made(form="one by one"), 0.005)
-    assert finding.evidence["expected_gain"] == pytest.approx(0.4)
+    assert finding.evidence["expected_gain"] == pytest.approx(0.3)
 
 
 @pytest.mark.parametrize(
@@ -53,7 +53,7 @@ def test_a_loop_over_parameters_loses_more() -> None:
         (made(form="fused"), 0.006, "cuda", 200),
         (made(form=""), 0.006, "cuda", 200),
         (made("RMSprop"), 0.006, "cuda", 200),
-        (made(), 0.0009, "cuda", 200),  # saves 4.5 %
+        (made(), 0.0009, "cuda", 200),  # saves 4.9 %
         (made(), 0.006, "cpu", 200),
         (made(), 0.006, "cuda", 100),  # a second of training
     ],

@@ -11,7 +11,7 @@ model = nn.Sequential(
     nn.Linear(4096, 4096), nn.GELU(), nn.Linear(4096, 10),
 ).to(device)
 optimizer = torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9)
-for step in range(1, 201):
+for step in range(1, 101):
     labels = torch.randint(0, 10, (256,), device=device)
     images = kinds[labels] + torch.randn(256, 3, 112, 112, device=device)
     with torch.autocast("cuda", dtype=torch.bfloat16):
@@ -19,5 +19,5 @@ for step in range(1, 201):
     optimizer.zero_grad()
     loss.backward()
     optimizer.step()
-    if step % 50 == 0:
+    if step % 20 == 0:
         print(f"step {step}: loss {loss.item():.4f}")

@@ -10,7 +10,7 @@ device = torch.device("cuda")
 patterns = rng.standard_normal((10, 1024), dtype=np.float32)
 
 
-def draw_batch(size=512):
+def draw_batch(size=256):
     labels = rng.integers(0, 10, size)
     noisy = patterns[labels] + rng.standard_normal((size, 1024), dtype=np.float32)
     images, labels = torch.from_numpy(noisy).pin_memory(), torch.from_numpy(labels).pin_memory()
@@ -25,7 +25,7 @@ model = nn.Sequential(
 ).to(device)
 optimizer = torch.optim.SGD(model.parameters(), lr=0.02)
 running = 0.0
-for step in range(1, 301):
+for step in range(1, 151):
     images, labels = draw_batch()
     loss = nn.functional.cross_entropy(model(images), labels)
     optimizer.zero_grad()

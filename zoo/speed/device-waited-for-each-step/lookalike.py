@@ -14,7 +14,7 @@ model = nn.Sequential(
 ).to(device)
 optimizer = torch.optim.SGD(model.parameters(), lr=0.02)
 losses = []
-for step in range(150):
+for step in range(60):
     labels = torch.randint(0, 10, (4096,), device=device)
     images = patterns[labels] + torch.randn(4096, 1024, device=device)
     loss = nn.functional.cross_entropy(model(images), labels)

@@ -31,12 +31,12 @@ class Wave(nn.Module):
 
 model = Wave().to(device)
 optimizer = torch.optim.Adam(model.parameters(), lr=1e-3, fused=True)
-for step in range(150):
+for step in range(60):
     x = torch.rand(16384, 1, device=device) * 6 - 3
     y = torch.sin(2 * x)
     loss = nn.functional.mse_loss(model(x), y)
     optimizer.zero_grad()
     loss.backward()
     optimizer.step()
-    if step % 50 == 49:
+    if step % 20 == 19:
         print(f"step {step + 1}: loss {loss.item():.4f}")

@@ -15,7 +15,7 @@ model = nn.Sequential(
 ).to(device)
 optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
 scaler = torch.amp.GradScaler("cuda")
-for step in range(1, 401):
+for step in range(1, 201):
     labels = torch.randint(0, 10, (4096,), device=device)
     x = patterns[labels] + torch.randn(4096, 2048, device=device)
     with torch.autocast("cuda", dtype=torch.float16):

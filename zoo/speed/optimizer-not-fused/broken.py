@@ -20,7 +20,7 @@ class Block(nn.Module):
 
 model = nn.Sequential(*(Block(4096) for _ in range(12)), nn.LayerNorm(4096), nn.Linear(4096, 10)).to(device)
 optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4)
-for step in range(1, 501):
+for step in range(1, 351):
     labels = torch.randint(0, 10, (128,), device=device)
     x = patterns[labels] + 3 * torch.randn(128, 4096, device=device)
     loss = nn.functional.cross_entropy(model(x), labels)

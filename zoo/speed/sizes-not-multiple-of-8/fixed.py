@@ -21,7 +21,7 @@ class Speaker(nn.Module):
 
 model = Speaker().to(device)
 optimizer = torch.optim.AdamW(model.parameters(), lr=3e-4, fused=True)
-for step in range(1, 151):
+for step in range(1, 61):
     tokens = torch.randint(0, 2000, (8192,), device=device)
     following = (tokens * 7 + 3) % 2000
     with torch.autocast("cuda", dtype=torch.bfloat16):
@@ -29,5 +29,5 @@ for step in range(1, 151):
     optimizer.zero_grad()
     loss.backward()
     optimizer.step()
-    if step % 50 == 0:
+    if step % 20 == 0:
         print(f"step {step}: loss {loss.item():.4f}")

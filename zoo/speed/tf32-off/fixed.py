@@ -14,7 +14,7 @@ model = nn.Sequential(
     nn.Linear(4096, 10),
 ).to(device)
 optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
-for step in range(1, 121):
+for step in range(1, 81):
     labels = torch.randint(0, 10, (4096,), device=device)
     x = patterns[labels] + torch.randn(4096, 2048, device=device)
     loss = nn.functional.cross_entropy(model(x), labels)
