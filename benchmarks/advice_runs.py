@@ -37,7 +37,6 @@ class Ran:
     findings: list[dict[str, Any]] = field(default_factory=list)
     outcome: str = "no result"
     steps: int = 0
-    run_s: float = 0.0  # of training, all steps
     kinds: dict[str, float] = field(default_factory=dict)  # seconds of a step, or bytes
 
     def found(self, check: str) -> dict[str, Any] | None:
@@ -137,7 +136,8 @@ def measured(records: list[Record], ran: Ran) -> Ran:
         elif isinstance(record, Compilation):
             ran.kinds["compiling"] = ran.kinds.get("compiling", 0.0) + record.seconds
         elif isinstance(record, CostFact):
-            ran.run_s = record.elapsed_s - record.spent_s
+            ran.kinds["run"] = record.elapsed_s - record.spent_s
+    ran.kinds["all steps"] = ran.steps * ran.kinds["step"]
     return ran
 
 

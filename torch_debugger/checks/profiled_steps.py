@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from torch_debugger.checks.step_split import StepSplit
 from torch_debugger.records import Place, ProductTime, ProfileFact
 
 
@@ -17,6 +18,13 @@ def plain_s(fact: ProfileFact) -> float:
 def idle_s(fact: ProfileFact) -> float:
     """In which the device had nothing to do."""
     return max(0.0, plain_s(fact) - fact.device_busy_s)
+
+
+def launching_s(fact: ProfileFact, split: StepSplit) -> float:
+    """In which the device waited for nothing but the host's next kernel: not for data, a print or an
+    evaluation, nor after the host had waited for the device."""
+    elsewhere_s = split.share("data_wait", "logging", "evaluation") * plain_s(fact)
+    return max(0.0, idle_s(fact) - elsewhere_s - sum(sync.lost_s for sync in fact.syncs))
 
 
 def each(seconds: float, fact: ProfileFact) -> float:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tests.checks.speed.profiles import profile, settings, sync
-from tests.fakes import judged, scalars
-from torch_debugger.records import Finding, ProfileFact, Record
+from tests.fakes import judged, place, scalars
+from torch_debugger.records import Finding, ProfileFact, Record, RootInput
 
 NAME = "launch-bound"
 TINY = {"device_busy_s": 0.01, "kernels": 2000}  # 5 us each, 2 of 10 ms
@@ -27,6 +27,12 @@ def test_kernels_and_their_time_are_told() -> None:
         'torch.compile(model, mode="reduce-overhead")' in finding.fix and "up to 64% of a step" in finding.fix
     )
     assert finding.evidence["expected_gain"] == pytest.approx(0.64)
+
+
+def test_the_line_that_calls_the_model_is_named_if_it_is_known() -> None:
+    call = place(60, code="out = model(x)")
+    [finding] = found(profile(**TINY), RootInput("model", True, (8, 4), 0.0, 1.0, call, 3))
+    assert finding.where == call
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,9 @@ from collections.abc import Iterable
 
 from torch_debugger.checks.base import Check
 from torch_debugger.checks.gains import milliseconds, severity_of
-from torch_debugger.checks.profiled_steps import each, idle_s, plain_s
+from torch_debugger.checks.profiled_steps import each, launching_s, plain_s
 from torch_debugger.checks.state import RunState
-from torch_debugger.records import Finding, Place, ProfileFact, Record
+from torch_debugger.records import Finding, Place, ProfileFact, Record, RootInput
 
 
 class LaunchBound(Check):
@@ -32,31 +32,37 @@ class LaunchBound(Check):
     id = "TD732"
     name = "launch-bound"
     title = "the device waits for the host to start tiny kernels"
-    reads = (ProfileFact,)
+    reads = (RootInput, ProfileFact)
 
     least_kernels = 100  # in a step: fewer are started in a millisecond
     largest_kernel_s = 20e-6  # starting one takes the host 5 to 10 us
     highest_busy = 0.6  # of a step
     saved = 0.8  # of the idle time
 
+    def __init__(self) -> None:
+        self._call = Place()  # of the model that is trained
+
     def see(self, record: Record, state: RunState) -> Iterable[Finding]:
-        assert isinstance(record, ProfileFact)
+        if isinstance(record, RootInput):
+            self._call = record.call if record.trained else self._call
+        elif isinstance(record, ProfileFact):
+            yield from self._look(record, state)
+
+    def _look(self, record: ProfileFact, state: RunState) -> Iterable[Finding]:
         if not record.on_device or record.kernels < self.least_kernels * record.steps:
             return
         kernel_s = record.device_busy_s / record.kernels
         busy = record.device_busy_s / plain_s(record)
         if kernel_s > self.largest_kernel_s or busy > self.highest_busy:
             return
-        elsewhere_s = state.split.share("data_wait", "logging", "evaluation") * plain_s(record)
-        waited_s = sum(sync.lost_s for sync in record.syncs)
-        launching_s = max(0.0, idle_s(record) - elsewhere_s - waited_s)
-        gain = self.saved * launching_s / plain_s(record)
+        waited_s = launching_s(record, state.split)
+        gain = self.saved * waited_s / plain_s(record)
         severity = severity_of(gain)
         if severity is not None:
-            yield self._judge(record, severity, gain, launching_s)
+            yield self._judge(record, severity, gain, waited_s)
 
-    def _judge(self, record: ProfileFact, severity: str, gain: float, launching_s: float) -> Finding:
-        line = max(record.lines, key=lambda line: line.host_s + line.backward_s, default=None)
+    def _judge(self, record: ProfileFact, severity: str, gain: float, waited_s: float) -> Finding:
+        dearest = max(record.lines, key=lambda line: line.host_s + line.backward_s, default=None)
         busy = record.device_busy_s / plain_s(record)
         return self.finding(
             severity=severity,
@@ -77,12 +83,12 @@ class LaunchBound(Check):
                 "starts them as one CUDA graph (`torch.cuda.make_graphed_callables` does so without "
                 f"compiling). A larger batch helps as well. That saves up to {gain:.0%} of a step."
             ),
-            where=line.place if line is not None else Place(),
+            where=self._call or (dearest.place if dearest is not None else Place()),
             first_step=record.first_step,
             last_step=record.first_step + record.steps - 1,
             evidence={
                 "expected_gain": gain,
-                "launching_s": each(launching_s, record),
+                "launching_s": each(waited_s, record),
                 "device_busy_s": each(record.device_busy_s, record),
                 "step_s": each(plain_s(record), record),
                 "kernels": record.kernels / record.steps,
