@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import signal
@@ -48,7 +49,7 @@ def run(script: Path) -> Ran:
     for each script would take longer than most of them."""
     with tempfile.TemporaryDirectory() as folder:
         result = Path(folder) / "result.json"
-        if FRESH in script.read_text():
+        if FRESH in script.read_text() or (needs(script) and not forks_reach_a_gpu()):
             _by_the_command(script, folder)
         else:
             _in_a_fork(lambda: _be_the_script(script, Path(folder)))
@@ -58,9 +59,15 @@ def run(script: Path) -> Ran:
         return measured(_records(Path(folder) / "log"), Ran(told["findings"], told["outcome"], told["steps"]))
 
 
-def has_gpu() -> bool:
+@functools.cache
+def forks_reach_a_gpu() -> bool:
     """Asked in a fork as well: a process that has asked could use no device in its forks."""
-    return _in_a_fork(lambda: os._exit(0 if torch.cuda.is_available() else 1)) == 0
+    return _in_a_fork(lambda: torch.cuda.init()) == 0  # type: ignore[no-untyped-call]
+
+
+def has_gpu() -> bool:
+    asked = [sys.executable, "-c", "import torch; torch.cuda.init()"]
+    return forks_reach_a_gpu() or subprocess.run(asked, capture_output=True, check=False).returncode == 0
 
 
 def _in_a_fork(act: Callable[[], None]) -> int:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from torch._C._autograd import DeviceType
+
 from torch_debugger.profiling.attribution import Attribution
 from torch_debugger.profiling.line_log import LineLog
 from torch_debugger.profiling.module_log import ModuleLog
 from torch_debugger.profiling.products import layout_ns, product_times
-from torch_debugger.profiling.timeline import Op, Timeline, Work
+from torch_debugger.profiling.timeline import Op, Timeline, Work, read_timeline
 
 FILE = __file__
 
@@ -52,3 +54,62 @@ def test_kernels_that_turn_tensors_round() -> None:
         Work("gemm", 60, 90, None, 0),
     ]
     assert layout_ns(Timeline(works=works)) == 40
+
+
+class Event:
+    """As kineto gives them."""
+
+    def __init__(self, name: str, began: int, number: int, linked: int = 0, **others: object) -> None:
+        self.facts: dict[str, object] = {
+            "name": name,
+            "start_ns": began,
+            "duration_ns": 10,
+            "end_ns": began + 10,
+            "correlation_id": number,
+            "linked_correlation_id": linked,
+            "device_type": DeviceType.CPU,
+            "start_thread_id": 1,
+            "sequence_nr": -1,
+            "fwd_thread_id": 0,
+            "scope": 0,
+            "is_async": False,
+            "shapes": [[4, 4], [4, 4]],
+            "dtypes": ["c10::BFloat16", "c10::BFloat16"],
+            "nbytes": 0,
+            **others,
+        }
+
+    def __getattr__(self, name: str) -> object:
+        value = self.facts[name]
+        return lambda: value
+
+
+class Results:
+    def __init__(self, *events: Event) -> None:
+        self._events = events
+
+    def events(self) -> tuple[Event, ...]:
+        return self._events
+
+
+def test_a_kernel_goes_to_its_op_although_calls_of_the_runtime_have_the_same_numbers() -> None:
+    launch = Event("cudaLaunchKernel", 0, 5)
+    product = Event("aten::mm", 20, 5)
+    kernel = Event("gemm", 40, 9, linked=5, device_type=DeviceType.CUDA)
+    timeline = read_timeline(Results(launch, product, kernel))
+    assert timeline.works[0].op is not None and timeline.works[0].op.name == "aten::mm"
+    assert timeline.works[0].op.dtype == "bfloat16"
+
+
+def test_a_stretch_that_was_named_is_no_work_of_the_device() -> None:
+    named = Event("Optimizer.step#SGD.step", 0, 1, scope=7)
+    there = Event("Optimizer.step#SGD.step", 5, 2, device_type=DeviceType.CUDA, duration_ns=100, end_ns=105)
+    kernel = Event("add", 40, 9, device_type=DeviceType.CUDA)
+    timeline = read_timeline(Results(named, there, kernel))
+    assert [work.name for work in timeline.works] == ["add"] and timeline.busy_ns() == 10
+
+
+def test_waits_outside_of_any_op_have_no_thread() -> None:
+    wait = Op("cudaDeviceSynchronize", 0, 5, 2**64 - 1, -1, False, "")
+    assert wait.waits_in(1)
+    assert not Op("cudaStreamSynchronize", 0, 5, 2, -1, False, "").waits_in(1)

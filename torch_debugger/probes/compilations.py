@@ -25,7 +25,7 @@ class Compilations:
 
     def step_done(self, step: int, scalars: dict[str, float]) -> None:
         dynamo = sys.modules.get("torch._dynamo.utils")
-        listed = getattr(dynamo, "get_compilation_metrics", list)()
+        listed: list[Any] = getattr(dynamo, "get_compilation_metrics", list)()
         if not listed or listed[-1] is self._last:
             return
         known = next((place for place, each in enumerate(listed) if each is self._last), -1)

@@ -131,7 +131,7 @@ class Attribution:
         """Lines of the training at which the host stood still until the device had come so far."""
         found: dict[tuple[Line, str], list[Op]] = {}
         for op in self.timeline.ops:
-            if op.waits and op.thread == self.thread:
+            if op.waits_in(self.thread):
                 found.setdefault((self.lines.at(op.began_ns), _caller(op)), []).append(op)
         idle = IdleAfter(self.timeline)
         times = [

@@ -11,6 +11,7 @@ from torch._C._autograd import DeviceType
 _WAITS = ("cudaStreamSynchronize", "cudaDeviceSynchronize", "cudaEventSynchronize", "cudaMemcpy")
 _RUNTIME = ("cuda", "cu", "hip")
 _USER_SCOPE = 7  # record_function
+_NO_THREAD = 2**64 - 1
 _DTYPES = {"float": "float32", "double": "float64", "Half": "float16"}
 _NODE = "autograd::engine::evaluate_function: "
 # With `with_stack`: `train.py(12): step`, `<built-in method ...>`, `nn.Module: Linear_0`. Older torch has no
@@ -42,9 +43,9 @@ class Op:
     def is_runtime(self) -> bool:
         return self.name.startswith(_RUNTIME) and "::" not in self.name
 
-    @property
-    def waits(self) -> bool:
-        return self.name in _WAITS
+    def waits_in(self, thread: int) -> bool:
+        """Calls of the runtime outside of any op have no thread: `torch.cuda.synchronize()`."""
+        return self.name in _WAITS and self.thread in (thread, _NO_THREAD)
 
     def outermost(self) -> Op:
         op = self
@@ -94,6 +95,8 @@ def read_timeline(results: Any) -> Timeline:
     events = [event for event in results.events() if event.duration_ns() >= 0]
     on_host = [event for event in events if event.device_type() == DeviceType.CPU and not event.is_async()]
     host = [event for event in on_host if not _is_about_ops(event)]
+    # A stretch that somebody named stands on the device as well, from its first kernel to its last.
+    named = {event.name() for event in on_host if event.scope() == _USER_SCOPE}
     by_correlation: dict[int, Op] = {}
     ops: list[Op] = []
     for event in sorted(host, key=lambda each: (each.start_ns(), -each.duration_ns())):
@@ -108,7 +111,8 @@ def read_timeline(results: Any) -> Timeline:
             _first_dtype(event),
         )
         ops.append(op)
-        by_correlation.setdefault(event.correlation_id(), op)
+        if not op.is_runtime:  # calls of the runtime have numbers of their own, which may be the same
+            by_correlation.setdefault(event.correlation_id(), op)
     _nest(ops)
     works = [
         Work(
@@ -119,7 +123,7 @@ def read_timeline(results: Any) -> Timeline:
             event.nbytes(),
         )
         for event in events
-        if event.device_type() != DeviceType.CPU
+        if event.device_type() != DeviceType.CPU and event.name() not in named
     ]
     for work in works:
         if work.op is not None:

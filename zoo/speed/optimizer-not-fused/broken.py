@@ -5,7 +5,7 @@ from torch import nn
 torch.manual_seed(0)
 torch.set_float32_matmul_precision("high")
 device = torch.device("cuda")
-patterns = torch.randn(10, 4096, device=device)
+patterns = torch.randn(10, 8192, device=device)
 
 
 class Block(nn.Module):
@@ -18,11 +18,11 @@ class Block(nn.Module):
         return x + 0.3 * torch.relu(self.linear(self.norm(x)))
 
 
-model = nn.Sequential(*(Block(4096) for _ in range(12)), nn.LayerNorm(4096), nn.Linear(4096, 10)).to(device)
+model = nn.Sequential(*(Block(8192) for _ in range(4)), nn.LayerNorm(8192), nn.Linear(8192, 10)).to(device)
 optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4)
 for step in range(1, 351):
     labels = torch.randint(0, 10, (128,), device=device)
-    x = patterns[labels] + 3 * torch.randn(128, 4096, device=device)
+    x = patterns[labels] + 3 * torch.randn(128, 8192, device=device)
     loss = nn.functional.cross_entropy(model(x), labels)
     optimizer.zero_grad()
     loss.backward()

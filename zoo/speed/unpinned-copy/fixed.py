@@ -6,7 +6,8 @@ torch.manual_seed(0)
 device = torch.device("cuda")
 kinds = torch.randn(10, 3, 128, 128)
 labels = torch.randint(0, 10, (2048,))
-images = (kinds.to(device)[labels.to(device)] + torch.randn(2048, 3, 128, 128, device=device)).cpu().pin_memory()
+images = (kinds.to(device)[labels.to(device)] + torch.randn(2048, 3, 128, 128, device=device)).cpu()
+images = images.pin_memory()
 
 model = nn.Sequential(
     nn.Conv2d(3, 128, 8, stride=8), nn.ReLU(),
