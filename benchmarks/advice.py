@@ -1,6 +1,6 @@
 """Whether advice on speed holds: the zoo's broken scripts against the fixed ones.
 
-    python -m benchmarks.advice [--rounds 3] [--write FILE] [CHECK ...]
+    python -m benchmarks.advice [--rounds 3] [--gpu] [--write FILE] [CHECK ...]
 
 For every home of the family speed (or those named) the broken and the fixed script run in turns, watched as
 `torch-debugger run --in-process` does, and its lookalikes once. Printed: the kind of time or of bytes that
@@ -46,10 +46,12 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--write", type=Path)
+    parser.add_argument("--gpu", action="store_true", help="only homes that need a GPU")
     parser.add_argument("checks", nargs="*")
     chosen = parser.parse_args()
     homes = sorted(path.parent for path in (ZOO / "speed").glob("*/broken.py"))
     homes = [home for home in homes if not chosen.checks or home.name in chosen.checks]
+    homes = [home for home in homes if needs(home / "broken.py") or not chosen.gpu]
     gpu = has_gpu()
     can_run = [home for home in homes if gpu or not needs(home / "broken.py")]
     rows, kept = [HEADING], {}
