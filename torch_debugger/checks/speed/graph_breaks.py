@@ -79,13 +79,14 @@ class GraphBreaks(Check):
             if given_up is not None
             else f"cuts `{cuts[0].function}`, and all that calls it, into {parts + 1} parts"
         )
+        took = "Trying it took" if given_up is not None else "Compiling the parts took"
         because = f" ({given_up.reason.rstrip('.')})" if given_up is not None and given_up.reason else ""
         return self.finding(
             severity="note",
             confidence=0.8,
             message=(
-                f"torch.compile {done} at `{place.code or f'line {place.line}'}`{because}. Compiling the "
-                f"parts took {milliseconds(spent_s)} of the {milliseconds(self._elapsed_s)} so far."
+                f"torch.compile {done} at `{place.code or f'line {place.line}'}`{because}. {took} "
+                f"{milliseconds(spent_s)} of the {milliseconds(self._elapsed_s)} so far."
             ),
             why=(
                 "Compiled code cannot do what such a line does: it computes up to there, goes back to Python, "
