@@ -1,6 +1,6 @@
 """What advice on speed was worth on a real GPU: the kept results of benchmarks/advice.py.
 
-    python -m benchmarks.advice --write tests/gpu/golden/speed.json
+python -m benchmarks.advice --write tests/gpu/golden/speed.json
 """
 
 from __future__ import annotations

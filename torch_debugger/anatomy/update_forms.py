@@ -1,4 +1,4 @@
-"""How an optimizer of torch goes through its parameters: all in one kernel, in lists, or one after the other."""
+"""How an optimizer of torch goes through its parameters: all in one kernel, in lists, or one by one."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ FUSED, IN_LISTS, ONE_BY_ONE = "fused", "in lists", "one by one"
 
 
 def update_form(optimizer: Optimizer) -> str:
-    """Empty where there is no choice: an optimizer of the user's own, or gradients that no fused kernel takes."""
+    """Empty where there is no choice: an optimizer of the user's own, gradients that no such kernel takes."""
     home = type(optimizer).__module__
     if not home.startswith("torch.optim.") or "fused" not in optimizer.defaults:
         return ""

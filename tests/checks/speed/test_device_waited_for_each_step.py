@@ -29,7 +29,7 @@ def test_the_line_the_loss_and_the_edit_are_told() -> None:
     )
     assert finding.fix == (
         "Write `running += loss.detach()`: the sum stays on the device, and printing it now and then reads "
-        "it. That saves up to 40% of a step."
+        "it. That saves up to 40 % of a step."
     )
     assert finding.where.line == 40
     assert finding.edit is not None and finding.edit.after == "running += loss.detach()"

@@ -29,7 +29,7 @@ def test_the_line_that_cannot_be_compiled_is_told_rather_than_those_that_call_it
         'torch.compile cuts `forward`, and all that calls it, into 5 parts at `print(end="" if '
         'h.max().item() < 1000 else "large ")`. Compiling the parts took 1.25 s of the 10 s so far.'
     )
-    assert "fullgraph=True" in finding.fix and "6% of the time so far" in finding.fix
+    assert "fullgraph=True" in finding.fix and "6 % of the time so far" in finding.fix
     assert finding.evidence["expected_gain"] == pytest.approx(0.0625)
 
 

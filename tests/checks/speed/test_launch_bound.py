@@ -20,11 +20,11 @@ def test_kernels_and_their_time_are_told() -> None:
     [finding] = found(profile(**TINY))
     assert finding.severity == "warning" and finding.where.line == 35
     assert finding.message == (
-        "The device works for 2 ms of the 10 ms of a step (20%) and waits for the host otherwise, which "
+        "The device works for 2 ms of the 10 ms of a step (20 %) and waits for the host otherwise, which "
         "starts 400 kernels of 5 us each."
     )
     assert (
-        'torch.compile(model, mode="reduce-overhead")' in finding.fix and "up to 64% of a step" in finding.fix
+        'torch.compile(model, mode="reduce-overhead")' in finding.fix and "up to 64 % of a step" in finding.fix
     )
     assert finding.evidence["expected_gain"] == pytest.approx(0.64)
 

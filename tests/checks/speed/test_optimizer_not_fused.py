@@ -32,12 +32,12 @@ def test_the_share_and_the_edit_are_told() -> None:
     [finding] = found(made(), 0.006)
     assert finding.severity == "warning"
     assert finding.message == (
-        "`optimizer.step()` takes 6 ms of the 10 ms of a step on the GPU (60%), and AdamW was not made with "
+        "`optimizer.step()` takes 6 ms of the 10 ms of a step on the GPU (60 %), and AdamW was not made with "
         "`fused=True`."
     )
     assert finding.fix == (
-        "Write `optimizer = torch.optim.AdamW(net.parameters(), lr=0.001, fused=True)`. That saves about 33% "
-        "of a step."
+        "Write `optimizer = torch.optim.AdamW(net.parameters(), lr=0.001, fused=True)`. That saves about 33 "
+        "% of a step."
     )
     assert finding.evidence["expected_gain"] == pytest.approx(0.33)
 

@@ -42,7 +42,7 @@ def test_the_condition_and_the_line_are_told() -> None:
     assert finding.fix == (
         'Make a buffer of `self.calls` (line 14): `self.register_buffer("calls", torch.zeros(()))`, or count '
         "outside "
-        "of the compiled function. That saves 30% of the time so far."
+        "of the compiled function. That saves 30 % of the time so far."
     )
     assert finding.evidence["expected_gain"] == pytest.approx(0.3)
 

@@ -52,8 +52,8 @@ class ConvsNotChannelsLast(Check):
             confidence=0.9,
             message=(
                 f"{milliseconds(each(record.layout_s, record))} of the "
-                f"{milliseconds(each(plain_s(record), record))} of a step the device only puts the tensors of "
-                "convolutions into another order and back (nchwToNhwc)."
+                f"{milliseconds(each(plain_s(record), record))} of a step the device only puts the tensors "
+                "of convolutions into another order and back (nchwToNhwc)."
             ),
             why=(
                 "Tensor cores want the channels of one pixel side by side. Tensors in the usual order, one "
@@ -62,7 +62,7 @@ class ConvsNotChannelsLast(Check):
             fix=(
                 "Write `model = model.to(memory_format=torch.channels_last)` before the optimizer is made, "
                 "and bring images to the device with `x.to(device, memory_format=torch.channels_last)`. That "
-                f"saves about {gain:.0%} of a step."
+                f"saves about {100 * gain:.0f} % of a step."
             ),
             where=dearest_line(convolutions),
             first_step=record.first_step,

@@ -30,14 +30,14 @@ class DeviceWaitedForEachStep(Check):
         host's work and the device's work together, rather than as the longer of the two.
     Evidence:
         From a profile of some steps: the waits of the host (in `.item()`, `.cpu()`, `print(tensor)`,
-        `float(loss)`, `nonzero`, a boolean mask, `if tensor:`) by line, and how long the device had nothing to
-        do after each of them. A wait for work that has to be done anyway is no loss: what counts is the
+        `float(loss)`, `nonzero`, a boolean mask, `if tensor:`) by line, and how long the device had nothing
+        to do after each of them. A wait for work that has to be done anyway is no loss: what counts is the
         shorter of the wait and the idle time that follows it.
     Fix:
         Keep the number on the device (`total += loss.detach()`) and read it every 50 steps.
     Known limits:
-        Needs a profile (`run --profile`) of a training on a GPU. Waits of less than half of the steps are left
-        alone, and so are copies to the device: `unpinned-copy` knows them.
+        Needs a profile (`run --profile`) of a training on a GPU. Waits of less than half of the steps are
+        left alone, and so are copies to the device: `unpinned-copy` knows them.
     """
 
     id = "TD730"
@@ -82,11 +82,11 @@ class DeviceWaitedForEachStep(Check):
                 f"of a step.{others}"
             ),
             why=(
-                "The host puts work into the device's queue ahead of time. When it needs a number from there, "
-                "the queue has to run empty first, and what the host does next happens while the device "
-                "stands still."
+                "The host puts work into the device's queue ahead of time. When it needs a number from "
+                "there, the queue has to run empty first, and what the host does next happens while the "
+                "device stands still."
             ),
-            fix=f"{_remedy(worst, edit)}. That saves up to {gain:.0%} of a step.",
+            fix=f"{_remedy(worst, edit)}. That saves up to {100 * gain:.0f} % of a step.",
             where=place,
             first_step=record.first_step,
             last_step=record.first_step + record.steps - 1,

@@ -26,8 +26,8 @@ class GraphBreaks(Check):
         themselves, with the line at which the function was cut, functions that were given up, and the time
         that took.
     Fix:
-        Take the line out of the compiled function: no `.item()`, `print` or `if` on a tensor's value in there.
-        `torch.where`, a value that is returned, or a look every 50 steps from outside do the same.
+        Take the line out of the compiled function: no `.item()`, `print` or `if` on a tensor's value in
+        there. `torch.where`, a value that is returned, or a look every 50 steps from outside do the same.
     Known limits:
         It is a note: what a whole graph would save in each step is not known, only half of the time spent on
         compiling parts is claimed, as a share of the run so far. A cut in a library is not told.
@@ -89,13 +89,14 @@ class GraphBreaks(Check):
                 f"{milliseconds(spent_s)} of the {milliseconds(self._elapsed_s)} so far."
             ),
             why=(
-                "Compiled code cannot do what such a line does: it computes up to there, goes back to Python, "
-                "and goes on in another piece of compiled code. Nothing is fused across the cut."
+                "Compiled code cannot do what such a line does: it computes up to there, goes back to "
+                "Python, and goes on in another piece of compiled code. Nothing is fused across the cut."
             ),
             fix=(
                 "Take the line out of the compiled function: give back the value and look at it outside, "
                 "every 50 steps; choose with `torch.where` rather than `if`. `torch.compile(..., "
-                f"fullgraph=True)` stops at the first such line. That saves {gain:.0%} of the time so far."
+                f"fullgraph=True)` stops at the first such line. That saves {100 * gain:.0f} % of the time "
+                "so far."
             ),
             where=place,
             first_step=min(each.step for each in cuts),

@@ -69,8 +69,8 @@ class LaunchBound(Check):
             confidence=0.85,
             message=(
                 f"The device works for {milliseconds(each(record.device_busy_s, record))} of the "
-                f"{milliseconds(each(plain_s(record), record))} of a step ({busy:.0%}) and waits for the host "
-                f"otherwise, which starts {record.kernels / record.steps:.0f} kernels of "
+                f"{milliseconds(each(plain_s(record), record))} of a step ({100 * busy:.0f} %) and waits for "
+                f"the host otherwise, which starts {record.kernels / record.steps:.0f} kernels of "
                 f"{1e6 * record.device_busy_s / record.kernels:.2g} us each."
             ),
             why=(
@@ -81,7 +81,7 @@ class LaunchBound(Check):
                 'Write `model = torch.compile(model, mode="reduce-overhead")` before the loop: it joins '
                 "kernels and "
                 "starts them as one CUDA graph (`torch.cuda.make_graphed_callables` does so without "
-                f"compiling). A larger batch helps as well. That saves up to {gain:.0%} of a step."
+                f"compiling). A larger batch helps as well. That saves up to {100 * gain:.0f} % of a step."
             ),
             where=self._call or (dearest.place if dearest is not None else Place()),
             first_step=record.first_step,

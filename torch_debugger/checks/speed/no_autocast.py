@@ -22,8 +22,8 @@ class NoAutocast(Check):
         more, on a device of the year 2020 or later (capability 8.0), and none to speak of is in half
         precision. TF32 is on already: `tf32-off` comes first.
     Fix:
-        Put forward and loss under `torch.autocast("cuda", dtype=torch.bfloat16)`. Weights stay in float32, and
-        bfloat16 needs no GradScaler.
+        Put forward and loss under `torch.autocast("cuda", dtype=torch.bfloat16)`. Weights stay in float32,
+        and bfloat16 needs no GradScaler.
     Known limits:
         Needs a profile (`run --profile`) of a training on a GPU. It is no more than a note: whether a model
         trains as well with fewer bits has to be tried.
@@ -74,8 +74,8 @@ class NoAutocast(Check):
             fix=(
                 'Put the forward and the loss under `with torch.autocast("cuda", dtype=torch.bfloat16):` '
                 "(backward "
-                f"stays outside, no GradScaler is needed). That saves about {gain:.0%} of a step; see that "
-                "the loss falls as before."
+                f"stays outside, no GradScaler is needed). That saves about {100 * gain:.0f} % of a step; "
+                "see that the loss falls as before."
             ),
             where=dearest_line(found),
             first_step=record.first_step,

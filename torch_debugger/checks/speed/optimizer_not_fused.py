@@ -23,8 +23,8 @@ class OptimizerNotFused(Check):
     Fix:
         Make the optimizer with `fused=True`: `torch.optim.AdamW(model.parameters(), lr=1e-3, fused=True)`.
     Known limits:
-        What is saved depends on sizes: a little less than was measured with a few large parameters is claimed.
-        With several optimizers nothing is said, because their times are not told apart.
+        What is saved depends on sizes: a little less than was measured with a few large parameters is
+        claimed. With several optimizers nothing is said, because their times are not told apart.
     """
 
     id = "TD739"
@@ -70,15 +70,15 @@ class OptimizerNotFused(Check):
             severity=severity,
             confidence=0.8,
             message=(
-                f"`{optimizer.name}.step()` takes {milliseconds(update_s)} of the {milliseconds(step_s)} of a "
-                f"step on the GPU ({update_s / step_s:.0%}), and {optimizer.kind} was not made with "
-                "`fused=True`."
+                f"`{optimizer.name}.step()` takes {milliseconds(update_s)} of the {milliseconds(step_s)} of "
+                f"a step on the GPU ({100 * update_s / step_s:.0f} %), and {optimizer.kind} was not made "
+                "with `fused=True`."
             ),
             why=(
                 "Without it an update is a dozen kernels, each of which reads and writes all parameters or "
                 "their averages once more. Fused, it is one that does everything on the way."
             ),
-            fix=f"{change}. That saves about {gain:.0%} of a step.",
+            fix=f"{change}. That saves about {100 * gain:.0f} % of a step.",
             where=optimizer.place,
             first_step=1,
             last_step=state.step,

@@ -87,7 +87,7 @@ class RecompilesEachStep(Check):
                 "function reads is one of them, so a number that changes with every call asks for new code "
                 "each time."
             ),
-            fix=f"{_remedy(reason, where)} That saves {gain:.0%} of the time so far.",
+            fix=f"{_remedy(reason, where)} That saves {100 * gain:.0f} % of the time so far.",
             where=where,
             first_step=first.step,
             last_step=max(last.step, state.step),

@@ -91,7 +91,7 @@ class SizesNotMultipleOf8(Check):
                 "that do not begin at such a piece are read by slower kernels."
             ),
             fix=f"Make it {better} instead of {size}: what is added is not used. "
-            f"That saves about {gain:.0%} of a step.",
+            f"That saves about {100 * gain:.0f} % of a step.",
             where=module.place if module is not None and module.place else dearest_line(products),
             first_step=record.first_step,
             last_step=record.first_step + record.steps - 1,

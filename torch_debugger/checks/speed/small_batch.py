@@ -79,15 +79,15 @@ class SmallBatch(Check):
             message=(
                 f"With batches of {batch} the device works for {milliseconds(busy_s)} of the "
                 f"{milliseconds(each(plain_s(record), record))} of a step, and "
-                f"{record.peak_bytes / device_bytes:.0%} of its memory were ever used."
+                f"{100 * record.peak_bytes / device_bytes:.0f} % of its memory were ever used."
             ),
             why=(
                 "Starting a step costs the host the same for any batch. As long as the device waits for it, "
                 "more samples in a step take no longer."
             ),
             fix=(
-                f"Try batches of {times * batch}, with a learning rate to match. That saves up to {gain:.0%} "
-                "of the time for the same number of samples."
+                f"Try batches of {times * batch}, with a learning rate to match. That saves up to "
+                f"{100 * gain:.0f} % of the time for the same number of samples."
             ),
             where=given.call,
             first_step=record.first_step,

@@ -75,16 +75,16 @@ class Tf32Off(Check):
             confidence=0.9,
             message=(
                 f"{milliseconds(each(device_s(found), record))} of the "
-                f"{milliseconds(each(plain_s(record), record))} of a step are {what} in full float32: TF32 is "
-                f"off, so the tensor cores of the {speed.device_name} stand still."
+                f"{milliseconds(each(plain_s(record), record))} of a step are {what} in full float32: TF32 "
+                f"is off, so the tensor cores of the {speed.device_name} stand still."
             ),
             why=(
                 "Tensor cores take float32 numbers too if they may round them to 10 bits behind the point "
                 "(TF32). Torch does not let them by default, because a few programs need all 23."
             ),
             fix=(
-                f"Write `{switch}` at the start of the script. That saves about {gain:.0%} of a step; "
-                "bfloat16 by "
+                f"Write `{switch}` at the start of the script. That saves about {100 * gain:.0f} % of a "
+                "step; bfloat16 by "
                 '`torch.autocast("cuda", dtype=torch.bfloat16)` saves more.'
             ),
             where=dearest_line(found),

@@ -117,4 +117,5 @@ def _remedy(loader: LoaderFact | None, edit: Edit | None, gain: float) -> str:
         pinned = "Give the DataLoader `num_workers=2, pin_memory=True` (without workers the training would pin)"
     else:
         pinned = f"Write `{edit.after}`" if edit is not None else "Give the DataLoader `pin_memory=True`"
-    return f"{pinned}, and copy with `.to(device, non_blocking=True)`. That saves about {gain:.0%} of a step."
+    saving = f"That saves about {100 * gain:.0f} % of a step."
+    return f"{pinned}, and copy with `.to(device, non_blocking=True)`. {saving}"
