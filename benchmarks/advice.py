@@ -131,7 +131,6 @@ def told(ran: Ran) -> dict[str, Any]:
         "outcome": ran.outcome,
         "steps": ran.steps,
         "kinds": ran.kinds,
-        "run_s": ran.run_s,
         "findings": findings,
     }
 
