@@ -11,8 +11,6 @@ import sys
 import sysconfig
 from types import FunctionType
 
-import torch
-
 from torch_debugger.records import Place
 
 # Source made by a machine and put into linecache: torch.fx graphs, attrs, the import system.
@@ -56,6 +54,8 @@ def package_folder() -> str:
 
 @functools.cache
 def _foreign_folders() -> tuple[str, ...]:
+    import torch  # not before: a trace in a file is read without it
+
     folders = {os.path.dirname(torch.__file__), os.path.dirname(os.__file__)}
     folders |= {sysconfig.get_path("stdlib"), sysconfig.get_path("platstdlib")}
     return (package_folder(), *(os.path.abspath(folder) + os.sep for folder in folders))

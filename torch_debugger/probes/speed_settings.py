@@ -6,8 +6,11 @@ import os
 
 import torch
 
+from torch_debugger.anatomy.frames import frames
+from torch_debugger.anatomy.method_calls import calls_of
+from torch_debugger.anatomy.sources import is_user_file
 from torch_debugger.probes.watch import Watch
-from torch_debugger.records import SpeedSettings
+from torch_debugger.records import Place, SpeedSettings
 
 
 class SpeedSetup:
@@ -37,4 +40,13 @@ def read_settings(step: int, *, on_cuda: bool) -> SpeedSettings:
         deterministic=torch.are_deterministic_algorithms_enabled(),
         anomaly_mode=torch.is_anomaly_enabled(),
         step=step,
+        anomaly_at=_anomaly_line(),
     )
+
+
+def _anomaly_line() -> Place:
+    """In the files that are running."""
+    running = {frame.f_code.co_filename for frame in frames()}
+    files = [file for file in running if is_user_file(file)]
+    names = ("set_detect_anomaly", "detect_anomaly")
+    return next((place for name in names for file in files for _, place in calls_of(file, name)), Place())

@@ -20,6 +20,7 @@ from torch_debugger.records import (
     ProfileFact,
     Record,
     RunFact,
+    SampledStacks,
     Scalars,
     SeedFact,
     StepRehearsal,
@@ -53,6 +54,7 @@ class RunDigest:
         self.trials: list[TrialResult] = []
         self.rehearsal: StepRehearsal | None = None
         self.profile: ProfileFact | None = None
+        self.sampled: dict[str, SampledStacks] = {}
         self.memory: dict[str, MemoryLook] = {}  # by device, the fullest look; with the peak of all so far
 
     def see(self, record: Record) -> None:
@@ -79,6 +81,8 @@ class RunDigest:
                 self.rehearsal = record
             case ProfileFact():
                 self.profile = record
+            case SampledStacks():
+                self.sampled[record.who] = record
             case MemoryLook():
                 self._see_memory(record)
             case _:
@@ -121,6 +125,7 @@ class RunDigest:
             trials=tuple(self.trials),
             rehearsal=self.rehearsal,
             profile=self.profile,
+            sampled=tuple(self.sampled.values()),
             memory=tuple(self.memory.values()),
         )
 

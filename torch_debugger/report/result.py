@@ -13,6 +13,7 @@ from torch_debugger.records import (
     ProbeFault,
     ProfileFact,
     RunFact,
+    SampledStacks,
     StepRehearsal,
     TrialResult,
 )
@@ -52,6 +53,7 @@ class RunResult:
     trials: tuple[TrialResult, ...] = ()
     rehearsal: StepRehearsal | None = None  # of `rehearse`
     profile: ProfileFact | None = None  # of --profile
+    sampled: tuple[SampledStacks, ...] = ()  # of each thread or worker the last
     memory: tuple[MemoryLook, ...] = ()  # of each device the fullest look
 
     @property

@@ -1,4 +1,4 @@
-import { bytes } from "../../pieces/numbers";
+import { bytes, number } from "../../pieces/numbers";
 import { colourOf } from "./Split";
 import type { Memory, MemoryUse } from "./timing";
 
@@ -24,18 +24,19 @@ export function MemoryArea({ memory, marked }: { memory: Memory; marked?: number
   const layers = stacked(names.map((name) => memory.categories[name] ?? []));
   const most = Math.max(1, ...(layers[layers.length - 1]?.upper ?? []));
   const { steps } = memory;
+  const moment = (value: number | undefined) => (memory.unit ? `${number(value ?? null, 4)} ${memory.unit}` : `step ${value}`);
   return (
     <div class="time-memory">
       <div class="time-most quiet">{bytes(most)}</div>
-      <svg viewBox={`0 0 ${WIDTH} ${HEIGHT}`} preserveAspectRatio="none" role="img" aria-label={`Memory from step ${steps[0]} to ${steps[steps.length - 1]}: ${names.map((name) => `${name} at most ${bytes(Math.max(...(memory.categories[name] ?? [0])))}`).join(", ")}.`}>
+      <svg viewBox={`0 0 ${WIDTH} ${HEIGHT}`} preserveAspectRatio="none" role="img" aria-label={`Memory from ${moment(steps[0])} to ${memory.unit ? moment(steps[steps.length - 1]) : steps[steps.length - 1]}: ${names.map((name) => `${name} at most ${bytes(Math.max(...(memory.categories[name] ?? [0])))}`).join(", ")}.`}>
         {layers.map((layer, place) => (
           <path key={names[place]} d={areaOf(layer, steps, most)} style={{ fill: colourOf(place) }} />
         ))}
         {marked !== undefined ? <line class="time-marked" x1={acrossOf(marked, steps)} x2={acrossOf(marked, steps)} y1={0} y2={HEIGHT} /> : null}
       </svg>
       <div class="time-ends quiet">
-        <span>step {steps[0]}</span>
-        <span>step {steps[steps.length - 1]}</span>
+        <span>{moment(steps[0])}</span>
+        <span>{moment(steps[steps.length - 1])}</span>
       </div>
       <ul class="time-legend">
         {names.map((name, place) => (
