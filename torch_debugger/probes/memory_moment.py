@@ -158,7 +158,7 @@ class MemoryMoment:
         return seen[1]
 
     def _workspaces(self, device: torch.device, rest: int, moment: str) -> int:
-        """What cuBLAS keeps for the thread of the forward and for autograd's, as far as there is room for it."""
+        """What cuBLAS keeps for the thread of the forward and for autograd's, as far as there is room."""
         has_run_backward = moment == AFTER_UPDATE or self.backward.count > 1
         size = cublas_bytes(device)
         return size * min(2 if has_run_backward else 1, rest // max(size, 1))
