@@ -59,6 +59,7 @@ from torch_debugger.scenes import Scenes
 from torch_debugger.settings import Settings
 from torch_debugger.stack_samples import StackSamples
 from torch_debugger.step_rehearsals import StepRehearsals
+from torch_debugger.worker_samples import WorkerSamples
 
 if TYPE_CHECKING:
     from torch_debugger.breakpoints.breakpoint import Breakpoint
@@ -105,6 +106,7 @@ class Plumbing:
         self.ledger = Ledger(watch, self.roots, self.optimizers, self.forward)
         self.unreached = Unreached(watch, self.ledger)
         self._rehearsals = Rehearsals(watch)
+        self._worker_probes: list[Probe] = [WorkerSamples(watch)] if settings.profile_steps else []
         self._checks_gradients = settings.check_custom_gradients
         self._gradients = GradientTrials(watch)
         self._breaks = settings.breaks
@@ -133,6 +135,7 @@ class Plumbing:
         others += [FirstStep(watch), *self._data_probes]
         others += model_use_probes(watch, self.forward, self.backward, self.optimizers, page=self._page)
         others += loop_probes(watch, self.roots, self.optimizers, self.loaders)
+        others += self._worker_probes
         if self._checks_gradients:
             others.append(CustomFunctions(watch, self._gradients.begin))
             watch.on_step.append(self._gradients.poll)

@@ -53,6 +53,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "preflights": {"records", "stats", "anatomy", "probes", "scenes", "trials"} | FOUNDATIONS,
     "profiles": {"records", "stats", "anatomy", "probes", "profiling"} | FOUNDATIONS,
     "stack_samples": {"records", "stats", "anatomy", "probes", "profiling"} | FOUNDATIONS,
+    "worker_samples": {"records", "stats", "anatomy", "probes", "profiling"} | FOUNDATIONS,
     "first_steps": {"records", "stats", "anatomy", "probes", "surroundings"} | FOUNDATIONS,
     "plumbing": {
         "first_steps",
@@ -64,6 +65,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "scenes",
         "stack_samples",
         "step_rehearsals",
+        "worker_samples",
         "records",
         "runlog",
         "stats",

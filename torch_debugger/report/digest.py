@@ -18,6 +18,7 @@ from torch_debugger.records import (
     ProfileFact,
     Record,
     RunFact,
+    SampledStacks,
     Scalars,
     SeedFact,
     StepRehearsal,
@@ -51,6 +52,7 @@ class RunDigest:
         self.trials: list[TrialResult] = []
         self.rehearsal: StepRehearsal | None = None
         self.profile: ProfileFact | None = None
+        self.sampled: dict[str, SampledStacks] = {}
 
     def see(self, record: Record) -> None:
         self.torch_seen = self.torch_seen or not isinstance(record, _SAYS_NOTHING_OF_TORCH)
@@ -76,6 +78,8 @@ class RunDigest:
                 self.rehearsal = record
             case ProfileFact():
                 self.profile = record
+            case SampledStacks():
+                self.sampled[record.who] = record
             case _:
                 pass
 
@@ -116,6 +120,7 @@ class RunDigest:
             trials=tuple(self.trials),
             rehearsal=self.rehearsal,
             profile=self.profile,
+            sampled=tuple(self.sampled.values()),
         )
 
     def _see_scalars(self, record: Scalars) -> None:

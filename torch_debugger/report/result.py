@@ -12,6 +12,7 @@ from torch_debugger.records import (
     ProbeFault,
     ProfileFact,
     RunFact,
+    SampledStacks,
     StepRehearsal,
     TrialResult,
 )
@@ -51,6 +52,7 @@ class RunResult:
     trials: tuple[TrialResult, ...] = ()
     rehearsal: StepRehearsal | None = None  # of `rehearse`
     profile: ProfileFact | None = None  # of --profile
+    sampled: tuple[SampledStacks, ...] = ()  # of each thread or worker the last
 
     @property
     def chapters(self) -> tuple[Chapter, ...]:

@@ -12,6 +12,7 @@ from torch_debugger.archive.run import Run
 from torch_debugger.records import CostFact, MemoryFact, PassFact
 from torch_debugger.viewer.grids import as_json
 from torch_debugger.viewer.profiled_times import modules_of, profile_of, split_of
+from torch_debugger.viewer.sampled_times import sampled_of
 from torch_debugger.viewer.traced_memory import traced_memory
 
 STEP_TAG, WAIT_TAG = "time/step_s", "time/data_wait_s"
@@ -31,6 +32,7 @@ def timing_of(run: Run) -> dict[str, Any]:
             "slowest": [],
             "split": None,
             "modules": modules_of(run),
+            "sampled": sampled_of(run),
             "memory": memory,
             "cost": _cost(run),
             "profile": profile_of(run),
@@ -44,6 +46,7 @@ def timing_of(run: Run) -> dict[str, Any]:
         "slowest": _slowest(steps, took, waited, _close_looks(run), _evaluations(run)),
         "split": split_of(run) or _split(took, waited),
         "modules": modules_of(run),
+        "sampled": sampled_of(run),
         "memory": memory,
         "cost": _cost(run),
         "profile": profile_of(run),

@@ -1,5 +1,6 @@
 import { useAnswer } from "../../answer_hooks";
 import { Chart } from "../../charts/Chart";
+import { Icicle } from "../../icicle/Icicle";
 import { choose } from "../../links";
 import { Button } from "../../pieces/Button";
 import { count, duration, number, percent } from "../../pieces/numbers";
@@ -7,8 +8,8 @@ import { Panel } from "../../pieces/Panel";
 import { Table } from "../../pieces/Table";
 import { Empty, Problem, Waiting } from "../../states";
 import type { Shown, View } from "../../views";
-import { Icicle } from "./Icicle";
 import { MemoryArea } from "./MemoryArea";
+import { SampledLines } from "./SampledLines";
 import { ProfileTables } from "./ProfileTables";
 import { Split } from "./Split";
 import { linesOf, untold, type SlowStep, type Steps, type Timing } from "./timing";
@@ -37,6 +38,7 @@ function Time({ run, version, chosen }: Shown) {
           <Icicle root={answer.modules} label="Time by module" />
         </Panel>
       ) : null}
+      {answer.sampled.length ? <SampledLines sampled={answer.sampled} chosen={chosen.stacks} /> : null}
       {answer.memory ? (
         <Panel title={answer.memory.unit ? "Memory over time" : "Memory over the steps"}>
           <MemoryArea memory={answer.memory} />
