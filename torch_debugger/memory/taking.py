@@ -9,7 +9,6 @@ import torch
 
 from torch_debugger.anatomy.frames import user_frame
 from torch_debugger.anatomy.sources import is_user_file, place_at
-from torch_debugger.anatomy.storage_tape import ACTIVATIONS
 from torch_debugger.dumps.allocator import Owner, read_allocator
 from torch_debugger.dumps.frames import Lines
 from torch_debugger.dumps.spots import Storage, spots_of
@@ -17,6 +16,7 @@ from torch_debugger.memory.snapshots import Snapshot
 from torch_debugger.profiling.live_storages import Live, live_storages
 from torch_debugger.profiling.storage_lines import StorageLines
 from torch_debugger.records import DeviceMemory, MemorySnapshot
+from torch_debugger.records.memory_snapshot import ACTIVATIONS
 
 # Of a device whose allocator tells of blocks that no tensor of Python's is in.
 NOT_SEEN = "held by autograd or a library"

@@ -6,13 +6,17 @@ from dataclasses import dataclass
 
 from torch_debugger.records.place import Place
 
+# Of a storage, by who holds it: the words of a rehearsal.
+PARAMETERS, BUFFERS, GRADIENTS, STATE = "parameters", "buffers", "gradients", "optimizer state"
+ACTIVATIONS, TENSORS = "activations", "tensors"
+
 
 @dataclass(frozen=True, slots=True)
 class MemorySpot:
     """Storages that belong together: made by one line, of one kind, held by one name."""
 
     place: Place  # the line that made them, as far as it is known, and the module that ran or holds them
-    category: str  # parameters | gradients | optimizer state | buffers | activations | tensors | not seen
+    category: str  # one of the words above; of a block that nobody knows, "allocated" and the like
     name: str  # of the variable, list or parameter that holds them; empty where no name leads to them
     device: str  # cpu, cuda:0
     size_bytes: int
