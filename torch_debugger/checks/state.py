@@ -11,6 +11,8 @@ from torch_debugger.records import (
     EndFact,
     LedgerFact,
     LoaderFact,
+    LoadingLines,
+    LoadingTime,
     LossGraph,
     LossSite,
     ModelFact,
@@ -53,6 +55,8 @@ class RunState:
     schedulers: list[SchedulerFact] = field(default_factory=list)
     ledgers: dict[str, LedgerFact] = field(default_factory=dict)
     loaders: dict[int, LoaderFact] = field(default_factory=dict)
+    loading: dict[int, LoadingTime] = field(default_factory=dict)  # by loader; the last holds
+    loading_lines: dict[int, LoadingLines] = field(default_factory=dict)
     losses: LossCurve = field(default_factory=LossCurve)
     sites: dict[str, LossSite] = field(default_factory=dict)
     split: StepSplit = field(default_factory=StepSplit)
@@ -75,6 +79,10 @@ class RunState:
                 self.schedulers.append(record)
             case LoaderFact():
                 self.loaders[record.number] = record
+            case LoadingTime():
+                self.loading[record.loader] = record
+            case LoadingLines():
+                self.loading_lines[record.loader] = record
             case LossSite():
                 self.sites[record.name] = record
             case RunFact():

@@ -37,6 +37,9 @@ class Phases:
     def __init__(self, guard: Guard, tell: Callable[[int, Split], None]) -> None:
         self.on = True  # marks are wanted in the step under way
         self._left_out = 0  # steps yet
+        self._unmarked = 0  # steps since the last one with marks
+        self._marked_at = time.perf_counter()  # the end of that one
+        self._pace_s = 0.0
         self._guard = guard
         self._tell = tell
         self._thread = threading.get_ident()
@@ -85,7 +88,7 @@ class Phases:
             return
         self.enter(OTHER)
         split, self._split = _with_forward(self._split), {}
-        self._left_out = int(self.APART_S / max(sum(split.values()), 1e-6))
+        self._left_out = int(self.APART_S / max(self._keep_pace(), 1e-6))
         if self._marks is not None:
             self._under_way.append((step, self._marks))
             if len(self._under_way) > self.LATE:
@@ -99,12 +102,22 @@ class Phases:
         self._left_out -= 1
         self.on = self._left_out < 0
         if not self.on:
+            self._unmarked += 1
             return
         self._part, self._since, self._own_before = LOGGING, time.perf_counter(), self._guard.spent_s
         self._marks = None
         self._without_marks -= 1
         if on_device and self._without_marks <= 0 and not torch.cuda.is_current_stream_capturing():
             self._marks = [(LOGGING, self._event())]
+
+    def _keep_pace(self) -> float:
+        """What a step takes, of late. Where workers deliver two batches at once every other step is quick, and
+        going by the last step alone would leave the slow ones out for ever."""
+        now = time.perf_counter()
+        pace_s = (now - self._marked_at) / (1 + self._unmarked)
+        self._pace_s = 0.9 * self._pace_s + 0.1 * pace_s if self._pace_s else pace_s
+        self._marked_at, self._unmarked = now, 0
+        return self._pace_s
 
     def finish(self) -> None:
         self._read_what_came()

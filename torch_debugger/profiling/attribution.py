@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from torch_debugger.anatomy.sources import place_at
 from torch_debugger.profiling.line_log import Line, LineLog
-from torch_debugger.profiling.module_log import ModuleLog
+from torch_debugger.profiling.module_calls import ModuleCalls
 from torch_debugger.profiling.timeline import Op, Timeline, Work
 from torch_debugger.records import CopyTime, LineTime, ModuleTime, OpTime, Place, SyncTime
 
@@ -31,7 +31,7 @@ class _Sum:
 class Attribution:
     timeline: Timeline
     lines: LineLog
-    modules: ModuleLog
+    modules: ModuleCalls
     thread: int  # of the training
     began_ns: int
     ended_ns: int

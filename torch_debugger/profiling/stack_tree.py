@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from types import CodeType, FrameType
 
@@ -34,22 +34,30 @@ class _Node:
 
 def path_of(frame: FrameType | None, own_work: Collection[CodeType]) -> list[Key] | None:
     """From the user's outermost line inwards; None for a stack that works for us, or is not below the user."""
+    path = path_below(None, frame, own_work)
+    first = next((place for place, key in enumerate(path or ()) if key[3]), None)
+    return None if path is None or first is None else path[first : first + _DEEPEST]
+
+
+def path_below(
+    outermost: CodeType | None, frame: FrameType | None, own_work: Collection[CodeType] = ()
+) -> list[Key] | None:
+    """From what that code called inwards, or from the very beginning; None for a stack that works for us."""
     if frame is None or _kind(frame.f_code) == _OURS:
         return None
     path: list[Key] = []
-    while frame is not None:
+    while frame is not None and frame.f_code is not outermost:
         code = frame.f_code
         if code in own_work:
             return None
         kind = _kind(code)
         if kind == _USERS:
-            path.append((code.co_filename, _name(code), frame.f_lineno or 0, True))
+            path.append((code.co_filename, name_of(code), frame.f_lineno or 0, True))
         elif kind == _LIBRARY:
-            path.append((code.co_filename, _name(code), code.co_firstlineno, False))
+            path.append((code.co_filename, name_of(code), code.co_firstlineno, False))
         frame = frame.f_back
     path.reverse()
-    first = next((place for place, key in enumerate(path) if key[3]), None)
-    return None if first is None else path[first : first + _DEEPEST]
+    return path if frame is not None or outermost is None else None
 
 
 _USERS, _LIBRARY, _OURS, _PASSED = range(4)
@@ -64,7 +72,7 @@ def _kind(code: CodeType) -> int:
     return _PASSED if code in _PASSED_THROUGH else _LIBRARY
 
 
-def _name(code: CodeType) -> str:
+def name_of(code: CodeType) -> str:
     return str(getattr(code, "co_qualname", code.co_name))  # Python 3.10 has no longer name
 
 
@@ -74,8 +82,8 @@ class StackTree:
         self._root = _Node()
         self._nodes = 0
 
-    def add(self, path: Sequence[Key]) -> None:
-        self.samples += 1
+    def add(self, path: Sequence[Key], samples: int = 1) -> None:
+        self.samples += samples
         node = self._root
         for key in path:
             below = node.inside.get(key)
@@ -85,7 +93,11 @@ class StackTree:
                 below = node.inside[key] = _Node()
                 self._nodes += 1
             node = below
-        node.samples += 1
+        node.samples += samples
+
+    def merge(self, other: StackTree) -> None:
+        for path, samples in _paths(other._root, ()):
+            self.add(path, samples)
 
     def nodes(self) -> tuple[StackNode, ...]:
         """The largest ones; what is left out is counted with the line above it."""
@@ -96,6 +108,13 @@ class StackTree:
         told: list[StackNode] = []
         _tell(self._root, -1, least, told)
         return tuple(told)
+
+
+def _paths(node: _Node, path: tuple[Key, ...]) -> Iterator[tuple[tuple[Key, ...], int]]:
+    if node.samples:
+        yield path, node.samples
+    for key, below in node.inside.items():
+        yield from _paths(below, (*path, key))
 
 
 def _all(node: _Node) -> list[_Node]:

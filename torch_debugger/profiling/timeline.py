@@ -6,8 +6,6 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
-from torch._C._autograd import DeviceType
-
 _WAITS = ("cudaStreamSynchronize", "cudaDeviceSynchronize", "cudaEventSynchronize", "cudaMemcpy")
 _RUNTIME = ("cuda", "cu", "hip")
 _USER_SCOPE = 7  # record_function
@@ -84,7 +82,7 @@ class Timeline:
 def read_timeline(results: Any) -> Timeline:
     """From the kineto results of a torch.profiler run."""
     events = [event for event in results.events() if event.duration_ns() >= 0]
-    on_host = [event for event in events if event.device_type() == DeviceType.CPU and not event.is_async()]
+    on_host = [event for event in events if _is_on_host(event) and not event.is_async()]
     host = [event for event in on_host if not _is_about_ops(event)]
     by_correlation: dict[int, Op] = {}
     ops: list[Op] = []
@@ -100,7 +98,7 @@ def read_timeline(results: Any) -> Timeline:
         )
         ops.append(op)
         by_correlation.setdefault(event.correlation_id(), op)
-    _nest(ops)
+    nest(ops)
     works = [
         Work(
             event.name(),
@@ -110,13 +108,21 @@ def read_timeline(results: Any) -> Timeline:
             event.nbytes(),
         )
         for event in events
-        if event.device_type() != DeviceType.CPU
+        if not _is_on_host(event)
     ]
+    give_to_ops(works)
+    steps = sum(event.name().startswith("ProfilerStep#") for event in on_host)
+    return Timeline(ops, works, steps)
+
+
+def give_to_ops(works: list[Work]) -> None:
     for work in works:
         if work.op is not None:
             work.op.device_ns += work.ended_ns - work.began_ns
-    steps = sum(event.name().startswith("ProfilerStep#") for event in on_host)
-    return Timeline(ops, works, steps)
+
+
+def _is_on_host(event: Any) -> bool:
+    return bool(event.device_type().name == "CPU")
 
 
 def _is_about_ops(event: Any) -> bool:
@@ -124,7 +130,7 @@ def _is_about_ops(event: Any) -> bool:
     return bool(event.scope() == _USER_SCOPE or _PYTHON_FUNCTION.search(event.name()))
 
 
-def _nest(ops: list[Op]) -> None:
+def nest(ops: list[Op]) -> None:
     """Those of a thread lie inside each other, or beside."""
     open_ops: dict[int, list[Op]] = {}
     for op in ops:

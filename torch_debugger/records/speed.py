@@ -32,6 +32,12 @@ class SampledStacks:
     step: int
     nodes: tuple[StackNode, ...]  # a parent always before those it called
 
+    def users_line(self, number: int) -> int | None:
+        """The innermost line of the user's at this node or above it."""
+        while number >= 0 and not self.nodes[number].is_users:
+            number = self.nodes[number].parent
+        return number if number >= 0 else None
+
 
 @dataclass(frozen=True, slots=True)
 class SpeedSettings:
