@@ -15,6 +15,7 @@ from torch_debugger.gradient_trials import GradientTrials
 from torch_debugger.preflights import Preflights
 from torch_debugger.probes.backward import Backward
 from torch_debugger.probes.bad_weights import BadWeights
+from torch_debugger.probes.captured import Captured
 from torch_debugger.probes.checkpoints import Checkpoints
 from torch_debugger.probes.clipping import Clipping
 from torch_debugger.probes.compiled import Compiled
@@ -133,7 +134,7 @@ class Plumbing:
         watch = self.watch
         others = [self.loaders, Evaluation(watch), UserScalars(watch, self.loaders), self.scaler]
         others += [Clipping(watch, self.scaler), Ranges(watch, self.forward)]
-        others += [self._compile_probe(), self.cycles, Checkpoints(watch)]
+        others += [self._compile_probe(), Captured(watch), self.cycles, Checkpoints(watch)]
         others += [FirstStep(watch), *self._data_probes]
         others += model_use_probes(watch, self.forward, self.backward, self.optimizers, page=self._page)
         others += loop_probes(watch, self.roots, self.optimizers, self.loaders)

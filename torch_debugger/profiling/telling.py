@@ -5,6 +5,7 @@ from __future__ import annotations
 from torch_debugger.profiling.attribution import Attribution
 from torch_debugger.profiling.line_log import LineLog
 from torch_debugger.profiling.module_calls import ModuleCalls
+from torch_debugger.profiling.products import layout_ns, product_times
 from torch_debugger.profiling.timeline import Timeline
 from torch_debugger.records import ProfileFact
 
@@ -30,6 +31,8 @@ def told(
         copies=whose.copies(),
         cost_s=0.0,
         plain_s=0.0,
+        products=product_times(whose),
+        layout_s=layout_ns(timeline) / 1e9,
     )
 
 

@@ -49,7 +49,8 @@ class Window:
         ended = time.perf_counter()
         self._profiler.stop()
         fact = self._read(first_step, steps, wall_s, plain_s)
-        return dataclasses.replace(fact, cost_s=time.perf_counter() - ended)
+        peak_bytes = torch.cuda.max_memory_allocated() if self._on_device else 0
+        return dataclasses.replace(fact, cost_s=time.perf_counter() - ended, peak_bytes=peak_bytes)
 
     def write_trace(self, path: str) -> None:
         """For Perfetto and Chrome."""

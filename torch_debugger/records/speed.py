@@ -55,3 +55,20 @@ class SpeedSettings:
     anomaly_mode: bool
     step: int
     anomaly_at: Place = field(default_factory=Place)  # the line that switches it on
+    device_bytes: int = 0  # of the device's memory, all of it
+
+
+@dataclass(frozen=True, slots=True)
+class Compilation:
+    """One time that torch.compile has compiled a function, or has tried to."""
+
+    frame: int  # torch's number of the function; the parts of one that was cut have numbers of their own
+    again: int  # 0 for the first time
+    function: str
+    place: Place  # its first line; of a part of a function: the line at which that was cut
+    is_part: bool
+    seconds: float
+    reason: str  # why again, or why it was cut or given up; empty otherwise
+    reason_place: Place  # the user's line that the reason names
+    given_up: bool  # it runs uncompiled
+    step: int
