@@ -81,9 +81,10 @@ class Profiles:
         path = os.path.join(self._folder, _TRACE)
         window.write_trace(path)
         if os.path.getsize(path) > _LARGEST_TRACE_BYTES:
-            os.remove(path)
+            kept = window.write_small_trace(path)
             self.watch.notice(
-                f"The trace of the profile was larger than {_LARGEST_TRACE_BYTES // 10**6} MB and not kept."
+                f"The trace of the profile was larger than {_LARGEST_TRACE_BYTES // 10**6} MB. Kept are its "
+                f"longest events, {kept}; profile fewer steps to have all of them."
             )
 
 

@@ -108,3 +108,9 @@ def test_a_fault_of_the_thread_is_kept_and_not_printed(capsys: pytest.CaptureFix
     time.sleep(0.1)
     sampler.stop()
     assert isinstance(sampler.fault, RuntimeError) and capsys.readouterr().err == ""
+
+
+def test_a_line_knows_the_loop_around_it(stacks: SampledStacks) -> None:
+    sleeping = [node for node in stacks.nodes if node.place.line == line_of(train, "time.sleep")]
+    assert [loop.code for loop in sleeping[0].loops] == ["for step in range(steps):"]
+    assert sleeping[0].condition == 0

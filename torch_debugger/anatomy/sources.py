@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import ast
 import functools
+import itertools
 import linecache
 import os
 import sys
 import sysconfig
 from types import FunctionType
-
-import torch
 
 from torch_debugger.records import Place
 
@@ -35,6 +34,13 @@ def _is_user_path(path: str) -> bool:
     return not installed and not generated and not full.startswith(_foreign_folders())
 
 
+def user_files(most: int = 64) -> list[str]:
+    """Of the modules that are imported, the script among them."""
+    named = (getattr(module, "__file__", None) for module in list(sys.modules.values()))
+    files = (file for file in named if isinstance(file, str) and is_user_file(file))
+    return list(itertools.islice(files, most))
+
+
 @functools.cache
 def package_folder() -> str:
     return os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
@@ -42,6 +48,8 @@ def package_folder() -> str:
 
 @functools.cache
 def _foreign_folders() -> tuple[str, ...]:
+    import torch  # not before: a trace in a file is read without it
+
     folders = {os.path.dirname(torch.__file__), os.path.dirname(os.__file__)}
     folders |= {sysconfig.get_path("stdlib"), sysconfig.get_path("platstdlib")}
     return (package_folder(), *(os.path.abspath(folder) + os.sep for folder in folders))

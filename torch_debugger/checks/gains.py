@@ -14,4 +14,9 @@ def severity_of(gain: float) -> str | None:
 
 
 def milliseconds(seconds: float) -> str:
-    return f"{1000 * seconds:.3g} ms" if seconds < 10 else f"{seconds:.3g} s"
+    return f"{1000 * seconds:.3g} ms" if seconds < 1 else f"{seconds:.3g} s"
+
+
+def expected(gain: float, step_s: float) -> str:
+    """The last sentence of a fix."""
+    return f"Expected to save about {100 * gain:.0f} % of each step ({milliseconds(gain * step_s)})."

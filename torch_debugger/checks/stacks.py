@@ -26,7 +26,7 @@ def hot_lines(stacks: SampledStacks) -> list[HotLine]:
     """The dearest first. A line in several stacks is one."""
     found: dict[tuple[str | None, int | None], HotLine] = {}
     for number, node in enumerate(stacks.nodes):
-        owner = _users_line(stacks, number)
+        owner = stacks.users_line(number)
         if owner is None or not node.samples:
             continue
         at = stacks.nodes[owner]
@@ -56,12 +56,6 @@ def _above(stacks: SampledStacks, number: int) -> Iterator[StackNode]:
     while number >= 0:
         yield stacks.nodes[number]
         number = stacks.nodes[number].parent
-
-
-def _users_line(stacks: SampledStacks, number: int) -> int | None:
-    while number >= 0 and not stacks.nodes[number].is_users:
-        number = stacks.nodes[number].parent
-    return number if number >= 0 else None
 
 
 def _first_below(stacks: SampledStacks, number: int, owner: int) -> str | None:

@@ -13,8 +13,8 @@ from torch_debugger._version import __version__
 from torch_debugger.errors import DebuggerError, UsageError
 
 VERBS = (
-    "run", "view", "report", "runs", "diff", "import-runs", "doctor", "rehearse", "profile", "summary",
-    "gradcheck", "demo", "checks", "explain", "explain-traceback",
+    "run", "view", "report", "runs", "diff", "import-runs", "doctor", "rehearse", "profile", "memory",
+    "summary", "gradcheck", "demo", "checks", "explain", "explain-traceback",
 )  # fmt: skip
 
 

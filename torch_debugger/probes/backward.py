@@ -13,6 +13,7 @@ import torch
 
 from torch_debugger.anatomy.frames import place_of, user_frame
 from torch_debugger.anatomy.graph_nodes import read_nodes, walk_nodes
+from torch_debugger.anatomy.line_surroundings import innermost_loop
 from torch_debugger.anatomy.loss_calls import NODE_CALLS, TERM_CALLS
 from torch_debugger.anatomy.loss_lines import computed_at
 from torch_debugger.anatomy.loss_variable import loss_name
@@ -122,7 +123,8 @@ class Backward(Probe):
         key = (frame.f_code.co_filename, frame.f_lineno) if frame is not None else ("", 0)
         if key not in self._sites:
             place = place_of(frame)
-            site = LossSite(self._free_name(loss_name(place)), place, self.watch.step)
+            loop = innermost_loop(place)
+            site = LossSite(self._free_name(loss_name(place)), place, self.watch.step, loop)
             self._sites[key] = site
             self.watch.emit(site)
         return self._sites[key]

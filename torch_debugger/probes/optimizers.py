@@ -17,6 +17,7 @@ from torch.utils.hooks import RemovableHandle
 from torch_debugger.anatomy.frames import place_of, user_frame
 from torch_debugger.anatomy.naming import name_of
 from torch_debugger.anatomy.statements import assignment_before, statement_at
+from torch_debugger.anatomy.update_forms import update_form
 from torch_debugger.probes.held import Held
 from torch_debugger.probes.parameters import ParameterLook
 from torch_debugger.probes.patches import Patches
@@ -202,7 +203,7 @@ class Optimizers(Probe):
             self.watch.emit(
                 OptimizerFact(
                     held.name, type(optimizer).__name__, held.place, groups, self.looks.names(parameters),
-                    self.watch.step, held.source, sizes,
+                    self.watch.step, held.source, sizes, update_form(optimizer),
                 )
             )  # fmt: skip
 

@@ -121,7 +121,7 @@ class Watch:
         self.guard.call("last numbers", self._say_rest)
         self.uninstall()
         self.guard.call("last numbers", self.transfer.drain)
-        self._say_cost()
+        self.guard.contain("cost", self._say_cost)
         self.emit(self.ending(outcome))
 
     def ending(self, outcome: str) -> EndFact:
@@ -198,7 +198,7 @@ class Watch:
             extra_s = self.sinks.cpu_s
             self.governor.charge_base(extra_s - self._extra_charged_s)
             self._extra_charged_s = extra_s
-            self._say_cost()
+            self.guard.contain("cost", self._say_cost)
 
     def _begin_step(self) -> None:
         self.scalars = {}

@@ -7,7 +7,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Collection
-from types import CodeType
+from types import CodeType, FrameType
 
 from torch_debugger.profiling.stack_tree import Key, StackTree, path_of
 
@@ -67,6 +67,9 @@ class StackSampler:
                 for path in self._of_step:
                     self.tree.add(path)
             self._of_step, self._last = [], step
-        found = path_of(sys._current_frames().get(self._asked), self._own_work)
+        found = self._path(sys._current_frames().get(self._asked))
         if found is not None:
             self._of_step.append(found)
+
+    def _path(self, frame: FrameType | None) -> list[Key] | None:
+        return path_of(frame, self._own_work)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from types import CodeType, FrameType
 
 from torch import nn
 
+from torch_debugger.anatomy.line_surroundings import Surroundings, surroundings_of
 from torch_debugger.anatomy.sources import is_user_file, package_folder, place_at
 from torch_debugger.records import Place, StackNode
 
@@ -33,22 +34,30 @@ class _Node:
 
 def path_of(frame: FrameType | None, own_work: Collection[CodeType]) -> list[Key] | None:
     """From the user's outermost line inwards; None for a stack that works for us, or is not below the user."""
+    path = path_below(None, frame, own_work)
+    first = next((place for place, key in enumerate(path or ()) if key[3]), None)
+    return None if path is None or first is None else path[first : first + _DEEPEST]
+
+
+def path_below(
+    outermost: CodeType | None, frame: FrameType | None, own_work: Collection[CodeType] = ()
+) -> list[Key] | None:
+    """From what that code called inwards, or from the very beginning; None for a stack that works for us."""
     if frame is None or _kind(frame.f_code) == _OURS:
         return None
     path: list[Key] = []
-    while frame is not None:
+    while frame is not None and frame.f_code is not outermost:
         code = frame.f_code
         if code in own_work:
             return None
         kind = _kind(code)
         if kind == _USERS:
-            path.append((code.co_filename, _name(code), frame.f_lineno or 0, True))
+            path.append((code.co_filename, name_of(code), frame.f_lineno or 0, True))
         elif kind == _LIBRARY:
-            path.append((code.co_filename, _name(code), code.co_firstlineno, False))
+            path.append((code.co_filename, name_of(code), code.co_firstlineno, False))
         frame = frame.f_back
     path.reverse()
-    first = next((place for place, key in enumerate(path) if key[3]), None)
-    return None if first is None else path[first : first + _DEEPEST]
+    return path if frame is not None or outermost is None else None
 
 
 _USERS, _LIBRARY, _OURS, _PASSED = range(4)
@@ -63,7 +72,7 @@ def _kind(code: CodeType) -> int:
     return _PASSED if code in _PASSED_THROUGH else _LIBRARY
 
 
-def _name(code: CodeType) -> str:
+def name_of(code: CodeType) -> str:
     return str(getattr(code, "co_qualname", code.co_name))  # Python 3.10 has no longer name
 
 
@@ -73,8 +82,8 @@ class StackTree:
         self._root = _Node()
         self._nodes = 0
 
-    def add(self, path: Sequence[Key]) -> None:
-        self.samples += 1
+    def add(self, path: Sequence[Key], samples: int = 1) -> None:
+        self.samples += samples
         node = self._root
         for key in path:
             below = node.inside.get(key)
@@ -84,7 +93,11 @@ class StackTree:
                 below = node.inside[key] = _Node()
                 self._nodes += 1
             node = below
-        node.samples += 1
+        node.samples += samples
+
+    def merge(self, other: StackTree) -> None:
+        for path, samples in _paths(other._root, ()):
+            self.add(path, samples)
 
     def nodes(self) -> tuple[StackNode, ...]:
         """The largest ones; what is left out is counted with the line above it."""
@@ -95,6 +108,13 @@ class StackTree:
         told: list[StackNode] = []
         _tell(self._root, -1, least, told)
         return tuple(told)
+
+
+def _paths(node: _Node, path: tuple[Key, ...]) -> Iterator[tuple[tuple[Key, ...], int]]:
+    if node.samples:
+        yield path, node.samples
+    for key, below in node.inside.items():
+        yield from _paths(below, (*path, key))
 
 
 def _all(node: _Node) -> list[_Node]:
@@ -108,5 +128,7 @@ def _tell(above: _Node, parent: int, least: int, told: list[StackNode]) -> None:
             continue
         left_out = sum(below.total() for below in node.inside.values() if below.total() < least)
         place = place_at(file, line) if users else Place(file, line)
-        told.append(StackNode(parent, function, place, users, node.samples + left_out, total))
+        around = surroundings_of(file, line) if users else Surroundings()
+        samples = node.samples + left_out
+        told.append(StackNode(parent, function, place, users, samples, total, around.loops, around.condition))
         _tell(node, len(told) - 1, least, told)

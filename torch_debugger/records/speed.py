@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from torch_debugger.records.place import Place
 
@@ -18,6 +18,8 @@ class StackNode:
     is_users: bool
     samples: int  # of stacks that ended here
     total: int  # of stacks that went through here
+    loops: tuple[Place, ...] = ()  # around a line of the user's, in its function; the innermost first
+    condition: int = 0  # the line of the innermost condition that it runs under; 0 where there is none
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +31,12 @@ class SampledStacks:
     period_s: float
     step: int
     nodes: tuple[StackNode, ...]  # a parent always before those it called
+
+    def users_line(self, number: int) -> int | None:
+        """The innermost line of the user's at this node or above it."""
+        while number >= 0 and not self.nodes[number].is_users:
+            number = self.nodes[number].parent
+        return number if number >= 0 else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,4 +53,22 @@ class SpeedSettings:
     cudnn_benchmark: bool
     deterministic: bool
     anomaly_mode: bool
+    step: int
+    anomaly_at: Place = field(default_factory=Place)  # the line that switches it on
+    device_bytes: int = 0  # of the device's memory, all of it
+
+
+@dataclass(frozen=True, slots=True)
+class Compilation:
+    """One time that torch.compile has compiled a function, or has tried to."""
+
+    frame: int  # torch's number of the function; the parts of one that was cut have numbers of their own
+    again: int  # 0 for the first time
+    function: str
+    place: Place  # its first line; of a part of a function: the line at which that was cut
+    is_part: bool
+    seconds: float
+    reason: str  # why again, or why it was cut or given up; empty otherwise
+    reason_place: Place  # the user's line that the reason names
+    given_up: bool  # it runs uncompiled
     step: int

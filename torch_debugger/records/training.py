@@ -28,6 +28,7 @@ class LossSite:
     name: str  # the variable: loss, loss_g
     place: Place
     step: int
+    loop: Place = field(default_factory=Place)  # the innermost one around it, in its function
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,9 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from torch_debugger.records import Place, ProfileFact
+from torch_debugger.records import Place, ProfileFact, SampledStacks
 from torch_debugger.report.printable import one_line
+from torch_debugger.report.sampled_lines import Row, sampled_tables
 from torch_debugger.report.source import shown_path
 from torch_debugger.report.trimmed import Trimmed
 
@@ -21,10 +22,10 @@ _BAR, _NAME = 10, 30  # characters
 _NUMBERS = 24  # the columns of numbers, and what lies between columns
 _LEAST_SHARE = 0.01  # of the window: less is not worth a line
 
-Row = tuple[str, str, float, str]  # what, beside it, its share, its time
 
-
-def profile_blocks(fact: ProfileFact, folder: str | None, width: int) -> list[RenderableType]:
+def profile_blocks(
+    fact: ProfileFact, folder: str | None, width: int, sampled: Sequence[SampledStacks] = ()
+) -> list[RenderableType]:
     blocks: list[RenderableType] = [Text(opening(fact), style="bold")]
     tables = (
         ("by line", _lines(fact, folder)),
@@ -32,6 +33,7 @@ def profile_blocks(fact: ProfileFact, folder: str | None, width: int) -> list[Re
         ("by op, without what it calls", _ops(fact)),
         ("the host waited for the device", _syncs(fact, folder)),
         ("copies", _copies(fact, folder)),
+        *sampled_tables(sampled, folder),
     )
     blocks += [Group(Text(title), _table(rows, width)) for title, rows in tables if rows]
     return blocks
