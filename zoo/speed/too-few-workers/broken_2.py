@@ -6,12 +6,12 @@ import torch.nn.functional as F
 from torch.utils.data import DataLoader
 
 torch.manual_seed(0)
-STORE = torch.randn(640, 32)
+STORE = torch.randn(480, 32)
 TARGETS = STORE @ torch.randn(32, 1)
 
 
 def fetch(ids):
-    time.sleep(0.08)
+    time.sleep(0.16)
     ids = torch.tensor(ids)
     return {"embedding": STORE[ids], "target": TARGETS[ids]}
 
@@ -26,8 +26,8 @@ def train(model, batches, opt):
 
 
 if __name__ == "__main__":
-    train_dl = DataLoader(range(640), 20, True, num_workers=2, collate_fn=fetch, persistent_workers=True)
+    train_dl = DataLoader(range(480), 20, True, num_workers=2, collate_fn=fetch, persistent_workers=True)
     model = torch.nn.Sequential(torch.nn.Linear(32, 64), torch.nn.ReLU(), torch.nn.Linear(64, 1))
-    opt = torch.optim.Adam(model.parameters(), lr=5e-3)
-    for epoch in range(3):
+    opt = torch.optim.Adam(model.parameters(), lr=1e-2)
+    for epoch in range(2):
         print(epoch, train(model, train_dl, opt))
