@@ -48,12 +48,12 @@ class Kept:
 
 def batches(name: str, device: str) -> tuple[nn.Module, Iterator[Any]]:
     """A model (on a GPU large enough to keep it busy) and an endless loader for it."""
-    big, many = device == "cuda", 16
+    big, many = device == "cuda", 4
     if name == "gpt":
         model: nn.Module = SmallGpt(width=1024, depth=8) if big else SmallGpt()
         data = TensorDataset(*torch.randint(0, 512, (2, (64 if big else 8) * many, 64)))
     elif name == "cnn":
-        model, count, side = (ResNet50(), 32 * many, 160) if big else (make_cnn("cpu")[0], 32 * many, 32)
+        model, count, side = (ResNet50(), 96 * many, 192) if big else (make_cnn("cpu")[0], 32 * many, 32)
         data = TensorDataset(torch.randn(count, 3, side, side), torch.randint(0, 10, (count,)))
     else:
         wide, count = (4096, 1024 * many) if big else (256, 64 * many)

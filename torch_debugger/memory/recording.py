@@ -77,5 +77,7 @@ class record(ContextDecorator):  # noqa: N801  a context manager that is also a 
 
 
 def _history_is_on() -> bool:
+    if not torch.cuda.is_initialized():  # type: ignore[no-untyped-call]  # asking then ends the process
+        return False
     asked = getattr(torch._C, "_cuda_isHistoryEnabled", None)  # torch 2.4 and newer
     return bool(asked()) if asked is not None else False

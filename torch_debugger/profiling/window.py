@@ -40,6 +40,7 @@ class Window:
 
     def stop(self, first_step: int, steps: int, plain_s: float) -> ProfileFact:
         """Reading what came takes about as long as the steps did."""
+        stopped_ns = time.time_ns()
         if self._on_device:
             torch.cuda.synchronize()  # else the last kernels would be missing
         wall_s = time.perf_counter() - self._began
@@ -48,7 +49,7 @@ class Window:
         self._modules.stop()
         ended = time.perf_counter()
         self._profiler.stop()
-        fact = self._read(first_step, steps, wall_s, plain_s)
+        fact = self._read(first_step, steps, wall_s, plain_s, stopped_ns)
         peak_bytes = torch.cuda.max_memory_allocated() if self._on_device else 0
         return dataclasses.replace(fact, cost_s=time.perf_counter() - ended, peak_bytes=peak_bytes)
 
@@ -61,8 +62,10 @@ class Window:
         kept = write_small_trace(self._timeline, path)
         return f"{kept:,} of {len(self._timeline.ops) + len(self._timeline.works):,}"
 
-    def _read(self, first_step: int, steps: int, wall_s: float, plain_s: float) -> ProfileFact:
+    def _read(self, first_step: int, steps: int, wall_s: float, plain_s: float, stopped_ns: int) -> ProfileFact:
         timeline = read_timeline(self._profiler.profiler.kineto_results)  # type: ignore[union-attr]
+        # What came later, the wait for the last kernels among it, is not the training's.
+        timeline.ops = [op for op in timeline.ops if op.began_ns <= stopped_ns]
         self._timeline = timeline
         whole = (0, time.time_ns())
         fact = told(timeline, self._lines, self._modules, whole, on_device=self._on_device)
