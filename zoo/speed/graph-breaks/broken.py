@@ -11,7 +11,8 @@ class Block(nn.Module):
 
     def forward(self, x):
         h = torch.relu(self.linear(self.norm(x)))
-        print(end="" if h.max().item() < 1000 else "large ")
+        if h.max().item() > 1000:
+            raise FloatingPointError("the activations explode")
         return x + h
 
 
