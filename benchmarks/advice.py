@@ -108,9 +108,9 @@ def claimed_kind(check: str, finding: dict[str, Any] | None) -> str:
     parts = [part for part in PARTS if f"{part}_s" in evidence]
     if check in CLAIMED:
         return CLAIMED[check]
-    if any(name.endswith("_bytes") for name in evidence):
-        return "peak bytes"
-    return parts[0] if parts else "step"
+    if parts:
+        return parts[0]
+    return "peak bytes" if any(name.endswith("_bytes") for name in evidence) else "step"
 
 
 def ratio(broken: Ran, fixed: Ran, kind: str) -> float:

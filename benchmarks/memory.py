@@ -27,7 +27,7 @@ from torch import nn
 from benchmarks.memory_categories import compare
 from benchmarks.memory_models import Case, cases
 from torch_debugger.anatomy.memory_peak import MemoryPeak
-from torch_debugger.anatomy.workspaces import CUBLAS_BYTES, CUBLAS_HOPPER_BYTES
+from torch_debugger.anatomy.workspaces import CUBLAS_BYTES, cublas_bytes
 from torch_debugger.trials.step_rehearsal.apart import perform_apart
 from torch_debugger.trials.step_rehearsal.conduct import DTYPES
 from torch_debugger.trials.step_rehearsal.given import step_of
@@ -46,9 +46,8 @@ def predict(case: Case, dtype: str, make: MakeOptimizer, small: bool = False, re
     net = case.make()
     step, _ = step_of("net", net, (inputs,), case.loss, targets, make(net.parameters()))
     step = dataclasses.replace(step, dtype=DTYPES[dtype])
-    hopper = torch.cuda.is_available() and torch.cuda.get_device_capability()[0] == 9
-    cublas_bytes = CUBLAS_HOPPER_BYTES if hopper else CUBLAS_BYTES
-    return perform_apart(step, len(inputs), real=real, cublas_bytes=cublas_bytes)
+    taken = cublas_bytes() if torch.cuda.is_available() else CUBLAS_BYTES
+    return perform_apart(step, len(inputs), real=real, cublas_bytes=taken)
 
 
 def measure(case: Case, dtype: str, make: MakeOptimizer) -> int:

@@ -42,12 +42,10 @@ from torch_debugger.probes.policies import Policy
 from torch_debugger.probes.ranges import Ranges
 from torch_debugger.probes.roots import Roots
 from torch_debugger.probes.scaler import Scaler
-from torch_debugger.probes.skipped import SkippedSteps
 from torch_debugger.probes.speed_settings import SpeedSetup
 from torch_debugger.probes.strays import Strays
 from torch_debugger.probes.uncompiled import Uncompiled
 from torch_debugger.probes.unreached import Unreached
-from torch_debugger.probes.untied import Untied
 from torch_debugger.probes.user_scalars import UserScalars
 from torch_debugger.probes.watch import Probe, Watch
 from torch_debugger.profiles import Profiles
@@ -97,10 +95,8 @@ class Plumbing:
         self.hunt.explain_weights = BadWeights(self.roots, self.optimizers).explain
         self.backward = Backward(watch, self.roots, self.optimizers, self.hunt, self.scaler)
         health = Health(watch, self.backward, self.optimizers)
-        Untied(watch, self.optimizers)
         self.cycles = Cycles(watch, self.optimizers)
         self.backward.on_look.append(self.cycles.see_backward)
-        SkippedSteps(watch, self.roots, self.backward)
         self._data_probes = look_at_data(watch, self.roots, self.forward, self.backward, settings)
         SpeedSetup(watch)
         self._memory = MemoryWatch(watch, self.forward, self.backward, self.lagging, health.numbers)

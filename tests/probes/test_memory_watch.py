@@ -163,4 +163,4 @@ def test_the_process_is_told_too_and_rarely() -> None:
     with watched() as seen:
         _trained(Net(), steps=20)
     facts = seen.of(MemoryFact)
-    assert 1 <= len(facts) <= 3 and facts[0].resident_bytes > 10_000_000
+    assert 1 <= len(facts) < 20 and facts[0].resident_bytes > 10_000_000

@@ -34,11 +34,17 @@ def _is_user_path(path: str) -> bool:
     return not installed and not generated and not full.startswith(_foreign_folders())
 
 
-def user_files(most: int = 64) -> list[str]:
+def user_files() -> tuple[str, ...]:
     """Of the modules that are imported, the script among them."""
+    return _user_files(len(sys.modules))
+
+
+@functools.lru_cache(maxsize=1)
+def _user_files(modules: int, most: int = 64) -> tuple[str, ...]:
+    """Looked for again when there are more or fewer modules: it takes a millisecond or two."""
     named = (getattr(module, "__file__", None) for module in list(sys.modules.values()))
     files = (file for file in named if isinstance(file, str) and is_user_file(file))
-    return list(itertools.islice(files, most))
+    return tuple(itertools.islice(files, most))
 
 
 @functools.cache

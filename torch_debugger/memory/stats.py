@@ -8,11 +8,12 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from torch_debugger.records import MemorySpot
+from torch_debugger.records.memory import BUFFERS, GRADIENTS, PARAMETERS
 from torch_debugger.report.memory_table import MemoryRow, MemoryTable, tables_html, tables_text
 from torch_debugger.report.source import shown_path
 
 NOWHERE = "line not known"
-_OF_MODULES = ("parameters", "gradients", "buffers")
+_OF_MODULES = (PARAMETERS, GRADIENTS, BUFFERS)
 
 
 @dataclass(frozen=True, slots=True)

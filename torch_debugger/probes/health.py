@@ -16,6 +16,8 @@ from torch_debugger.probes.multiplied_masks import MultipliedMasks
 from torch_debugger.probes.node_numbers import StepNumbers
 from torch_debugger.probes.optimizers import Optimizers
 from torch_debugger.probes.sample_spread import SampleSpreads
+from torch_debugger.probes.skipped import SkippedSteps
+from torch_debugger.probes.untied import Untied
 from torch_debugger.probes.watch import Watch
 from torch_debugger.probes.weighted_sums import WeightedSums
 
@@ -31,6 +33,8 @@ class Health:
         self._masks = MultipliedMasks(watch, backward.roots)
         self._softmax_looks = 0
         EvaluatedLosses(watch, backward.roots)
+        SkippedSteps(watch, backward.roots, backward)
+        Untied(watch, optimizers)
         backward.on_look += [
             GraphKeeping(watch, self.numbers).look,
             SampleSpreads(watch).look,

@@ -15,12 +15,14 @@ from torch_debugger.anatomy.memory_tally import MemoryTally
 from torch_debugger.anatomy.nested import tensors_in
 from torch_debugger.anatomy.piles import Pile, piles
 from torch_debugger.anatomy.saved_tensors import is_copy_of_weight, nodes_from, saved_by
+from torch_debugger.anatomy.workspaces import cublas_bytes
 from torch_debugger.probes.backward import Backward
 from torch_debugger.probes.lagging import Lagging
 from torch_debugger.probes.node_numbers import ModuleSpans, StepNumbers
 from torch_debugger.records import Place
 from torch_debugger.records.memory import (
     ACTIVATIONS,
+    AFTER_UPDATE,
     BUFFERS,
     COPIES,
     GRADIENTS,
@@ -31,6 +33,7 @@ from torch_debugger.records.memory import (
     STATE,
     VARIABLES,
     WATCHER,
+    WORKSPACE,
     HeldByVariable,
     MemoryLook,
     SavedByModule,
@@ -154,6 +157,12 @@ class MemoryMoment:
             seen = known.oldest[pile.name] = (weakref.ref(first), self.step)
         return seen[1]
 
+    def _workspaces(self, device: torch.device, rest: int, moment: str) -> int:
+        """What cuBLAS keeps for the thread of the forward and for autograd's, as far as there is room."""
+        has_run_backward = moment == AFTER_UPDATE or self.backward.count > 1
+        size = cublas_bytes(device)
+        return size * min(2 if has_run_backward else 1, rest // max(size, 1))
+
     def records(self, moment: str) -> list[MemoryLook]:
         return [self._record(device, parts, moment) for device, parts in self.tally.by_device.items()]
 
@@ -162,8 +171,10 @@ class MemoryMoment:
         variables = sorted(self._variables.get(device, []), key=lambda held: -held.size_bytes)
         counts = count_device(device)
         known = dict(parts)
-        if counts.allocated_bytes > sum(known.values()):
-            known[REST] = counts.allocated_bytes - sum(known.values())
+        rest = counts.allocated_bytes - sum(known.values())
+        if rest > 0:
+            known[WORKSPACE] = self._workspaces(device, rest, moment)
+            known[REST] = rest - known[WORKSPACE]
         return MemoryLook(
             self.step,
             str(device),

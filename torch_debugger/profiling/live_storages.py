@@ -17,9 +17,15 @@ from torch_debugger.anatomy.holders import holders
 from torch_debugger.anatomy.memory_ids import memory_of
 from torch_debugger.anatomy.naming import WRAPPED, name_of, name_root, own_attributes
 from torch_debugger.records import Place
-from torch_debugger.records.memory import ACTIVATIONS, BUFFERS, GRADIENTS, PARAMETERS, STATE
+from torch_debugger.records.memory import (
+    ACTIVATIONS,
+    BUFFERS,
+    GRADIENTS,
+    PARAMETERS,
+    STATE,
+    TENSORS,
+)
 
-TENSORS = "tensors"
 _MOST_ROOTS = 200
 
 

@@ -8,7 +8,7 @@ from torch_debugger.records.place import Place
 
 # The same words in a rehearsal, in a look at a running training, in reports and on the page.
 PARAMETERS, BUFFERS, GRADIENTS, STATE = "parameters", "buffers", "gradients", "optimizer state"
-ACTIVATIONS, COPIES, INPUTS = "activations", "weight copies", "inputs"
+ACTIVATIONS, COPIES, INPUTS, TENSORS = "activations", "weight copies", "inputs", "tensors"
 TEMPORARIES, WORKSPACE = "temporaries", "workspace"
 KEPT, VARIABLES, WATCHER = "kept from earlier steps", "other variables", "torch-debugger"
 REST, CACHE, OTHERS = "rest", "cache", "CUDA and other processes"

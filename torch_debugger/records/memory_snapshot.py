@@ -12,7 +12,7 @@ class MemorySpot:
     """Storages that belong together: made by one line, of one kind, held by one name."""
 
     place: Place  # the line that made them, as far as it is known, and the module that ran or holds them
-    category: str  # parameters | gradients | optimizer state | buffers | activations | tensors | not seen
+    category: str  # one of the words above; of a block that nobody knows, "allocated" and the like
     name: str  # of the variable, list or parameter that holds them; empty where no name leads to them
     device: str  # cpu, cuda:0
     size_bytes: int

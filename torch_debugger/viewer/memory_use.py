@@ -21,13 +21,15 @@ from torch_debugger.records.memory import (
     STATE,
     VARIABLES,
     WATCHER,
+    WORKSPACE,
 )
 from torch_debugger.report.memory import peak_sentence
 
 _MOST_LOOKS = 400
 # From what stays to what comes and goes; what grows stands out on top.
 _ORDER = (
-    PARAMETERS, STATE, BUFFERS, GRADIENTS, COPIES, INPUTS, ACTIVATIONS, VARIABLES, WATCHER, REST, CACHE, KEPT,
+    PARAMETERS, STATE, BUFFERS, GRADIENTS, COPIES, INPUTS, ACTIVATIONS, VARIABLES, WATCHER, WORKSPACE, REST,
+    CACHE, KEPT,
 )  # fmt: skip
 _SMALL = 0.01  # of the fullest moment: what never reaches it goes into the rest
 _TOLD_ALWAYS = (REST, KEPT)

@@ -7,7 +7,7 @@ from torch import nn
 
 random.seed(0)
 torch.manual_seed(0)
-samples = [[random.randint(0, 1) for _ in range(12)] for _ in range(12000)]
+samples = [[random.randint(0, 1) for _ in range(12)] for _ in range(8000)]
 samples = [{"bits": [[bit] for bit in bits], "ones": sum(bits)} for bits in samples]
 
 
@@ -25,7 +25,7 @@ class Counter(nn.Module):
 model = Counter()
 optimizer = torch.optim.Adam(model.parameters(), lr=5e-3)
 
-for step in range(100):
+for step in range(80):
     chosen = random.sample(samples, 64)
     bits = torch.tensor([sample["bits"] for sample in chosen]).float()
     target = torch.tensor([[sample["ones"] / 6 - 1] for sample in chosen])

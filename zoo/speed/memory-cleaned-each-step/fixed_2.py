@@ -34,8 +34,8 @@ def train_one_epoch(model, loader, optimizer):
 
 
 torch.manual_seed(0)
-rows = [{"id": i, "tags": [i % 7], "box": [i, i + 1]} for i in range(50000)]  # the table of all pictures
-loader = DataLoader(TensorDataset(*blobs(1600)), batch_size=32, shuffle=True)
+rows = [{"id": i, "tags": [i % 7], "box": [i, i + 1]} for i in range(40000)]  # the table of all pictures
+loader = DataLoader(TensorDataset(*blobs(1280)), batch_size=32, shuffle=True)
 model = nn.Sequential(nn.Conv2d(1, 8, 3), nn.ReLU(), nn.Flatten(), nn.Linear(800, 3))
 optimizer = torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9)
 for epoch in range(2):

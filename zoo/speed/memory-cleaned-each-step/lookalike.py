@@ -7,7 +7,7 @@ from torch import nn
 
 random.seed(0)
 torch.manual_seed(0)
-samples = [[random.randint(0, 1) for _ in range(12)] for _ in range(12000)]
+samples = [[random.randint(0, 1) for _ in range(12)] for _ in range(8000)]
 samples = [{"bits": [[bit] for bit in bits], "ones": sum(bits)} for bits in samples]
 
 
