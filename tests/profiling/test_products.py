@@ -8,6 +8,7 @@ from torch_debugger.profiling.attribution import Attribution
 from torch_debugger.profiling.line_log import LineLog
 from torch_debugger.profiling.module_log import ModuleLog
 from torch_debugger.profiling.products import layout_ns, product_times
+from torch_debugger.profiling.telling import _busiest_thread, told
 from torch_debugger.profiling.timeline import Op, Timeline, Work, read_timeline
 
 FILE = __file__
@@ -113,3 +114,21 @@ def test_waits_outside_of_any_op_have_no_thread() -> None:
     wait = Op("cudaDeviceSynchronize", 0, 5, 2**64 - 1, -1, False, "")
     assert wait.waits_in(1)
     assert not Op("cudaStreamSynchronize", 0, 5, 2, -1, False, "").waits_in(1)
+
+
+def test_the_thread_of_the_training_is_not_that_of_the_backward() -> None:
+    """In the latter only the nodes are known as backward, not the many ops inside of them."""
+    forward = [Event("aten::mm", 10, 1), Event("cudaLaunchKernel", 12, 2)]
+    node = Event("autograd::engine::evaluate_function: MmBackward0", 100, 3, start_thread_id=2, end_ns=200)
+    inside = [Event("aten::mm", 110 + 20 * n, 4 + n, start_thread_id=2) for n in range(3)]
+    timeline = read_timeline(Results(*forward, node, *inside))
+    fact = told(timeline, LineLog(), ModuleLog({}), (0, 1000), on_device=True)
+    assert _busiest_thread(timeline) == 1
+    assert fact.launches == 1
+
+
+def test_the_bytes_of_a_copy_come_from_what_its_op_was_given() -> None:
+    copy = Event("aten::copy_", 10, 1, shapes=[[512, 3], [512, 3]], dtypes=["float", "float"])
+    work = Event("Memcpy HtoD (Pageable -> Device)", 20, 2, linked=1, device_type=DeviceType.CUDA)
+    alone = Event("Memcpy HtoD (Pageable -> Device)", 40, 3, linked=9, device_type=DeviceType.CUDA)
+    assert [each.size_bytes for each in read_timeline(Results(copy, work, alone)).works] == [6144, 0]

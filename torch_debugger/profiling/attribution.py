@@ -168,7 +168,7 @@ class Attribution:
 
 def _of_backward(op: Op) -> Op | None:
     """The node of the backward that this op is part of."""
-    for each in _outward(op):
+    for each in outward(op):
         if each.is_backward and each.sequence >= 0:
             return each
     return None
@@ -176,11 +176,11 @@ def _of_backward(op: Op) -> Op | None:
 
 def _caller(op: Op) -> str:
     """The op that made the runtime wait: aten::item, rather than what that called."""
-    ops = [each for each in _outward(op) if not each.is_runtime]
+    ops = [each for each in outward(op) if not each.is_runtime]
     return ops[-1].name if ops else op.name
 
 
-def _outward(op: Op) -> Iterable[Op]:
+def outward(op: Op) -> Iterable[Op]:
     each: Op | None = op
     while each is not None:
         yield each

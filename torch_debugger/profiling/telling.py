@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from torch_debugger.profiling.attribution import Attribution
+from torch_debugger.profiling.attribution import Attribution, outward
 from torch_debugger.profiling.line_log import LineLog
 from torch_debugger.profiling.module_calls import ModuleCalls
 from torch_debugger.profiling.products import layout_ns, product_times
 from torch_debugger.profiling.timeline import Timeline
 from torch_debugger.records import ProfileFact
 
+_LAUNCHES = ("cudaLaunch", "cuLaunch", "cudaGraphLaunch", "cuGraphLaunch")
 _LONGEST_GAP_NS = 10_000_000  # longer than this is no launch under way but a loader, an evaluation, a print
 
 
@@ -23,6 +24,7 @@ def told(
         on_device=on_device,
         device_busy_s=timeline.busy_ns() / 1e9,
         kernels=sum(not work.is_copy for work in timeline.works),
+        launches=sum(op.name.startswith(_LAUNCHES) for op in timeline.ops),
         gap_s=_gaps_ns(timeline) / 1e9,
         lines=whose.line_times(),
         modules=whose.module_times(),
@@ -37,10 +39,11 @@ def told(
 
 
 def _busiest_thread(timeline: Timeline) -> int:
-    """The one with the most ops of a forward: kineto numbers threads in its own way."""
+    """The one with the most ops of a forward: kineto numbers threads in its own way. On a device the backward
+    has a thread of its own, where only the outermost ops are known as such."""
     counts: dict[int, int] = {}
     for op in timeline.ops:
-        if not op.is_backward and not op.is_runtime:
+        if not op.is_runtime and not any(each.is_backward for each in outward(op)):
             counts[op.thread] = counts.get(op.thread, 0) + 1
     return max(counts, key=lambda thread: counts[thread], default=0)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass, field
 from typing import Any
@@ -10,6 +11,10 @@ _WAITS = ("cudaStreamSynchronize", "cudaDeviceSynchronize", "cudaEventSynchroniz
 _RUNTIME = ("cuda", "cu", "hip")
 _USER_SCOPE = 7  # record_function
 _NO_THREAD = 2**64 - 1
+_SIZES = {
+    "float32": 4, "float64": 8, "float16": 2, "bfloat16": 2, "long int": 8, "long": 8, "int": 4, "bool": 1,
+    "unsigned char": 1, "signed char": 1, "short int": 2,
+}  # fmt: skip
 _DTYPES = {"float": "float32", "double": "float64", "Half": "float16"}
 _NODE = "autograd::engine::evaluate_function: "
 # With `with_stack`: `train.py(12): step`, `<built-in method ...>`, `nn.Module: Linear_0`. Older torch has no
@@ -118,7 +123,7 @@ def read_timeline(results: Any) -> Timeline:
             event.start_ns(),
             event.end_ns(),
             by_correlation.get(event.linked_correlation_id()),
-            event.nbytes(),
+            event.nbytes() or _given_bytes(by_correlation.get(event.linked_correlation_id())),
         )
         for event in events
         if not _is_on_host(event) and event.name() not in named
@@ -132,6 +137,13 @@ def give_to_ops(works: list[Work]) -> None:
     for work in works:
         if work.op is not None:
             work.op.device_ns += work.ended_ns - work.began_ns
+
+
+def _given_bytes(op: Op | None) -> int:
+    """Of the first tensor of an op; kineto does not tell what a copy on the device was of."""
+    first = re.match(r"\[\[([\d, ]*)\]", op.shapes) if op is not None else None
+    size = _SIZES.get(op.dtype, 0) if op is not None else 0
+    return math.prod(map(int, filter(None, first[1].split(",")))) * size if first is not None else 0
 
 
 def _is_on_host(event: Any) -> bool:

@@ -98,5 +98,6 @@ class ProfileFact:
     plain_s: float  # what a step took before the window; 0 if that is not known
     trace: str = ""  # the file of the whole trace, if one was written
     products: tuple[ProductTime, ...] = ()  # of the device; the dearest first
+    launches: int = 0  # calls of the host that started kernels; a CUDA graph has one for all of its own
     peak_bytes: int = 0  # of the device's memory, since the run began
     layout_s: float = 0.0  # of the device, in which cuDNN put tensors into another order and back

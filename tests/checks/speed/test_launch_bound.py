@@ -42,6 +42,7 @@ def test_the_line_that_calls_the_model_is_named_if_it_is_known() -> None:
         {"device_busy_s": 0.02, "kernels": 990},  # 20.2 us each
         {"device_busy_s": 0.031, "kernels": 2000},  # busy for 62 %
         {**TINY, "on_device": False},
+        {**TINY, "launches": 100},  # a CUDA graph starts the others
     ],
 )
 def test_each_condition_is_needed(others: dict[str, object]) -> None:

@@ -31,6 +31,13 @@ def test_the_layer_and_a_better_size_are_told() -> None:
     assert finding.evidence["expected_gain"] == pytest.approx(0.4 * SizesNotMultipleOf8.saved_if_odd)
 
 
+def test_a_table_of_embeddings_is_not_what_is_multiplied() -> None:
+    modules = {"net": "Net", "net.embed": "Embedding", "net.head": "Linear"}
+    tied = model(modules, {"net.embed.weight": (50257, 768), "net.head.weight": (50257, 768)})
+    [finding] = judged([settings(), tied, profile(products=(ODD,))], NAME)
+    assert finding.where.module == "net.head"
+
+
 @pytest.mark.parametrize(
     "given",
     [

@@ -35,17 +35,23 @@ class ConvsNotChannelsLast(Check):
 
     # Of a step, in which the device works: where it mostly waits, shorter kernels save nothing.
     least_busy = 0.5
+    # Convolutions and normalisations have faster kernels for that order, too: on an H200 a small network lost
+    # 2.8 times as much as the turning took.
+    saved = 1.5
 
     def see(self, record: Record, state: RunState) -> Iterable[Finding]:
         assert isinstance(record, ProfileFact)
         if record.layout_s <= 0 or record.device_busy_s < self.least_busy * plain_s(record):
             return
-        severity = severity_of(record.layout_s / plain_s(record))
+        severity = severity_of(self._gain(record))
         if severity is not None:
             yield self._judge(record, severity)
 
+    def _gain(self, record: ProfileFact) -> float:
+        return min(1.0, self.saved * record.layout_s / plain_s(record))
+
     def _judge(self, record: ProfileFact, severity: str) -> Finding:
-        gain = record.layout_s / plain_s(record)
+        gain = self._gain(record)
         convolutions = [product for product in record.products if product.is_convolution]
         return self.finding(
             severity=severity,

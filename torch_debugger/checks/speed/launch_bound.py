@@ -49,9 +49,9 @@ class LaunchBound(Check):
             yield from self._look(record, state)
 
     def _look(self, record: ProfileFact, state: RunState) -> Iterable[Finding]:
-        if not record.on_device or record.kernels < self.least_kernels * record.steps:
+        if not record.on_device or (record.launches or record.kernels) < self.least_kernels * record.steps:
             return
-        kernel_s = record.device_busy_s / record.kernels
+        kernel_s = record.device_busy_s / max(1, record.kernels)
         busy = record.device_busy_s / plain_s(record)
         if kernel_s > self.largest_kernel_s or busy > self.highest_busy:
             return
@@ -71,7 +71,7 @@ class LaunchBound(Check):
                 f"The device works for {milliseconds(each(record.device_busy_s, record))} of the "
                 f"{milliseconds(each(plain_s(record), record))} of a step ({100 * busy:.0f} %) and waits for "
                 f"the host otherwise, which starts {record.kernels / record.steps:.0f} kernels of "
-                f"{1e6 * record.device_busy_s / record.kernels:.2g} us each."
+                f"{1e6 * record.device_busy_s / max(1, record.kernels):.2g} us each."
             ),
             why=(
                 "Each op costs the host 5 to 10 us before its kernel runs. Where kernels are shorter than "

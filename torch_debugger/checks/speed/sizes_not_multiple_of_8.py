@@ -105,9 +105,13 @@ class SizesNotMultipleOf8(Check):
 
 
 def _owner(state: RunState, size: int) -> ParameterFact | None:
-    """The largest parameter with this size."""
+    """The largest parameter with this size; a table of embeddings is looked up and not multiplied with."""
     parameters = [each for model in state.models.values() for each in model.parameters]
     own = [parameter for parameter in parameters if len(parameter.shape) > 1 and size in parameter.shape]
+    tables = {
+        module.path for model in state.models.values() for module in model.modules if "Embedding" in module.kind
+    }
+    own = [parameter for parameter in own if parameter.path.rpartition(".")[0] not in tables] or own
     return max(own, key=lambda parameter: parameter.shape[0] * parameter.shape[1], default=None)
 
 
