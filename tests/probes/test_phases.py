@@ -133,21 +133,21 @@ def test_tiny_steps_are_told_together_as_their_mean(clock: Clock) -> None:
     for step in range(1, 11):
         phases.begin_step(on_device=False)
         phases.enter(FORWARD)
-        clock.move(0.01)
+        clock.move(0.022)
         phases.end_step(step, looked_at=False)
-    assert [step for step, _ in told] == [5, 10]
-    assert told[0][1][FORWARD] == pytest.approx(0.01)
+    assert [step for step, _ in told] == [3, 6, 9]
+    assert told[0][1][FORWARD] == pytest.approx(0.022)
 
 
 def test_of_tiny_steps_only_some_have_marks(clock: Clock) -> None:
     phases, _, _ = phases_and_told(clock)
     marked: list[int] = []
-    for step in range(1, 25):
+    for step in range(1, 50):
         phases.begin_step(on_device=False)
         marked += [step] if phases.on else []
         clock.move(0.0009)
         phases.end_step(step, looked_at=False)
-    assert marked == [1, 7, 13, 19]
+    assert marked == [1, 24, 47]
 
 
 def test_steps_that_were_looked_at_closely_are_left_out(clock: Clock) -> None:

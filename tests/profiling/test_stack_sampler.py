@@ -82,6 +82,28 @@ def test_what_comes_after_the_last_step_does_not_count() -> None:
     assert sampler.tree.samples == 5
 
 
+def collect_in_every_step(counter: list[int]) -> None:
+    for step in range(40):
+        counter[0] = step
+        sum(many)  # keeps the lock from beginning to end
+        busy(0.01)
+
+
+many = [1.5] * 4_000_000
+
+
+def test_a_call_that_keeps_pythons_lock_has_its_share() -> None:
+    counter = [0]
+    sampler = StackSampler(threading.get_ident(), lambda: counter[0])
+    sampler.start()
+    began = time.perf_counter()
+    collect_in_every_step(counter)
+    took_s = time.perf_counter() - began
+    sampler.stop()
+    lines = {line.place.line: line for line in hot_lines(told(sampler))}
+    assert lines[line_of(collect_in_every_step, "sum(many)")].share > 0.8 * (1 - 0.4 / took_s) - 0.15
+
+
 def test_a_stack_that_works_for_us_is_not_counted() -> None:
     def probe() -> object:
         return path_of(sys._getframe(), {probe.__code__})

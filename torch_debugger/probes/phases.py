@@ -28,7 +28,7 @@ _Mark = tuple[str, "torch.cuda.Event"]
 class Phases:
     """`tell` hears a step and its split: seconds by part, as a mean over the steps since it heard the last."""
 
-    APART_S = 0.005  # of training between two steps with marks, which cost some microseconds each
+    APART_S = 0.02  # of training between two steps with marks, which cost some microseconds each
     TELL_S = 0.05  # of those between two splits that are told
     LATE = 64  # steps whose events may be under way; a device that lags further behind loses the oldest
     EVENT_S = 4e-6  # what one event costs the host (measured: 2 to 4 us)

@@ -31,7 +31,7 @@ class StackSampler:
         self._asked = thread
         self._step = step
         self._own_work = frozenset(own_work)
-        self._of_step: list[list[Key]] = []
+        self._of_step: list[tuple[list[Key], int]] = []
         self._last = -1
         self._ended = False
         self._thread = threading.Thread(target=self._run, name="torch-debugger stacks", daemon=True)
@@ -50,26 +50,28 @@ class StackSampler:
             self.fault = error
 
     def _sample(self) -> None:
-        typical_s = 0.0
+        typical_s, last_s = 0.0, time.perf_counter()
         while not self._ended:
             time.sleep(self.period_s)  # a third of what waiting for an event costs
+            since_s, last_s = time.perf_counter() - last_s, time.perf_counter()
             step = self._step()
             if step is None:
                 continue
-            self._take(step)
+            # A call that keeps Python's lock is seen once, when it lets go, however long it took.
+            self._take(step, max(1, round(since_s / self.period_s)))
             before_s, self.cpu_s = self.cpu_s, time.thread_time()
             typical_s = 0.9 * typical_s + 0.1 * (self.cpu_s - before_s)
             self.period_s = min(max(PERIOD_S, typical_s / _COST_SHARE), LONGEST_PERIOD_S)
 
-    def _take(self, step: int) -> None:
+    def _take(self, step: int, periods: int = 1) -> None:
         if step != self._last:
             with self.lock:
-                for path in self._of_step:
-                    self.tree.add(path)
+                for path, count in self._of_step:
+                    self.tree.add(path, count)
             self._of_step, self._last = [], step
         found = self._path(sys._current_frames().get(self._asked))
         if found is not None:
-            self._of_step.append(found)
+            self._of_step.append((found, periods))
 
     def _path(self, frame: FrameType | None) -> list[Key] | None:
         return path_of(frame, self._own_work)

@@ -1,4 +1,5 @@
 """GRU that counts the ones in strings of bits; all strings are kept as lists."""
+# needs a fresh interpreter
 import gc
 import random
 
@@ -25,7 +26,7 @@ class Counter(nn.Module):
 model = Counter()
 optimizer = torch.optim.Adam(model.parameters(), lr=5e-3)
 
-for step in range(80):
+for step in range(40):
     chosen = random.sample(samples, 64)
     bits = torch.tensor([sample["bits"] for sample in chosen]).float()
     target = torch.tensor([[sample["ones"] / 6 - 1] for sample in chosen])

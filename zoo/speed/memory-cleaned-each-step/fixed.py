@@ -24,7 +24,7 @@ class Counter(nn.Module):
 model = Counter()
 optimizer = torch.optim.Adam(model.parameters(), lr=5e-3)
 
-for step in range(80):
+for step in range(40):
     chosen = random.sample(samples, 64)
     bits = torch.tensor([sample["bits"] for sample in chosen]).float()
     target = torch.tensor([[sample["ones"] / 6 - 1] for sample in chosen])

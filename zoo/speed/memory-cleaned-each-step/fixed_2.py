@@ -38,5 +38,5 @@ rows = [{"id": i, "tags": [i % 7], "box": [i, i + 1]} for i in range(40000)]  # 
 loader = DataLoader(TensorDataset(*blobs(1280)), batch_size=32, shuffle=True)
 model = nn.Sequential(nn.Conv2d(1, 8, 3), nn.ReLU(), nn.Flatten(), nn.Linear(800, 3))
 optimizer = torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9)
-for epoch in range(2):
+for epoch in range(1):
     print("epoch", epoch, "loss", round(train_one_epoch(model, loader, optimizer), 4))
