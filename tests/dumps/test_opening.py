@@ -208,3 +208,19 @@ def test_snapshots_are_read_without_torch(tmp_path: Path) -> None:
     path = write(tmp_path / "snapshot.pickle", leaking())
     code = f"import torch_debugger\nprint(torch_debugger.memory.load({str(path)!r}))"
     assert "torch" not in loaded_by(code)
+
+
+def test_a_module_beside_the_file_is_not_imported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The standard library asks for modules that other systems have: a folder must not bring them along."""
+    for name in ("msvcrt.py", "org/python/core.py", "org/__init__.py", "org/python/__init__.py"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(f"open({str(tmp_path / 'ran')!r}, 'w')\n")
+    write(tmp_path / "ok.pickle", leaking())
+    monkeypatch.chdir(tmp_path)
+    assert open_snapshot("ok.pickle").spots
+    assert not (tmp_path / "ran").exists()
+
+
+def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.pickle")
+    assert "is no plain file" in said(tmp_path / "pipe.pickle")

@@ -21,6 +21,7 @@ _LARGE_BYTES = 20_000_000  # takes seconds
 
 def print_trace(path: str) -> None:
     """One trace, the newest of a folder, as tables."""
+    from torch_debugger.report.printable import one_line
     from torch_debugger.report.profile import profile_text
 
     files = _files(path)
@@ -28,7 +29,7 @@ def print_trace(path: str) -> None:
         say(f"{path} holds {len(files):,} traces; this is the newest, {os.path.relpath(files[0])}.")
     trace = _read(files[0])
     sys.stdout.write(profile_text(trace.fact, os.getcwd()))
-    sys.stdout.writelines(f"{sentence}\n" for sentence in (*_memory_words(trace), *trace.notes))
+    sys.stdout.writelines(f"{one_line(sentence)}\n" for sentence in (*_memory_words(trace), *trace.notes))
 
 
 def _read(file: str) -> Trace:
@@ -65,6 +66,7 @@ class TraceRuns:
         named = [path for path in paths if is_trace(path)]
         found = [file for path in paths if os.path.isdir(path) for file in find_traces(path)]
         self.others = [path for path in paths if path not in named]
+        self._names: list[str] = []
         self._folder = tempfile.TemporaryDirectory(prefix="torch-debugger-", ignore_cleanup_errors=True)
         self.folders = {"traces": self._folder.name} if named or found else {}
         self.are_all = bool(self.folders) and not any(find_runs(path) for path in self.others)
@@ -84,6 +86,8 @@ class TraceRuns:
                 self._write(file)
             except UsageError as error:
                 say(str(error))
+            except Exception as error:  # of one file: the page and the other traces go on
+                say(f"{file} was not read, by a fault of torch-debugger's own: {type(error).__name__}: {error}")
 
     def _write(self, file: str) -> None:
         from torch_debugger.runlog.writer import LogWriter
@@ -91,9 +95,17 @@ class TraceRuns:
         trace = _read(file)
         for note in trace.notes:
             say(note)
-        name = os.path.basename(file).removesuffix(".gz").removesuffix(".json").removesuffix(".pt.trace")
-        writer = LogWriter(os.path.join(self._folder.name, name), on_fault=say)
+        writer = LogWriter(os.path.join(self._folder.name, self._name(file)), on_fault=say)
         writer.add(trace.fact)
         if trace.memory is not None:
             writer.add(trace.memory)
         writer.close()
+
+    def _name(self, file: str) -> str:
+        """Of the run: the file's own, made different from all others, and no way out of the folder."""
+        name = os.path.basename(file).removesuffix(".gz").removesuffix(".json").removesuffix(".pt.trace")
+        name = os.fsencode(name).decode("utf-8", "replace")
+        name = name if name.strip(".") else "trace"
+        same = sum(taken == name or taken.startswith(f"{name} (") for taken in self._names)
+        self._names.append(f"{name} ({same + 1})" if same else name)
+        return self._names[-1]

@@ -13,6 +13,7 @@ from torch_debugger.foreign_paths import is_user_path, plain_path
 from torch_debugger.records import Place
 
 _DEEPEST = 500  # frames of one stack
+_LONGEST_PATH = 4096
 _LARGEST_SOURCE_BYTES = 4_000_000
 
 
@@ -29,7 +30,7 @@ class Lines:
         for frame in islice(frames if type(frames) is list else (), _DEEPEST):
             if type(frame) is dict:
                 file, line = as_text(frame.get("filename")), as_count(frame.get("line"))
-                if line and _is_python(file) and self._is_users(plain_path(file)):
+                if line and len(file) < _LONGEST_PATH and _is_python(file) and self._is_users(plain_path(file)):
                     return self._place(file, line)
         return Place()
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import stat
 import subprocess
 import sys
 from typing import Any
@@ -22,18 +23,25 @@ VERSION = 1
 EXPECTED = "a file of torch.cuda.memory._dump_snapshot(), or of save() of torch_debugger.memory.snapshot()"
 
 _LARGEST_BYTES = 4_000_000_000
-_LARGEST_JSON_BYTES = 100_000_000  # ours have a few
+_LARGEST_JSON_BYTES = 20_000_000  # ours have a few; read, they take 25 times as much memory
 _LIMIT_S = 300
-_READS = "import sys; sys.path.append(sys.path.pop(0)); from torch_debugger.dumps.reading import main; main()"
+# The folder it is called in has no say in what is imported: it came with the file, perhaps.
+_READS = """import sys
+sys.path[:] = [*filter(None, sys.path), sys.argv.pop(1)]
+from torch_debugger.dumps.reading import main
+main()"""
+_PACKAGE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 
 def open_snapshot(path: str | os.PathLike[str]) -> MemorySnapshot:
     """UsageError, with a sentence, for whatever is no snapshot."""
     file = os.fspath(path)
-    if os.path.isdir(file):
-        raise UsageError(f"{file} is a folder. Expected is {EXPECTED}.")
     try:
-        size = os.stat(file).st_size
+        found = os.stat(file)
+        if not stat.S_ISREG(found.st_mode):
+            kind = "a folder" if stat.S_ISDIR(found.st_mode) else "no plain file"
+            raise UsageError(f"{file} is {kind}. Expected is {EXPECTED}.")
+        size = found.st_size
         with open(file, "rb") as opened:
             start = opened.read(64)
     except FileNotFoundError:
@@ -74,7 +82,7 @@ def snapshot_to_json(snapshot: MemorySnapshot) -> str:
 
 def _from_json_file(file: str) -> MemorySnapshot:
     with open(file, encoding="utf-8", errors="replace") as opened:
-        return snapshot_from_json(opened.read(), file)
+        return snapshot_from_json(opened.read(_LARGEST_JSON_BYTES), file)
 
 
 def _require_size(file: str, size: int, largest: int) -> None:
@@ -103,7 +111,8 @@ def _from_pickle(file: str) -> MemorySnapshot:
     """In a process of its own."""
     try:
         done = subprocess.run(
-            [sys.executable, "-c", _READS, os.path.abspath(file)],
+            [sys.executable, "-c", _READS, _PACKAGE, os.path.abspath(file)],
+            cwd=os.sep,
             capture_output=True,
             stdin=subprocess.DEVNULL,
             timeout=_LIMIT_S,
@@ -113,6 +122,7 @@ def _from_pickle(file: str) -> MemorySnapshot:
         raise UsageError(f"Reading {file} took more than {_LIMIT_S} s and was given up.") from None
     answer = _answer(done.stdout)
     if "text" in answer:
+        _require_size(file, len(answer["text"]), _LARGEST_JSON_BYTES)
         return snapshot_from_json(answer["text"], file)
     reason = answer.get("reason") or (
         "reading it takes more memory or time than a snapshot does, or its end is missing"

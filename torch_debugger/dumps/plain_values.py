@@ -25,7 +25,7 @@ def as_dict(value: Any, what: str) -> dict[Any, Any]:
 
 def as_count(value: Any) -> int:
     """A number of bytes, an address or a line; 0 for what is none."""
-    return value if type(value) is int and value > 0 else 0
+    return value if type(value) is int and 0 < value < 2**63 else 0
 
 
 def as_text(value: Any) -> str:

@@ -14,6 +14,7 @@ from torch_debugger.records import MemorySnapshot, MemorySpot
 from torch_debugger.records.codec import to_plain
 from torch_debugger.records.units import bytes_text
 
+_MOST_DEVICES = 16  # told in a title
 _SOURCES = {
     "live tensors": "the tensors that Python knows of",
     "recorded tensors": "all storages made while memory.record() was on, and the tensors that Python knows of",
@@ -91,7 +92,7 @@ class Snapshot:
 
     def _title(self) -> str:
         parts = []
-        for each in self.fact.devices:
+        for each in self.fact.devices[:_MOST_DEVICES]:
             beside = [f"{bytes_text(each.reserved_bytes)} reserved"] if each.reserved_bytes else []
             beside += [f"{bytes_text(each.peak_bytes)} at the peak"] if each.peak_bytes else []
             about = f" ({', '.join(beside)})" if beside else ""

@@ -10,12 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from torch_debugger.anatomy.sources import place_at
 from torch_debugger.profiling.idleness import IdleAfter
 from torch_debugger.profiling.line_log import Line, LineLog
 from torch_debugger.profiling.module_calls import ModuleCalls
 from torch_debugger.profiling.timeline import Op, Timeline, Work
-from torch_debugger.records import CopyTime, LineTime, ModuleTime, OpTime, Place, SyncTime
+from torch_debugger.records import CopyTime, LineTime, ModuleTime, OpTime, SyncTime
 
 _MOST_LINES, _MOST_OPS, _MOST_MODULES = 60, 60, 2000
 
@@ -90,7 +89,7 @@ class Attribution:
         found: list[LineTime] = []
         for line, (host_s, passes) in self.lines.totals().items():
             more = self._of_lines.get(line, _Sum())
-            place = place_at(*line)
+            place = self.lines.place(line)
             host_s -= more.given_ns / 1e9
             found.append(LineTime(place, host_s, more.device_ns / 1e9, more.backward_ns / 1e9, passes))
         found.sort(key=lambda each: -(each.host_s + each.device_s + each.backward_s))
@@ -136,7 +135,7 @@ class Attribution:
         idle = IdleAfter(self.timeline)
         times = [
             SyncTime(
-                place_of_line(line),
+                self.lines.place(line),
                 name,
                 len(ops),
                 sum(op.ended_ns - op.began_ns for op in ops) / 1e9,
@@ -154,7 +153,7 @@ class Attribution:
                 found.setdefault((line, work.name), []).append(work)
         times = [
             CopyTime(
-                place_of_line(line),
+                self.lines.place(line),
                 "host to device" if "HtoD" in name else "device to host",
                 "Pinned" in name,
                 len(works),
@@ -185,7 +184,3 @@ def outward(op: Op) -> Iterable[Op]:
     while each is not None:
         yield each
         each = each.parent
-
-
-def place_of_line(line: Line) -> Place:
-    return place_at(*line) if line[0] else Place()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from torch_debugger.profiling.attribution import Attribution, place_of_line
+from torch_debugger.profiling.attribution import Attribution
 from torch_debugger.profiling.line_log import Line
 from torch_debugger.profiling.timeline import Op, Timeline
 from torch_debugger.records import ProductTime
@@ -23,10 +23,14 @@ def product_times(whose: Attribution) -> tuple[ProductTime, ...]:
         if op.device_ns and op.name in _PRODUCTS:
             found.setdefault((op.name, op.dtype, op.shapes, whose.line_of(op)), []).append(op)
     times = [
-        ProductTime(name, dtype, shapes, place_of_line(line), len(ops), sum(op.device_ns for op in ops) / 1e9)
+        ProductTime(name, dtype, shapes, whose.lines.place(line), len(ops), _seconds(ops))
         for (name, dtype, shapes, line), ops in found.items()
     ]
     return tuple(sorted(times, key=lambda each: -each.device_s)[:_MOST])
+
+
+def _seconds(ops: list[Op]) -> float:
+    return sum(op.device_ns for op in ops) / 1e9
 
 
 def layout_ns(timeline: Timeline) -> int:

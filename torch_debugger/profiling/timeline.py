@@ -9,6 +9,7 @@ from typing import Any
 
 _WAITS = ("cudaStreamSynchronize", "cudaDeviceSynchronize", "cudaEventSynchronize", "cudaMemcpy")
 _RUNTIME = ("cuda", "cu", "hip")
+_DEEPEST = 1000  # ops inside of ops; a file of somebody's may have any number
 _USER_SCOPE = 7  # record_function
 _NO_THREAD = 2**64 - 1
 _SIZES = {
@@ -171,4 +172,5 @@ def nest(ops: list[Op]) -> None:
         if stack:
             op.parent = stack[-1]
             stack[-1].inside_ns += op.ended_ns - op.began_ns
-        stack.append(op)
+        if len(stack) < _DEEPEST:
+            stack.append(op)

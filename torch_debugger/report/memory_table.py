@@ -63,7 +63,7 @@ def _grid(rows: Sequence[MemoryRow]) -> RenderableType:
     for size, count, what, beside in rows[:_MOST]:
         share = f"{100 * abs(size) / max(total, 1):.0f} %"
         words = Text(one_line(beside)[:room], style="dim")
-        grid.add_row(signed_bytes(size), share, f"{count:,} x", _cut(one_line(what)), words)
+        grid.add_row(signed_bytes(size), share, f"{count:,} x", Text(_cut(one_line(what))), words)
     more = [Text(_more(rows), style="dim")] if _more(rows) else []
     return Padding(Group(grid, *more), (0, 0, 0, 2))
 

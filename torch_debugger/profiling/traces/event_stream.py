@@ -15,7 +15,7 @@ _CHUNK = 1 << 20  # bytes
 _WITH_GZIP_HEADER = 31  # as zlib numbers it
 _MOST_BEFORE = 64 << 20  # characters in front of the events
 _LARGEST_EVENT = 16 << 20  # characters
-_MOST_CHARACTERS = 8 << 30  # unpacked; a small packed file may hold as many as it likes
+_MOST_CHARACTERS = 4 << 30  # unpacked; a small packed file may hold as many as it likes
 _KEY = '"traceEvents"'
 _MISSING = object()
 
@@ -25,7 +25,7 @@ class EventStream:
 
     def __init__(self, path: str) -> None:
         self._path = path
-        self._decoder = json.JSONDecoder()
+        self._decoder = json.JSONDecoder(strict=False)  # names may hold a tab
         self._pieces: Iterator[str] = iter(())
         self._text = ""
         self._place = 0
@@ -79,7 +79,7 @@ class EventStream:
             try:
                 event, self._place = self._decoder.raw_decode(self._text, self._place)
                 return event
-            except (json.JSONDecodeError, RecursionError):
+            except (ValueError, RecursionError):  # ValueError also for a number of 5,000 digits
                 if len(self._text) - self._place > _LARGEST_EVENT or not self._more():
                     return _MISSING
 
@@ -112,8 +112,12 @@ def _pieces(path: str) -> Iterator[str]:
 
 def _unpacked(file: IO[bytes]) -> Iterator[bytes]:
     unpacking = zlib.decompressobj(_WITH_GZIP_HEADER)
-    while came := unpacking.unconsumed_tail or file.read(_CHUNK // 8):
+    while came := unpacking.unconsumed_tail or unpacking.unused_data or file.read(_CHUNK // 8):
+        if unpacking.eof:  # another part follows: `cat a.gz b.gz`
+            unpacking = zlib.decompressobj(_WITH_GZIP_HEADER)
         try:
-            yield unpacking.decompress(came, _CHUNK)
+            piece = unpacking.decompress(came, _CHUNK)
         except zlib.error:
             return
+        if piece:  # an empty one would be taken for the end
+            yield piece

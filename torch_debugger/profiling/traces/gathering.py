@@ -10,6 +10,8 @@ from torch_debugger.profiling.timeline import Op, Timeline, Work, give_to_ops, n
 from torch_debugger.profiling.traces.python_calls import PythonCall
 
 MOST_EVENTS = 3_000_000  # that are kept; about 500 bytes each
+_MOST_SEEN = 30_000_000
+_LONGEST_NAME = 500
 _HOST = {"cpu_op", "cuda_runtime", "cuda_driver", "hip_runtime", "Operator", "Runtime", "operator"}
 _DEVICE = {"kernel", "gpu_memcpy", "gpu_memset", "Kernel", "Memcpy", "Memset"}
 _PYTHON = {"python_function", "Python", "python"}
@@ -26,6 +28,7 @@ class Gathered:
     calls: list[PythonCall] = field(default_factory=list)
     steps: list[tuple[int, int, int]] = field(default_factory=list)  # number, began and ended
     memory: list[tuple[int, str, int]] = field(default_factory=list)  # when, device, bytes given out
+    seen: int = 0
     full: bool = False
     _by_id: dict[int, Op] = field(default_factory=dict)
     _waiting: list[tuple[Work, int]] = field(default_factory=list)
@@ -35,10 +38,15 @@ class Gathered:
         gathered = Gathered()
         for event in events:
             gathered._see(event)
-            if len(gathered.ops) + len(gathered.works) + len(gathered.calls) > MOST_EVENTS:
+            gathered.seen += 1
+            if gathered.kept > MOST_EVENTS or gathered.seen > _MOST_SEEN:
                 gathered.full = True
                 break
         return gathered
+
+    @property
+    def kept(self) -> int:
+        return len(self.ops) + len(self.works) + len(self.calls) + len(self.steps) + len(self.memory)
 
     def timeline(self) -> Timeline:
         self.ops.sort(key=lambda each: (each.began_ns, -each.ended_ns))
@@ -54,6 +62,7 @@ class Gathered:
         began_ns = _ns(event.get("ts"))
         if type(name) is not str or began_ns is None:
             return
+        kind, name = kind if type(kind) is str else "", name[:_LONGEST_NAME]
         told: dict[str, Any] = given if type(given) is dict else {}
         if name == "[memory]":
             self._see_memory(began_ns, told)
@@ -84,7 +93,7 @@ class Gathered:
 
     def _see_memory(self, moment_ns: int, told: dict[str, Any]) -> None:
         kind, used = _whole(told.get("Device Type")), told.get("Total Allocated")
-        if type(used) is int and used >= 0:
+        if type(used) is int and 0 <= used < 2**63:
             name = _KINDS.get(kind, f"device of kind {kind}")
             device = name if kind == _CPU else f"{name}:{max(0, _whole(told.get('Device Id')))}"
             self.memory.append((moment_ns, device, used))
@@ -105,4 +114,4 @@ def _ns(value: Any) -> int | None:
 def _whole(value: Any) -> int:
     if type(value) is str and value.isdecimal() and len(value) < 19:
         return int(value)
-    return value if type(value) is int else 0
+    return value if type(value) is int and abs(value) < 2**63 else 0

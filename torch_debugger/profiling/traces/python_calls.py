@@ -11,10 +11,12 @@ from itertools import groupby
 from torch_debugger.foreign_paths import is_user_path, plain_path
 from torch_debugger.profiling.line_log import Line, LineLog
 from torch_debugger.profiling.module_calls import ModuleCalls
+from torch_debugger.records import Place
 
-_FUNCTION = re.compile(r"(.+\.py)\((\d+)\): (.+)")
-_CELL = re.compile(r"(<ipython-input-[^>]+>|.*ipykernel_\d+/\d+\.py)\((\d+)\): (.+)")
+_FUNCTION = re.compile(r"(.+\.py)\((\d{1,9})\): (.+)")
+_CELL = re.compile(r"(<ipython-input-[^>]+>|.*ipykernel_\d+/\d+\.py)\((\d{1,9})\): (.+)")
 MODULE = "nn.Module: "
+_DEEPEST = 60  # modules inside of modules
 # The profiler leaves out the folder in which packages lie, so a library shows by its first name alone.
 _LIBRARIES = frozenset(sys.stdlib_module_names) | {
     "torch", "torchvision", "torchaudio", "torchtext", "torchmetrics", "torch_debugger", "numpy", "scipy",
@@ -42,6 +44,10 @@ class Functions(LineLog):
         super().__init__()
         self.names: dict[Line, str] = {}
 
+    def place(self, line: Line) -> Place:
+        """Nothing is opened: the paths are those of a file that anybody may have written."""
+        return Place(*line) if line[0] else Place()
+
 
 def is_users(file: str) -> bool:
     path = plain_path(file)
@@ -65,10 +71,10 @@ def modules_of(calls: Iterable[PythonCall]) -> ModuleCalls:
     """A module is named by the modules around it: Net_0.Linear_1. Names of attributes are not in a trace."""
     log = ModuleCalls()
     for moment_ns, begun, running in _changes(call for call in calls if call.name.startswith(MODULE)):
-        names = [call.name.removeprefix(MODULE) for call in running]
+        names = [call.name.removeprefix(MODULE) for call in running[:_DEEPEST]]
         stack = tuple(".".join(names[: depth + 1]) for depth in range(len(names)))
         log.note(moment_ns, stack)
-        if begun is not None:
+        if begun is not None and len(running) <= _DEEPEST:
             kind = names[-1].rpartition("_")[0] or names[-1]
             log.calls.append((stack[-1], kind, begun.began_ns, begun.ended_ns))
     return log

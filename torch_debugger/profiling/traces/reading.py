@@ -22,6 +22,7 @@ from torch_debugger.profiling.traces.python_calls import (
 from torch_debugger.records import LineTime, ProfileFact, TracedMemory
 
 _MOMENTS = 400
+_MOST_DEVICES = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +35,8 @@ class Trace:
 def read_trace(path: str) -> Trace:
     """UsageError, with a sentence, for whatever is no trace."""
     began = time.perf_counter()
+    if os.path.exists(path) and not os.path.isfile(path):
+        raise UsageError(f"{path} is no plain file. Expected is {EXPECTED}.")
     if not os.path.isfile(path):
         raise UsageError(f"There is no file {path} (looked in {os.getcwd()}).")
     stream = EventStream(path)
@@ -89,9 +92,12 @@ def _memory(gathered: Gathered) -> TracedMemory | None:
     first, last = events[0][0], events[-1][0]
     moments = min(_MOMENTS, len(events))
     edges = [first + (last - first) * part // max(moments - 1, 1) for part in range(moments)]
-    devices = sorted({device for _, device, _ in events})
-    curves = {device: _highest([each for each in events if each[1] == device], edges) for device in devices}
-    peaks = {device: max(used for _, name, used in events if name == device) for device in devices}
+    by_device: dict[str, list[tuple[int, str, int]]] = {}
+    for each in events:
+        if len(by_device) < _MOST_DEVICES or each[1] in by_device:
+            by_device.setdefault(each[1], []).append(each)
+    curves = {device: _highest(each, edges) for device, each in sorted(by_device.items())}
+    peaks = {device: max(used for _, _, used in each) for device, each in sorted(by_device.items())}
     return TracedMemory(tuple((edge - first) / 1e6 for edge in edges), curves, peaks)
 
 
