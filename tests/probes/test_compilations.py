@@ -37,6 +37,7 @@ class Heard:
         dynamo.get_compilation_metrics = lambda: list(self.listed)
         monkeypatch.setitem(sys.modules, "torch._dynamo.utils", dynamo)
         watch = Watch()
+        watch.active = True
         watch.emit = self.told.append  # type: ignore[assignment, method-assign]
         self._compilations = Compilations(watch)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import inspect
 import sys
 import threading
@@ -80,6 +81,41 @@ def test_what_comes_after_the_last_step_does_not_count() -> None:
     done.set()
     waiting.join()
     assert sampler.tree.samples == 5
+
+
+def test_a_script_that_goes_on_for_hours_after_its_last_step_fills_no_memory() -> None:
+    done = threading.Event()
+    waiting = threading.Thread(target=lambda: done.wait(30))
+    waiting.start()
+    sampler = StackSampler(waiting.ident or 0, lambda: 7)
+    for _ in range(2000):
+        sampler._take(7)
+    done.set()
+    waiting.join()
+    assert sampler._of_step.samples == 2000
+    assert len(sampler._of_step.nodes()) < 20, "one stack, counted"
+
+
+def test_finalizers_of_the_user_do_not_run_in_our_thread() -> None:
+    """Objects that only a collection of garbage frees belong to the thread that made them."""
+    freed: list[str] = []
+
+    class Circle:
+        def __init__(self) -> None:
+            self.me = self
+
+        def __del__(self) -> None:
+            freed.append(threading.current_thread().name)
+
+    sampler = StackSampler(threading.get_ident(), lambda: 7)
+    sampler.start()
+    end = time.perf_counter() + 1.5
+    while time.perf_counter() < end:
+        Circle()
+        time.sleep(0.0005)
+    sampler.stop()
+    gc.collect()
+    assert freed and set(freed) == {threading.current_thread().name}
 
 
 def collect_in_every_step(counter: list[int]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -14,6 +15,18 @@ class CoreUse(NamedTuple):
     cpu_s: float
     queued_s: float  # ready to compute while every core was busy
     threads: int = 1
+
+
+def usable_cores() -> int:
+    """That this process may use at once: a container may allow fewer than the machine has."""
+    allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    quota, _, period = _read("/sys/fs/cgroup/cpu.max").strip().partition(" ")
+    if not quota:
+        quota = _read("/sys/fs/cgroup/cpu/cpu.cfs_quota_us").strip()  # of older systems; -1 without a limit
+        period = _read("/sys/fs/cgroup/cpu/cpu.cfs_period_us").strip()
+    if not quota.isdecimal() or not period.isdecimal() or not int(period):
+        return allowed
+    return max(1, min(allowed, math.ceil(int(quota) / int(period))))
 
 
 def of_this_thread() -> CoreUse | None:

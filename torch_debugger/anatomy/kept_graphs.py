@@ -73,12 +73,16 @@ def steps_behind(tensor: torch.Tensor, starts: Sequence[int]) -> int:
     if root is None:
         return 0
     newest = oldest = root._sequence_nr()
+    met = {bisect_right(starts, newest)}
     waiting, seen = [(oldest, 0, root)], {root}
     while waiting and len(seen) < _CHAIN:
         number, _, node = heapq.heappop(waiting)
         oldest = min(oldest, number)
+        met.add(bisect_right(starts, number))
         for other, _ in node.next_functions:
             if other is not None and other not in seen and not hasattr(other, "variable"):
                 seen.add(other)
                 heapq.heappush(waiting, (other._sequence_nr(), len(seen), other))
-    return bisect_right(starts, newest) - bisect_right(starts, oldest) + 1
+    steps = bisect_right(starts, newest) - bisect_right(starts, oldest) + 1
+    # Nodes made by another thread (DataParallel) have numbers of their own: a chain has no step left out.
+    return steps if len(met) == steps else 1

@@ -71,7 +71,7 @@ def _parts(name: str, value: Any) -> list[tuple[str, Any]]:
     if isinstance(value, torch.Tensor):
         return []
     if type(value) in DICTIONARIES:
-        items = itertools.islice(list(value.items()), _ITEMS)
+        items = list(itertools.islice(value.items(), _ITEMS))
         # By a text or a number: the text of any other key is made by code that is not ours, and may take long.
         return [(f"{name}[{key!r}]", item) for key, item in items if type(key) in (str, int)]
     if type(value) in _FILLED:
@@ -118,5 +118,6 @@ def _of_class(kind: type) -> dict[str, Any]:
 
 
 def _of_module(value: Any) -> dict[str, Any]:
-    file = getattr(value, "__file__", None) if isinstance(value, ModuleType) else None
+    # Not by an attribute: a module that is loaded when it is first asked for would be loaded here.
+    file = object.__getattribute__(value, "__dict__").get("__file__") if type(value) is ModuleType else None
     return dict(vars(value)) if isinstance(file, str) and is_user_file(file) else {}

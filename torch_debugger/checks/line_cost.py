@@ -48,7 +48,7 @@ class LineCost(Check):
         line = dear_line(state, self.fits)
         if line is None or line.samples < self.least_samples:
             return
-        gain = min(line.of_all * self.saved, 1.0)
+        gain = min(line.of_all * self.saved, _most_of(state))
         severity = severity_of(gain)
         if severity is not None and line.of_all * step_s(state) >= self.least_line_s:
             yield self._found(line, gain, severity if self.is_loud else "note", state)
@@ -77,6 +77,14 @@ class LineCost(Check):
             },
             edit=advice.edit,
         )
+
+
+def _most_of(state: RunState) -> float:
+    """On a GPU the host stands at such a line until the device has come so far; that is no time of the line.
+    What the device is idle between the parts of a step is all that it can save."""
+    if state.speed is None or state.speed.device == "cpu":
+        return 1.0
+    return state.split.share("copy", "logging", "other")
 
 
 def rarely(edit: Edit | None, steps: int) -> str:

@@ -24,6 +24,9 @@ class Compilations:
         self._told = 0
 
     def step_done(self, step: int, scalars: dict[str, float]) -> None:
+        self.watch.probe("compilations", self._look, step)
+
+    def _look(self, step: int) -> None:
         dynamo = sys.modules.get("torch._dynamo.utils")
         listed: list[Any] = getattr(dynamo, "get_compilation_metrics", list)()
         if not listed or listed[-1] is self._last:

@@ -16,6 +16,7 @@ from typing import Any
 
 from torch_debugger.anatomy.sources import is_user_file, place_at
 from torch_debugger.records import LineCost
+from torch_debugger.signals import came_by_signal
 
 _Line = tuple[CodeType, int]
 _TOLD = 24
@@ -59,6 +60,8 @@ class LineClock:
         try:
             return self._enter(frame)
         except Exception as error:
+            if came_by_signal(error):
+                raise
             self._give_up(error)
             return None
 
@@ -66,6 +69,8 @@ class LineClock:
         try:
             return self._follow(frame, event)
         except Exception as error:
+            if came_by_signal(error):
+                raise
             self._give_up(error)
             return None
 

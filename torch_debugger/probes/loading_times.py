@@ -88,7 +88,9 @@ class LoadingTimes:
             raise clock.fault  # to the guard, who tells it
         loading.look_at = loading.batches + max(3, loading.batches // 4)
         slow = min(list(loading.waits)[-4:])[0] >= self.LEAST_S
-        wanted = clock.looks < self.LOOKS and slow and sys.gettrace() is None
+        # Python 3.10 leaves the variables of a frame that was traced with it, and so keeps them alive.
+        traceable = sys.gettrace() is None and sys.version_info >= (3, 11)
+        wanted = clock.looks < self.LOOKS and slow and traceable
         return clock if wanted and (clock.looks < self.FIRST_LOOKS or self._affords(loading)) else None
 
     def _affords(self, loading: _Loading) -> bool:

@@ -120,6 +120,7 @@ class MemoryMoment:
     def _sizes(self, pile: Pile, batch: set[int]) -> dict[torch.device, int]:
         """A container is as large as those of its entries that were looked at say."""
         by_device = Counter[torch.device]()
+        shared = False
         for tensor in pile.sample:
             node = tensor.grad_fn
             if node is not None and self.numbers.is_of_this_step(node):
@@ -128,7 +129,10 @@ class MemoryMoment:
                 self.tally.add(tensor, INPUTS)
             elif size := self.tally.claim(tensor) + self._graph_behind(node):
                 by_device[tensor.device] += size
-        return {device: size * pile.count // pile.sampled for device, size in by_device.items()}
+            else:
+                shared = True  # of memory that was counted already: a view of what others view too
+        count, sampled = (1, 1) if shared else (pile.count, pile.sampled)
+        return {device: size * count // sampled for device, size in by_device.items()}
 
     def _graph_behind(self, node: Any) -> int:
         """Bytes that a tensor of an earlier step keeps beside itself."""

@@ -13,6 +13,7 @@ import time
 from collections import deque
 from collections.abc import Callable
 from itertools import pairwise
+from typing import Any
 
 import torch
 
@@ -31,6 +32,7 @@ class Phases:
     APART_S = 0.02  # of training between two steps with marks, which cost some microseconds each
     TELL_S = 0.05  # of those between two splits that are told
     LATE = 64  # steps whose events may be under way; a device that lags further behind loses the oldest
+    MOST_MARKS = 512  # of one step
     EVENT_S = 4e-6  # what one event costs the host (measured: 2 to 4 us)
     EVENT_SHARE = 0.002  # of the time that events may take
 
@@ -51,6 +53,7 @@ class Phases:
         self._steps = 0  # in the sum
         self._updating = False  # between the hooks of an optimizer: closures run there
         self._marks: list[_Mark] | None = None  # of a step whose device is asked
+        self._stream: Any = None  # that the step's marks are put into
         self._without_marks = 0  # steps yet
         self._under_way: deque[tuple[int, list[_Mark]]] = deque()
         self._spare: list[torch.cuda.Event] = []
@@ -66,7 +69,7 @@ class Phases:
         self._split[OWN] = self._split.get(OWN, 0.0) + min(took, ours)
         self._part, self._since, self._own_before = part, now, own
         if self._marks is not None:
-            self._marks.append((part, self._event()))
+            self._mark_device(part)
 
     def begin_update(self) -> None:
         self._updating = True
@@ -89,7 +92,9 @@ class Phases:
         self.enter(OTHER)
         split, self._split = _with_forward(self._split), {}
         self._left_out = int(self.APART_S / max(self._keep_pace(), 1e-6))
-        if self._marks is not None:
+        if self._marks is not None and looked_at:
+            self._give_back(self._marks)
+        elif self._marks is not None:
             self._under_way.append((step, self._marks))
             if len(self._under_way) > self.LATE:
                 self._give_back(self._under_way.popleft()[1])
@@ -108,6 +113,7 @@ class Phases:
         self._marks = None
         self._without_marks -= 1
         if on_device and self._without_marks <= 0 and not torch.cuda.is_current_stream_capturing():
+            self._stream = torch.cuda.current_stream()
             self._marks = [(LOGGING, self._event())]
 
     def _keep_pace(self) -> float:
@@ -135,6 +141,16 @@ class Phases:
 
     # Events in the stream of a device
 
+    def _mark_device(self, part: str) -> None:
+        """Not in another stream, which has a time of its own, nor while a graph is recorded. A step without end
+        is none: a script may go on for hours after its last one."""
+        assert self._marks is not None
+        if len(self._marks) >= self.MOST_MARKS:
+            self._give_back(self._marks)
+            self._marks = None
+        elif torch.cuda.current_stream() == self._stream and not torch.cuda.is_current_stream_capturing():
+            self._marks.append((part, self._event()))
+
     def _event(self) -> torch.cuda.Event:
         spare = self._spare
         event = spare.pop() if spare else torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
@@ -142,7 +158,7 @@ class Phases:
         return event
 
     def _read_what_came(self) -> None:
-        while self._under_way and self._under_way[0][1][-1][1].query():  # type: ignore[no-untyped-call]
+        while self._under_way and _have_fired(self._under_way[0][1]):
             step, marks = self._under_way.popleft()
             split: Split = {}
             for (part, begun), (_, ended) in pairwise(marks):
@@ -154,6 +170,10 @@ class Phases:
 
     def _give_back(self, marks: list[_Mark]) -> None:
         self._spare += [event for _, event in marks]
+
+
+def _have_fired(marks: list[_Mark]) -> bool:
+    return all(event.query() for _, event in reversed(marks))  # type: ignore[no-untyped-call]
 
 
 def _with_forward(split: Split) -> Split:

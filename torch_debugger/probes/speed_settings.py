@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 import torch
 
+from torch_debugger.anatomy.core_use import usable_cores
 from torch_debugger.anatomy.frames import frames
 from torch_debugger.anatomy.method_calls import calls_of
 from torch_debugger.anatomy.sources import is_user_file
@@ -25,7 +25,10 @@ class SpeedSetup:
 
     def _step_done(self, step: int, scalars: dict[str, float]) -> None:
         if step == self.AT_STEP:
-            self.watch.emit(read_settings(step, on_cuda=self.watch.on_device))
+            self.watch.probe("speed settings", self._tell, step)
+
+    def _tell(self, step: int) -> None:
+        self.watch.emit(read_settings(step, on_cuda=self.watch.on_device))
 
 
 def read_settings(step: int, *, on_cuda: bool) -> SpeedSettings:
@@ -33,7 +36,7 @@ def read_settings(step: int, *, on_cuda: bool) -> SpeedSettings:
         device="cuda" if on_cuda else "cpu",
         device_name=torch.cuda.get_device_name() if on_cuda else "",
         capability=torch.cuda.get_device_capability() if on_cuda else (0, 0),
-        cores=len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1,
+        cores=usable_cores(),
         threads=torch.get_num_threads(),
         tf32_matmul=_is_tf32(torch.backends.cuda.matmul),
         tf32_cudnn=_is_tf32(getattr(torch.backends.cudnn, "conv", torch.backends.cudnn)),

@@ -3,6 +3,7 @@ share of the time. Nothing is traced and nothing runs in the thread that is aske
 
 from __future__ import annotations
 
+import gc
 import sys
 import threading
 import time
@@ -31,7 +32,7 @@ class StackSampler:
         self._asked = thread
         self._step = step
         self._own_work = frozenset(own_work)
-        self._of_step: list[tuple[list[Key], int]] = []
+        self._of_step = StackTree()  # bounded: a script may go on for hours after its last step
         self._last = -1
         self._ended = False
         self._thread = threading.Thread(target=self._run, name="torch-debugger stacks", daemon=True)
@@ -66,12 +67,22 @@ class StackSampler:
     def _take(self, step: int, periods: int = 1) -> None:
         if step != self._last:
             with self.lock:
-                for path, count in self._of_step:
-                    self.tree.add(path, count)
-            self._of_step, self._last = [], step
-        found = self._path(sys._current_frames().get(self._asked))
+                self.tree.merge(self._of_step)
+            self._of_step, self._last = StackTree(), step
+        found = self._path_now()
         if found is not None:
-            self._of_step.append((found, periods))
+            self._of_step.add(found, periods)
+
+    def _path_now(self) -> list[Key] | None:
+        """Without a collection of garbage meanwhile: what it frees of the user's would be freed by this thread.
+        The training cannot run in between, for it would have to wait for Python's lock far longer."""
+        collects = gc.isenabled()
+        gc.disable()
+        try:
+            return self._path(sys._current_frames().get(self._asked))
+        finally:
+            if collects:
+                gc.enable()
 
     def _path(self, frame: FrameType | None) -> list[Key] | None:
         return path_of(frame, self._own_work)

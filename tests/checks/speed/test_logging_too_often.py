@@ -4,12 +4,13 @@ import dataclasses
 
 import pytest
 
-from tests.checks.speed.sampled_loops import LOOP, STEP, Library, Path, Users, training
+from tests.checks.speed.sampled_loops import LOOP, STEP, Library, Path, Users, speed_settings, training
 from tests.fakes import judged, place
 from torch_debugger.records import Finding, LossSite, Place, Record, SampledStacks
 
 PRINT = Users(17, 'print(step, loss.item(), "of all")')
-WRITER = Library("SummaryWriter.add_histogram", "/lib/torch/utils/tensorboard/writer.py")
+_PACKAGES = "/v/lib/python3.11/site-packages"
+WRITER = Library("SummaryWriter.add_histogram", f"{_PACKAGES}/torch/utils/tensorboard/writer.py")
 
 
 def check(paths: dict[Path, int], count: int = 200, **parts_s: float) -> list[Finding]:
@@ -66,6 +67,22 @@ def test_loggers_and_plotters_are_known_by_their_files() -> None:
     assert finding.where.line == 17
     read = Users(12, "x, y = read(index)")
     assert not check({(read, Library("read_csv", "/lib/pandas/io.py")): 30})
+
+
+@pytest.mark.parametrize("inside", ["torch/nn/modules/conv.py", "numpy/aim/core.py"])
+def test_a_folder_named_like_a_logger_makes_no_logger_of_what_lies_in_it(inside: str) -> None:
+    file = f"/home/u/mlflow/.venv/lib/python3.11/site-packages/{inside}"
+    assert not check({(Users(17, "loss = model(x)"), Library("forward", file)): 30})
+
+
+def test_on_a_gpu_the_wait_for_the_device_is_no_time_of_the_line() -> None:
+    """print(step, loss.item()): the host stands there for most of each step, the device works on."""
+    records = training({(Users(17, "print(step, loss.item())"),): 90})
+    assert judged(records, "logging-too-often")
+    assert not judged([speed_settings("cuda"), *records], "logging-too-often")
+    idle = training({(PRINT,): 90}, forward=0.01, backward=0.01, logging=0.02)
+    (finding,) = judged([speed_settings("cuda"), *idle], "logging-too-often")
+    assert finding.evidence["expected_gain"] == pytest.approx(0.5), "no more than the device stands idle there"
 
 
 def test_a_function_of_the_users_counts_as_a_whole_where_much_of_it_writes() -> None:

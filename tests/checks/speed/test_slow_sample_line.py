@@ -22,7 +22,7 @@ def check(
 
 def test_the_innermost_line_is_named() -> None:
     [finding] = check()
-    assert finding.severity == "warning"
+    assert finding.severity == "note", "the line may have to be there"
     assert finding.message == (
         "The training waits 80 of the 90 ms that a batch takes (89%) for data, 90% of it in `return blur(x)` "
         "at train.py:31: 72 ms a batch, 9 ms a sample."

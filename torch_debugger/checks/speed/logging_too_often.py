@@ -10,9 +10,11 @@ from torch_debugger.checks.step_lines import DearLine, StepSample, every
 
 _WRITES = re.compile(r"\bprint\(|\.write\(|\.writelines\(|\.writerow\(|\.flush\(|\bjson\.dump\(|\.to_csv\(")
 _LOGGERS = re.compile(
-    r"[/\\](tensorboard|tensorboardX|wandb|mlflow|comet_ml|clearml|aim|trackio|neptune|matplotlib|plotly|seaborn|"
+    r"(torch[/\\]utils[/\\])?(tensorboard|tensorboardX|wandb|mlflow|comet_ml|clearml|aim|trackio|neptune|matplotlib|plotly|seaborn|"
     r"loguru|logging)[/\\]"
 )
+# Where packages begin in a path: a folder of the user's may have any name.
+_INSTALLED = re.compile(r"^.*[/\\](?:site-packages|dist-packages|python\d+\.\d+)[/\\]")
 # What a line calls to make the text that it writes.
 _TEXTS = re.compile(r"[/\\](torch[/\\]_tensor(_str)?\.py$|json[/\\]|pprint\.py$|csv\.py$|arrayprint\.py$)")
 
@@ -40,7 +42,7 @@ class LoggingTooOften(LineCost):
     saved = 1 - 1 / steps_between
 
     def fits(self, sample: StepSample) -> bool:
-        if _LOGGERS.search(sample.called_file):
+        if _LOGGERS.match(_INSTALLED.sub("", sample.called_file)):
             return True
         writes = _WRITES.search(sample.place.code or "") is not None
         return writes and (not sample.called_file or _TEXTS.search(sample.called_file) is not None)

@@ -43,15 +43,14 @@ class SlowSampleLine(LoadingCheck):
         if line is None:
             return
         gain = line.share * loading.share
-        severity = severity_of(gain)
-        if severity is not None and gain - loading.gain >= self.least_left * gain:
-            yield self._told(loading, line, gain, severity)
+        if severity_of(gain) is not None and gain - loading.gain >= self.least_left * gain:
+            yield self._told(loading, line, gain)
 
-    def _told(self, loading: Loading, line: WaitLine, gain: float, severity: str) -> Finding:
+    def _told(self, loading: Loading, line: WaitLine, gain: float) -> Finding:
         line_s, left_s = line.share * loading.wait_s, loading.with_workers(loading.best_workers())
         each = f", {milliseconds(line_s / loading.fact.batch_size)} a sample" if loading.fact.batch_size else ""
         return self.finding(
-            severity=severity,
+            severity="note",  # the line may have to be there: a random crop is another one each time
             confidence=0.85,
             message=(
                 f"The training waits {loading.waits} for data, {line.share:.0%} of it in {told(line.place)}: "
