@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from types import CodeType, FrameType
 from typing import Any
 
+from torch import nn
+
 from torch_debugger.anatomy.sources import is_user_file, package_folder, place_at
 from torch_debugger.records import Place
 
@@ -31,17 +33,9 @@ def user_frame(skip: int = 1) -> FrameType | None:
 
 def call_frame(frame: FrameType | None) -> FrameType | None:
     """The frame of the module call around a hook; its `kwargs` are those of the call."""
-    code = _call_code()
-    while frame is not None and frame.f_code is not code:
+    while frame is not None and frame.f_code is not nn.Module._call_impl.__code__:
         frame = frame.f_back
     return frame
-
-
-@functools.cache
-def _call_code() -> CodeType:
-    from torch import nn
-
-    return nn.Module._call_impl.__code__
 
 
 def locals_of(frame: FrameType) -> dict[str, Any]:

@@ -12,8 +12,7 @@ from torch._subclasses.fake_tensor import FakeTensor
 from torch.optim import Optimizer
 
 from torch_debugger.anatomy.nested import exchanged, tensors_in
-from torch_debugger.anatomy.storage_tape import StorageTape
-from torch_debugger.records.memory import BUFFERS, INPUTS, PARAMETERS, STATE
+from torch_debugger.anatomy.storage_tape import BUFFERS, INPUTS, PARAMETERS, STATE, StorageTape
 
 
 class Doubles:

@@ -1,1 +1,0 @@
-"""Where time and memory are lost, and what the edit saves."""
