@@ -51,6 +51,13 @@ def test_the_form_of_the_tutorials(model: nn.Module, tmp_path: Path) -> None:
     assert len(list((tmp_path / "profiler").iterdir())) == 1
 
 
+def test_python_functions_of_a_trace_with_stacks_are_no_ops(model: nn.Module) -> None:
+    with torch_debugger.profile(with_stack=True) as prof:
+        train_step(model)
+    assert prof.fact is not None and prof.fact.ops
+    assert all("::" in each.op or each.op[0].isupper() for each in prof.fact.ops), prof.fact.ops
+
+
 def test_a_decorator(model: nn.Module) -> None:
     profiled = profile()
 

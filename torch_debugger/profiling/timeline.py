@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,6 +12,9 @@ _WAITS = ("cudaStreamSynchronize", "cudaDeviceSynchronize", "cudaEventSynchroniz
 _RUNTIME = ("cuda", "cu", "hip")
 _USER_SCOPE = 7  # record_function
 _NODE = "autograd::engine::evaluate_function: "
+# With `with_stack`: `train.py(12): step`, `<built-in method ...>`, `nn.Module: Linear_0`. Older torch has no
+# other sign of them.
+_PYTHON_FUNCTION = re.compile(r"\(\d+\): |^<built-in |^nn\.Module: ")
 
 
 @dataclass
@@ -117,7 +121,7 @@ def read_timeline(results: Any) -> Timeline:
 
 def _is_about_ops(event: Any) -> bool:
     """A name that somebody gave to a stretch of ops, or a Python function: no op itself."""
-    return bool(event.scope() == _USER_SCOPE or event.is_python_function())
+    return bool(event.scope() == _USER_SCOPE or _PYTHON_FUNCTION.search(event.name()))
 
 
 def _nest(ops: list[Op]) -> None:
