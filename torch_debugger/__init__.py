@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from torch_debugger._version import __version__
 
 if TYPE_CHECKING:
-    from torch_debugger import pictures
+    from torch_debugger import memory, pictures
     from torch_debugger.anatomy.flops import flops
     from torch_debugger.anatomy.summing.counting import count_parameters
     from torch_debugger.anatomy.summing.summarizing import summary
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from torch_debugger.rehearsing import RehearsedStep, rehearse
     from torch_debugger.reporting import write_report
     from torch_debugger.summaries.writer import SummaryWriter
+    from torch_debugger.sync_block import syncs
     from torch_debugger.trials.gradcheck.first_order import gradcheck
     from torch_debugger.trials.gradcheck.second_order import gradgradcheck
 
@@ -64,6 +65,7 @@ _HOMES = {
     "explain": "torch_debugger.explanations",
     "explaining": "torch_debugger.integrations.explaining",
     "SummaryWriter": "torch_debugger.summaries.writer",
+    "syncs": "torch_debugger.sync_block",
     "Tracker": "torch_debugger.integrations.trackers.tracker",
     "profile": "torch_debugger.profile_block",
     "RehearsedStep": "torch_debugger.rehearsing",
@@ -77,33 +79,34 @@ _HOMES = {
     "tap": "torch_debugger.inspections.taps",
     "count_parameters": "torch_debugger.anatomy.summing.counting",
     "summary": "torch_debugger.anatomy.summing.summarizing",
+    "memory": "torch_debugger.memory",
     "pictures": "torch_debugger.pictures",
     "gradcheck": "torch_debugger.trials.gradcheck.first_order",
     "gradgradcheck": "torch_debugger.trials.gradcheck.second_order",
     "load_ipython_extension": "torch_debugger.integrations.ipython",  # %load_ext torch_debugger
     "unload_ipython_extension": "torch_debugger.integrations.ipython",
 }
-_OPEN_ROOMS = {"pictures"}  # used by their own name: torch_debugger.pictures.filters(...)
+_OPEN_ROOMS = {"memory", "pictures"}  # used by their own name: torch_debugger.pictures.filters(...)
 
 __all__ = [
     "AnomalyError", "Checkup", "Debugger", "Explanation", "RehearsedStep", "Run", "SummaryWriter",
     "Tracker", "__version__", "activations", "break_on_shape", "break_when", "check_gradients",
     "count_parameters", "describe", "detect_anomaly", "diff", "doctor", "explain", "explaining", "find_nan",
-    "flops", "gradcheck", "gradgradcheck", "gradients", "graph", "model_graph", "pictures", "profile",
-    "rehearse", "runs", "set_detect_anomaly", "summary", "tap", "watch", "write_report",
+    "flops", "gradcheck", "gradgradcheck", "gradients", "graph", "memory", "model_graph", "pictures", "profile",
+    "rehearse", "runs", "set_detect_anomaly", "summary", "syncs", "tap", "watch", "write_report",
 ]  # fmt: skip
 
 
 def __getattr__(name: str) -> object:
     if name not in _HOMES:
         raise AttributeError(f"module 'torch_debugger' has no attribute {name!r}")
-    with _same_random_numbers():
+    with same_random_numbers():
         home = importlib.import_module(_HOMES[name])
     return home if name in _OPEN_ROOMS else getattr(home, name)
 
 
 @contextlib.contextmanager
-def _same_random_numbers() -> Iterator[None]:
+def same_random_numbers() -> Iterator[None]:
     """rich draws a number while it is imported, which the program's own draws must not notice."""
     random = sys.modules.get("random")
     state = random.getstate() if random is not None else None

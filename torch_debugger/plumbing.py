@@ -15,6 +15,7 @@ from torch_debugger.gradient_trials import GradientTrials
 from torch_debugger.preflights import Preflights
 from torch_debugger.probes.backward import Backward
 from torch_debugger.probes.bad_weights import BadWeights
+from torch_debugger.probes.captured import Captured
 from torch_debugger.probes.checkpoints import Checkpoints
 from torch_debugger.probes.clipping import Clipping
 from torch_debugger.probes.compiled import Compiled
@@ -31,6 +32,7 @@ from torch_debugger.probes.lagging import Lagging
 from torch_debugger.probes.ledger import Ledger
 from torch_debugger.probes.loaders import Loaders
 from torch_debugger.probes.loops import loop_probes
+from torch_debugger.probes.memory_watch import MemoryWatch
 from torch_debugger.probes.model_uses import model_use_probes
 from torch_debugger.probes.nonfinite import NonFiniteHunt
 from torch_debugger.probes.optimizers import Optimizers
@@ -40,11 +42,10 @@ from torch_debugger.probes.policies import Policy
 from torch_debugger.probes.ranges import Ranges
 from torch_debugger.probes.roots import Roots
 from torch_debugger.probes.scaler import Scaler
-from torch_debugger.probes.skipped import SkippedSteps
+from torch_debugger.probes.speed_settings import SpeedSetup
 from torch_debugger.probes.strays import Strays
 from torch_debugger.probes.uncompiled import Uncompiled
 from torch_debugger.probes.unreached import Unreached
-from torch_debugger.probes.untied import Untied
 from torch_debugger.probes.user_scalars import UserScalars
 from torch_debugger.probes.watch import Probe, Watch
 from torch_debugger.profiles import Profiles
@@ -56,7 +57,9 @@ from torch_debugger.rehearsals import Rehearsals
 from torch_debugger.replays import StepReplays
 from torch_debugger.scenes import Scenes
 from torch_debugger.settings import Settings
+from torch_debugger.stack_samples import StackSamples
 from torch_debugger.step_rehearsals import StepRehearsals
+from torch_debugger.worker_samples import WorkerSamples
 
 if TYPE_CHECKING:
     from torch_debugger.breakpoints.breakpoint import Breakpoint
@@ -91,16 +94,18 @@ class Plumbing:
         self.scaler = Scaler(watch, self.optimizers)
         self.hunt.explain_weights = BadWeights(self.roots, self.optimizers).explain
         self.backward = Backward(watch, self.roots, self.optimizers, self.hunt, self.scaler)
-        Health(watch, self.backward, self.optimizers)
-        Untied(watch, self.optimizers)
+        health = Health(watch, self.backward, self.optimizers)
         self.cycles = Cycles(watch, self.optimizers)
         self.backward.on_look.append(self.cycles.see_backward)
-        SkippedSteps(watch, self.roots, self.backward)
         self._data_probes = look_at_data(watch, self.roots, self.forward, self.backward, settings)
+        SpeedSetup(watch)
+        self._memory = MemoryWatch(watch, self.forward, self.backward, self.lagging, health.numbers)
+        self.stacks = StackSamples(watch)
         self.profiles = Profiles(watch, self.roots, settings.profile_steps, settings.log_dir)
         self.ledger = Ledger(watch, self.roots, self.optimizers, self.forward)
         self.unreached = Unreached(watch, self.ledger)
         self._rehearsals = Rehearsals(watch)
+        self._worker_probes: list[Probe] = [WorkerSamples(watch)] if settings.profile_steps else []
         self._checks_gradients = settings.check_custom_gradients
         self._gradients = GradientTrials(watch)
         self._breaks = settings.breaks
@@ -125,10 +130,11 @@ class Plumbing:
         watch = self.watch
         others = [self.loaders, Evaluation(watch), UserScalars(watch, self.loaders), self.scaler]
         others += [Clipping(watch, self.scaler), Ranges(watch, self.forward)]
-        others += [self._compile_probe(), self.cycles, Checkpoints(watch)]
+        others += [self._compile_probe(), Captured(watch), self.cycles, Checkpoints(watch)]
         others += [FirstStep(watch), *self._data_probes]
         others += model_use_probes(watch, self.forward, self.backward, self.optimizers, page=self._page)
         others += loop_probes(watch, self.roots, self.optimizers, self.loaders)
+        others += self._worker_probes
         if self._checks_gradients:
             others.append(CustomFunctions(watch, self._gradients.begin))
             watch.on_step.append(self._gradients.poll)
@@ -167,6 +173,7 @@ class Plumbing:
             optimizers={held.name: optimizer for held, optimizer in self.optimizers.live()},
             calls={root.name: root.call for root, _ in alive if root.call is not None},
             batches=self.loaders.recent.latest_first(),
+            memory=self._memory.latest,
         )
 
     def disconnect(self, sinks: Sequence[Sink], outcome: str) -> None:
@@ -177,6 +184,7 @@ class Plumbing:
             for breakpoint in self._breakpoints:
                 breakpoint.remove()
             self.profiles.finish()
+            self.stacks.finish()
             self._rehearsals.wait()
             self.watch.guard.call("custom gradients", self._gradients.wait)
             self.watch.finish(outcome)

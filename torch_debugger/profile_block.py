@@ -15,8 +15,8 @@ from torch.profiler import ProfilerActivity
 
 from torch_debugger.profiling.line_log import LineLog
 from torch_debugger.profiling.module_log import ModuleLog
+from torch_debugger.profiling.telling import told
 from torch_debugger.profiling.timeline import Timeline, read_timeline
-from torch_debugger.profiling.window import told
 from torch_debugger.records import ProfileFact
 from torch_debugger.report.profile import profile_text
 

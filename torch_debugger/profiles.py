@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import statistics
 import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -81,12 +80,13 @@ class Profiles:
         path = os.path.join(self._folder, _TRACE)
         window.write_trace(path)
         if os.path.getsize(path) > _LARGEST_TRACE_BYTES:
-            os.remove(path)
+            kept = window.write_small_trace(path)
             self.watch.notice(
-                f"The trace of the profile was larger than {_LARGEST_TRACE_BYTES // 10**6} MB and not kept."
+                f"The trace of the profile was larger than {_LARGEST_TRACE_BYTES // 10**6} MB. Kept are its "
+                f"longest events, {kept}; profile fewer steps to have all of them."
             )
 
 
 def _typical(times_s: Sequence[float]) -> float:
-    """Of the later half: the first steps are slow, and looked at closely."""
-    return statistics.median(times_s[len(times_s) // 2 :]) if times_s else 0.0
+    """The quickest of the later half: the first steps are slow, and others are looked at closely."""
+    return min(times_s[len(times_s) // 2 :], default=0.0)

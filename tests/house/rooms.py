@@ -10,7 +10,10 @@ REPOSITORY = Path(__file__).parents[2]
 PACKAGE = REPOSITORY / "torch_debugger"
 
 # Who may import whom; a room may always import itself. What is not named here may not be imported.
-FOUNDATIONS = {"errors", "settings", "imports", "saying", "signals", "tracebacks", "redaction", "_version"}
+FOUNDATIONS = {
+    "errors", "settings", "imports", "saying", "signals", "tracebacks", "redaction", "foreign_paths",
+    "_version",
+}  # fmt: skip
 MAKERS = {"breakpoints", "probes", "profiling", "trials", "inspections"}
 MAY_IMPORT: dict[str, set[str]] = {
     "_version": set(),
@@ -21,6 +24,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "signals": set(),
     "tracebacks": set(),
     "redaction": set(),
+    "foreign_paths": set(),
     "records": set(),
     "runlog": {"records"} | FOUNDATIONS,
     "stats": {"records"} | FOUNDATIONS,
@@ -40,6 +44,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "archive": {"records", "runlog", "checks"} | FOUNDATIONS,
     "viewer": {"records", "runlog", "checks", "archive", "report", "diagrams"} | FOUNDATIONS,
     "pasted": {"records"} | FOUNDATIONS,
+    "dumps": {"records"} | FOUNDATIONS,
     "replays": {"records", "stats", "anatomy", "probes", "trials"} | FOUNDATIONS,
     "gradient_trials": {"records", "stats", "anatomy", "probes", "trials"} | FOUNDATIONS,
     "rehearsals": {"records", "stats", "anatomy", "probes", "trials"} | FOUNDATIONS,
@@ -47,6 +52,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "step_rehearsals": {"records", "stats", "anatomy", "probes", "scenes", "trials"} | FOUNDATIONS,
     "preflights": {"records", "stats", "anatomy", "probes", "scenes", "trials"} | FOUNDATIONS,
     "profiles": {"records", "stats", "anatomy", "probes", "profiling"} | FOUNDATIONS,
+    "stack_samples": {"records", "stats", "anatomy", "probes", "profiling"} | FOUNDATIONS,
+    "worker_samples": {"records", "stats", "anatomy", "probes", "profiling"} | FOUNDATIONS,
     "first_steps": {"records", "stats", "anatomy", "probes", "surroundings"} | FOUNDATIONS,
     "plumbing": {
         "first_steps",
@@ -56,7 +63,9 @@ MAY_IMPORT: dict[str, set[str]] = {
         "rehearsals",
         "replays",
         "scenes",
+        "stack_samples",
         "step_rehearsals",
+        "worker_samples",
         "records",
         "runlog",
         "stats",
@@ -71,13 +80,16 @@ DOORS = {
     "__init__", "__main__", "anomalies", "breaking", "cli", "comparisons", "debugger", "demo", "doctoring",
     "explanations",
     "integrations",
+    "memory",
     "profile_block",
     "rehearsing",
     "reporting",
+    "sync_block",
 }  # fmt: skip
 NO_TORCH = {
     "_version", "errors", "settings", "imports", "saying", "signals", "tracebacks", "redaction", "records",
-    "runlog", "checks", "report", "pasted", "surroundings", "archive", "viewer", "diagrams",
+    "runlog", "checks", "report", "pasted", "surroundings", "archive", "viewer", "diagrams", "dumps",
+    "foreign_paths",
 }  # fmt: skip
 
 

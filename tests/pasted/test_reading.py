@@ -8,7 +8,7 @@ import pytest
 
 from tests.pasted.test_coats import crash_in
 from tests.pasted.texts import PLAIN
-from torch_debugger.pasted.paths import is_user_path, plain_path
+from torch_debugger.foreign_paths import is_user_path, plain_path
 from torch_debugger.pasted.reading import read_crash
 
 CAUSE = "\nThe above exception was the direct cause of the following exception:\n\n"

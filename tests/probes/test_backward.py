@@ -59,7 +59,7 @@ def test_one_loss_at_one_line() -> None:
             losses.append(loss.item())
     [site] = seen.of(LossSite)
     assert (site.name, site.place.code) == ("loss", "loss.backward()")
-    assert site.place.file == __file__
+    assert (site.place.file, site.loop.code) == (__file__, "for _ in range(4):")
     assert seen.scalars("loss") == dict(enumerate(losses, 1))
 
 

@@ -20,6 +20,7 @@ from tests.promises.running import AS_USED, PLAIN, SCRIPTS, WATCHED, Run, run, s
 KINDS = [
     "mlp", "cnn", "transformer", "lstm", "gan", "lbfgs", "autocast", "checkpointed", "dice", "saves", "warns",
 ]  # fmt: skip
+PROFILED = (*WATCHED, "--profile")
 HAS_BFLOAT16 = torch.ops.mkldnn._is_mkldnn_bf16_supported()
 BIG = ["whole", "halves", *(["bfloat16"] if HAS_BFLOAT16 else [])]
 SLOW = pytest.mark.skipif(not HAS_BFLOAT16, reason="a processor without bfloat16 needs many minutes for these")
@@ -32,6 +33,7 @@ def everything_started() -> None:
     """All runs wait in one queue from the beginning, so that no core idles while a test compares."""
     for kind in KINDS:
         pair(kind)
+    start(PROFILED, "cnn.py")
     memory_pair("whole", "4")
     for kind in BIG:
         memory_pair(kind, "64")
@@ -54,6 +56,13 @@ def test_the_training_is_the_same(kind: str) -> None:
         assert again.stdout == plain.stdout, "two plain runs disagree: the script compares nothing"
     assert watched.stdout == plain.stdout, watched.stderr
     assert watched.code == plain.code == (7 if kind == "mlp" else 0)
+
+
+def test_a_profile_and_the_samples_of_workers_change_nothing() -> None:
+    """The data is drawn in two workers, each with a thread of ours in it."""
+    plain, profiled = start(PLAIN, "cnn.py").result(), start(PROFILED, "cnn.py").result()
+    assert profiled.stdout == plain.stdout, profiled.stderr
+    assert profiled.code == plain.code == 0
 
 
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "warns"])

@@ -21,7 +21,7 @@ from torch.optim import Optimizer
 from torch.optim import optimizer as optimizers
 from torch.optim.lr_scheduler import LRScheduler, ReduceLROnPlateau
 from torch.utils.data import DataLoader
-from torch.utils.data.dataloader import _BaseDataLoaderIter
+from torch.utils.data.dataloader import _BaseDataLoaderIter, _MultiProcessingDataLoaderIter
 
 import torch_debugger.plumbing
 
@@ -40,6 +40,7 @@ PATCHED: list[tuple[Any, str]] = [
     (DataLoader, "__init__"),
     (DataLoader, "__iter__"),
     (_BaseDataLoaderIter, "__next__"),
+    (_MultiProcessingDataLoaderIter, "__init__"),
     (torch.amp.GradScaler, "scale"),
     (torch.amp.GradScaler, "step"),
     (torch.nn.utils, "clip_grad_norm_"),

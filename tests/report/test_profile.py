@@ -7,7 +7,9 @@ import dataclasses
 import pytest
 
 from torch_debugger.records import CopyTime, LineTime, ModuleTime, OpTime, Place, ProfileFact, SyncTime
+from torch_debugger.records.speed import SampledStacks, StackNode
 from torch_debugger.report.profile import opening, profile_text, time_text
+from torch_debugger.report.sampled_lines import sampled_tables
 
 FACT = ProfileFact(
     first_step=13,
@@ -69,3 +71,36 @@ def test_on_a_device_its_own_time_is_told_and_where_the_host_waited() -> None:
 )
 def test_times_are_short(seconds: float, text: str) -> None:
     assert time_text(seconds) == text
+
+
+def sampled(who: str, times: int = 1) -> SampledStacks:
+    line = Place("/home/me/train.py", 12, code="loss.backward()")
+    nodes = (
+        StackNode(-1, "main", Place("/home/me/train.py", 3, code="main()"), True, 0, 30 * times),
+        StackNode(0, "train", line, True, 4 * times, 29 * times),
+        StackNode(1, "Tensor.backward", Place("/lib/torch/_tensor.py", 500), False, 25 * times, 25 * times),
+        StackNode(0, "f", Place("/home/me/data.py", 7, code="x = read()"), True, 1 * times, 1 * times),
+    )
+    return SampledStacks(who, 30 * times, 0.02, 20, nodes)
+
+
+def test_the_lines_at_which_python_was_come_with_what_libraries_did_below_them() -> None:
+    [(title, rows), (_, of_workers)] = sampled_tables([sampled("training")], "/home/me")
+    assert title == "where Python was, by line (30 samples)"
+    assert [row[:2] + row[3:] for row in rows] == [
+        ("train.py:12", "loss.backward()", "29"),
+        ("data.py:7", "x = read()", "1"),
+    ]
+    assert rows[0][2] == pytest.approx(29 / 30) and of_workers == []
+
+
+def test_workers_are_told_together() -> None:
+    both = [sampled("worker 0", 2), sampled("worker 1")]
+    [(_, of_training), (title, rows)] = sampled_tables(both, "/home/me")
+    assert of_training == []
+    assert title == "where Python was in 2 workers of loaders (90 samples)" and rows[0][3] == "87"
+
+
+def test_a_handful_of_samples_tells_nothing() -> None:
+    few = dataclasses.replace(sampled("training"), samples=19)
+    assert [rows for _, rows in sampled_tables([few], None)] == [[], []]

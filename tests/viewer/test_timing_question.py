@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,7 +17,9 @@ from torch_debugger.records import (
     Place,
     ProfileFact,
     Record,
+    SampledStacks,
     Scalars,
+    StackNode,
 )
 from torch_debugger.records.loop import PassCalls
 
@@ -58,6 +61,21 @@ def test_an_evaluation_inside_of_a_slow_step_is_told(tmp_path: Path) -> None:
     assert [row["step"] for row in slowest if row["evaluated"]] == [4]
 
 
+def test_the_parts_of_steps_are_told_with_the_weight_of_the_steps_they_stand_for(tmp_path: Path) -> None:
+    def split(step: int, forward_s: float, evaluation_s: float | None = None) -> Record:
+        values = {"split/forward_s": forward_s, "split/other_s": 0.01}
+        values |= {} if evaluation_s is None else {"split/evaluation_s": evaluation_s}
+        return Scalars(step, 1_700_000_000.0 + step, values)
+
+    write(tmp_path / "run", [*times(30, slow=1), split(10, 0.1), split(30, 0.2, evaluation_s=1.0)])
+    told = ask(shelf_of(tmp_path), "timing", run="run")["split"]
+
+    seconds = {part["name"]: part["seconds"] for part in told}
+    assert seconds["forward"] == pytest.approx(1 * 0.1 + 20 * 0.2)
+    assert seconds["without gradients (evaluation)"] == pytest.approx(20.0)
+    assert [part["name"] for part in told if part["rest"]] == ["other"]
+
+
 def test_modules_are_a_tree_of_those_that_were_called(tmp_path: Path) -> None:
     def module(path: str, forward_s: float, backward_s: float) -> ModuleTime:
         return ModuleTime(path, "Linear", 4, forward_s, backward_s, 0.0, 0.0)
@@ -76,6 +94,44 @@ def test_modules_are_a_tree_of_those_that_were_called(tmp_path: Path) -> None:
     assert net["children"][0]["children"][0] == {"name": "net.blocks.0.fc", "seconds": 1.0, "children": []}
 
 
+def test_sampled_lines_stand_below_each_other_with_libraries_folded_under_them(tmp_path: Path) -> None:
+    def node(parent: int, function: str, line: int, samples: int, file: str = "/home/me/train.py") -> StackNode:
+        users = file.endswith("train.py")
+        return StackNode(
+            parent, function, Place(file, line, code="run()" if users else None), users, samples, 0
+        )
+
+    torch = "/v/site-packages/torch/optim/adam.py"
+    nodes = (
+        node(-1, "<module>", 9, 0), node(0, "main", 5, 1), node(1, "Optimizer.step", 1, 0, torch),
+        node(2, "_use_grad", 2, 0, torch), node(3, "adam", 3, 6, torch), node(4, "closure", 7, 3),
+        node(1, "Optimizer.step", 1, 2, torch),
+    )  # fmt: skip
+    worker = (node(-1, "waiting", 0, 4, ""), node(-1, "fetch", 1, 0, "/v/fetch.py"), node(1, "load", 30, 8))
+    told = [
+        SampledStacks("worker 10", 12, 0.02, 9, worker),
+        SampledStacks("worker 9", 12, 0.02, 9, worker),
+        SampledStacks("training", 3, 0.02, 9, nodes[:2]),
+        SampledStacks("training", 12, 0.02, 9, nodes),
+    ]
+    write(tmp_path / "run", [*times(5, slow=1), *told])
+    training, *workers = ask(shelf_of(tmp_path), "timing", run="run")["sampled"]
+
+    assert [each["name"] for each in (training, *workers)] == ["training thread", "worker 9", "worker 10"]
+    assert outline(training["root"]) == [
+        "training thread 12", " train.py:9 run() 12", "  train.py:5 run() 12", "   Optimizer.step 8",
+        "    adam 6", "   train.py:7 run() 3",
+    ]  # fmt: skip
+    assert outline(workers[0]["root"]) == ["worker 9 12", " train.py:30 run() 8", " waiting 4"]
+    step = training["root"]["children"][0]["children"][0]["children"][0]
+    assert step["quiet"] and step["about"] == "a function of torch/optim/adam.py"
+
+
+def outline(part: dict[str, Any], depth: int = 0) -> list[str]:
+    below = [line for child in part["children"] for line in outline(child, depth + 1)]
+    return [f"{' ' * depth}{part['name']} {part['samples']}", *below]
+
+
 def test_what_was_not_recorded_is_null_and_not_zero(tmp_path: Path) -> None:
     write(tmp_path / "run", times(5, slow=1, wait_s=None))
 
@@ -83,6 +139,7 @@ def test_what_was_not_recorded_is_null_and_not_zero(tmp_path: Path) -> None:
 
     assert told["steps"]["wait_s"] is None
     assert (told["split"], told["modules"], told["memory"], told["cost"]) == (None, None, None, None)
+    assert told["sampled"] == []
 
 
 def test_a_log_without_times_has_no_steps_to_tell_of(tmp_path: Path) -> None:

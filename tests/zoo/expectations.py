@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import configparser
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -51,10 +52,17 @@ def needs(script: Path) -> str:
 
 
 def options(script: Path) -> tuple[str, ...]:
-    """Switches of `run` that a home's scripts, all of them, are watched with: check_custom_gradients."""
+    """Switches of `run` that a home's scripts, all of them, are watched with: check_custom_gradients, or
+    profile_steps=5."""
     blocks = _blocks(script) if (script.parent / "expected.txt").exists() else {}
     words = [block.get("options", "") for block in blocks.values()]
     return tuple(sorted({word for line in words for word in line.split()}))
+
+
+def settings_of(words: Iterable[str]) -> dict[str, bool | int]:
+    """profile_steps=5 -> {"profile_steps": 5}"""
+    parts = [word.partition("=") for word in words]
+    return {name: int(value) if value else True for name, _, value in parts}
 
 
 def all_scripts() -> list[Path]:
@@ -63,7 +71,9 @@ def all_scripts() -> list[Path]:
 
 
 def gpu_scripts() -> list[Path]:
-    return sorted(script for script in ZOO.rglob("broken*.py") if needs(script) == "cuda")
+    """Those of speed are left to benchmarks/advice.py, which runs nothing beside them."""
+    scripts = sorted(script for script in ZOO.rglob("broken*.py") if needs(script) == "cuda")
+    return [script for script in scripts if script.parents[1].name != "speed"]
 
 
 def broken_scripts() -> list[Path]:

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from tests import absurd_allocations
-from tests.zoo.expectations import options
+from tests.zoo.expectations import options, settings_of
 
 TIMEOUT_S = 90.0
 SWITCHED_ON: list[str] = []  # settings, for all scripts
@@ -85,7 +85,7 @@ def _be_the_script(script: Path, results: Path) -> None:
 
 def _in_this_fork(script: Path) -> dict[str, Any]:
     torch.set_num_threads(1)
-    chosen: dict[str, Any] = dict.fromkeys([*options(script), *SWITCHED_ON], True)
+    chosen: dict[str, Any] = settings_of([*options(script), *SWITCHED_ON])
     result, code = run_in_process(str(script), (), Settings(**chosen))
     return to_json(result) | {"exit_code": code}
 
@@ -100,7 +100,9 @@ def _by_the_command(script: Path) -> dict[str, Any]:
 
 def switches(script: Path) -> list[str]:
     """The options as the command line has them."""
-    return [f"--{option.replace('_', '-')}" for option in options(script)]
+    words = [option.partition("=") for option in options(script)]
+    named = [(f"--{name.replace('_', '-')}", value) for name, _, value in words]
+    return [part for pair in named for part in pair if part]
 
 
 if __name__ == "__main__":

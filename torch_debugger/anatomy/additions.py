@@ -3,28 +3,75 @@
 from __future__ import annotations
 
 import ast
+import functools
+from collections.abc import Iterator
 
 from torch_debugger.anatomy.assignments import statement_place
-from torch_debugger.anatomy.sources import nodes_of, tree_of
+from torch_debugger.anatomy.sources import nodes_of, tree_of, user_files
 from torch_debugger.records import Place
 
+_NOTHING = Place(), ""
 _FILLERS = ("append", "extend", "appendleft", "add")
 
 
 def addition_to(file: str, name: str) -> tuple[Place, str]:
-    """The first statement of a file that adds to `losses`, `self.losses`, `log['loss']`, and what it adds.
+    """The first statement that adds to `losses`, `self.losses`, `log['loss']`, and what it adds: in this file,
+    else in another one of the user's.
 
     A name that the file gives to an object elsewhere (`tracker.losses` for self.losses) counts where nothing
     goes by the full name.
     """
-    tree = tree_of(file)
-    statements = [node for node in nodes_of(tree) if isinstance(node, ast.stmt)] if tree is not None else []
-    for names in ((name,), (f"self.{name.rpartition('.')[2]}",) if "." in name else ()):
-        for node in statements:
+    return _addition(file, name) or next(
+        filter(None, (_addition(each, name) for each in user_files())), _NOTHING
+    )
+
+
+@functools.lru_cache(maxsize=256)
+def _addition(file: str, name: str) -> tuple[Place, str] | None:
+    last = name.rpartition(".")[2]
+    for names in ((name,), (f"self.{last}", f"cls.{last}") if "." in name else ()):
+        for node in _statements(file):
             added = _added(node)
             if added is not None and added[0] in names:
                 return statement_place(file, node), ast.unparse(added[1])
-    return Place(), ""
+    return None
+
+
+@functools.lru_cache(maxsize=256)
+def carried_over(file: str, name: str) -> Place | None:
+    """The first statement that makes a variable of its own last value: `h = cell(x, h)`."""
+    for node in _statements(file):
+        if isinstance(node, ast.Assign) and name in _targets(node) and _mentions(node.value, name):
+            return statement_place(file, node)
+    return None
+
+
+def _statements(file: str) -> list[ast.stmt]:
+    tree = tree_of(file)
+    return [node for node in nodes_of(tree) if isinstance(node, ast.stmt)] if tree is not None else []
+
+
+def _targets(node: ast.Assign) -> set[str]:
+    parts = [part for target in node.targets for part in getattr(target, "elts", [target])]
+    return {ast.unparse(part) for part in parts}
+
+
+def _mentions(value: ast.expr, name: str) -> bool:
+    """As it is: not `h.detach()`, and not a test of it (`x if h is None else ...`)."""
+    if isinstance(value, ast.IfExp):
+        return _mentions(value.body, name) or _mentions(value.orelse, name)
+    return any(
+        isinstance(part, (ast.Name, ast.Attribute)) and ast.unparse(part) == name
+        for part in _plain_parts(value)
+    )
+
+
+def _plain_parts(value: ast.AST) -> Iterator[ast.AST]:
+    yield value
+    if isinstance(value, ast.Attribute):
+        return
+    for child in ast.iter_child_nodes(value):
+        yield from _plain_parts(child)
 
 
 def _added(node: ast.stmt) -> tuple[str, ast.expr] | None:

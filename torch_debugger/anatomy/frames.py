@@ -10,8 +10,6 @@ from collections.abc import Iterator
 from types import CodeType, FrameType
 from typing import Any
 
-from torch import nn
-
 from torch_debugger.anatomy.sources import is_user_file, package_folder, place_at
 from torch_debugger.records import Place
 
@@ -33,9 +31,17 @@ def user_frame(skip: int = 1) -> FrameType | None:
 
 def call_frame(frame: FrameType | None) -> FrameType | None:
     """The frame of the module call around a hook; its `kwargs` are those of the call."""
-    while frame is not None and frame.f_code is not nn.Module._call_impl.__code__:
+    code = _call_code()
+    while frame is not None and frame.f_code is not code:
         frame = frame.f_back
     return frame
+
+
+@functools.cache
+def _call_code() -> CodeType:
+    from torch import nn
+
+    return nn.Module._call_impl.__code__
 
 
 def locals_of(frame: FrameType) -> dict[str, Any]:

@@ -1,22 +1,23 @@
-"""Variables of the user's that hold tensors with an autograd graph: lists of losses, sums over steps."""
+"""Variables of the user's that hold tensors with a graph: lists of losses, sums over steps, chains."""
 
 from __future__ import annotations
 
-import itertools
+import heapq
+from bisect import bisect_right
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from types import FrameType
 from typing import Any
 
 import torch
 
-from torch_debugger.anatomy.naming import own_attributes, scopes
 from torch_debugger.anatomy.nested import first_tensor
-from torch_debugger.anatomy.sources import class_source
+from torch_debugger.anatomy.user_variables import DICTIONARIES
 
-_ITEMS = 64  # entries of a dictionary that are looked into
 _LONGEST = 512  # additions counted in the graph of a sum
+_CHAIN = 1500  # nodes that are walked to find where a chain began, at about 2 us each
+
+Variables = Iterable[tuple[str, Any]]
 
 
 @dataclass(frozen=True)
@@ -26,18 +27,24 @@ class Hoard:
     oldest: torch.Tensor
 
 
-def hoards(frame: FrameType | None) -> Iterator[Hoard]:
-    """Containers among the user's variables whose first and last entries both hold a graph."""
-    for name, value in _variables(frame):
-        if type(value) in (list, deque) and len(value) > 1:
-            oldest, newest = first_tensor(value[0]), first_tensor(value[-1])
+def hoards(variables: Variables) -> Iterator[Hoard]:
+    """Containers whose first and last entries both hold a graph."""
+    for name, value in variables:
+        if type(value) in (list, deque, *DICTIONARIES) and value:
+            oldest, newest = (first_tensor(entry) for entry in _ends(value))
             if oldest is not None and _has_graph(oldest) and _has_graph(newest):
                 yield Hoard(name, len(value), oldest)
 
 
-def sums(frame: FrameType | None, loss: torch.Tensor) -> Iterator[Hoard]:
+def _ends(value: Any) -> tuple[Any, Any]:
+    if type(value) in (list, deque):
+        return value[0], value[-1]
+    return next(iter(value.values())), next(reversed(value.values()))
+
+
+def sums(variables: Variables, loss: torch.Tensor) -> Iterator[Hoard]:
     """Scalars made by adding and adding; the loss at hand may be a sum of its own parts."""
-    for name, value in _variables(frame):
+    for name, value in variables:
         if isinstance(value, torch.Tensor) and value is not loss and value.numel() == 1 and _has_graph(value):
             count = _additions(value.grad_fn)
             if count > 1:
@@ -57,33 +64,25 @@ def _additions(node: Any) -> int:
     return count
 
 
-def _variables(frame: FrameType | None) -> Iterator[tuple[str, Any]]:
-    """The names in reach, the attributes of plain objects, the entries of dictionaries; each object once."""
-    told: set[int] = set()
-    for names in scopes(frame):
-        for name, value in names:
-            if id(value) in told:
-                continue
-            told.add(id(value))
-            yield name, value
-            for key, item in _inside(name, value):
-                if id(item) not in told:
-                    told.add(id(item))
-                    yield key, item
+def steps_behind(tensor: torch.Tensor, starts: Sequence[int]) -> int:
+    """How many steps the graph of a tensor reaches back; `starts` are the numbers their nodes begin with.
 
-
-def _inside(name: str, value: Any, depth: int = 3) -> Iterator[tuple[str, Any]]:
-    """trainer.meters['loss'].total: entries, and the attributes of objects of the user's own kinds."""
-    for key, item in _parts(name, value):
-        yield key, item
-        if depth > 1 and (type(item) is dict or (own_attributes(item) and class_source(type(item)))):
-            yield from _inside(key, item, depth - 1)
-
-
-def _parts(name: str, value: Any) -> list[tuple[str, Any]]:
-    if type(value) is dict:
-        return [(f"{name}[{key!r}]", item) for key, item in itertools.islice(list(value.items()), _ITEMS)]
-    if isinstance(value, torch.Tensor):
-        return []
-    plain = [(key, item) for key, item in own_attributes(value).items() if not key.startswith("_")]
-    return [(f"{name}.{key}", item) for key, item in plain[:_ITEMS]]
+    The oldest nodes are followed first: of each step in between, only what leads to the one before is seen.
+    """
+    root = tensor.grad_fn
+    if root is None:
+        return 0
+    newest = oldest = root._sequence_nr()
+    met = {bisect_right(starts, newest)}
+    waiting, seen = [(oldest, 0, root)], {root}
+    while waiting and len(seen) < _CHAIN:
+        number, _, node = heapq.heappop(waiting)
+        oldest = min(oldest, number)
+        met.add(bisect_right(starts, number))
+        for other, _ in node.next_functions:
+            if other is not None and other not in seen and not hasattr(other, "variable"):
+                seen.add(other)
+                heapq.heappush(waiting, (other._sequence_nr(), len(seen), other))
+    steps = bisect_right(starts, newest) - bisect_right(starts, oldest) + 1
+    # Nodes made by another thread (DataParallel) have numbers of their own: a chain has no step left out.
+    return steps if len(met) == steps else 1

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from torch_debugger.anatomy.caching_allocator import Block, CachingAllocator
-from torch_debugger.anatomy.storage_tape import ACTIVATIONS, Held, Site
+from torch_debugger.anatomy.storage_tape import Held, Site
+from torch_debugger.records.memory import ACTIVATIONS
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from torch import nn
 from torch_debugger.anatomy.frames import locals_of
 from torch_debugger.anatomy.sources import is_user_file
 
-_WRAPPED = ("_orig_mod", "module")  # where torch.compile, DataParallel and DDP keep the model
+WRAPPED = ("_orig_mod", "module")  # where torch.compile, DataParallel and DDP keep the model
 _FRAMES, _NAMES, _ITEMS = 60, 4000, 64
 
 Names = list[tuple[str, Any]]
@@ -80,7 +80,7 @@ def _wrapped(value: Any) -> list[Any]:
     if not issubclass(type(value), nn.Module):
         return []
     children = own_attributes(value).get("_modules")  # a scripted module keeps its children in no dictionary
-    return [children.get(name) for name in _WRAPPED] if isinstance(children, dict) else []
+    return [children.get(name) for name in WRAPPED] if isinstance(children, dict) else []
 
 
 def _attribute(module: object, names: Names) -> str | None:
@@ -113,7 +113,7 @@ def _items(value: Any) -> list[tuple[int | str, Any]]:
 
 def own_attributes(value: Any) -> dict[str, Any]:
     """The instance dictionary of a plain object, without asking the object."""
-    if isinstance(value, type | ModuleType):
+    if issubclass(type(value), type | ModuleType):  # not isinstance: an object may lie about its class
         return {}
     try:
         held = object.__getattribute__(value, "__dict__")

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import ast
 import functools
+import itertools
 import linecache
 import os
 import sys
 import sysconfig
 from types import FunctionType
-
-import torch
 
 from torch_debugger.records import Place
 
@@ -35,6 +34,19 @@ def _is_user_path(path: str) -> bool:
     return not installed and not generated and not full.startswith(_foreign_folders())
 
 
+def user_files() -> tuple[str, ...]:
+    """Of the modules that are imported, the script among them."""
+    return _user_files(len(sys.modules))
+
+
+@functools.lru_cache(maxsize=1)
+def _user_files(modules: int, most: int = 64) -> tuple[str, ...]:
+    """Looked for again when there are more or fewer modules: it takes a millisecond or two."""
+    named = (getattr(module, "__file__", None) for module in list(sys.modules.values()))
+    files = (file for file in named if isinstance(file, str) and is_user_file(file))
+    return tuple(itertools.islice(files, most))
+
+
 @functools.cache
 def package_folder() -> str:
     return os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
@@ -42,6 +54,8 @@ def package_folder() -> str:
 
 @functools.cache
 def _foreign_folders() -> tuple[str, ...]:
+    import torch  # not before: a trace in a file is read without it
+
     folders = {os.path.dirname(torch.__file__), os.path.dirname(os.__file__)}
     folders |= {sysconfig.get_path("stdlib"), sysconfig.get_path("platstdlib")}
     return (package_folder(), *(os.path.abspath(folder) + os.sep for folder in folders))

@@ -15,12 +15,10 @@ from torch.nn.modules.module import register_module_forward_hook, register_modul
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves, tree_map_only
 
+from torch_debugger.anatomy.memory_ids import storages_of
 from torch_debugger.anatomy.sources import is_user_file
 from torch_debugger.anatomy.workspaces import Workspaces, with_reserve
-
-PARAMETERS, BUFFERS, GRADIENTS, STATE = "parameters", "buffers", "gradients", "optimizer state"
-ACTIVATIONS, COPIES, INPUTS = "activations", "weight copies", "inputs"
-TEMPORARIES, WORKSPACE = "temporaries", "workspace"
+from torch_debugger.records.memory import ACTIVATIONS, COPIES, PARAMETERS, TEMPORARIES, WORKSPACE
 
 _SILENT = ("prim", "profiler")  # namespaces of functions that make no tensor
 _CAST = torch.ops.aten._to_copy.default
@@ -183,11 +181,3 @@ class StorageTape(TorchDispatchMode):  # type: ignore[no-untyped-call]
 def _all_storages(value: Any) -> list[Any]:
     tensors = [each for each in tree_leaves(value) if isinstance(each, torch.Tensor)]
     return [storage for tensor in tensors for storage in storages_of(tensor)]
-
-
-def storages_of(tensor: torch.Tensor) -> list[Any]:
-    if tensor.layout is torch.strided:
-        return [tensor.untyped_storage()]
-    if tensor.layout is torch.sparse_coo:
-        return [tensor._indices().untyped_storage(), tensor._values().untyped_storage()]
-    return []

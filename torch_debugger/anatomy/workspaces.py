@@ -6,6 +6,8 @@ fast kernels want the channels last, and turn tensors that have them first into 
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -24,6 +26,15 @@ _LSTM_RESERVE = 6  # times its output: four gates, cell and hidden state of each
 
 CUBLAS_BYTES = 8_519_680  # 4096 KiB twice and 16 KiB eight times, torch's default
 CUBLAS_HOPPER_BYTES = 32 * 2**20
+_CONFIGURED = "CUBLAS_WORKSPACE_CONFIG"  # :KIB:COUNT, once or more often
+
+
+def cublas_bytes(device: torch.device | None = None) -> int:
+    """What torch gives each of its cuBLAS handles on a CUDA device (there is one for each thread)."""
+    configured = re.findall(r":(\d+):(\d+)", os.environ.get(_CONFIGURED, ""))
+    if configured:
+        return sum(int(kib) * 1024 * int(count) for kib, count in configured)
+    return CUBLAS_HOPPER_BYTES if torch.cuda.get_device_capability(device)[0] >= 9 else CUBLAS_BYTES
 
 
 @dataclass

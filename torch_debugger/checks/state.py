@@ -6,10 +6,13 @@ import math
 from dataclasses import dataclass, field
 
 from torch_debugger.checks.graph_ops import numbers_by_op
+from torch_debugger.checks.step_split import StepSplit
 from torch_debugger.records import (
     EndFact,
     LedgerFact,
     LoaderFact,
+    LoadingLines,
+    LoadingTime,
     LossGraph,
     LossSite,
     ModelFact,
@@ -17,8 +20,10 @@ from torch_debugger.records import (
     OptimizerFact,
     Record,
     RunFact,
+    SampledStacks,
     Scalars,
     SchedulerFact,
+    SpeedSettings,
 )
 
 
@@ -50,8 +55,13 @@ class RunState:
     schedulers: list[SchedulerFact] = field(default_factory=list)
     ledgers: dict[str, LedgerFact] = field(default_factory=dict)
     loaders: dict[int, LoaderFact] = field(default_factory=dict)
+    loading: dict[int, LoadingTime] = field(default_factory=dict)  # by loader; the last holds
+    loading_lines: dict[int, LoadingLines] = field(default_factory=dict)
     losses: LossCurve = field(default_factory=LossCurve)
     sites: dict[str, LossSite] = field(default_factory=dict)
+    split: StepSplit = field(default_factory=StepSplit)
+    sampled: dict[str, SampledStacks] = field(default_factory=dict)  # by whose they are; the last holds
+    speed: SpeedSettings | None = None
     step: int = 0
     end: EndFact | None = None
 
@@ -69,10 +79,18 @@ class RunState:
                 self.schedulers.append(record)
             case LoaderFact():
                 self.loaders[record.number] = record
+            case LoadingTime():
+                self.loading[record.loader] = record
+            case LoadingLines():
+                self.loading_lines[record.loader] = record
             case LossSite():
                 self.sites[record.name] = record
             case RunFact():
                 self.run = record
+            case SampledStacks():
+                self.sampled[record.who] = record
+            case SpeedSettings():
+                self.speed = record
             case LossGraph():
                 numbers_by_op(record)  # known by the time that checks ask
             case EndFact():
@@ -82,6 +100,7 @@ class RunState:
 
     def _see_scalars(self, record: Scalars) -> None:
         self.step = max(self.step, record.step)
+        self.split.add(record.step, record.values)
         if "loss" in record.values:
             self.losses.add(record.step, record.values["loss"])
 

@@ -13,8 +13,8 @@ from torch_debugger._version import __version__
 from torch_debugger.errors import DebuggerError, UsageError
 
 VERBS = (
-    "run", "view", "report", "runs", "diff", "import-runs", "doctor", "rehearse", "profile", "summary",
-    "gradcheck", "demo", "checks", "explain", "explain-traceback",
+    "run", "view", "report", "runs", "diff", "import-runs", "doctor", "rehearse", "profile", "memory",
+    "summary", "gradcheck", "demo", "checks", "explain", "explain-traceback",
 )  # fmt: skip
 
 
@@ -39,7 +39,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
         return code
     except DebuggerError as error:
-        sys.stderr.write(f"torch-debugger: {error}\n")
+        sys.stderr.write(f"torch-debugger: {_plainly(error)}\n")
         return 2 if isinstance(error, UsageError) else 1
     except KeyboardInterrupt:
         return 130
@@ -47,8 +47,17 @@ def main(argv: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except Exception as error:  # our traceback would only be in the user's way
-        sys.stderr.write(f"torch-debugger: gave up by a fault of its own: {type(error).__name__}: {error}\n")
+        sys.stderr.write(
+            f"torch-debugger: gave up by a fault of its own: {type(error).__name__}: {_plainly(error)}\n"
+        )
         return 1
+
+
+def _plainly(error: Exception) -> str:
+    """Names of files, and names in files, may hold what steers a terminal."""
+    from torch_debugger.report.printable import printable
+
+    return "\n".join(printable(line) for line in str(error).split("\n"))
 
 
 def _load(name: str) -> Verb:

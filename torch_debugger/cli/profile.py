@@ -16,6 +16,12 @@ _STEPS = 10
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_run_options(parser)
     parser.usage = parser.usage and parser.usage.replace("torch-debugger run", "torch-debugger profile")
+    parser.add_argument(
+        "--read",
+        metavar="PATH",
+        help="run nothing: tell what is in a trace of torch.profiler, a file or a folder of "
+        "tensorboard_trace_handler",
+    )
     parser.epilog = (
         f"After the first steps {_STEPS} are profiled, or as many as --profile-steps says; then the script "
         "ends, unless --max-steps lets it go on. The trace lies in the log's folder."
@@ -25,6 +31,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     from torch_debugger.settings import PROFILED_FROM
 
+    if arguments.read is not None:
+        from torch_debugger.cli.traces import print_trace
+
+        print_trace(arguments.read)
+        return 0
     arguments.profile_steps = arguments.profile_steps or str(_STEPS)
     if arguments.max_steps is None and arguments.profile_steps.isdecimal():
         arguments.max_steps = str(PROFILED_FROM + int(arguments.profile_steps))

@@ -7,17 +7,21 @@ import os
 import secrets
 import sys
 from collections.abc import Sequence
+from typing import Any
 
 from torch_debugger.errors import UsageError
 from torch_debugger.runlog.stores import is_url
 
 NAME = "view"
+_PATH_HELP = (
+    "a folder of runs, one run, a trace of torch.profiler, or a .prof file of Python's cProfile (default: runs)"
+)
 HELP = "show runs in the browser: what was found, curves, layers, pictures"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("paths", nargs="*", metavar="PATH", help="a folder of runs, or one run (default: runs)")
+    add("paths", nargs="*", metavar="PATH", help=_PATH_HELP)
     add("--port", metavar="N", help="serve at this port (default: one that is free)")
     add("--host", metavar="H", default="127.0.0.1", help="serve to other machines too, who then need a token")
     add("--token", metavar="T", help="ask for this token; without it one is made up where it is needed")
@@ -27,12 +31,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     from torch_debugger.cli.browser import open_browser
     from torch_debugger.cli.options import read_port
+    from torch_debugger.cli.traces import TraceRuns
     from torch_debugger.viewer.serving import address, is_loopback, make_page_server
 
-    folders = read_folders(arguments.paths or ["runs"])
+    profiles = read_profiles(arguments.paths)
+    traces = TraceRuns([] if profiles else _without_snapshots(arguments.paths or ["runs"]))
+    folders = traces.folders | (read_folders(traces.others) if traces.others else {})
     token = arguments.token or ("" if is_loopback(arguments.host) else secrets.token_urlsafe(24))
-    server = make_page_server(folders, arguments.host, read_port("--port", arguments.port), token)
-    place = address(arguments.host, server.server_port, token)
+    port = read_port("--port", arguments.port)
+    server = make_page_server(folders, arguments.host, port, token, call_profiles=profiles)
+    place = address(arguments.host, server.server_port, token) + ("#/time" if traces.are_all else "")
     sys.stdout.write(f"The page is at {place} until you press Ctrl-C.\n")
     sys.stdout.flush()
     try:
@@ -43,7 +51,37 @@ def run(arguments: argparse.Namespace) -> int:
         sys.stdout.write("\n")
     finally:
         server.server_close()
+        traces.close()
     return 0
+
+
+def read_profiles(paths: Sequence[str]) -> dict[str, dict[str, Any]]:
+    """By the names of the files; empty where folders of runs are shown. A page has the one or the other."""
+    from torch_debugger.viewer.call_profiles.reading import is_call_profile, read_call_profile
+
+    files = [path for path in dict.fromkeys(paths) if is_call_profile(path)]
+    if not files:
+        return {}
+    if others := [path for path in paths if path not in files]:
+        raise UsageError(
+            f"{files[0]} is a profile of Python's and {others[0]} is none: a page shows profiles or runs. "
+            "Open them with one command each."
+        )
+    names = [os.path.basename(path) for path in files]
+    return {
+        name if names.count(name) == 1 else path: read_call_profile(path)
+        for name, path in zip(names, files, strict=True)
+    }
+
+
+def _without_snapshots(paths: Sequence[str]) -> Sequence[str]:
+    """A memory snapshot is a table, and no run."""
+    for path in paths:
+        if path.endswith((".pickle", ".pkl")) and os.path.isfile(path):
+            raise UsageError(
+                f"{path} is no run. If it is a memory snapshot, show it with `torch-debugger memory {path}`."
+            )
+    return paths
 
 
 def read_folders(paths: Sequence[str]) -> dict[str, str]:
@@ -67,7 +105,8 @@ def _existing(path: str) -> str:
         return os.path.dirname(path) or "."
     if os.path.exists(path):
         raise UsageError(
-            f"{path} is no folder of runs. Name the one that was given as --log-dir, or one above it."
+            f"{path} is no folder of runs, and no profile of cProfile. Name the folder that was given "
+            "as --log-dir, or one above it."
         )
     hint = " `torch-debugger run train.py` makes it." if path == "runs" else ""
     raise UsageError(f"There is no folder {path} to look for runs in (looked in {os.getcwd()}).{hint}")

@@ -7,12 +7,12 @@ import builtins
 import itertools
 import re
 
+from torch_debugger.foreign_paths import is_user_path, plain_path
 from torch_debugger.pasted.boxed_text import boxed_tracebacks
 from torch_debugger.pasted.lines import readable_lines
 from torch_debugger.pasted.local_source import statement_around
 from torch_debugger.pasted.notebook_text import notebook_tracebacks
 from torch_debugger.pasted.parts import TextFrame, TextTraceback
-from torch_debugger.pasted.paths import is_user_path, plain_path
 from torch_debugger.pasted.pytest_text import pytest_failures
 from torch_debugger.pasted.python_text import INNER, python_tracebacks
 from torch_debugger.records import CrashFact, CrashFrame, Place

@@ -13,6 +13,8 @@ import torch
 
 from torch_debugger.anatomy.frames import place_of, user_frame
 from torch_debugger.anatomy.graph_nodes import read_nodes, walk_nodes
+from torch_debugger.anatomy.line_surroundings import innermost_loop
+from torch_debugger.anatomy.loss_calls import NODE_CALLS, TERM_CALLS
 from torch_debugger.anatomy.loss_lines import computed_at
 from torch_debugger.anatomy.loss_variable import loss_name
 from torch_debugger.anatomy.lowered_gains import lowered_gain
@@ -23,6 +25,7 @@ from torch_debugger.probes.lossterms import TermLook, read_terms
 from torch_debugger.probes.nonfinite import NonFiniteHunt
 from torch_debugger.probes.optimizers import Optimizers
 from torch_debugger.probes.patches import Patches
+from torch_debugger.probes.phases import BACKWARD
 from torch_debugger.probes.roots import Roots
 from torch_debugger.probes.sampling import DEEP
 from torch_debugger.probes.scaler import Scaler
@@ -66,7 +69,9 @@ class Backward(Probe):
             self.watch.probe("backward", self._before, tensors)
             if self.hunt.policy.waits:
                 self.hunt.policy.act()
+            self.watch.mark(self.watch.phases.enter, BACKWARD)
             original(tensors, *arguments, **keywords)
+            self.watch.mark(self.watch.phases.end_backward)
             if self.roots.states_kept:
                 self.watch.probe("models", self.roots.backward_done)
             if self._accumulates:  # at the step itself, the batch that did it would be long gone
@@ -118,7 +123,8 @@ class Backward(Probe):
         key = (frame.f_code.co_filename, frame.f_lineno) if frame is not None else ("", 0)
         if key not in self._sites:
             place = place_of(frame)
-            site = LossSite(self._free_name(loss_name(place)), place, self.watch.step)
+            loop = innermost_loop(place)
+            site = LossSite(self._free_name(loss_name(place)), place, self.watch.step, loop)
             self._sites[key] = site
             self.watch.emit(site)
         return self._sites[key]
@@ -215,9 +221,9 @@ class Backward(Probe):
         """Activations and losses get the line of their call: in the models' classes, else above backward()."""
         if node.op == "Relu" or "dropped" in node.saved:  # of many, the one that forward returns can be told
             return dataclasses.replace(node, place=self._returned("relu" if node.op == "Relu" else "dropout"))
-        if node.op in _TERMS:  # of a loss written by hand; a model has functions of the same name
-            return dataclasses.replace(node, place=last_call_before(site, _TERMS[node.op]))
-        names = _FUNCTIONS.get(node.op)
+        if node.op in TERM_CALLS:  # of a loss written by hand; a model has functions of the same name
+            return dataclasses.replace(node, place=last_call_before(site, TERM_CALLS[node.op]))
+        names = NODE_CALLS.get(node.op)
         if names is None:
             return node
         calls = [only_call(module, names) for _, module in self.roots.alive()]
@@ -227,22 +233,5 @@ class Backward(Probe):
 
     def _returned(self, function: str) -> Place | None:
         kind = {"relu": torch.nn.ReLU, "dropout": torch.nn.modules.dropout._DropoutNd}[function]
-        places = [returned_activation(module, kind, function) for _, module in self.roots.alive()]
-        return next((place for place in places if place is not None), None)
-
-
-_TERMS = {"Exp": ("exp",), "Log": ("kl_divergence",)}
-_CHOOSING = ("nll_loss", "NLLLoss", "cross_entropy", "CrossEntropyLoss")
-_FUNCTIONS = {
-    "Softmax": ("softmax",),
-    "LogSoftmax": ("log_softmax",),
-    "Sigmoid": ("sigmoid",),
-    "Tanh": ("tanh",),
-    "Round": ("round",),
-    "Sign": ("sign",),
-    "NllLoss": _CHOOSING,
-    "NllLoss2D": _CHOOSING,
-    "BinaryCrossEntropy": ("binary_cross_entropy", "BCELoss"),
-    "BinaryCrossEntropyWithLogits": ("binary_cross_entropy_with_logits", "BCEWithLogitsLoss"),
-    "MseLoss": ("mse_loss", "MSELoss"),
-}
+        places = (returned_activation(module, kind, function) for _, module in self.roots.alive())
+        return next(filter(None, places), None)

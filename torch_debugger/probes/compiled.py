@@ -12,6 +12,7 @@ import torch
 from torch import nn
 
 from torch_debugger.anatomy.compiling import something_is_compiled
+from torch_debugger.probes.compilations import Compilations
 from torch_debugger.probes.forward import Forward
 from torch_debugger.probes.patches import Patches
 from torch_debugger.probes.roots import Roots
@@ -53,6 +54,7 @@ class Compiled(Probe):
         if not self.forward.paused:
             self.forward.pause()
             self.roots.open_gates()
+            self.watch.on_step.append(Compilations(self.watch).step_done)
             self.watch.notice(
                 "torch.compile is in use: layers inside compiled regions are not looked into; "
                 "loss, gradients, weights and updates are."

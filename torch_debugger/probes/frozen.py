@@ -82,6 +82,10 @@ class FrozenWeights:
             for parameter, data, _ in held:
                 parameter.data = data
 
+    def held(self) -> list[torch.Tensor]:
+        """The memory that keeping takes."""
+        return [part for copies in self._copies for part in (copies.latest, copies.kept)]
+
     def let_go(self) -> None:
         self.flag = None
         self._copies = []

@@ -59,3 +59,8 @@ class Guard:
     def take_spent(self) -> float:
         spent, self.spent_s = self.spent_s, 0.0
         return spent
+
+
+def is_of_a_dead_device(error: BaseException) -> bool:
+    """A kernel of the user's has failed: whoever asks the device next, here a probe, hears of it."""
+    return isinstance(error, RuntimeError) and "CUDA error" in str(error)

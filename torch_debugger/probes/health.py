@@ -13,8 +13,11 @@ from torch_debugger.probes.graph_keeping import GraphKeeping
 from torch_debugger.probes.latents import Latents
 from torch_debugger.probes.layer_health import LayerHealth, nodes_behind
 from torch_debugger.probes.multiplied_masks import MultipliedMasks
+from torch_debugger.probes.node_numbers import StepNumbers
 from torch_debugger.probes.optimizers import Optimizers
 from torch_debugger.probes.sample_spread import SampleSpreads
+from torch_debugger.probes.skipped import SkippedSteps
+from torch_debugger.probes.untied import Untied
 from torch_debugger.probes.watch import Watch
 from torch_debugger.probes.weighted_sums import WeightedSums
 
@@ -23,13 +26,20 @@ class Health:
     SOFTMAX_LOOKS = 3
 
     def __init__(self, watch: Watch, backward: Backward, optimizers: Optimizers) -> None:
+        self.numbers = StepNumbers(watch)
         self.backward = backward
         self._layers, self._latents = LayerHealth(watch), Latents(watch)
         self._sums = WeightedSums(watch, backward.roots)
         self._masks = MultipliedMasks(watch, backward.roots)
         self._softmax_looks = 0
         EvaluatedLosses(watch, backward.roots)
-        backward.on_look += [GraphKeeping(watch).look, SampleSpreads(watch).look, self._look_at_graph]
+        SkippedSteps(watch, backward.roots, backward)
+        Untied(watch, optimizers)
+        backward.on_look += [
+            GraphKeeping(watch, self.numbers).look,
+            SampleSpreads(watch).look,
+            self._look_at_graph,
+        ]
         optimizers.before_update.append(AlikeUnits(watch, optimizers).look)
 
     @torch.no_grad()

@@ -124,6 +124,12 @@ class Lagging(Probe):
         """The ones that were kept are its own, or older; not so where keeping began after it."""
         return 0 < self.since <= step
 
+    def held(self) -> list[torch.Tensor]:
+        """What is kept alive for a step that may have to be run again."""
+        calls = [kept for inputs in self._inputs for kept in inputs.calls.values()]
+        moments = [moment.own for inputs in self._inputs for moment in inputs.moments]
+        return [*self.weights.held(), *tensors_in(calls), *tensors_in(moments)]
+
     def let_go(self) -> None:
         self._over = True
         self._inputs.clear()

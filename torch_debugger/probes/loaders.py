@@ -3,29 +3,29 @@
 from __future__ import annotations
 
 import functools
-import inspect
 import time
 import weakref
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
-from torch.overrides import _get_current_function_mode_stack
-from torch.utils._device import DeviceContext
-from torch.utils.data import DataLoader, RandomSampler, SequentialSampler, Subset
-from torch.utils.data.dataloader import _BaseDataLoaderIter
+from torch.utils.data import DataLoader, IterableDataset, RandomSampler, SequentialSampler, Subset
+from torch.utils.data.dataloader import _BaseDataLoaderIter, _MultiProcessingDataLoaderIter, default_collate
 
 from torch_debugger.anatomy.aliases import aliases
+from torch_debugger.anatomy.dataset_facts import batch_count, class_names, data_held_by, sample_count
 from torch_debugger.anatomy.frames import place_of, user_frame
+from torch_debugger.anatomy.loader_randomness import random_state
 from torch_debugger.anatomy.upstream import statements_behind
 from torch_debugger.probes.deliveries import Deliveries
+from torch_debugger.probes.line_clock import LineClock
+from torch_debugger.probes.loading_times import LoadingTimes
 from torch_debugger.probes.patches import Patches
+from torch_debugger.probes.phases import COPY, DATA, EVALUATION, LOGGING
 from torch_debugger.probes.recent import RecentBatches
 from torch_debugger.probes.sampling import DEEP
 from torch_debugger.probes.watch import Probe, Watch
 from torch_debugger.records import BatchFact, LoaderFact, Place
-
-_MOST_CLASSES, _LONGEST_NAME = 1000, 60
 
 
 class Loaders(Probe):
@@ -43,6 +43,7 @@ class Loaders(Probe):
         self._looked_at = 0  # the step whose batch was measured
         self.recent = RecentBatches()
         self.deliveries = Deliveries(watch)
+        self.times = LoadingTimes(watch)
         # Told of the loader, the iterator and the random state before it; then of the iterator.
         self.on_pass_begin: list[Callable[[Any, Any, torch.Tensor], None]] = []
         self.on_pass_end: list[Callable[[Any], None]] = []
@@ -53,12 +54,14 @@ class Loaders(Probe):
         patches.replace(DataLoader, "__init__", self._around_init)
         patches.replace(DataLoader, "__iter__", self._around_iter)
         patches.replace(_BaseDataLoaderIter, "__next__", self._around_next)
+        patches.replace(_MultiProcessingDataLoaderIter, "_shutdown_workers", self._around_shutdown)
 
     def end_step(self) -> None:
         if self._waited_s:
             self.watch.scalars["time/data_wait_s"] = self._waited_s
             self._waited_s = 0.0
             self.deliveries.flush()
+            self.times.end_step()
 
     def _around_init(self, original: Any) -> Any:
         @functools.wraps(original)
@@ -78,8 +81,11 @@ class Loaders(Probe):
         def __iter__(loader: Any) -> Any:  # noqa: N807
             self.watch.probe("loaders", self._meet, loader)
             state = self.watch.probe("loaders", random_state, loader)  # drawn from in the next line
+            self.watch.mark(self.watch.phases.enter, DATA)  # workers are started here
+            start = time.perf_counter()
             iterator = original(loader)
-            self.watch.probe("loaders", self._begin_pass, loader, iterator, state)
+            took_s = time.perf_counter() - start
+            self.watch.probe("loaders", self._begin_pass, loader, iterator, state, took_s)
             return iterator
 
         return __iter__
@@ -87,15 +93,23 @@ class Loaders(Probe):
     def _around_next(self, original: Any) -> Any:
         @functools.wraps(original)
         def __next__(iterator: Any) -> Any:  # noqa: N807
-            start = time.perf_counter()
+            start, cpu_start = time.perf_counter(), time.thread_time()
+            mark, enter = self.watch.mark, self.watch.phases.enter
+            mark(enter, DATA)
+            clock = self.watch.probe("loaders", self.times.clock_for, iterator)
             try:
-                batch = original(iterator)
+                batch = original(iterator) if clock is None else self._timed(clock, original, iterator)
             except StopIteration:
+                mark(enter, LOGGING)
                 self.last = (None, None)
                 self.watch.probe("loaders", self._end_pass, iterator)
                 raise
-            self._waited_s += time.perf_counter() - start
+            waited_s, cpu_s = time.perf_counter() - start, time.thread_time() - cpu_start
+            self._waited_s += waited_s
+            mark(enter, COPY if torch.is_grad_enabled() else EVALUATION)
             self.batches_to_train_on += torch.is_grad_enabled()
+            waits = (waited_s, cpu_s) if clock is None else None
+            self.watch.probe("loaders", self.times.delivered, iterator, batch, waits)
             opening = iterator._num_yielded <= self.deliveries.OPENING
             if opening or self.deliveries.is_early or self.watch.depth == DEEP:
                 self.watch.probe("loaders", self._see, iterator, batch)
@@ -106,8 +120,27 @@ class Loaders(Probe):
 
         return __next__
 
-    def _begin_pass(self, loader: Any, iterator: Any, state: torch.Tensor) -> None:
+    def _around_shutdown(self, original: Any) -> Any:
+        @functools.wraps(original)
+        def _shutdown_workers(iterator: Any) -> None:
+            if not getattr(iterator, "_shutdown", True):  # else they have ended before
+                self.watch.probe("loaders", self.times.closing, iterator)
+            start = time.perf_counter()
+            original(iterator)
+            self.watch.probe("loaders", self.times.closed, iterator, time.perf_counter() - start)
+
+        return _shutdown_workers
+
+    def _timed(self, clock: LineClock, original: Any, iterator: Any) -> Any:
+        before_s = clock.own_s
+        with clock.running():
+            batch = original(iterator)
+        self.watch.guard.spent_s += clock.own_s - before_s
+        return batch
+
+    def _begin_pass(self, loader: Any, iterator: Any, state: torch.Tensor, took_s: float) -> None:
         self.deliveries.begin(loader, iterator)
+        self.times.begin_pass(self.deliveries.number_of(loader), iterator, took_s)
         for listen in self.on_pass_begin:
             listen(loader, iterator, state)
 
@@ -140,7 +173,7 @@ class Loaders(Probe):
         self.watch.emit(
             LoaderFact(
                 dataset=type(loader.dataset).__name__,
-                length=_length(loader),
+                length=batch_count(loader),
                 batch_size=loader.batch_size,
                 workers=loader.num_workers,
                 shuffle=shuffle,
@@ -149,11 +182,16 @@ class Loaders(Probe):
                 number=number,
                 names=aliases(loader, user_frame(2)),
                 made=made,
-                samples=_samples(loader.dataset),
+                samples=sample_count(loader.dataset),
                 drop_last=bool(loader.drop_last),
                 base=self._datasets.setdefault(id(base_of(loader.dataset)), len(self._datasets) + 1),
                 upstream=statements_behind(made, self._given.get(loader, ())),
-                classes=_class_names(base_of(loader.dataset)),
+                classes=class_names(base_of(loader.dataset)),
+                iterable=isinstance(loader.dataset, IterableDataset),
+                persistent=bool(loader.persistent_workers),
+                prefetch=loader.prefetch_factor or 0,
+                collates=loader.collate_fn is default_collate,
+                holds=data_held_by(base_of(loader.dataset), sample_count(loader.dataset)),
             )
         )
 
@@ -178,49 +216,6 @@ def base_of(dataset: Any) -> Any:
             break
         dataset = dataset.dataset
     return dataset
-
-
-def _class_names(dataset: Any) -> tuple[str, ...]:
-    """As datasets of torchvision have them. Looked up without running a property of the user's."""
-    names = inspect.getattr_static(dataset, "classes", ())
-    plain = type(names) in (list, tuple) and all(type(name) is str for name in names[:_MOST_CLASSES])
-    return tuple(name[:_LONGEST_NAME] for name in names[:_MOST_CLASSES]) if plain else ()
-
-
-def _samples(dataset: Any) -> int | None:
-    try:
-        return len(dataset)
-    except TypeError:  # a stream
-        return None
-
-
-def random_state(loader: Any) -> torch.Tensor:
-    """Of the generator that an iteration over this loader draws from."""
-    return (loader.generator or _default_generator()).get_state()
-
-
-def _default_generator() -> torch.Generator:
-    """Of the device that new tensors are made on: a loader draws its seeds there."""
-    device = _default_device()
-    if device.type != "cuda":
-        return torch.default_generator
-    return torch.cuda.default_generators[torch.cuda.current_device() if device.index is None else device.index]
-
-
-def _default_device() -> torch.device:
-    """As torch.get_default_device() has it, which makes a tensor to find out: out of sight, that is another."""
-    stack = _get_current_function_mode_stack()  # type: ignore[no-untyped-call]
-    modes = [mode for mode in stack if isinstance(mode, DeviceContext)]
-    whole = getattr(torch._GLOBAL_DEVICE_CONTEXT, "device_context", None)
-    chosen = modes[-1] if modes else whole
-    return chosen.device if chosen is not None else torch.device("cpu")
-
-
-def _length(loader: Any) -> int | None:
-    try:
-        return len(loader)
-    except TypeError:  # a dataset without a length
-        return None
 
 
 def batch_tensors(batch: Any, limit: int = 8) -> list[tuple[str, torch.Tensor]]:

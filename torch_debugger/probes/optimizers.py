@@ -17,6 +17,7 @@ from torch.utils.hooks import RemovableHandle
 from torch_debugger.anatomy.frames import place_of, user_frame
 from torch_debugger.anatomy.naming import name_of
 from torch_debugger.anatomy.statements import assignment_before, statement_at
+from torch_debugger.anatomy.update_forms import update_form
 from torch_debugger.probes.held import Held
 from torch_debugger.probes.parameters import ParameterLook
 from torch_debugger.probes.patches import Patches
@@ -123,10 +124,12 @@ class Optimizers(Probe):
         if policy.waits:
             policy.act()
             self.watch.probe("skipped updates", policy.before_update, optimizer)
+        self.watch.mark(self.watch.phases.begin_update)
 
     def _after_step(self, optimizer: Optimizer, arguments: Any, keywords: Any) -> None:
         if torch.compiler.is_compiling() or not self.watch.active:
             return
+        self.watch.mark(self.watch.phases.end_update)
         if self.looks.hunt.policy.waits:
             self.watch.probe("skipped updates", self.looks.hunt.policy.after_update, optimizer)
         if not self.watch.probe("optimizers", self._stepped, optimizer):
@@ -200,7 +203,7 @@ class Optimizers(Probe):
             self.watch.emit(
                 OptimizerFact(
                     held.name, type(optimizer).__name__, held.place, groups, self.looks.names(parameters),
-                    self.watch.step, held.source, sizes,
+                    self.watch.step, held.source, sizes, update_form(optimizer),
                 )
             )  # fmt: skip
 

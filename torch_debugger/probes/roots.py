@@ -23,6 +23,7 @@ from torch_debugger.anatomy.places import class_place
 from torch_debugger.probes.gates import Gate
 from torch_debugger.probes.model_facts import describe_model
 from torch_debugger.probes.patches import Patches
+from torch_debugger.probes.phases import EVALUATION, FORWARD
 from torch_debugger.probes.watch import Probe, Watch
 from torch_debugger.records import PhaseFact
 
@@ -187,6 +188,7 @@ class Roots(Probe):
         if module is None:
             return
         phase = (module.training, torch.is_grad_enabled())
+        self.watch.mark(self.watch.phases.enter, FORWARD if phase[1] else EVALUATION)
         root.phases[phase] = root.phases.get(phase, 0) + 1
         if root.phases[phase] == 1:
             self.watch.emit(PhaseFact(root.name, *phase, self.watch.step))
@@ -208,6 +210,7 @@ class Roots(Probe):
 
     def _keep_device_state(self, root: Root, given: torch.Tensor) -> None:
         self.any_lags = True
+        self.watch.on_device = given.is_cuda
         if given.is_cuda and not torch.cuda.is_current_stream_capturing():
             root.device_rng = torch.cuda.get_rng_state(given.device)
             first = root.first_device_rng

@@ -11,6 +11,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
+from torch_debugger.records import CostFact
 from torch_debugger.settings import DEEP_STEPS
 
 NONE, LIGHT, DEEP = 0, 1, 2
@@ -57,6 +58,18 @@ class Governor:
     @property
     def spent_s(self) -> float:
         return self.start_s + self.base_s + self.light_s + self.deep_s
+
+    def account(self, step: int, tracing_s: float) -> CostFact:
+        """What watching has cost so far, up to this step; `tracing_s` went into steps that were run again."""
+        return CostFact(
+            step=step,
+            spent_s=self.spent_s,
+            elapsed_s=self.elapsed_s,
+            budget=self.budget,
+            light_steps=self.light_steps,
+            deep_steps=self.deep_steps,
+            tracing_s=tracing_s,
+        )
 
     def request(self, steps: int) -> None:
         """Some finding, or a loss spike, wants closer looks."""

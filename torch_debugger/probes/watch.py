@@ -13,11 +13,12 @@ from contextlib import contextmanager
 from typing import Any
 
 from torch_debugger.probes.clock import StepClock
-from torch_debugger.probes.guard import Guard
+from torch_debugger.probes.guard import Guard, is_of_a_dead_device
 from torch_debugger.probes.patches import Patches
+from torch_debugger.probes.phases import Phases
 from torch_debugger.probes.sampling import DEEP, LIGHT, Governor
 from torch_debugger.probes.sinks import Sinks
-from torch_debugger.records import CostFact, EndFact, Notice, ProbeFault, Scalars
+from torch_debugger.records import EndFact, Notice, ProbeFault, Scalars
 from torch_debugger.stats.transfer import Transfer
 
 
@@ -61,6 +62,8 @@ class Watch:
         self.governor = Governor(budget, always_deep=always_deep, first_deep=first_deep)
         self.guard = Guard(self._fault)
         self.transfer = Transfer()
+        self.phases = Phases(self.guard, self._say_split)
+        self.on_device = False  # the model's numbers come later than its calls
         self.max_steps = max_steps
         self.depth = DEEP
         self.active = False
@@ -118,7 +121,7 @@ class Watch:
         self.guard.call("last numbers", self._say_rest)
         self.uninstall()
         self.guard.call("last numbers", self.transfer.drain)
-        self._say_cost()
+        self.guard.contain("cost", self._say_cost)
         self.emit(self.ending(outcome))
 
     def ending(self, outcome: str) -> EndFact:
@@ -129,6 +132,7 @@ class Watch:
         for probe in self._enders:
             self.guard.call(probe.name, probe.end_step)
         self.transfer.drain()
+        self.mark(self.phases.finish)
         self.scalars.pop("time/data_wait_s", None)  # of a step that never was: its wait is no step's time
         if self.scalars:
             self.emit(Scalars(self.step, time.time(), self.scalars))
@@ -140,6 +144,11 @@ class Watch:
         if not self.active:
             return None
         return self.guard.call(name, function, *arguments)
+
+    def mark(self, act: Callable[..., None], *arguments: Any) -> None:
+        """The training passes on to another part: heard so often that it is contained but not timed."""
+        if self.phases.on and self.active and "phases" not in self.guard.removed:
+            self.guard.contain("phases", act, *arguments)
 
     def traced(self, function: Callable[..., Any], *arguments: Any) -> Any:
         """A step run again to find a cause: told as a cost of its own, and no later look pays for it."""
@@ -171,6 +180,7 @@ class Watch:
             if probe.name not in self.guard.removed:
                 self.guard.contain(probe.name, probe.end_step)
         self.transfer.poll()
+        self.mark(self.phases.end_step, self.step, self.depth == DEEP)
         now = time.perf_counter()
         self.scalars["time/step_s"] = now - self._step_began
         self.emit(Scalars(self.step, time.time(), self.scalars))
@@ -188,7 +198,7 @@ class Watch:
             extra_s = self.sinks.cpu_s
             self.governor.charge_base(extra_s - self._extra_charged_s)
             self._extra_charged_s = extra_s
-            self._say_cost()
+            self.guard.contain("cost", self._say_cost)
 
     def _begin_step(self) -> None:
         self.scalars = {}
@@ -200,6 +210,8 @@ class Watch:
         elif self.depth == LIGHT:
             for probe in self._light_beginners:
                 self.guard.call(probe.name, probe.begin_step, self.depth)
+        if "phases" not in self.guard.removed:
+            self.guard.contain("phases", self.phases.begin_step, self.on_device)
 
     def tell_of_light_steps(self, probe: Probe) -> None:
         """From now on, this one too."""
@@ -207,22 +219,11 @@ class Watch:
         self._light_enders.append(probe)
 
     def _say_cost(self) -> None:
-        governor = self.governor
         self._cost_said = time.perf_counter()
-        self.emit(
-            CostFact(
-                step=self.clock.step,
-                spent_s=governor.spent_s,
-                elapsed_s=governor.elapsed_s,
-                budget=governor.budget,
-                light_steps=governor.light_steps,
-                deep_steps=governor.deep_steps,
-                tracing_s=self.tracing_s,
-            )
-        )
+        self.emit(self.governor.account(self.clock.step, self.tracing_s))
 
     def _fault(self, probe: str, error: BaseException) -> None:
-        if not _is_of_a_dead_device(error):
+        if not is_of_a_dead_device(error):
             self.emit(ProbeFault(probe, f"{type(error).__name__}: {error}", self.step))
         if probe == "step":
             self.uninstall()  # nobody would tell the probes any more when a step begins and ends
@@ -237,10 +238,8 @@ class Watch:
         else:
             self.emit(Scalars(step, time.time(), scalars))
 
+    def _say_split(self, step: int, split: dict[str, float]) -> None:
+        self.say(step, {f"split/{part}_s": seconds for part, seconds in split.items()})
+
     def notice(self, text: str) -> None:
         self.emit(Notice(text, self.step))
-
-
-def _is_of_a_dead_device(error: BaseException) -> bool:
-    """A kernel of the user's has failed: whoever asks the device next, here a probe, hears of it."""
-    return isinstance(error, RuntimeError) and "CUDA error" in str(error)

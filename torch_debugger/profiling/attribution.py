@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from torch_debugger.anatomy.sources import place_at
+from torch_debugger.profiling.idleness import IdleAfter
 from torch_debugger.profiling.line_log import Line, LineLog
-from torch_debugger.profiling.module_log import ModuleLog
+from torch_debugger.profiling.module_calls import ModuleCalls
 from torch_debugger.profiling.timeline import Op, Timeline, Work
-from torch_debugger.records import CopyTime, LineTime, ModuleTime, OpTime, Place, SyncTime
+from torch_debugger.records import CopyTime, LineTime, ModuleTime, OpTime, SyncTime
 
 _MOST_LINES, _MOST_OPS, _MOST_MODULES = 60, 60, 2000
 
@@ -31,7 +31,7 @@ class _Sum:
 class Attribution:
     timeline: Timeline
     lines: LineLog
-    modules: ModuleLog
+    modules: ModuleCalls
     thread: int  # of the training
     began_ns: int
     ended_ns: int
@@ -60,9 +60,19 @@ class Attribution:
         if op.thread == self.thread:
             self._of_lines.setdefault(self.lines.at(op.began_ns), _Sum()).given_ns += took
 
-    def _add_device(self, op: Op) -> None:
+    def source_of(self, op: Op) -> Op | None:
+        """The op of the forward that this one belongs to: itself, or what made the node it is part of."""
         backward = _of_backward(op)
-        source = self._makers.get(backward.sequence) if backward is not None else op
+        return self._makers.get(backward.sequence) if backward is not None else op
+
+    def line_of(self, op: Op) -> Line:
+        source = self.source_of(op)
+        return (
+            self.lines.at(source.began_ns) if source is not None and source.thread == self.thread else ("", 0)
+        )
+
+    def _add_device(self, op: Op) -> None:
+        backward, source = _of_backward(op), self.source_of(op)
         for each in self._sums(source) if source is not None else ():
             each.device_ns += op.device_ns
             each.device_backward_ns += op.device_ns if backward is not None else 0
@@ -79,7 +89,7 @@ class Attribution:
         found: list[LineTime] = []
         for line, (host_s, passes) in self.lines.totals().items():
             more = self._of_lines.get(line, _Sum())
-            place = place_at(*line)
+            place = self.lines.place(line)
             host_s -= more.given_ns / 1e9
             found.append(LineTime(place, host_s, more.device_ns / 1e9, more.backward_ns / 1e9, passes))
         found.sort(key=lambda each: -(each.host_s + each.device_s + each.backward_s))
@@ -120,10 +130,17 @@ class Attribution:
         """Lines of the training at which the host stood still until the device had come so far."""
         found: dict[tuple[Line, str], list[Op]] = {}
         for op in self.timeline.ops:
-            if op.waits and op.thread == self.thread:
+            if op.waits_in(self.thread):
                 found.setdefault((self.lines.at(op.began_ns), _caller(op)), []).append(op)
+        idle = IdleAfter(self.timeline)
         times = [
-            SyncTime(_place(line), name, len(ops), sum(op.ended_ns - op.began_ns for op in ops) / 1e9)
+            SyncTime(
+                self.lines.place(line),
+                name,
+                len(ops),
+                sum(op.ended_ns - op.began_ns for op in ops) / 1e9,
+                sum(min(op.ended_ns - op.began_ns, idle.at_ns(op.ended_ns)) for op in ops) / 1e9,
+            )
             for (line, name), ops in found.items()
         ]
         return tuple(sorted(times, key=lambda each: -each.wait_s))
@@ -136,7 +153,7 @@ class Attribution:
                 found.setdefault((line, work.name), []).append(work)
         times = [
             CopyTime(
-                _place(line),
+                self.lines.place(line),
                 "host to device" if "HtoD" in name else "device to host",
                 "Pinned" in name,
                 len(works),
@@ -150,7 +167,7 @@ class Attribution:
 
 def _of_backward(op: Op) -> Op | None:
     """The node of the backward that this op is part of."""
-    for each in _outward(op):
+    for each in outward(op):
         if each.is_backward and each.sequence >= 0:
             return each
     return None
@@ -158,16 +175,12 @@ def _of_backward(op: Op) -> Op | None:
 
 def _caller(op: Op) -> str:
     """The op that made the runtime wait: aten::item, rather than what that called."""
-    ops = [each for each in _outward(op) if not each.is_runtime]
+    ops = [each for each in outward(op) if not each.is_runtime]
     return ops[-1].name if ops else op.name
 
 
-def _outward(op: Op) -> Iterable[Op]:
+def outward(op: Op) -> Iterable[Op]:
     each: Op | None = op
     while each is not None:
         yield each
         each = each.parent
-
-
-def _place(line: Line) -> Place:
-    return place_at(*line) if line[0] else Place()

@@ -15,7 +15,8 @@ from types import FrameType
 from typing import Any
 
 from torch_debugger.anatomy.frames import frames
-from torch_debugger.anatomy.sources import is_user_file
+from torch_debugger.anatomy.sources import is_user_file, place_at
+from torch_debugger.records import Place
 
 Line = tuple[str, int]  # file and number
 _NOWHERE: Line = ("", 0)
@@ -57,6 +58,9 @@ class LineLog:
         place = bisect_right(self.times_ns, moment_ns) - 1
         return self.lines[place] if place >= 0 else _NOWHERE
 
+    def place(self, line: Line) -> Place:
+        return place_at(*line) if line[0] else Place()
+
     def totals(self) -> dict[Line, tuple[float, int]]:
         """Seconds in each line, and how often it was come to."""
         found: dict[Line, tuple[float, int]] = {}
@@ -71,7 +75,7 @@ class LineLog:
 
     def between(self, began_ns: int, ended_ns: int) -> LineLog:
         """The part of it that lies there."""
-        part = LineLog()
+        part = type(self)()
         inside = [place for place, moment in enumerate(self.times_ns) if began_ns < moment < ended_ns]
         part.times_ns = [began_ns, *(self.times_ns[place] for place in inside), ended_ns]
         part.lines = [self.at(began_ns), *(self.lines[place] for place in inside), _NOWHERE]

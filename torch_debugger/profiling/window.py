@@ -10,13 +10,12 @@ from typing import Any
 import torch
 from torch.profiler import ProfilerActivity
 
-from torch_debugger.profiling.attribution import Attribution
 from torch_debugger.profiling.line_log import LineLog
 from torch_debugger.profiling.module_log import ModuleLog
+from torch_debugger.profiling.small_trace import write_small_trace
+from torch_debugger.profiling.telling import told
 from torch_debugger.profiling.timeline import Timeline, read_timeline
 from torch_debugger.records import ProfileFact
-
-_LONGEST_GAP_NS = 10_000_000  # longer than this is no launch under way but a loader, an evaluation, a print
 
 
 class Window:
@@ -29,6 +28,7 @@ class Window:
         self._lines = LineLog()
         self._modules = ModuleLog(paths)
         self._began = 0.0
+        self._timeline = Timeline()
         self.has_lines = LineLog.possible()
 
     def start(self) -> None:
@@ -40,6 +40,7 @@ class Window:
 
     def stop(self, first_step: int, steps: int, plain_s: float) -> ProfileFact:
         """Reading what came takes about as long as the steps did."""
+        stopped_ns = time.time_ns()
         if self._on_device:
             torch.cuda.synchronize()  # else the last kernels would be missing
         wall_s = time.perf_counter() - self._began
@@ -48,58 +49,27 @@ class Window:
         self._modules.stop()
         ended = time.perf_counter()
         self._profiler.stop()
-        fact = self._read(first_step, steps, wall_s, plain_s)
-        return dataclasses.replace(fact, cost_s=time.perf_counter() - ended)
+        fact = self._read(first_step, steps, wall_s, plain_s, stopped_ns)
+        peak_bytes = torch.cuda.max_memory_allocated() if self._on_device else 0
+        return dataclasses.replace(fact, cost_s=time.perf_counter() - ended, peak_bytes=peak_bytes)
 
     def write_trace(self, path: str) -> None:
         """For Perfetto and Chrome."""
         self._profiler.export_chrome_trace(path)
 
-    def _read(self, first_step: int, steps: int, wall_s: float, plain_s: float) -> ProfileFact:
+    def write_small_trace(self, path: str) -> str:
+        """The same with the longest events only; how many of them, in words."""
+        kept = write_small_trace(self._timeline, path)
+        return f"{kept:,} of {len(self._timeline.ops) + len(self._timeline.works):,}"
+
+    def _read(self, first_step: int, steps: int, wall_s: float, plain_s: float, stopped_ns: int) -> ProfileFact:
         timeline = read_timeline(self._profiler.profiler.kineto_results)  # type: ignore[union-attr]
+        # What came later, the wait for the last kernels among it, is not the training's.
+        timeline.ops = [op for op in timeline.ops if op.began_ns <= stopped_ns]
+        self._timeline = timeline
         whole = (0, time.time_ns())
         fact = told(timeline, self._lines, self._modules, whole, on_device=self._on_device)
         return dataclasses.replace(fact, first_step=first_step, steps=steps, wall_s=wall_s, plain_s=plain_s)
-
-
-def told(
-    timeline: Timeline, lines: LineLog, modules: ModuleLog, between_ns: tuple[int, int], *, on_device: bool
-) -> ProfileFact:
-    whose = Attribution(timeline, lines, modules, _busiest_thread(timeline), *between_ns)
-    return ProfileFact(
-        first_step=1,
-        steps=timeline.steps or 1,
-        wall_s=(between_ns[1] - between_ns[0]) / 1e9,
-        on_device=on_device,
-        device_busy_s=timeline.busy_ns() / 1e9,
-        kernels=sum(not work.is_copy for work in timeline.works),
-        gap_s=_gaps_ns(timeline) / 1e9,
-        lines=whose.line_times(),
-        modules=whose.module_times(),
-        ops=whose.op_times(),
-        syncs=whose.syncs(),
-        copies=whose.copies(),
-        cost_s=0.0,
-        plain_s=0.0,
-    )
-
-
-def _busiest_thread(timeline: Timeline) -> int:
-    """The one with the most ops of a forward: kineto numbers threads in its own way."""
-    counts: dict[int, int] = {}
-    for op in timeline.ops:
-        if not op.is_backward and not op.is_runtime:
-            counts[op.thread] = counts.get(op.thread, 0) + 1
-    return max(counts, key=lambda thread: counts[thread], default=0)
-
-
-def _gaps_ns(timeline: Timeline) -> int:
-    total, reached = 0, 0
-    for work in sorted(timeline.works, key=lambda each: each.began_ns):
-        gap = work.began_ns - reached
-        total += gap if reached and 0 < gap <= _LONGEST_GAP_NS else 0
-        reached = max(reached, work.ended_ns)
-    return total
 
 
 def paths_of(alive: list[tuple[Any, Any]]) -> dict[int, str]:

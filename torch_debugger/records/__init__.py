@@ -26,6 +26,7 @@ from torch_debugger.records.health import (
     WeightedSum,
 )
 from torch_debugger.records.layer import Construction, LayerFact, WrittenNumber
+from torch_debugger.records.loading import HeldData, LineCost, LoadingLines, LoadingTime
 from torch_debugger.records.loop import (
     ClipFact,
     CopyLook,
@@ -37,6 +38,13 @@ from torch_debugger.records.loop import (
     SchedulerLook,
 )
 from torch_debugger.records.loss_terms import ClassTargets, Comparison, SkippedLosses, Spread, TokenTargets
+from torch_debugger.records.memory import HeldByVariable, MemoryLook, SavedByModule
+from torch_debugger.records.memory_snapshot import (
+    DeviceMemory,
+    MemorySnapshot,
+    MemorySpot,
+    TracedMemory,
+)
 from torch_debugger.records.model import (
     LedgerFact,
     LedgerRow,
@@ -50,12 +58,21 @@ from torch_debugger.records.model import (
 from torch_debugger.records.model_flow import CallFact, ModelFlow
 from torch_debugger.records.nonfinite import NonFinite, Operand, Origin
 from torch_debugger.records.place import Place
-from torch_debugger.records.profile import CopyTime, LineTime, ModuleTime, OpTime, ProfileFact, SyncTime
+from torch_debugger.records.profile import (
+    CopyTime,
+    LineTime,
+    ModuleTime,
+    OpTime,
+    ProductTime,
+    ProfileFact,
+    SyncTime,
+)
 from torch_debugger.records.rehearsal import StepRehearsal
 from torch_debugger.records.rows import Table, TensorRows
 from torch_debugger.records.run import CostFact, EndFact, MemoryFact, Notice, ProbeFault, RunFact
 from torch_debugger.records.samples import BatchSample
 from torch_debugger.records.sequences import PaddedState, SequenceInput
+from torch_debugger.records.speed import Compilation, SampledStacks, SpeedSettings, StackNode
 from torch_debugger.records.summary import (
     Box,
     Chart,
@@ -112,7 +129,11 @@ Record = (
     | ProbeFault
     | Notice
     | MemoryFact
+    | MemoryLook
     | ProfileFact
+    | SampledStacks
+    | SpeedSettings
+    | Compilation
     | ModelFact
     | ModelFlow
     | StrayModuleFact
@@ -148,6 +169,8 @@ Record = (
     | ScalerMisuse
     | PhaseFact
     | LoaderFact
+    | LoadingTime
+    | LoadingLines
     | BatchFact
     | BatchLook
     | BatchSample
@@ -180,6 +203,8 @@ Record = (
     | CaseFact
     | TrialResult
     | StepRehearsal
+    | MemorySnapshot
+    | TracedMemory
     | Finding
     | Summary
 )
@@ -187,20 +212,22 @@ Record = (
 __all__ = [
     "SEVERITIES", "TRIALS", "AxesLook", "BatchFact", "BatchLook", "BatchNormLook", "BatchSample", "Box",
     "CallFact", "CarriedGradient", "CaseFact", "Chart", "ChartsSummary", "CheckpointLoad", "ClassTargets",
-    "ClipFact", "Comparison", "Construction", "CopiedGenerator", "CopyLook", "CopyTime", "CostFact",
-    "CrashEvidence", "CrashFact", "CrashFrame", "DropoutLook", "Edit", "EndFact", "Finding", "FixedDraw",
-    "FlowFact", "FlowStep", "ForeignEvent", "FreshParameter", "FutureLook", "GradientCheckFact", "GradientFlag",
-    "GraphNode", "GraphSummary", "HandMadeWeights", "HistogramSummary", "HparamsFact", "HparamsSummary",
-    "IdleOptimizer", "InputLook", "KeptGraphs", "LatentLook", "LayerFact", "LedgerFact", "LedgerRow",
-    "LineTime", "LoaderFact", "LocalTensor", "LocalValue", "LossGraph", "LossSite", "MemoryFact", "MeshSummary",
-    "ModeLook", "ModelFact", "ModelFlow", "ModuleFact", "ModuleTime", "MultipliedMask", "NonFinite", "Notice",
-    "OpTime", "Operand", "OptimizerFact", "Origin", "PaddedState", "ParameterFact", "PassCalls", "PassFact",
-    "PhaseFact", "PictureSummary", "Place", "PlainTensor", "PrCurveSummary", "ProbeFault", "ProfileFact",
-    "QuietModel", "Record", "Rectifier", "Rehearsal", "Request", "Reseeding", "ReusedWeight", "RootInput",
-    "RunFact", "SampleSpread", "SavedTensor", "Scalars", "ScalerMisuse", "SchedulerFact", "SchedulerLook",
-    "SeedFact", "SequenceInput", "ShuffledPair", "SkippedLosses", "SoundSummary", "Spread", "Squasher",
-    "StepCycle", "StepRehearsal", "StrayModuleFact", "Summary", "Surroundings", "SyncTime", "Table",
-    "TargetLook", "TensorLook", "TensorRows", "TensorSummary", "TextSummary", "TokenTargets", "TrialResult",
-    "TwinUnits", "UncountedSummary", "UnmatchedSwitch", "UnreachedPart", "UntiedWeights", "WeightedSum",
-    "WrittenNumber",
+    "ClipFact", "Comparison", "Compilation", "Construction", "CopiedGenerator", "CopyLook", "CopyTime",
+    "CostFact", "CrashEvidence", "CrashFact", "CrashFrame", "DeviceMemory", "DropoutLook", "Edit", "EndFact",
+    "Finding", "FixedDraw", "FlowFact", "FlowStep", "ForeignEvent", "FreshParameter", "FutureLook",
+    "GradientCheckFact", "GradientFlag", "GraphNode", "GraphSummary", "HandMadeWeights", "HeldByVariable",
+    "HeldData", "HistogramSummary", "HparamsFact", "HparamsSummary", "IdleOptimizer", "InputLook", "KeptGraphs",
+    "LatentLook", "LayerFact", "LedgerFact", "LedgerRow", "LineCost", "LineTime", "LoaderFact", "LoadingLines",
+    "LoadingTime", "LocalTensor", "LocalValue", "LossGraph", "LossSite", "MemoryFact", "MemoryLook",
+    "MemorySnapshot", "MemorySpot", "MeshSummary", "ModeLook", "ModelFact", "ModelFlow", "ModuleFact",
+    "ModuleTime", "MultipliedMask", "NonFinite", "Notice", "OpTime", "Operand", "OptimizerFact", "Origin",
+    "PaddedState", "ParameterFact", "PassCalls", "PassFact", "PhaseFact", "PictureSummary", "Place",
+    "PlainTensor", "PrCurveSummary", "ProbeFault", "ProductTime", "ProfileFact", "QuietModel", "Record",
+    "Rectifier", "Rehearsal", "Request", "Reseeding", "ReusedWeight", "RootInput", "RunFact", "SampleSpread",
+    "SampledStacks", "SavedByModule", "SavedTensor", "Scalars", "ScalerMisuse", "SchedulerFact",
+    "SchedulerLook", "SeedFact", "SequenceInput", "ShuffledPair", "SkippedLosses", "SoundSummary",
+    "SpeedSettings", "Spread", "Squasher", "StackNode", "StepCycle", "StepRehearsal", "StrayModuleFact",
+    "Summary", "Surroundings", "SyncTime", "Table", "TargetLook", "TensorLook", "TensorRows", "TensorSummary",
+    "TextSummary", "TokenTargets", "TracedMemory", "TrialResult", "TwinUnits", "UncountedSummary",
+    "UnmatchedSwitch", "UnreachedPart", "UntiedWeights", "WeightedSum", "WrittenNumber",
 ]  # fmt: skip

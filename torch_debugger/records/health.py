@@ -12,9 +12,11 @@ class KeptGraphs:
     """A variable of the user's that keeps the autograd graphs of earlier steps alive."""
 
     name: str  # losses, self.losses, history['loss'], total_loss
-    form: str  # container | sum
-    count: int  # tensors with a graph in it, or additions in the graph of the sum
-    since: int  # the step at which its oldest tensor was first seen there; of a sum the first look
+    form: str  # container | sum | chain: made of its own last value
+    count: (
+        int  # tensors with a graph in it, additions in the graph of the sum, steps that the chain reaches back
+    )
+    since: int  # the step at which its oldest tensor was first seen there; of a sum or a chain the first look
     scalar: bool  # its tensors have one element each
     place: Place  # the statement that adds to it
     added: str  # and what that adds: loss

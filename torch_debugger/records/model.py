@@ -67,6 +67,7 @@ class OptimizerFact:
     step: int
     source: str = ""  # the text of the call: Adam(model.encoder.parameters(), lr=1e-3)
     sizes: tuple[int, ...] = ()  # how many of the parameters each group holds
+    form: str = ""  # of its update: fused | in lists | one by one; empty where there is no choice
 
     @property
     def settings(self) -> list[dict[str, float]]:

@@ -49,6 +49,7 @@ class SyncTime:
     op: str  # aten::item
     count: int
     wait_s: float
+    lost_s: float = 0.0  # of the device, which had nothing to do afterwards; for each wait at most its length
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +62,22 @@ class CopyTime:
     count: int
     size_bytes: int
     device_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class ProductTime:
+    """Matrix products or convolutions of one form on a device, from one line; those of the backward too."""
+
+    op: str  # aten::addmm, aten::cudnn_convolution
+    dtype: str  # float32
+    shapes: str  # of what it was given
+    place: Place  # the line of the forward
+    calls: int
+    device_s: float
+
+    @property
+    def is_convolution(self) -> bool:
+        return "conv" in self.op
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,3 +97,7 @@ class ProfileFact:
     cost_s: float  # of reading what came, beside what the steps took longer
     plain_s: float  # what a step took before the window; 0 if that is not known
     trace: str = ""  # the file of the whole trace, if one was written
+    products: tuple[ProductTime, ...] = ()  # of the device; the dearest first
+    launches: int = 0  # calls of the host that started kernels; a CUDA graph has one for all of its own
+    peak_bytes: int = 0  # of the device's memory, since the run began
+    layout_s: float = 0.0  # of the device, in which cuDNN put tensors into another order and back

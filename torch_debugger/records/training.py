@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 
+from torch_debugger.records.loading import HeldData
 from torch_debugger.records.place import Place
 
 
@@ -27,6 +28,7 @@ class LossSite:
     name: str  # the variable: loss, loss_g
     place: Place
     step: int
+    loop: Place = field(default_factory=Place)  # the innermost one around it, in its function
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +149,11 @@ class LoaderFact:
     base: int = 0  # a number for its dataset; for parts of one dataset (random_split) the same
     upstream: tuple[Place, ...] = ()  # the statements that made its data, the nearest first
     classes: tuple[str, ...] = ()  # the names of its classes, where its dataset has them
+    iterable: bool = False  # its dataset is a stream, which every worker would read from its beginning
+    persistent: bool = False  # workers live on from pass to pass
+    prefetch: int = 0  # batches that each worker loads ahead
+    collates: bool = True  # with torch's own collate function
+    holds: tuple[HeldData, ...] = ()  # what the dataset keeps of its samples
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import os
 from collections.abc import Iterable, Sequence
@@ -13,11 +14,13 @@ from torch_debugger.records import (
     EndFact,
     Finding,
     HparamsFact,
+    MemoryLook,
     Notice,
     ProbeFault,
     ProfileFact,
     Record,
     RunFact,
+    SampledStacks,
     Scalars,
     SeedFact,
     StepRehearsal,
@@ -51,6 +54,8 @@ class RunDigest:
         self.trials: list[TrialResult] = []
         self.rehearsal: StepRehearsal | None = None
         self.profile: ProfileFact | None = None
+        self.sampled: dict[str, SampledStacks] = {}
+        self.memory: dict[str, MemoryLook] = {}  # by device, the fullest look; with the peak of all so far
 
     def see(self, record: Record) -> None:
         self.torch_seen = self.torch_seen or not isinstance(record, _SAYS_NOTHING_OF_TORCH)
@@ -76,6 +81,10 @@ class RunDigest:
                 self.rehearsal = record
             case ProfileFact():
                 self.profile = record
+            case SampledStacks():
+                self.sampled[record.who] = record
+            case MemoryLook():
+                self._see_memory(record)
             case _:
                 pass
 
@@ -116,6 +125,15 @@ class RunDigest:
             trials=tuple(self.trials),
             rehearsal=self.rehearsal,
             profile=self.profile,
+            sampled=tuple(self.sampled.values()),
+            memory=tuple(self.memory.values()),
+        )
+
+    def _see_memory(self, record: MemoryLook) -> None:
+        fullest = self.memory.get(record.device, record)
+        fullest = record if record.used_bytes > fullest.used_bytes else fullest
+        self.memory[record.device] = dataclasses.replace(
+            fullest, peak_bytes=max(record.peak_bytes, fullest.peak_bytes)
         )
 
     def _see_scalars(self, record: Scalars) -> None:

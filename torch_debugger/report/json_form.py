@@ -6,7 +6,7 @@ import math
 import os
 from typing import Any
 
-from torch_debugger.records import Finding, TrialResult
+from torch_debugger.records import Finding, MemoryLook, TrialResult
 from torch_debugger.report.result import RunResult
 from torch_debugger.report.source import short_paths, shown_path
 
@@ -15,25 +15,30 @@ FORMAT = 1
 
 def to_json(result: RunResult) -> dict[str, Any]:
     trials = {"trials": [_trial(trial) for trial in result.trials]} if result.trials else {}
-    return trials | {
-        "format": FORMAT,
-        "script": result.script,
-        "run": _run_name(result),
-        "outcome": result.outcome,
-        "exit_code": result.exit_code,
-        "steps": result.steps,
-        "counted": result.counted,
-        "torch_seen": result.torch_seen,
-        "loss": _losses(result),
-        "verdict": 0 if result.verdict else None,
-        "findings": [
-            finding_to_json(finding, result.folder, result.cause_index(index))
-            for index, finding in enumerate(result.findings)
-        ],
-        "cost": _cost(result),
-        "notices": [notice.text for notice in result.notices],
-        "log": result.log,
-    }
+    memory = {"memory": [_memory(look) for look in result.memory]} if result.memory else {}
+    return (
+        trials
+        | memory
+        | {
+            "format": FORMAT,
+            "script": result.script,
+            "run": _run_name(result),
+            "outcome": result.outcome,
+            "exit_code": result.exit_code,
+            "steps": result.steps,
+            "counted": result.counted,
+            "torch_seen": result.torch_seen,
+            "loss": _losses(result),
+            "verdict": 0 if result.verdict else None,
+            "findings": [
+                finding_to_json(finding, result.folder, result.cause_index(index))
+                for index, finding in enumerate(result.findings)
+            ],
+            "cost": _cost(result),
+            "notices": [notice.text for notice in result.notices],
+            "log": result.log,
+        }
+    )
 
 
 def _trial(trial: TrialResult) -> dict[str, Any]:
@@ -43,6 +48,18 @@ def _trial(trial: TrialResult) -> dict[str, Any]:
         "message": trial.message,
         "advice": trial.advice,
         "numbers": {key: _number(value) for key, value in trial.numbers.items()},
+    }
+
+
+def _memory(look: MemoryLook) -> dict[str, Any]:
+    return {
+        "device": look.device,
+        "step": look.step,
+        "moment": look.moment,
+        "used_bytes": look.used_bytes,
+        "peak_bytes": look.peak_bytes or None,
+        "parts": look.parts,
+        "modules": {each.path: each.size_bytes for each in look.modules},
     }
 
 

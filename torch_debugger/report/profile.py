@@ -10,8 +10,9 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from torch_debugger.records import Place, ProfileFact
+from torch_debugger.records import Place, ProfileFact, SampledStacks
 from torch_debugger.report.printable import one_line
+from torch_debugger.report.sampled_lines import Row, sampled_tables
 from torch_debugger.report.source import shown_path
 from torch_debugger.report.trimmed import Trimmed
 
@@ -21,10 +22,10 @@ _BAR, _NAME = 10, 30  # characters
 _NUMBERS = 24  # the columns of numbers, and what lies between columns
 _LEAST_SHARE = 0.01  # of the window: less is not worth a line
 
-Row = tuple[str, str, float, str]  # what, beside it, its share, its time
 
-
-def profile_blocks(fact: ProfileFact, folder: str | None, width: int) -> list[RenderableType]:
+def profile_blocks(
+    fact: ProfileFact, folder: str | None, width: int, sampled: Sequence[SampledStacks] = ()
+) -> list[RenderableType]:
     blocks: list[RenderableType] = [Text(opening(fact), style="bold")]
     tables = (
         ("by line", _lines(fact, folder)),
@@ -32,6 +33,7 @@ def profile_blocks(fact: ProfileFact, folder: str | None, width: int) -> list[Re
         ("by op, without what it calls", _ops(fact)),
         ("the host waited for the device", _syncs(fact, folder)),
         ("copies", _copies(fact, folder)),
+        *sampled_tables(sampled, folder),
     )
     blocks += [Group(Text(title), _table(rows, width)) for title, rows in tables if rows]
     return blocks
@@ -83,7 +85,7 @@ def _modules(fact: ProfileFact) -> list[Row]:
         host_s, device_s = each.forward_s + each.backward_s, each.device_forward_s + each.device_backward_s
         own_s = device_s if fact.on_device else host_s
         share = own_s / max(fact.device_busy_s if fact.on_device else fact.wall_s, 1e-12)
-        rows.append((share, (one_line(each.module), each.kind, share, _each(own_s, fact))))
+        rows.append((share, (one_line(each.module), one_line(each.kind), share, _each(own_s, fact))))
     return _dearest(rows)
 
 
@@ -98,9 +100,10 @@ def _ops(fact: ProfileFact) -> list[Row]:
 
 
 def _syncs(fact: ProfileFact, folder: str | None) -> list[Row]:
+    wall_s = max(fact.wall_s, 1e-12)
     rows = [
-        (each.wait_s / fact.wall_s, (_spot(each.place, folder), f"{one_line(each.op)}, {_code(each.place)}",
-        each.wait_s / fact.wall_s, _each(each.wait_s, fact)))
+        (each.wait_s / wall_s, (_spot(each.place, folder), f"{one_line(each.op)}, {_code(each.place)}",
+        each.wait_s / wall_s, _each(each.wait_s, fact)))
         for each in fact.syncs
     ]  # fmt: skip
     return [row for _, row in sorted(rows, key=lambda row: -row[0])][:_MOST]
@@ -112,7 +115,8 @@ def _copies(fact: ProfileFact, folder: str | None) -> list[Row]:
         memory = "pinned" if each.pinned else "pageable"
         size = f"{each.size_bytes / max(fact.steps, 1) / 1e6:.3g} MB a step"
         told = f"{each.way}, {memory} memory, {size}"
-        found.append((_spot(each.place, folder), told, each.device_s / fact.wall_s, _each(each.device_s, fact)))
+        share = each.device_s / max(fact.wall_s, 1e-12)
+        found.append((_spot(each.place, folder), told, share, _each(each.device_s, fact)))
     return found
 
 
@@ -146,5 +150,5 @@ def _table(rows: Sequence[Row], width: int) -> RenderableType:
     room = max(width - _NUMBERS - _BAR - name, 0)  # a column too many would push others out of sight
     for what, beside, share, took in rows:
         bar = Text("█" * round(_BAR * min(share, 1.0)) or "▏", style="blue")
-        grid.add_row(took, f"{100 * share:.0f} %", bar, _cut(what), Text(beside[:room], style="dim"))
+        grid.add_row(took, f"{100 * share:.0f} %", bar, Text(_cut(what)), Text(beside[:room], style="dim"))
     return Padding(grid, (0, 0, 0, 2))

@@ -8,10 +8,12 @@ from torch_debugger.records import (
     CaseFact,
     CostFact,
     Finding,
+    MemoryLook,
     Notice,
     ProbeFault,
     ProfileFact,
     RunFact,
+    SampledStacks,
     StepRehearsal,
     TrialResult,
 )
@@ -51,6 +53,8 @@ class RunResult:
     trials: tuple[TrialResult, ...] = ()
     rehearsal: StepRehearsal | None = None  # of `rehearse`
     profile: ProfileFact | None = None  # of --profile
+    sampled: tuple[SampledStacks, ...] = ()  # of each thread or worker the last
+    memory: tuple[MemoryLook, ...] = ()  # of each device the fullest look
 
     @property
     def chapters(self) -> tuple[Chapter, ...]:

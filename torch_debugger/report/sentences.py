@@ -8,6 +8,7 @@ import signal
 
 from torch_debugger.records import CostFact, Edit, Finding, ProbeFault
 from torch_debugger.report.exits import ending_signal
+from torch_debugger.report.memory import peak_line
 from torch_debugger.report.printable import one_line
 from torch_debugger.report.result import RunResult
 from torch_debugger.report.source import short_paths, shown_path
@@ -94,6 +95,7 @@ def closing(result: RunResult) -> list[tuple[str, str]]:
     lines += [("fix", _reminder(result.verdict, result))] if result.verdict and result.told else []
     lines += [("unseen", unseen(fault)) for fault in result.faults]
     lines += [("notice", one_line(notice.text)) for notice in result.notices]
+    lines += [("memory", told) for told in map(peak_line, result.memory) if told]
     lines += [("cost", cost_sentence(result.cost))] if result.cost and result.steps else []
     lines += [("log", one_line(result.log))] if result.log else []
     lines += [("more", f"torch-debugger explain {one_line(result.verdict.name)}")] if result.verdict else []

@@ -32,8 +32,13 @@ def render_terminal(result: RunResult, console: Console) -> None:
     findings = _others(chapters, result) if told else _findings(chapters, result, console)
     closing = [_labelled(label, Text(text, style="dim")) for label, text in sentences.closing(result)]
     width = min(console.width, _WIDEST)
-    profile = profile_blocks(result.profile, result.folder, width) if result.profile is not None else []
-    _print([*findings, *profile, *([Group(*closing)] if closing else [])], console)
+    _print([*findings, *_profile(result, width), *([Group(*closing)] if closing else [])], console)
+
+
+def _profile(result: RunResult, width: int) -> list[RenderableType]:
+    if result.profile is None:
+        return []
+    return profile_blocks(result.profile, result.folder, width, result.sampled)
 
 
 def render_findings(result: RunResult, console: Console) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import resource
 import sys
+from dataclasses import dataclass
 
 import psutil
 import torch
@@ -22,6 +23,33 @@ def measure_memory(step: int) -> MemoryFact:
         device_bytes=torch.cuda.memory_allocated() if used else 0,
         device_peak_bytes=torch.cuda.max_memory_allocated() if used else 0,
         step=step,
+    )
+
+
+@dataclass(frozen=True)
+class DeviceCounts:
+    """What torch's allocator and the driver say of a CUDA device; zeros elsewhere."""
+
+    allocated_bytes: int = 0
+    peak_bytes: int = 0
+    cache_bytes: int = 0
+    other_bytes: int = 0  # the context of CUDA itself among them
+    total_bytes: int = 0
+
+
+def count_device(device: torch.device) -> DeviceCounts:
+    """Asks counters of the host: nothing waits for the device."""
+    if device.type != "cuda":
+        return DeviceCounts()
+    stats = torch.cuda.memory_stats_as_nested_dict(device)
+    allocated, reserved = stats["allocated_bytes"]["all"], stats["reserved_bytes"]["all"]["current"]
+    free, total = torch.cuda.mem_get_info(device)
+    return DeviceCounts(
+        allocated_bytes=allocated["current"],
+        peak_bytes=allocated["peak"],
+        cache_bytes=reserved - allocated["current"],
+        other_bytes=max(0, total - free - reserved),
+        total_bytes=total,
     )
 
 

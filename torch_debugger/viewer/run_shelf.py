@@ -39,6 +39,7 @@ class RunShelf:
     def __init__(self, folders: Mapping[str, str], *, of_others: bool = False) -> None:
         self._finder = RunFinder(folders, of_others=of_others)
         self._open = OpenRuns()
+        self.call_profiles: dict[str, dict[str, Any]] = {}  # of Python's own profilers, shown instead of runs
 
     @property
     def folders(self) -> dict[str, str]:

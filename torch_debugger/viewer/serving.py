@@ -7,6 +7,7 @@ import os
 import secrets
 import socket
 from collections.abc import Mapping
+from typing import Any
 from urllib.parse import urlencode
 
 from torch_debugger.errors import UsageError
@@ -27,8 +28,10 @@ def make_page_server(
     port: int = 0,
     token: str = "",
     listening: socket.socket | None = None,
+    call_profiles: Mapping[str, dict[str, Any]] | None = None,
 ) -> PageServer:
-    """`folders` are prefix -> folder. Whoever makes it reachable from elsewhere gives a token."""
+    """`folders` are prefix -> folder; `call_profiles` are shown instead of runs. Whoever makes it reachable
+    from elsewhere gives a token."""
     taken = listening or listen(host, port)
     edit_token = secrets.token_urlsafe(24)
     door = Doorkeeper(
@@ -38,7 +41,9 @@ def make_page_server(
         any_address=host in _EVERYWHERE,
         cookie=f"torch-debugger-{taken.getsockname()[1]}",  # browsers share cookies between ports
     )
-    return PageServer(taken, make_app(RunShelf(folders, of_others=True), edit_token, door))
+    shelf = RunShelf(folders, of_others=True)
+    shelf.call_profiles.update(call_profiles or {})
+    return PageServer(taken, make_app(shelf, edit_token, door))
 
 
 def listen(host: str = HERE, port: int = 0, port_flag: str = "--port") -> socket.socket:

@@ -11,7 +11,10 @@ from numpy.typing import NDArray
 from torch_debugger.archive.run import Run
 from torch_debugger.records import CostFact, MemoryFact, PassFact
 from torch_debugger.viewer.grids import as_json
-from torch_debugger.viewer.profiled_times import modules_of
+from torch_debugger.viewer.memory_use import memory_use_of
+from torch_debugger.viewer.profiled_times import modules_of, profile_of, split_of
+from torch_debugger.viewer.sampled_times import sampled_of
+from torch_debugger.viewer.traced_memory import traced_memory
 
 STEP_TAG, WAIT_TAG = "time/step_s", "time/data_wait_s"
 _MOST_STRETCHES = 300
@@ -30,8 +33,11 @@ def timing_of(run: Run) -> dict[str, Any]:
             "slowest": [],
             "split": None,
             "modules": modules_of(run),
+            "sampled": sampled_of(run),
             "memory": memory,
+            "memory_use": memory_use_of(run),
             "cost": _cost(run),
+            "profile": profile_of(run),
         }
     curve = run.scalars(STEP_TAG)
     known = np.isfinite(curve.values)
@@ -40,10 +46,13 @@ def timing_of(run: Run) -> dict[str, Any]:
     return {
         "steps": _summary(took, waited) | {"stretches": _stretches(steps, took, waited)} if len(took) else None,
         "slowest": _slowest(steps, took, waited, _close_looks(run), _evaluations(run)),
-        "split": _split(took, waited),
+        "split": split_of(run) or _split(took, waited),
         "modules": modules_of(run),
+        "sampled": sampled_of(run),
         "memory": memory,
+        "memory_use": memory_use_of(run),
         "cost": _cost(run),
+        "profile": profile_of(run),
     }
 
 
@@ -137,7 +146,7 @@ def _cost(run: Run) -> dict[str, Any] | None:
 def _memory(run: Run) -> dict[str, Any] | None:
     facts = [record for record in run.records(MemoryFact) if isinstance(record, MemoryFact)]
     if not facts:
-        return None
+        return traced_memory(run)
     chosen = facts[:: -max(1, len(facts) // _MOST_MEMORY)][::-1]
     categories = {"process": [fact.resident_bytes for fact in chosen]}
     if any(fact.device_bytes for fact in chosen):

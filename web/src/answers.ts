@@ -61,6 +61,8 @@ export interface Pulse {
 /** /ask/session: once, at the start. */
 export interface Session {
   runs: number;
+  /** Files of Python's own profilers that are shown instead of runs; missing in older reports. */
+  profiles?: string[];
   edit_token: string;
   version: string;
 }

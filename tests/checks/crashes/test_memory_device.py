@@ -10,12 +10,13 @@ import pytest
 import torch
 
 from tests.checks.crashes.scripts import HEAD, claims, crash_of, judge, run_script, tell
+from torch_debugger.checks.explainers.memory.memory_device import explain_device_memory
 from torch_debugger.probes.crash_frames import walk_traceback
 from torch_debugger.probes.crash_layer import module_paths
 from torch_debugger.probes.examiners.memory_forecast import forecast
 from torch_debugger.probes.examiners.memory_holders import count_by_kind, kept_tensors, models_of
 from torch_debugger.probes.examiners.scene import Running, Scene
-from torch_debugger.records import CrashFact, Place
+from torch_debugger.records import CrashFact, MemoryLook, Place, SavedByModule
 from torch_debugger.records.codec import from_plain, to_plain
 from torch_debugger.records.evidence import CrashEvidence, MemoryEvidence
 from torch_debugger.records.evidence.memory import Forecast, KeptTensors, ModuleBytes
@@ -176,3 +177,13 @@ Pool().take(10)
 def test_other_crashes_are_not_claimed(name: str, tmp_path: Path) -> None:
     source: Any = NOT_MEMORY[name].lstrip("\n")
     assert "out-of-memory" not in claims(crash_of(tmp_path / "net.py", HEAD + source))
+
+
+def test_what_was_seen_of_the_activations_while_it_ran_is_told(tmp_path: Path) -> None:
+    modules = (SavedByModule("net.blocks.0", 6 * GB), SavedByModule("", GB))
+    look = MemoryLook(12, "cuda:0", "before backward", {"activations": 15 * GB, "parameters": GB}, modules)
+    blame = explain_device_memory(crash(tmp_path, replace(FULL, look=look)))
+    assert blame is not None
+    assert blame.why.endswith(
+        " Before the backward of step 12, activations took 15 GB, most of it for `net.blocks.0` 6 GB."
+    )

@@ -49,3 +49,22 @@ def test_a_list_that_is_emptied_or_kept_short_is_silent() -> None:
     assert not check(*[kept(step, step, since=step - 1) for step in (3, 8, 13, 20, 40)])
     assert not check(*[kept(step, 10) for step in (3, 8, 13, 20, 40)])
     assert not check(kept(3, 2), kept(4, 3), kept(5, 4)), "three steps may be one accumulated batch"
+
+
+def test_a_state_that_is_carried_on_with_its_graph_is_cut_off_from_it() -> None:
+    line = place(24, code="h = cell(x, h)")
+    chain = [
+        kept(step, step, form="chain", name="h", added="h", place=line, scalar=False) for step in (3, 10, 30)
+    ]
+    (finding,) = check(*chain)
+    assert "3 steps in its graph at step 3, 30 at step 30" in finding.message
+    assert finding.edit is not None and finding.edit.after == "h = cell(x, h.detach())"
+    assert finding.fix == (
+        "Write `h = cell(x, h.detach())`: it goes on with the value, without the graph of the steps before."
+    )
+    twice = place(24, code="h = h + cell(x, h)")
+    (finding,) = check(
+        *[kept(step, step, form="chain", name="h", added="h", place=twice) for step in (3, 10, 30)]
+    )
+    assert finding.edit is None and finding.fix.startswith("Go on with `h.detach()`")
+    assert not check(*[kept(step, 4, form="chain", name="h", place=line) for step in (3, 10, 30)])

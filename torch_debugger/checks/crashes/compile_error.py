@@ -32,6 +32,7 @@ class CompileError(CrashCheck):
     id = "TD965"
     name = "compile-error"
     title = "torch.compile, torch.export or TorchScript stopped at a line"
+    explains = ("recompiles-each-step", "graph-breaks")
     explainers = (
         explain_graph_break,
         explain_recompiling,

@@ -17,6 +17,13 @@ class _Variable:
     reported: bool = False
 
 
+_HELD = {
+    "container": "tensors with a graph",
+    "sum": "additions in its graph",
+    "chain": "steps in its graph",
+}
+
+
 class MemoryGrows(Check):
     """A variable keeps the autograd graphs of all steps, so memory grows with every step.
 
@@ -26,14 +33,15 @@ class MemoryGrows(Check):
     Evidence:
         A list or a sum among the variables around `backward()` holds tensors that still have a graph. On
         several deep steps its oldest tensor was the same one and its length had grown; a sum had got one more
-        addition for every step between the looks.
+        addition for every step between the looks. Or a tensor is made of its own last value (`h = cell(x, h)`)
+        and its graph reaches back one step further with every step.
     Fix:
         Keep the number, not the tensor: `losses.append(loss.item())`, or `.detach()` where the values are
-        needed. `total += loss.item()` for a sum.
+        needed. `total += loss.item()` for a sum. `h = cell(x, h.detach())` for a state that is carried on.
     Known limits:
-        Variables of the functions that are running and attributes of the objects they hold are seen; what lies
-        deeper is not. A list that is emptied again is not reported, nor is a sum that starts anew within
-        ten steps.
+        Variables of the functions that are running are seen, and what they hold three objects deep: attributes,
+        entries, closures, class attributes. What lies deeper is not. A list that is emptied again is not
+        reported, nor is a sum that starts anew within ten steps.
     """
 
     id = "TD550"
@@ -89,7 +97,7 @@ class MemoryGrows(Check):
 
     def _judge(self, looks: list[KeptGraphs]) -> Finding:
         first, last = looks[0], looks[-1]
-        held = "tensors with a graph" if last.form == "container" else "additions in its graph"
+        held = _HELD[last.form]
         after, fix = _remedy(last)
         file, line = last.place.file, last.place.line
         return self.finding(
@@ -121,10 +129,23 @@ def _remedy(last: KeptGraphs) -> tuple[str | None, str]:
     """The line as it should read, and the same in words."""
     end = ".item()" if last.scalar else ".detach()"
     code = last.place.code or ""
+    if last.form == "chain":
+        return _cut(last, code)
     if re.fullmatch(r"[\w.]+", last.added) and "\n" not in code:
         parts = list(re.finditer(rf"(?<![\w.]){re.escape(last.added)}(?![\w.(\[])", code))
         if parts:
             after = code[: parts[-1].end()] + end + code[parts[-1].end() :]
-            return after, f"Write `{after}`: it adds the number without the graph."
+            kept = "number" if last.scalar else "values"
+            return after, f"Write `{after}`: it adds the {kept} without the graph."
     what = f"`{last.added}`" if last.added else f"what is added to `{last.name}`"
     return None, f"Add {what} without its graph: put `{end}` behind each tensor that goes into `{last.name}`."
+
+
+def _cut(last: KeptGraphs, code: str) -> tuple[str | None, str]:
+    """Behind the equals sign, the variable's last value without its graph."""
+    before, sign, value = code.partition("=")
+    own = rf"(?<![\w.]){re.escape(last.name)}(?![\w.(\[]| is )"
+    if sign and "\n" not in code and len(re.findall(own, value)) == 1:
+        after = before + sign + re.sub(own, f"{last.name}.detach()", value)
+        return after, f"Write `{after}`: it goes on with the value, without the graph of the steps before."
+    return None, f"Go on with `{last.name}.detach()`: the value, without the graph of the steps before."

@@ -61,6 +61,7 @@ def _of_device(scene: Scene, text: str) -> MemoryEvidence | None:
         optimizer_bytes=counted.optimizer,
         kept=kept_tensors(scene, device),
         forecast=forecast(scene, models_of(scene), free + reserved, fixed),
+        look=scene.running.memory.get(str(device)),
     )
 
 

@@ -13,6 +13,7 @@ import torch
 from torch import nn
 
 from torch_debugger.anatomy.additions import addition_to
+from torch_debugger.anatomy.saved_tensors import nodes_from, saved_by
 from torch_debugger.probes.crash_frames import Seen, is_tensor
 from torch_debugger.probes.examiners.scene import Scene
 from torch_debugger.records.evidence.memory import KeptTensors
@@ -152,28 +153,12 @@ def _may_keep_graphs(tensors: list[torch.Tensor], name: str, seen: Seen) -> bool
 
 def _graph(tensors: list[torch.Tensor], device: torch.device, known: dict[int, int], deadline: float) -> int:
     """The bytes that the tensors' autograd graphs still hold for a backward pass."""
-    waiting: list[Any] = [tensor.grad_fn for tensor in tensors if tensor.grad_fn is not None]
-    seen = set(waiting)
     held: dict[int, int] = {}
-    while waiting and len(seen) < _NODES and time.monotonic() < deadline:
-        node = waiting.pop()
-        held |= _storages(_saved(node), device)
-        following = [other for other, _ in node.next_functions if other is not None and other not in seen]
-        seen.update(following)
-        waiting += following
+    for node in nodes_from((tensor.grad_fn for tensor in tensors), set(), _NODES):
+        held |= _storages(saved_by(node), device)
+        if time.monotonic() > deadline:
+            break
     return sum(size for key, size in held.items() if key not in known)
-
-
-def _saved(node: Any) -> list[torch.Tensor]:
-    """What a node keeps; nothing once backward has run through it."""
-    found = []
-    for name in [name for name in dir(type(node)) if name.startswith("_saved_")]:
-        try:
-            value = getattr(node, name)
-        except RuntimeError:  # let go by backward
-            return []
-        found += [value] if is_tensor(value) else []
-    return found
 
 
 def _kept(seen: Seen, name: str, tensors: list[torch.Tensor], own: int, graph: int) -> KeptTensors:

@@ -11,6 +11,7 @@ from torch import nn
 
 from torch_debugger.probes.crash_frames import Seen
 from torch_debugger.probes.eager import EagerAnswer
+from torch_debugger.records import MemoryLook
 
 
 @dataclass(frozen=True)
@@ -23,6 +24,7 @@ class Running:
     calls: Mapping[str, tuple[tuple[Any, ...], dict[str, Any]]] = field(default_factory=dict)
     # integer tensors of the last batches that loaders gave, the newest first; only while CUDA is in use
     batches: Sequence[Mapping[str, torch.Tensor]] = ()
+    memory: Mapping[str, MemoryLook] = field(default_factory=dict)  # by device, the last one before a backward
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from torch_debugger.records.memory import MemoryLook
 from torch_debugger.records.place import Place
 
 
@@ -58,5 +59,6 @@ class MemoryEvidence:
     optimizer_bytes: int = 0
     kept: tuple[KeptTensors, ...] = ()  # the largest first
     forecast: Forecast | None = None
+    look: MemoryLook | None = None  # the last one at this device, before the backward of an earlier step
     sizes: tuple[int, ...] = ()  # on the CPU: of the tensor that was to be made, where they are known
     sized_by: str = ""  # and the call they were given to: nn.Linear(786432, 786432)

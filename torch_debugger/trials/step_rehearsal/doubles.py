@@ -12,7 +12,8 @@ from torch._subclasses.fake_tensor import FakeTensor
 from torch.optim import Optimizer
 
 from torch_debugger.anatomy.nested import exchanged, tensors_in
-from torch_debugger.anatomy.storage_tape import BUFFERS, INPUTS, PARAMETERS, STATE, StorageTape
+from torch_debugger.anatomy.storage_tape import StorageTape
+from torch_debugger.records.memory import BUFFERS, INPUTS, PARAMETERS, STATE
 
 
 class Doubles:

@@ -14,8 +14,9 @@ from torch.optim import Optimizer
 from torch_debugger.anatomy.cuda_kernels import as_on_cuda
 from torch_debugger.anatomy.memory_peak import MemoryPeak, find_peak
 from torch_debugger.anatomy.nested import exchanged, tensors_in
-from torch_debugger.anatomy.storage_tape import BUFFERS, GRADIENTS, INPUTS, PARAMETERS, STATE, StorageTape
+from torch_debugger.anatomy.storage_tape import StorageTape
 from torch_debugger.anatomy.workspaces import CUBLAS_BYTES, Workspaces
+from torch_debugger.records.memory import BUFFERS, GRADIENTS, INPUTS, PARAMETERS, STATE
 from torch_debugger.trials.step_rehearsal.autocasts import autocast_as_on_cuda
 from torch_debugger.trials.step_rehearsal.doubles import Doubles
 from torch_debugger.trials.step_rehearsal.step import Exchange, Step

@@ -13,6 +13,7 @@ from torch_debugger.viewer.labels import entry_of, read_labels
 from torch_debugger.viewer.step_times import STEP_TAG
 
 _STARTING_S = 60.0
+_TIMED = {"ProfileFact", "TracedMemory"}  # of a trace of torch.profiler, which has no steps
 
 
 def answer(asked: Asked) -> dict[str, Any]:
@@ -51,7 +52,8 @@ def about(run: Run) -> dict[str, Any]:
 
 def _is_starting(run: Run) -> bool:
     """Its log is there and holds nothing yet: torch is being imported, say."""
-    return not run.is_watched and not run.tags and time.time() - run.changed < _STARTING_S
+    is_empty = not run.is_watched and not run.tags and not run.record_kinds & _TIMED
+    return is_empty and time.time() - run.changed < _STARTING_S
 
 
 def what_there_is(run: Run) -> dict[str, bool]:
@@ -63,5 +65,5 @@ def what_there_is(run: Run) -> dict[str, bool]:
         "data": next(iter(run.records(BatchSample, BatchFact, InputLook)), None) is not None,
         "pictures": any(run.tags.get(kind) for kind in ("pictures", "texts", "sounds", "histograms")),
         "ranks": len(run.ranks) > 1,
-        "time": STEP_TAG in run.tags.get("scalars", []),
+        "time": STEP_TAG in run.tags.get("scalars", []) or bool(run.record_kinds & _TIMED),
     }

@@ -9,4 +9,9 @@ from torch_debugger.viewer.asked import Asked
 
 
 def answer(asked: Asked) -> dict[str, Any]:
-    return {"runs": len(asked.shelf.names()), "edit_token": asked.edit_token, "version": __version__}
+    return {
+        "runs": len(asked.shelf.names()),
+        "profiles": list(asked.shelf.call_profiles),
+        "edit_token": asked.edit_token,
+        "version": __version__,
+    }

@@ -2,6 +2,7 @@ import { useEffect } from "preact/hooks";
 import { useAnswer } from "../answer_hooks";
 import type { Session } from "../answers";
 import { setEditToken } from "../asking";
+import { CallsPage } from "../calls/CallsPage";
 import { useLink } from "../links";
 import { Empty, Problem, Waiting } from "../states";
 import { RunPage } from "./RunPage";
@@ -16,7 +17,9 @@ export function Frame() {
   useEffect(() => setEditToken(session.answer?.edit_token ?? ""), [session.answer]);
   const tick = useTick(session.answer?.runs ? LOOK_MS : WAIT_MS);
   const names = useAnswer<Names>("names", {}, tick);
+  const profiles = session.answer?.profiles ?? [];
   const run = link.parameters.run ?? names.answer?.runs[0];
+  if (profiles.length) return <CallsPage profiles={profiles} link={link} />;
   if (run === undefined || names.answer === null) return <Nothing error={names.error} waiting={names.answer === null} />;
   return <RunPage run={run} names={names.answer} link={link} version={session.answer?.version} />;
 }

@@ -5,9 +5,10 @@ from __future__ import annotations
 from torch_debugger.checks.explainers.blame import Blame, line_text, place_text, shape_text
 from torch_debugger.checks.explainers.calls import rewritten
 from torch_debugger.checks.explainers.devices.device_words import raised_by_the_user
-from torch_debugger.records import CrashFact, Edit, Place
+from torch_debugger.records import CrashFact, Edit, MemoryLook, Place
 from torch_debugger.records.evidence import MemoryEvidence
 from torch_debugger.records.evidence.memory import Forecast, KeptTensors
+from torch_debugger.records.memory import ACTIVATIONS
 from torch_debugger.records.units import bytes_text
 
 _MUCH = 0.2  # of what torch holds
@@ -162,7 +163,19 @@ def _why(held: MemoryEvidence) -> str:
         f" A step of `{step.model}` at batch {step.batch} needs {bytes_text(step.peak_bytes)}" if step else ""
     )
     most = f", most of it saved by {_modules_text(step)}" if step and step.modules else ""
-    return f"In use: {told}.{needs}{most}{'.' if needs else ''}"
+    return f"In use: {told}.{needs}{most}{'.' if needs else ''}{_of_look(held.look)}"
+
+
+def _of_look(look: MemoryLook | None) -> str:
+    """What was seen while the training still ran."""
+    size = look.parts.get(ACTIVATIONS, 0) if look is not None else 0
+    if look is None or not size:
+        return ""
+    modules = ", ".join(
+        f"`{part.path}` {bytes_text(part.size_bytes)}" for part in look.modules[:3] if part.path
+    )
+    most = f", most of it for {modules}" if modules else ""
+    return f" Before the backward of step {look.step}, activations took {bytes_text(size)}{most}."
 
 
 def _modules_text(forecast: Forecast) -> str:

@@ -38,7 +38,7 @@ def known_name(name: NameEvidence) -> Known | None:
 
 
 def blame_known(name: NameEvidence, statement: Statement, known: Known) -> Blame:
-    offered = bool(known.ours) and known.ours in name.ours
+    offered = bool(known.ours) and known.ours.partition(".")[0] in name.ours
     ours = f" `torch_debugger.{known.ours}` does what was meant." if offered else ""
     return Blame(
         message=f"{_told(name)}.",

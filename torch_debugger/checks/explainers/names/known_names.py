@@ -35,17 +35,17 @@ KNOWN = {
         "`torch.cuda.memory_stats()` for totals; `torch.cuda.memory_snapshot()` lists the allocator's "
         "segments, "
         "and `torch.cuda.memory._dump_snapshot(\"mem.pickle\")` writes them for pytorch.org/memory_viz",
-        ours="snapshot",
+        ours="memory.snapshot",
     ),
     "torch.cuda.snapshot": Known(
         INVENTED, "`torch.cuda.memory_stats()` for totals, `torch.cuda.memory_snapshot()` for "
-                  "segments", ours="snapshot"
+                  "segments", ours="memory.snapshot"
     ),
     "torch.cuda.memory_snapshot().stats": Known(
         "The snapshot is a plain list of the allocator's segments",
         "`torch.cuda.memory_stats()`, a dictionary of totals, or `torch.cuda.memory_summary()`, a table to "
         "print",
-        ours="snapshot",
+        ours="memory.snapshot",
     ),
     # linear algebra, since 1.9
     "torch.symeig": Known(REMOVED, "`torch.linalg.eigh(A)`, which returns values and vectors"),

@@ -1,5 +1,6 @@
 import { useAnswer } from "../../answer_hooks";
 import { Chart } from "../../charts/Chart";
+import { Icicle } from "../../icicle/Icicle";
 import { choose } from "../../links";
 import { Button } from "../../pieces/Button";
 import { count, duration, number, percent } from "../../pieces/numbers";
@@ -7,8 +8,9 @@ import { Panel } from "../../pieces/Panel";
 import { Table } from "../../pieces/Table";
 import { Empty, Problem, Waiting } from "../../states";
 import type { Shown, View } from "../../views";
-import { Icicle } from "./Icicle";
-import { MemoryArea } from "./MemoryArea";
+import { MemoryArea, MemoryUseArea } from "./MemoryArea";
+import { ProfileTables } from "./ProfileTables";
+import { SampledLines } from "./SampledLines";
 import { Split } from "./Split";
 import { linesOf, untold, type SlowStep, type Steps, type Timing } from "./timing";
 import "./time.css";
@@ -17,7 +19,7 @@ function Time({ run, version, chosen }: Shown) {
   const { answer, error } = useAnswer<Timing>("timing", { run }, version);
   if (error) return <Problem text={error} />;
   if (!answer) return <Waiting what="the times of the steps" />;
-  if (!answer.steps && !answer.memory)
+  if (!answer.steps && !answer.memory && !answer.profile)
     return <Empty title="No times were recorded in this run.">They are where torch-debugger run watches a training, from its first step on.</Empty>;
   return (
     <>
@@ -30,13 +32,22 @@ function Time({ run, version, chosen }: Shown) {
       ) : null}
       {answer.steps ? <Durations steps={answer.steps} log={chosen.lin !== "1"} /> : null}
       {answer.slowest.length > 1 ? <Slowest steps={answer.slowest} median={answer.steps?.median_s ?? 0} /> : null}
+      {answer.profile ? <ProfileTables profile={answer.profile} /> : null}
       {answer.modules ? (
         <Panel title="Time by module" about="A part stands below its whole and is as wide as its time. Press one to see it alone.">
           <Icicle root={answer.modules} label="Time by module" />
         </Panel>
       ) : null}
+      {answer.sampled.length ? <SampledLines sampled={answer.sampled} chosen={chosen.stacks} /> : null}
+      {answer.memory_use?.length ? (
+        <Panel title="What the memory is used for" about="Before the backward of the steps that were looked at; the line marks the fullest of them.">
+          {answer.memory_use.map((use) => (
+            <MemoryUseArea key={use.device} use={use} />
+          ))}
+        </Panel>
+      ) : null}
       {answer.memory ? (
-        <Panel title="Memory over the steps">
+        <Panel title={answer.memory.unit ? "Memory over time" : "Memory over the steps"}>
           <MemoryArea memory={answer.memory} />
         </Panel>
       ) : null}

@@ -1,26 +1,33 @@
 import { render } from "preact";
 import { act } from "preact/test-utils";
 import { afterEach, expect, test } from "vitest";
-import { cellsOf, nodeAt } from "./icicle";
-import { Icicle } from "./Icicle";
-import { MemoryArea, stacked } from "./MemoryArea";
+import type { Node } from "../../icicle/cells";
+import { MemoryArea, MemoryUseArea, stacked } from "./MemoryArea";
 import { reason } from "./index";
+import { SampledLines } from "./SampledLines";
 import { Split } from "./Split";
-import { linesOf, untold, type Node, type Timing } from "./timing";
+import { linesOf, untold, type Sampled, type Timing } from "./timing";
 
 const place = document.createElement("div");
 document.body.append(place);
 afterEach(() => render(null, place));
 
-const MODEL: Node = {
-  name: "net",
-  seconds: 10,
-  children: [
-    { name: "conv", seconds: 6, children: [{ name: "aten::conv2d", seconds: 6, children: [] }] },
-    { name: "head", seconds: 2, children: [] },
-  ],
+const MODEL: Node = { name: "net", seconds: 10, children: [{ name: "conv", seconds: 6, children: [] }] };
+const NOTHING: Timing = { steps: null, slowest: [], split: null, modules: null, sampled: [], memory: null, cost: null };
+
+const SAMPLED: Sampled = {
+  who: "training",
+  name: "training thread",
+  period_s: 0.02,
+  root: {
+    key: "training",
+    name: "training thread",
+    about: "",
+    quiet: false,
+    samples: 50,
+    children: [{ key: "train.py:9", name: "train.py:9 loss.backward()", about: "in main, train.py:9", quiet: false, samples: 40, children: [] }],
+  },
 };
-const NOTHING: Timing = { steps: null, slowest: [], split: null, modules: null, memory: null, cost: null };
 
 test("a split says its shares in words, and its parts are as wide as their time", () => {
   act(() => render(<Split label="A step" parts={[{ name: "forward", seconds: 3 }, { name: "other", seconds: 1, rest: true }]} />, place));
@@ -33,32 +40,6 @@ test("a split of nothing is not drawn", () => {
   expect(place.innerHTML).toBe("");
 });
 
-test("a part stands below its whole, as wide as its share", () => {
-  const cells = cellsOf(MODEL).map(({ node, depth, start, width }) => [node.name, depth, start, Number(width.toFixed(3))]);
-  expect(cells).toEqual([
-    ["net", 0, 0, 1],
-    ["conv", 1, 0, 0.6],
-    ["aten::conv2d", 2, 0, 0.6],
-    ["head", 1, 0.6, 0.2],
-  ]);
-});
-
-test("parts that claim more than their whole stay inside it, and what is too narrow is left out", () => {
-  const odd: Node = { name: "net", seconds: 1, children: [{ name: "a", seconds: 3, children: [] }, { name: "b", seconds: 1, children: [] }] };
-  expect(cellsOf(odd).map((cell) => cell.node.name)).toEqual(["net", "a"]);
-  expect(cellsOf({ name: "net", seconds: 0, children: [{ name: "a", seconds: 0, children: [] }] })).toHaveLength(1);
-  expect(nodeAt(MODEL, ["conv", "gone"]).name).toBe("conv");
-});
-
-test("a press on a part makes it the whole, and there is a way back", () => {
-  act(() => render(<Icicle root={MODEL} label="Time by module" />, place));
-  const press = (words: string) => act(() => [...place.querySelectorAll("button")].find((each) => (each.getAttribute("aria-label") ?? each.textContent).startsWith(words))!.click());
-  press("conv:");
-  expect(place.textContent).not.toContain("head");
-  press("Back to net");
-  expect(place.textContent).toContain("head");
-});
-
 test("memory is stacked, and its peak is told", () => {
   expect(stacked([[1, 2], [10, 20]])).toEqual([
     { lower: [0, 0], upper: [1, 2] },
@@ -69,12 +50,20 @@ test("memory is stacked, and its peak is told", () => {
   expect(place.textContent).toContain("activations 3 GB at its peak");
 });
 
+test("what memory is used for has its fullest moment marked and told", () => {
+  const use = { device: "cuda:0", steps: [1, 3, 9], categories: { parameters: [1e9, 1e9, 1e9], activations: [1e9, 3e9, 2e9] }, peak: { step: 3, bytes: 4e9, text: "at most 4 GB on cuda:0 before the backward of step 3: activations 3 GB (net.stem 1 GB)" } };
+  act(() => render(<MemoryUseArea use={use} />, place));
+  expect(place.textContent).toContain("cuda:0: at most 4 GB on cuda:0 before the backward of step 3: activations 3 GB (net.stem 1 GB).");
+  expect(place.querySelector(".time-marked")!.getAttribute("x1")).toBe("250.0");
+  expect(place.textContent).toContain("activations 3 GB at its peak");
+});
+
 test("what is not recorded is said in one sentence, and nothing where all is there", () => {
-  expect(untold(NOTHING)).toBe("Not recorded in this run: how a step divides into transfer, forward, backward and optimizer, the time of each module and memory over time.");
+  expect(untold(NOTHING)).toBe("Not recorded in this run: how a step divides into transfer, forward, backward and optimizer, the time of each module, the lines at which Python was and memory over time.");
   const parts = ["a", "b", "c"].map((name) => ({ name, seconds: 1 }));
   const memory = { steps: [], categories: {}, peak: {} };
-  expect(untold({ ...NOTHING, split: parts, modules: MODEL })).toBe("Not recorded in this run: memory over time.");
-  expect(untold({ ...NOTHING, split: parts, modules: MODEL, memory })).toBe("");
+  expect(untold({ ...NOTHING, split: parts, modules: MODEL, sampled: [SAMPLED] })).toBe("Not recorded in this run: memory over time.");
+  expect(untold({ ...NOTHING, split: parts, modules: MODEL, sampled: [SAMPLED], memory })).toBe("");
 });
 
 test("a stretch of several steps keeps its slowest, and a wait that never was has no line", () => {
@@ -91,4 +80,20 @@ test("a slow step has the reason that is known, and none that is guessed", () =>
   expect(reason({ ...row, evaluated: true })).toContain("an evaluation ran in it");
   expect(reason({ ...row, looked_at: true })).toContain("looked at it closely");
   expect(reason({ ...row, step: 1 })).toContain("first step");
+});
+
+test("sampled lines have their counts and shares, and few samples are said to be few", () => {
+  act(() => render(<SampledLines sampled={[SAMPLED]} chosen={undefined} />, place));
+  const words = [...place.querySelectorAll(".icicle-cell")].map((each) => each.getAttribute("aria-label"));
+  expect(words[1]).toBe("train.py:9 loss.backward(): 40 samples, 80 % of training thread. in main, train.py:9");
+  expect(place.textContent).toContain("only 50 samples yet");
+  expect(place.querySelector("select")).toBeNull();
+});
+
+test("which thread is shown can be chosen where there are several", () => {
+  const worker: Sampled = { ...SAMPLED, who: "worker 0", name: "worker 0", root: { ...SAMPLED.root, name: "worker 0", samples: 500 } };
+  act(() => render(<SampledLines sampled={[SAMPLED, worker]} chosen="worker 0" />, place));
+  expect([...place.querySelectorAll("option")].map((each) => each.textContent)).toEqual(["training thread", "worker 0"]);
+  expect(place.querySelector("[role=group]")!.getAttribute("aria-label")).toBe("Where Python was: worker 0");
+  expect(place.textContent).not.toContain("samples yet");
 });

@@ -1,6 +1,8 @@
 // /ask/timing: where the time and the memory of a run went, as far as it was recorded.
 import type { Num } from "../../answers";
 import type { Line } from "../../charts/lines";
+import type { Node } from "../../icicle/cells";
+import { count } from "../../pieces/numbers";
 
 export interface Part {
   name: string;
@@ -9,18 +11,55 @@ export interface Part {
   rest?: boolean;
 }
 
-export interface Node {
-  name: string;
-  seconds: number;
-  children: Node[];
-}
-
 export interface Memory {
   steps: number[];
+  /** Of `steps`, where they are no steps: ms. */
+  unit?: string;
   /** Bytes by category, one number a step. */
   categories: Record<string, number[]>;
   /** The most there was at once. */
   peak: Record<string, number>;
+}
+
+/** A line of the user's, or a library's function below one. */
+export interface SampledPart {
+  key: string;
+  name: string;
+  about: string;
+  quiet: boolean;
+  samples: number;
+  children: SampledPart[];
+}
+
+export interface Sampled {
+  /** training, worker 0, ... */
+  who: string;
+  name: string;
+  period_s: number;
+  root: SampledPart;
+}
+
+export interface Dear {
+  name: string;
+  /** The code of a line, the calls of an op. */
+  beside: string;
+  seconds: number;
+  share: number;
+}
+
+export interface Profile {
+  told: string;
+  lines: Dear[];
+  ops: Dear[];
+}
+
+/** What the memory of one device was used for, before the backward of some steps. */
+export interface MemoryUse {
+  device: string;
+  steps: number[];
+  categories: Record<string, number[]>;
+  /** The fullest moment that was looked at, and what it was made of. */
+  peak: { step: number; bytes: number; text: string };
 }
 
 export interface Stretch {
@@ -57,8 +96,13 @@ export interface Timing {
   split: Part[] | null;
   /** Time by module, the whole model at the root. */
   modules: Node | null;
+  /** Where Python was, by whose thread; empty where nobody asked. */
+  sampled: Sampled[];
   memory: Memory | null;
+  memory_use?: MemoryUse[];
   cost: { ratio: Num; spent_s: number; budget: number; looks: number } | null;
+  /** The dearest lines and ops, where some steps were profiled. */
+  profile?: Profile | null;
 }
 
 export function linesOf(stretches: readonly Stretch[]): Line[] {
@@ -70,11 +114,18 @@ export function linesOf(stretches: readonly Stretch[]): Line[] {
   return lines;
 }
 
+/** Samples are its time: each stands for a period. */
+export function nodeOf(part: SampledPart, period_s: number): Node {
+  const { key, name, about, quiet, samples } = part;
+  return { key, name, about, quiet, seconds: samples * period_s, amount: count(samples, "sample"), children: part.children.map((each) => nodeOf(each, period_s)) };
+}
+
 /** What this run's log does not tell, in one sentence; empty where it tells all. */
-export function untold({ split, modules, memory }: Timing): string {
+export function untold({ split, modules, sampled, memory }: Timing): string {
   const missing = [
     (split?.length ?? 0) > 2 ? "" : "how a step divides into transfer, forward, backward and optimizer",
     modules ? "" : "the time of each module",
+    sampled.length ? "" : "the lines at which Python was",
     memory ? "" : "memory over time",
   ].filter(Boolean);
   const [last, ...rest] = missing.reverse();

@@ -1,0 +1,62 @@
+"""What a dataset tells of itself: how much it holds, in which form, of which classes."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+import numpy
+import torch
+
+from torch_debugger.anatomy.naming import own_attributes
+from torch_debugger.records import HeldData
+
+_MOST = 16
+_MOST_CLASSES, _LONGEST_NAME = 1000, 60
+
+
+def class_names(dataset: Any) -> tuple[str, ...]:
+    """As datasets of torchvision have them. Looked up without running a property of the user's."""
+    names = inspect.getattr_static(dataset, "classes", ())
+    plain = type(names) in (list, tuple) and all(type(name) is str for name in names[:_MOST_CLASSES])
+    return tuple(name[:_LONGEST_NAME] for name in names[:_MOST_CLASSES]) if plain else ()
+
+
+def sample_count(dataset: Any) -> int | None:
+    try:
+        return len(dataset)
+    except TypeError:  # a stream
+        return None
+
+
+def batch_count(loader: Any) -> int | None:
+    try:
+        return len(loader)
+    except TypeError:  # a dataset without a length
+        return None
+
+
+def data_held_by(dataset: Any, samples: int | None) -> tuple[HeldData, ...]:
+    """Attributes with as many entries as there are samples, read without running anything of the user's; of a
+    TensorDataset, its tensors."""
+    if isinstance(dataset, torch.utils.data.TensorDataset):
+        return tuple(_described(f"tensors[{at}]", tensor) for at, tensor in enumerate(dataset.tensors[:_MOST]))
+    found = []
+    for name, value in list(own_attributes(dataset).items())[:_MOST]:
+        plain = type(value) in (list, tuple) or isinstance(value, (numpy.ndarray, torch.Tensor))
+        if plain and _length(value) >= max(2, samples or 2):
+            found.append(_described(name, value))
+    return tuple(found)
+
+
+def _length(value: Any) -> int:
+    if isinstance(value, (numpy.ndarray, torch.Tensor)):
+        return int(value.shape[0]) if value.ndim else 0
+    return len(value)
+
+
+def _described(name: str, value: Any) -> HeldData:
+    kind = "Tensor" if isinstance(value, torch.Tensor) else type(value).__name__
+    if type(value) in (list, tuple):
+        return HeldData(name, kind, len(value), type(value[0]).__name__)
+    return HeldData(name, kind, _length(value), "", int(value.nbytes) // max(1, _length(value)))

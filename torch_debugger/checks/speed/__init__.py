@@ -1,0 +1,1 @@
+"""Where time and memory are lost, and what the edit saves."""

@@ -1,0 +1,123 @@
+"""The events of a trace one after the other, however large the file is: it is never in memory as a whole."""
+
+from __future__ import annotations
+
+import codecs
+import json
+import zlib
+from collections.abc import Iterator
+from typing import IO, Any
+
+from torch_debugger.errors import UsageError
+
+EXPECTED = "a trace of torch.profiler: what tensorboard_trace_handler or export_chrome_trace wrote"
+_CHUNK = 1 << 20  # bytes
+_WITH_GZIP_HEADER = 31  # as zlib numbers it
+_MOST_BEFORE = 64 << 20  # characters in front of the events
+_LARGEST_EVENT = 16 << 20  # characters
+_MOST_CHARACTERS = 4 << 30  # unpacked; a small packed file may hold as many as it likes
+_KEY = '"traceEvents"'
+_MISSING = object()
+
+
+class EventStream:
+    """Iterated once. Afterwards `cut` says whether the file ended in the middle of its events."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._decoder = json.JSONDecoder(strict=False)  # names may hold a tab
+        self._pieces: Iterator[str] = iter(())
+        self._text = ""
+        self._place = 0
+        self._read = 0
+        self.cut = False
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        try:
+            self._pieces = _pieces(self._path)
+            yield from self._events()
+        except OSError as error:
+            raise UsageError(f"{self._path} cannot be read: {error.strerror or error}.") from error
+
+    def _events(self) -> Iterator[dict[str, Any]]:
+        self._find_events()
+        while True:
+            self._skip(" \t\r\n,")
+            if self._place >= len(self._text):
+                self.cut = True
+                return
+            if self._text[self._place] == "]":
+                return
+            event = self._next()
+            if event is _MISSING:
+                self.cut = True
+                return
+            if type(event) is dict:
+                yield event
+
+    def _find_events(self) -> None:
+        """Past the bracket that opens them; a trace may also be the bare list."""
+        self._more()
+        self._skip(" \t\r\n\ufeff")
+        if self._text[self._place : self._place + 1] == "[":
+            self._place += 1
+            return
+        if self._text[self._place : self._place + 1] != "{":
+            raise UsageError(f"{self._path} is no JSON. Expected is {EXPECTED}.")
+        while (found := self._text.find(_KEY)) < 0:
+            if len(self._text) > _MOST_BEFORE or not self._more():
+                raise UsageError(f"{self._path} has no `traceEvents`. Expected is {EXPECTED}.")
+        self._place = found + len(_KEY)
+        self._skip(" \t\r\n:")
+        if self._text[self._place : self._place + 1] != "[":
+            raise UsageError(f"The `traceEvents` of {self._path} are no list. Expected is {EXPECTED}.")
+        self._place += 1
+
+    def _next(self) -> Any:
+        """Missing where the file ends, or is no JSON any more, before the event does."""
+        while True:
+            try:
+                event, self._place = self._decoder.raw_decode(self._text, self._place)
+                return event
+            except (ValueError, RecursionError):  # ValueError also for a number of 5,000 digits
+                if len(self._text) - self._place > _LARGEST_EVENT or not self._more():
+                    return _MISSING
+
+    def _skip(self, blanks: str) -> None:
+        while True:
+            while self._place < len(self._text) and self._text[self._place] in blanks:
+                self._place += 1
+            if self._place < len(self._text) or not self._more():
+                return
+
+    def _more(self) -> bool:
+        if self._read > _MOST_CHARACTERS:
+            return False
+        came = next(self._pieces, "")
+        self._read += len(came)
+        self._text = self._text[self._place :] + came
+        self._place = 0
+        return bool(came)
+
+
+def _pieces(path: str) -> Iterator[str]:
+    """Of a packed file without its end, what can be unpacked."""
+    decode = codecs.getincrementaldecoder("utf-8")("replace").decode
+    with open(path, "rb") as file:
+        packed = file.read(2) == b"\x1f\x8b"
+        file.seek(0)
+        for piece in _unpacked(file) if packed else iter(lambda: file.read(_CHUNK), b""):
+            yield decode(piece)
+
+
+def _unpacked(file: IO[bytes]) -> Iterator[bytes]:
+    unpacking = zlib.decompressobj(_WITH_GZIP_HEADER)
+    while came := unpacking.unconsumed_tail or unpacking.unused_data or file.read(_CHUNK // 8):
+        if unpacking.eof:  # another part follows: `cat a.gz b.gz`
+            unpacking = zlib.decompressobj(_WITH_GZIP_HEADER)
+        try:
+            piece = unpacking.decompress(came, _CHUNK)
+        except zlib.error:
+            return
+        if piece:  # an empty one would be taken for the end
+            yield piece

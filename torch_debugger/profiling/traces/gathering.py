@@ -1,0 +1,117 @@
+"""What is worth keeping of a trace's events, as it goes by."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from torch_debugger.profiling.timeline import Op, Timeline, Work, give_to_ops, nest
+from torch_debugger.profiling.traces.python_calls import PythonCall
+
+MOST_EVENTS = 3_000_000  # that are kept; about 500 bytes each
+_MOST_SEEN = 30_000_000
+_LONGEST_NAME = 500
+_HOST = {"cpu_op", "cuda_runtime", "cuda_driver", "hip_runtime", "Operator", "Runtime", "operator"}
+_DEVICE = {"kernel", "gpu_memcpy", "gpu_memset", "Kernel", "Memcpy", "Memset"}
+_PYTHON = {"python_function", "Python", "python"}
+_NODE = "autograd::engine::evaluate_function: "
+_STEP = "ProfilerStep#"
+_CPU = 0  # of torch's numbers for kinds of devices
+_KINDS = {0: "cpu", 1: "cuda"}
+
+
+@dataclass
+class Gathered:
+    ops: list[Op] = field(default_factory=list)
+    works: list[Work] = field(default_factory=list)
+    calls: list[PythonCall] = field(default_factory=list)
+    steps: list[tuple[int, int, int]] = field(default_factory=list)  # number, began and ended
+    memory: list[tuple[int, str, int]] = field(default_factory=list)  # when, device, bytes given out
+    seen: int = 0
+    full: bool = False
+    _by_id: dict[int, Op] = field(default_factory=dict)
+    _waiting: list[tuple[Work, int]] = field(default_factory=list)
+
+    @staticmethod
+    def of(events: Iterable[dict[str, Any]]) -> Gathered:
+        gathered = Gathered()
+        for event in events:
+            gathered._see(event)
+            gathered.seen += 1
+            if gathered.kept > MOST_EVENTS or gathered.seen > _MOST_SEEN:
+                gathered.full = True
+                break
+        return gathered
+
+    @property
+    def kept(self) -> int:
+        return len(self.ops) + len(self.works) + len(self.calls) + len(self.steps) + len(self.memory)
+
+    def timeline(self) -> Timeline:
+        self.ops.sort(key=lambda each: (each.began_ns, -each.ended_ns))
+        nest(self.ops)
+        for work, identity in self._waiting:
+            work.op = self._by_id.get(identity)
+        self._waiting = []
+        give_to_ops(self.works)
+        return Timeline(self.ops, self.works, len({number for number, _, _ in self.steps}))
+
+    def _see(self, event: dict[str, Any]) -> None:
+        kind, name, given = event.get("cat"), event.get("name"), event.get("args")
+        began_ns = _ns(event.get("ts"))
+        if type(name) is not str or began_ns is None:
+            return
+        kind, name = kind if type(kind) is str else "", name[:_LONGEST_NAME]
+        told: dict[str, Any] = given if type(given) is dict else {}
+        if name == "[memory]":
+            self._see_memory(began_ns, told)
+            return
+        took_ns = _ns(event.get("dur"))
+        if event.get("ph") != "X" or took_ns is None or took_ns < 0:
+            return
+        ended_ns, thread = began_ns + took_ns, _whole(event.get("tid"))
+        if name.startswith(_STEP) and kind in ("user_annotation", "cpu_op", "Operator"):
+            self.steps.append((_whole(name.removeprefix(_STEP)), began_ns, ended_ns))
+        elif kind in _HOST:
+            self._see_op(Op(name, began_ns, ended_ns, thread, -1, False, ""), told)
+        elif kind in _DEVICE:
+            work = Work(name, began_ns, ended_ns, None, _whole(told.get("bytes")))
+            self.works.append(work)
+            self._waiting.append((work, _identity(told)))
+        elif kind in _PYTHON:
+            self.calls.append(PythonCall(name, thread, began_ns, ended_ns))
+
+    def _see_op(self, op: Op, told: dict[str, Any]) -> None:
+        sequence = told.get("Sequence number")
+        op.sequence = sequence if type(sequence) is int else -1
+        op.is_backward = _whole(told.get("Fwd thread id")) > 0 or op.name.startswith(_NODE)
+        op.shapes = str(told.get("Input Dims") or "")[:200]
+        self.ops.append(op)
+        if not op.is_runtime and _identity(told) >= 0:
+            self._by_id.setdefault(_identity(told), op)
+
+    def _see_memory(self, moment_ns: int, told: dict[str, Any]) -> None:
+        kind, used = _whole(told.get("Device Type")), told.get("Total Allocated")
+        if type(used) is int and 0 <= used < 2**63:
+            name = _KINDS.get(kind, f"device of kind {kind}")
+            device = name if kind == _CPU else f"{name}:{max(0, _whole(told.get('Device Id')))}"
+            self.memory.append((moment_ns, device, used))
+
+
+def _identity(told: dict[str, Any]) -> int:
+    value = told.get("External id", told.get("external id"))
+    return value if type(value) is int else -1
+
+
+def _ns(value: Any) -> int | None:
+    """From the microseconds of a trace."""
+    if type(value) not in (int, float) or not abs(value) < 1e18:  # not for NaN
+        return None
+    return round(float(value) * 1000)
+
+
+def _whole(value: Any) -> int:
+    if type(value) is str and value.isdecimal() and len(value) < 19:
+        return int(value)
+    return value if type(value) is int and abs(value) < 2**63 else 0

@@ -1,0 +1,1 @@
+"""Profiles that Python's own cProfile and profile have written, for the page."""
