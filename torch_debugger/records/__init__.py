@@ -72,7 +72,14 @@ from torch_debugger.records.rows import Table, TensorRows
 from torch_debugger.records.run import CostFact, EndFact, MemoryFact, Notice, ProbeFault, RunFact
 from torch_debugger.records.samples import BatchSample
 from torch_debugger.records.sequences import PaddedState, SequenceInput
-from torch_debugger.records.speed import Compilation, SampledStacks, SpeedSettings, StackNode
+from torch_debugger.records.speed import (
+    Compilation,
+    RowPasses,
+    SampledStacks,
+    SpeedSettings,
+    StackNode,
+    TakenRows,
+)
 from torch_debugger.records.summary import (
     Box,
     Chart,
@@ -132,6 +139,7 @@ Record = (
     | MemoryLook
     | ProfileFact
     | SampledStacks
+    | RowPasses
     | SpeedSettings
     | Compilation
     | ModelFact
@@ -223,11 +231,11 @@ __all__ = [
     "ModuleTime", "MultipliedMask", "NonFinite", "Notice", "OpTime", "Operand", "OptimizerFact", "Origin",
     "PaddedState", "ParameterFact", "PassCalls", "PassFact", "PhaseFact", "PictureSummary", "Place",
     "PlainTensor", "PrCurveSummary", "ProbeFault", "ProductTime", "ProfileFact", "QuietModel", "Record",
-    "Rectifier", "Rehearsal", "Request", "Reseeding", "ReusedWeight", "RootInput", "RunFact", "SampleSpread",
-    "SampledStacks", "SavedByModule", "SavedTensor", "Scalars", "ScalerMisuse", "SchedulerFact",
+    "Rectifier", "Rehearsal", "Request", "Reseeding", "ReusedWeight", "RootInput", "RowPasses", "RunFact",
+    "SampleSpread", "SampledStacks", "SavedByModule", "SavedTensor", "Scalars", "ScalerMisuse", "SchedulerFact",
     "SchedulerLook", "SeedFact", "SequenceInput", "ShuffledPair", "SkippedLosses", "SoundSummary",
     "SpeedSettings", "Spread", "Squasher", "StackNode", "StepCycle", "StepRehearsal", "StrayModuleFact",
-    "Summary", "Surroundings", "SyncTime", "Table", "TargetLook", "TensorLook", "TensorRows", "TensorSummary",
-    "TextSummary", "TokenTargets", "TracedMemory", "TrialResult", "TwinUnits", "UncountedSummary",
-    "UnmatchedSwitch", "UnreachedPart", "UntiedWeights", "WeightedSum", "WrittenNumber",
+    "Summary", "Surroundings", "SyncTime", "Table", "TakenRows", "TargetLook", "TensorLook", "TensorRows",
+    "TensorSummary", "TextSummary", "TokenTargets", "TracedMemory", "TrialResult", "TwinUnits",
+    "UncountedSummary", "UnmatchedSwitch", "UnreachedPart", "UntiedWeights", "WeightedSum", "WrittenNumber",
 ]  # fmt: skip
