@@ -73,8 +73,8 @@ class RowPassLooks:
 
 
 def _is_free() -> bool:
-    """Python has room for one tracer, and compiled functions are left alone. Python 3.10 leaves the variables of
-    a frame that was traced with it, and so keeps them alive."""
+    """Python has room for one tracer, and compiled functions are left alone. Python 3.10 leaves the variables
+    of a frame that was traced with it, and so keeps them alive."""
     untraced = sys.gettrace() is None and threading.gettrace() is None
     return sys.version_info >= (3, 11) and untraced and not something_is_compiled()
 

@@ -1,6 +1,6 @@
 """What the house talks about: frozen, printable facts without tensors or callables."""
 
-from torch_debugger.records.attention import MultipliedMask
+from torch_debugger.records.attention import AttentionByHand, MultipliedMask
 from torch_debugger.records.crash import CrashFact, CrashFrame, FlowFact, FlowStep, LocalValue
 from torch_debugger.records.data import (
     BatchLook,
@@ -170,6 +170,7 @@ Record = (
     | LatentLook
     | WeightedSum
     | MultipliedMask
+    | AttentionByHand
     | PaddedState
     | SequenceInput
     | CarriedGradient
@@ -218,11 +219,11 @@ Record = (
 )
 
 __all__ = [
-    "SEVERITIES", "TRIALS", "AxesLook", "BatchFact", "BatchLook", "BatchNormLook", "BatchSample", "Box",
-    "CallFact", "CarriedGradient", "CaseFact", "Chart", "ChartsSummary", "CheckpointLoad", "ClassTargets",
-    "ClipFact", "Comparison", "Compilation", "Construction", "CopiedGenerator", "CopyLook", "CopyTime",
-    "CostFact", "CrashEvidence", "CrashFact", "CrashFrame", "DeviceMemory", "DropoutLook", "Edit", "EndFact",
-    "Finding", "FixedDraw", "FlowFact", "FlowStep", "ForeignEvent", "FreshParameter", "FutureLook",
+    "SEVERITIES", "TRIALS", "AttentionByHand", "AxesLook", "BatchFact", "BatchLook", "BatchNormLook",
+    "BatchSample", "Box", "CallFact", "CarriedGradient", "CaseFact", "Chart", "ChartsSummary", "CheckpointLoad",
+    "ClassTargets", "ClipFact", "Comparison", "Compilation", "Construction", "CopiedGenerator", "CopyLook",
+    "CopyTime", "CostFact", "CrashEvidence", "CrashFact", "CrashFrame", "DeviceMemory", "DropoutLook", "Edit",
+    "EndFact", "Finding", "FixedDraw", "FlowFact", "FlowStep", "ForeignEvent", "FreshParameter", "FutureLook",
     "GradientCheckFact", "GradientFlag", "GraphNode", "GraphSummary", "HandMadeWeights", "HeldByVariable",
     "HeldData", "HistogramSummary", "HparamsFact", "HparamsSummary", "IdleOptimizer", "InputLook", "KeptGraphs",
     "LatentLook", "LayerFact", "LedgerFact", "LedgerRow", "LineCost", "LineTime", "LoaderFact", "LoadingLines",
