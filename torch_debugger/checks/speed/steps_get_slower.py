@@ -215,8 +215,8 @@ def _fix(part: str, line: Place) -> str:
     if part == "backward":
         return (
             f"Look at what reaches {at} from earlier steps and cut it off: `state = state.detach()` for a "
-            "state that is carried on, `.item()` for sums; `retain_graph=True` is not needed then. Where a tensor "
-            "grows, keep its last entries only: `bank = bank[-4096:]`."
+            "state that is carried on, `.item()` for sums; `retain_graph=True` is not needed then. Where a "
+            "tensor grows, keep its last entries only: `bank = bank[-4096:]`."
         )
     return (
         f"Bound what {at} works through: count up instead of keeping everything (`total += value`), or keep "
