@@ -38,6 +38,8 @@ class LoggingTooOften(LineCost):
     id = "TD712"
     name = "logging-too-often"
     title = "printing or logging in every step takes much of the time"
+    explains = ("steps-get-slower",)  # plots of everything so far
+
     steps_between = 50
     saved = 1 - 1 / steps_between
 
