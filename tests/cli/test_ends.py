@@ -98,7 +98,7 @@ def test_a_finding_s_request_reaches_the_watched_process(write: Write) -> None:
         print(got)
         """
     )
-    expected = "[Request(steps=5, modules=(), reason='a closer look')]\n"
+    expected = "[Request(steps=5, modules=(), reason='a closer look', profile=False)]\n"
     assert run_quick("--no-log", "train.py").stdout == expected
     assert run_quick("--no-log", "--in-process", "train.py").stdout == expected
 

@@ -18,6 +18,7 @@ class Expected:
     mentions: tuple[str, ...]
     ops: tuple[str, ...]
     is_note: bool = False
+    beside: tuple[str, ...] = ()  # findings that may be told as well, and louder
 
 
 def expected_of(script: Path) -> Expected:
@@ -29,6 +30,7 @@ def expected_of(script: Path) -> Expected:
         mentions=tuple(word.strip().lower() for word in block["mentions"].split(" or ")),
         ops=tuple(op.strip() for op in block["op"].split(" or ")) if "op" in block else (),
         is_note=block.get("severity") == "note",
+        beside=tuple(block.get("beside", "").split()),
     )
 
 

@@ -130,7 +130,8 @@ class StepsGetSlower(Check):
     def _judge(self, state: RunState, ends: bool) -> Iterable[Finding]:
         marks = self._marks[1:]  # what came before the first one were the slow first steps
         is_long = len(marks) > self.marks // 2 and state.split.total_s >= self.least_s
-        if self._sizes_change or 2 * self._sized_at < state.step or not is_long:
+        # What grows steadily has grown by the end of the first quarter.
+        if self._sizes_change or 4 * self._sized_at < state.step or not is_long:
             return
         quarters = _quarters([later.pace(earlier) for earlier, later in pairwise(marks)])
         part = self._grown_part(marks) if self._rise(quarters) else None
