@@ -34,7 +34,6 @@ def test_what_was_not_recorded_is_said_once_and_has_no_panel(page: Any, swept: s
     page.goto(f"{swept}#/time?run=slow")
 
     expect(page.get_by_text("Not recorded in this run:")).to_have_count(1)
-    expect(page.get_by_role("heading", name="Memory over the steps")).to_have_count(0)
     expect(page.get_by_role("heading", name="Time by module")).to_have_count(0)
 
 
