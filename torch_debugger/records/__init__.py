@@ -67,6 +67,7 @@ from torch_debugger.records.profile import (
     ProfileFact,
     SyncTime,
 )
+from torch_debugger.records.ranks import RankEnd, RankFact
 from torch_debugger.records.rehearsal import StepRehearsal
 from torch_debugger.records.rows import Table, TensorRows
 from torch_debugger.records.run import CostFact, EndFact, MemoryFact, Notice, ProbeFault, RunFact
@@ -121,6 +122,8 @@ from torch_debugger.records.wiring import (
 
 Record = (
     RunFact
+    | RankFact
+    | RankEnd
     | Surroundings
     | HparamsFact
     | SeedFact
@@ -222,7 +225,8 @@ __all__ = [
     "MemorySnapshot", "MemorySpot", "MeshSummary", "ModeLook", "ModelFact", "ModelFlow", "ModuleFact",
     "ModuleTime", "MultipliedMask", "NonFinite", "Notice", "OpTime", "Operand", "OptimizerFact", "Origin",
     "PaddedState", "ParameterFact", "PassCalls", "PassFact", "PhaseFact", "PictureSummary", "Place",
-    "PlainTensor", "PrCurveSummary", "ProbeFault", "ProductTime", "ProfileFact", "QuietModel", "Record",
+    "PlainTensor", "PrCurveSummary", "ProbeFault", "ProductTime", "ProfileFact", "QuietModel", "RankEnd",
+    "RankFact", "Record",
     "Rectifier", "Rehearsal", "Request", "Reseeding", "ReusedWeight", "RootInput", "RunFact", "SampleSpread",
     "SampledStacks", "SavedByModule", "SavedTensor", "Scalars", "ScalerMisuse", "SchedulerFact",
     "SchedulerLook", "SeedFact", "SequenceInput", "ShuffledPair", "SkippedLosses", "SoundSummary",
