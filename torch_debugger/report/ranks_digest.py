@@ -52,8 +52,8 @@ class RanksDigest:
         facts: Mapping[int, RankFact] = _NONE,
         ends: Mapping[int, RankEnd] = _NONE,
     ) -> RunResult:
-        """The run as it stands: as its lowest rank has it, and its end as the rank that fared worst. `facts` and
-        `ends` tell of each rank who it is and how its process ended."""
+        """The run as it stands: as its lowest rank has it, and its end as the rank that fared worst. `facts`
+        and `ends` tell of each rank who it is and how its process ended."""
         speaking, ranks = self._speaking(), self._results(facts, ends)
         result = speaking.result(
             findings, outcome=outcome, exit_code=exit_code, log=log, faults=faults, checks=checks
