@@ -45,7 +45,7 @@ def is_of_parts(error: Exception) -> bool:
     return isinstance(error, OutOfReachError) or (_expected and isinstance(error, (IndexError, RuntimeError)))
 
 
-class ThisRankOnly(TorchDispatchMode):
+class ThisRankOnly(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Around our own arithmetic: every operation is given local parts, and a collective is refused."""
 
     def __torch_dispatch__(

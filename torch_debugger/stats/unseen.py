@@ -23,5 +23,5 @@ def unseen(function: Callable[..., Any], *arguments: Any) -> Any:
 
 
 def _on_this_rank(function: Callable[..., Any], *arguments: Any) -> Any:
-    with _disable_current_modes(), ThisRankOnly():
+    with _disable_current_modes(), ThisRankOnly():  # type: ignore[no-untyped-call]
         return function(*arguments)
