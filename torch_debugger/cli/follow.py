@@ -7,11 +7,11 @@ import time
 from collections import deque
 from collections.abc import Callable
 
-from torch_debugger.checks.judge import Judge
+from torch_debugger.checks.ranks_judge import RanksJudge
 from torch_debugger.cli.handover import OFFERED, REFUSED, SHOWN, TAKEN
 from torch_debugger.cli.status import Display, Progress
 from torch_debugger.records import CrashFact, Finding
-from torch_debugger.report.digest import RunDigest
+from torch_debugger.report.ranks_digest import RanksDigest
 from torch_debugger.runlog.board import Board
 from torch_debugger.runlog.reader import LogFollower
 from torch_debugger.runlog.requests import RequestSender
@@ -21,19 +21,21 @@ _RATE_WINDOW_S = 20.0
 
 
 class Follower:
-    """Follows one child until it has ended."""
+    """Follows one child until it has ended, and judges what all that write into its folder have to say."""
 
     def __init__(
         self,
         log: LogFollower,
         board: Board,
         requests: RequestSender,
-        judge: Judge,
-        digest: RunDigest,
+        judge: RanksJudge,
+        digest: RanksDigest,
         display: Display,
         show_crash: Callable[[CrashFact], None],
         say_news: Callable[[], None],
+        rank: int | None = None,
     ) -> None:
+        self._rank = rank  # of the child that is followed
         self._log = log
         self._board = board
         self._requests = requests
@@ -69,17 +71,17 @@ class Follower:
         self._board.crash = SHOWN
 
     def _read(self) -> None:
-        for record in self._log.poll():
-            self._digest.see(record)
-            if isinstance(record, CrashFact):
+        for rank, record in self._log.read_ranks_on():
+            self._digest.see(record, rank)
+            if isinstance(record, CrashFact) and rank == self._rank:
                 self._crash = record
-            for finding in self._judge.see(record):
+            for finding in self._judge.see(record, rank):
                 self._unsaid.append(finding)
-                if finding.request is not None:
+                if finding.request is not None and rank == self._rank:
                     self._requests.send(finding.request)
 
     def _speak(self, now_s: float) -> None:
-        step = self._board.step
+        step = max(self._board.step, self._digest.step)  # a process that starts the ranks makes no steps itself
         rate = self._pace.rate(step, now_s)
         if self._board.at_prompt:
             return
@@ -93,8 +95,9 @@ class Follower:
 
     def _loss(self) -> float | None:
         """A board without a loss says nan; only the log can tell that from a loss that is nan."""
-        unknown = math.isnan(self._board.loss) and self._digest.losses is None
-        return None if unknown else self._board.loss
+        if self._digest.losses is None:
+            return None if math.isnan(self._board.loss) else self._board.loss
+        return self._board.loss if self._board.step else self._digest.losses.last[1]
 
 
 class Pace:

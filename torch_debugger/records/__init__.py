@@ -67,6 +67,7 @@ from torch_debugger.records.profile import (
     ProfileFact,
     SyncTime,
 )
+from torch_debugger.records.ranks import RankEnd, RankFact
 from torch_debugger.records.rehearsal import StepRehearsal
 from torch_debugger.records.rows import Table, TensorRows
 from torch_debugger.records.run import CostFact, EndFact, MemoryFact, Notice, ProbeFault, RunFact
@@ -128,6 +129,8 @@ from torch_debugger.records.wiring import (
 
 Record = (
     RunFact
+    | RankFact
+    | RankEnd
     | Surroundings
     | HparamsFact
     | SeedFact
@@ -231,12 +234,13 @@ __all__ = [
     "MemorySnapshot", "MemorySpot", "MeshSummary", "ModeLook", "ModelFact", "ModelFlow", "ModuleFact",
     "ModuleTime", "MultipliedMask", "NonFinite", "Notice", "OpTime", "Operand", "OptimizerFact", "Origin",
     "PaddedState", "ParameterFact", "PassCalls", "PassFact", "PhaseFact", "PictureSummary", "Place",
-    "PlainTensor", "PrCurveSummary", "ProbeFault", "ProductTime", "ProfileFact", "QuietModel", "Record",
-    "Rectifier", "Rehearsal", "Request", "Reseeding", "ReusedWeight", "RootInput", "RowPasses", "RunFact",
-    "SampleSpread", "SampledStacks", "SavedByModule", "SavedTensor", "Scalars", "ScalerMisuse", "SchedulerFact",
-    "SchedulerLook", "SeedFact", "SequenceInput", "ShuffledPair", "SkippedLosses", "SoundSummary",
-    "SpeedSettings", "Spread", "Squasher", "StackNode", "StepCycle", "StepRehearsal", "StrayModuleFact",
-    "Summary", "Surroundings", "SyncTime", "Table", "TakenRows", "TargetLook", "TensorLook", "TensorRows",
-    "TensorSummary", "TextSummary", "TokenTargets", "TracedMemory", "TrialResult", "TwinUnits",
-    "UncountedSummary", "UnmatchedSwitch", "UnreachedPart", "UntiedWeights", "WeightedSum", "WrittenNumber",
+    "PlainTensor", "PrCurveSummary", "ProbeFault", "ProductTime", "ProfileFact", "QuietModel", "RankEnd",
+    "RankFact", "Record", "Rectifier", "Rehearsal", "Request", "Reseeding", "ReusedWeight", "RootInput",
+    "RowPasses", "RunFact", "SampleSpread", "SampledStacks", "SavedByModule", "SavedTensor", "Scalars",
+    "ScalerMisuse", "SchedulerFact", "SchedulerLook", "SeedFact", "SequenceInput", "ShuffledPair",
+    "SkippedLosses", "SoundSummary", "SpeedSettings", "Spread", "Squasher", "StackNode", "StepCycle",
+    "StepRehearsal", "StrayModuleFact", "Summary", "Surroundings", "SyncTime", "Table", "TakenRows",
+    "TargetLook", "TensorLook", "TensorRows", "TensorSummary", "TextSummary", "TokenTargets", "TracedMemory",
+    "TrialResult", "TwinUnits", "UncountedSummary", "UnmatchedSwitch", "UnreachedPart", "UntiedWeights",
+    "WeightedSum", "WrittenNumber",
 ]  # fmt: skip
