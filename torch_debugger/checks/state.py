@@ -9,6 +9,8 @@ from torch_debugger.checks.graph_ops import numbers_by_op
 from torch_debugger.checks.step_split import StepSplit
 from torch_debugger.records import (
     EndFact,
+    HangFact,
+    HangOver,
     LedgerFact,
     LoaderFact,
     LoadingLines,
@@ -18,6 +20,7 @@ from torch_debugger.records import (
     ModelFact,
     ModuleFact,
     OptimizerFact,
+    RankEnd,
     Record,
     RunFact,
     SampledStacks,
@@ -62,6 +65,8 @@ class RunState:
     split: StepSplit = field(default_factory=StepSplit)
     sampled: dict[str, SampledStacks] = field(default_factory=dict)  # by whose they are; the last holds
     speed: SpeedSettings | None = None
+    hangs: dict[int, HangFact] = field(default_factory=dict)  # by rank, the last; 0 in one process
+    rank_ends: dict[int, RankEnd] = field(default_factory=dict)
     step: int = 0
     end: EndFact | None = None
 
@@ -93,6 +98,12 @@ class RunState:
                 self.speed = record
             case LossGraph():
                 numbers_by_op(record)  # known by the time that checks ask
+            case HangFact():
+                self.hangs[record.rank or 0] = record
+            case HangOver():
+                self.hangs.pop(record.rank or 0, None)
+            case RankEnd():
+                self.rank_ends[record.rank] = record
             case EndFact():
                 self.end = record
             case _:

@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 from torch_debugger.checks.judge import Judge
 from torch_debugger.cli.handover import OFFERED, REFUSED, SHOWN, TAKEN
+from torch_debugger.cli.hang_desk import HangDesk, hang_findings
 from torch_debugger.cli.status import Display, Progress
 from torch_debugger.records import CrashFact, Finding
 from torch_debugger.report.digest import RunDigest
@@ -33,6 +34,7 @@ class Follower:
         display: Display,
         show_crash: Callable[[CrashFact], None],
         say_news: Callable[[], None],
+        hangs: HangDesk,
     ) -> None:
         self._log = log
         self._board = board
@@ -41,6 +43,7 @@ class Follower:
         self._digest = digest
         self._display = display
         self._show_crash = show_crash
+        self._hangs = hangs
         self._say_news = say_news  # of those who take the run elsewhere
         self._crash: CrashFact | None = None
         self._pace = Pace()
@@ -51,6 +54,8 @@ class Follower:
         while (status := wait(_TICK_S)) is None:
             self._read()
             self._take_crash()
+            if not self._board.at_prompt:
+                self._hangs.act(time.monotonic())
             self._speak(time.monotonic())
         self._read()
         return status
@@ -71,10 +76,12 @@ class Follower:
     def _read(self) -> None:
         for record in self._log.poll():
             self._digest.see(record)
+            self._hangs.see(record, time.monotonic())
             if isinstance(record, CrashFact):
                 self._crash = record
             for finding in self._judge.see(record):
-                self._unsaid.append(finding)
+                if not hang_findings([finding]):  # these are told together, with the stacks
+                    self._unsaid.append(finding)
                 if finding.request is not None:
                     self._requests.send(finding.request)
 

@@ -13,6 +13,7 @@ from torch_debugger.checks.judge import Judge
 from torch_debugger.cli.child_process import ChildProcess
 from torch_debugger.cli.crash_printer import CrashPrinter
 from torch_debugger.cli.follow import Follower
+from torch_debugger.cli.hang_desk import ABORTED, HangDesk
 from torch_debugger.cli.launch import Orders
 from torch_debugger.cli.live import LiveRow
 from torch_debugger.cli.options import RunOptions
@@ -50,20 +51,29 @@ def run_in_child(
     with closing(log), closing(sender), status_line as shown, told, child.running():
         reader.close()  # the child has its own
         crash = CrashPrinter(judge, digest, quiet=options.quiet)
+        hangs = HangDesk(judge, digest, child.end_at_once, quiet=options.quiet)
         say_news = couriers.speak if couriers is not None else lambda: None
-        status = _follow(Follower(log, board, sender, judge, digest, shown, crash.show, say_news), child)
+        follower = Follower(log, board, sender, judge, digest, shown, crash.show, say_news, hangs)
+        status = _follow(follower, child)
     judge.finish()
     digest.reached(board.step)
-    code = 128 - status if status < 0 else status
+    code = ABORTED if hangs.aborted else 128 - status if status < 0 else status
     result = digest.result(
         judge.findings,
-        outcome=outcome_of_exit(code) if status < 0 else None,
+        outcome=_outcome(status, code, digest, hangs),
         exit_code=code,
         log=_from_here(folder) if options.keep_log else None,
         faults=judge.faults,
         checks=len(judge.checks),
     )
-    return dataclasses.replace(result, told=crash.told), code
+    return dataclasses.replace(result, told=(*crash.told, *hangs.told)), code
+
+
+def _outcome(status: int, code: int, digest: RunDigest, hangs: HangDesk) -> str | None:
+    """None where the child has said it itself."""
+    if hangs.is_hung and (digest.end is None or digest.end.outcome == "stopped"):
+        return "hung"
+    return outcome_of_exit(code) if status < 0 else None
 
 
 def _follow(follower: Follower, child: ChildProcess) -> int:

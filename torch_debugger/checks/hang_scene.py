@@ -1,0 +1,144 @@
+"""Everybody at the moment of a hang: who waits for whom, as far as the ranks have told."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+from torch_debugger.checks.state import RunState
+from torch_debugger.records import HangFact, Place, RankEnd
+from torch_debugger.records.hangs import COLLECTIVE
+
+# Of the time that a rank is given: one that has waited less may be on its way.
+_LEAST_STILL = 0.25
+
+
+@dataclass(frozen=True)
+class Scene:
+    """By rank; a program of one process is rank 0 of 1."""
+
+    facts: Mapping[int, HangFact]
+    ends: Mapping[int, RankEnd]
+    world: int
+
+    @property
+    def first(self) -> HangFact:
+        """The one that stood first, of those who are sure."""
+        return max((fact for fact in self.facts.values() if fact.final), key=lambda fact: fact.still_s)
+
+    def waiting(self) -> dict[int, HangFact]:
+        """In a collective, for others."""
+        return {rank: fact for rank, fact in self.facts.items() if fact.kind == COLLECTIVE and stands(fact)}
+
+    def stuck(self, kinds: Collection[str]) -> dict[int, HangFact]:
+        """Standing by themselves, in a wait of one of these kinds, and sure of it."""
+        return {rank: fact for rank, fact in self.facts.items() if fact.kind in kinds and fact.final}
+
+    def is_complete(self) -> bool:
+        """Every rank is known to stand or to have ended: nobody can bring the others on."""
+        known = {rank for rank, fact in self.facts.items() if stands(fact)} | set(self.ends)
+        return known >= set(range(self.world))
+
+    def others(self, ranks: Collection[int]) -> str:
+        """Ranks 0-2 wait for it in all_reduce at train.py:88."""
+        waiting = {rank: fact for rank, fact in self.waiting().items() if rank not in ranks}
+        groups: dict[str, list[int]] = {}
+        for rank, fact in sorted(waiting.items()):
+            groups.setdefault(f"in {wait_words(fact)}", []).append(rank)
+        parts = [f"{rank_list(members)} {_verb(members)} {spot}" for spot, members in groups.items()]
+        text = "; ".join(parts)
+        return f" {text[0].upper()}{text[1:]}." if text else ""
+
+    def rows(self) -> dict[str, float | str]:
+        """A line of evidence for every rank; of many, those that differ."""
+        if self.world == 1:
+            return {}
+        found: dict[str, float | str] = {}
+        for rank in range(min(self.world, 64)):
+            if rank in self.ends:
+                found[f"rank {rank}"] = end_words(self.ends[rank])
+            elif rank in self.facts:
+                found[f"rank {rank}"] = state_words(self.facts[rank])
+            else:
+                found[f"rank {rank}"] = "has told nothing"
+        return found
+
+
+def scene_of(state: RunState) -> Scene | None:
+    """None while nobody is sure."""
+    finals = [fact for fact in state.hangs.values() if fact.final]
+    if not finals:
+        return None
+    return Scene(state.hangs, state.rank_ends, max(fact.world for fact in state.hangs.values()))
+
+
+def stands(fact: HangFact) -> bool:
+    return fact.final or fact.still_s >= _LEAST_STILL * fact.expected_s
+
+
+def subject(rank: int, scene: Scene) -> str:
+    return "The training" if scene.world == 1 else f"Rank {rank}"
+
+
+def rank_list(ranks: Collection[int]) -> str:
+    """rank 3; ranks 0-2 and 5"""
+    runs: list[list[int]] = []
+    for rank in sorted(ranks):
+        if runs and runs[-1][-1] == rank - 1:
+            runs[-1].append(rank)
+        else:
+            runs.append([rank])
+    parts = [_run(run) for run in runs]
+    named = f"{', '.join(parts[:-1])} and {parts[-1]}" if len(parts) > 1 else parts[0]
+    return f"{'rank' if len(ranks) == 1 else 'ranks'} {named}"
+
+
+def _run(run: list[int]) -> str:
+    if len(run) == 1:
+        return str(run[0])
+    return f"{run[0]} and {run[1]}" if len(run) == 2 else f"{run[0]}-{run[-1]}"
+
+
+def _verb(ranks: Collection[int]) -> str:
+    return "waits" if len(ranks) == 1 else "wait"
+
+
+def spot(place: Place) -> str:
+    """train.py:88, with the whole path: reports shorten it."""
+    return f"{place.file}:{place.line}" if place.file and place.line else "a place that is not known"
+
+
+def wait_words(fact: HangFact) -> str:
+    """all_reduce at train.py:88"""
+    doing = "the exchange of gradients in backward()" if fact.doing == "backward" else f"`{fact.doing}`"
+    return f"{doing} at {spot(fact.place)}"
+
+
+def state_words(fact: HangFact) -> str:
+    begun = next((f", {group.sequence} collectives begun" for group in fact.groups if group.sequence >= 0), "")
+    if not stands(fact):
+        return f"runs, at {spot(fact.place)}{begun}"
+    return f"{fact.still_s:.0f} s in {wait_words(fact)}{begun}"
+
+
+def end_words(end: RankEnd) -> str:
+    words = {"finished": "has reached the end of its script", "killed": "was killed", "stopped": "was stopped"}
+    said = words.get(end.outcome, "has crashed")
+    return f"{said} after {end.step:,} steps{f' ({end.error})' if end.error else ''}"
+
+
+def seconds(value: float) -> str:
+    """12 s, 4 min, 0.3 s"""
+    if value >= 120:
+        return f"{value / 60:.0f} min"
+    return f"{value:.0f} s" if value >= 10 else f"{value:.1f} s"
+
+
+def patience(fact: HangFact) -> str:
+    """Why that is too long."""
+    if fact.slowest_s >= 0.05:
+        return (
+            f"Up to then the longest pause between two signs of life (steps, backward passes, calls of a model) was "
+            f"{seconds(fact.slowest_s)}."
+        )
+    return "Until then it went on many times a second." if fact.step > 1 else "It has not made a step yet."

@@ -1,0 +1,1 @@
+"""More than one process: ranks, their watchdog and what they are compared by."""
