@@ -58,6 +58,16 @@ class HangWatch:
             vigil.stop()
             self.watch.guard.contain("watchdog", self.asked.unregister)
 
+    @property
+    def is_on(self) -> bool:
+        return self._vigil is not None
+
+    def settle(self, limits: Limits, policy: str) -> tuple[Limits, str]:
+        """By the script itself; what held before comes back."""
+        before = self._pace.limits, self._evidence.policy
+        self._pace.limits, self._evidence.policy = limits, policy
+        return before
+
     def _beat(self) -> None:
         self.on_beat()
 

@@ -217,6 +217,11 @@ def current_watch() -> Watch | None:
     return _current.watch if _current is not None else None
 
 
+def current_hang_watch() -> HangWatch | None:
+    """That of this process, if hangs are watched for by `torch-debugger run`."""
+    return _current.hangs if _current is not None and _current.hangs.is_on else None
+
+
 def is_reported_at_end() -> bool:
     """Under `torch-debugger run` the report at the end tells it all; said twice it only confuses."""
     return _current is not None and _current.reports_at_end

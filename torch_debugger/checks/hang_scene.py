@@ -136,6 +136,8 @@ def seconds(value: float) -> str:
 
 def patience(fact: HangFact) -> str:
     """Why that is too long."""
+    if fact.slowest_s >= fact.still_s:
+        return f"It was given {seconds(fact.expected_s)}."
     if fact.slowest_s >= 0.05:
         return (
             f"Up to then the longest pause between two signs of life (steps, backward passes, calls of a model) was "

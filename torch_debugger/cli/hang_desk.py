@@ -83,17 +83,18 @@ def _ids() -> frozenset[str]:
     return frozenset(check.id for check in catalog() if issubclass(check, HangCheck))
 
 
-def end_with_descendants(pid: int) -> None:
+def end_with_descendants(pid: int, *, itself: bool = True) -> None:
     """At once, and everybody that the process has started: a worker that hangs would never notice that the
     training is gone."""
     try:
         process = psutil.Process(pid)
-        doomed = [*process.children(recursive=True), process]
+        doomed = process.children(recursive=True)
     except psutil.Error:
         return
+    doomed += [process] if itself else []
     for each in doomed:
         try:
             each.kill()
         except psutil.Error:  # it has ended meanwhile
             continue
-    psutil.wait_procs(doomed[:-1], timeout=_KILL_S)
+    psutil.wait_procs([each for each in doomed if each.pid != pid], timeout=_KILL_S)

@@ -18,7 +18,12 @@ from torch_debugger.ranks.hangs.rank_conditions import condition_on_rank
 from torch_debugger.ranks.hangs.sightings import Thread
 from torch_debugger.ranks.hangs.stacks import lines_of, other_threads
 from torch_debugger.ranks.hangs.waits import sort_out
-from torch_debugger.ranks.hangs.worker_states import awaited_worker, standing_workers, view_workers
+from torch_debugger.ranks.hangs.worker_states import (
+    awaited_worker,
+    iterator_of,
+    standing_workers,
+    view_workers,
+)
 from torch_debugger.records import HangFact, Standing
 from torch_debugger.records.hangs import COLLECTIVE, LOADER
 
@@ -46,7 +51,7 @@ class Evidence:
     def __init__(self, step: Callable[[], int], asked: AskedStacks, policy: str) -> None:
         self._step = step
         self._asked = asked
-        self._policy = policy
+        self.policy = policy
         self._iterator: weakref.ref[Any] | None = None
         self._batches_of = -1
         self._is_out_of_data = False
@@ -90,7 +95,7 @@ class Evidence:
         view = view_thread(thread.pid, thread.native)
         wait = sort_out(frame, view)
         rank, world = rank_and_world()
-        iterator = self.iterator()
+        iterator = self.iterator() or iterator_of(wait.frame)
         workers = self._workers(iterator, situation) if wait.kind == LOADER and iterator is not None else ()
         call, target = (view.call, view.target) if view is not None else ("", "")
         training = Standing("training", thread.pid, True, -1.0, call, target, lines_of(frame), situation.kind)
@@ -114,7 +119,7 @@ class Evidence:
             is_out_of_data=self._is_out_of_data,
             worker=awaited_worker(iterator) if workers else -1,
             stacks=(training, *workers, *_threads(thread.ident)),
-            policy=self._policy,
+            policy=self.policy,
         )
 
     def _workers(self, iterator: Any, situation: Situation) -> tuple[Standing, ...]:
