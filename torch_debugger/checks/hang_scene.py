@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 
 from torch_debugger.checks.state import RunState
@@ -108,17 +108,22 @@ def spot(place: Place) -> str:
     return f"{place.file}:{place.line}" if place.file and place.line else "a place that is not known"
 
 
-def wait_words(fact: HangFact) -> str:
+def short_spot(place: Place) -> str:
+    """For a table."""
+    return f"{place.file.rpartition('/')[2]}:{place.line}" if place.file and place.line else "an unknown line"
+
+
+def wait_words(fact: HangFact, at: Callable[[Place], str] = spot) -> str:
     """all_reduce at train.py:88"""
     doing = "the exchange of gradients in backward()" if fact.doing == "backward" else f"`{fact.doing}`"
-    return f"{doing} at {spot(fact.place)}"
+    return f"{doing} at {at(fact.place)}"
 
 
 def state_words(fact: HangFact) -> str:
     begun = next((f", {group.sequence} collectives begun" for group in fact.groups if group.sequence >= 0), "")
     if not stands(fact):
-        return f"runs, at {spot(fact.place)}{begun}"
-    return f"{fact.still_s:.0f} s in {wait_words(fact)}{begun}"
+        return f"runs, at {short_spot(fact.place)}{begun}"
+    return f"{fact.still_s:.0f} s in {wait_words(fact, short_spot)}{begun}"
 
 
 def end_words(end: RankEnd) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from torch_debugger.checks.hang_scene import spot
+from torch_debugger.checks.hang_scene import short_spot
 from torch_debugger.records import HangFact, Standing
 from torch_debugger.records.hangs import CALL, EVENT, LOCK, LOOP, READ, SLEEP
 
@@ -21,6 +21,6 @@ def worker_row(fact: HangFact) -> dict[str, float | str]:
         if not each.who.startswith("worker "):
             continue
         does = _DOES.get(each.kind, "has no batch to make") if each.is_alive else "has ended"
-        place = f" at {spot(each.users_line)}" if each.kind and each.users_line else ""
+        place = f" at {short_spot(each.users_line)}" if each.kind and each.users_line else ""
         rows[each.who] = f"{does}{place}"
     return rows

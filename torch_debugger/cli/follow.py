@@ -10,8 +10,9 @@ from collections.abc import Callable
 from torch_debugger.checks.judge import Judge
 from torch_debugger.cli.handover import OFFERED, REFUSED, SHOWN, TAKEN
 from torch_debugger.cli.hang_desk import HangDesk, hang_findings
+from torch_debugger.cli.pulse import Pulse
 from torch_debugger.cli.status import Display, Progress
-from torch_debugger.records import CrashFact, Finding
+from torch_debugger.records import CrashFact, Finding, Record
 from torch_debugger.report.digest import RunDigest
 from torch_debugger.runlog.board import Board
 from torch_debugger.runlog.reader import LogFollower
@@ -35,6 +36,7 @@ class Follower:
         show_crash: Callable[[CrashFact], None],
         say_news: Callable[[], None],
         hangs: HangDesk,
+        pulse: Pulse | None = None,
     ) -> None:
         self._log = log
         self._board = board
@@ -43,7 +45,7 @@ class Follower:
         self._digest = digest
         self._display = display
         self._show_crash = show_crash
-        self._hangs = hangs
+        self._hangs, self._pulse = hangs, pulse
         self._say_news = say_news  # of those who take the run elsewhere
         self._crash: CrashFact | None = None
         self._pace = Pace()
@@ -54,11 +56,17 @@ class Follower:
         while (status := wait(_TICK_S)) is None:
             self._read()
             self._take_crash()
-            if not self._board.at_prompt:
-                self._hangs.act(time.monotonic())
+            self._feel_pulse(time.monotonic())
             self._speak(time.monotonic())
         self._read()
         return status
+
+    def _feel_pulse(self, now_s: float) -> None:
+        found = self._pulse.look(now_s) if self._pulse is not None else None
+        if found is not None:
+            self._take(found)
+        if not self._board.at_prompt:
+            self._hangs.act(now_s)
 
     def _take_crash(self) -> None:
         """The child offers its traceback, and waits: what it logged before that is complete."""
@@ -75,15 +83,18 @@ class Follower:
 
     def _read(self) -> None:
         for record in self._log.poll():
-            self._digest.see(record)
-            self._hangs.see(record, time.monotonic())
-            if isinstance(record, CrashFact):
-                self._crash = record
-            for finding in self._judge.see(record):
-                if not hang_findings([finding]):  # these are told together, with the stacks
-                    self._unsaid.append(finding)
-                if finding.request is not None:
-                    self._requests.send(finding.request)
+            self._take(record)
+
+    def _take(self, record: Record) -> None:
+        self._digest.see(record)
+        self._hangs.see(record, time.monotonic())
+        if isinstance(record, CrashFact):
+            self._crash = record
+        for finding in self._judge.see(record):
+            if not hang_findings([finding]):  # these are told together, with the stacks
+                self._unsaid.append(finding)
+            if finding.request is not None:
+                self._requests.send(finding.request)
 
     def _speak(self, now_s: float) -> None:
         step = self._board.step

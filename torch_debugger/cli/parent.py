@@ -17,6 +17,7 @@ from torch_debugger.cli.hang_desk import ABORTED, HangDesk
 from torch_debugger.cli.launch import Orders
 from torch_debugger.cli.live import LiveRow
 from torch_debugger.cli.options import RunOptions
+from torch_debugger.cli.pulse import Pulse
 from torch_debugger.cli.status import Display, PlainStatus, Silence
 from torch_debugger.cli.surroundings_log import surroundings_logged
 from torch_debugger.report.digest import RunDigest
@@ -53,7 +54,8 @@ def run_in_child(
         crash = CrashPrinter(judge, digest, quiet=options.quiet)
         hangs = HangDesk(judge, digest, child.end_at_once, quiet=options.quiet)
         say_news = couriers.speak if couriers is not None else lambda: None
-        follower = Follower(log, board, sender, judge, digest, shown, crash.show, say_news, hangs)
+        pulse = Pulse(board, child.pid, options.hang_timeout_s, options.on_hang)
+        follower = Follower(log, board, sender, judge, digest, shown, crash.show, say_news, hangs, pulse)
         status = _follow(follower, child)
     judge.finish()
     digest.reached(board.step)

@@ -40,11 +40,12 @@ class EndlessSample(HangCheck):
                 yield self._finding(rank, fact, worker.users_line, worker.who, does, scene)
 
     def _finding(self, rank: int, fact: HangFact, line: Place, who: str, does: str, scene: Scene) -> Finding:
+        batch = f"batch {fact.batches + 1:,}" if fact.batches >= 0 else "the next batch"
         return self.finding(
             severity="error",
             confidence=0.85,
-            message=f"{subject(rank, scene)} has waited {seconds(fact.still_s)} for batch {fact.batches + 1:,}: {who} "
-            f"{does} at {spot(line)} and does not come back.{scene.others({rank})}",
+            message=f"{subject(rank, scene)} has waited {seconds(fact.still_s)} for {batch}: {who} {does} at "
+            f"{spot(line)} and does not come back.{scene.others({rank})}",
             why=f"It is still at the same batch. {patience(fact)}",
             fix=f"Look at the loop around {spot(line)}: it has no end for this sample. Limit the number of attempts and "
             "raise an error that names the sample's index.",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from torch_debugger.checks.hang_check import HangCheck
-from torch_debugger.checks.hang_scene import Scene, patience, seconds, spot, subject
+from torch_debugger.checks.hang_scene import Scene, patience, seconds, short_spot, spot, subject
 from torch_debugger.records import Finding, HangFact, Standing
 from torch_debugger.records.hangs import EVENT, LOCK
 
@@ -68,7 +68,7 @@ def _who_could(fact: HangFact) -> str:
 
 
 def _threads(fact: HangFact) -> dict[str, float | str]:
-    return {each.who: f"at {spot(each.users_line)}" for each in _others(fact)[:6]}
+    return {each.who: f"at {short_spot(each.users_line)}" for each in _others(fact)[:6]}
 
 
 def _fix(fact: HangFact) -> str:
