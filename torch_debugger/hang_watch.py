@@ -11,6 +11,7 @@ from torch_debugger.probes.loaders import Loaders
 from torch_debugger.probes.roots import Roots
 from torch_debugger.probes.watch import Watch
 from torch_debugger.ranks.hangs.asked_stacks import AskedStacks
+from torch_debugger.ranks.hangs.asking import Asking
 from torch_debugger.ranks.hangs.evidence import Evidence
 from torch_debugger.ranks.hangs.pace import Limits, Pace
 from torch_debugger.ranks.hangs.sightings import Thread
@@ -28,7 +29,7 @@ class HangWatch:
         self.is_wanted = settings.on_hang != "off"
         self.on_beat: Callable[[], None] = lambda: None
         self.on_told: list[Callable[[HangFact], None]] = []  # in the vigil's thread
-        self.is_asked: Callable[[], bool] = lambda: False
+        self._asking = Asking(settings.log_dir)
         self.asked = AskedStacks()
         self._roots = roots
         self._evidence = Evidence(lambda: watch.step, self.asked, settings.on_hang)
@@ -48,7 +49,7 @@ class HangWatch:
         main = threading.main_thread()
         thread = Thread(main.ident or 0, main.native_id or 0)
         self._vigil = Vigil(
-            thread, self._pace, self._signs, self._evidence, self._tell, lambda: self.is_asked(), self._beat
+            thread, self._pace, self._signs, self._evidence, self._tell, self._asking, self._beat
         )
         self._vigil.start()
 
@@ -56,7 +57,14 @@ class HangWatch:
         vigil, self._vigil = self._vigil, None
         if vigil is not None:
             vigil.stop()
+            self._asking.tidy_up()
+            self.watch.guard.contain("watchdog", self._say_end)
             self.watch.guard.contain("watchdog", self.asked.unregister)
+
+    def _say_end(self) -> None:
+        """Where others may wait for this rank: how far it came."""
+        if self._evidence.world() > 1 and self._pace.signs:
+            self.watch.emit(self._evidence.ending())
 
     @property
     def is_on(self) -> bool:
@@ -87,7 +95,7 @@ class HangWatch:
         self._evidence.begin_pass(iterator, batch_count(loader))
 
     def _end_pass(self, iterator: Any) -> None:
-        self._evidence.end_pass()
+        self._evidence.end_pass(iterator)
 
     def _step_done(self, step: int, scalars: dict[str, float]) -> None:
         vigil = self._vigil

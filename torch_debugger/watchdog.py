@@ -18,19 +18,20 @@ from typing import Any
 
 from torch.optim.optimizer import register_optimizer_step_post_hook
 
-from torch_debugger.checks.judge import Judge
+from torch_debugger.checks.ranks_judge import RanksJudge
 from torch_debugger.cli.hang_desk import ABORTED, HangDesk, end_with_descendants
 from torch_debugger.errors import UsageError
 from torch_debugger.hang_watch import HangWatch
 from torch_debugger.plumbing import current_hang_watch
 from torch_debugger.ranks.hangs.asked_stacks import AskedStacks
+from torch_debugger.ranks.hangs.asking import Asking
 from torch_debugger.ranks.hangs.evidence import Evidence
 from torch_debugger.ranks.hangs.pace import CEILING_S, FLOOR_S, Limits, Pace
 from torch_debugger.ranks.hangs.sightings import Thread
 from torch_debugger.ranks.hangs.vigil import Vigil
 from torch_debugger.records import HangFact, HangOver
 from torch_debugger.redaction import redact_record
-from torch_debugger.report.digest import RunDigest
+from torch_debugger.report.ranks_digest import RanksDigest
 
 POLICIES = ("warn", "dump", "abort")
 
@@ -87,7 +88,7 @@ class Watchdog:
         self._hook = register_optimizer_step_post_hook(self._stepped)
         evidence = Evidence(lambda: self._steps, self._asked, self.policy)
         thread = Thread(threading.get_ident(), threading.get_native_id())
-        self._vigil = Vigil(thread, Pace(self._limits), lambda: (self._steps,), evidence, self._tell)
+        self._vigil = Vigil(thread, Pace(self._limits), lambda: (self._steps,), evidence, self._tell, Asking(None))
         self._vigil.start()
         return self
 
@@ -124,11 +125,11 @@ class Watchdog:
             return
         told = redact_record(fact)
         self.hangs.append(told)
-        judge, digest = Judge(), RunDigest(sys.argv[0])
+        judge, digest = RanksJudge(), RanksDigest(sys.argv[0])
         desk = HangDesk(judge, digest, _end, quiet=False)
         digest.see(told)
         judge.see(told)
-        desk.see(told, 0.0)
+        desk.see(told, None, 0.0)
         desk.act(1e9)
 
     def __repr__(self) -> str:

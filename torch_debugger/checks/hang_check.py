@@ -5,16 +5,19 @@ from __future__ import annotations
 import abc
 import dataclasses
 from collections.abc import Iterable
+from typing import ClassVar
 
-from torch_debugger.checks.base import Check
-from torch_debugger.checks.hang_scene import Scene, scene_of, seconds
+from torch_debugger.checks.hang_scene import Scene, scene_alone, scene_of, seconds
+from torch_debugger.checks.rank_check import RankCheck
+from torch_debugger.checks.rank_states import RankStates
 from torch_debugger.checks.state import RunState
 from torch_debugger.records import Finding, HangFact, HangOver, RankEnd, Record
 
 
-class HangCheck(Check):
+class HangCheck(RankCheck):
+    alone = True
     reads = (HangFact, HangOver, RankEnd)
-    explains: tuple[str, ...] = ("training-stands-still",)
+    explains: ClassVar[tuple[str, ...]] = ("training-stands-still",)
 
     def __init__(self) -> None:
         self._found: dict[tuple[str, str], Finding] = {}
@@ -25,13 +28,18 @@ class HangCheck(Check):
 
     def see(self, record: Record, state: RunState) -> Iterable[Finding]:
         if isinstance(record, HangOver):
-            yield from self._take_back(record)
-            return
-        scene = scene_of(state)
-        if scene is not None:
-            for finding in self.judge(scene):
-                self._found[finding.key] = finding
-                yield finding
+            return self._take_back(record)
+        if isinstance(record, HangFact) and record.world > 1:
+            return ()  # the judge of all ranks knows more
+        return self._found_in(scene_alone(state))
+
+    def see_rank(self, rank: int, record: Record, ranks: RankStates) -> Iterable[Finding]:
+        return self._take_back(record) if isinstance(record, HangOver) else self._found_in(scene_of(ranks))
+
+    def _found_in(self, scene: Scene | None) -> Iterable[Finding]:
+        for finding in self.judge(scene) if scene is not None else ():
+            self._found[finding.key] = finding
+            yield finding
 
     def _take_back(self, over: HangOver) -> Iterable[Finding]:
         """It was slow, and no hang."""

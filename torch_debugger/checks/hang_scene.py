@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 
+from torch_debugger.checks.rank_states import RankStates
 from torch_debugger.checks.state import RunState
-from torch_debugger.records import HangFact, Place, RankEnd
-from torch_debugger.records.hangs import COLLECTIVE
+from torch_debugger.records import CrashFact, HangFact, Place, RankEnd
+from torch_debugger.records.hangs import COLLECTIVE, ENDED
+from torch_debugger.records.ranks import ranks_in_words
 
 # Of the time that a rank is given: one that has waited less may be on its way.
 _LEAST_STILL = 0.25
@@ -19,6 +21,7 @@ class Scene:
 
     facts: Mapping[int, HangFact]
     ends: Mapping[int, RankEnd]
+    crashes: Mapping[int, CrashFact]
     world: int
 
     @property
@@ -36,8 +39,12 @@ class Scene:
 
     def is_complete(self) -> bool:
         """Every rank is known to stand or to have ended: nobody can bring the others on."""
-        known = {rank for rank, fact in self.facts.items() if stands(fact)} | set(self.ends)
+        known = {rank for rank, fact in self.facts.items() if stands(fact)} | self.ended()
         return known >= set(range(self.world))
+
+    def ended(self) -> set[int]:
+        """Those whose scripts are over, in one way or another."""
+        return {*self.ends, *self.crashes, *(rank for rank, fact in self.facts.items() if fact.kind == ENDED)}
 
     def others(self, ranks: Collection[int]) -> str:
         """Ranks 0-2 wait for it in all_reduce at train.py:88."""
@@ -45,9 +52,20 @@ class Scene:
         groups: dict[str, list[int]] = {}
         for rank, fact in sorted(waiting.items()):
             groups.setdefault(f"in {wait_words(fact)}", []).append(rank)
-        parts = [f"{rank_list(members)} {_verb(members)} {spot}" for spot, members in groups.items()]
+        parts = [f"{ranks_in_words(members)} {_verb(members)} {spot}" for spot, members in groups.items()]
         text = "; ".join(parts)
         return f" {text[0].upper()}{text[1:]}." if text else ""
+
+    def end_words(self, rank: int) -> str:
+        """has crashed with KeyError; has reached the end of its script"""
+        crash, end = self.crashes.get(rank), self.ends.get(rank)
+        if crash is not None:
+            return f"has crashed with {crash.kind}"
+        if end is not None and end.exit_code > 128:
+            return f"was killed by signal {end.exit_code - 128}"
+        if end is not None and end.exit_code:
+            return f"has ended with exit code {end.exit_code}"
+        return "has reached the end of its script"
 
     def rows(self) -> dict[str, float | str]:
         """A line of evidence for every rank; of many, those that differ."""
@@ -55,8 +73,8 @@ class Scene:
             return {}
         found: dict[str, float | str] = {}
         for rank in range(min(self.world, 64)):
-            if rank in self.ends:
-                found[f"rank {rank}"] = end_words(self.ends[rank])
+            if rank in self.ended():
+                found[f"rank {rank}"] = self.end_words(rank)
             elif rank in self.facts:
                 found[f"rank {rank}"] = state_words(self.facts[rank])
             else:
@@ -64,12 +82,18 @@ class Scene:
         return found
 
 
-def scene_of(state: RunState) -> Scene | None:
+def scene_alone(state: RunState) -> Scene | None:
+    """Of a program of one process; None while it is not sure."""
+    hang = state.hang
+    return Scene({0: hang}, {}, {}, 1) if hang is not None and hang.final and hang.world == 1 else None
+
+
+def scene_of(ranks: RankStates) -> Scene | None:
     """None while nobody is sure."""
-    finals = [fact for fact in state.hangs.values() if fact.final]
-    if not finals:
+    facts = {rank: state.hang for rank, state in ranks.states.items() if state.hang is not None}
+    if ranks.world_size < 2 or not any(fact.final for fact in facts.values()):
         return None
-    return Scene(state.hangs, state.rank_ends, max(fact.world for fact in state.hangs.values()))
+    return Scene(facts, ranks.ends, ranks.crashes, ranks.world_size)
 
 
 def stands(fact: HangFact) -> bool:
@@ -78,25 +102,6 @@ def stands(fact: HangFact) -> bool:
 
 def subject(rank: int, scene: Scene) -> str:
     return "The training" if scene.world == 1 else f"Rank {rank}"
-
-
-def rank_list(ranks: Collection[int]) -> str:
-    """rank 3; ranks 0-2 and 5"""
-    runs: list[list[int]] = []
-    for rank in sorted(ranks):
-        if runs and runs[-1][-1] == rank - 1:
-            runs[-1].append(rank)
-        else:
-            runs.append([rank])
-    parts = [_run(run) for run in runs]
-    named = f"{', '.join(parts[:-1])} and {parts[-1]}" if len(parts) > 1 else parts[0]
-    return f"{'rank' if len(ranks) == 1 else 'ranks'} {named}"
-
-
-def _run(run: list[int]) -> str:
-    if len(run) == 1:
-        return str(run[0])
-    return f"{run[0]} and {run[1]}" if len(run) == 2 else f"{run[0]}-{run[-1]}"
 
 
 def _verb(ranks: Collection[int]) -> str:
@@ -124,12 +129,6 @@ def state_words(fact: HangFact) -> str:
     if not stands(fact):
         return f"runs, at {short_spot(fact.place)}{begun}"
     return f"{fact.still_s:.0f} s in {wait_words(fact, short_spot)}{begun}"
-
-
-def end_words(end: RankEnd) -> str:
-    words = {"finished": "has reached the end of its script", "killed": "was killed", "stopped": "was stopped"}
-    said = words.get(end.outcome, "has crashed")
-    return f"{said} after {end.step:,} steps{f' ({end.error})' if end.error else ''}"
 
 
 def seconds(value: float) -> str:

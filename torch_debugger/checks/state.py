@@ -20,7 +20,6 @@ from torch_debugger.records import (
     ModelFact,
     ModuleFact,
     OptimizerFact,
-    RankEnd,
     Record,
     RunFact,
     SampledStacks,
@@ -65,8 +64,7 @@ class RunState:
     split: StepSplit = field(default_factory=StepSplit)
     sampled: dict[str, SampledStacks] = field(default_factory=dict)  # by whose they are; the last holds
     speed: SpeedSettings | None = None
-    hangs: dict[int, HangFact] = field(default_factory=dict)  # by rank, the last; 0 in one process
-    rank_ends: dict[int, RankEnd] = field(default_factory=dict)
+    hang: HangFact | None = None  # the last, where it did not go on
     step: int = 0
     end: EndFact | None = None
 
@@ -99,11 +97,9 @@ class RunState:
             case LossGraph():
                 numbers_by_op(record)  # known by the time that checks ask
             case HangFact():
-                self.hangs[record.rank or 0] = record
+                self.hang = record
             case HangOver():
-                self.hangs.pop(record.rank or 0, None)
-            case RankEnd():
-                self.rank_ends[record.rank] = record
+                self.hang = None
             case EndFact():
                 self.end = record
             case _:

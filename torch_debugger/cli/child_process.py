@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import signal
 import subprocess
@@ -18,7 +19,8 @@ from torch_debugger.tracebacks import FIRST_FILE
 # The terminal sends these to both of us: the child acts on them, the parent stays for the report.
 _LEFT_TO_CHILD = ("SIGINT", "SIGQUIT")
 # Job schedulers, `timeout` and users send these to the one process they know.
-_FORWARDED = ("SIGTERM", "SIGHUP", "SIGUSR1", "SIGUSR2")
+_ENDING = ("SIGTERM", "SIGHUP")
+_FORWARDED = (*_ENDING, "SIGUSR1", "SIGUSR2")
 
 Handler = Callable[[int, FrameType | None], None]
 
@@ -44,7 +46,10 @@ def _handled(names: Sequence[str], handler: Handler) -> Iterator[None]:
 class ChildProcess:
     """The script, running in a process of its own on the same terminal."""
 
-    def __init__(self, program: Program, orders: Orders) -> None:
+    def __init__(self, program: Program, orders: Orders, *, group_signalled: bool = False) -> None:
+        self.told_to_end = False
+        # torchrun sends its signals to the whole group: the script has had them when we have.
+        self._had_by_child = {getattr(signal, name) for name in _ENDING if group_signalled}
         self._early_signals: list[int] = []
         self._process: subprocess.Popen[bytes] | None = None
         for fd in (orders.board_fd, orders.requests_fd):
@@ -75,15 +80,18 @@ class ChildProcess:
         """With everything it has started."""
         end_with_descendants(self._started().pid)
 
-    @property
-    def pid(self) -> int:
-        return self._started().pid
-
     def _started(self) -> subprocess.Popen[bytes]:
         assert self._process is not None, "waited for a child before it was started"
         return self._process
 
+    @property
+    def pid(self) -> int:
+        return self._started().pid
+
     def _forward(self, number: int, frame: FrameType | None) -> None:
+        self.told_to_end |= number == signal.SIGTERM
+        if number in self._had_by_child:
+            return
         if self._process is None:
             self._early_signals.append(number)
         else:
@@ -92,4 +100,9 @@ class ChildProcess:
 
 def _command(program: Program, orders: Orders) -> Sequence[str]:
     flags = subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined]  # as multiprocessing does
+    flags += ["-u"] if _is_unbuffered() else []  # as torchrun starts its ranks
     return [sys.executable, *flags, FIRST_FILE, orders.to_json(), program.target, *program.arguments]
+
+
+def _is_unbuffered() -> bool:
+    return sys.__stdout__ is not None and isinstance(sys.__stdout__.buffer, io.RawIOBase)

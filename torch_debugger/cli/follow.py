@@ -7,13 +7,13 @@ import time
 from collections import deque
 from collections.abc import Callable
 
-from torch_debugger.checks.judge import Judge
+from torch_debugger.checks.ranks_judge import RanksJudge
 from torch_debugger.cli.handover import OFFERED, REFUSED, SHOWN, TAKEN
 from torch_debugger.cli.hang_desk import HangDesk, hang_findings
 from torch_debugger.cli.pulse import Pulse
 from torch_debugger.cli.status import Display, Progress
 from torch_debugger.records import CrashFact, Finding, Record
-from torch_debugger.report.digest import RunDigest
+from torch_debugger.report.ranks_digest import RanksDigest
 from torch_debugger.runlog.board import Board
 from torch_debugger.runlog.reader import LogFollower
 from torch_debugger.runlog.requests import RequestSender
@@ -23,21 +23,23 @@ _RATE_WINDOW_S = 20.0
 
 
 class Follower:
-    """Follows one child until it has ended."""
+    """Follows one child until it has ended, and judges what all that write into its folder have to say."""
 
     def __init__(
         self,
         log: LogFollower,
         board: Board,
         requests: RequestSender,
-        judge: Judge,
-        digest: RunDigest,
+        judge: RanksJudge,
+        digest: RanksDigest,
         display: Display,
         show_crash: Callable[[CrashFact], None],
         say_news: Callable[[], None],
         hangs: HangDesk,
         pulse: Pulse | None = None,
+        rank: int | None = None,
     ) -> None:
+        self._rank = rank  # of the child that is followed
         self._log = log
         self._board = board
         self._requests = requests
@@ -64,7 +66,7 @@ class Follower:
     def _feel_pulse(self, now_s: float) -> None:
         found = self._pulse.look(now_s) if self._pulse is not None else None
         if found is not None:
-            self._take(found)
+            self._take(found, self._rank)
         if not self._board.at_prompt:
             self._hangs.act(now_s)
 
@@ -82,22 +84,22 @@ class Follower:
         self._board.crash = SHOWN
 
     def _read(self) -> None:
-        for record in self._log.poll():
-            self._take(record)
+        for rank, record in self._log.read_ranks_on():
+            self._take(record, rank)
 
-    def _take(self, record: Record) -> None:
-        self._digest.see(record)
-        self._hangs.see(record, time.monotonic())
-        if isinstance(record, CrashFact):
+    def _take(self, record: Record, rank: int | None) -> None:
+        self._digest.see(record, rank)
+        self._hangs.see(record, rank, time.monotonic())
+        if isinstance(record, CrashFact) and rank == self._rank:
             self._crash = record
-        for finding in self._judge.see(record):
+        for finding in self._judge.see(record, rank):
             if not hang_findings([finding]):  # these are told together, with the stacks
                 self._unsaid.append(finding)
-            if finding.request is not None:
+            if finding.request is not None and rank == self._rank:
                 self._requests.send(finding.request)
 
     def _speak(self, now_s: float) -> None:
-        step = self._board.step
+        step = max(self._board.step, self._digest.step)  # a process that starts the ranks makes no steps itself
         rate = self._pace.rate(step, now_s)
         if self._board.at_prompt:
             return

@@ -11,10 +11,10 @@ import psutil
 
 from torch_debugger.checks.catalog import catalog
 from torch_debugger.checks.hang_check import HangCheck
-from torch_debugger.checks.judge import Judge
+from torch_debugger.checks.ranks_judge import RanksJudge
 from torch_debugger.cli.ending import print_hang
 from torch_debugger.records import Finding, HangFact, HangOver, Record
-from torch_debugger.report.digest import RunDigest
+from torch_debugger.report.ranks_digest import RanksDigest
 from torch_debugger.saying import say
 
 ABORTED = 124  # the exit code of a run that was ended since it hung, as that of timeout(1)
@@ -25,7 +25,7 @@ _KILL_S = 5.0
 class HangDesk:
     """Hears every record; `act` is called again and again, and `end_run` ends the child."""
 
-    def __init__(self, judge: Judge, digest: RunDigest, end_run: Callable[[], None], *, quiet: bool) -> None:
+    def __init__(self, judge: RanksJudge, digest: RanksDigest, end_run: Callable[[], None], *, quiet: bool) -> None:
         self.told: tuple[Finding, ...] = ()
         self.aborted = False
         self._judge, self._digest, self._quiet = judge, digest, quiet
@@ -34,13 +34,13 @@ class HangDesk:
         self._since_s: float | None = None
         self._is_said = False
 
-    def see(self, record: Record, now_s: float) -> None:
+    def see(self, record: Record, rank: int | None, now_s: float) -> None:
         if isinstance(record, HangFact):
-            self._ranks[record.rank or 0] = record
+            self._ranks[rank or 0] = record
             if record.final and self._since_s is None:
                 self._since_s = now_s
         elif isinstance(record, HangOver):
-            self._ranks.pop(record.rank or 0, None)
+            self._ranks.pop(rank or 0, None)
             if not any(fact.final for fact in self._ranks.values()):
                 self._since_s, self._is_said = None, False
 

@@ -11,8 +11,9 @@ from torch_debugger.cli.options import RunOptions, add_run_options
 from torch_debugger.saying import say
 
 if TYPE_CHECKING:
-    from torch_debugger.checks.judge import Judge
+    from torch_debugger.checks.ranks_judge import RanksJudge
     from torch_debugger.cli.couriers import Couriers
+    from torch_debugger.cli.rank_launch import RankLaunch
     from torch_debugger.report.result import RunResult
 
 NAME = "run"
@@ -26,16 +27,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from torch_debugger.checks.judge import Judge
+    from torch_debugger.checks.ranks_judge import RanksJudge
     from torch_debugger.cli.couriers import Couriers
     from torch_debugger.cli.ending import require_writable
     from torch_debugger.cli.log_folder import open_log_folder
     from torch_debugger.cli.page_beside import PageBeside
+    from torch_debugger.cli.rank_launch import rank_launch
 
     options = RunOptions.read(arguments)
-    judge = Judge(options.only, options.ignore)  # complains about names it does not know
+    judge = RanksJudge(options.only, options.ignore)  # complains about names it does not know
     if options.json_file is not None:
         require_writable(options.json_file)
+    launch = None if options.in_process else rank_launch()
+    if launch is not None:
+        return _run_rank(options, judge, launch)
     with (
         open_log_folder(options.log_dir, options.program.target, keep=options.keep_log) as folder,
         Couriers(options, folder) as couriers,
@@ -49,13 +54,35 @@ def run(arguments: argparse.Namespace) -> int:
         return code
 
 
-def _run_apart(options: RunOptions, judge: Judge, folder: str, couriers: Couriers) -> int:
+def _run_rank(options: RunOptions, judge: RanksJudge, launch: RankLaunch) -> int:
+    from torch_debugger.cli.couriers import Couriers
+    from torch_debugger.cli.page_beside import PageBeside
+    from torch_debugger.cli.rank_parent import end_like, run_other_rank
+    from torch_debugger.cli.shared_folder import open_shared_folder
+
+    log_dir, script = options.log_dir, options.program.target
+    with open_shared_folder(launch, log_dir, script, keep=options.keep_log) as folder:
+        if launch.is_first:
+            with Couriers(options, folder) as couriers, PageBeside(options, folder):
+                status = _run_apart(options, judge, folder, couriers, launch)
+        else:
+            status = run_other_rank(options, launch, folder)
+    end_like(status)
+    return status
+
+
+def _run_apart(
+    options: RunOptions, judge: RanksJudge, folder: str, couriers: Couriers, launch: RankLaunch | None = None
+) -> int:
+    """The exit status: -n for a rank of several that was ended by signal n."""
     from torch_debugger.cli.child_process import interrupts_left_to_child
     from torch_debugger.cli.parent import run_in_child
+    from torch_debugger.cli.rank_parent import exit_code_of
 
     with interrupts_left_to_child():
-        result, code = run_in_child(options, judge, folder, couriers=couriers)
-        return _conclude(options, folder, couriers, result, code)
+        result, status = run_in_child(options, judge, folder, couriers=couriers, launch=launch)
+        code = _conclude(options, folder, couriers, result, exit_code_of(status))
+        return status if launch is not None and status < 0 else code
 
 
 def _run_here(options: RunOptions, folder: str) -> tuple[RunResult, int]:

@@ -16,7 +16,7 @@ from torch_debugger.records.evidence import CrashEvidence
 from torch_debugger.records.finding import SEVERITIES, Edit, Finding, Request
 from torch_debugger.records.gradient_check import GradientCheckFact
 from torch_debugger.records.graph_looks import AxesLook, DropoutLook, FutureLook, HandMadeWeights, ReusedWeight
-from torch_debugger.records.hangs import GroupState, HangFact, HangOver, RankEnd, StackLine, Standing
+from torch_debugger.records.hangs import GroupState, HangFact, HangOver, StackLine, Standing
 from torch_debugger.records.health import (
     BatchNormLook,
     KeptGraphs,
@@ -68,6 +68,7 @@ from torch_debugger.records.profile import (
     ProfileFact,
     SyncTime,
 )
+from torch_debugger.records.ranks import RankEnd, RankFact
 from torch_debugger.records.rehearsal import StepRehearsal
 from torch_debugger.records.rows import Table, TensorRows
 from torch_debugger.records.run import CostFact, EndFact, MemoryFact, Notice, ProbeFault, RunFact
@@ -122,6 +123,8 @@ from torch_debugger.records.wiring import (
 
 Record = (
     RunFact
+    | RankFact
+    | RankEnd
     | Surroundings
     | HparamsFact
     | SeedFact
@@ -193,7 +196,6 @@ Record = (
     | CrashFact
     | HangFact
     | HangOver
-    | RankEnd
     | FlowFact
     | StepCycle
     | IdleOptimizer
@@ -227,12 +229,12 @@ __all__ = [
     "ModeLook", "ModelFact", "ModelFlow", "ModuleFact", "ModuleTime", "MultipliedMask", "NonFinite", "Notice",
     "OpTime", "Operand", "OptimizerFact", "Origin", "PaddedState", "ParameterFact", "PassCalls", "PassFact",
     "PhaseFact", "PictureSummary", "Place", "PlainTensor", "PrCurveSummary", "ProbeFault", "ProductTime",
-    "ProfileFact", "QuietModel", "RankEnd", "Record", "Rectifier", "Rehearsal", "Request", "Reseeding", "ReusedWeight",
-    "RootInput", "RunFact", "SampleSpread", "SampledStacks", "SavedByModule", "SavedTensor", "Scalars",
-    "ScalerMisuse", "SchedulerFact", "SchedulerLook", "SeedFact", "SequenceInput", "ShuffledPair",
-    "SkippedLosses", "SoundSummary", "SpeedSettings", "Spread", "Squasher", "StackLine", "StackNode",
-    "Standing", "StepCycle", "StepRehearsal", "StrayModuleFact", "Summary", "Surroundings", "SyncTime", "Table",
-    "TargetLook", "TensorLook", "TensorRows", "TensorSummary", "TextSummary", "TokenTargets", "TracedMemory",
-    "TrialResult", "TwinUnits", "UncountedSummary", "UnmatchedSwitch", "UnreachedPart", "UntiedWeights",
-    "WeightedSum", "WrittenNumber",
+    "ProfileFact", "QuietModel", "RankEnd", "RankFact", "Record", "Rectifier", "Rehearsal", "Request",
+    "Reseeding", "ReusedWeight", "RootInput", "RunFact", "SampleSpread", "SampledStacks", "SavedByModule",
+    "SavedTensor", "Scalars", "ScalerMisuse", "SchedulerFact", "SchedulerLook", "SeedFact", "SequenceInput",
+    "ShuffledPair", "SkippedLosses", "SoundSummary", "SpeedSettings", "Spread", "Squasher", "StackLine",
+    "StackNode", "Standing", "StepCycle", "StepRehearsal", "StrayModuleFact", "Summary", "Surroundings",
+    "SyncTime", "Table", "TargetLook", "TensorLook", "TensorRows", "TensorSummary", "TextSummary",
+    "TokenTargets", "TracedMemory", "TrialResult", "TwinUnits", "UncountedSummary", "UnmatchedSwitch",
+    "UnreachedPart", "UntiedWeights", "WeightedSum", "WrittenNumber",
 ]  # fmt: skip

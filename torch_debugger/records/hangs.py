@@ -9,6 +9,7 @@ from torch_debugger.records.place import Place
 # What a thread waits in. The first ones hang by themselves; of the last ones others are the cause, or the user.
 COLLECTIVE, LOADER, LOCK, EVENT, READ, INPUT = "collective", "loader", "lock", "event", "read", "input"
 PROCESS, EXIT, LOOP, CALL, SLEEP, CHILDREN = "process", "exit", "loop", "call", "sleep", "children"
+ENDED = "ended"  # the script is over
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,18 +87,3 @@ class HangOver:
     rank: int | None
     step: int
     still_s: float
-
-
-@dataclass(frozen=True, slots=True)
-class RankEnd:
-    """A rank's script has ended, in one way or another."""
-
-    rank: int
-    world: int
-    step: int
-    outcome: str  # finished | crashed | stopped | killed
-    place: Place  # of the user's line that raised, where one did
-    error: str
-    batches: int  # as in HangFact
-    batches_of: int
-    is_out_of_data: bool

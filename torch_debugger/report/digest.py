@@ -57,7 +57,7 @@ class RunDigest:
         self.rehearsal: StepRehearsal | None = None
         self.profile: ProfileFact | None = None
         self.sampled: dict[str, SampledStacks] = {}
-        self.hangs: dict[int, HangFact] = {}  # by rank
+        self.hang: HangFact | None = None  # the last, where it did not go on
         self.memory: dict[str, MemoryLook] = {}  # by device, the fullest look; with the peak of all so far
 
     def see(self, record: Record) -> None:
@@ -89,9 +89,9 @@ class RunDigest:
             case MemoryLook():
                 self._see_memory(record)
             case HangFact():
-                self.hangs[record.rank or 0] = record
+                self.hang = record
             case HangOver():
-                self.hangs.pop(record.rank or 0, None)
+                self.hang = None
             case _:
                 pass
 
@@ -134,7 +134,7 @@ class RunDigest:
             profile=self.profile,
             sampled=tuple(self.sampled.values()),
             memory=tuple(self.memory.values()),
-            hangs=tuple(self.hangs.values()) if any(hang.final for hang in self.hangs.values()) else (),
+            hangs=(self.hang,) if self.hang is not None and self.hang.final else (),
         )
 
     def _see_memory(self, record: MemoryLook) -> None:

@@ -31,6 +31,21 @@ class Losses:
 
 
 @dataclass(frozen=True, slots=True)
+class RankResult:
+    """One rank of a distributed run."""
+
+    rank: int
+    local_rank: int
+    world_size: int
+    backend: str  # empty where its process group never stood
+    host: str
+    pid: int
+    steps: int
+    outcome: str  # finished | crashed | hung | stopped | unknown: its log ends without a word
+    exit_code: int | None  # None where nobody saw its end
+
+
+@dataclass(frozen=True, slots=True)
 class RunResult:
     script: str
     run: RunFact | None  # None: the child ended before its first record
@@ -57,6 +72,7 @@ class RunResult:
     sampled: tuple[SampledStacks, ...] = ()  # of each thread or worker the last
     memory: tuple[MemoryLook, ...] = ()  # of each device the fullest look
     hangs: tuple[HangFact, ...] = ()  # of each rank the last, where it did not go on
+    ranks: tuple[RankResult, ...] = ()  # empty for a program of one process
 
     @property
     def chapters(self) -> tuple[Chapter, ...]:

@@ -7,9 +7,11 @@ import os
 import signal
 
 from torch_debugger.records import CostFact, Edit, Finding, ProbeFault
+from torch_debugger.records.ranks import ranks_in_words
 from torch_debugger.report.exits import ending_signal
 from torch_debugger.report.memory import peak_line
 from torch_debugger.report.printable import one_line
+from torch_debugger.report.rank_words import ranks_sentence
 from torch_debugger.report.result import RunResult
 from torch_debugger.report.source import short_paths, shown_path
 
@@ -32,14 +34,19 @@ def told(sentence: str, result: RunResult) -> str:
 
 
 def where(finding: Finding, result: RunResult) -> str:
-    """train.py:31 in net.fc1, since step 2"""
+    """train.py:31 in net.fc1, since step 2, on ranks 0-3"""
     place = finding.where
     parts = (
         [shown_path(place.file, result.folder) + (f":{place.line}" if place.line else "")] if place.file else []
     )
     parts += [f"in {place.module}" if place.file else place.module] if place.module else []
     spot, moment = " ".join(parts), _moment(finding, result)
-    return one_line(", ".join(part for part in (spot, moment) if part))
+    return one_line(", ".join(part for part in (spot, moment, on_ranks(finding)) if part))
+
+
+def on_ranks(finding: Finding) -> str:
+    """on rank 2; empty for a program of one process"""
+    return f"on {ranks_in_words(finding.ranks)}" if finding.ranks else ""
 
 
 def _moment(finding: Finding, result: RunResult) -> str:
@@ -57,7 +64,8 @@ def symptom(finding: Finding) -> str:
     """loss-not-finite in net.fc2, since step 14"""
     spot = f" in {finding.where.module}" if finding.where.module else ""
     moment = f", since step {finding.first_step}" if finding.first_step > 0 else ""
-    return one_line(f"{finding.name}{spot}{moment}")
+    ranks = f", {on_ranks(finding)}" if finding.ranks else ""
+    return one_line(f"{finding.name}{spot}{moment}{ranks}")
 
 
 def certainty(finding: Finding) -> str:
@@ -92,6 +100,7 @@ def opening(result: RunResult) -> str:
 def closing(result: RunResult) -> list[tuple[str, str]]:
     """What a report says last: (label, text) pairs."""
     lines = [("run", run_sentence(result))] if result.verdict and result.outcome != "explained" else []
+    lines += [("ranks", ranks_sentence(result.ranks))] if result.ranks else []
     lines += [("fix", _reminder(result.verdict, result))] if result.verdict and result.told else []
     lines += [("unseen", unseen(fault)) for fault in result.faults]
     lines += [("notice", one_line(notice.text)) for notice in result.notices]

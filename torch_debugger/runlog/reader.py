@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from torch_debugger.records import Record
 from torch_debugger.runlog.decoder import Decoder
 from torch_debugger.runlog.frames import unframe
+from torch_debugger.runlog.logfile import rank_in_name
 from torch_debugger.runlog.purges import first_purged_steps
 
 _CHUNK_BYTES = 1 << 20
@@ -17,13 +18,20 @@ _CHUNK_BYTES = 1 << 20
 def read_log(folder: str | os.PathLike[str]) -> Iterator[Record]:
     """Every record of a folder, file by file in the order of their names. A file that is torn or damaged
     is read up to there, and what a later file of the folder replaces is left out."""
+    for _, record in read_log_of_ranks(folder):
+        yield record
+
+
+def read_log_of_ranks(folder: str | os.PathLike[str]) -> Iterator[tuple[int | None, Record]]:
+    """As `read_log`, each with the rank of its writer; None where the name of the file does not say it."""
     paths = event_files(folder)
     purged = first_purged_steps(paths)
     for path in paths:
-        file = _open(path)
+        rank, file = rank_in_name(path), _open(path)
         if file is not None:
             with file:
-                yield from _before(purged.get(path), _GrowingFile(file, Decoder()).read())
+                for record in _before(purged.get(path), _GrowingFile(file, Decoder()).read()):
+                    yield rank, record
 
 
 def _before(step: int | None, records: Iterator[Record]) -> Iterator[Record]:
@@ -47,11 +55,18 @@ class LogFollower:
 
     def read_on(self) -> Iterator[Record]:
         """As `poll`, one after the other: to be gone through to its end before the next call."""
+        for _, record in self.read_ranks_on():
+            yield record
+
+    def read_ranks_on(self) -> Iterator[tuple[int | None, Record]]:
+        """As `read_on`, each with the rank of its writer; None where the name of the file does not say it."""
         for path in event_files(self._folder):
             if path not in self._files and (file := _open(path)) is not None:
                 self._files[path] = _GrowingFile(file, self._make_decoder())
         for path in sorted(self._files):
-            yield from self._files[path].read()
+            rank = rank_in_name(path)
+            for record in self._files[path].read():
+                yield rank, record
 
     def close(self) -> None:
         for growing in self._files.values():

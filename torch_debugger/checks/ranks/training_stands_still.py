@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from torch_debugger.checks.hang_check import HangCheck
-from torch_debugger.checks.hang_scene import Scene, patience, rank_list, seconds, spot, subject, wait_words
+from torch_debugger.checks.hang_scene import Scene, patience, seconds, spot, subject, wait_words
 from torch_debugger.checks.hang_workers import worker_row
 from torch_debugger.records import Finding, HangFact
 from torch_debugger.records.hangs import COLLECTIVE, EXIT, INPUT, LOADER, PROCESS
+from torch_debugger.records.ranks import ranks_in_words
 
 _DOES = {
     EXIT: "has reached the end of its script and waits for its threads to end",
@@ -58,7 +59,7 @@ class TrainingStandsStill(HangCheck):
         )
 
     def _among_ranks(self, fact: HangFact, scene: Scene) -> Finding:
-        waiting = rank_list(scene.waiting())
+        waiting = ranks_in_words(scene.waiting())
         return self._finding(
             fact,
             scene,

@@ -24,8 +24,8 @@ from torch_debugger.ranks.hangs.worker_states import (
     standing_workers,
     view_workers,
 )
-from torch_debugger.records import HangFact, Standing
-from torch_debugger.records.hangs import COLLECTIVE, LOADER
+from torch_debugger.records import HangFact, Place, Standing
+from torch_debugger.records.hangs import COLLECTIVE, ENDED, LOADER
 
 _BUSY_SHARE = 0.3
 _MOST_THREADS = 16
@@ -55,6 +55,7 @@ class Evidence:
         self._iterator: weakref.ref[Any] | None = None
         self._batches_of = -1
         self._is_out_of_data = False
+        self._last_batches = -1  # of a pass that is over, whose iterator may be gone
 
     # The loader under way
 
@@ -63,8 +64,9 @@ class Evidence:
         self._batches_of = -1 if length is None else length
         self._is_out_of_data = False
 
-    def end_pass(self) -> None:
+    def end_pass(self, iterator: Any) -> None:
         self._is_out_of_data = True
+        self._last_batches = int(getattr(iterator, "_num_yielded", -1))
 
     def iterator(self) -> Any:
         return self._iterator() if self._iterator is not None else None
@@ -90,6 +92,19 @@ class Evidence:
     def rank_and_step(self) -> tuple[int | None, int]:
         return rank_and_world()[0], self._step()
 
+    def ending(self) -> HangFact:
+        """The script is over, and others may wait for it."""
+        rank, world = rank_and_world()
+        nowhere = Place()
+        return HangFact(
+            rank, world, self._step(), False, 0.0, 0.0, 0.0, ENDED, "", nowhere, "", nowhere, (), group_states(),
+            self._batches(), self._batches_of, self._is_out_of_data, -1, (), self.policy,
+        )  # fmt: skip
+
+    def _batches(self) -> int:
+        iterator = self.iterator()
+        return int(iterator._num_yielded) if iterator is not None else self._last_batches
+
     def gather(self, thread: Thread, situation: Situation) -> HangFact:
         frame = thread.frame()
         view = view_thread(thread.pid, thread.native)
@@ -114,7 +129,7 @@ class Evidence:
             condition=condition_on_rank(wait.place),
             shapes=shapes_given(wait.frame) if wait.kind == COLLECTIVE else (),
             groups=group_states(),
-            batches=int(iterator._num_yielded) if iterator is not None else -1,
+            batches=int(iterator._num_yielded) if iterator is not None else self._last_batches,
             batches_of=self._batches_of,
             is_out_of_data=self._is_out_of_data,
             worker=awaited_worker(iterator) if workers else -1,

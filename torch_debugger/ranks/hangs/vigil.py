@@ -13,6 +13,7 @@ import threading
 import time
 from collections.abc import Callable
 
+from torch_debugger.ranks.hangs.asking import Asking
 from torch_debugger.ranks.hangs.evidence import Evidence, Situation
 from torch_debugger.ranks.hangs.kernel_view import KernelView
 from torch_debugger.ranks.hangs.pace import Pace
@@ -40,7 +41,7 @@ class Vigil:
         signs: Callable[[], tuple[int, ...]],
         evidence: Evidence,
         tell: Callable[[HangFact | HangOver], None],
-        is_asked: Callable[[], bool] = lambda: False,
+        asking: Asking,
         beat: Callable[[], None] = lambda: None,
     ) -> None:
         self.fault: Exception | None = None
@@ -50,7 +51,7 @@ class Vigil:
         self._signs = signs
         self._evidence = evidence
         self._tell = tell
-        self._is_asked, self._beat = is_asked, beat
+        self._asking, self._beat = asking, beat
         timeout_s = pace.limits.timeout_s or pace.limits.floor_s
         self._tick_s = min(TICK_S, max(timeout_s / 10, 0.05))
         self._last_signs: tuple[int, ...] = ()
@@ -97,7 +98,7 @@ class Vigil:
             self._quiet_s += passed_s
             if self._quiet_s > _TICKS_BEFORE_A_LOOK * self._tick_s:
                 self._look(passed_s)
-        if self._is_asked():
+        if self._asking.is_asked():
             self._answer()
 
     def _goes_on(self) -> None:
@@ -121,11 +122,11 @@ class Vigil:
             self._begin_again(now)
         if self._told is None and self._hangs(now, wait):
             self._told = self._still_s
-            self._tell(self._gather(wait, final=True))
+            self._tell_all(wait, final=True)
         elif not self._has_warned and self._still_s >= _WARN_SHARE * self.pace.allowed_s(wait.kind):
             self._has_warned = True
             if self._evidence.world() > 1:  # all ranks tell what they do, so that it is known when one is sure
-                self._tell(self._gather(wait, final=False))
+                self._tell_all(wait, final=False)
 
     def _begin_again(self, now: Sighting) -> None:
         if self._told is not None:
@@ -159,6 +160,12 @@ class Vigil:
         assert self._first is not None
         started_s = descendants_cpu_s() - self._started_s
         return now.others_computed(self._first) or started_s > _BUSY_SHARE * max(self._still_s, 1e-3)
+
+    def _tell_all(self, wait: Wait, *, final: bool) -> None:
+        """And ask the others."""
+        if self._evidence.world() > 1:
+            self._asking.ask()
+        self._tell(self._gather(wait, final=final))
 
     def _gather(self, wait: Wait, *, final: bool) -> HangFact:
         loops = final and wait.kind != LOADER and self._still_s < self.pace.allowed_s(wait.kind)

@@ -1,0 +1,42 @@
+"""What the records of all ranks add up to: one state per rank, and what is known of the ranks themselves."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from torch_debugger.checks.state import RunState
+from torch_debugger.records import CrashFact, RankEnd, RankFact, Record
+
+
+@dataclass
+class RankStates:
+    """Shared by all checks across ranks, changed by the judge alone."""
+
+    states: dict[int, RunState] = field(default_factory=dict)  # by rank: of those that were heard of
+    facts: dict[int, RankFact] = field(default_factory=dict)
+    crashes: dict[int, CrashFact] = field(default_factory=dict)
+    ends: dict[int, RankEnd] = field(default_factory=dict)
+
+    @property
+    def world_size(self) -> int:
+        """As the ranks say themselves; else as many as were heard of."""
+        told = (fact.world_size for fact in self.facts.values())
+        return max([*told, *(rank + 1 for rank in self.states)], default=0)
+
+    def see(self, rank: int, record: Record) -> None:
+        if isinstance(record, RankFact):
+            self.facts[rank] = _with_backend(record, self.facts.get(rank))
+        elif isinstance(record, RankEnd):
+            self.ends[rank] = record
+        elif isinstance(record, CrashFact):
+            self.crashes[rank] = record
+
+    def failed(self) -> list[int]:
+        """The ranks that ended with an exit code other than 0, the first of them first."""
+        failed = [end for end in self.ends.values() if end.exit_code]
+        return [end.rank for end in sorted(failed, key=lambda end: end.ended)]
+
+
+def _with_backend(fact: RankFact, before: RankFact | None) -> RankFact:
+    """The process that starts a rank does not know its backend, and may be heard after the one that does."""
+    return before if before is not None and before.backend and not fact.backend else fact
