@@ -44,7 +44,8 @@ class Scene:
 
     def ended(self) -> set[int]:
         """Those whose scripts are over, in one way or another."""
-        return {*self.ends, *self.crashes, *(rank for rank, fact in self.facts.items() if fact.kind == ENDED)}
+        over = {*self.ends, *self.crashes, *(rank for rank, fact in self.facts.items() if fact.kind == ENDED)}
+        return {rank for rank in over if rank not in self.facts or not stands(self.facts[rank])}  # else ended since
 
     def others(self, ranks: Collection[int]) -> str:
         """Ranks 0-2 wait for it in all_reduce at train.py:88."""
@@ -52,7 +53,7 @@ class Scene:
         groups: dict[str, list[int]] = {}
         for rank, fact in sorted(waiting.items()):
             groups.setdefault(f"in {wait_words(fact)}", []).append(rank)
-        parts = [f"{ranks_in_words(members)} {_verb(members)} {spot}" for spot, members in groups.items()]
+        parts = [f"{ranks_in_words(members)} {verb(members)} {spot}" for spot, members in groups.items()]
         text = "; ".join(parts)
         return f" {text[0].upper()}{text[1:]}." if text else ""
 
@@ -97,14 +98,14 @@ def scene_of(ranks: RankStates) -> Scene | None:
 
 
 def stands(fact: HangFact) -> bool:
-    return fact.final or fact.still_s >= _LEAST_STILL * fact.expected_s
+    return fact.final or (fact.kind != ENDED and fact.still_s >= _LEAST_STILL * fact.expected_s)
 
 
 def subject(rank: int, scene: Scene) -> str:
     return "The training" if scene.world == 1 else f"Rank {rank}"
 
 
-def _verb(ranks: Collection[int]) -> str:
+def verb(ranks: Collection[int]) -> str:
     return "waits" if len(ranks) == 1 else "wait"
 
 
@@ -120,8 +121,11 @@ def short_spot(place: Place) -> str:
 
 def wait_words(fact: HangFact, at: Callable[[Place], str] = spot) -> str:
     """all_reduce at train.py:88"""
-    doing = "the exchange of gradients in backward()" if fact.doing == "backward" else f"`{fact.doing}`"
-    return f"{doing} at {at(fact.place)}"
+    return f"{doing_words(fact)} at {at(fact.place)}"
+
+
+def doing_words(fact: HangFact) -> str:
+    return "the exchange of gradients in backward()" if fact.doing == "backward" else f"`{fact.doing}`"
 
 
 def state_words(fact: HangFact) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from torch_debugger.checks.deadlocks import UNKNOWN, deadlock_of
 from torch_debugger.checks.hang_check import HangCheck
 from torch_debugger.checks.hang_scene import Scene, patience, seconds, spot, subject, wait_words
 from torch_debugger.checks.hang_workers import worker_row
@@ -43,7 +44,8 @@ class TrainingStandsStill(HangCheck):
     def judge(self, scene: Scene) -> Iterable[Finding]:
         fact = scene.first
         if fact.kind == COLLECTIVE and scene.world > 1:
-            if scene.is_complete():
+            deadlock = deadlock_of(scene)
+            if deadlock is not None and deadlock.reason == UNKNOWN:
                 yield self._among_ranks(fact, scene)
             return
         yield self._alone(fact, scene)

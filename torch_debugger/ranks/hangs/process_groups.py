@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from types import FrameType
 from typing import Any
 
@@ -15,8 +16,11 @@ _MOST = 16
 
 
 def rank_and_world() -> tuple[int | None, int]:
+    """As torchrun says it, while there is no process group yet."""
     if not distributed.is_available() or not distributed.is_initialized():
-        return None, 1
+        rank, world = os.environ.get("RANK", ""), os.environ.get("WORLD_SIZE", "")
+        known = rank.isdecimal() and world.isdecimal() and int(world) > 1
+        return (int(rank), int(world)) if known else (None, 1)
     return distributed.get_rank(), distributed.get_world_size()
 
 
