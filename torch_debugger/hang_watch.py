@@ -56,7 +56,7 @@ class HangWatch:
     def stop(self) -> None:
         vigil, self._vigil = self._vigil, None
         if vigil is not None:
-            vigil.stop()
+            self.watch.guard.contain("watchdog", vigil.stop)
             self._asking.tidy_up()
             self.watch.guard.contain("watchdog", self._say_end)
             self.watch.guard.contain("watchdog", self.asked.unregister)

@@ -11,6 +11,11 @@ from torch_debugger.records import HangFact
 from torch_debugger.records.hangs import COLLECTIVE
 
 GONE, OUT_OF_DATA, SKIPPED, SHAPES, ORDER, UNKNOWN = "gone", "out of data", "skipped", "shapes", "order", "unknown"
+# Nobody returns from these before everybody has called them.
+_MUTUAL = {
+    "all_reduce", "all_gather", "all_gather_into_tensor", "all_gather_object", "barrier", "reduce_scatter",
+    "reduce_scatter_tensor", "all_to_all", "all_to_all_single", "backward",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -75,7 +80,15 @@ def _skipped(waiting: dict[int, HangFact]) -> Deadlock | None:
 
 
 def _different_shapes(waiting: dict[int, HangFact]) -> Deadlock | None:
-    if len({fact.doing for fact in waiting.values()}) != 1 or len({fact.shapes for fact in waiting.values()}) < 2:
+    """The same operation with different tensors; or one in which nobody is free to go before all have come, and some
+    have gone: what they brought was shorter."""
+    begun = {rank: fact.groups[0].sequence if fact.groups else -1 for rank, fact in waiting.items()}
+    behind = {rank: waiting[rank] for rank, number in begun.items() if number == min(begun.values())}
+    if min(begun.values()) > 0 and len(behind) < len(waiting):
+        left = tuple(rank for rank in sorted(waiting) if rank not in behind)
+        return Deadlock(SHAPES, left, behind) if all(each.doing in _MUTUAL for each in behind.values()) else None
+    same = len({fact.doing for fact in waiting.values()}) == 1
+    if not same or len({fact.shapes for fact in waiting.values()}) < 2:
         return None
     if not all(fact.shapes for fact in waiting.values()):
         return None

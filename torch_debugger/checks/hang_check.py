@@ -11,12 +11,13 @@ from torch_debugger.checks.hang_scene import Scene, scene_alone, scene_of, secon
 from torch_debugger.checks.rank_check import RankCheck
 from torch_debugger.checks.rank_states import RankStates
 from torch_debugger.checks.state import RunState
-from torch_debugger.records import Finding, HangFact, HangOver, RankEnd, Record
+from torch_debugger.records import Finding, HangFact, HangOver, Record
+from torch_debugger.records.hangs import ENDED
 
 
 class HangCheck(RankCheck):
     alone = True
-    reads = (HangFact, HangOver, RankEnd)
+    reads = (HangFact, HangOver)
     explains: ClassVar[tuple[str, ...]] = ("training-stands-still",)
 
     def __init__(self) -> None:
@@ -29,12 +30,14 @@ class HangCheck(RankCheck):
     def see(self, record: Record, state: RunState) -> Iterable[Finding]:
         if isinstance(record, HangOver):
             return self._take_back(record)
-        if isinstance(record, HangFact) and record.world > 1:
-            return ()  # the judge of all ranks knows more
         return self._found_in(scene_alone(state))
 
     def see_rank(self, rank: int, record: Record, ranks: RankStates) -> Iterable[Finding]:
-        return self._take_back(record) if isinstance(record, HangOver) else self._found_in(scene_of(ranks))
+        if isinstance(record, HangOver):
+            return self._take_back(record)
+        # One that tells its end says nothing of the others, who may have gone on and ended as well.
+        ends = isinstance(record, HangFact) and record.kind == ENDED
+        return () if ends else self._found_in(scene_of(ranks))
 
     def _found_in(self, scene: Scene | None) -> Iterable[Finding]:
         for finding in self.judge(scene) if scene is not None else ():

@@ -26,8 +26,9 @@ class Scene:
 
     @property
     def first(self) -> HangFact:
-        """The one that stood first, of those who are sure."""
-        return max((fact for fact in self.facts.values() if fact.final), key=lambda fact: fact.still_s)
+        """The one that stood first, of those who are sure; one that waits for other ranks only where all do."""
+        sure = [fact for fact in self.facts.values() if fact.final]
+        return max(sure, key=lambda fact: (fact.kind != COLLECTIVE, fact.still_s))
 
     def waiting(self) -> dict[int, HangFact]:
         """In a collective, for others."""

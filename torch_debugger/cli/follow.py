@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import time
 from collections import deque
 from collections.abc import Callable
@@ -67,7 +68,7 @@ class Follower:
         found = self._pulse.look(now_s) if self._pulse is not None else None
         if found is not None:
             self._take(found, self._rank)
-        if not self._board.at_prompt:
+        if not self._board.at_prompt or not os.isatty(0):  # nobody can type there
             self._hangs.act(now_s)
 
     def _take_crash(self) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from torch_debugger.checks.deadlocks import SHAPES, Deadlock, deadlock_of
 from torch_debugger.checks.hang_check import HangCheck
 from torch_debugger.checks.hang_scene import Scene, patience, seconds, verb, wait_words
-from torch_debugger.records import Finding
+from torch_debugger.records import Finding, HangFact
 from torch_debugger.records.ranks import ranks_in_words
 
 
@@ -36,24 +36,44 @@ class CollectiveShapesDiffer(HangCheck):
 
     def _finding(self, deadlock: Deadlock, scene: Scene) -> Finding:
         odd, others = scene.facts[deadlock.odd[0]], deadlock.first
+        has_left = _number(odd) > _number(others)
         return self.finding(
             severity="error",
-            confidence=0.95,
-            message=f"{ranks_in_words(deadlock.odd).capitalize()} {verb(deadlock.odd)} in {wait_words(odd)} with "
-            f"{_shapes(odd.shapes)}, {ranks_in_words(deadlock.waiting)} with {_shapes(others.shapes)}.",
-            why=f"All ranks must give tensors of the same shape and dtype. Nothing has moved for {seconds(odd.still_s)}. "
-            f"{patience(odd)}",
+            confidence=0.75 if has_left else 0.95,
+            message=_left(deadlock, odd) if has_left else _together(deadlock, odd),
+            why="All ranks must give tensors of the same shape and dtype: one that brings less is done while the others "
+            f"wait for the rest. Nothing has moved for {seconds(others.still_s)}. {patience(others)}",
             fix="Bring the tensors to one shape before the call: pad them to the largest size (all_reduce the sizes with "
             "MAX first), or use all_gather_object for small things.",
-            where=odd.place,
-            first_step=odd.step,
-            last_step=odd.step,
-            evidence={
-                "stood still": seconds(odd.still_s),
-                **{f"tensors of rank {rank}": _shapes(fact.shapes) for rank, fact in sorted(scene.facts.items())[:16]},
-                **scene.rows(),
-            },
+            where=others.place if has_left else odd.place,
+            first_step=others.step,
+            last_step=others.step,
+            evidence={"stood still": seconds(others.still_s), **_tensors(scene), **scene.rows()},
         )
+
+
+def _number(fact: HangFact) -> int:
+    return fact.groups[0].sequence if fact.groups else -1
+
+
+def _together(deadlock: Deadlock, odd: HangFact) -> str:
+    return (
+        f"{ranks_in_words(deadlock.odd).capitalize()} {verb(deadlock.odd)} in {wait_words(odd)} with "
+        f"{_shapes(odd.shapes)}, {ranks_in_words(deadlock.waiting)} with {_shapes(deadlock.first.shapes)}."
+    )
+
+
+def _left(deadlock: Deadlock, odd: HangFact) -> str:
+    fact, left = deadlock.first, ranks_in_words(deadlock.odd)
+    return (
+        f"{ranks_in_words(deadlock.waiting).capitalize()} {verb(deadlock.waiting)} in {wait_words(fact)} with "
+        f"{_shapes(fact.shapes)}, which is collective number {_number(fact):,}; {left} already left that number and "
+        f"{verb(deadlock.odd)} in {wait_words(odd)}: what {left} brought to it had another size."
+    )
+
+
+def _tensors(scene: Scene) -> dict[str, float | str]:
+    return {f"tensors of rank {rank}": _shapes(fact.shapes) for rank, fact in sorted(scene.facts.items())[:16]}
 
 
 def _shapes(shapes: tuple[str, ...]) -> str:

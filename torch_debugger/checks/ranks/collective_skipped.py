@@ -42,8 +42,8 @@ class CollectiveSkipped(HangCheck):
             severity="error",
             confidence=0.95,
             message=f"{callers.capitalize()} {verb(deadlock.waiting)} in {doing_words(fact)} at {spot(fact.place)} "
-            f"for {others}, which never {'calls' if len(deadlock.odd) == 1 else 'call'} it: the line is inside of "
-            f"`{condition.code}` at line {condition.line}.{scene.others(deadlock.waiting)}",
+            f"for {others}, which never {'comes' if len(deadlock.odd) == 1 else 'come'} there: it is called under "
+            f"`{condition.code}` at {spot(condition)}.{scene.others(deadlock.waiting)}",
             why=f"A collective returns when every rank of its group has called it. Nothing has moved for "
             f"{seconds(fact.still_s)}. {patience(fact)}",
             fix=f"Move {doing_words(fact)} out of `{condition.code}`, so that all ranks call it; what only one rank should "

@@ -24,7 +24,7 @@ from torch_debugger.ranks.hangs.worker_states import (
     standing_workers,
     view_workers,
 )
-from torch_debugger.records import HangFact, Place, Standing
+from torch_debugger.records import HangFact, Place, StackLine, Standing
 from torch_debugger.records.hangs import COLLECTIVE, ENDED, LOADER
 
 _BUSY_SHARE = 0.3
@@ -113,7 +113,8 @@ class Evidence:
         iterator = self.iterator() or iterator_of(wait.frame)
         workers = self._workers(iterator, situation) if wait.kind == LOADER and iterator is not None else ()
         call, target = (view.call, view.target) if view is not None else ("", "")
-        training = Standing("training", thread.pid, True, -1.0, call, target, lines_of(frame), situation.kind)
+        lines = lines_of(frame)
+        training = Standing("training", thread.pid, True, -1.0, call, target, lines, situation.kind)
         return HangFact(
             rank=rank,
             world=world,
@@ -126,7 +127,7 @@ class Evidence:
             doing=wait.doing,
             place=wait.place,
             call=wait.call,
-            condition=condition_on_rank(wait.place),
+            condition=_condition(lines),
             shapes=shapes_given(wait.frame) if wait.kind == COLLECTIVE else (),
             groups=group_states(),
             batches=int(iterator._num_yielded) if iterator is not None else self._last_batches,
@@ -140,6 +141,12 @@ class Evidence:
     def _workers(self, iterator: Any, situation: Situation) -> tuple[Standing, ...]:
         then_s, views = situation.workers_before
         return standing_workers(iterator, views, time.monotonic() - then_s, self._asked)
+
+
+def _condition(lines: tuple[StackLine, ...]) -> Place:
+    """On the rank, around the line or around a call that led to it; the innermost."""
+    found = (condition_on_rank(line.place) for line in reversed(lines) if line.is_users)
+    return next((place for place in found if place), Place())
 
 
 def _threads(asked: int) -> tuple[Standing, ...]:

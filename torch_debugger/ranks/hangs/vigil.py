@@ -71,9 +71,11 @@ class Vigil:
         self._thread.start()
 
     def stop(self) -> None:
+        """The script is over: if it stood still, it does no more."""
         self._ended.set()
         if threading.current_thread() is not self._thread:
             self._thread.join(timeout=1.0)
+        self._goes_on()
 
     def _run(self) -> None:
         try:
@@ -120,13 +122,17 @@ class Vigil:
             self._still_s += passed_s
         elif self._told is None or now.fetch == (0, 0):
             self._begin_again(now)
-        if self._told is None and self._hangs(now, wait):
-            self._told = self._still_s
+        if self._is_due() and self._hangs(now, wait):
+            self._told = max(self._still_s, self._fetch_s)
             self._tell_all(wait, final=True)
         elif not self._has_warned and self._still_s >= _WARN_SHARE * self.pace.allowed_s(wait.kind):
             self._has_warned = True
             if self._evidence.world() > 1:  # all ranks tell what they do, so that it is known when one is sure
                 self._tell_all(wait, final=False)
+
+    def _is_due(self) -> bool:
+        """Told again, ever more rarely: by then more may be known of the others."""
+        return self._told is None or max(self._still_s, self._fetch_s) >= 2 * self._told
 
     def _begin_again(self, now: Sighting) -> None:
         if self._told is not None:
