@@ -1,4 +1,5 @@
-"""Whether the training goes on: the probes' counts as signs of life, the vigil over them, its facts to the log."""
+"""Whether the training goes on: the probes' counts as signs of life, the vigil over them, its facts to the
+log."""
 
 from __future__ import annotations
 

@@ -3,8 +3,8 @@
     with torch_debugger.Watchdog(timeout=300):
         train()
 
-Under `torch-debugger run` a watchdog is on by itself; one that the program starts sets how long it waits and what
-it does.
+Under `torch-debugger run` a watchdog is on by itself; one that the program starts sets how long it waits and
+what it does.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ POLICIES = ("warn", "dump", "abort")
 class Watchdog:
     """Watches the thread that starts it.
 
-    `timeout` is how long the training may stand still, in seconds or as a timedelta; without one it is learned from
-    the run: three times its longest pause, but no less than `floor` and no more than `ceiling`. Standing still
-    means waiting: a long validation or a compiler computes, and is left alone.
+    `timeout` is how long the training may stand still, in seconds or as a timedelta; without one it is
+    learned from the run: three times its longest pause, but no less than `floor` and no more than `ceiling`.
+    Standing still means waiting: a long validation or a compiler computes, and is left alone.
 
-    `policy`: "warn" says what hangs and where, "dump" shows the stacks of all threads and workers too, "abort" does
-    that and ends the process and all it has started, with exit code 124.
+    `policy`: "warn" says what hangs and where, "dump" shows the stacks of all threads and workers too,
+    "abort" does that and ends the process and all it has started, with exit code 124.
     """
 
     def __init__(
@@ -88,7 +88,9 @@ class Watchdog:
         self._hook = register_optimizer_step_post_hook(self._stepped)
         evidence = Evidence(lambda: self._steps, self._asked, self.policy)
         thread = Thread(threading.get_ident(), threading.get_native_id())
-        self._vigil = Vigil(thread, Pace(self._limits), lambda: (self._steps,), evidence, self._tell, Asking(None))
+        self._vigil = Vigil(
+            thread, Pace(self._limits), lambda: (self._steps,), evidence, self._tell, Asking(None)
+        )
         self._vigil.start()
         return self
 

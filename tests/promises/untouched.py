@@ -10,6 +10,7 @@ import threading
 import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
+from multiprocessing.process import BaseProcess
 from typing import Any
 
 import psutil
@@ -41,12 +42,18 @@ PATCHED: list[tuple[Any, str]] = [
     (DataLoader, "__iter__"),
     (_BaseDataLoaderIter, "__next__"),
     (_MultiProcessingDataLoaderIter, "__init__"),
+    (_MultiProcessingDataLoaderIter, "_shutdown_workers"),
+    (torch.cuda.graphs.graph, "__enter__"),
+    (torch.cuda.graphs.graph, "__exit__"),
     (torch.amp.GradScaler, "scale"),
     (torch.amp.GradScaler, "step"),
     (torch.nn.utils, "clip_grad_norm_"),
     (torch.nn.utils.clip_grad, "clip_grad_norm_"),
     (torch.nn.utils, "clip_grad_value_"),
     (torch.nn.utils.clip_grad, "clip_grad_value_"),
+    (torch.distributed, "init_process_group"),
+    (torch.distributed.distributed_c10d, "init_process_group"),
+    (BaseProcess, "start"),
     (builtins, "input"),
     (sys, "excepthook"),
     (threading, "excepthook"),

@@ -1,5 +1,5 @@
-"""Ranks that wait for each other: which of the possible reasons it is. One answer for all checks, so that no two
-of them claim the same hang."""
+"""Ranks that wait for each other: which of the possible reasons it is. One answer for all checks, so that no
+two of them claim the same hang."""
 
 from __future__ import annotations
 
@@ -10,7 +10,14 @@ from torch_debugger.checks.hang_scene import Scene
 from torch_debugger.records import HangFact
 from torch_debugger.records.hangs import COLLECTIVE
 
-GONE, OUT_OF_DATA, SKIPPED, SHAPES, ORDER, UNKNOWN = "gone", "out of data", "skipped", "shapes", "order", "unknown"
+GONE, OUT_OF_DATA, SKIPPED, SHAPES, ORDER, UNKNOWN = (
+    "gone",
+    "out of data",
+    "skipped",
+    "shapes",
+    "order",
+    "unknown",
+)
 # Nobody returns from these before everybody has called them.
 _MUTUAL = {
     "all_reduce", "all_gather", "all_gather_into_tensor", "all_gather_object", "barrier", "reduce_scatter",
@@ -55,8 +62,8 @@ def _gone(scene: Scene, waiting: dict[int, HangFact]) -> Deadlock | None:
 
 
 def _out_of_data(scene: Scene, waiting: dict[int, HangFact]) -> Deadlock | None:
-    """Some have finished their pass over the data, and the others are in the middle of theirs. One that has ended
-    must have done so in good order, and after fewer steps."""
+    """Some have finished their pass over the data, and the others are in the middle of theirs. One that has
+    ended must have done so in good order, and after fewer steps."""
     crashed = {*scene.crashes, *(rank for rank, end in scene.ends.items() if end.exit_code)}
     done = {rank for rank, fact in scene.facts.items() if fact.is_out_of_data and rank not in crashed}
     left = {rank: fact for rank, fact in waiting.items() if rank not in done and fact.batches >= 0}
@@ -69,8 +76,8 @@ def _out_of_data(scene: Scene, waiting: dict[int, HangFact]) -> Deadlock | None:
 
 
 def _skipped(waiting: dict[int, HangFact]) -> Deadlock | None:
-    """Some wait in a line that only some ranks come to, under an `if rank == 0:`, and the others elsewhere. Those
-    that do not come are the others, but the line to change is that one."""
+    """Some wait in a line that only some ranks come to, under an `if rank == 0:`, and the others elsewhere.
+    Those that do not come are the others, but the line to change is that one."""
     inside = {rank: fact for rank, fact in waiting.items() if fact.condition}
     places = {(fact.place.file, fact.place.line) for fact in inside.values()}
     others = [fact for rank, fact in waiting.items() if rank not in inside]
@@ -80,13 +87,15 @@ def _skipped(waiting: dict[int, HangFact]) -> Deadlock | None:
 
 
 def _different_shapes(waiting: dict[int, HangFact]) -> Deadlock | None:
-    """The same operation with different tensors; or one in which nobody is free to go before all have come, and some
-    have gone: what they brought was shorter."""
+    """The same operation with different tensors; or one in which nobody is free to go before all have come,
+    and some have gone: what they brought was shorter."""
     begun = {rank: fact.groups[0].sequence if fact.groups else -1 for rank, fact in waiting.items()}
     behind = {rank: waiting[rank] for rank, number in begun.items() if number == min(begun.values())}
     if min(begun.values()) > 0 and len(behind) < len(waiting):
         left = tuple(rank for rank in sorted(waiting) if rank not in behind)
-        return Deadlock(SHAPES, left, behind) if all(each.doing in _MUTUAL for each in behind.values()) else None
+        return (
+            Deadlock(SHAPES, left, behind) if all(each.doing in _MUTUAL for each in behind.values()) else None
+        )
     same = len({fact.doing for fact in waiting.values()}) == 1
     if not same or len({fact.shapes for fact in waiting.values()}) < 2:
         return None
@@ -101,7 +110,8 @@ def _different_order(waiting: dict[int, HangFact]) -> Deadlock | None:
 
 
 def _by(reason: str, keys: Mapping[int, object], waiting: dict[int, HangFact]) -> Deadlock:
-    """The odd ones are all that do not belong to the largest group; of two equal ones, to that of the lowest rank."""
+    """The odd ones are all that do not belong to the largest group; of two equal ones, to that of the lowest
+    rank."""
     groups: dict[object, list[int]] = {}
     for rank in sorted(keys):
         groups.setdefault(keys[rank], []).append(rank)

@@ -46,7 +46,9 @@ class Scene:
     def ended(self) -> set[int]:
         """Those whose scripts are over, in one way or another."""
         over = {*self.ends, *self.crashes, *(rank for rank, fact in self.facts.items() if fact.kind == ENDED)}
-        return {rank for rank in over if rank not in self.facts or not stands(self.facts[rank])}  # else ended since
+        return {
+            rank for rank in over if rank not in self.facts or not stands(self.facts[rank])
+        }  # else ended since
 
     def others(self, ranks: Collection[int]) -> str:
         """Ranks 0-2 wait for it in all_reduce at train.py:88."""
@@ -149,7 +151,8 @@ def patience(fact: HangFact) -> str:
         return f"It was given {seconds(fact.expected_s)}."
     if fact.slowest_s >= 0.05:
         return (
-            f"Up to then the longest pause between two signs of life (steps, backward passes, calls of a model) was "
+            f"Up to then the longest pause between two signs of life (steps, backward passes, calls of a "
+            f"model) was "
             f"{seconds(fact.slowest_s)}."
         )
     return "Until then it went on many times a second." if fact.step > 1 else "It has not made a step yet."

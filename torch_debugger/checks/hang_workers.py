@@ -6,7 +6,14 @@ from torch_debugger.checks.hang_scene import short_spot
 from torch_debugger.records import HangFact, Standing
 from torch_debugger.records.hangs import CALL, EVENT, LOCK, LOOP, READ, SLEEP
 
-_DOES = {LOCK: "waits for a lock", EVENT: "waits", READ: "reads", SLEEP: "sleeps", LOOP: "computes", CALL: "waits"}
+_DOES = {
+    LOCK: "waits for a lock",
+    EVENT: "waits",
+    READ: "reads",
+    SLEEP: "sleeps",
+    LOOP: "computes",
+    CALL: "waits",
+}
 
 
 def awaited(fact: HangFact) -> Standing | None:

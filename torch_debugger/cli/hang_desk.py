@@ -25,7 +25,9 @@ _KILL_S = 5.0
 class HangDesk:
     """Hears every record; `act` is called again and again, and `end_run` ends the child."""
 
-    def __init__(self, judge: RanksJudge, digest: RanksDigest, end_run: Callable[[], None], *, quiet: bool) -> None:
+    def __init__(
+        self, judge: RanksJudge, digest: RanksDigest, end_run: Callable[[], None], *, quiet: bool
+    ) -> None:
         self.told: tuple[Finding, ...] = ()
         self.aborted = False
         self._judge, self._digest, self._quiet = judge, digest, quiet

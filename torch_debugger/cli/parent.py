@@ -77,7 +77,6 @@ def run_in_child(
         if launch is not None:
             tell(end := rank_end(launch, ABORTED if hangs.aborted else status, board))
             judge.see(end, launch.rank)
-            digest.see(end, launch.rank)
             others = FellowRanks(launch, folder, lambda: judge.ranks.ends, _hurry(child, status))
             _follow_others(follower, lambda timeout_s: 0 if hangs.aborted else others.wait(timeout_s))
     judge.finish()
@@ -91,6 +90,8 @@ def run_in_child(
         log=_from_here(folder) if options.keep_log else None,
         faults=judge.faults,
         checks=len(judge.checks),
+        facts=judge.ranks.facts,
+        ends=judge.ranks.ends,
     )
     result = dataclasses.replace(result, told=(*crash.told, *hangs.told))
     return (dataclasses.replace(result, outcome="hung") if hangs.is_hung and status else result), status

@@ -88,7 +88,9 @@ class Pulse:
     def _fact(self, rows: list[Row], view: KernelView, kind: str, silent_s: float) -> HangFact:
         lines = tuple(_line(*row) for row in rows if not row[0].startswith(_OURS))
         place = next((line.place for line in reversed(lines) if line.is_users), Place())
-        standing = Standing("training", self._pid, True, 1.0 * (kind == LOOP), view.call, view.target, lines, kind)
+        standing = Standing(
+            "training", self._pid, True, 1.0 * (kind == LOOP), view.call, view.target, lines, kind
+        )
         return HangFact(
             rank=rank_of_process(),
             world=int(os.environ.get("WORLD_SIZE", "1")) if rank_of_process() is not None else 1,

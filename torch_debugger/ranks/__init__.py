@@ -1,1 +1,1 @@
-"""More than one process: ranks, their watchdog and what they are compared by."""
+"""What a process knows of the ranks it is one of, and of the processes it starts."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from torch_debugger.records import HangFact, Standing, StackLine
+from torch_debugger.records import HangFact, StackLine, Standing
 from torch_debugger.report.printable import one_line
 from torch_debugger.report.source import shown_path
 
@@ -53,7 +53,9 @@ def hang_to_json(fact: HangFact, folder: str | None) -> dict[str, Any]:
 
 def _heading(members: Sequence[tuple[HangFact, Standing]]) -> str:
     names = [_name(fact, each) for fact, each in members]
-    named = ", ".join(names[:_MOST_ALIKE]) + (f" and {len(names) - _MOST_ALIKE} more" * (len(names) > _MOST_ALIKE))
+    named = ", ".join(names[:_MOST_ALIKE]) + (
+        f" and {len(names) - _MOST_ALIKE} more" * (len(names) > _MOST_ALIKE)
+    )
     first = members[0][1]
     if not first.is_alive:
         return f"{named}, has ended"
@@ -77,7 +79,7 @@ def _line(line: StackLine, folder: str | None) -> str:
 def _short(file: str) -> str:
     """torch/utils/data/dataloader.py, without the folders it is installed in."""
     for part in _PACKAGES:
-        before, found, after = file.rpartition(part)
+        _, found, after = file.rpartition(part)
         if found:
             return after.partition("/")[2] if part == _PACKAGES[2] else after
     return file

@@ -84,10 +84,10 @@ class Board:
     def trials(self, value: int) -> None:
         self._numbers[5] = value
 
-
     @property
     def beats(self) -> int:
-        """Of the watchdog's thread in the child: it stops where Python's lock is held, or the process stopped."""
+        """Of the watchdog's thread in the child: it stops where Python's lock is held, or the process
+        stopped."""
         return self._numbers[6]
 
     @beats.setter

@@ -14,15 +14,16 @@ from torch_debugger.records.ranks import ranks_in_words
 class CollectiveShapesDiffer(HangCheck):
     """The ranks are in the same collective with tensors of different shapes.
 
-    Symptom: all ranks stand still in one call; sometimes gloo aborts instead, sometimes NCCL gives wrong numbers.
+    Symptom: all ranks stand still in one call; sometimes gloo aborts instead, sometimes NCCL gives wrong
+    numbers.
 
     Evidence: all ranks wait in the same operation, and the tensors they gave to it differ in shape or dtype.
 
-    Fix: bring the tensors to one shape first: pad them, or exchange the sizes with a small `all_gather` and allocate
-    by them. `all_gather_object` and `all_to_all` with split sizes take different sizes.
+    Fix: bring the tensors to one shape first: pad them, or exchange the sizes with a small `all_gather` and
+    allocate by them. `all_gather_object` and `all_to_all` with split sizes take different sizes.
 
-    Known limits: shapes are read from the call of torch.distributed that the line makes. Those of gradients inside
-    of DistributedDataParallel are not known.
+    Known limits: shapes are read from the call of torch.distributed that the line makes. Those of gradients
+    inside of DistributedDataParallel are not known.
     """
 
     id = "TD830"
@@ -41,9 +42,11 @@ class CollectiveShapesDiffer(HangCheck):
             severity="error",
             confidence=0.75 if has_left else 0.95,
             message=_left(deadlock, odd) if has_left else _together(deadlock, odd),
-            why="All ranks must give tensors of the same shape and dtype: one that brings less is done while the others "
+            why="All ranks must give tensors of the same shape and dtype: one that brings less is done "
+            "while the others "
             f"wait for the rest. Nothing has moved for {seconds(others.still_s)}. {patience(others)}",
-            fix="Bring the tensors to one shape before the call: pad them to the largest size (all_reduce the sizes with "
+            fix="Bring the tensors to one shape before the call: pad them to the largest size (all_reduce "
+            "the sizes with "
             "MAX first), or use all_gather_object for small things.",
             where=others.place if has_left else odd.place,
             first_step=others.step,
@@ -67,7 +70,8 @@ def _left(deadlock: Deadlock, odd: HangFact) -> str:
     fact, left = deadlock.first, ranks_in_words(deadlock.odd)
     return (
         f"{ranks_in_words(deadlock.waiting).capitalize()} {verb(deadlock.waiting)} in {wait_words(fact)} with "
-        f"{_shapes(fact.shapes)}, which is collective number {_number(fact):,}; {left} already left that number and "
+        f"{_shapes(fact.shapes)}, which is collective number {_number(fact):,}; {left} already left that "
+        f"number and "
         f"{verb(deadlock.odd)} in {wait_words(odd)}: what {left} brought to it had another size."
     )
 

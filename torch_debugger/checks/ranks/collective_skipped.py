@@ -16,13 +16,14 @@ class CollectiveSkipped(HangCheck):
 
     Symptom: all ranks stand still; PyTorch says so after 10 to 30 minutes, in sequence numbers.
 
-    Evidence: some ranks wait in a collective whose line is inside of an `if` that asks for the rank, all others wait
-    in another collective somewhere else, and no rank computes.
+    Evidence: some ranks wait in a collective whose line is inside of an `if` that asks for the rank, all
+    others wait in another collective somewhere else, and no rank computes.
 
-    Fix: move the call out of the `if`, so that every rank makes it; or take it out, if the others need not wait.
+    Fix: move the call out of the `if`, so that every rank makes it; or take it out, if the others need not
+    wait.
 
-    Known limits: a condition that differs between ranks but does not mention the rank (a loss that is NaN on one of
-    them, a file that only one sees) is told as collectives-out-of-order.
+    Known limits: a condition that differs between ranks but does not mention the rank (a loss that is NaN on
+    one of them, a file that only one sees) is told as collectives-out-of-order.
     """
 
     id = "TD826"
@@ -41,12 +42,15 @@ class CollectiveSkipped(HangCheck):
         return self.finding(
             severity="error",
             confidence=0.95,
-            message=f"{callers.capitalize()} {verb(deadlock.waiting)} in {doing_words(fact)} at {spot(fact.place)} "
-            f"for {others}, which never {'comes' if len(deadlock.odd) == 1 else 'come'} there: it is called under "
+            message=f"{callers.capitalize()} {verb(deadlock.waiting)} in {doing_words(fact)} at "
+            f"{spot(fact.place)} "
+            f"for {others}, which never {'comes' if len(deadlock.odd) == 1 else 'come'} there: it is called "
+            f"under "
             f"`{condition.code}` at {spot(condition)}.{scene.others(deadlock.waiting)}",
             why=f"A collective returns when every rank of its group has called it. Nothing has moved for "
             f"{seconds(fact.still_s)}. {patience(fact)}",
-            fix=f"Move {doing_words(fact)} out of `{condition.code}`, so that all ranks call it; what only one rank should "
+            fix=f"Move {doing_words(fact)} out of `{condition.code}`, so that all ranks call it; what only "
+            f"one rank should "
             "do stays inside.",
             where=fact.place,
             first_step=fact.step,

@@ -42,10 +42,13 @@ class CollectivesOutOfOrder(HangCheck):
             message=f"{parted.capitalize()} {verb(deadlock.odd)} in {wait_words(odd)}, while "
             f"{ranks_in_words(deadlock.waiting)} {verb(deadlock.waiting)} in {wait_words(deadlock.first)}: "
             f"they call collectives in different orders{_numbers(deadlock, scene)}.",
-            why="Collectives are matched by the order in which each rank calls them, and every rank waits for the others "
+            why="Collectives are matched by the order in which each rank calls them, and every rank waits "
+            "for the others "
             f"to call the same one. Nothing has moved for {seconds(odd.still_s)}. {patience(odd)}",
-            fix=f"Make {parted} come to {spot(odd.place)} and {spot(deadlock.first.place)} in the same order as the others: "
-            "look for a condition that differs between ranks, or an order (of a set, of files) that is not fixed.",
+            fix=f"Make {parted} come to {spot(odd.place)} and {spot(deadlock.first.place)} in the same "
+            f"order as the others: "
+            "look for a condition that differs between ranks, or an order (of a set, of files) that is not "
+            "fixed.",
             where=odd.place,
             first_step=odd.step,
             last_step=odd.step,

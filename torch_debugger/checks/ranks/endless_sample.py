@@ -14,13 +14,14 @@ from torch_debugger.records.hangs import LOADER, LOOP, SLEEP
 class EndlessSample(HangCheck):
     """Making one batch takes far longer than any batch before it, and the dataset is still at it.
 
-    Symptom: the training waits for the next batch; one processor is busy, or the worker sleeps between attempts.
+    Symptom: the training waits for the next batch; one processor is busy, or the worker sleeps between
+    attempts.
 
     Evidence: the dataset has worked on one and the same batch for more than ten times what the slowest one took
     so far, and no less than 40 seconds. The line it is at is read from its stack.
 
-    Fix: look at the loop at that line: what if no candidate is ever good enough, or the file never appears? Give it
-    a largest number of attempts, and raise with the sample's index when they are used up.
+    Fix: look at the loop at that line: what if no candidate is ever good enough, or the file never appears?
+    Give it a largest number of attempts, and raise with the sample's index when they are used up.
 
     Known limits: one enormous sample looks like this until it is ready. Before three steps are done nothing is
     known of how long a batch takes, and ten minutes are given.
@@ -47,7 +48,8 @@ class EndlessSample(HangCheck):
             message=f"{subject(rank, scene)} has waited {seconds(fact.still_s)} for {batch}: {who} {does} at "
             f"{spot(line)} and does not come back.{scene.others({rank})}",
             why=f"It is still at the same batch. {patience(fact)}",
-            fix=f"Look at the loop around {spot(line)}: it has no end for this sample. Limit the number of attempts and "
+            fix=f"Look at the loop around {spot(line)}: it has no end for this sample. Limit the number of "
+            f"attempts and "
             "raise an error that names the sample's index.",
             where=line,
             first_step=fact.step,

@@ -14,14 +14,14 @@ from torch_debugger.records.ranks import ranks_in_words
 class RankGone(HangCheck):
     """A rank has crashed, was killed or has left the training, and the others wait for it in a collective.
 
-    Symptom: the processes that are left stand still; the traceback of the one that failed scrolled by long ago, or
-    there is none.
+    Symptom: the processes that are left stand still; the traceback of the one that failed scrolled by long
+    ago, or there is none.
 
-    Evidence: a rank's script has ended, by an exception, a signal or normally, while others wait in a collective for
-    longer than it ever took.
+    Evidence: a rank's script has ended, by an exception, a signal or normally, while others wait in a
+    collective for longer than it ever took.
 
-    Fix: look at what ended that rank. Start ranks with torchrun, or with `torch.multiprocessing.spawn(..., join=True)`:
-    both end all ranks when one fails.
+    Fix: look at what ended that rank. Start ranks with torchrun, or with `torch.multiprocessing.spawn(...,
+    join=True)`: both end all ranks when one fails.
 
     Known limits: with gloo a lost rank is mostly noticed by the others, which then crash instead of waiting.
     """
@@ -47,10 +47,13 @@ class RankGone(HangCheck):
             confidence=0.9,
             message=f"Rank {first} {scene.end_words(first)}{at}{said}, and the others wait for it."
             f"{scene.others(deadlock.odd)}",
-            why=f"A collective returns when every rank of its group has called it, and {ranks_in_words(deadlock.odd)} "
+            why=f"A collective returns when every rank of its group has called it, and "
+            f"{ranks_in_words(deadlock.odd)} "
             f"never will. Nothing has moved for {seconds(fact.still_s)}. {patience(fact)}",
-            fix=f"Mend what ended rank {first}. Start the ranks with torchrun, which ends all of them when one fails; and "
-            "with NCCL leave TORCH_NCCL_ASYNC_ERROR_HANDLING at its default, so that the others fail instead of waiting.",
+            fix=f"Mend what ended rank {first}. Start the ranks with torchrun, which ends all of them when "
+            f"one fails; and "
+            "with NCCL leave TORCH_NCCL_ASYNC_ERROR_HANDLING at its default, so that the others fail "
+            "instead of waiting.",
             where=line,
             first_step=fact.step,
             last_step=fact.step,

@@ -51,7 +51,7 @@ class RankKilled(RankCheck):
     name = "rank-killed"
     title = "a rank was ended by a signal"
     reads = (RankEnd,)
-    explains = ("ranks-disagree",)
+    explains = ("ranks-disagree", "spawned-process-failed")
 
     # Sent to ask a process to end: by torchrun to the others when one has failed, by users and schedulers.
     requests = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)

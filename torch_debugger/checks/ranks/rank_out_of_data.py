@@ -16,14 +16,14 @@ class RankOutOfData(HangCheck):
 
     Symptom: all ranks stand still near the end of an epoch, often of the first.
 
-    Evidence: the loaders of some ranks have delivered their last batch, the others wait in a collective after more
-    batches than those had, and no rank computes.
+    Evidence: the loaders of some ranks have delivered their last batch, the others wait in a collective after
+    more batches than those had, and no rank computes.
 
-    Fix: give all ranks the same number of batches: `DistributedSampler` (it pads), or `drop_last=True` with parts of
-    the same size. Where the data cannot be cut evenly, train under `with Join([model]):`.
+    Fix: give all ranks the same number of batches: `DistributedSampler` (it pads), or `drop_last=True` with
+    parts of the same size. Where the data cannot be cut evenly, train under `with Join([model]):`.
 
-    Known limits: batches are counted for DataLoaders. A loop over something else that ends early on one rank is told
-    as collectives-out-of-order.
+    Known limits: batches are counted for DataLoaders. A loop over something else that ends early on one rank
+    is told as collectives-out-of-order.
     """
 
     id = "TD827"
@@ -42,11 +42,15 @@ class RankOutOfData(HangCheck):
         return self.finding(
             severity="error",
             confidence=0.95,
-            message=f"{done_ranks.capitalize()} finished {'its' if len(odd) == 1 else 'their'} data at batch {done:,}; "
-            f"{waiting} {verb(deadlock.waiting)} at batch {fact.batches:,} in {doing_words(fact)} at {spot(fact.place)}.",
-            why=f"Every rank must call a collective the same number of times, and {waiting} have more batches than "
+            message=f"{done_ranks.capitalize()} finished {'its' if len(odd) == 1 else 'their'} data at "
+            f"batch {done:,}; "
+            f"{waiting} {verb(deadlock.waiting)} at batch {fact.batches:,} in {doing_words(fact)} at "
+            f"{spot(fact.place)}.",
+            why=f"Every rank must call a collective the same number of times, and {waiting} have more "
+            f"batches than "
             f"{done_ranks}. Nothing has moved for {seconds(fact.still_s)}. {patience(fact)}",
-            fix="Give all ranks the same number of batches: a DistributedSampler pads them, or cut the data into equal "
+            fix="Give all ranks the same number of batches: a DistributedSampler pads them, or cut the data "
+            "into equal "
             "parts and pass drop_last=True. Where that cannot be, wrap the loop into "
             "torch.distributed.algorithms.join.Join([model]).",
             where=fact.place,

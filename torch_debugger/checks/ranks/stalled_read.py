@@ -18,14 +18,14 @@ class StalledRead(HangCheck):
 
     Symptom: the training stands still, the processor is idle; there is no timeout.
 
-    Evidence: the thread has been in one and the same system call for reading (or opening, or locking) a file for
-    longer than it ever took to go on. The kernel names the call and the file.
+    Evidence: the thread has been in one and the same system call for reading (or opening, or locking) a file
+    for longer than it ever took to go on. The kernel names the call and the file.
 
-    Fix: look at who should write. Give network requests and sockets a timeout; a named pipe without a writer waits
-    already in `open`. For a file lock, look for the process that has it.
+    Fix: look at who should write. Give network requests and sockets a timeout; a named pipe without a writer
+    waits already in `open`. For a file lock, look for the process that has it.
 
-    Known limits: a disk that is very slow looks like one that hangs; where the kernel says that a disk is waited
-    for, ten minutes are given. System calls are known on Linux only.
+    Known limits: a disk that is very slow looks like one that hangs; where the kernel says that a disk is
+    waited for, ten minutes are given. System calls are known on Linux only.
     """
 
     id = "TD824"
@@ -44,9 +44,11 @@ class StalledRead(HangCheck):
         return self.finding(
             severity="error",
             confidence=0.9,
-            message=f"{subject(rank, scene)} has stood still for {seconds(fact.still_s)} at step {fact.step:,}: {who} "
+            message=f"{subject(rank, scene)} has stood still for {seconds(fact.still_s)} at step "
+            f"{fact.step:,}: {who} "
             f"{_waits(reader)} at {spot(line)}.{scene.others({rank})}",
-            why=f"The kernel shows it in {reader.wait or 'a read'}{_of(reader)}, and nothing has come. {patience(fact)}",
+            why=f"The kernel shows it in {reader.wait or 'a read'}{_of(reader)}, and nothing has come. "
+            f"{patience(fact)}",
             fix="Find out who should write there, and whether that program still runs. Give the read a timeout "
             "(requests.get(..., timeout=30), socket.settimeout, select), so that silence becomes an error.",
             where=line,

@@ -26,13 +26,13 @@ class TrainingStandsStill(HangCheck):
     Symptom: nothing is printed any more, the processor is idle.
 
     Evidence: the training's thread has used no processor and stood at one line for longer than three times the
-    longest pause so far, and for 40 seconds at least. The stacks of all threads, workers and ranks that answered are
-    part of the report.
+    longest pause so far, and for 40 seconds at least. The stacks of all threads, workers and ranks that
+    answered are part of the report.
 
     Fix: look at the line and at the stacks. With several ranks, compare where each of them is.
 
-    Known limits: a wait for something slow and far away is no hang. `--hang-timeout` sets how long it may take, and
-    `--no-watchdog` switches the watching off.
+    Known limits: a wait for something slow and far away is no hang. `--hang-timeout` sets how long it may
+    take, and `--no-watchdog` switches the watching off.
     """
 
     id = "TD820"
@@ -56,7 +56,8 @@ class TrainingStandsStill(HangCheck):
         return self._finding(
             fact,
             scene,
-            f"{subject(rank, scene)} has stood still for {seconds(fact.still_s)} at step {fact.step:,}: it {does}"
+            f"{subject(rank, scene)} has stood still for {seconds(fact.still_s)} at step {fact.step:,}: it "
+            f"{does}"
             f"{f' at {spot(fact.place)}' if fact.place else ''}.{scene.others({rank})}",
         )
 
@@ -65,7 +66,8 @@ class TrainingStandsStill(HangCheck):
         return self._finding(
             fact,
             scene,
-            f"All {scene.world} ranks have stood still for {seconds(fact.still_s)}: {waiting} in {wait_words(fact)}.",
+            f"All {scene.world} ranks have stood still for {seconds(fact.still_s)}: {waiting} in "
+            f"{wait_words(fact)}.",
         )
 
     def _finding(self, fact: HangFact, scene: Scene, message: str) -> Finding:
@@ -74,7 +76,8 @@ class TrainingStandsStill(HangCheck):
             confidence=0.8,
             message=message,
             why=f"It computes nothing, and nobody is at work for it. {patience(fact)}",
-            fix="Look at the line and at the stacks of all threads, workers and ranks above: somebody else has to act "
+            fix="Look at the line and at the stacks of all threads, workers and ranks above: somebody else "
+            "has to act "
             "before it can go on. If this wait is meant, allow it with --hang-timeout.",
             where=fact.place,
             first_step=fact.step,

@@ -17,12 +17,12 @@ class WorkerDeadlocked(HangCheck):
     Symptom: the training waits for the next batch for ever; all processors are idle.
 
     Evidence: the training waits for the batch of one worker, and that worker has been in one and the same wait
-    for a lock without using the processor. A forked worker has copies of all locks of the training process, in the
-    state they were in at the moment of the fork, and none of the threads that would release them.
+    for a lock without using the processor. A forked worker has copies of all locks of the training process,
+    in the state they were in at the moment of the fork, and none of the threads that would release them.
 
-    Fix: make locks, thread pools, loggers and clients inside of the worker (`worker_init_fn`, or on first use in
-    `__getitem__`), or start the workers afresh with `multiprocessing_context="spawn"`. Stop your threads before the
-    first pass over the loader.
+    Fix: make locks, thread pools, loggers and clients inside of the worker (`worker_init_fn`, or on first use
+    in `__getitem__`), or start the workers afresh with `multiprocessing_context="spawn"`. Stop your threads
+    before the first pass over the loader.
 
     Known limits: stacks of workers are read where workers are forked. Spawned ones are only seen to wait.
     """
@@ -43,12 +43,15 @@ class WorkerDeadlocked(HangCheck):
         return self.finding(
             severity="error",
             confidence=0.95 if worker.kind == LOCK else 0.8,
-            message=f"{subject(rank, scene)} has waited {seconds(fact.still_s)} for batch {fact.batches + 1:,} of the "
+            message=f"{subject(rank, scene)} has waited {seconds(fact.still_s)} for batch "
+            f"{fact.batches + 1:,} of the "
             f"loader at {spot(fact.place)}: {worker.who} waits for a lock in {code}{spot(line)} and computes "
             f"nothing.{scene.others({rank})}",
-            why="A forked worker gets a copy of every lock as it was at the moment of the fork, and none of the threads "
+            why="A forked worker gets a copy of every lock as it was at the moment of the fork, and none of "
+            "the threads "
             f"that would release it: a lock that was held then is held there for ever. {patience(fact)}",
-            fix="Do not let a forked worker use a lock of the training process: make it in the worker (worker_init_fn, "
+            fix="Do not let a forked worker use a lock of the training process: make it in the worker "
+            "(worker_init_fn, "
             "or on first use), do not hold it while the loader is started, or pass "
             'multiprocessing_context="spawn" to the DataLoader.',
             where=line or fact.place,

@@ -1,5 +1,6 @@
-"""How ranks ask each other what they are doing, without a message on the training's way: by a file in the folder
-that all of them log to. Who stands still touches it; the others look, once a second, whether it was touched."""
+"""How ranks ask each other what they are doing, without a message on the training's way: by a file in the
+folder that all of them log to. Who stands still touches it; the others look, once a second, whether it was
+touched."""
 
 from __future__ import annotations
 
@@ -18,9 +19,9 @@ class Asking:
 
     def ask(self) -> None:
         if self._path:
-            with contextlib.suppress(OSError):  # a full disk; the others will be sure by themselves a little later
-                with open(self._path, "a", encoding="ascii"):
-                    os.utime(self._path)
+            # A full disk: the others will be sure by themselves, a little later.
+            with contextlib.suppress(OSError), open(self._path, "a", encoding="ascii"):
+                os.utime(self._path)
             self._seen = self._touched()
 
     def is_asked(self) -> bool:

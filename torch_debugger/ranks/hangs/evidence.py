@@ -97,8 +97,8 @@ class Evidence:
         rank, world = rank_and_world()
         nowhere = Place()
         return HangFact(
-            rank, world, self._step(), False, 0.0, 0.0, 0.0, ENDED, "", nowhere, "", nowhere, (), group_states(),
-            self._batches(), self._batches_of, self._is_out_of_data, -1, (), self.policy,
+            rank, world, self._step(), False, 0.0, 0.0, 0.0, ENDED, "", nowhere, "", nowhere, (),
+            group_states(), self._batches(), self._batches_of, self._is_out_of_data, -1, (), self.policy,
         )  # fmt: skip
 
     def _batches(self) -> int:
@@ -150,9 +150,7 @@ def _condition(lines: tuple[StackLine, ...]) -> Place:
 
 
 def _threads(asked: int) -> tuple[Standing, ...]:
-    return tuple(
-        _thread(thread, frame) for thread, frame in other_threads(asked)[:_MOST_THREADS]
-    )
+    return tuple(_thread(thread, frame) for thread, frame in other_threads(asked)[:_MOST_THREADS])
 
 
 def _thread(thread: threading.Thread, frame: Any) -> Standing:

@@ -69,7 +69,9 @@ class Thread:
 
 def _iterator(frame: FrameType | None) -> Any:
     """Of the loader inside of which the thread is, at whatever depth: it may load the samples itself."""
-    return next((found for each in outwards(frame) if is_in_loader(each) and (found := iterator_of(each))), None)
+    return next(
+        (found for each in outwards(frame) if is_in_loader(each) and (found := iterator_of(each))), None
+    )
 
 
 def descendants_cpu_s() -> float:

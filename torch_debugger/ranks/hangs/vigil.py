@@ -2,8 +2,8 @@
 
 As long as there are signs of life (steps, backward passes, calls of models) it compares a few numbers once a
 second and does nothing else. Only when they stay away does it look at the training's stack, and what it asks is
-whether the thread computes at all: a long validation, a compiler and a checkpoint compute or write, a hang waits.
-Time in which this thread did not run either (the machine slept, the job was stopped) is nobody's hang.
+whether the thread computes at all: a long validation, a compiler and a checkpoint compute or write, a hang
+waits. Time in which this thread did not run either (the machine slept, the job was stopped) is nobody's hang.
 """
 
 from __future__ import annotations
@@ -151,11 +151,10 @@ class Vigil:
             return False
         if now.view is not None and now.view.state == "D" and self._still_s < self.pace.limits.ceiling_s:
             return False  # a disk that is slow; one that never answers is told later
-        if self._fetch_s > 0 and (wait.kind != LOADER or self._evidence.awaited_worker_computes(self._workers)):
-            if self._still_s < self.pace.allowed_s(wait.kind):
-                return self._fetch_s >= self.pace.allowed_s(LOOP)
         if self._still_s < self.pace.allowed_s(wait.kind):
-            return False
+            return wait.kind != LOADER and self._fetch_s >= self.pace.allowed_s(LOOP)
+        if wait.kind == LOADER and self._evidence.awaited_worker_computes(self._workers):
+            return self._still_s >= self.pace.allowed_s(LOOP)
         return wait.kind not in _OTHERS_MAY_WORK or not self._others_work(now)
 
     def _is_a_person(self, wait: Wait) -> bool:

@@ -21,7 +21,17 @@ from torch_debugger.ranks.hangs.kernel_view import KernelView
 from torch_debugger.ranks.hangs.stacks import outwards
 from torch_debugger.records import Place
 from torch_debugger.records.hangs import (
-    CALL, CHILDREN, COLLECTIVE, EVENT, EXIT, INPUT, LOADER, LOCK, PROCESS, READ, SLEEP,
+    CALL,
+    CHILDREN,
+    COLLECTIVE,
+    EVENT,
+    EXIT,
+    INPUT,
+    LOADER,
+    LOCK,
+    PROCESS,
+    READ,
+    SLEEP,
 )  # fmt: skip
 
 _TORCH = os.path.dirname(torch.__file__) + os.sep
