@@ -54,10 +54,11 @@ class HangWatch:
         )
         self._vigil.start()
 
-    def stop(self) -> None:
+    def stop(self, outcome: str) -> None:
         vigil, self._vigil = self._vigil, None
         if vigil is not None:
-            self.watch.guard.contain("watchdog", vigil.stop)
+            went_on = outcome == "finished"
+            self.watch.guard.contain("watchdog", lambda: vigil.stop(went_on=went_on))
             self._asking.tidy_up()
             self.watch.guard.contain("watchdog", self._say_end)
             self.watch.guard.contain("watchdog", self.asked.unregister)

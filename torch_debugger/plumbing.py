@@ -186,7 +186,7 @@ class Plumbing:
         if self.watchers == 0:
             for breakpoint in self._breakpoints:
                 breakpoint.remove()
-            self.hangs.stop()
+            self.hangs.stop(outcome)
             self.profiles.finish()
             self.stacks.finish()
             self._rehearsals.wait()

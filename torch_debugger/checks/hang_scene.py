@@ -151,8 +151,22 @@ def patience(fact: HangFact) -> str:
         return f"It was given {seconds(fact.expected_s)}."
     if fact.slowest_s >= 0.05:
         return (
-            f"Up to then the longest pause between two signs of life (steps, backward passes, calls of a "
-            f"model) was "
-            f"{seconds(fact.slowest_s)}."
+            "Up to then the longest pause between two signs of life (steps, backward passes, calls of a "
+            f"model) was {seconds(fact.slowest_s)}."
         )
     return "Until then it went on many times a second." if fact.step > 1 else "It has not made a step yet."
+
+
+def nccl_advice(fact: HangFact) -> str:
+    """What helps to find out more the next time; nothing is set without the user."""
+    if not any("nccl" in group.backend for group in fact.groups):
+        return ""
+    recorder = "" if fact.recorded else " Set TORCH_FR_BUFFER_SIZE=2000 to let PyTorch record its collectives."
+    return (
+        " With NCCL, TORCH_NCCL_ASYNC_ERROR_HANDLING at its default lets the ranks fail after the timeout "
+        f"of init_process_group(timeout=...) instead of waiting for ever.{recorder}"
+    )
+
+
+def recorded_rows(fact: HangFact) -> dict[str, float | str]:
+    return {f"recorded {number}": words for number, words in enumerate(fact.recorded, 1)}

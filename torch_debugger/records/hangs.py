@@ -78,6 +78,7 @@ class HangFact:
     worker: int  # of the loader, that is waited for; -1: none
     stacks: tuple[Standing, ...]
     policy: str  # warn | dump | abort
+    recorded: tuple[str, ...] = ()  # collectives under way, as PyTorch's flight recorder has them
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,11 +43,10 @@ class CollectiveShapesDiffer(HangCheck):
             confidence=0.75 if has_left else 0.95,
             message=_left(deadlock, odd) if has_left else _together(deadlock, odd),
             why="All ranks must give tensors of the same shape and dtype: one that brings less is done "
-            "while the others "
-            f"wait for the rest. Nothing has moved for {seconds(others.still_s)}. {patience(others)}",
+            f"while the others wait for the rest. Nothing has moved for {seconds(others.still_s)}. "
+            f"{patience(others)}",
             fix="Bring the tensors to one shape before the call: pad them to the largest size (all_reduce "
-            "the sizes with "
-            "MAX first), or use all_gather_object for small things.",
+            "the sizes with MAX first), or use all_gather_object for small things.",
             where=others.place if has_left else odd.place,
             first_step=others.step,
             last_step=others.step,
@@ -69,10 +68,10 @@ def _together(deadlock: Deadlock, odd: HangFact) -> str:
 def _left(deadlock: Deadlock, odd: HangFact) -> str:
     fact, left = deadlock.first, ranks_in_words(deadlock.odd)
     return (
-        f"{ranks_in_words(deadlock.waiting).capitalize()} {verb(deadlock.waiting)} in {wait_words(fact)} with "
-        f"{_shapes(fact.shapes)}, which is collective number {_number(fact):,}; {left} already left that "
-        f"number and "
-        f"{verb(deadlock.odd)} in {wait_words(odd)}: what {left} brought to it had another size."
+        f"{ranks_in_words(deadlock.waiting).capitalize()} {verb(deadlock.waiting)} in {wait_words(fact)} "
+        f"with {_shapes(fact.shapes)}, which is collective number {_number(fact):,}; {left} already left "
+        f"that number and {verb(deadlock.odd)} in {wait_words(odd)}: what {left} brought to it had another "
+        "size."
     )
 
 

@@ -6,7 +6,16 @@ from collections.abc import Iterable
 
 from torch_debugger.checks.deadlocks import SKIPPED, Deadlock, deadlock_of
 from torch_debugger.checks.hang_check import HangCheck
-from torch_debugger.checks.hang_scene import Scene, doing_words, patience, seconds, spot, verb
+from torch_debugger.checks.hang_scene import (
+    Scene,
+    doing_words,
+    nccl_advice,
+    patience,
+    recorded_rows,
+    seconds,
+    spot,
+    verb,
+)
 from torch_debugger.records import Finding
 from torch_debugger.records.ranks import ranks_in_words
 
@@ -43,17 +52,16 @@ class CollectiveSkipped(HangCheck):
             severity="error",
             confidence=0.95,
             message=f"{callers.capitalize()} {verb(deadlock.waiting)} in {doing_words(fact)} at "
-            f"{spot(fact.place)} "
-            f"for {others}, which never {'comes' if len(deadlock.odd) == 1 else 'come'} there: it is called "
-            f"under "
+            f"{spot(fact.place)} for {others}, which never "
+            f"{'comes' if len(deadlock.odd) == 1 else 'come'} there: it is called under "
             f"`{condition.code}` at {spot(condition)}.{scene.others(deadlock.waiting)}",
-            why=f"A collective returns when every rank of its group has called it. Nothing has moved for "
+            why="A collective returns when every rank of its group has called it. Nothing has moved for "
             f"{seconds(fact.still_s)}. {patience(fact)}",
             fix=f"Move {doing_words(fact)} out of `{condition.code}`, so that all ranks call it; what only "
-            f"one rank should "
-            "do stays inside.",
+            "one rank should do stays inside."
+            + nccl_advice(fact),
             where=fact.place,
             first_step=fact.step,
             last_step=fact.step,
-            evidence={"stood still": seconds(fact.still_s), **scene.rows()},
+            evidence={"stood still": seconds(fact.still_s), **recorded_rows(fact), **scene.rows()},
         )

@@ -6,7 +6,16 @@ from collections.abc import Iterable
 
 from torch_debugger.checks.deadlocks import ORDER, Deadlock, deadlock_of
 from torch_debugger.checks.hang_check import HangCheck
-from torch_debugger.checks.hang_scene import Scene, patience, seconds, spot, verb, wait_words
+from torch_debugger.checks.hang_scene import (
+    Scene,
+    nccl_advice,
+    patience,
+    recorded_rows,
+    seconds,
+    spot,
+    verb,
+    wait_words,
+)
 from torch_debugger.records import Finding
 from torch_debugger.records.ranks import ranks_in_words
 
@@ -40,19 +49,20 @@ class CollectivesOutOfOrder(HangCheck):
             severity="error",
             confidence=0.9,
             message=f"{parted.capitalize()} {verb(deadlock.odd)} in {wait_words(odd)}, while "
-            f"{ranks_in_words(deadlock.waiting)} {verb(deadlock.waiting)} in {wait_words(deadlock.first)}: "
-            f"they call collectives in different orders{_numbers(deadlock, scene)}.",
+            f"{ranks_in_words(deadlock.waiting)} {verb(deadlock.waiting)} in "
+            f"{wait_words(deadlock.first)}: they call collectives in different "
+            f"orders{_numbers(deadlock, scene)}.",
             why="Collectives are matched by the order in which each rank calls them, and every rank waits "
-            "for the others "
-            f"to call the same one. Nothing has moved for {seconds(odd.still_s)}. {patience(odd)}",
-            fix=f"Make {parted} come to {spot(odd.place)} and {spot(deadlock.first.place)} in the same "
-            f"order as the others: "
-            "look for a condition that differs between ranks, or an order (of a set, of files) that is not "
-            "fixed.",
+            f"for the others to call the same one. Nothing has moved for {seconds(odd.still_s)}. "
+            f"{patience(odd)}",
+            fix=f"Make {parted} come to {spot(odd.place)} and {spot(deadlock.first.place)} in the same order "
+            "as the others: look for a condition that differs between ranks, or an order (of a set, of "
+            "files) that is not fixed."
+            + nccl_advice(odd),
             where=odd.place,
             first_step=odd.step,
             last_step=odd.step,
-            evidence={"stood still": seconds(odd.still_s), **scene.rows()},
+            evidence={"stood still": seconds(odd.still_s), **recorded_rows(odd), **scene.rows()},
         )
 
 

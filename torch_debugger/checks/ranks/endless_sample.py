@@ -49,8 +49,7 @@ class EndlessSample(HangCheck):
             f"{spot(line)} and does not come back.{scene.others({rank})}",
             why=f"It is still at the same batch. {patience(fact)}",
             fix=f"Look at the loop around {spot(line)}: it has no end for this sample. Limit the number of "
-            f"attempts and "
-            "raise an error that names the sample's index.",
+            "attempts and raise an error that names the sample's index.",
             where=line,
             first_step=fact.step,
             last_step=fact.step,

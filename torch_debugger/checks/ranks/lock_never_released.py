@@ -44,8 +44,7 @@ class LockNeverReleased(HangCheck):
             severity="error",
             confidence=0.95 if fact.kind == LOCK else 0.85,
             message=f"{subject(rank, scene)} has stood still for {seconds(fact.still_s)} at step "
-            f"{fact.step:,}: "
-            f"`{call}` at {spot(fact.place)} waits for {what}.{scene.others({rank})}",
+            f"{fact.step:,}: `{call}` at {spot(fact.place)} waits for {what}.{scene.others({rank})}",
             why=f"{_who_could(fact)} {patience(fact)}",
             fix=_fix(fact),
             where=fact.place,
@@ -64,8 +63,7 @@ def _who_could(fact: HangFact) -> str:
     if not others:
         return (
             "It computes nothing, and there is no other thread of yours that could end the wait: what it "
-            "waits for "
-            "was not given back before, or it has it itself."
+            "waits for was not given back before, or it has it itself."
         )
     named = ", ".join(f"{each.who.removeprefix('thread ')} at {spot(each.users_line)}" for each in others[:4])
     return f"It computes nothing, and neither does any other thread that could end the wait ({named})."
@@ -79,11 +77,9 @@ def _fix(fact: HangFact) -> str:
     if fact.kind == LOCK:
         return (
             "Release the lock on every way out of the code that takes it: `with lock:` does that. If the "
-            "same thread "
-            "takes it twice, use threading.RLock()."
+            "same thread takes it twice, use threading.RLock()."
         )
     return (
         f"Look at who should end the wait in `{fact.call or fact.doing}`: a thread that has ended, or that "
-        f"waits "
-        "itself. Give the call a timeout, such as get(timeout=60), so that the next time it raises."
+        "waits itself. Give the call a timeout, such as get(timeout=60), so that the next time it raises."
     )

@@ -45,15 +45,14 @@ class RankGone(HangCheck):
         return self.finding(
             severity="error",
             confidence=0.9,
-            message=f"Rank {first} {scene.end_words(first)}{at}{said}, and the others wait for it."
-            f"{scene.others(deadlock.odd)}",
-            why=f"A collective returns when every rank of its group has called it, and "
-            f"{ranks_in_words(deadlock.odd)} "
-            f"never will. Nothing has moved for {seconds(fact.still_s)}. {patience(fact)}",
+            message=f"Rank {first} {scene.end_words(first)}{at}{said}, and the others wait for "
+            f"it.{scene.others(deadlock.odd)}",
+            why="A collective returns when every rank of its group has called it, and "
+            f"{ranks_in_words(deadlock.odd)} never will. Nothing has moved for {seconds(fact.still_s)}. "
+            f"{patience(fact)}",
             fix=f"Mend what ended rank {first}. Start the ranks with torchrun, which ends all of them when "
-            f"one fails; and "
-            "with NCCL leave TORCH_NCCL_ASYNC_ERROR_HANDLING at its default, so that the others fail "
-            "instead of waiting.",
+            "one fails; and with NCCL leave TORCH_NCCL_ASYNC_ERROR_HANDLING at its default, so that the "
+            "others fail instead of waiting.",
             where=line,
             first_step=fact.step,
             last_step=fact.step,

@@ -42,16 +42,13 @@ class RankOutOfData(HangCheck):
         return self.finding(
             severity="error",
             confidence=0.95,
-            message=f"{done_ranks.capitalize()} finished {'its' if len(odd) == 1 else 'their'} data at "
-            f"batch {done:,}; "
-            f"{waiting} {verb(deadlock.waiting)} at batch {fact.batches:,} in {doing_words(fact)} at "
-            f"{spot(fact.place)}.",
+            message=f"{done_ranks.capitalize()} finished {'its' if len(odd) == 1 else 'their'} data at batch "
+            f"{done:,}; {waiting} {verb(deadlock.waiting)} at batch {fact.batches:,} in "
+            f"{doing_words(fact)} at {spot(fact.place)}.",
             why=f"Every rank must call a collective the same number of times, and {waiting} have more "
-            f"batches than "
-            f"{done_ranks}. Nothing has moved for {seconds(fact.still_s)}. {patience(fact)}",
+            f"batches than {done_ranks}. Nothing has moved for {seconds(fact.still_s)}. {patience(fact)}",
             fix="Give all ranks the same number of batches: a DistributedSampler pads them, or cut the data "
-            "into equal "
-            "parts and pass drop_last=True. Where that cannot be, wrap the loop into "
+            "into equal parts and pass drop_last=True. Where that cannot be, wrap the loop into "
             "torch.distributed.algorithms.join.Join([model]).",
             where=fact.place,
             first_step=fact.step,

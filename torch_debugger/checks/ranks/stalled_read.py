@@ -45,12 +45,12 @@ class StalledRead(HangCheck):
             severity="error",
             confidence=0.9,
             message=f"{subject(rank, scene)} has stood still for {seconds(fact.still_s)} at step "
-            f"{fact.step:,}: {who} "
-            f"{_waits(reader)} at {spot(line)}.{scene.others({rank})}",
+            f"{fact.step:,}: {who} {_waits(reader)} at {spot(line)}.{scene.others({rank})}",
             why=f"The kernel shows it in {reader.wait or 'a read'}{_of(reader)}, and nothing has come. "
             f"{patience(fact)}",
-            fix="Find out who should write there, and whether that program still runs. Give the read a timeout "
-            "(requests.get(..., timeout=30), socket.settimeout, select), so that silence becomes an error.",
+            fix="Find out who should write there, and whether that program still runs. Give the read a "
+            "timeout (requests.get(..., timeout=30), socket.settimeout, select), so that silence "
+            "becomes an error.",
             where=line,
             first_step=fact.step,
             last_step=fact.step,

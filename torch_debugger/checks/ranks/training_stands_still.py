@@ -6,7 +6,16 @@ from collections.abc import Iterable
 
 from torch_debugger.checks.deadlocks import UNKNOWN, deadlock_of
 from torch_debugger.checks.hang_check import HangCheck
-from torch_debugger.checks.hang_scene import Scene, patience, seconds, spot, subject, wait_words
+from torch_debugger.checks.hang_scene import (
+    Scene,
+    nccl_advice,
+    patience,
+    recorded_rows,
+    seconds,
+    spot,
+    subject,
+    wait_words,
+)
 from torch_debugger.checks.hang_workers import worker_row
 from torch_debugger.records import Finding, HangFact
 from torch_debugger.records.hangs import COLLECTIVE, EXIT, INPUT, LOADER, PROCESS
@@ -57,8 +66,7 @@ class TrainingStandsStill(HangCheck):
             fact,
             scene,
             f"{subject(rank, scene)} has stood still for {seconds(fact.still_s)} at step {fact.step:,}: it "
-            f"{does}"
-            f"{f' at {spot(fact.place)}' if fact.place else ''}.{scene.others({rank})}",
+            f"{does}{f' at {spot(fact.place)}' if fact.place else ''}.{scene.others({rank})}",
         )
 
     def _among_ranks(self, fact: HangFact, scene: Scene) -> Finding:
@@ -77,10 +85,15 @@ class TrainingStandsStill(HangCheck):
             message=message,
             why=f"It computes nothing, and nobody is at work for it. {patience(fact)}",
             fix="Look at the line and at the stacks of all threads, workers and ranks above: somebody else "
-            "has to act "
-            "before it can go on. If this wait is meant, allow it with --hang-timeout.",
+            "has to act before it can go on. If this wait is meant, allow it with --hang-timeout."
+            + nccl_advice(fact),
             where=fact.place,
             first_step=fact.step,
             last_step=fact.step,
-            evidence={"stood still": seconds(fact.still_s), **worker_row(fact), **scene.rows()},
+            evidence={
+                "stood still": seconds(fact.still_s),
+                **worker_row(fact),
+                **recorded_rows(fact),
+                **scene.rows(),
+            },
         )

@@ -44,15 +44,13 @@ class WorkerDeadlocked(HangCheck):
             severity="error",
             confidence=0.95 if worker.kind == LOCK else 0.8,
             message=f"{subject(rank, scene)} has waited {seconds(fact.still_s)} for batch "
-            f"{fact.batches + 1:,} of the "
-            f"loader at {spot(fact.place)}: {worker.who} waits for a lock in {code}{spot(line)} and computes "
-            f"nothing.{scene.others({rank})}",
+            f"{fact.batches + 1:,} of the loader at {spot(fact.place)}: {worker.who} waits for a "
+            f"lock in {code}{spot(line)} and computes nothing.{scene.others({rank})}",
             why="A forked worker gets a copy of every lock as it was at the moment of the fork, and none of "
-            "the threads "
-            f"that would release it: a lock that was held then is held there for ever. {patience(fact)}",
+            "the threads that would release it: a lock that was held then is held there for ever. "
+            f"{patience(fact)}",
             fix="Do not let a forked worker use a lock of the training process: make it in the worker "
-            "(worker_init_fn, "
-            "or on first use), do not hold it while the loader is started, or pass "
+            "(worker_init_fn, or on first use), do not hold it while the loader is started, or pass "
             'multiprocessing_context="spawn" to the DataLoader.',
             where=line or fact.place,
             first_step=fact.step,

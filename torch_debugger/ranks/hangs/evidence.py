@@ -12,6 +12,7 @@ from typing import Any
 
 from torch_debugger.ranks.hangs import kernel_view
 from torch_debugger.ranks.hangs.asked_stacks import AskedStacks
+from torch_debugger.ranks.hangs.flight_recorder import collectives_under_way
 from torch_debugger.ranks.hangs.kernel_view import KernelView, view_thread
 from torch_debugger.ranks.hangs.process_groups import group_states, rank_and_world, shapes_given
 from torch_debugger.ranks.hangs.rank_conditions import condition_on_rank
@@ -136,6 +137,7 @@ class Evidence:
             worker=awaited_worker(iterator) if workers else -1,
             stacks=(training, *workers, *_threads(thread.ident)),
             policy=self.policy,
+            recorded=collectives_under_way(),
         )
 
     def _workers(self, iterator: Any, situation: Situation) -> tuple[Standing, ...]:

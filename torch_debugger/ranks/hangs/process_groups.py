@@ -42,6 +42,14 @@ def _state(group: Any, world: Any) -> GroupState:
     return GroupState(str(world.pg_names.get(group, "")), backend, ranks, sequence)
 
 
+def uses_nccl() -> bool:
+    """Whether waits for other ranks may look like waits for the GPU: there the host is free to go on."""
+    if not distributed.is_available() or not distributed.is_initialized():
+        return False
+    known = list(distributed.distributed_c10d._world.pg_map.values())
+    return any("nccl" in str(backend) for backend, _ in known)
+
+
 def shapes_given(frame: FrameType | None) -> tuple[str, ...]:
     """Of the tensors that a function of torch.distributed was called with."""
     if frame is None:

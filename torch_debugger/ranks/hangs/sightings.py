@@ -12,9 +12,11 @@ import psutil
 
 from torch_debugger.ranks.hangs import kernel_view
 from torch_debugger.ranks.hangs.kernel_view import KernelView, view_thread
+from torch_debugger.ranks.hangs.process_groups import uses_nccl
 from torch_debugger.ranks.hangs.stacks import Path, current_frame, outwards, users_path
 from torch_debugger.ranks.hangs.waits import Wait, is_in_loader, sort_out
 from torch_debugger.ranks.hangs.worker_states import iterator_of
+from torch_debugger.records.hangs import COLLECTIVE
 
 _IDLE = 0.05  # of a core: a thread that polls every few seconds takes far less
 _MOST_WAKES = 3.0  # a second; a download wakes with every packet
@@ -27,13 +29,14 @@ class Sighting:
     view: KernelView | None
     whole: Path  # frames of libraries too
     process_s: float  # the processor's time of the whole process
+    spins: bool  # a thread that waits for the GPU asks it again and again, and seems to compute
     fetch: tuple[int, int]  # the loader under way, and what it has delivered; (0, 0): none
 
     def stands_since(self, before: Sighting) -> bool:
         """Whether the thread has done nothing in between but wait."""
         if self.path != before.path:
             return False
-        if self.view is None or before.view is None:
+        if self.view is None or before.view is None or self.spins:
             return self.whole == before.whole
         passed_s = max(self.at_s - before.at_s, 1e-3)
         computed = (self.view.cpu_s - before.view.cpu_s) / passed_s
@@ -60,8 +63,9 @@ class Thread:
         iterator = _iterator(frame)
         fetch = (id(iterator), int(iterator._num_yielded)) if iterator is not None else (0, 0)
         whole = tuple((id(each.f_code), each.f_lasti) for each in outwards(frame))
-        sighting = Sighting(time.monotonic(), users_path(frame), view, whole, time.process_time(), fetch)
-        return sighting, wait
+        spins = uses_nccl() and wait.kind == COLLECTIVE
+        path, used_s = users_path(frame), time.process_time()
+        return Sighting(time.monotonic(), path, view, whole, used_s, spins, fetch), wait
 
     def frame(self) -> FrameType | None:
         return current_frame(self.ident)

@@ -18,6 +18,7 @@ from torch_debugger.anatomy.running_expressions import running_expression
 from torch_debugger.anatomy.sources import is_user_file
 from torch_debugger.ranks.hangs import kernel_view
 from torch_debugger.ranks.hangs.kernel_view import KernelView
+from torch_debugger.ranks.hangs.process_groups import uses_nccl
 from torch_debugger.ranks.hangs.stacks import outwards
 from torch_debugger.records import Place
 from torch_debugger.records.hangs import (
@@ -98,9 +99,9 @@ def _of_user(user: FrameType, below: list[FrameType], view: KernelView | None) -
         return wait(COLLECTIVE, _name(chosen), chosen)
     if (index := _first(files, (_BACKWARD,))) is not None and _is_distributed():
         return wait(COLLECTIVE, "backward", below[index])
-    if not below:
-        return wait(*_of_call(user, node, view))
-    return wait(*_of_library(below, view))
+    kind, doing = _of_library(below, view) if below else _of_call(user, node, view)
+    # With NCCL the host waits for the GPU, in whatever call needs a number from there, and the GPU for ranks.
+    return wait(COLLECTIVE if kind == CALL and uses_nccl() else kind, doing)
 
 
 def _first(files: list[str], wanted: tuple[str, ...]) -> int | None:
