@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from torch_debugger.first_steps import FirstStep
 from torch_debugger.gradient_trials import GradientTrials
+from torch_debugger.hang_watch import HangWatch
 from torch_debugger.preflights import Preflights
 from torch_debugger.probes.backward import Backward
 from torch_debugger.probes.bad_weights import BadWeights
@@ -104,6 +105,7 @@ class Plumbing:
         self.profiles = Profiles(watch, self.roots, settings.profile_steps, settings.log_dir)
         self.ledger = Ledger(watch, self.roots, self.optimizers, self.forward)
         self.unreached = Unreached(watch, self.ledger)
+        self.hangs = HangWatch(watch, self.loaders, self.roots, settings)
         self._rehearsals = Rehearsals(watch)
         self.processes = ProcessProbes(watch, settings)
         self._checks_gradients = settings.check_custom_gradients
@@ -140,6 +142,7 @@ class Plumbing:
         last = [self.backward, self.optimizers, self.forward, self.ledger, self.unreached]
         last += [Flags(watch, self.optimizers), PlainTensors(watch, self.optimizers), self.lagging, self.roots]
         watch.install([*others, *last])
+        self.hangs.start()
         if self._breaks:
             from torch_debugger.breakpoints.setting import set_breaks
 
@@ -183,6 +186,7 @@ class Plumbing:
         if self.watchers == 0:
             for breakpoint in self._breakpoints:
                 breakpoint.remove()
+            self.hangs.stop(outcome)
             self.profiles.finish()
             self.stacks.finish()
             self._rehearsals.wait()
@@ -211,6 +215,11 @@ def capture(error: BaseException) -> CrashFact:
 def current_watch() -> Watch | None:
     """The watch of this process, if somebody watches it."""
     return _current.watch if _current is not None else None
+
+
+def current_hang_watch() -> HangWatch | None:
+    """That of this process, if hangs are watched for by `torch-debugger run`."""
+    return _current.hangs if _current is not None and _current.hangs.is_on else None
 
 
 def is_reported_at_end() -> bool:

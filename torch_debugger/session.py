@@ -77,6 +77,7 @@ class Session:
         self.plumbing.watch.on_step.append(self._after_step)
         if self._board is not None:
             self._board.torch_seen = 1
+            self._show_pulse(self._board, self.plumbing)
         if self.plumbing.preflights is not None:
             self.plumbing.preflights.tell = self._tell_progress
             self.plumbing.preflights.tell_done = self._tell_trials
@@ -84,6 +85,15 @@ class Session:
         if self.plumbing.step_rehearsals is not None:
             self.plumbing.step_rehearsals.tell_done = self._tell_trials
             self.plumbing.step_rehearsals.leave = self.leave
+
+    def _show_pulse(self, board: Board, plumbing: Plumbing) -> None:
+        """So that the parent sees when this process stops altogether, and may ask where it is."""
+
+        def beat() -> None:
+            board.beats += 1
+
+        board.stacks_fd, board.stack_signal = plumbing.hangs.asked.fd, plumbing.hangs.asked.number
+        plumbing.hangs.on_beat = beat
 
     def crash(self, error: BaseException) -> None:
         if self.plumbing is not None:
@@ -96,6 +106,8 @@ class Session:
         self._ended = True
         if self._stop_waiting is not None:
             self._stop_waiting()
+        if self._board is not None:
+            self._board.stack_signal = 0
         if self.plumbing is not None:
             self.plumbing.disconnect(self._sinks, outcome)
             return

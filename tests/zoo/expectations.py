@@ -67,10 +67,12 @@ def switches(script: Path) -> list[str]:
 
 
 def launch_of(script: Path) -> str:
-    """How a home's scripts, all of them, are started: `torchrun 2`, `spawn` (plain python that starts its ranks
-    itself), or empty: in a fork of the runner."""
+    """How a script is started: `torchrun 2`, `spawn` (plain python that starts its ranks itself), or empty: in a
+    fork of the runner. Where its own block, or that of the script that it mends, does not say it, as the home's first."""
     blocks = _blocks(script) if (script.parent / "expected.txt").exists() else {}
-    return next((block["launch"] for block in blocks.values() if "launch" in block), "")
+    own = (script.name, script.name.replace("fixed", "broken"))
+    named = [blocks[name] for name in own if name in blocks]
+    return next((block["launch"] for block in [*named, *blocks.values()] if "launch" in block), "")
 
 
 def settings_of(words: Iterable[str]) -> dict[str, bool | int]:

@@ -34,7 +34,7 @@ class Judge:
     @staticmethod
     def asks(check: type[Check]) -> bool:
         """Those across ranks are asked by the judge of all ranks."""
-        return not issubclass(check, RankCheck)
+        return not issubclass(check, RankCheck) or check.alone
 
     def see(self, record: Record) -> list[Finding]:
         """Judge one record; what is new since the last call comes back."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import abc
 from collections.abc import Iterable
-from typing import final
+from typing import ClassVar
 
 from torch_debugger.checks.base import Check
 from torch_debugger.checks.rank_states import RankStates
@@ -17,6 +17,8 @@ class RankCheck(Check):
     was logged before the second was heard of is handed to it then. Between ranks there is no order but that
     of steps and of the times that records carry: one rank's log may be read long before another's."""
 
+    alone: ClassVar[bool] = False  # asked as well about a program of one process, by `see`
+
     @abc.abstractmethod
     def see_rank(self, rank: int, record: Record, ranks: RankStates) -> Iterable[Finding]:
         """Judge one record of a class named in `reads`, made on this rank. `ranks` already includes it."""
@@ -25,11 +27,9 @@ class RankCheck(Check):
         """Judge what only the end of all ranks can tell."""
         return ()
 
-    @final
     def see(self, record: Record, state: RunState) -> Iterable[Finding]:
         """One rank by itself tells it nothing."""
         return ()
 
-    @final
     def finish(self, state: RunState) -> Iterable[Finding]:
         return ()

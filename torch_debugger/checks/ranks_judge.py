@@ -37,7 +37,9 @@ class RanksJudge:
 
     @property
     def checks(self) -> list[Check]:
-        return [*self._judges[None].checks, *self._across.checks]
+        alone = self._judges[None].checks
+        known = {type(check) for check in alone}
+        return [*alone, *(check for check in self._across.checks if type(check) not in known)]
 
     @property
     def faults(self) -> list[ProbeFault]:

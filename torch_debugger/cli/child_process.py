@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from types import FrameType
 
+from torch_debugger.cli.hang_desk import end_with_descendants
 from torch_debugger.cli.launch import Orders
 from torch_debugger.cli.main_module import Program
 from torch_debugger.tracebacks import FIRST_FILE
@@ -74,6 +75,10 @@ class ChildProcess:
 
     def wait_for_end(self) -> int:
         return self._started().wait()
+
+    def end_at_once(self) -> None:
+        """With everything it has started."""
+        end_with_descendants(self._started().pid)
 
     def _started(self) -> subprocess.Popen[bytes]:
         assert self._process is not None, "waited for a child before it was started"

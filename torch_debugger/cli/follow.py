@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import math
+import os
 import time
 from collections import deque
 from collections.abc import Callable
 
 from torch_debugger.checks.ranks_judge import RanksJudge
 from torch_debugger.cli.handover import OFFERED, REFUSED, SHOWN, TAKEN
+from torch_debugger.cli.hang_desk import HangDesk, hang_findings
+from torch_debugger.cli.pulse import Pulse
 from torch_debugger.cli.status import Display, Progress
-from torch_debugger.records import CrashFact, Finding
+from torch_debugger.records import CrashFact, Finding, Record
 from torch_debugger.report.ranks_digest import RanksDigest
 from torch_debugger.runlog.board import Board
 from torch_debugger.runlog.reader import LogFollower
@@ -33,6 +36,8 @@ class Follower:
         display: Display,
         show_crash: Callable[[CrashFact], None],
         say_news: Callable[[], None],
+        hangs: HangDesk,
+        pulse: Pulse | None = None,
         rank: int | None = None,
     ) -> None:
         self._rank = rank  # of the child that is followed
@@ -43,6 +48,7 @@ class Follower:
         self._digest = digest
         self._display = display
         self._show_crash = show_crash
+        self._hangs, self._pulse = hangs, pulse
         self._say_news = say_news  # of those who take the run elsewhere
         self._crash: CrashFact | None = None
         self._pace = Pace()
@@ -53,9 +59,17 @@ class Follower:
         while (status := wait(_TICK_S)) is None:
             self._read()
             self._take_crash()
+            self._feel_pulse(time.monotonic())
             self._speak(time.monotonic())
         self._read()
         return status
+
+    def _feel_pulse(self, now_s: float) -> None:
+        found = self._pulse.look(now_s) if self._pulse is not None else None
+        if found is not None:
+            self._take(found, self._rank)
+        if not self._board.at_prompt or not os.isatty(0):  # nobody can type there
+            self._hangs.act(now_s)
 
     def _take_crash(self) -> None:
         """The child offers its traceback, and waits: what it logged before that is complete."""
@@ -72,13 +86,18 @@ class Follower:
 
     def _read(self) -> None:
         for rank, record in self._log.read_ranks_on():
-            self._digest.see(record, rank)
-            if isinstance(record, CrashFact) and rank == self._rank:
-                self._crash = record
-            for finding in self._judge.see(record, rank):
+            self._take(record, rank)
+
+    def _take(self, record: Record, rank: int | None) -> None:
+        self._digest.see(record, rank)
+        self._hangs.see(record, rank, time.monotonic())
+        if isinstance(record, CrashFact) and rank == self._rank:
+            self._crash = record
+        for finding in self._judge.see(record, rank):
+            if not hang_findings([finding]):  # these are told together, with the stacks
                 self._unsaid.append(finding)
-                if finding.request is not None and rank == self._rank:
-                    self._requests.send(finding.request)
+            if finding.request is not None and rank == self._rank:
+                self._requests.send(finding.request)
 
     def _speak(self, now_s: float) -> None:
         step = max(self._board.step, self._digest.step)  # a process that starts the ranks makes no steps itself

@@ -14,9 +14,11 @@ from torch_debugger.cli.child_process import ChildProcess
 from torch_debugger.cli.crash_printer import CrashPrinter
 from torch_debugger.cli.fellow_ranks import FellowRanks
 from torch_debugger.cli.follow import Follower
+from torch_debugger.cli.hang_desk import ABORTED, HangDesk
 from torch_debugger.cli.launch import Orders
 from torch_debugger.cli.live import LiveRow
 from torch_debugger.cli.options import RunOptions
+from torch_debugger.cli.pulse import Pulse
 from torch_debugger.cli.rank_launch import RankLaunch
 from torch_debugger.cli.rank_parent import exit_code_of, rank_end, rank_fact, rank_process
 from torch_debugger.cli.status import Display, PlainStatus, Silence
@@ -63,21 +65,23 @@ def run_in_child(
     with closing(log), closing(sender), status_line as shown, own as tell, child.running():
         reader.close()  # the child has its own
         crash = CrashPrinter(judge, digest, quiet=options.quiet)
+        hangs = HangDesk(judge, digest, child.end_at_once, quiet=options.quiet)
         say_news = couriers.speak if couriers is not None else lambda: None
+        pulse = Pulse(board, child.pid, options.hang_timeout_s, options.on_hang)
         follower = Follower(
-            log, board, sender, judge, digest, shown, crash.show, say_news, rank=rank_of_process()
+            log, board, sender, judge, digest, shown, crash.show, say_news, hangs, pulse, rank_of_process()
         )
         if launch is not None:
             tell(rank_fact(launch, child))
         status = _follow(follower, child)
         if launch is not None:
-            tell(end := rank_end(launch, status, board))
+            tell(end := rank_end(launch, ABORTED if hangs.aborted else status, board))
             judge.see(end, launch.rank)
-            _follow_others(
-                follower, FellowRanks(launch, folder, lambda: judge.ranks.ends, _hurry(child, status))
-            )
+            others = FellowRanks(launch, folder, lambda: judge.ranks.ends, _hurry(child, status))
+            _follow_others(follower, lambda timeout_s: 0 if hangs.aborted else others.wait(timeout_s))
     judge.finish()
     digest.reached(board.step)
+    status = ABORTED if hangs.aborted else status
     code = exit_code_of(status)
     result = digest.result(
         judge.findings,
@@ -89,7 +93,8 @@ def run_in_child(
         facts=judge.ranks.facts,
         ends=judge.ranks.ends,
     )
-    return dataclasses.replace(result, told=crash.told), status
+    result = dataclasses.replace(result, told=(*crash.told, *hangs.told))
+    return (dataclasses.replace(result, outcome="hung") if hangs.is_hung and status else result), status
 
 
 def _hurry(child: ChildProcess, status: int) -> Callable[[], bool]:
@@ -97,9 +102,9 @@ def _hurry(child: ChildProcess, status: int) -> Callable[[], bool]:
     return lambda: bool(status) or child.told_to_end
 
 
-def _follow_others(follower: Follower, others: FellowRanks) -> None:
+def _follow_others(follower: Follower, wait: Callable[[float], int | None]) -> None:
     try:
-        follower.follow(others.wait)
+        follower.follow(wait)
     except Exception as error:  # as below
         say(f"stopped watching the other ranks by a fault of its own ({type(error).__name__}: {error}).")
 

@@ -14,6 +14,7 @@ from torch_debugger.cli.child_process import ChildProcess, interrupts_left_to_ch
 from torch_debugger.cli.handover import OFFERED, REFUSED
 from torch_debugger.cli.launch import Orders
 from torch_debugger.cli.options import RunOptions
+from torch_debugger.cli.pulse import Pulse
 from torch_debugger.cli.rank_launch import RankLaunch
 from torch_debugger.cli.surroundings_log import own_log
 from torch_debugger.records import RankEnd, RankFact
@@ -40,7 +41,10 @@ def run_other_rank(options: RunOptions, launch: RankLaunch, folder: str) -> int:
     ):
         reader.close()  # the child has its own
         tell(rank_fact(launch, child))
+        pulse = Pulse(board, child.pid, options.hang_timeout_s, options.on_hang)
         while (status := child.wait(_TICK_S)) is None:
+            if (found := pulse.look(time.monotonic())) is not None:
+                tell(found)
             if board.crash == OFFERED:  # its traceback is its own to print, as without us
                 board.crash = REFUSED
         tell(rank_end(launch, status, board))

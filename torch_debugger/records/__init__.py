@@ -16,6 +16,7 @@ from torch_debugger.records.evidence import CrashEvidence
 from torch_debugger.records.finding import SEVERITIES, Edit, Finding, Request
 from torch_debugger.records.gradient_check import GradientCheckFact
 from torch_debugger.records.graph_looks import AxesLook, DropoutLook, FutureLook, HandMadeWeights, ReusedWeight
+from torch_debugger.records.hangs import GroupState, HangFact, HangOver, StackLine, Standing
 from torch_debugger.records.health import (
     BatchNormLook,
     KeptGraphs,
@@ -202,6 +203,8 @@ Record = (
     | GradientCheckFact
     | TensorRows
     | CrashFact
+    | HangFact
+    | HangOver
     | FlowFact
     | StepCycle
     | IdleOptimizer
@@ -227,20 +230,20 @@ __all__ = [
     "ClassTargets", "ClipFact", "Comparison", "Compilation", "Construction", "CopiedGenerator", "CopyLook",
     "CopyTime", "CostFact", "CrashEvidence", "CrashFact", "CrashFrame", "DeviceMemory", "DropoutLook", "Edit",
     "EndFact", "Finding", "FixedDraw", "FlowFact", "FlowStep", "ForeignEvent", "FreshParameter", "FutureLook",
-    "GradientCheckFact", "GradientFlag", "GraphNode", "GraphSummary", "HandMadeWeights", "HeldByVariable",
-    "HeldData", "HistogramSummary", "HparamsFact", "HparamsSummary", "IdleOptimizer", "InputLook", "KeptGraphs",
-    "LatentLook", "LayerFact", "LedgerFact", "LedgerRow", "LineCost", "LineTime", "LoaderFact", "LoadingLines",
-    "LoadingTime", "LocalTensor", "LocalValue", "LossGraph", "LossSite", "MemoryFact", "MemoryLook",
-    "MemorySnapshot", "MemorySpot", "MeshSummary", "ModeLook", "ModelFact", "ModelFlow", "ModuleFact",
-    "ModuleTime", "MultipliedMask", "NonFinite", "Notice", "OpTime", "Operand", "OptimizerFact", "Origin",
-    "PaddedState", "ParameterFact", "PassCalls", "PassFact", "PhaseFact", "PictureSummary", "Place",
-    "PlainTensor", "PrCurveSummary", "ProbeFault", "ProductTime", "ProfileFact", "QuietModel", "RankEnd",
-    "RankFact", "Record", "Rectifier", "Rehearsal", "Request", "Reseeding", "ReusedWeight", "RootInput",
-    "RowPasses", "RunFact", "SampleSpread", "SampledStacks", "SavedByModule", "SavedTensor", "Scalars",
-    "ScalerMisuse", "SchedulerFact", "SchedulerLook", "SeedFact", "SequenceInput", "ShuffledPair",
-    "SkippedLosses", "SoundSummary", "SpeedSettings", "Spread", "Squasher", "StackNode", "StepCycle",
-    "StepRehearsal", "StrayModuleFact", "Summary", "Surroundings", "SyncTime", "Table", "TakenRows",
-    "TargetLook", "TensorLook", "TensorRows", "TensorSummary", "TextSummary", "TokenTargets", "TracedMemory",
-    "TrialResult", "TwinUnits", "UncountedSummary", "UnmatchedSwitch", "UnreachedPart", "UntiedWeights",
-    "WeightedSum", "WrittenNumber",
+    "GradientCheckFact", "GradientFlag", "GraphNode", "GraphSummary", "GroupState", "HandMadeWeights",
+    "HangFact", "HangOver", "HeldByVariable", "HeldData", "HistogramSummary", "HparamsFact", "HparamsSummary",
+    "IdleOptimizer", "InputLook", "KeptGraphs", "LatentLook", "LayerFact", "LedgerFact", "LedgerRow",
+    "LineCost", "LineTime", "LoaderFact", "LoadingLines", "LoadingTime", "LocalTensor", "LocalValue",
+    "LossGraph", "LossSite", "MemoryFact", "MemoryLook", "MemorySnapshot", "MemorySpot", "MeshSummary",
+    "ModeLook", "ModelFact", "ModelFlow", "ModuleFact", "ModuleTime", "MultipliedMask", "NonFinite", "Notice",
+    "OpTime", "Operand", "OptimizerFact", "Origin", "PaddedState", "ParameterFact", "PassCalls", "PassFact",
+    "PhaseFact", "PictureSummary", "Place", "PlainTensor", "PrCurveSummary", "ProbeFault", "ProductTime",
+    "ProfileFact", "QuietModel", "RankEnd", "RankFact", "Record", "Rectifier", "Rehearsal", "Request",
+    "Reseeding", "ReusedWeight", "RootInput", "RowPasses", "RunFact", "SampleSpread", "SampledStacks",
+    "SavedByModule", "SavedTensor", "Scalars", "ScalerMisuse", "SchedulerFact", "SchedulerLook", "SeedFact",
+    "SequenceInput", "ShuffledPair", "SkippedLosses", "SoundSummary", "SpeedSettings", "Spread", "Squasher",
+    "StackLine", "StackNode", "Standing", "StepCycle", "StepRehearsal", "StrayModuleFact", "Summary",
+    "Surroundings", "SyncTime", "Table", "TakenRows", "TargetLook", "TensorLook", "TensorRows", "TensorSummary",
+    "TextSummary", "TokenTargets", "TracedMemory", "TrialResult", "TwinUnits", "UncountedSummary",
+    "UnmatchedSwitch", "UnreachedPart", "UntiedWeights", "WeightedSum", "WrittenNumber",
 ]  # fmt: skip

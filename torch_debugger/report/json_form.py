@@ -8,6 +8,7 @@ import os
 from typing import Any
 
 from torch_debugger.records import Finding, MemoryLook, TrialResult
+from torch_debugger.report.hang_stacks import hang_to_json
 from torch_debugger.report.result import RunResult
 from torch_debugger.report.source import short_paths, shown_path
 
@@ -17,10 +18,12 @@ FORMAT = 1
 def to_json(result: RunResult) -> dict[str, Any]:
     trials = {"trials": [_trial(trial) for trial in result.trials]} if result.trials else {}
     memory = {"memory": [_memory(look) for look in result.memory]} if result.memory else {}
+    hangs = {"hangs": [hang_to_json(hang, result.folder) for hang in result.hangs]} if result.hangs else {}
     ranks = {"ranks": [dataclasses.asdict(rank) for rank in result.ranks]} if result.ranks else {}
     return (
         trials
         | memory
+        | hangs
         | ranks
         | {
             "format": FORMAT,

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
-from torch_debugger.records import Finding, ProbeFault, RankEnd, RankFact, Record
+from torch_debugger.records import Finding, HangFact, ProbeFault, RankEnd, RankFact, Record
 from torch_debugger.report.digest import RunDigest
 from torch_debugger.report.exits import outcome_of_exit
 from torch_debugger.report.result import Losses, RankResult, RunResult
@@ -62,7 +62,16 @@ class RanksDigest:
         )
         outcomes = [result.outcome, *(rank.outcome for rank in ranks)]
         worst = max((each for each in outcomes if each in _GRAVEST_LAST), key=_GRAVEST_LAST.index, default="")
-        return dataclasses.replace(result, outcome=worst or result.outcome, ranks=ranks)
+        return dataclasses.replace(result, outcome=worst or result.outcome, ranks=ranks, hangs=self._hangs())
+
+    def _hangs(self) -> tuple[HangFact, ...]:
+        """What all ranks do, once one of them is sure that it stands still."""
+        told = [
+            self._digests[rank].hang
+            for rank in sorted(self._digests, key=lambda rank: -1 if rank is None else rank)
+        ]
+        found = tuple(hang for hang in told if hang is not None)
+        return found if any(hang.final for hang in found) else ()
 
     def _speaking(self) -> RunDigest:
         ranks = [rank for rank in self._digests if rank is not None]
@@ -84,6 +93,13 @@ class RanksDigest:
             host=fact.host if fact else "",
             pid=fact.pid if fact else 0,
             steps=digest.end.steps if digest.end else max(digest.step, end.steps if end else 0),
-            outcome=told or (outcome_of_exit(end.exit_code) if end else "unknown"),
+            outcome=told or _outcome(digest, end),
             exit_code=end.exit_code if end else None,
         )
+
+
+def _outcome(digest: RunDigest, end: RankEnd | None) -> str:
+    """Of a rank that could not say it itself."""
+    if digest.hang is not None and digest.hang.final:
+        return "hung"
+    return outcome_of_exit(end.exit_code) if end else "unknown"

@@ -8,6 +8,7 @@ from torch_debugger.records import (
     CaseFact,
     CostFact,
     Finding,
+    HangFact,
     MemoryLook,
     Notice,
     ProbeFault,
@@ -70,6 +71,7 @@ class RunResult:
     profile: ProfileFact | None = None  # of --profile
     sampled: tuple[SampledStacks, ...] = ()  # of each thread or worker the last
     memory: tuple[MemoryLook, ...] = ()  # of each device the fullest look
+    hangs: tuple[HangFact, ...] = ()  # of each rank the last, where it did not go on
     ranks: tuple[RankResult, ...] = ()  # empty for a program of one process
 
     @property

@@ -1,1 +1,1 @@
-"""The loss and the way it is minimised."""
+"""More than one process, and processes that stand still."""
