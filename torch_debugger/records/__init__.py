@@ -1,6 +1,7 @@
 """What the house talks about: frozen, printable facts without tensors or callables."""
 
 from torch_debugger.records.attention import MultipliedMask
+from torch_debugger.records.collectives import CollectiveKind, CollectivesFact
 from torch_debugger.records.crash import CrashFact, CrashFrame, FlowFact, FlowStep, LocalValue
 from torch_debugger.records.data import (
     BatchLook,
@@ -67,6 +68,7 @@ from torch_debugger.records.profile import (
     ProfileFact,
     SyncTime,
 )
+from torch_debugger.records.rank_digests import CalledModel, GradientAverage, RankDigest
 from torch_debugger.records.ranks import RankEnd, RankFact
 from torch_debugger.records.rehearsal import StepRehearsal
 from torch_debugger.records.rows import Table, TensorRows
@@ -124,6 +126,8 @@ Record = (
     RunFact
     | RankFact
     | RankEnd
+    | RankDigest
+    | CollectivesFact
     | Surroundings
     | HparamsFact
     | SeedFact
@@ -214,7 +218,8 @@ Record = (
 
 __all__ = [
     "SEVERITIES", "TRIALS", "AxesLook", "BatchFact", "BatchLook", "BatchNormLook", "BatchSample", "Box",
-    "CallFact", "CarriedGradient", "CaseFact", "Chart", "ChartsSummary", "CheckpointLoad", "ClassTargets",
+    "CallFact", "CalledModel", "CollectiveKind", "CollectivesFact", "GradientAverage", "RankDigest",
+    "CarriedGradient", "CaseFact", "Chart", "ChartsSummary", "CheckpointLoad", "ClassTargets",
     "ClipFact", "Comparison", "Compilation", "Construction", "CopiedGenerator", "CopyLook", "CopyTime",
     "CostFact", "CrashEvidence", "CrashFact", "CrashFrame", "DeviceMemory", "DropoutLook", "Edit", "EndFact",
     "Finding", "FixedDraw", "FlowFact", "FlowStep", "ForeignEvent", "FreshParameter", "FutureLook",
