@@ -1,4 +1,4 @@
-"""What is there to make the gradients of all ranks one: DistributedDataParallel, FSDP, or lines of the user's."""
+"""What makes the gradients of all ranks one: DistributedDataParallel, FSDP, or lines of the user's."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 """Which collectives this rank calls, in which order, with what, and from which line.
 
-Ranks of a group must call the same ones in the same order. No rank is asked: each keeps a list of its own calls and
-tells it to the log, the first ones whole and later ones thinned by time, and the judge compares. The methods of
-torch's process groups are what every function of torch.distributed ends in; what DistributedDataParallel does in its
-backward does not come through Python, and is neither seen nor slowed down. About 2 us a call.
+Ranks of a group must call the same ones in the same order. No rank is asked: each keeps a list of its own
+calls and tells it to the log, the first ones whole and later ones thinned by time, and the judge compares. The
+methods of torch's process groups are what every function of torch.distributed ends in; what
+DistributedDataParallel does in its backward does not come through Python, and is neither seen nor slowed down.
 """
 
 from __future__ import annotations
@@ -58,8 +58,7 @@ class _Group:
 
 class Collectives(Probe):
     name = "collectives"
-    SINGLE = 24  # calls of a group, each told before it is made: it may never return
-    FIRST = 512  # that are all told
+    SINGLE = 24  # calls of a group that are told before they are made: one may never return
     RECENT = 256  # later: as many as fit, each time something is told
     EVERY_S = 1.0
     KINDS = 200  # of a group; a script whose shapes never repeat has told enough by then
@@ -129,7 +128,7 @@ class Collectives(Probe):
                 return
         found.count += 1
         found.recent.append(number)
-        if found.count <= self.SINGLE or found.count - found.told >= self.BATCH and found.count <= self.FIRST:
+        if found.count <= self.SINGLE or found.count - found.told >= self.BATCH:
             self._tell(found)
         elif time.perf_counter() - self._told_at > self.EVERY_S:
             self.tell()

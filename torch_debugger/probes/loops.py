@@ -1,4 +1,4 @@
-"""The probes that watch how the training loop is written, and what it has in common with that of other ranks."""
+"""The probes that watch how the training loop is written, and whether those of other ranks are alike."""
 
 from __future__ import annotations
 
