@@ -49,6 +49,7 @@ from torch_debugger.probes.unreached import Unreached
 from torch_debugger.probes.user_scalars import UserScalars
 from torch_debugger.probes.watch import Probe, Watch
 from torch_debugger.profiles import Profiles
+from torch_debugger.rank_processes import ProcessProbes
 from torch_debugger.records import CrashFact, RunFact
 from torch_debugger.records.sink import Sink
 from torch_debugger.records.watched import set_watched_run
@@ -59,7 +60,6 @@ from torch_debugger.scenes import Scenes
 from torch_debugger.settings import Settings
 from torch_debugger.stack_samples import StackSamples
 from torch_debugger.step_rehearsals import StepRehearsals
-from torch_debugger.worker_samples import WorkerSamples
 
 if TYPE_CHECKING:
     from torch_debugger.breakpoints.breakpoint import Breakpoint
@@ -105,7 +105,7 @@ class Plumbing:
         self.ledger = Ledger(watch, self.roots, self.optimizers, self.forward)
         self.unreached = Unreached(watch, self.ledger)
         self._rehearsals = Rehearsals(watch)
-        self._worker_probes: list[Probe] = [WorkerSamples(watch)] if settings.profile_steps else []
+        self.processes = ProcessProbes(watch, settings)
         self._checks_gradients = settings.check_custom_gradients
         self._gradients = GradientTrials(watch)
         self._breaks = settings.breaks
@@ -134,7 +134,7 @@ class Plumbing:
         others += [FirstStep(watch), *self._data_probes]
         others += model_use_probes(watch, self.forward, self.backward, self.optimizers, page=self._page)
         others += loop_probes(watch, self.roots, self.optimizers, self.loaders)
-        others += self._worker_probes
+        others += self.processes.all
         if self._checks_gradients:
             others.append(CustomFunctions(watch, self._gradients.begin))
             watch.on_step.append(self._gradients.poll)
@@ -153,6 +153,7 @@ class Plumbing:
 
     def crash(self, error: BaseException, only: Sequence[Sink] = ()) -> None:
         """Explain an exception to these watchers, or to all."""
+        self.watch.probe("ranks", self.processes.ranks.tell_ends)
         fact = self.capture(error)
         if only:
             self.watch.sinks.tell(only, fact)

@@ -13,7 +13,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from types import ModuleType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from torch_debugger._version import __version__
 from torch_debugger.imports import when_imported
@@ -50,6 +50,7 @@ class Session:
         self._sinks = list(sinks)
         self._board = board
         self._requests = requests
+        self.wrap_ranks: Callable[[Callable[..., Any]], Any] | None = None  # in processes that are started here
         self.leave: Callable[[], None] = sys.exit  # once the trials are made that a script was started for
         self._stop_waiting: Callable[[], None] | None = None
         self._ended = False
@@ -72,6 +73,7 @@ class Session:
         self._sinks = [sink for sink in self._sinks if hand(run, sink)]
         self.plumbing = connect(self.settings, self._sinks, run)
         self.plumbing.reports_at_end = True
+        self.plumbing.processes.ranks.wrap = self.wrap_ranks
         self.plumbing.watch.on_step.append(self._after_step)
         if self._board is not None:
             self._board.torch_seen = 1
@@ -122,7 +124,10 @@ class Session:
 
     def _look_closer(self, request: Request) -> None:
         assert self.plumbing is not None
-        self.plumbing.watch.governor.request(request.steps)
+        if request.profile:
+            self.plumbing.profiles.want(request.steps)
+        else:
+            self.plumbing.watch.governor.request(request.steps)
 
     def _describe(self, torch: str, device: str) -> RunFact:
         names = names_accelerator(_file_of(self._script), self._arguments, _folder())

@@ -211,9 +211,8 @@ def test_the_training_goes_on_when_the_parent_is_killed(write: Write, tmp_path: 
 def test_a_fault_in_the_parent_costs_one_sentence_and_not_the_exit_code(write: Write) -> None:
     write("import sys, time, training\ntraining.step(0.5)\ntime.sleep(0.3)\nprint('trained')\nsys.exit(7)")
     broken = "import torch_debugger.runlog.reader as r, runpy, sys\n"
-    broken += (
-        "r.LogFollower.poll = lambda self: 1 / 0\nsys.argv[0] = sys.argv.pop(1)\nrunpy.run_path(sys.argv[0])"
-    )
+    broken += "r.LogFollower.read_ranks_on = lambda self: 1 / 0\nsys.argv[0] = sys.argv.pop(1)\n"
+    broken += "runpy.run_path(sys.argv[0])"
     done = subprocess.run(
         [QUICK[0], "-c", broken, QUICK[1], "run", "--no-log", "train.py"],
         capture_output=True,

@@ -59,6 +59,20 @@ def options(script: Path) -> tuple[str, ...]:
     return tuple(sorted({word for line in words for word in line.split()}))
 
 
+def switches(script: Path) -> list[str]:
+    """The options as the command line has them."""
+    words = [option.partition("=") for option in options(script)]
+    named = [(f"--{name.replace('_', '-')}", value) for name, _, value in words]
+    return [part for pair in named for part in pair if part]
+
+
+def launch_of(script: Path) -> str:
+    """How a home's scripts, all of them, are started: `torchrun 2`, `spawn` (plain python that starts its ranks
+    itself), or empty: in a fork of the runner."""
+    blocks = _blocks(script) if (script.parent / "expected.txt").exists() else {}
+    return next((block["launch"] for block in blocks.values() if "launch" in block), "")
+
+
 def settings_of(words: Iterable[str]) -> dict[str, bool | int]:
     """profile_steps=5 -> {"profile_steps": 5}"""
     parts = [word.partition("=") for word in words]

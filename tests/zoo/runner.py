@@ -13,7 +13,6 @@ import gc
 import json
 import os
 import signal
-import subprocess
 import sys
 import tempfile
 import time
@@ -21,7 +20,8 @@ from pathlib import Path
 from typing import Any
 
 from tests import absurd_allocations
-from tests.zoo.expectations import options, settings_of
+from tests.zoo.expectations import launch_of, options, settings_of
+from tests.zoo.launching import command_of, run_to_its_end
 
 TIMEOUT_S = 90.0
 SWITCHED_ON: list[str] = []  # settings, for all scripts
@@ -76,7 +76,8 @@ def _be_the_script(script: Path, results: Path) -> None:
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
         with absurd_allocations.refused():
-            plain = _by_the_command(script) if FRESH in script.read_text() else _in_this_fork(script)
+            fresh = FRESH in script.read_text() or launch_of(script)
+            plain = _by_the_command(script) if fresh else _in_this_fork(script)
         sys.stdout.flush()
         sys.stderr.flush()
         (results / f"{result_name(script)}.json").write_text(json.dumps(plain))
@@ -92,17 +93,9 @@ def _in_this_fork(script: Path) -> dict[str, Any]:
 
 def _by_the_command(script: Path) -> dict[str, Any]:
     """Spawned processes import the script anew, from the file that python was started with."""
-    command = [sys.executable, "-m", "torch_debugger", "run", "--quiet", "--no-log", "--json", "out.json"]
-    code = subprocess.run([*command, *switches(script), str(script)], timeout=TIMEOUT_S).returncode
+    code = run_to_its_end(command_of(script), 0.9 * TIMEOUT_S)
     plain: dict[str, Any] = json.loads(Path("out.json").read_text())
     return plain | {"exit_code": code}
-
-
-def switches(script: Path) -> list[str]:
-    """The options as the command line has them."""
-    words = [option.partition("=") for option in options(script)]
-    named = [(f"--{name.replace('_', '-')}", value) for name, _, value in words]
-    return [part for pair in named for part in pair if part]
 
 
 if __name__ == "__main__":

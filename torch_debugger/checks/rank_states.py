@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass, field
 
 from torch_debugger.checks.state import RunState
@@ -16,6 +17,7 @@ class RankStates:
     facts: dict[int, RankFact] = field(default_factory=dict)
     crashes: dict[int, CrashFact] = field(default_factory=dict)
     ends: dict[int, RankEnd] = field(default_factory=dict)
+    _ended_processes: dict[int, RankEnd] = field(default_factory=dict)  # by number: of ranks, or of others
 
     @property
     def world_size(self) -> int:
@@ -26,10 +28,19 @@ class RankStates:
     def see(self, rank: int, record: Record) -> None:
         if isinstance(record, RankFact):
             self.facts[rank] = _with_backend(record, self.facts.get(rank))
+            if record.pid in self._ended_processes:
+                self.see_end(self._ended_processes[record.pid])
         elif isinstance(record, RankEnd):
             self.ends[rank] = record
         elif isinstance(record, CrashFact):
             self.crashes[rank] = record
+
+    def see_end(self, end: RankEnd) -> None:
+        """Of a process that the script started. Whether it was a rank is told by what that process logged."""
+        self._ended_processes[end.pid] = end
+        for rank, fact in self.facts.items():
+            if fact.pid == end.pid and rank not in self.ends:
+                self.ends[rank] = dataclasses.replace(end, rank=rank, steps=self.states[rank].step)
 
     def failed(self) -> list[int]:
         """The ranks that ended with an exit code other than 0, the first of them first."""

@@ -10,7 +10,7 @@ from torch_debugger.checks.judge import Judge
 from torch_debugger.checks.judge import rank as in_order
 from torch_debugger.checks.rank_check import RankCheck
 from torch_debugger.checks.rank_states import RankStates
-from torch_debugger.records import SEVERITIES, CrashFact, Finding, ProbeFault, RankFact, Record
+from torch_debugger.records import SEVERITIES, CrashFact, Finding, ProbeFault, RankEnd, RankFact, Record
 
 _Key = tuple[str, str]
 _LOST_ANOTHER = "ranks-disagree"  # what the ranks say that another one has left alone
@@ -28,7 +28,7 @@ class RanksJudge:
         self._judges: dict[int | None, Judge] = {None: Judge(only, ignore)}
         self._across = _Across(only, ignore)
         self._known: set[_Key] = set()
-        self._crashed: dict[_Key, set[int]] = {}  # findings that explain a crash, and whose
+        self._crashed: dict[_Key, set[int | None]] = {}  # findings that explain a crash, and whose
         self._here: int | None = None  # the rank of the process whose log does not say it
 
     @property
@@ -50,14 +50,18 @@ class RanksJudge:
         judge = self._judge_of(rank)
         if isinstance(record, RankFact) and rank is None:
             self._here = record.rank
+        if isinstance(record, RankEnd) and record.rank < 0:
+            self.ranks.see_end(record)
+            return []
         named = self._named(rank)
-        if named is None:
-            return self._news(judge.see(record), None)
-        self.ranks.states.setdefault(named, judge.state)
+        if named is not None:
+            self.ranks.states.setdefault(named, judge.state)
         found = judge.see(record)
         if isinstance(record, CrashFact):
             for finding in found:
                 self._crashed.setdefault(finding.key, set()).add(named)
+        if named is None:
+            return self._news(found, None)
         return self._news(found, named) + self._news(self._across.see_rank(named, record), None)
 
     def finish(self) -> list[Finding]:
@@ -91,7 +95,8 @@ class RanksJudge:
         return [_on(rank, finding) for finding in new]
 
     def _first_failure_first(self, findings: list[Finding]) -> list[Finding]:
-        """When a rank fails, the others lose it in the middle of a collective and crash in their turn."""
+        """When a rank fails, the others lose it in the middle of a collective and crash in their turn, and so does
+        a script that has started them and waits."""
         for first in self.ranks.failed():
             causes = [each for each in findings if first in self._whose_crash(each)]
             if any(each.name != _LOST_ANOTHER for each in causes):
@@ -105,7 +110,7 @@ class RanksJudge:
         ]
         return sorted(marked, key=lambda finding: finding.symptom_of is not None)
 
-    def _whose_crash(self, finding: Finding) -> set[int]:
+    def _whose_crash(self, finding: Finding) -> set[int | None]:
         return self._crashed.get(finding.key, set())
 
 

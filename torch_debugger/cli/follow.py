@@ -95,8 +95,9 @@ class Follower:
 
     def _loss(self) -> float | None:
         """A board without a loss says nan; only the log can tell that from a loss that is nan."""
-        unknown = math.isnan(self._board.loss) and self._digest.losses is None
-        return None if unknown else self._board.loss
+        if self._digest.losses is None:
+            return None if math.isnan(self._board.loss) else self._board.loss
+        return self._board.loss if self._board.step else self._digest.losses.last[1]
 
 
 class Pace:

@@ -73,7 +73,6 @@ def run_in_child(
         if launch is not None:
             tell(end := rank_end(launch, status, board))
             judge.see(end, launch.rank)
-            digest.see(end, launch.rank)
             _follow_others(
                 follower, FellowRanks(launch, folder, lambda: judge.ranks.ends, _hurry(child, status))
             )
@@ -87,6 +86,8 @@ def run_in_child(
         log=_from_here(folder) if options.keep_log else None,
         faults=judge.faults,
         checks=len(judge.checks),
+        facts=judge.ranks.facts,
+        ends=judge.ranks.ends,
     )
     return dataclasses.replace(result, told=crash.told), status
 

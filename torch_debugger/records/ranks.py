@@ -22,10 +22,11 @@ class RankFact:
 class RankEnd:
     """How the process of a rank ended, told by the process that started it: also of one that was killed."""
 
-    rank: int
+    rank: int  # -1: told of the process alone, by a script that starts its ranks itself
     exit_code: int  # 128 + n for signal n, as shells say it
     ended: float  # seconds since the epoch
-    steps: int = 0  # that were done by then
+    steps: int = 0  # that were done by then, where that is known
+    pid: int = 0  # where the rank is not told
 
 
 def ranks_in_words(ranks: Iterable[int]) -> str:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any
 
 from torch_debugger.records import Finding, ProbeFault, RankEnd, RankFact, Record
 from torch_debugger.report.digest import RunDigest
 from torch_debugger.report.exits import outcome_of_exit
 from torch_debugger.report.result import Losses, RankResult, RunResult
 
+_NONE: Mapping[int, Any] = MappingProxyType({})
 _GRAVEST_LAST = ("finished", "stopped", "hung", "crashed")
 
 
@@ -20,19 +23,11 @@ class RanksDigest:
     def __init__(self, script: str = "") -> None:
         self.script = script
         self._digests: dict[int | None, RunDigest] = {None: RunDigest(script)}
-        self._facts: dict[int, RankFact] = {}
-        self._ends: dict[int, RankEnd] = {}
 
     def see(self, record: Record, rank: int | None = None) -> None:
         if rank not in self._digests:
             self._digests[rank] = RunDigest(self.script)
         self._digests[rank].see(record)
-        if isinstance(record, RankFact):
-            before = self._facts.get(record.rank)
-            if before is None or record.backend or not before.backend:
-                self._facts[record.rank] = record
-        elif isinstance(record, RankEnd):
-            self._ends[record.rank] = record
 
     def reached(self, step: int) -> None:
         self._speaking().reached(step)
@@ -54,9 +49,12 @@ class RanksDigest:
         log: str | None = None,
         faults: Iterable[ProbeFault] = (),
         checks: int = 0,
+        facts: Mapping[int, RankFact] = _NONE,
+        ends: Mapping[int, RankEnd] = _NONE,
     ) -> RunResult:
-        """The run as it stands: as its lowest rank has it, and its end as the rank that fared worst."""
-        speaking, ranks = self._speaking(), self._results()
+        """The run as it stands: as its lowest rank has it, and its end as the rank that fared worst. `facts` and
+        `ends` tell of each rank who it is and how its process ended."""
+        speaking, ranks = self._speaking(), self._results(facts, ends)
         result = speaking.result(
             findings, outcome=outcome, exit_code=exit_code, log=log, faults=faults, checks=checks
         )
@@ -69,13 +67,12 @@ class RanksDigest:
         main = self._digests[None]
         return main if main.step or not ranks else self._digests[min(ranks)]
 
-    def _results(self) -> tuple[RankResult, ...]:
-        heard = {rank for rank in self._digests if rank is not None} | set(self._facts)
-        return tuple(self._result_of(rank) for rank in sorted(heard))
+    def _results(self, facts: Mapping[int, RankFact], ends: Mapping[int, RankEnd]) -> tuple[RankResult, ...]:
+        heard = {rank for rank in self._digests if rank is not None} | set(facts)
+        return tuple(self._result_of(rank, facts.get(rank), ends.get(rank)) for rank in sorted(heard))
 
-    def _result_of(self, rank: int) -> RankResult:
+    def _result_of(self, rank: int, fact: RankFact | None, end: RankEnd | None) -> RankResult:
         digest = self._digests.get(rank, self._digests[None])  # a process that became a rank without a new log
-        fact, end = self._facts.get(rank), self._ends.get(rank)
         told = digest.end.outcome if digest.end is not None else None
         return RankResult(
             rank=rank,
