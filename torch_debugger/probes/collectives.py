@@ -59,6 +59,7 @@ class _Group:
 class Collectives(Probe):
     name = "collectives"
     SINGLE = 24  # calls of a group that are told before they are made: one may never return
+    FIRST = 512  # that are all told
     RECENT = 256  # later: as many as fit, each time something is told
     EVERY_S = 1.0
     KINDS = 200  # of a group; a script whose shapes never repeat has told enough by then
@@ -128,7 +129,8 @@ class Collectives(Probe):
                 return
         found.count += 1
         found.recent.append(number)
-        if found.count <= self.SINGLE or found.count - found.told >= self.BATCH:
+        full = found.count - found.told >= self.BATCH and found.count <= self.FIRST
+        if full or found.count <= self.SINGLE:
             self._tell(found)
         elif time.perf_counter() - self._told_at > self.EVERY_S:
             self.tell()
