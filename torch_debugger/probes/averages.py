@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import re
 import weakref
 from collections.abc import Sequence
@@ -10,11 +9,12 @@ from typing import Any
 
 import torch
 from torch import nn
+from torch.nn.modules.module import register_module_module_registration_hook
 from torch.nn.parallel import DistributedDataParallel
+from torch.utils.hooks import RemovableHandle
 
 from torch_debugger.anatomy.frames import place_of, user_frame
 from torch_debugger.probes.collectives import Collectives
-from torch_debugger.probes.patches import Patches
 from torch_debugger.probes.roots import Roots
 from torch_debugger.probes.watch import Watch
 from torch_debugger.records import GradientAverage, Place
@@ -29,16 +29,15 @@ class Averages:
     def __init__(self) -> None:
         self._wrappers: weakref.WeakKeyDictionary[nn.Module, Place] = weakref.WeakKeyDictionary()
 
-    def install(self, patches: Patches, watch: Watch) -> None:
-        def around(original: Any) -> Any:
-            @functools.wraps(original)
-            def __init__(wrapper: Any, *arguments: Any, **keywords: Any) -> None:  # noqa: N807
-                original(wrapper, *arguments, **keywords)
-                watch.probe("rank digests", self._meet, wrapper)
+    def listen(self, watch: Watch) -> RemovableHandle:
+        """Hears of every module that goes into another one: the wrapper's own frames stay as they are, so that
+        what torch warns of still names the user's line."""
 
-            return __init__
+        def registered(owner: nn.Module, name: str, module: nn.Module | None) -> None:
+            if name == "module" and isinstance(owner, DistributedDataParallel):
+                watch.probe("rank digests", self._meet, owner)
 
-        patches.replace(DistributedDataParallel, "__init__", around)
+        return register_module_module_registration_hook(registered)
 
     def _meet(self, wrapper: nn.Module) -> None:
         self._wrappers[wrapper] = place_of(user_frame(2))

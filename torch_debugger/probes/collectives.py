@@ -64,11 +64,13 @@ class Collectives(Probe):
     EVERY_S = 1.0
     KINDS = 200  # of a group; a script whose shapes never repeat has told enough by then
     GROUPS = 32
+    REDUCED = 8192
     BATCH = 64
 
     def __init__(self, watch: Watch) -> None:
         super().__init__(watch)
-        self.reduced: set[int] | None = None  # addresses of tensors that were added up, where that is wanted
+        # Addresses of tensors that were added up, where that is wanted; in the first step, it may be.
+        self.reduced: set[int] | None = set()
         self.reduced_sizes: set[int] = set()
         self._groups: dict[int, _Group | None] = {}
         self._told_at = 0.0
@@ -110,12 +112,12 @@ class Collectives(Probe):
             if found is None:
                 return
         tensor = _tensor(method, arguments)
-        if tensor is None:
-            shape, dtype = (), ""
-        else:
+        shape: tuple[int, ...] = ()
+        dtype = ""
+        if tensor is not None:
             shape = () if method in _UNEVEN else tuple(tensor.shape)
             dtype = str(tensor.dtype)
-            if self.reduced is not None and method == "allreduce":
+            if self.reduced is not None and method == "allreduce" and len(self.reduced) < self.REDUCED:
                 self.reduced.add(tensor.data_ptr())
                 self.reduced_sizes.add(tensor.numel())
         frame = sys._getframe(3)

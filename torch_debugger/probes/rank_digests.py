@@ -45,20 +45,23 @@ class RankDigests(Probe):
         self.optimizers = optimizers
         self.collectives = collectives
         self.averages = Averages()
-        self._handle: RemovableHandle | None = None
+        self._handles: list[RemovableHandle] = []
         self._step = 0  # the last one that was due
         self._calls: list[tuple[str, str, Place, torch.Tensor]] = []
         roots.on_call.append(self._see_call)
 
     def install(self, patches: Patches) -> None:
         if torch.distributed.is_available():
-            self.averages.install(patches, self.watch)
-            self._handle = register_optimizer_step_pre_hook(self._before_step)
+            self._handles = [
+                self.averages.listen(self.watch),
+                register_optimizer_step_pre_hook(self._before_step),
+            ]
 
     def remove(self) -> None:
         self._calls = []
-        if self._handle is not None:
-            self._handle.remove()
+        for handle in self._handles:
+            handle.remove()
+        self._handles = []
 
     def end_step(self) -> None:
         """What was noted belongs to the step that is over; whether the next one is due is known already."""

@@ -23,7 +23,7 @@ def checksums(tensors: Sequence[torch.Tensor], limit: int = ELEMENTS) -> torch.T
     # Odd multipliers, so that neither an exchange nor a shift of numbers goes unseen.
     places = torch.arange(1, limit + 1, device=rows.device) * 0x9E3779B1 | 1
     mixed = (rows * places).sum(dim=1)
-    return (mixed ^ (mixed >> 29)) & (2**BITS - 1)
+    return torch.bitwise_and(mixed ^ (mixed >> 29), 2**BITS - 1)
 
 
 def _as_whole(numbers: torch.Tensor) -> torch.Tensor:

@@ -1,4 +1,4 @@
-"""Independent fits with different seeds of the model, started by torchrun: each rank trains its own model on the
+"""Independent fits with different seeds, started by torchrun: each rank trains its own model on the
 same data, and the best one is kept."""
 
 import torch
