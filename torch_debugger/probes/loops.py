@@ -1,13 +1,15 @@
-"""The probes that watch how the training loop is written."""
+"""The probes that watch how the training loop is written, and whether those of other ranks are alike."""
 
 from __future__ import annotations
 
+from torch_debugger.probes.collectives import Collectives
 from torch_debugger.probes.copies import Copies
 from torch_debugger.probes.loaders import Loaders
 from torch_debugger.probes.modes import Modes
 from torch_debugger.probes.name_switches import NameSwitches
 from torch_debugger.probes.optimizers import Optimizers
 from torch_debugger.probes.passes import Passes
+from torch_debugger.probes.rank_digests import RankDigests
 from torch_debugger.probes.roots import Roots
 from torch_debugger.probes.schedulers import Schedulers
 from torch_debugger.probes.seeds import Seeds
@@ -20,4 +22,6 @@ def loop_probes(watch: Watch, roots: Roots, optimizers: Optimizers, loaders: Loa
     WorkerGenerators(watch, loaders)
     copies = Copies(watch, roots, optimizers)
     early = [NameSwitches(watch, roots), Seeds(watch, optimizers), Schedulers(watch, optimizers)]
-    return [*early, Modes(watch, roots, optimizers), passes, copies]
+    collectives = Collectives(watch)
+    ranks = [collectives, RankDigests(watch, roots, optimizers, collectives)]
+    return [*early, Modes(watch, roots, optimizers), passes, copies, *ranks]

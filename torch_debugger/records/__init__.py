@@ -1,6 +1,8 @@
 """What the house talks about: frozen, printable facts without tensors or callables."""
 
 from torch_debugger.records.attention import AttentionByHand, MultipliedMask
+from torch_debugger.records.attention import MultipliedMask
+from torch_debugger.records.collectives import CollectiveKind, CollectivesFact
 from torch_debugger.records.crash import CrashFact, CrashFrame, FlowFact, FlowStep, LocalValue
 from torch_debugger.records.data import (
     BatchLook,
@@ -68,6 +70,7 @@ from torch_debugger.records.profile import (
     ProfileFact,
     SyncTime,
 )
+from torch_debugger.records.rank_digests import CalledModel, GradientAverage, RankDigest
 from torch_debugger.records.ranks import RankEnd, RankFact
 from torch_debugger.records.rehearsal import StepRehearsal
 from torch_debugger.records.rows import Table, TensorRows
@@ -132,6 +135,8 @@ Record = (
     RunFact
     | RankFact
     | RankEnd
+    | RankDigest
+    | CollectivesFact
     | Surroundings
     | HparamsFact
     | SeedFact
@@ -226,10 +231,11 @@ Record = (
 
 __all__ = [
     "SEVERITIES", "TRIALS", "AttentionByHand", "AxesLook", "BatchFact", "BatchLook", "BatchNormLook",
-    "BatchSample", "Box", "CallFact", "CarriedGradient", "CaseFact", "Chart", "ChartsSummary", "CheckpointLoad",
-    "ClassTargets", "ClipFact", "Comparison", "Compilation", "Construction", "CopiedGenerator", "CopyLook",
-    "CopyTime", "CostFact", "CrashEvidence", "CrashFact", "CrashFrame", "DeviceMemory", "DropoutLook", "Edit",
-    "EndFact", "Finding", "FixedDraw", "FlowFact", "FlowStep", "ForeignEvent", "FreshParameter", "FutureLook",
+    "BatchSample", "Box", "CallFact", "CalledModel", "CarriedGradient", "CaseFact", "Chart", "ChartsSummary",
+    "CheckpointLoad", "ClassTargets", "ClipFact", "CollectiveKind", "CollectivesFact", "Comparison",
+    "Compilation", "Construction", "CopiedGenerator", "CopyLook", "CopyTime", "CostFact", "CrashEvidence",
+    "CrashFact", "CrashFrame", "DeviceMemory", "DropoutLook", "Edit", "EndFact", "Finding", "FixedDraw",
+    "FlowFact", "FlowStep", "ForeignEvent", "FreshParameter", "FutureLook", "GradientAverage",
     "GradientCheckFact", "GradientFlag", "GraphNode", "GraphSummary", "GroupState", "HandMadeWeights",
     "HangFact", "HangOver", "HeldByVariable", "HeldData", "HistogramSummary", "HparamsFact", "HparamsSummary",
     "IdleOptimizer", "InputLook", "KeptGraphs", "LatentLook", "LayerFact", "LedgerFact", "LedgerRow",
@@ -238,12 +244,12 @@ __all__ = [
     "ModeLook", "ModelFact", "ModelFlow", "ModuleFact", "ModuleTime", "MultipliedMask", "NonFinite", "Notice",
     "OpTime", "Operand", "OptimizerFact", "Origin", "PaddedState", "ParameterFact", "PassCalls", "PassFact",
     "PhaseFact", "PictureSummary", "Place", "PlainTensor", "PrCurveSummary", "ProbeFault", "ProductTime",
-    "ProfileFact", "QuietModel", "RankEnd", "RankFact", "Record", "Rectifier", "Rehearsal", "Request",
-    "Reseeding", "ReusedWeight", "RootInput", "RowPasses", "RunFact", "SampleSpread", "SampledStacks",
-    "SavedByModule", "SavedTensor", "Scalars", "ScalerMisuse", "SchedulerFact", "SchedulerLook", "SeedFact",
-    "SequenceInput", "ShuffledPair", "SkippedLosses", "SoundSummary", "SpeedSettings", "Spread", "Squasher",
-    "StackLine", "StackNode", "Standing", "StepCycle", "StepRehearsal", "StrayModuleFact", "Summary",
-    "Surroundings", "SyncTime", "Table", "TakenRows", "TargetLook", "TensorLook", "TensorRows", "TensorSummary",
-    "TextSummary", "TokenTargets", "TracedMemory", "TrialResult", "TwinUnits", "UncountedSummary",
-    "UnmatchedSwitch", "UnreachedPart", "UntiedWeights", "WeightedSum", "WrittenNumber",
+    "ProfileFact", "QuietModel", "RankDigest", "RankEnd", "RankFact", "Record", "Rectifier", "Rehearsal",
+    "Request", "Reseeding", "ReusedWeight", "RootInput", "RowPasses", "RunFact", "SampleSpread",
+    "SampledStacks", "SavedByModule", "SavedTensor", "Scalars", "ScalerMisuse", "SchedulerFact",
+    "SchedulerLook", "SeedFact", "SequenceInput", "ShuffledPair", "SkippedLosses", "SoundSummary",
+    "SpeedSettings", "Spread", "Squasher", "StackLine", "StackNode", "Standing", "StepCycle", "StepRehearsal",
+    "StrayModuleFact", "Summary", "Surroundings", "SyncTime", "Table", "TakenRows", "TargetLook", "TensorLook",
+    "TensorRows", "TensorSummary", "TextSummary", "TokenTargets", "TracedMemory", "TrialResult", "TwinUnits",
+    "UncountedSummary", "UnmatchedSwitch", "UnreachedPart", "UntiedWeights", "WeightedSum", "WrittenNumber",
 ]  # fmt: skip

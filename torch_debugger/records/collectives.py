@@ -1,0 +1,30 @@
+"""The collectives that one rank has called, in their order."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from torch_debugger.records.place import Place
+
+
+@dataclass(frozen=True, slots=True)
+class CollectiveKind:
+    """A collective as one line calls it: what all ranks of the group must agree on, and the line."""
+
+    op: str  # all_reduce
+    shape: tuple[int, ...]
+    dtype: str  # float32; empty for a barrier
+    place: Place
+
+
+@dataclass(frozen=True, slots=True)
+class CollectivesFact:
+    """Some calls of one process group, one after the other. DistributedDataParallel's own are not among them:
+    no line of Python makes those."""
+
+    group: str  # torch's name for it, the same on all its ranks
+    ranks: tuple[int, ...]  # its members, as ranks of the whole run
+    first: int  # the number of the first call told here, from 1
+    calls: tuple[int, ...]  # for each an index into `kinds`
+    kinds: tuple[CollectiveKind, ...]
+    step: int
