@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from torch_debugger.probes.batch_clocks import BatchClocks
 from torch_debugger.probes.copies import Copies
 from torch_debugger.probes.loaders import Loaders
 from torch_debugger.probes.modes import Modes
@@ -12,6 +13,7 @@ from torch_debugger.probes.roots import Roots
 from torch_debugger.probes.schedulers import Schedulers
 from torch_debugger.probes.seeds import Seeds
 from torch_debugger.probes.watch import Probe, Watch
+from torch_debugger.probes.worker_boards import WorkerBoards
 from torch_debugger.probes.worker_generators import WorkerGenerators
 
 
@@ -20,4 +22,6 @@ def loop_probes(watch: Watch, roots: Roots, optimizers: Optimizers, loaders: Loa
     WorkerGenerators(watch, loaders)
     copies = Copies(watch, roots, optimizers)
     early = [NameSwitches(watch, roots), Seeds(watch, optimizers), Schedulers(watch, optimizers)]
-    return [*early, Modes(watch, roots, optimizers), passes, copies]
+    boards = WorkerBoards(watch, loaders)
+    late = [boards, BatchClocks(watch, loaders, boards)]
+    return [*early, Modes(watch, roots, optimizers), passes, copies, *late]

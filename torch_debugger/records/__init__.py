@@ -118,6 +118,7 @@ from torch_debugger.records.wiring import (
     UnreachedPart,
     UntiedWeights,
 )
+from torch_debugger.records.workers import SharedHandle, StalledBatch, WorkerLook, WorkerRecord, WorkerTimes
 
 Record = (
     RunFact
@@ -171,6 +172,7 @@ Record = (
     | LoaderFact
     | LoadingTime
     | LoadingLines
+    | WorkerRecord
     | BatchFact
     | BatchLook
     | BatchSample
@@ -225,9 +227,10 @@ __all__ = [
     "PlainTensor", "PrCurveSummary", "ProbeFault", "ProductTime", "ProfileFact", "QuietModel", "Record",
     "Rectifier", "Rehearsal", "Request", "Reseeding", "ReusedWeight", "RootInput", "RunFact", "SampleSpread",
     "SampledStacks", "SavedByModule", "SavedTensor", "Scalars", "ScalerMisuse", "SchedulerFact",
-    "SchedulerLook", "SeedFact", "SequenceInput", "ShuffledPair", "SkippedLosses", "SoundSummary",
-    "SpeedSettings", "Spread", "Squasher", "StackNode", "StepCycle", "StepRehearsal", "StrayModuleFact",
-    "Summary", "Surroundings", "SyncTime", "Table", "TargetLook", "TensorLook", "TensorRows", "TensorSummary",
-    "TextSummary", "TokenTargets", "TracedMemory", "TrialResult", "TwinUnits", "UncountedSummary",
-    "UnmatchedSwitch", "UnreachedPart", "UntiedWeights", "WeightedSum", "WrittenNumber",
+    "SchedulerLook", "SeedFact", "SequenceInput", "SharedHandle", "ShuffledPair", "SkippedLosses",
+    "SoundSummary", "SpeedSettings", "Spread", "Squasher", "StackNode", "StalledBatch", "StepCycle",
+    "StepRehearsal", "StrayModuleFact", "Summary", "Surroundings", "SyncTime", "Table", "TargetLook",
+    "TensorLook", "TensorRows", "TensorSummary", "TextSummary", "TokenTargets", "TracedMemory", "TrialResult",
+    "TwinUnits", "UncountedSummary", "UnmatchedSwitch", "UnreachedPart", "UntiedWeights", "WeightedSum",
+    "WorkerLook", "WorkerRecord", "WorkerTimes", "WrittenNumber",
 ]  # fmt: skip

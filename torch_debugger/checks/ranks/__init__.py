@@ -1,0 +1,1 @@
+"""Checks of several processes: ranks, and the workers of loaders."""

@@ -1,0 +1,251 @@
+"""How long each worker of a DataLoader is at work on a batch, and for which batches the training stands still.
+
+Seen from the training process alone: when it asks a worker for a batch, and when it comes. The moment is known
+where the training waits for it; where the batch lay ready, it took at most that long.
+"""
+
+from __future__ import annotations
+
+import functools
+import statistics
+import time
+import weakref
+from collections import deque
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch.utils.data._utils.worker import _IterableDatasetStopIteration
+from torch.utils.data.dataloader import _MultiProcessingDataLoaderIter
+
+from torch_debugger.probes.loaders import Loaders
+from torch_debugger.probes.patches import Patches
+from torch_debugger.probes.watch import Probe, Watch
+from torch_debugger.probes.worker_boards import WorkerBoards
+from torch_debugger.records import StalledBatch, WorkerTimes
+from torch_debugger.records.workers import WorkerTime
+
+_KEPT = 400  # times of a worker
+_BLOCKED_S = 0.001  # in the queue: the batch was not there yet
+
+
+@dataclass
+class _Worker:
+    batches: int = 0
+    waited_s: float = 0.0
+    took: deque[tuple[float, bool]] = field(default_factory=lambda: deque(maxlen=_KEPT))  # (seconds, exact)
+
+
+@dataclass
+class _Loader:
+    number: int
+    passes: int = 0
+    elapsed_s: float = 0.0  # of passes that are over
+    in_order: bool = True
+    workers: dict[int, _Worker] = field(default_factory=dict)
+
+
+@dataclass
+class _Pass:
+    sent: dict[int, tuple[float, Any]] = field(default_factory=dict)  # task -> when, and its indices
+    came: dict[int, tuple[float, bool]] = field(default_factory=dict)  # worker -> its last batch, exact?
+    waits: dict[int, float] = field(default_factory=dict)  # task -> how long it has been waited for
+    loader: _Loader | None = None
+    began: float = 0.0
+    last: float = 0.0
+
+
+@dataclass(frozen=True)
+class _Arrival:
+    """A batch that came out of the queue."""
+
+    task: int
+    worker: int
+    sent: float
+    indices: Any
+    start: float  # since when the training was at the queue
+    now: float
+
+    @property
+    def waited_s(self) -> float:
+        return self.now - self.start
+
+
+class BatchClocks(Probe):
+    name = "batch clocks"
+    APART_S = 1.0  # between two tellings
+    STALL_S = 0.25
+    STALL_TIMES = 8.0  # as long as making a batch takes
+    KNOWN = 8  # batches, before one is called unusual
+    STALLS = 60  # told
+    INDICES = 64
+
+    def __init__(self, watch: Watch, loaders: Loaders, boards: WorkerBoards) -> None:
+        super().__init__(watch)
+        self._deliveries = loaders.deliveries
+        self._boards = boards
+        self._passes: weakref.WeakKeyDictionary[Any, _Pass] = weakref.WeakKeyDictionary()
+        self._of_number: dict[int, _Loader] = {}
+        self._stalls = 0
+        self._tell_at = 0.0
+        loaders.on_pass_begin.append(self._begin)
+        loaders.on_pass_end.append(self._end)
+        watch.between_steps.append(self._follow)
+
+    def install(self, patches: Patches) -> None:
+        patches.replace(_MultiProcessingDataLoaderIter, "_next_index", self._around_next_index)
+        patches.replace(_MultiProcessingDataLoaderIter, "_get_data", self._around_get_data)
+
+    def remove(self) -> None:
+        self._tell_all()
+        self._passes.clear()
+
+    def _around_next_index(self, original: Any) -> Any:
+        @functools.wraps(original)
+        def _next_index(iterator: Any) -> Any:
+            index = original(iterator)
+            self.watch.probe(self.name, self._sent, iterator, index)
+            return index
+
+        return _next_index
+
+    def _around_get_data(self, original: Any) -> Any:
+        @functools.wraps(original)
+        def _get_data(iterator: Any) -> Any:
+            start = time.monotonic()
+            found = original(iterator)
+            self.watch.probe(self.name, self._came, iterator, found, start)
+            return found
+
+        return _get_data
+
+    # A pass
+
+    def _sent(self, iterator: Any, index: Any) -> None:
+        """`_send_idx` is the number that the batch gets; a pass begins with 0."""
+        task = iterator._send_idx
+        known = self._passes.get(iterator)
+        if known is None or (task == 0 and known.last):
+            self._end(iterator)  # of a pass that was left before its end
+            known = self._passes[iterator] = _Pass()
+        known.sent[task] = (time.monotonic(), index)
+
+    def _begin(self, loader: Any, iterator: Any, state: torch.Tensor) -> None:
+        known = self._passes.get(iterator)
+        number = self._deliveries.number_of(loader)
+        if known is None or number > Loaders.LIMIT:
+            return
+        known.loader = self._of_number.setdefault(number, _Loader(number))
+        known.loader.passes += 1
+        known.loader.in_order = bool(getattr(iterator, "_in_order", True))
+        known.began = known.last = time.monotonic()
+
+    def _end(self, iterator: Any) -> None:
+        known = self._passes.get(iterator)
+        if known is not None and known.loader is not None:
+            known.loader.elapsed_s += known.last - known.began
+            known.began = known.last
+
+    def _came(self, iterator: Any, found: Any, start: float) -> None:
+        task, data = found
+        known = self._passes.get(iterator)
+        if known is None or known.loader is None or type(task) is not int:
+            return
+        asked_for = iterator._task_info.get(task)
+        sent = known.sent.pop(task, None)
+        if asked_for is None or sent is None or isinstance(data, _IterableDatasetStopIteration):
+            return
+        arrival = _Arrival(task, asked_for[0], *sent, start, time.monotonic())
+        known.last = arrival.now
+        own = known.loader.workers.setdefault(arrival.worker, _Worker())
+        own.batches += 1
+        self._boards.delivered(iterator, arrival.worker)
+        if task >= iterator._num_workers:
+            self._note_time(known, own, arrival)
+        self._note_wait(iterator, known, arrival)
+
+    def _note_time(self, known: _Pass, own: _Worker, arrival: _Arrival) -> None:
+        exact = arrival.waited_s >= _BLOCKED_S
+        before, is_known = known.came.get(arrival.worker, (0.0, False))
+        known.came[arrival.worker] = (arrival.now, exact)
+        # Where the batch before lay ready for a while, this one was begun nobody knows when.
+        if is_known or arrival.sent >= before:
+            own.took.append((arrival.now - max(arrival.sent, before), exact))
+
+    def _note_wait(self, iterator: Any, known: _Pass, arrival: _Arrival) -> None:
+        """While the next batch in order is missing, others come and are put aside."""
+        assert known.loader is not None
+        wanted = iterator._rcvd_idx if known.loader.in_order else arrival.task
+        known.waits[wanted] = known.waits.get(wanted, 0.0) + arrival.waited_s
+        if wanted >= iterator._num_workers:
+            keeper = iterator._task_info.get(wanted, (arrival.worker,))[0]
+            known.loader.workers.setdefault(keeper, _Worker()).waited_s += arrival.waited_s
+        if arrival.task == wanted:
+            waited_s = known.waits.pop(wanted)
+            if waited_s >= self.STALL_S and wanted >= iterator._num_workers:
+                self._stalled(iterator, known, arrival, waited_s)
+
+    def _stalled(self, iterator: Any, known: _Pass, arrival: _Arrival, waited_s: float) -> None:
+        assert known.loader is not None
+        took = [seconds for each in known.loader.workers.values() for seconds, _ in each.took]
+        typical_s = statistics.median(took) if took else 0.0
+        if len(took) < self.KNOWN or waited_s < self.STALL_TIMES * typical_s or self._stalls >= self.STALLS:
+            return
+        self._stalls += 1
+        self.watch.emit(
+            StalledBatch(
+                loader=known.loader.number,
+                step=self.watch.step,
+                number=arrival.task,
+                iteration=known.loader.passes,
+                worker=arrival.worker,
+                waited_s=waited_s,
+                typical_s=typical_s,
+                elapsed_s=known.loader.elapsed_s + known.last - known.began,
+                indices=_whole(arrival.indices)[: self.INDICES],
+                sample=self._boards.slow_sample(iterator, arrival.worker, arrival.task, arrival.sent),
+            )
+        )
+
+    # Telling
+
+    def _follow(self, step: int, scalars: dict[str, float]) -> None:
+        if self._of_number and time.monotonic() >= self._tell_at:
+            self._tell_at = time.monotonic() + self.APART_S
+            self.watch.probe(self.name, self._tell_all)
+
+    def _tell_all(self) -> None:
+        open_s: dict[int, float] = {}
+        for known in self._passes.values():
+            if known.loader is not None:
+                before_s = open_s.get(known.loader.number, 0.0)
+                open_s[known.loader.number] = before_s + known.last - known.began
+        for number, loader in self._of_number.items():
+            if len(loader.workers) > 1:
+                elapsed_s = loader.elapsed_s + open_s.get(number, 0.0)
+                workers = [self._told(number, *each) for each in sorted(loader.workers.items())]
+                self.watch.emit(
+                    WorkerTimes(number, self.watch.step, elapsed_s, loader.in_order, tuple(workers))
+                )
+
+    def _told(self, loader: int, worker: int, known: _Worker) -> WorkerTime:
+        exact = [seconds for seconds, is_exact in known.took if is_exact]
+        chosen = sorted(exact if len(exact) >= 5 else [seconds for seconds, _ in known.took]) or [0.0]
+        quarter = len(chosen) // 4
+        place, share = self._boards.line_of(loader, worker)
+        return WorkerTime(
+            worker=worker,
+            batches=known.batches,
+            timed=len(exact),
+            making_s=statistics.median(chosen),
+            fast_s=chosen[quarter],
+            slow_s=chosen[-1 - quarter],
+            waited_s=known.waited_s,
+            place=place,
+            place_share=share,
+        )
+
+
+def _whole(indices: Any) -> tuple[int, ...]:
+    listed = indices if isinstance(indices, (list, tuple)) else [indices]
+    return tuple(listed) if all(type(index) is int for index in listed) else ()
