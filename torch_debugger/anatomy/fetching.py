@@ -10,12 +10,14 @@ from typing import Any
 
 from torch.utils.data._utils.fetch import _IterableDatasetFetcher, _MapDatasetFetcher
 from torch.utils.data._utils.worker import _worker_loop
+from torch.utils.data.dataloader import _SingleProcessDataLoaderIter
 
 from torch_debugger.anatomy.frames import locals_of
 from torch_debugger.anatomy.sources import is_user_file
 
 _MAP, _STREAM = _MapDatasetFetcher.fetch.__code__, _IterableDatasetFetcher.fetch.__code__
 _LOOP = _worker_loop.__code__
+_NEXT = _SingleProcessDataLoaderIter._next_data.__code__
 _DEEPEST = 200
 _VALUES = 40  # of a frame, that may name a file
 _LONGEST_NAME = 1000
@@ -34,23 +36,35 @@ class Fetching:
 
 
 def fetching_now(frame: FrameType | None) -> Fetching | None:
-    """None for a worker that waits to be asked, hands a batch over, or is still starting."""
+    """None for a process that waits to be asked, hands a batch over, or does something else altogether."""
     inner: list[FrameType] = []
     while frame is not None and frame.f_code not in (_MAP, _STREAM) and len(inner) < _DEEPEST:
         inner.append(frame)
         frame = frame.f_back
-    if frame is None or frame.f_back is None or frame.f_back.f_code is not _LOOP:
+    if frame is None or frame.f_back is None or frame.f_code not in (_MAP, _STREAM):
         return None
     frames = (frame, *reversed(inner))
-    task = locals_of(frame.f_back).get("idx")
-    index, dataset = _asked_for(frames)
     position = _position(frames)
+    index, dataset = _asked_for(frames)
+    if index is None and frame.f_code is _MAP:
+        index = position
     if position is None:
         position = index if index is not None else -1
-    return Fetching(task if type(task) is int else -1, position, index, dataset, _users_line(frames), frames)
+    return Fetching(_task(frame.f_back), position, index, dataset, _users_line(frames), frames)
+
+
+def _task(asking: FrameType) -> int:
+    held = locals_of(asking)
+    number: Any = None
+    if asking.f_code is _LOOP:
+        number = held.get("idx")
+    elif asking.f_code is _NEXT:
+        number = getattr(held.get("self"), "_num_yielded", None)
+    return number if type(number) is int else -1
 
 
 def _position(frames: tuple[FrameType, ...]) -> int | None:
+    """Of a stream, how many came before; else what the dataset is asked for."""
     fetch = frames[0]
     if fetch.f_code is _STREAM:
         got = locals_of(fetch).get("data")
@@ -62,21 +76,23 @@ def _position(frames: tuple[FrameType, ...]) -> int | None:
 
 
 def _asked_for(frames: tuple[FrameType, ...]) -> tuple[int | None, str]:
-    """What the outermost __getitem__ of the user's was called with."""
+    """What the outermost __getitem__ of the user's was called with, and whose that is."""
     for frame in frames:
         code = frame.f_code
         if code.co_name == "__getitem__" and code.co_argcount >= 2 and is_user_file(code.co_filename):
             held = locals_of(frame)
             index, owner = held.get(code.co_varnames[1]), held.get(code.co_varnames[0])
             return (index if type(index) is int else None), type(owner).__name__
-    return None, ""
+    fetcher = locals_of(frames[0]).get("self")
+    return None, type(getattr(fetcher, "dataset", None)).__name__
 
 
 def _users_line(frames: tuple[FrameType, ...]) -> Line | None:
     for frame in reversed(frames):
         if is_user_file(frame.f_code.co_filename):
             name = getattr(frame.f_code, "co_qualname", frame.f_code.co_name)
-            return frame.f_code.co_filename, frame.f_lineno or 0, str(name)
+            line: int | None = frame.f_lineno  # None in between two lines
+            return (frame.f_code.co_filename, line, str(name)) if line else None
     return None
 
 

@@ -20,9 +20,10 @@ from torch.utils.data.dataloader import _MultiProcessingDataLoaderIter
 
 from torch_debugger.probes.loaders import Loaders
 from torch_debugger.probes.patches import Patches
+from torch_debugger.probes.stalls import Batch, Stalls
 from torch_debugger.probes.watch import Probe, Watch
 from torch_debugger.probes.worker_boards import WorkerBoards
-from torch_debugger.records import StalledBatch, WorkerTimes
+from torch_debugger.records import WorkerTimes
 from torch_debugger.records.workers import WorkerTime
 
 _KEPT = 400  # times of a worker
@@ -74,19 +75,14 @@ class _Arrival:
 class BatchClocks(Probe):
     name = "batch clocks"
     APART_S = 1.0  # between two tellings
-    STALL_S = 0.25
-    STALL_TIMES = 8.0  # as long as making a batch takes
-    KNOWN = 8  # batches, before one is called unusual
-    STALLS = 60  # told
-    INDICES = 64
 
-    def __init__(self, watch: Watch, loaders: Loaders, boards: WorkerBoards) -> None:
+    def __init__(self, watch: Watch, loaders: Loaders, boards: WorkerBoards, stalls: Stalls) -> None:
         super().__init__(watch)
         self._deliveries = loaders.deliveries
         self._boards = boards
         self._passes: weakref.WeakKeyDictionary[Any, _Pass] = weakref.WeakKeyDictionary()
         self._of_number: dict[int, _Loader] = {}
-        self._stalls = 0
+        self._stalls = stalls
         self._tell_at = 0.0
         loaders.on_pass_begin.append(self._begin)
         loaders.on_pass_end.append(self._end)
@@ -182,30 +178,17 @@ class BatchClocks(Probe):
             known.loader.workers.setdefault(keeper, _Worker()).waited_s += arrival.waited_s
         if arrival.task == wanted:
             waited_s = known.waits.pop(wanted)
-            if waited_s >= self.STALL_S and wanted >= iterator._num_workers:
+            if waited_s >= Stalls.LEAST_S and wanted >= iterator._num_workers:
                 self._stalled(iterator, known, arrival, waited_s)
 
     def _stalled(self, iterator: Any, known: _Pass, arrival: _Arrival, waited_s: float) -> None:
         assert known.loader is not None
         took = [seconds for each in known.loader.workers.values() for seconds, _ in each.took]
-        typical_s = statistics.median(took) if took else 0.0
-        if len(took) < self.KNOWN or waited_s < self.STALL_TIMES * typical_s or self._stalls >= self.STALLS:
-            return
-        self._stalls += 1
-        self.watch.emit(
-            StalledBatch(
-                loader=known.loader.number,
-                step=self.watch.step,
-                number=arrival.task,
-                iteration=known.loader.passes,
-                worker=arrival.worker,
-                waited_s=waited_s,
-                typical_s=typical_s,
-                elapsed_s=known.loader.elapsed_s + known.last - known.began,
-                indices=_whole(arrival.indices)[: self.INDICES],
-                sample=self._boards.slow_sample(iterator, arrival.worker, arrival.task, arrival.sent),
-            )
-        )
+        if self._stalls.is_one(waited_s, took):
+            sample = self._boards.slow_sample(iterator, arrival.worker, arrival.task, arrival.sent)
+            elapsed_s = known.loader.elapsed_s + known.last - known.began
+            batch = Batch(known.loader.number, arrival.task, known.loader.passes, arrival.worker, elapsed_s)
+            self._stalls.tell(batch, waited_s, took, arrival.indices, sample)
 
     # Telling
 
@@ -244,8 +227,3 @@ class BatchClocks(Probe):
             place=place,
             place_share=share,
         )
-
-
-def _whole(indices: Any) -> tuple[int, ...]:
-    listed = indices if isinstance(indices, (list, tuple)) else [indices]
-    return tuple(listed) if all(type(index) is int for index in listed) else ()

@@ -8,10 +8,12 @@ from torch_debugger.probes.loaders import Loaders
 from torch_debugger.probes.modes import Modes
 from torch_debugger.probes.name_switches import NameSwitches
 from torch_debugger.probes.optimizers import Optimizers
+from torch_debugger.probes.own_batches import OwnBatches
 from torch_debugger.probes.passes import Passes
 from torch_debugger.probes.roots import Roots
 from torch_debugger.probes.schedulers import Schedulers
 from torch_debugger.probes.seeds import Seeds
+from torch_debugger.probes.stalls import Stalls
 from torch_debugger.probes.watch import Probe, Watch
 from torch_debugger.probes.worker_boards import WorkerBoards
 from torch_debugger.probes.worker_generators import WorkerGenerators
@@ -23,5 +25,6 @@ def loop_probes(watch: Watch, roots: Roots, optimizers: Optimizers, loaders: Loa
     copies = Copies(watch, roots, optimizers)
     early = [NameSwitches(watch, roots), Seeds(watch, optimizers), Schedulers(watch, optimizers)]
     boards = WorkerBoards(watch, loaders)
-    late = [boards, BatchClocks(watch, loaders, boards)]
+    stalls = Stalls(watch)
+    late = [boards, BatchClocks(watch, loaders, boards, stalls), OwnBatches(watch, loaders, stalls)]
     return [*early, Modes(watch, roots, optimizers), passes, copies, *late]

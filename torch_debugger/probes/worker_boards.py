@@ -20,6 +20,7 @@ from torch_debugger.anatomy.dataset_parts import dataset_parts
 from torch_debugger.anatomy.sources import class_source, place_at
 from torch_debugger.probes.loaders import Loaders
 from torch_debugger.probes.patches import Patches
+from torch_debugger.probes.stalls import sample_seen
 from torch_debugger.probes.watch import Probe, Watch
 from torch_debugger.probes.worker_attendant import WorkerAttendant
 from torch_debugger.probes.worker_board import WorkerBoard
@@ -79,10 +80,7 @@ class WorkerBoards(Probe):
         slow = told.get("slow") if told is not None else None
         if slow is None or slow["task"] != task or slow["at"] < since:
             return None
-        file, line, function = slow["line"] or ("", 0, "")
-        place = place_at(file, line) if file else Place()
-        named, size = slow["file"]
-        return SampleSeen(slow["index"], slow["dataset"], slow["seconds"], place, function, named, size)
+        return sample_seen(slow)
 
     def line_of(self, loader: int, worker: int) -> tuple[Place, float]:
         """The user's line that this worker was at most often, and how often."""
