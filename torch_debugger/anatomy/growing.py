@@ -30,6 +30,7 @@ class Container:
     kind: str
     length: int
     entry_bytes: int
+    made: tuple[str, int] = ("", 0)  # of a cache: file and line of the function
 
 
 def containers_of(dataset: object) -> list[Container]:
@@ -38,7 +39,7 @@ def containers_of(dataset: object) -> list[Container]:
     found = []
     for name, owner, value in _reached(dataset):
         if isinstance(value, _CACHE):
-            found.append(Container(name, owner, "cache", value.cache_info().currsize, 0))
+            found.append(Container(name, owner, "cache", value.cache_info().currsize, 0, _made(value)))
         elif type(value) in _KINDS and not (isinstance(value, deque) and value.maxlen is not None):
             found.append(Container(name, owner, type(value).__name__, len(value), _entry_bytes(value)))
     return found
@@ -59,6 +60,11 @@ def _reached(dataset: object) -> Iterator[tuple[str, str, Any]]:
         for name, value in itertools.islice(vars(module).items(), _GLOBALS) if module is not None else ():
             if not name.startswith("__"):
                 yield name, "", value
+
+
+def _made(cache: Any) -> tuple[str, int]:
+    code = getattr(getattr(cache, "__wrapped__", None), "__code__", None)
+    return (code.co_filename, code.co_firstlineno) if code is not None else ("", 0)
 
 
 def _entry_bytes(container: Any) -> int:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-_LINE = re.compile(r"^(Rss|Private_\w+): +(\d+) kB$", re.MULTILINE)
+_LINE = re.compile(r"^(Rss|Private_Dirty|Swap): +(\d+) kB$", re.MULTILINE)
 
 
 class OwnMemory(NamedTuple):
-    own_bytes: int
+    own_bytes: int  # written by it; pages of files that are only read can be given back at any time
     resident_bytes: int  # what it shares included, such as pages of the process that it was forked from
 
 

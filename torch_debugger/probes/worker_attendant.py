@@ -81,12 +81,12 @@ class WorkerAttendant:
         }
 
     def _measure(self, dataset: Any) -> None:
-        began = time.perf_counter()
+        began = time.thread_time()
         memory = own_memory()
         if memory is not None:
             self._memory = [self._looks, *memory]
         self._look_for_growth(dataset)
-        took_s = time.perf_counter() - began
+        took_s = time.thread_time() - began
         share = _EARLY_SHARE if self._looks < _EARLY_LOOKS else _LATER_SHARE
         apart_s = _APART_S if self._looks < _EARLY_LOOKS else min(_APART_S * self._looks, _MOST_APART_S)
         self._looks += 1
@@ -107,4 +107,4 @@ class WorkerAttendant:
 
     def _growth(self, now: Container) -> list[Any]:
         before = self._lengths.get((now.owner, now.name), 0)
-        return [now.owner, now.name, now.kind, before, now.length, now.entry_bytes]
+        return [now.owner, now.name, now.kind, before, now.length, now.entry_bytes, *now.made]

@@ -9,9 +9,11 @@ import functools
 import os
 import time
 import weakref
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import psutil
 import torch
 from torch.utils.data.dataloader import _MultiProcessingDataLoaderIter
 
@@ -165,21 +167,34 @@ class WorkerBoards(Probe):
             return
         known.looks[worker] = look[0]
         self._told += 1
-        grown = tuple(_grown(iterator._dataset, *each) for each in told["grown"])
-        batches = known.delivered.get(worker, 0)
+        grown = tuple(grown_container(iterator._dataset, each) for each in told["grown"])
         self.watch.emit(
-            WorkerLook(known.loader, self.watch.step, worker, told["pid"], batches, look[1], look[2], grown)
+            WorkerLook(
+                loader=known.loader,
+                step=self.watch.step,
+                worker=worker,
+                pid=told["pid"],
+                batches=known.delivered.get(worker, 0),
+                own_bytes=look[1],
+                resident_bytes=look[2],
+                free_bytes=int(psutil.virtual_memory().available),
+                grown=grown,
+            )
         )
 
 
-def _grown(
-    dataset: Any, owner: str, name: str, kind: str, before: int, length: int, entry_bytes: int
-) -> GrownContainer:
+def grown_container(dataset: Any, told: Sequence[Any]) -> GrownContainer:
+    """As an attendant tells it, with the line that adds to it."""
+    owner, name, kind, before, length, entry_bytes, file, line = told
+    place = place_at(file, line) if file else _filled_at(dataset, owner, name)
+    return GrownContainer(name, owner, kind, before, length, entry_bytes, place)
+
+
+def _filled_at(dataset: Any, owner: str, name: str) -> Place:
     classes = [type(part) for part in dataset_parts(dataset)]
     named = [each for each in classes if each.__name__ == owner] or classes
     sources = [source for source in map(class_source, named) if source is not None]
-    place = addition_to(sources[0][0], name)[0] if sources else Place()
-    return GrownContainer(name, owner, kind, before, length, entry_bytes, place)
+    return addition_to(sources[0][0], name)[0] if sources else Place()
 
 
 def _listen_for_forks() -> None:

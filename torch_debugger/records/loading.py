@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from torch_debugger.records.place import Place
 
@@ -17,7 +17,6 @@ class HeldData:
     entry: str  # the kind of its entries: list, float, ndarray; empty for arrays and tensors
     entry_bytes: int = 0  # of arrays and tensors
     objects_bytes: int = 0  # of the Python objects in a list, all of them, about
-    filled: Place = field(default_factory=Place)  # the line that makes it
 
 
 @dataclass(frozen=True, slots=True)

@@ -84,8 +84,9 @@ class WorkerLook:
     worker: int
     pid: int
     batches: int  # that it has delivered
-    own_bytes: int  # that it shares with no other process
+    own_bytes: int  # that it has written and shares with no other process
     resident_bytes: int  # with what it still shares with the process that it was forked from
+    free_bytes: int  # of the machine's memory
     grown: tuple[GrownContainer, ...] = ()
 
 
