@@ -12,7 +12,7 @@ import time
 import weakref
 from collections import deque
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch.utils.data._utils.worker import _IterableDatasetStopIteration
@@ -51,30 +51,26 @@ class _Pass:
     sent: dict[int, tuple[float, Any]] = field(default_factory=dict)  # task -> when, and its indices
     came: dict[int, tuple[float, bool]] = field(default_factory=dict)  # worker -> its last batch, exact?
     waits: dict[int, float] = field(default_factory=dict)  # task -> how long it has been waited for
+    delivered: dict[int, int] = field(default_factory=dict)  # worker -> batches, of all passes of the iterator
     loader: _Loader | None = None
     began: float = 0.0
     last: float = 0.0
 
 
-@dataclass(frozen=True)
-class _Arrival:
+class _Arrival(NamedTuple):
     """A batch that came out of the queue."""
 
     task: int
     worker: int
     sent: float
     indices: Any
-    start: float  # since when the training was at the queue
+    waited_s: float  # at the queue
     now: float
-
-    @property
-    def waited_s(self) -> float:
-        return self.now - self.start
 
 
 class BatchClocks(Probe):
     name = "batch clocks"
-    APART_S = 1.0  # between two tellings
+    APART_S = 0.5  # between two looks at the boards; all is told every second time
 
     def __init__(self, watch: Watch, loaders: Loaders, boards: WorkerBoards, stalls: Stalls) -> None:
         super().__init__(watch)
@@ -83,7 +79,8 @@ class BatchClocks(Probe):
         self._passes: weakref.WeakKeyDictionary[Any, _Pass] = weakref.WeakKeyDictionary()
         self._of_number: dict[int, _Loader] = {}
         self._stalls = stalls
-        self._tell_at = 0.0
+        self._follow_at = 0.0
+        self._follows = 0
         loaders.on_pass_begin.append(self._begin)
         loaders.on_pass_end.append(self._end)
         watch.between_steps.append(self._follow)
@@ -133,6 +130,7 @@ class BatchClocks(Probe):
             return
         known.loader = self._of_number.setdefault(number, _Loader(number))
         known.loader.passes += 1
+        known.delivered = self._boards.delivered(iterator)
         known.loader.in_order = bool(getattr(iterator, "_in_order", True))
         known.began = known.last = time.monotonic()
 
@@ -151,11 +149,15 @@ class BatchClocks(Probe):
         sent = known.sent.pop(task, None)
         if asked_for is None or sent is None or isinstance(data, _IterableDatasetStopIteration):
             return
-        arrival = _Arrival(task, asked_for[0], *sent, start, time.monotonic())
-        known.last = arrival.now
-        own = known.loader.workers.setdefault(arrival.worker, _Worker())
+        now = time.monotonic()
+        worker = asked_for[0]
+        arrival = _Arrival(task, worker, sent[0], sent[1], now - start, now)
+        known.last = now
+        own = known.loader.workers.get(worker)
+        if own is None:
+            own = known.loader.workers[worker] = _Worker()
         own.batches += 1
-        self._boards.delivered(iterator, arrival.worker)
+        known.delivered[worker] = known.delivered.get(worker, 0) + 1
         if task >= iterator._num_workers:
             self._note_time(known, own, arrival)
         self._note_wait(iterator, known, arrival)
@@ -172,14 +174,15 @@ class BatchClocks(Probe):
         """While the next batch in order is missing, others come and are put aside."""
         assert known.loader is not None
         wanted = iterator._rcvd_idx if known.loader.in_order else arrival.task
-        known.waits[wanted] = known.waits.get(wanted, 0.0) + arrival.waited_s
-        if wanted >= iterator._num_workers:
-            keeper = iterator._task_info.get(wanted, (arrival.worker,))[0]
-            known.loader.workers.setdefault(keeper, _Worker()).waited_s += arrival.waited_s
-        if arrival.task == wanted:
-            waited_s = known.waits.pop(wanted)
-            if waited_s >= Stalls.LEAST_S and wanted >= iterator._num_workers:
-                self._stalled(iterator, known, arrival, waited_s)
+        if wanted < iterator._num_workers:
+            return  # a pass begins
+        waited_s = known.waits.pop(wanted, 0.0) + arrival.waited_s
+        if arrival.task != wanted:
+            known.waits[wanted] = waited_s
+            return
+        known.loader.workers[arrival.worker].waited_s += waited_s
+        if waited_s >= Stalls.LEAST_S:
+            self._stalled(iterator, known, arrival, waited_s)
 
     def _stalled(self, iterator: Any, known: _Pass, arrival: _Arrival, waited_s: float) -> None:
         assert known.loader is not None
@@ -193,9 +196,12 @@ class BatchClocks(Probe):
     # Telling
 
     def _follow(self, step: int, scalars: dict[str, float]) -> None:
-        if self._of_number and time.monotonic() >= self._tell_at:
-            self._tell_at = time.monotonic() + self.APART_S
-            self.watch.probe(self.name, self._tell_all)
+        if time.monotonic() >= self._follow_at:
+            self._follow_at = time.monotonic() + self.APART_S
+            self._follows += 1
+            self.watch.probe(self._boards.name, self._boards.read_some)
+            if self._of_number and self._follows % 2:
+                self.watch.probe(self.name, self._tell_all)
 
     def _tell_all(self) -> None:
         open_s: dict[int, float] = {}

@@ -13,6 +13,7 @@ from torch_debugger.probes.passes import Passes
 from torch_debugger.probes.roots import Roots
 from torch_debugger.probes.schedulers import Schedulers
 from torch_debugger.probes.seeds import Seeds
+from torch_debugger.probes.shared_handles import SharedHandles
 from torch_debugger.probes.stalls import Stalls
 from torch_debugger.probes.watch import Probe, Watch
 from torch_debugger.probes.worker_boards import WorkerBoards
@@ -27,4 +28,5 @@ def loop_probes(watch: Watch, roots: Roots, optimizers: Optimizers, loaders: Loa
     boards = WorkerBoards(watch, loaders)
     stalls = Stalls(watch)
     late = [boards, BatchClocks(watch, loaders, boards, stalls), OwnBatches(watch, loaders, stalls)]
+    late.append(SharedHandles(watch, loaders))
     return [*early, Modes(watch, roots, optimizers), passes, copies, *late]

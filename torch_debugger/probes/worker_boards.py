@@ -38,7 +38,7 @@ class _Board:
     board: WorkerBoard
     loader: int = 0  # LoaderFact.number, once the pass has begun
     looks: dict[int, int] = field(default_factory=dict)  # worker -> the last of its looks that was told
-    delivered: dict[int, int] = field(default_factory=dict)  # worker -> batches
+    delivered: dict[int, int] = field(default_factory=dict)  # worker -> batches, counted by whoever times them
 
 
 class WorkerBoards(Probe):
@@ -58,7 +58,6 @@ class WorkerBoards(Probe):
         self._loaders = loaders
         loaders.on_pass_begin.append(self._begin)
         loaders.on_pass_end.append(self._end)
-        watch.between_steps.append(self._follow)
 
     def install(self, patches: Patches) -> None:
         patches.replace(_MultiProcessingDataLoaderIter, "__init__", self._around_start)
@@ -71,10 +70,10 @@ class WorkerBoards(Probe):
     def give_up(self) -> None:
         self._boards.clear()
 
-    def delivered(self, iterator: Any, worker: int) -> None:
+    def delivered(self, iterator: Any) -> dict[int, int]:
+        """To count in: worker -> batches."""
         known = self._boards.get(iterator)
-        if known is not None:
-            known.delivered[worker] = known.delivered.get(worker, 0) + 1
+        return known.delivered if known is not None else {}
 
     def slow_sample(self, iterator: Any, worker: int, task: int, since: float) -> SampleSeen | None:
         """The sample that the worker was at longest while it made this batch."""
@@ -136,9 +135,10 @@ class WorkerBoards(Probe):
         if known is not None:
             self._read(iterator, known)
 
-    def _follow(self, step: int, scalars: dict[str, float]) -> None:
+    def read_some(self) -> None:
+        """Asked between steps, about twice a second."""
         if self._boards and time.monotonic() >= self._read_at:
-            self.watch.probe(self.name, self._read_all)
+            self._read_all()
 
     def _read_all(self) -> None:
         for iterator, known in list(self._boards.items()):
