@@ -133,8 +133,7 @@ class Plumbing:
         others += [self._compile_probe(), Captured(watch), self.cycles, Checkpoints(watch)]
         others += [FirstStep(watch), *self._data_probes]
         others += model_use_probes(watch, self.forward, self.backward, self.optimizers, page=self._page)
-        others += loop_probes(watch, self.roots, self.optimizers, self.loaders)
-        others += self._worker_probes
+        others += loop_probes(watch, self.roots, self.optimizers, self.loaders) + self._worker_probes
         if self._checks_gradients:
             others.append(CustomFunctions(watch, self._gradients.begin))
             watch.on_step.append(self._gradients.poll)
@@ -174,6 +173,7 @@ class Plumbing:
             calls={root.name: root.call for root, _ in alive if root.call is not None},
             batches=self.loaders.recent.latest_first(),
             memory=self._memory.latest,
+            asked=self.loaders.asked(),
         )
 
     def disconnect(self, sinks: Sequence[Sink], outcome: str) -> None:

@@ -21,7 +21,11 @@ from torch.optim import Optimizer
 from torch.optim import optimizer as optimizers
 from torch.optim.lr_scheduler import LRScheduler, ReduceLROnPlateau
 from torch.utils.data import DataLoader
-from torch.utils.data.dataloader import _BaseDataLoaderIter, _MultiProcessingDataLoaderIter
+from torch.utils.data.dataloader import (
+    _BaseDataLoaderIter,
+    _MultiProcessingDataLoaderIter,
+    _SingleProcessDataLoaderIter,
+)
 
 import torch_debugger.plumbing
 
@@ -41,6 +45,9 @@ PATCHED: list[tuple[Any, str]] = [
     (DataLoader, "__iter__"),
     (_BaseDataLoaderIter, "__next__"),
     (_MultiProcessingDataLoaderIter, "__init__"),
+    (_MultiProcessingDataLoaderIter, "_next_index"),
+    (_MultiProcessingDataLoaderIter, "_get_data"),
+    (_SingleProcessDataLoaderIter, "_next_data"),
     (torch.amp.GradScaler, "scale"),
     (torch.amp.GradScaler, "step"),
     (torch.nn.utils, "clip_grad_norm_"),

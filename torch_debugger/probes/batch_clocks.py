@@ -10,62 +10,23 @@ import functools
 import statistics
 import time
 import weakref
-from collections import deque
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from torch.utils.data._utils.worker import _IterableDatasetStopIteration
 from torch.utils.data.dataloader import _MultiProcessingDataLoaderIter
 
+from torch_debugger.probes.asked_batches import AskedBatches
+from torch_debugger.probes.batch_passes import Arrival, LoaderClock, PassClock, WorkerClock
 from torch_debugger.probes.loaders import Loaders
 from torch_debugger.probes.patches import Patches
-from torch_debugger.probes.stalls import Batch, Stalls
+from torch_debugger.probes.stalls import Batch, Stalls, samples_on, whole_indices
 from torch_debugger.probes.watch import Probe, Watch
 from torch_debugger.probes.worker_boards import WorkerBoards
 from torch_debugger.records import WorkerTimes
 from torch_debugger.records.workers import WorkerTime
 
-_KEPT = 400  # times of a worker
 _BLOCKED_S = 0.001  # in the queue: the batch was not there yet
-
-
-@dataclass
-class _Worker:
-    batches: int = 0
-    waited_s: float = 0.0
-    took: deque[tuple[float, bool]] = field(default_factory=lambda: deque(maxlen=_KEPT))  # (seconds, exact)
-
-
-@dataclass
-class _Loader:
-    number: int
-    passes: int = 0
-    elapsed_s: float = 0.0  # of passes that are over
-    in_order: bool = True
-    workers: dict[int, _Worker] = field(default_factory=dict)
-
-
-@dataclass
-class _Pass:
-    sent: dict[int, tuple[float, Any]] = field(default_factory=dict)  # task -> when, and its indices
-    came: dict[int, tuple[float, bool]] = field(default_factory=dict)  # worker -> its last batch, exact?
-    waits: dict[int, float] = field(default_factory=dict)  # task -> how long it has been waited for
-    delivered: dict[int, int] = field(default_factory=dict)  # worker -> batches, of all passes of the iterator
-    loader: _Loader | None = None
-    began: float = 0.0
-    last: float = 0.0
-
-
-class _Arrival(NamedTuple):
-    """A batch that came out of the queue."""
-
-    task: int
-    worker: int
-    sent: float
-    indices: Any
-    waited_s: float  # at the queue
-    now: float
 
 
 class BatchClocks(Probe):
@@ -76,13 +37,15 @@ class BatchClocks(Probe):
         super().__init__(watch)
         self._deliveries = loaders.deliveries
         self._boards = boards
-        self._passes: weakref.WeakKeyDictionary[Any, _Pass] = weakref.WeakKeyDictionary()
-        self._of_number: dict[int, _Loader] = {}
+        self._passes: weakref.WeakKeyDictionary[Any, PassClock] = weakref.WeakKeyDictionary()
+        self._of_number: dict[int, LoaderClock] = {}
         self._stalls = stalls
+        self._latest: PassClock | None = None
         self._follow_at = 0.0
         self._follows = 0
         loaders.on_pass_begin.append(self._begin)
         loaders.on_pass_end.append(self._end)
+        loaders.asked = self.asked
         watch.between_steps.append(self._follow)
 
     def install(self, patches: Patches) -> None:
@@ -92,6 +55,15 @@ class BatchClocks(Probe):
     def remove(self) -> None:
         self._tell_all()
         self._passes.clear()
+        self._latest = None
+
+    def asked(self) -> AskedBatches | None:
+        """For a crash: what had been asked for in the last pass that began, and did not come."""
+        latest = self._latest
+        if latest is None:
+            return None
+        indices = {task: whole_indices(asked_for) for task, (_, asked_for) in latest.sent.items()}
+        return AskedBatches(latest.pids, indices, samples_on(latest.board) if latest.board is not None else {})
 
     def _around_next_index(self, original: Any) -> Any:
         @functools.wraps(original)
@@ -120,7 +92,7 @@ class BatchClocks(Probe):
         known = self._passes.get(iterator)
         if known is None or (task == 0 and known.last):
             self._end(iterator)  # of a pass that was left before its end
-            known = self._passes[iterator] = _Pass()
+            known = self._passes[iterator] = PassClock()
         known.sent[task] = (time.monotonic(), index)
 
     def _begin(self, loader: Any, iterator: Any, state: torch.Tensor) -> None:
@@ -128,9 +100,12 @@ class BatchClocks(Probe):
         number = self._deliveries.number_of(loader)
         if known is None or number > Loaders.LIMIT:
             return
-        known.loader = self._of_number.setdefault(number, _Loader(number))
+        known.loader = self._of_number.setdefault(number, LoaderClock(number))
         known.loader.passes += 1
         known.delivered = self._boards.delivered(iterator)
+        known.board = self._boards.board_of(iterator)
+        known.pids = tuple(worker.pid for worker in iterator._workers)
+        self._latest = known
         known.loader.in_order = bool(getattr(iterator, "_in_order", True))
         known.began = known.last = time.monotonic()
 
@@ -151,18 +126,18 @@ class BatchClocks(Probe):
             return
         now = time.monotonic()
         worker = asked_for[0]
-        arrival = _Arrival(task, worker, sent[0], sent[1], now - start, now)
+        arrival = Arrival(task, worker, sent[0], sent[1], now - start, now)
         known.last = now
         own = known.loader.workers.get(worker)
         if own is None:
-            own = known.loader.workers[worker] = _Worker()
+            own = known.loader.workers[worker] = WorkerClock()
         own.batches += 1
         known.delivered[worker] = known.delivered.get(worker, 0) + 1
         if task >= iterator._num_workers:
             self._note_time(known, own, arrival)
         self._note_wait(iterator, known, arrival)
 
-    def _note_time(self, known: _Pass, own: _Worker, arrival: _Arrival) -> None:
+    def _note_time(self, known: PassClock, own: WorkerClock, arrival: Arrival) -> None:
         exact = arrival.waited_s >= _BLOCKED_S
         before, is_known = known.came.get(arrival.worker, (0.0, False))
         known.came[arrival.worker] = (arrival.now, exact)
@@ -170,7 +145,7 @@ class BatchClocks(Probe):
         if is_known or arrival.sent >= before:
             own.took.append((arrival.now - max(arrival.sent, before), exact))
 
-    def _note_wait(self, iterator: Any, known: _Pass, arrival: _Arrival) -> None:
+    def _note_wait(self, iterator: Any, known: PassClock, arrival: Arrival) -> None:
         """While the next batch in order is missing, others come and are put aside."""
         assert known.loader is not None
         wanted = iterator._rcvd_idx if known.loader.in_order else arrival.task
@@ -184,7 +159,7 @@ class BatchClocks(Probe):
         if waited_s >= Stalls.LEAST_S:
             self._stalled(iterator, known, arrival, waited_s)
 
-    def _stalled(self, iterator: Any, known: _Pass, arrival: _Arrival, waited_s: float) -> None:
+    def _stalled(self, iterator: Any, known: PassClock, arrival: Arrival, waited_s: float) -> None:
         assert known.loader is not None
         took = [seconds for each in known.loader.workers.values() for seconds, _ in each.took]
         if self._stalls.is_one(waited_s, took):
@@ -217,7 +192,7 @@ class BatchClocks(Probe):
                     WorkerTimes(number, self.watch.step, elapsed_s, loader.in_order, tuple(workers))
                 )
 
-    def _told(self, loader: int, worker: int, known: _Worker) -> WorkerTime:
+    def _told(self, loader: int, worker: int, known: WorkerClock) -> WorkerTime:
         exact = [seconds for seconds, is_exact in known.took if is_exact]
         chosen = sorted(exact if len(exact) >= 5 else [seconds for seconds, _ in known.took]) or [0.0]
         quarter = len(chosen) // 4

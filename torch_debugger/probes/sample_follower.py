@@ -48,6 +48,7 @@ class SampleFollower:
         self._lines: dict[Line, int] = {}
         self._sample: _Sample | None = None
         self._slowest: _Sample | None = None
+        self._same_batch = False  # as that of the slowest: nothing else was made since
         self._last = 0.0
 
     @property
@@ -61,7 +62,7 @@ class SampleFollower:
 
     def rest(self, now: float) -> None:
         """Nothing is being made."""
-        self._sample, self._last = None, now
+        self._sample, self._same_batch, self._last = None, False, now
 
     def look(self, thread: int, now: float, earliest: float = 0.0) -> bool:
         """Whether a slow sample is under way, which was not begun before `earliest`. Without a collection of
@@ -72,7 +73,7 @@ class SampleFollower:
         try:
             seen = fetching_now(sys._current_frames().get(thread))
             if seen is None:
-                self._sample = None
+                self._sample, self._same_batch = None, False
             return seen is not None and self._follow(seen, now)
         finally:
             self._last = now
@@ -100,6 +101,7 @@ class SampleFollower:
             sample.file_asked = True
             sample.file = file_named_in(seen.frames)
         before = self._slowest
-        if before is None or before.task != sample.task or before.seconds <= sample.seconds:
-            self._slowest = sample
+        same = self._same_batch and before is not None and before.task == sample.task
+        if before is None or not same or before.seconds <= sample.seconds:
+            self._slowest, self._same_batch = sample, True
         return self._slowest is sample

@@ -111,7 +111,7 @@ class SharedHandles(Probe):
 
 
 def _is_forked(iterator: Any) -> bool:
-    workers = getattr(iterator, "_workers", ())
+    workers: list[Any] = getattr(iterator, "_workers", [])
     return bool(workers) and getattr(getattr(workers[0], "_popen", None), "method", "") == "fork"
 
 

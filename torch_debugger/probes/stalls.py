@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from torch_debugger.anatomy.sources import place_at
 from torch_debugger.probes.watch import Watch
+from torch_debugger.probes.worker_board import WorkerBoard
 from torch_debugger.records import Place, StalledBatch
 from torch_debugger.records.workers import SampleSeen
 
@@ -50,7 +51,7 @@ class Stalls:
                 waited_s=waited_s,
                 typical_s=statistics.median(took),
                 elapsed_s=batch.elapsed_s,
-                indices=_whole(indices)[: self.INDICES],
+                indices=whole_indices(indices)[: self.INDICES],
                 sample=sample,
             )
         )
@@ -64,6 +65,13 @@ def sample_seen(slow: dict[str, Any]) -> SampleSeen:
     return SampleSeen(slow["index"], slow["dataset"], slow["seconds"], place, function, named, size)
 
 
-def _whole(indices: Any) -> tuple[int, ...]:
+def samples_on(board: WorkerBoard) -> dict[int, tuple[int, SampleSeen]]:
+    """By worker: the last batch of its that had a slow sample, and that sample."""
+    told = {worker: board.read(worker) for worker in range(board.workers)}
+    slow = {worker: each.get("slow") for worker, each in told.items() if each is not None}
+    return {worker: (each["task"], sample_seen(each)) for worker, each in slow.items() if each}
+
+
+def whole_indices(indices: Any) -> tuple[int, ...]:
     listed = indices if isinstance(indices, (list, tuple)) else [indices]
     return tuple(listed) if all(type(index) is int for index in listed) else ()

@@ -83,6 +83,10 @@ class WorkerBoards(Probe):
             return None
         return sample_seen(slow)
 
+    def board_of(self, iterator: Any) -> WorkerBoard | None:
+        known = self._boards.get(iterator)
+        return known.board if known is not None else None
+
     def line_of(self, loader: int, worker: int) -> tuple[Place, float]:
         """The user's line that this worker was at most often, and how often."""
         place, share, _ = self._lines.get((loader, worker), (Place(), 0.0, 0))

@@ -98,7 +98,8 @@ class WorkerMemoryGrows(Check):
 
     def _held(self, loader: LoaderFact, most: Growth) -> HeldData | None:
         only_copied = most.resident_bytes < self.copied * most.own_bytes
-        large = [held for held in loader.holds if held.objects_bytes >= self.explained * most.own_bytes]
+        least = max(self.explained * most.own_bytes, self.least_bytes / max(1, loader.workers))
+        large = [held for held in loader.holds if held.objects_bytes >= least]
         return max(large, key=lambda held: held.objects_bytes) if only_copied and large else None
 
     def _is_unexplained(self, loader: LoaderFact, growths: Sequence[Growth], most: Growth) -> bool:
