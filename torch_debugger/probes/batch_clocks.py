@@ -161,7 +161,7 @@ class BatchClocks(Probe):
 
     def _stalled(self, iterator: Any, known: PassClock, arrival: Arrival, waited_s: float) -> None:
         assert known.loader is not None
-        took = [seconds for each in known.loader.workers.values() for seconds, _ in each.took]
+        took = known.loader.times()
         if self._stalls.is_one(waited_s, took):
             sample = self._boards.slow_sample(iterator, arrival.worker, arrival.task, arrival.sent)
             elapsed_s = known.loader.elapsed_s + known.last - known.began

@@ -26,6 +26,12 @@ class LoaderClock:
     in_order: bool = True
     workers: dict[int, WorkerClock] = field(default_factory=dict)
 
+    def times(self, enough: int = 8) -> list[float]:
+        """That making a batch took: those that are known exactly, where there are enough of them."""
+        took = [each for worker in self.workers.values() for each in worker.took]
+        exact = [seconds for seconds, is_exact in took if is_exact]
+        return exact if len(exact) >= enough else [seconds for seconds, _ in took]
+
 
 @dataclass
 class PassClock:
