@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections import deque
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,10 @@ if TYPE_CHECKING:
 
 _TRACE = "trace.json.gz"
 _LARGEST_TRACE_BYTES = 100_000_000
+# A window of five steps, measured: 0.5 s on small models, 3 to 7 s on a GPT of 1 s steps; torch's profiler is
+# loaded, steps take up to twice as long, and what was recorded is sorted.
+_STARTS_S, _SLOWER = 1.0, 1.5
+_REMEMBERED = 200  # times of steps before the window
 
 
 class Profiles:
@@ -25,12 +30,20 @@ class Profiles:
         self.watch = watch
         self.roots = roots
         self._wanted = steps
+        self._asked = bool(steps)  # by the user: whatever it costs
         self._folder = folder
         self._window: Window | None = None
         self._first = 0
-        self._before_s: list[float] = []
+        self._before_s: deque[float] = deque(maxlen=_REMEMBERED)
         if steps:
             watch.between_steps.append(self._step_done)
+
+    def want(self, steps: int) -> None:
+        """A finding asks. It gets one window in a run, once that is small beside what has been trained."""
+        if self._wanted or self._asked or self._first:
+            return
+        self._wanted = steps
+        self.watch.between_steps.append(self._step_done)
 
     def finish(self) -> None:
         """The training has ended inside of a window: what there is of it is told."""
@@ -40,16 +53,22 @@ class Profiles:
     def _step_done(self, step: int, scalars: dict[str, float]) -> None:
         began = time.perf_counter()
         self._follow(step, scalars)
-        # Asked for, and told by itself: taken from what the guard around us will add to the next step.
-        self.watch.guard.spent_s -= time.perf_counter() - began
+        if self._asked:
+            # Told by itself: taken from what the guard around us will add to the next step.
+            self.watch.guard.spent_s -= time.perf_counter() - began
 
     def _follow(self, step: int, scalars: dict[str, float]) -> None:
         if self._window is not None and step >= self._first + self._wanted - 1:
             self._close(step)
-        elif self._window is None and self._wanted and step >= PROFILED_FROM:
+        elif self._window is None and self._wanted and step >= PROFILED_FROM and self._affords():
             self._open(step + 1)
         elif self._wanted:
             self._before_s.append(scalars["time/step_s"])
+
+    def _affords(self) -> bool:
+        governor = self.watch.governor
+        cost_s = _STARTS_S + _SLOWER * self._wanted * min(self._before_s, default=0.0)
+        return self._asked or cost_s <= governor.budget * governor.elapsed_s
 
     def _open(self, step: int) -> None:
         from torch_debugger.profiling.window import Window, paths_of
@@ -70,9 +89,9 @@ class Profiles:
         self._wanted = 0
         self.watch.governor.rests = False
         if done > 0:
-            self.watch.emit(window.stop(self._first, done, _typical(self._before_s)))
+            self.watch.emit(window.stop(self._first, done, _typical(list(self._before_s))))
             self._write_trace(window)
-        self._before_s = []
+        self._before_s.clear()
 
     def _write_trace(self, window: Window) -> None:
         if self._folder is None:

@@ -122,7 +122,10 @@ class Session:
 
     def _look_closer(self, request: Request) -> None:
         assert self.plumbing is not None
-        self.plumbing.watch.governor.request(request.steps)
+        if request.profile:
+            self.plumbing.profiles.want(request.steps)
+        else:
+            self.plumbing.watch.governor.request(request.steps)
 
     def _describe(self, torch: str, device: str) -> RunFact:
         names = names_accelerator(_file_of(self._script), self._arguments, _folder())

@@ -63,6 +63,20 @@ def test_nothing_is_profiled_unless_somebody_asks() -> None:
     assert seen.of(ProfileFact) == []
 
 
+def test_a_finding_gets_one_window_if_the_budget_pays_for_it() -> None:
+    with watched(deep=False, budget=1e6) as seen:
+        seen.plumbing.profiles.want(3)
+        train(PROFILED_FROM + 8)
+        seen.plumbing.profiles.want(3)
+        train(8)
+    [fact] = seen.of(ProfileFact)
+    assert fact.steps == 3
+    with watched(deep=False) as seen:
+        seen.plumbing.profiles.want(3)
+        train(PROFILED_FROM + 8)  # over in a second: 2 % of that pay for nothing
+    assert seen.of(ProfileFact) == []
+
+
 def test_the_weights_are_the_same_with_a_profile_and_without() -> None:
     plain = train(PROFILED_FROM + 12)
     with watched(deep=False, profile_steps=5):

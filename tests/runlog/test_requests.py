@@ -10,7 +10,7 @@ from torch_debugger.runlog.requests import make_request_pipe
 
 def test_requests_arrive_in_order_and_once() -> None:
     reader, sender = make_request_pipe()
-    first, second = Request(20, ("net.fc1", "net.äß"), "dead units"), Request(3)
+    first, second = Request(20, ("net.fc1", "net.äß"), "dead units"), Request(3, profile=True)
     sender.send(first)
     sender.send(second)
     assert reader.poll() == [first, second]
@@ -21,7 +21,7 @@ def test_half_a_line_waits_for_its_rest() -> None:
     reader, sender = make_request_pipe()
     os.write(sender.fd, b'{"steps": 4, "modules"')
     assert reader.poll() == []
-    os.write(sender.fd, b': [], "reason": ""}\n{"st')
+    os.write(sender.fd, b': [], "reason": "", "profile": false}\n{"st')
     assert reader.poll() == [Request(4)]
 
 

@@ -16,6 +16,7 @@ class Request:
     steps: int
     modules: tuple[str, ...] = ()
     reason: str = ""
+    profile: bool = False  # where the time of these steps goes, by torch's profiler
 
 
 @dataclass(frozen=True, slots=True)

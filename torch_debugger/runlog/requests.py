@@ -28,7 +28,9 @@ class RequestSender:
     def send(self, request: Request) -> None:
         line = _line(request)
         if len(line) > _WHOLE_BYTES:
-            line = _line(Request(request.steps))  # a close look at every module contains the one asked for
+            line = _line(
+                dataclasses.replace(request, modules=(), reason="")
+            )  # a close look at every module contains the one asked for
         try:
             os.write(self.fd, line)
         except (BlockingIOError, BrokenPipeError):
@@ -72,4 +74,4 @@ def _line(request: Request) -> bytes:
 
 def _request(line: bytes) -> Request:
     plain = json.loads(line)
-    return Request(plain["steps"], tuple(plain["modules"]), plain["reason"])
+    return Request(plain["steps"], tuple(plain["modules"]), plain["reason"], plain["profile"])

@@ -69,6 +69,20 @@ def test_loggers_and_plotters_are_known_by_their_files() -> None:
     assert not check({(read, Library("read_csv", "/lib/pandas/io.py")): 30})
 
 
+@pytest.mark.parametrize(
+    "code",
+    ["history[name].append((p.grad.norm().item(), p.std().item()))", "norms[name] = p.grad.norm().item()"],
+)
+def test_numbers_that_are_kept_in_every_step_are_a_log_too(code: str) -> None:
+    (finding,) = check({(Users(17, code),): 40})
+    assert finding.where.line == 17
+    norm = Library("norm", f"{_PACKAGES}/torch/functional.py")
+    assert check({(Users(17, code), norm): 40})
+    assert not check({(Users(17, code), Library("_call_impl", f"{_PACKAGES}/torch/nn/modules/module.py")): 40})
+    assert not check({(Users(17, "memory.append((state, action))"),): 40})
+    assert not check({(Users(17, "if totals[0] == other.item():"),): 40})
+
+
 @pytest.mark.parametrize("inside", ["torch/nn/modules/conv.py", "numpy/aim/core.py"])
 def test_a_folder_named_like_a_logger_makes_no_logger_of_what_lies_in_it(inside: str) -> None:
     file = f"/home/u/mlflow/.venv/lib/python3.11/site-packages/{inside}"

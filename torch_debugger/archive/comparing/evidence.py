@@ -37,7 +37,7 @@ _READ = (
 )  # fmt: skip
 _Fact = TypeVar("_Fact")
 _OF_A_STEP = (BatchFact, BatchLook, InputLook, RootInput)
-_HOLLOW = frozenset({"time/step_s", "time/data_wait_s"})  # no two runs agree in these
+_TIMES = ("time/", "split/")  # no two runs agree in these
 
 
 class RunEvidence:
@@ -63,17 +63,17 @@ class RunEvidence:
         part = ranks[min(ranks)] if ranks else run
         evidence = RunEvidence(name, part.records(*_READ))
         for tag in part.tags.get("scalars", []):
+            if tag.startswith(_TIMES):
+                continue
             curve = part.scalars(tag)
             evidence.curves[tag] = dict(zip(curve.steps.tolist(), curve.values.tolist(), strict=True))
-        for tag in _HOLLOW:
-            evidence.curves.pop(tag, None)
         evidence.hparams, evidence.damage = part.hparams, run.damage
         return evidence
 
     def _keep(self, record: Record) -> None:
         if isinstance(record, Scalars):
             for tag, value in record.values.items():
-                if tag not in _HOLLOW:
+                if not tag.startswith(_TIMES):
                     self.curves[tag][record.step] = value
         elif isinstance(record, TensorRows):
             self.rows[record.table.kind, record.step].append(record)

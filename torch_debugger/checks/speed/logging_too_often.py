@@ -17,17 +17,22 @@ _LOGGERS = re.compile(
 _INSTALLED = re.compile(r"^.*[/\\](?:site-packages|dist-packages|python\d+\.\d+)[/\\]")
 # What a line calls to make the text that it writes.
 _TEXTS = re.compile(r"[/\\](torch[/\\]_tensor(_str)?\.py$|json[/\\]|pprint\.py$|csv\.py$|arrayprint\.py$)")
+# Numbers that are computed to be kept: history.append((p.grad.norm().item(), p.std().item())).
+_KEPT = re.compile(r"\.(append|extend|update)\(|\]\s*=(?!=)")
+_AS_NUMBERS = re.compile(r"\.(item|tolist)\(")
+_OPS = re.compile(r"[/\\]torch[/\\](_tensor|functional)\.py$")
 
 
 class LoggingTooOften(LineCost):
-    """A line that prints, plots or logs runs in every step and takes a large part of the time.
+    """A line that prints, plots, logs or keeps numbers runs in every step and takes a large part of the time.
 
     Symptom:
         The training is slower than the model explains; between the update and the next batch much time goes by.
         With fewer log lines it is faster.
     Evidence:
-        The share of sampled stacks in lines that print, write a file or call a logger or plotter, and the
-        source around them: the loop that makes the steps, and no condition in between.
+        The share of sampled stacks in lines that print, write a file, call a logger or plotter or append
+        numbers (`.item()`, `.tolist()`) to a list, and the source around them: the loop that makes the steps,
+        and no condition in between.
     Fix:
         Do it every 50 steps: `if step % 50 == 0:`. A curve has enough points by that.
     Known limits:
@@ -38,12 +43,18 @@ class LoggingTooOften(LineCost):
     id = "TD712"
     name = "logging-too-often"
     title = "printing or logging in every step takes much of the time"
+    explains = ("steps-get-slower",)  # plots of everything so far
+
     steps_between = 50
     saved = 1 - 1 / steps_between
 
     def fits(self, sample: StepSample) -> bool:
         if _LOGGERS.match(_INSTALLED.sub("", sample.called_file)):
             return True
+        if not sample.called_file or _OPS.search(sample.called_file):
+            code = sample.place.code or ""
+            if _KEPT.search(code) and _AS_NUMBERS.search(code):
+                return True
         writes = _WRITES.search(sample.place.code or "") is not None
         return writes and (not sample.called_file or _TEXTS.search(sample.called_file) is not None)
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import ClassVar
 
 from torch_debugger.checks.base import Check
-from torch_debugger.checks.gains import expected, milliseconds, severity_of
+from torch_debugger.checks.gains import LEAST_GAIN, expected, milliseconds
 from torch_debugger.checks.keyword_argument import with_keyword
 from torch_debugger.checks.state import RunState
 from torch_debugger.records import CostFact, Finding, OptimizerFact, Record
@@ -69,9 +69,8 @@ class ParametersUpdatedOneByOne(Check):
             return
         of_all = sum(len(each.parameters) for each in state.optimizers.values())
         gain = share * (of_many if is_many else of_few) * count / of_all
-        severity = severity_of(gain)
-        if severity is not None:
-            yield self._found(optimizer, gain, severity, state)
+        if gain >= LEAST_GAIN:
+            yield self._found(optimizer, gain, state)
 
     def _largest(self, state: RunState) -> OptimizerFact | None:
         fitting = [each for each in state.optimizers.values() if self._is_slow(each)]
@@ -94,13 +93,13 @@ class ParametersUpdatedOneByOne(Check):
         major, minor = state.run.torch.split(".")[:2]
         return (int(major), int(minor)) >= self.oldest_torch
 
-    def _found(self, optimizer: OptimizerFact, gain: float, severity: str, state: RunState) -> Finding:
+    def _found(self, optimizer: OptimizerFact, gain: float, state: RunState) -> Finding:
         split, count = state.split, len(optimizer.parameters)
         update_s, step_s = split.per_step_s("optimizer"), split.total_s / split.steps
         edit = with_keyword(optimizer.place, optimizer.kind, "fused", "True")
         where = f"Write `{edit.after}`" if edit else f"Give `fused=True` to `{optimizer.kind}(...)`"
         return self.finding(
-            severity=severity,
+            severity="note",  # most scripts leave this out, and small models on a CPU are healthy without it
             confidence=0.9,
             message=(
                 f"The update of `{optimizer.name}` takes {milliseconds(update_s)} of the "

@@ -47,7 +47,7 @@ class TensorsPileUp(Check):
     name = "tensors-pile-up"
     title = "a container gets more tensors with every step and is never emptied"
     reads = (MemoryLook, PassFact, KeptGraphs)
-    explains = ("out-of-memory",)
+    explains = ("out-of-memory", "steps-get-slower")
 
     looks_needed = 4
     # The outputs of one epoch may be collected for its metrics; what outlives two is not emptied by any.

@@ -48,7 +48,7 @@ class MemoryGrows(Check):
     name = "memory-grows"
     title = "a variable keeps the autograd graph of every step"
     reads = (KeptGraphs,)
-    explains = ("out-of-memory",)
+    explains = ("out-of-memory", "steps-get-slower")
 
     looks_needed = 3
     # The list of one episode, or of one accumulated batch, is over by then.

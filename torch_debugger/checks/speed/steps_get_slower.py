@@ -1,0 +1,236 @@
+"""TD743: every step takes longer than the one before, though no more is computed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from statistics import median
+
+from torch_debugger.checks.base import Check
+from torch_debugger.checks.gains import milliseconds
+from torch_debugger.checks.stacks import LEAST_SAMPLES, hot_lines
+from torch_debugger.checks.state import RunState
+from torch_debugger.records import (
+    BatchFact,
+    Finding,
+    Place,
+    ProfileFact,
+    Record,
+    Request,
+    RootInput,
+    SampledStacks,
+    Scalars,
+    TargetLook,
+)
+
+_WORDS = {
+    "data_wait": "the wait for the next batch",
+    "copy": "copying the batch",
+    "forward": "the forward pass and the loss",
+    "backward": "the backward pass",
+    "optimizer": "the update",
+    "logging": "what comes between the update and the next batch",
+    "other": "what stands between the parts of the step",
+}
+
+
+@dataclass(frozen=True)
+class _Mark:
+    """How far the run was: steps, and seconds by part."""
+
+    steps: int
+    seconds: Mapping[str, float]
+
+    def pace(self, since: _Mark, *parts: str) -> float:
+        """Seconds of a step between the two; without the time of evaluations."""
+        named = parts or tuple(part for part in self.seconds if part != "evaluation")
+        spent_s = sum(self.seconds.get(part, 0.0) - since.seconds.get(part, 0.0) for part in named)
+        return spent_s / max(1, self.steps - since.steps)
+
+
+class StepsGetSlower(Check):
+    """Steps take longer and longer, though each is given as much as the first one.
+
+    Symptom:
+        The first epoch takes a minute, the tenth five. Started anew, the training is quick again.
+    Evidence:
+        The time of a step, without evaluations, in four quarters of the run: each is slower than the one
+        before, by all in all half or more, while batches and inputs keep their sizes and another part of the
+        step stays as it is. The part of the step and, from sampled stacks, the line whose time grew most.
+    Fix:
+        Something that the line works through gets longer with every step: a list or a bank of earlier batches,
+        a graph that reaches back into earlier steps. Keep a running value, the last entries only, or detach it.
+    Known limits:
+        Where the sizes of batches and inputs change, nothing is said, nor where all parts of a step slow down
+        alike: then it is the machine (heat, other jobs).
+    """
+
+    id = "TD743"
+    name = "steps-get-slower"
+    title = "every step takes longer than the one before"
+    reads = (Scalars, BatchFact, RootInput, TargetLook, SampledStacks, ProfileFact)
+
+    marks = 16  # of a run, about equally long: enough for four medians of four
+    least_s = 2.0  # of all steps together
+    least_rise = 1.5  # of the last quarter over the first
+    # Between neighbouring quarters. A machine that somebody else begins to use jumps once and stays there.
+    rise_each = 1.08
+    least_slower_s = 0.001  # of a step
+    explained = 0.6  # of the rise, by one part of the step
+    least_share = 0.03  # of a step: a part by which others are measured
+    profiled_steps = 5
+
+    def __init__(self) -> None:
+        self._marks: list[_Mark] = [_Mark(0, {})]
+        self._sizes: dict[str, tuple[int, ...]] = {}
+        self._sizes_change = False
+        self._sized_at = 0  # the last step of which sizes are known
+        self._stacks: list[SampledStacks] = []  # the last two that were told
+        self._profiled = Place()
+        self._line = Place()  # that was told: it stays the one
+        self._asked = False
+
+    def see(self, record: Record, state: RunState) -> Iterable[Finding]:
+        if isinstance(record, BatchFact):
+            self._keep_size(record.name, record.shape, record.step)
+        elif isinstance(record, RootInput):
+            self._keep_size(f"{record.root} {record.call.line} {record.trained}", record.shape, record.step)
+        elif isinstance(record, TargetLook):
+            self._keep_size(record.site, record.shape, record.step)
+        elif isinstance(record, SampledStacks):
+            self._stacks = [*self._stacks, record][-2:] if record.who == "training" else self._stacks
+        elif isinstance(record, ProfileFact):
+            dearest = max(record.lines, key=lambda line: line.host_s + line.backward_s, default=None)
+            self._profiled = dearest.place if dearest is not None else Place()
+        elif self._mark(state):
+            yield from self._judge(state, ends=False)
+
+    def finish(self, state: RunState) -> Iterable[Finding]:
+        return self._judge(state, ends=True)
+
+    def _keep_size(self, name: str, shape: tuple[int, ...], step: int) -> None:
+        """The last batch of a pass may be smaller; a batch that is larger than the first one is not."""
+        first = self._sizes.setdefault(name, shape)
+        larger = len(first) != len(shape) or any(new > old for new, old in zip(shape, first, strict=True))
+        self._sizes_change = self._sizes_change or larger
+        self._sized_at = max(self._sized_at, step)
+
+    def _mark(self, state: RunState) -> bool:
+        """One more, once the run has become longer by its share; when there are too many, every second goes."""
+        split, last = state.split, self._marks[-1]
+        between_s = max(self.least_s, sum(self._marks[-1].seconds.values())) / self.marks
+        if split.total_s - sum(last.seconds.values()) < between_s or split.steps == last.steps:
+            return False
+        self._marks.append(_Mark(split.steps, dict(split.seconds)))
+        if len(self._marks) > 2 * self.marks:
+            self._marks = self._marks[::2]
+        return len(self._marks) > self.marks
+
+    def _judge(self, state: RunState, ends: bool) -> Iterable[Finding]:
+        marks = self._marks[1:]  # what came before the first one were the slow first steps
+        is_long = len(marks) > self.marks // 2 and state.split.total_s >= self.least_s
+        if self._sizes_change or 2 * self._sized_at < state.step or not is_long:
+            return
+        quarters = _quarters([later.pace(earlier) for earlier, later in pairwise(marks)])
+        part = self._grown_part(marks) if self._rise(quarters) else None
+        if part is None or quarters[-1] - quarters[0] < self.least_slower_s:
+            return
+        self._line = self._line or self._grown_line()
+        if self._line or ends:
+            yield self._found(part, quarters, marks, state)
+
+    def _rise(self, quarters: list[float]) -> bool:
+        steadily = all(later >= self.rise_each * earlier for earlier, later in pairwise(quarters))
+        return steadily and quarters[-1] >= self.least_rise * quarters[0]
+
+    def _grown_part(self, marks: list[_Mark]) -> str | None:
+        """The part of the step whose time grew most, if it is most of what grew, and grew against another part
+        as well: where all of them do, the machine has got slower."""
+        quarter = max(1, len(marks) // 4)
+        early = {part: marks[quarter].pace(marks[0], part) for part in _WORDS}
+        late = {part: marks[-1].pace(marks[-1 - quarter], part) for part in _WORDS}
+        part = max(_WORDS, key=lambda each: late[each] - early[each])
+        whole_s = sum(max(0.0, late[each] - early[each]) for each in _WORDS)
+        others = [
+            each for each in _WORDS if each != part and early[each] >= self.least_share * sum(early.values())
+        ]
+        if not others or late[part] - early[part] < self.explained * whole_s:
+            return None
+        steady = min(others, key=lambda each: late[each] / early[each])
+        ratios = [
+            later.pace(earlier, part) / max(later.pace(earlier, steady), 1e-9)
+            for earlier, later in pairwise(marks)
+        ]
+        return part if self._rise(_quarters(ratios)) else None
+
+    def _grown_line(self) -> Place:
+        """By samples of the later half of the run against those of the first half, for each step."""
+        if len(self._stacks) < 2 or self._stacks[0].samples < LEAST_SAMPLES:
+            return self._profiled
+        earlier, later = self._stacks
+        before = {(line.place.file, line.place.line): line.samples for line in hot_lines(earlier)}
+        grown: list[tuple[float, Place]] = []
+        for line in hot_lines(later):
+            old = before.get((line.place.file, line.place.line), 0)
+            new = (line.samples - old) / max(1, later.step - earlier.step)
+            grown.append((new - old / max(1, earlier.step), line.place))
+        return max(grown, key=lambda each: each[0], default=(0.0, self._profiled))[1]
+
+    def _found(self, part: str, quarters: list[float], marks: list[_Mark], state: RunState) -> Finding:
+        line = self._line
+        request = None if self._asked else Request(self.profiled_steps, reason=self.name, profile=True)
+        self._asked = True
+        at = f", most of all at `{line.code}`" if line.code else ""
+        first, last = quarters[0], quarters[-1]
+        return self.finding(
+            severity="warning",
+            confidence=0.85 if line.line else 0.6,
+            message=(
+                f"Steps take longer and longer: {milliseconds(first)} at the start, {milliseconds(last)} at "
+                f"step {state.step}, with inputs of the same sizes. What grows is {_WORDS[part]}{at}."
+            ),
+            why=_why(part),
+            fix=_fix(part, line),
+            where=line,
+            first_step=max(1, marks[0].steps),
+            last_step=state.step,
+            evidence={
+                "expected_gain": 1.0 - first / last,
+                "first_quarter_s": first,
+                "last_quarter_s": last,
+                "rise": last / first,
+            },
+            request=request,
+        )
+
+
+def _quarters(values: list[float]) -> list[float]:
+    """The median of each."""
+    return [median(values[len(values) * n // 4 : len(values) * (n + 1) // 4]) for n in range(4)]
+
+
+def _why(part: str) -> str:
+    if part == "backward":
+        return (
+            "The backward pass goes through everything that the loss was made of. If a tensor of an earlier "
+            "step is part of it, that step's graph is gone through again, and so are all before it."
+        )
+    return (
+        "The model and its inputs are no larger than at the start, so the line works through something that "
+        "every step adds to: a list, a bank or a tensor of all earlier batches."
+    )
+
+
+def _fix(part: str, line: Place) -> str:
+    at = f"`{line.code}`" if line.code else "that part of the step"
+    if part == "backward":
+        return (
+            f"Look at what reaches {at} from earlier steps and cut it off: `state = state.detach()` for a "
+            "state that is carried on, `.item()` for sums; `retain_graph=True` is not needed then. Where a "
+            "tensor grows, keep its last entries only: `bank = bank[-4096:]`."
+        )
+    return (
+        f"Bound what {at} works through: count up instead of keeping everything (`total += value`), or keep "
+        "the last entries only (`history = history[-1000:]`, `collections.deque(maxlen=1000)`)."
+    )
