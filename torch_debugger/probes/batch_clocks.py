@@ -43,8 +43,8 @@ class BatchClocks(Probe):
         self._latest: PassClock | None = None
         self._follow_at = 0.0
         self._follows = 0
-        loaders.on_pass_begin.append(self._begin)
-        loaders.on_pass_end.append(self._end)
+        loaders.on_pass_begin.append(functools.partial(watch.probe, self.name, self._begin))
+        loaders.on_pass_end.append(functools.partial(watch.probe, self.name, self._end))
         loaders.asked = self.asked
         watch.between_steps.append(self._follow)
 

@@ -40,7 +40,7 @@ class OwnBatches(Probe):
         self._of_number: dict[int, _Loader] = {}
         self._of_iterator: weakref.WeakKeyDictionary[Any, _Loader] = weakref.WeakKeyDictionary()
         self._attendant: TrainingAttendant | None = None
-        loaders.on_pass_begin.append(self._begin_pass)
+        loaders.on_pass_begin.append(functools.partial(watch.probe, self.name, self._begin_pass))
 
     def install(self, patches: Patches) -> None:
         patches.replace(_SingleProcessDataLoaderIter, "_next_data", self._around_next_data)

@@ -81,13 +81,13 @@ class SampleFollower:
                 gc.enable()
 
     def _follow(self, seen: Fetching, now: float) -> bool:
-        since_s = now - self._last
+        since_s = now - self._last if self._last else PERIOD_S
         if seen.line is not None and (seen.line in self._lines or len(self._lines) < _MOST_LINES):
             self._lines[seen.line] = self._lines.get(seen.line, 0) + max(1, round(since_s / PERIOD_S))
         sample = self._sample
         if sample is None or (sample.task, sample.position) != (seen.task, seen.position):
             # It began between the last look and this one: right after it, where this thread was held up.
-            began = self._last if self._last and since_s > _HELD_UP * PERIOD_S else now - PERIOD_S
+            began = self._last if since_s > _HELD_UP * PERIOD_S else now - PERIOD_S
             sample = _Sample(seen.task, seen.position, seen.index, seen.dataset, began + PERIOD_S / 2)
             self._sample = sample
         sample.seconds = now - sample.since

@@ -6,6 +6,7 @@ process does not read, workers move it for each other.
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 from typing import Any
 
@@ -37,8 +38,8 @@ class SharedHandles(Probe):
         self._looked: set[int] = set()
         self._followed: list[_Followed] = []
         self._looks = 0
-        loaders.on_pass_begin.append(self._begin)
-        loaders.on_pass_end.append(self._end)
+        loaders.on_pass_begin.append(functools.partial(watch.probe, self.name, self._begin))
+        loaders.on_pass_end.append(functools.partial(watch.probe, self.name, self._end))
 
     def remove(self) -> None:
         self._compare()

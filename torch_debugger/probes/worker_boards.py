@@ -55,9 +55,11 @@ class WorkerBoards(Probe):
         self._apart_s = self.READ_EVERY_S
         self._read_at = 0.0
         self._told = 0
+        self._fault = ""  # of a thread in a worker
         self._loaders = loaders
-        loaders.on_pass_begin.append(self._begin)
-        loaders.on_pass_end.append(self._end)
+        # Through the guard, under this name: a fault here is none of the loaders'.
+        loaders.on_pass_begin.append(functools.partial(watch.probe, self.name, self._begin))
+        loaders.on_pass_end.append(functools.partial(watch.probe, self.name, self._end))
 
     def install(self, patches: Patches) -> None:
         patches.replace(_MultiProcessingDataLoaderIter, "__init__", self._around_start)
@@ -66,6 +68,7 @@ class WorkerBoards(Probe):
         for iterator, known in list(self._boards.items()):
             self._read(iterator, known)
         self._boards.clear()
+        self._raise_fault()
 
     def give_up(self) -> None:
         self._boards.clear()
@@ -96,8 +99,15 @@ class WorkerBoards(Probe):
         known = self._boards.get(iterator)
         told = known.board.read(worker) if known is not None else None
         if told is not None and "fault" in told:
-            raise RuntimeError(f"in worker {worker}: {told['fault']}")  # to the guard, who tells it
+            self._fault = f"in worker {worker}: {told['fault']}"
+            return None
         return told
+
+    def _raise_fault(self) -> None:
+        """To the guard, who tells it and takes this probe off; asked only where it is this one's guard."""
+        if self._fault:
+            fault, self._fault = self._fault, ""
+            raise RuntimeError(fault)
 
     # The start of workers
 
@@ -143,6 +153,7 @@ class WorkerBoards(Probe):
         """Asked between steps, about twice a second."""
         if self._boards and time.monotonic() >= self._read_at:
             self._read_all()
+            self._raise_fault()
 
     def _read_all(self) -> None:
         for iterator, known in list(self._boards.items()):
