@@ -177,6 +177,7 @@ class Plumbing:
             calls={root.name: root.call for root, _ in alive if root.call is not None},
             batches=self.loaders.recent.latest_first(),
             memory=self._memory.latest,
+            asked=self.loaders.asked(),
         )
 
     def disconnect(self, sinks: Sequence[Sink], outcome: str) -> None:

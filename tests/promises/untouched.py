@@ -22,7 +22,11 @@ from torch.optim import Optimizer
 from torch.optim import optimizer as optimizers
 from torch.optim.lr_scheduler import LRScheduler, ReduceLROnPlateau
 from torch.utils.data import DataLoader
-from torch.utils.data.dataloader import _BaseDataLoaderIter, _MultiProcessingDataLoaderIter
+from torch.utils.data.dataloader import (
+    _BaseDataLoaderIter,
+    _MultiProcessingDataLoaderIter,
+    _SingleProcessDataLoaderIter,
+)
 
 import torch_debugger.plumbing
 
@@ -42,6 +46,9 @@ PATCHED: list[tuple[Any, str]] = [
     (DataLoader, "__iter__"),
     (_BaseDataLoaderIter, "__next__"),
     (_MultiProcessingDataLoaderIter, "__init__"),
+    (_MultiProcessingDataLoaderIter, "_next_index"),
+    (_MultiProcessingDataLoaderIter, "_get_data"),
+    (_SingleProcessDataLoaderIter, "_next_data"),
     (_MultiProcessingDataLoaderIter, "_shutdown_workers"),
     (torch.cuda.graphs.graph, "__enter__"),
     (torch.cuda.graphs.graph, "__exit__"),

@@ -18,6 +18,7 @@ from torch_debugger.anatomy.frames import place_of, user_frame
 from torch_debugger.anatomy.loader_randomness import random_state
 from torch_debugger.anatomy.sampler_facts import is_shuffled, share_of
 from torch_debugger.anatomy.upstream import statements_behind
+from torch_debugger.probes.asked_batches import AskedBatches
 from torch_debugger.probes.deliveries import Deliveries
 from torch_debugger.probes.line_clock import LineClock
 from torch_debugger.probes.loading_times import LoadingTimes
@@ -48,6 +49,7 @@ class Loaders(Probe):
         # Told of the loader, the iterator and the random state before it; then of the iterator.
         self.on_pass_begin: list[Callable[[Any, Any, torch.Tensor], None]] = []
         self.on_pass_end: list[Callable[[Any], None]] = []
+        self.asked: Callable[[], AskedBatches | None] = lambda: None  # answered by whoever times the workers
         # The last batch and its dataset, for a step that must be run again; the user's loop holds it as long.
         self.last: tuple[Any, Any] = (None, None)
 

@@ -130,6 +130,7 @@ from torch_debugger.records.wiring import (
     UnreachedPart,
     UntiedWeights,
 )
+from torch_debugger.records.workers import SharedHandle, StalledBatch, WorkerLook, WorkerRecord, WorkerTimes
 
 Record = (
     RunFact
@@ -189,6 +190,7 @@ Record = (
     | LoaderFact
     | LoadingTime
     | LoadingLines
+    | WorkerRecord
     | BatchFact
     | BatchLook
     | BatchSample
@@ -247,9 +249,10 @@ __all__ = [
     "ProfileFact", "QuietModel", "RankDigest", "RankEnd", "RankFact", "Record", "Rectifier", "Rehearsal",
     "Request", "Reseeding", "ReusedWeight", "RootInput", "RowPasses", "RunFact", "SampleSpread",
     "SampledStacks", "SavedByModule", "SavedTensor", "Scalars", "ScalerMisuse", "SchedulerFact",
-    "SchedulerLook", "SeedFact", "SequenceInput", "ShuffledPair", "SkippedLosses", "SoundSummary",
-    "SpeedSettings", "Spread", "Squasher", "StackLine", "StackNode", "Standing", "StepCycle", "StepRehearsal",
-    "StrayModuleFact", "Summary", "Surroundings", "SyncTime", "Table", "TakenRows", "TargetLook", "TensorLook",
-    "TensorRows", "TensorSummary", "TextSummary", "TokenTargets", "TracedMemory", "TrialResult", "TwinUnits",
-    "UncountedSummary", "UnmatchedSwitch", "UnreachedPart", "UntiedWeights", "WeightedSum", "WrittenNumber",
+    "SchedulerLook", "SeedFact", "SequenceInput", "SharedHandle", "ShuffledPair", "SkippedLosses",
+    "SoundSummary", "SpeedSettings", "Spread", "Squasher", "StackLine", "StackNode", "StalledBatch", "Standing",
+    "StepCycle", "StepRehearsal", "StrayModuleFact", "Summary", "Surroundings", "SyncTime", "Table",
+    "TakenRows", "TargetLook", "TensorLook", "TensorRows", "TensorSummary", "TextSummary", "TokenTargets",
+    "TracedMemory", "TrialResult", "TwinUnits", "UncountedSummary", "UnmatchedSwitch", "UnreachedPart",
+    "UntiedWeights", "WeightedSum", "WorkerLook", "WorkerRecord", "WorkerTimes", "WrittenNumber",
 ]  # fmt: skip

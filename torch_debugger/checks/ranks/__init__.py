@@ -1,1 +1,1 @@
-"""More than one process, and processes that stand still."""
+"""Checks of several processes: ranks, the workers of loaders, and processes that stand still."""
