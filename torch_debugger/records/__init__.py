@@ -1,6 +1,6 @@
 """What the house talks about: frozen, printable facts without tensors or callables."""
 
-from torch_debugger.records.attention import MultipliedMask
+from torch_debugger.records.attention import AttentionByHand, MultipliedMask
 from torch_debugger.records.crash import CrashFact, CrashFrame, FlowFact, FlowStep, LocalValue
 from torch_debugger.records.data import (
     BatchLook,
@@ -73,7 +73,14 @@ from torch_debugger.records.rows import Table, TensorRows
 from torch_debugger.records.run import CostFact, EndFact, MemoryFact, Notice, ProbeFault, RunFact
 from torch_debugger.records.samples import BatchSample
 from torch_debugger.records.sequences import PaddedState, SequenceInput
-from torch_debugger.records.speed import Compilation, SampledStacks, SpeedSettings, StackNode
+from torch_debugger.records.speed import (
+    Compilation,
+    RowPasses,
+    SampledStacks,
+    SpeedSettings,
+    StackNode,
+    TakenRows,
+)
 from torch_debugger.records.summary import (
     Box,
     Chart,
@@ -135,6 +142,7 @@ Record = (
     | MemoryLook
     | ProfileFact
     | SampledStacks
+    | RowPasses
     | SpeedSettings
     | Compilation
     | ModelFact
@@ -165,6 +173,7 @@ Record = (
     | LatentLook
     | WeightedSum
     | MultipliedMask
+    | AttentionByHand
     | PaddedState
     | SequenceInput
     | CarriedGradient
@@ -213,11 +222,11 @@ Record = (
 )
 
 __all__ = [
-    "SEVERITIES", "TRIALS", "AxesLook", "BatchFact", "BatchLook", "BatchNormLook", "BatchSample", "Box",
-    "CallFact", "CarriedGradient", "CaseFact", "Chart", "ChartsSummary", "CheckpointLoad", "ClassTargets",
-    "ClipFact", "Comparison", "Compilation", "Construction", "CopiedGenerator", "CopyLook", "CopyTime",
-    "CostFact", "CrashEvidence", "CrashFact", "CrashFrame", "DeviceMemory", "DropoutLook", "Edit", "EndFact",
-    "Finding", "FixedDraw", "FlowFact", "FlowStep", "ForeignEvent", "FreshParameter", "FutureLook",
+    "SEVERITIES", "TRIALS", "AttentionByHand", "AxesLook", "BatchFact", "BatchLook", "BatchNormLook",
+    "BatchSample", "Box", "CallFact", "CarriedGradient", "CaseFact", "Chart", "ChartsSummary", "CheckpointLoad",
+    "ClassTargets", "ClipFact", "Comparison", "Compilation", "Construction", "CopiedGenerator", "CopyLook",
+    "CopyTime", "CostFact", "CrashEvidence", "CrashFact", "CrashFrame", "DeviceMemory", "DropoutLook", "Edit",
+    "EndFact", "Finding", "FixedDraw", "FlowFact", "FlowStep", "ForeignEvent", "FreshParameter", "FutureLook",
     "GradientCheckFact", "GradientFlag", "GraphNode", "GraphSummary", "HandMadeWeights", "HeldByVariable",
     "HeldData", "HistogramSummary", "HparamsFact", "HparamsSummary", "IdleOptimizer", "InputLook", "KeptGraphs",
     "LatentLook", "LayerFact", "LedgerFact", "LedgerRow", "LineCost", "LineTime", "LoaderFact", "LoadingLines",
@@ -227,11 +236,11 @@ __all__ = [
     "PaddedState", "ParameterFact", "PassCalls", "PassFact", "PhaseFact", "PictureSummary", "Place",
     "PlainTensor", "PrCurveSummary", "ProbeFault", "ProductTime", "ProfileFact", "QuietModel", "RankEnd",
     "RankFact", "Record",
-    "Rectifier", "Rehearsal", "Request", "Reseeding", "ReusedWeight", "RootInput", "RunFact", "SampleSpread",
-    "SampledStacks", "SavedByModule", "SavedTensor", "Scalars", "ScalerMisuse", "SchedulerFact",
+    "Rectifier", "Rehearsal", "Request", "Reseeding", "ReusedWeight", "RootInput", "RowPasses", "RunFact",
+    "SampleSpread", "SampledStacks", "SavedByModule", "SavedTensor", "Scalars", "ScalerMisuse", "SchedulerFact",
     "SchedulerLook", "SeedFact", "SequenceInput", "ShuffledPair", "SkippedLosses", "SoundSummary",
     "SpeedSettings", "Spread", "Squasher", "StackNode", "StepCycle", "StepRehearsal", "StrayModuleFact",
-    "Summary", "Surroundings", "SyncTime", "Table", "TargetLook", "TensorLook", "TensorRows", "TensorSummary",
-    "TextSummary", "TokenTargets", "TracedMemory", "TrialResult", "TwinUnits", "UncountedSummary",
-    "UnmatchedSwitch", "UnreachedPart", "UntiedWeights", "WeightedSum", "WrittenNumber",
+    "Summary", "Surroundings", "SyncTime", "Table", "TakenRows", "TargetLook", "TensorLook", "TensorRows",
+    "TensorSummary", "TextSummary", "TokenTargets", "TracedMemory", "TrialResult", "TwinUnits",
+    "UncountedSummary", "UnmatchedSwitch", "UnreachedPart", "UntiedWeights", "WeightedSum", "WrittenNumber",
 ]  # fmt: skip
