@@ -19,7 +19,7 @@ from typing import Any
 from torch.optim.optimizer import register_optimizer_step_post_hook
 
 from torch_debugger.checks.ranks_judge import RanksJudge
-from torch_debugger.cli.hang_desk import ABORTED, HangDesk, end_with_descendants
+from torch_debugger.cli.hang_desk import HangDesk, end_here
 from torch_debugger.errors import UsageError
 from torch_debugger.hang_watch import HangWatch
 from torch_debugger.plumbing import current_hang_watch
@@ -128,7 +128,7 @@ class Watchdog:
         told = redact_record(fact)
         self.hangs.append(told)
         judge, digest = RanksJudge(), RanksDigest(sys.argv[0])
-        desk = HangDesk(judge, digest, _end, quiet=False)
+        desk = HangDesk(judge, digest, end_here, quiet=False)
         digest.see(told)
         judge.see(told)
         desk.see(told, None, 0.0)
@@ -137,14 +137,6 @@ class Watchdog:
     def __repr__(self) -> str:
         state = "watching" if self.watching else "not started"
         return f"<Watchdog {state}, policy {self.policy}, {len(self.hangs)} hangs>"
-
-
-def _end() -> None:
-    """At once: the thread that hangs would not hear of a wish to end."""
-    end_with_descendants(os.getpid(), itself=False)
-    for stream in (sys.stdout, sys.stderr):
-        stream.flush()
-    os._exit(ABORTED)
 
 
 def _seconds(name: str, given: float | timedelta) -> float:

@@ -12,7 +12,9 @@ from torch_debugger.records import Finding, GroupState, HangFact, Place, RankFac
 from torch_debugger.records.hangs import COLLECTIVE, LOADER
 
 
-def standing(who: str, line: int, *, kind: str = "", wait: str = "futex", target: str = "", code: str = "x") -> Standing:
+def standing(
+    who: str, line: int, *, kind: str = "", wait: str = "futex", target: str = "", code: str = "x"
+) -> Standing:
     lines = (StackLine(place(line, code=code), "main", True),)
     return Standing(who, 4711, True, 0.0, wait, target, lines, kind)
 
@@ -65,7 +67,9 @@ def alone(name: str, *records: Record) -> list[Finding]:
     return judge.findings
 
 
-def among_ranks(name: str, *facts: HangFact, world: int = 2, others: dict[int, Record] | None = None) -> list[Finding]:
+def among_ranks(
+    name: str, *facts: HangFact, world: int = 2, others: dict[int, Record] | None = None
+) -> list[Finding]:
     """The facts, each in its rank's log, after what `others` say."""
     judge = RanksJudge([name])
     for rank in range(world):

@@ -21,8 +21,10 @@ def test_a_rank_that_has_left_brought_less() -> None:
     behind = waiting(0, "all_reduce", 27, sequence=21, shapes=("(4096,) float32",))
     (finding,) = among_ranks(NAME, behind, waiting(1, "all_reduce", 22, sequence=22, shapes=("(4,) float32",)))
     assert finding.message == (
-        "Rank 0 waits in `all_reduce` at train.py:27 with (4096,) float32, which is collective number 21; rank 1 "
-        "already left that number and waits in `all_reduce` at train.py:22: what rank 1 brought to it had another "
+        "Rank 0 waits in `all_reduce` at train.py:27 with (4096,) float32, which is collective number 21; "
+        "rank 1 "
+        "already left that number and waits in `all_reduce` at train.py:22: what rank 1 brought to it had "
+        "another "
         "size."
     )
     assert finding.where.line == 27 and finding.confidence < 0.9

@@ -11,11 +11,16 @@ CONDITION = place(17, code="if rank == 0:")
 
 
 def test_the_words() -> None:
-    facts = waiting(0, "barrier", 19, condition=CONDITION), waiting(1, "backward", 15), waiting(2, "backward", 15)
+    facts = (
+        waiting(0, "barrier", 19, condition=CONDITION),
+        waiting(1, "backward", 15),
+        waiting(2, "backward", 15),
+    )
     (finding,) = among_ranks(NAME, *facts, world=3)
     assert finding.message == (
         "Rank 0 waits in `barrier` at train.py:19 for ranks 1-2, which never come there: it is called under "
-        "`if rank == 0:` at train.py:17. Ranks 1-2 wait in the exchange of gradients in backward() at train.py:15."
+        "`if rank == 0:` at train.py:17. Ranks 1-2 wait in the exchange of gradients in backward() at "
+        "train.py:15."
     )
     assert finding.where.line == 19 and "out of `if rank == 0:`" in finding.fix
     assert finding.evidence["rank 1"] == (

@@ -12,7 +12,8 @@ def test_the_words() -> None:
     facts = [waiting(rank, "all_reduce", 25, world=4) for rank in (0, 1, 3)]
     (finding,) = among_ranks(NAME, *facts, waiting(2, "barrier", 20, world=4), world=4)
     assert finding.message == (
-        "Rank 2 waits in `barrier` at train.py:20, while ranks 0-1 and 3 wait in `all_reduce` at train.py:25: they "
+        "Rank 2 waits in `barrier` at train.py:20, while ranks 0-1 and 3 wait in `all_reduce` at "
+        "train.py:25: they "
         "call collectives in different orders (it is number 12 for all of them)."
     )
     assert finding.where.line == 20 and "condition" in finding.fix

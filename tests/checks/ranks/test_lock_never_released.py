@@ -14,7 +14,8 @@ NAME = "lock-never-released"
 def test_the_words() -> None:
     (finding,) = alone(NAME, hang(LOCK))
     assert finding.message == (
-        "The training has stood still for 41 s at step 23: `lock.acquire()` at train.py:40 waits for a lock that is "
+        "The training has stood still for 41 s at step 23: `lock.acquire()` at train.py:40 waits for a lock "
+        "that is "
         "never released."
     )
     assert "no other thread of yours" in finding.why and "was 0.3 s" in finding.why

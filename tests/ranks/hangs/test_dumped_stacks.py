@@ -66,4 +66,3 @@ def test_a_process_that_is_gone_says_nothing() -> None:
     fd = os.memfd_create("test")
     assert ask(child, signal.SIGUSR1, fd) == ""
     os.close(fd)
-

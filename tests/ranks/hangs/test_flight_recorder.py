@@ -12,7 +12,11 @@ ENTRY = {
     "input_sizes": [[4096, 1024]],
     "state": "started",
     "frames": [
-        {"name": "all_reduce", "filename": "/usr/lib/python3.11/site-packages/torch/distributed/x.py", "line": 3},
+        {
+            "name": "all_reduce",
+            "filename": "/usr/lib/python3.11/site-packages/torch/distributed/x.py",
+            "line": 3,
+        },
         {"name": "main", "filename": "/home/me/train.py", "line": 88},
     ],
 }

@@ -32,7 +32,9 @@ def test_a_floor_above_the_ceiling_holds() -> None:
     assert pace(900.0, floor_s=700.0).allowed_s(LOCK) == 700
 
 
-@pytest.mark.parametrize(("kind", "seconds"), [(LOCK, 40), (COLLECTIVE, 40), (READ, 180), (CALL, 180), (LOOP, 600)])
+@pytest.mark.parametrize(
+    ("kind", "seconds"), [(LOCK, 40), (COLLECTIVE, 40), (READ, 180), (CALL, 180), (LOOP, 600)]
+)
 def test_before_the_first_step_a_download_may_take_its_time(kind: str, seconds: float) -> None:
     assert Pace(Limits()).allowed_s(kind) == seconds
 

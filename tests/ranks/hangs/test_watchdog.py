@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 
@@ -25,13 +27,22 @@ def train(steps):
 """
 
 
-def run(lines: str) -> subprocess.CompletedProcess[str]:
-    environment = os.environ | {"OMP_NUM_THREADS": "1"}
-    command = [sys.executable, "-c", TRAINING + lines]
-    return subprocess.run(command, capture_output=True, text=True, env=environment, timeout=120)
+Run = Callable[[str], "subprocess.CompletedProcess[str]"]
 
 
-def test_abort_says_where_and_ends_with_124() -> None:
+@pytest.fixture
+def run(tmp_path: Path) -> Run:
+    def run_lines(lines: str) -> subprocess.CompletedProcess[str]:
+        script = tmp_path / "train.py"
+        script.write_text(TRAINING + lines)
+        environment = os.environ | {"OMP_NUM_THREADS": "1"}
+        command = [sys.executable, str(script)]
+        return subprocess.run(command, capture_output=True, text=True, env=environment, timeout=120)
+
+    return run_lines
+
+
+def test_abort_says_where_and_ends_with_124(run: Run) -> None:
     done = run(
         "lock = threading.Lock()\nlock.acquire()\n"
         "with torch_debugger.Watchdog(timeout=1.5, policy='abort'):\n    train(5)\n    lock.acquire()\n"
@@ -40,7 +51,7 @@ def test_abort_says_where_and_ends_with_124() -> None:
     assert "lock-never-released" in done.stderr and "training (process" in done.stderr
 
 
-def test_warn_goes_on_and_keeps_what_it_told() -> None:
+def test_warn_goes_on_and_keeps_what_it_told(run: Run) -> None:
     done = run(
         "watchdog = torch_debugger.Watchdog(timedelta(seconds=1), policy='warn').start()\n"
         "train(5)\nthreading.Event().wait(4)\ntrain(5)\nwatchdog.stop()\n"
@@ -50,7 +61,7 @@ def test_warn_goes_on_and_keeps_what_it_told() -> None:
     assert "has stood still for" in done.stderr and "training (process" not in done.stderr
 
 
-def test_a_healthy_loop_gets_silence() -> None:
+def test_a_healthy_loop_gets_silence(run: Run) -> None:
     lines = "with torch_debugger.Watchdog(timeout=1.5):\n    train(5)\n    time.sleep(4)\n    train(5)\n"
     done = run(lines)
     assert (done.returncode, done.stderr) == (0, "")

@@ -58,8 +58,7 @@ class CollectiveSkipped(HangCheck):
             why="A collective returns when every rank of its group has called it. Nothing has moved for "
             f"{seconds(fact.still_s)}. {patience(fact)}",
             fix=f"Move {doing_words(fact)} out of `{condition.code}`, so that all ranks call it; what only "
-            "one rank should do stays inside."
-            + nccl_advice(fact),
+            "one rank should do stays inside." + nccl_advice(fact),
             where=fact.place,
             first_step=fact.step,
             last_step=fact.step,

@@ -57,8 +57,7 @@ class CollectivesOutOfOrder(HangCheck):
             f"{patience(odd)}",
             fix=f"Make {parted} come to {spot(odd.place)} and {spot(deadlock.first.place)} in the same order "
             "as the others: look for a condition that differs between ranks, or an order (of a set, of "
-            "files) that is not fixed."
-            + nccl_advice(odd),
+            "files) that is not fixed." + nccl_advice(odd),
             where=odd.place,
             first_step=odd.step,
             last_step=odd.step,
