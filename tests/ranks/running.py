@@ -18,7 +18,7 @@ import torch
 
 SCRIPTS = Path(__file__).parent / "scripts"
 ROOT = Path(__file__).parents[2]
-LIMIT_S = 150.0
+LIMIT_S = 240.0
 _GRACE_S = 5.0
 
 

@@ -1,6 +1,6 @@
 """What the house talks about: frozen, printable facts without tensors or callables."""
 
-from torch_debugger.records.attention import MultipliedMask
+from torch_debugger.records.attention import AttentionByHand, MultipliedMask
 from torch_debugger.records.crash import CrashFact, CrashFrame, FlowFact, FlowStep, LocalValue
 from torch_debugger.records.data import (
     BatchLook,
@@ -74,7 +74,14 @@ from torch_debugger.records.rows import Table, TensorRows
 from torch_debugger.records.run import CostFact, EndFact, MemoryFact, Notice, ProbeFault, RunFact
 from torch_debugger.records.samples import BatchSample
 from torch_debugger.records.sequences import PaddedState, SequenceInput
-from torch_debugger.records.speed import Compilation, SampledStacks, SpeedSettings, StackNode
+from torch_debugger.records.speed import (
+    Compilation,
+    RowPasses,
+    SampledStacks,
+    SpeedSettings,
+    StackNode,
+    TakenRows,
+)
 from torch_debugger.records.summary import (
     Box,
     Chart,
@@ -136,6 +143,7 @@ Record = (
     | MemoryLook
     | ProfileFact
     | SampledStacks
+    | RowPasses
     | SpeedSettings
     | Compilation
     | ModelFact
@@ -166,6 +174,7 @@ Record = (
     | LatentLook
     | WeightedSum
     | MultipliedMask
+    | AttentionByHand
     | PaddedState
     | SequenceInput
     | CarriedGradient
@@ -216,11 +225,11 @@ Record = (
 )
 
 __all__ = [
-    "SEVERITIES", "TRIALS", "AxesLook", "BatchFact", "BatchLook", "BatchNormLook", "BatchSample", "Box",
-    "CallFact", "CarriedGradient", "CaseFact", "Chart", "ChartsSummary", "CheckpointLoad", "ClassTargets",
-    "ClipFact", "Comparison", "Compilation", "Construction", "CopiedGenerator", "CopyLook", "CopyTime",
-    "CostFact", "CrashEvidence", "CrashFact", "CrashFrame", "DeviceMemory", "DropoutLook", "Edit", "EndFact",
-    "Finding", "FixedDraw", "FlowFact", "FlowStep", "ForeignEvent", "FreshParameter", "FutureLook",
+    "SEVERITIES", "TRIALS", "AttentionByHand", "AxesLook", "BatchFact", "BatchLook", "BatchNormLook",
+    "BatchSample", "Box", "CallFact", "CarriedGradient", "CaseFact", "Chart", "ChartsSummary", "CheckpointLoad",
+    "ClassTargets", "ClipFact", "Comparison", "Compilation", "Construction", "CopiedGenerator", "CopyLook",
+    "CopyTime", "CostFact", "CrashEvidence", "CrashFact", "CrashFrame", "DeviceMemory", "DropoutLook", "Edit",
+    "EndFact", "Finding", "FixedDraw", "FlowFact", "FlowStep", "ForeignEvent", "FreshParameter", "FutureLook",
     "GradientCheckFact", "GradientFlag", "GraphNode", "GraphSummary", "GroupState", "HandMadeWeights",
     "HangFact", "HangOver", "HeldByVariable", "HeldData", "HistogramSummary", "HparamsFact", "HparamsSummary",
     "IdleOptimizer", "InputLook", "KeptGraphs", "LatentLook", "LayerFact", "LedgerFact", "LedgerRow",
@@ -230,11 +239,11 @@ __all__ = [
     "OpTime", "Operand", "OptimizerFact", "Origin", "PaddedState", "ParameterFact", "PassCalls", "PassFact",
     "PhaseFact", "PictureSummary", "Place", "PlainTensor", "PrCurveSummary", "ProbeFault", "ProductTime",
     "ProfileFact", "QuietModel", "RankEnd", "RankFact", "Record", "Rectifier", "Rehearsal", "Request",
-    "Reseeding", "ReusedWeight", "RootInput", "RunFact", "SampleSpread", "SampledStacks", "SavedByModule",
-    "SavedTensor", "Scalars", "ScalerMisuse", "SchedulerFact", "SchedulerLook", "SeedFact", "SequenceInput",
-    "ShuffledPair", "SkippedLosses", "SoundSummary", "SpeedSettings", "Spread", "Squasher", "StackLine",
-    "StackNode", "Standing", "StepCycle", "StepRehearsal", "StrayModuleFact", "Summary", "Surroundings",
-    "SyncTime", "Table", "TargetLook", "TensorLook", "TensorRows", "TensorSummary", "TextSummary",
-    "TokenTargets", "TracedMemory", "TrialResult", "TwinUnits", "UncountedSummary", "UnmatchedSwitch",
-    "UnreachedPart", "UntiedWeights", "WeightedSum", "WrittenNumber",
+    "Reseeding", "ReusedWeight", "RootInput", "RowPasses", "RunFact", "SampleSpread", "SampledStacks",
+    "SavedByModule", "SavedTensor", "Scalars", "ScalerMisuse", "SchedulerFact", "SchedulerLook", "SeedFact",
+    "SequenceInput", "ShuffledPair", "SkippedLosses", "SoundSummary", "SpeedSettings", "Spread", "Squasher",
+    "StackLine", "StackNode", "Standing", "StepCycle", "StepRehearsal", "StrayModuleFact", "Summary",
+    "Surroundings", "SyncTime", "Table", "TakenRows", "TargetLook", "TensorLook", "TensorRows", "TensorSummary",
+    "TextSummary", "TokenTargets", "TracedMemory", "TrialResult", "TwinUnits", "UncountedSummary",
+    "UnmatchedSwitch", "UnreachedPart", "UntiedWeights", "WeightedSum", "WrittenNumber",
 ]  # fmt: skip
