@@ -1,7 +1,4 @@
-"""The pipes inside a process that has torch: which probes there are and who hears whom.
-
-There is one set of probes per process, shared by all who watch.
-"""
+"""The pipes inside a process that has torch: which probes there are, one set a process, and who hears whom."""
 
 from __future__ import annotations
 
@@ -133,7 +130,7 @@ class Plumbing:
         others = [self.loaders, Evaluation(watch), UserScalars(watch, self.loaders), self.scaler]
         others += [Clipping(watch, self.scaler), Ranges(watch, self.forward)]
         others += [self._compile_probe(), Captured(watch), self.cycles, Checkpoints(watch)]
-        others += [FirstStep(watch), *self._data_probes, *self.processes.all]
+        others += [FirstStep(watch), *self._data_probes, *self.processes.all, self.hangs]
         others += model_use_probes(watch, self.forward, self.backward, self.optimizers, page=self._page)
         others += loop_probes(watch, self.roots, self.optimizers, self.loaders)
         if self._checks_gradients:
@@ -142,7 +139,6 @@ class Plumbing:
         last = [self.backward, self.optimizers, self.forward, self.ledger, self.unreached]
         last += [Flags(watch, self.optimizers), PlainTensors(watch, self.optimizers), self.lagging, self.roots]
         watch.install([*others, *last])
-        self.hangs.start()
         if self._breaks:
             from torch_debugger.breakpoints.setting import set_breaks
 
@@ -186,7 +182,6 @@ class Plumbing:
         if self.watchers == 0:
             for breakpoint in self._breakpoints:
                 breakpoint.remove()
-            self.hangs.stop(outcome)
             self.profiles.finish()
             self.stacks.finish()
             self._rehearsals.wait()
@@ -215,11 +210,6 @@ def capture(error: BaseException) -> CrashFact:
 def current_watch() -> Watch | None:
     """The watch of this process, if somebody watches it."""
     return _current.watch if _current is not None else None
-
-
-def current_hang_watch() -> HangWatch | None:
-    """That of this process, if hangs are watched for by `torch-debugger run`."""
-    return _current.hangs if _current is not None and _current.hangs.is_on else None
 
 
 def is_reported_at_end() -> bool:

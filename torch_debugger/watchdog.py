@@ -21,8 +21,7 @@ from torch.optim.optimizer import register_optimizer_step_post_hook
 from torch_debugger.checks.ranks_judge import RanksJudge
 from torch_debugger.cli.hang_desk import HangDesk, end_here
 from torch_debugger.errors import UsageError
-from torch_debugger.hang_watch import HangWatch
-from torch_debugger.plumbing import current_hang_watch
+from torch_debugger.hang_watch import HangWatch, current_hang_watch
 from torch_debugger.ranks.hangs.asked_stacks import AskedStacks
 from torch_debugger.ranks.hangs.asking import Asking
 from torch_debugger.ranks.hangs.evidence import Evidence

@@ -11,13 +11,13 @@ from torch_debugger.checks.hang_scene import Scene, scene_alone, scene_of, secon
 from torch_debugger.checks.rank_check import RankCheck
 from torch_debugger.checks.rank_states import RankStates
 from torch_debugger.checks.state import RunState
-from torch_debugger.records import Finding, HangFact, HangOver, Record
+from torch_debugger.records import EndFact, Finding, HangFact, HangOver, Record
 from torch_debugger.records.hangs import ENDED
 
 
 class HangCheck(RankCheck):
     alone = True
-    reads = (HangFact, HangOver)
+    reads = (HangFact, HangOver, EndFact)
     explains: ClassVar[tuple[str, ...]] = ("training-stands-still",)
 
     def __init__(self) -> None:
@@ -28,25 +28,27 @@ class HangCheck(RankCheck):
         """Somebody is sure that nothing goes on; is it for the reason that this check knows?"""
 
     def see(self, record: Record, state: RunState) -> Iterable[Finding]:
-        if isinstance(record, HangOver):
-            return self._take_back(record)
-        return self._found_in(scene_alone(state))
+        if isinstance(record, HangFact):
+            return self._found_in(scene_alone(state))
+        return self._take_back(record)
 
     def see_rank(self, rank: int, record: Record, ranks: RankStates) -> Iterable[Finding]:
-        if isinstance(record, HangOver):
+        if not isinstance(record, HangFact):
             return self._take_back(record)
         # One that tells its end says nothing of the others, who may have gone on and ended as well.
-        ends = isinstance(record, HangFact) and record.kind == ENDED
-        return () if ends else self._found_in(scene_of(ranks))
+        return () if record.kind == ENDED else self._found_in(scene_of(ranks))
 
     def _found_in(self, scene: Scene | None) -> Iterable[Finding]:
         for finding in self.judge(scene) if scene is not None else ():
             self._found[finding.key] = finding
             yield finding
 
-    def _take_back(self, over: HangOver) -> Iterable[Finding]:
-        """It was slow, and no hang."""
+    def _take_back(self, record: Record) -> Iterable[Finding]:
+        """It was slow, and no hang: it went on, or has reached its end."""
+        if isinstance(record, EndFact) and record.outcome != "finished":
+            return
         found, self._found = self._found, {}
+        took = f" for {seconds(record.still_s)}" if isinstance(record, HangOver) else ""
         for finding in found.values():
-            went_on = f"The training stood still for {seconds(over.still_s)} and then went on by itself. "
+            went_on = f"The training stood still{took} and then went on by itself. "
             yield dataclasses.replace(finding, severity="note", message=went_on + finding.message)

@@ -102,6 +102,7 @@ class RunState:
                 self.hang = None
             case EndFact():
                 self.end = record
+                self.hang = None if record.outcome == "finished" else self.hang
             case _:
                 pass
 

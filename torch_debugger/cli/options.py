@@ -72,9 +72,7 @@ def add_run_options(parser: argparse.ArgumentParser) -> None:
         help="at a NaN or Inf: report it (default), end the script, stop with pdb, or leave such updates out",
     )
     add(
-        "--hang-timeout",
-        metavar="SECONDS",
-        help="how long the training may stand still before it is told (default: learned; 40 s or more)",
+        "--hang-timeout", metavar="SECONDS", help="how long it may stand still (default: learned, from 40 s on)"
     )
     add(
         "--on-hang",

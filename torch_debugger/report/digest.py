@@ -76,6 +76,7 @@ class RunDigest:
                 self.run = record
             case EndFact():
                 self.end = record
+                self.hang = None if record.outcome == "finished" else self.hang
             case CaseFact():
                 self.case = record
             case TrialResult():

@@ -211,9 +211,10 @@ def test_one_that_was_stopped_while_it_stood_hung_to_its_end() -> None:
     assert not isinstance(watched.told[-1], HangOver)
 
 
-def test_one_that_finished_did_not() -> None:
+def test_what_went_on_at_the_last_moment_is_told() -> None:
     watched = Watched()
     watched.wait(15)
+    watched.signs[0] += 1
     watched.vigil._thread.start()
-    watched.vigil.stop(went_on=True)
+    watched.vigil.stop()
     assert isinstance(watched.told[-1], HangOver)

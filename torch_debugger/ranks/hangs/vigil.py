@@ -70,13 +70,13 @@ class Vigil:
     def start(self) -> None:
         self._thread.start()
 
-    def stop(self, *, went_on: bool = False) -> None:
-        """A script that was stopped while it stood still hung to its end; one that `went_on` did not, and the
-        thread may not have had the time to see it."""
+    def stop(self) -> None:
+        """What went on since the last look is still told; a script that was stopped while it stood hung to its
+        end."""
         self._ended.set()
         if threading.current_thread() is not self._thread:
             self._thread.join(timeout=1.0)
-        if went_on or self._signs() != self._last_signs:
+        if self._signs() != self._last_signs:
             self._goes_on()
 
     def _run(self) -> None:
