@@ -83,6 +83,7 @@ def _as_average(wrapper: Any, made: Place, roots: Roots) -> GradientAverage:
         torch.distributed.get_world_size(wrapper.process_group),
         bool(getattr(wrapper, "_comm_hooks", ())),
         not getattr(wrapper, "require_forward_param_sync", True),
+        bool(getattr(getattr(wrapper, "_join_config", None), "enable", False)),
     )
 
 

@@ -13,7 +13,7 @@ import sys
 import time
 from collections import deque
 from dataclasses import dataclass, field
-from types import CodeType
+from types import CodeType, FrameType
 from typing import Any
 
 import torch
@@ -40,9 +40,10 @@ _OPS = {
     "barrier": "barrier",
 }
 _SECOND = {"allgather", "_allgather_base", "gather"}  # whose input is the second argument
-_UNEVEN = {"alltoall", "alltoall_base"}  # whose sizes may differ between ranks
+_UNEVEN = {"alltoall", "alltoall_base", "allgather", "reduce_scatter"}  # whose sizes may differ between ranks
 
-_Key = tuple[str, tuple[int, ...], str, CodeType | None, int]
+_Line = tuple[CodeType, int]
+_Key = tuple[str, tuple[int, ...], str, _Line | None, _Line | None]
 
 
 @dataclass
@@ -115,15 +116,16 @@ class Collectives(Probe):
         shape: tuple[int, ...] = ()
         dtype = ""
         if tensor is not None:
-            shape = () if method in _UNEVEN else tuple(tensor.shape)
-            dtype = str(tensor.dtype)
+            if method not in _UNEVEN:
+                shape, dtype = tuple(tensor.shape), str(tensor.dtype)
             if self.reduced is not None and method == "allreduce" and len(self.reduced) < self.REDUCED:
                 self.reduced.add(tensor.data_ptr())
                 self.reduced_sizes.add(tensor.numel())
-        frame = sys._getframe(3)
-        while frame is not None and not is_user_file(frame.f_code.co_filename):
-            frame = frame.f_back  # type: ignore[assignment]
-        key = (method, shape, dtype, frame.f_code, frame.f_lineno) if frame else (method, shape, dtype, None, 0)
+        frame = _users(sys._getframe(3))
+        line = (frame.f_code, frame.f_lineno) if frame is not None else None
+        outer = _users(frame.f_back) if frame is not None else None
+        caller = (outer.f_code, outer.f_lineno) if outer is not None else None
+        key = (method, shape, dtype, line, caller)
         number = found.numbers.get(key)
         if number is None:
             number = self._new_kind(found, key)
@@ -150,9 +152,9 @@ class Collectives(Probe):
             group.numbers.clear()
             self._groups = {each: None if known is group else known for each, known in self._groups.items()}
             return None
-        method, shape, dtype, code, line = key
-        place = place_at(code.co_filename, line) if code is not None else Place()
-        group.kinds.append(CollectiveKind(_OPS[method], shape, dtype.removeprefix("torch."), place))
+        method, shape, dtype, line, caller = key
+        form = (_OPS[method], shape, dtype.removeprefix("torch."))
+        group.kinds.append(CollectiveKind(*form, _place(line), _place(caller)))
         group.numbers[key] = number = len(group.kinds) - 1
         return number
 
@@ -187,3 +189,13 @@ def _tensor(method: str, arguments: tuple[Any, ...]) -> torch.Tensor | None:
     while isinstance(value, (list, tuple)) and value:
         value = value[0]
     return value if isinstance(value, torch.Tensor) else None
+
+
+def _users(frame: FrameType | None) -> FrameType | None:
+    while frame is not None and not is_user_file(frame.f_code.co_filename):
+        frame = frame.f_back
+    return frame
+
+
+def _place(line: _Line | None) -> Place:
+    return place_at(line[0].co_filename, line[1]) if line is not None else Place()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from torch_debugger.records.place import Place
 
@@ -15,6 +15,7 @@ class CollectiveKind:
     shape: tuple[int, ...]
     dtype: str  # float32; empty for a barrier
     place: Place
+    caller: Place = field(default_factory=Place)  # the line that calls the user's function around it
 
 
 @dataclass(frozen=True, slots=True)

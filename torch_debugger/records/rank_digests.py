@@ -27,6 +27,7 @@ class GradientAverage:
     ranks: int = 0  # among which it averages
     hooked: bool = False  # with a communication hook of the user's
     paused: bool = False  # the last backward was under no_sync()
+    joins: bool = False  # within `with model.join()`: ranks may have different numbers of batches
 
 
 @dataclass(frozen=True, slots=True)
