@@ -131,10 +131,9 @@ class Plumbing:
         others = [self.loaders, Evaluation(watch), UserScalars(watch, self.loaders), self.scaler]
         others += [Clipping(watch, self.scaler), Ranges(watch, self.forward)]
         others += [self._compile_probe(), Captured(watch), self.cycles, Checkpoints(watch)]
-        others += [FirstStep(watch), *self._data_probes]
+        others += [FirstStep(watch), *self._data_probes, *self.processes.all]
         others += model_use_probes(watch, self.forward, self.backward, self.optimizers, page=self._page)
         others += loop_probes(watch, self.roots, self.optimizers, self.loaders)
-        others += self.processes.all
         if self._checks_gradients:
             others.append(CustomFunctions(watch, self._gradients.begin))
             watch.on_step.append(self._gradients.poll)

@@ -15,8 +15,9 @@ from torch_debugger.probes.watch import Probe, Watch
 from torch_debugger.ranks.deaths import Deaths
 from torch_debugger.ranks.groups import this_rank
 from torch_debugger.ranks.starts import Wrap, is_importable_elsewhere, wrap_target
-from torch_debugger.records import RankEnd
+from torch_debugger.records import RankEnd, RankFact
 from torch_debugger.settings import Settings
+from torch_debugger.stats.shards import shards_expected
 from torch_debugger.worker_samples import WorkerSamples
 
 
@@ -36,7 +37,7 @@ class RankProcesses(Probe):
         self.wrap: Wrap | None = None  # what watches in processes that are started here; None: nothing does
         self._deaths = Deaths()
         self._pid = os.getpid()
-        self._is_told = False
+        self._told: RankFact | None = None
         self._ends_told: set[int] = set()
         watch.between_steps.append(self._look)
 
@@ -61,13 +62,17 @@ class RankProcesses(Probe):
 
     def _look(self, step: int, scalars: dict[str, float]) -> None:
         """Not every way to a process group leads through the function that we replaced."""
-        if not self._is_told and distributed.is_available() and distributed.is_initialized():
+        if self._told is None:
+            is_news = distributed.is_available() and distributed.is_initialized()
+        else:
+            is_news = shards_expected() and not self._told.sharded
+        if is_news:
             self._tell_rank()
 
     def _tell_rank(self) -> None:
         fact = this_rank()
-        if fact is not None and not self._is_told:
-            self._is_told = True
+        if fact is not None and fact != self._told:
+            self._told = fact
             self.watch.emit(fact)
 
     def _around_init(self, original: Any) -> Any:

@@ -10,6 +10,7 @@ import threading
 import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
+from multiprocessing.process import BaseProcess
 from typing import Any
 
 import psutil
@@ -50,6 +51,9 @@ PATCHED: list[tuple[Any, str]] = [
     (torch.nn.utils.clip_grad, "clip_grad_norm_"),
     (torch.nn.utils, "clip_grad_value_"),
     (torch.nn.utils.clip_grad, "clip_grad_value_"),
+    (torch.distributed, "init_process_group"),
+    (torch.distributed.distributed_c10d, "init_process_group"),
+    (BaseProcess, "start"),
     (builtins, "input"),
     (sys, "excepthook"),
     (threading, "excepthook"),

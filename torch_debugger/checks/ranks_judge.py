@@ -95,8 +95,8 @@ class RanksJudge:
         return [_on(rank, finding) for finding in new]
 
     def _first_failure_first(self, findings: list[Finding]) -> list[Finding]:
-        """When a rank fails, the others lose it in the middle of a collective and crash in their turn, and so does
-        a script that has started them and waits."""
+        """When a rank fails, the others lose it in the middle of a collective and crash in their turn, and so
+        does a script that has started them and waits."""
         for first in self.ranks.failed():
             causes = [each for each in findings if first in self._whose_crash(each)]
             if any(each.name != _LOST_ANOTHER for each in causes):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import time
 from collections.abc import Callable, Collection
@@ -24,8 +25,8 @@ class FellowRanks:
         self,
         launch: RankLaunch,
         folder: str,
-        ended: Callable[[], Collection[int]],
-        in_hurry: Callable[[], bool],
+        ended: Callable[[], Collection[int]] = tuple,
+        in_hurry: Callable[[], bool] = lambda: False,
     ) -> None:
         self._launch, self._folder = launch, folder
         self._ended, self._in_hurry = ended, in_hurry
@@ -44,9 +45,12 @@ class FellowRanks:
             self._hurried_since = now
         if self._hurried_since is not None and now - self._hurried_since > _HURRIED_S:
             return True
-        files = self._files()
-        left = (files.keys() | self._launch.neighbours) - set(self._ended()) - {self._launch.rank}
-        return not any(self._may_write(files.get(rank, []), now) for rank in left)
+        return not self.are_left(self._files().keys() | self._launch.neighbours, now)
+
+    def are_left(self, ranks: Collection[int], now: float = math.inf) -> bool:
+        """Whether any of these may still write. Without a time nobody is waited for who was never heard of."""
+        files, left = self._files(), set(ranks) - set(self._ended()) - {self._launch.rank}
+        return any(self._may_write(files.get(rank, []), now) for rank in left)
 
     def _files(self) -> dict[int, list[str]]:
         found: dict[int, list[str]] = {}

@@ -1,4 +1,4 @@
-"""A process that the script starts: left alone until it joins a process group, and watched as a rank from then on."""
+"""A process that the script starts: left alone until it joins a process group, then watched as a rank."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def rank_wrapper(program: Program, settings: Settings) -> Callable[[Callable[...
 
 @dataclass(frozen=True)
 class RankTarget:
-    """Runs `target` in a process that has just been started; pickled with it where that is a new interpreter."""
+    """Runs `target` in a process that has just been started; pickled with it for a new interpreter."""
 
     target: Callable[..., Any]
     program: Program

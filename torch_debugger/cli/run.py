@@ -67,8 +67,20 @@ def _run_rank(options: RunOptions, judge: RanksJudge, launch: RankLaunch) -> int
                 status = _run_apart(options, judge, folder, couriers, launch)
         else:
             status = run_other_rank(options, launch, folder)
+            _attempt(lambda: _stand_in(options, judge, launch, folder))
     end_like(status)
     return status
+
+
+def _stand_in(options: RunOptions, judge: RanksJudge, launch: RankLaunch, folder: str) -> None:
+    from torch_debugger.cli.ending import print_report, write_reports
+    from torch_debugger.cli.stand_in import report_of, stands_in
+
+    if stands_in(launch, folder):
+        log = folder if options.keep_log else None
+        result = report_of(judge, launch, folder, options.program.target, log)
+        write_reports(result, json_file=options.json_file, log_dir=log)
+        print_report(result, quiet=options.quiet)
 
 
 def _run_apart(

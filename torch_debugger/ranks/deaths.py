@@ -1,4 +1,4 @@
-"""When processes end, noted by a thread that waits for them and reaps none: that is the script's own business."""
+"""When processes end, noted by a thread that waits for them and reaps none: that is the script's business."""
 
 from __future__ import annotations
 

@@ -8,6 +8,7 @@ import socket
 from torch import distributed
 
 from torch_debugger.records import RankFact
+from torch_debugger.stats.shards import shards_expected
 
 
 def this_rank() -> RankFact | None:
@@ -26,6 +27,7 @@ def this_rank() -> RankFact | None:
         backend=_backend(),
         host=socket.gethostname(),
         pid=os.getpid(),
+        sharded=shards_expected(),
     )
 
 

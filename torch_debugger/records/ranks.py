@@ -16,6 +16,7 @@ class RankFact:
     backend: str  # gloo, nccl, cpu:gloo,cuda:nccl; empty while there is no process group
     host: str
     pid: int
+    sharded: bool = False  # it holds a part of the weights only: its norms are those of that part
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,9 +52,11 @@ class RanksDigest:
         facts: Mapping[int, RankFact] = _NONE,
         ends: Mapping[int, RankEnd] = _NONE,
     ) -> RunResult:
-        """The run as it stands: as its lowest rank has it, and its end as the rank that fared worst. `facts` and
-        `ends` tell of each rank who it is and how its process ended."""
+        """The run as it stands: as its lowest rank has it, and its end as the rank that fared worst. `facts`
+        and `ends` tell of each rank who it is and how its process ended."""
         speaking, ranks = self._speaking(), self._results(facts, ends)
+        spoken = {fault.error for fault in speaking.faults}  # which the judge tells again, with its rank
+        faults = [fault for fault in faults if not ranks or fault.error not in spoken]
         result = speaking.result(
             findings, outcome=outcome, exit_code=exit_code, log=log, faults=faults, checks=checks
         )
