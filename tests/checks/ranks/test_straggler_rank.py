@@ -38,8 +38,8 @@ QUICK = rank(forward=0.01)
 def test_the_words() -> None:
     (finding,) = compared(NAME, slow(), QUICK)
     assert finding.message == (
-        "Rank 0 takes 40 ms of each step for itself, rank 1 10 ms, and all wait for it: 60% of a step. It works "
-        "between its steps longer, most of it at train.py:32."
+        "Rank 0 takes 40 ms of each step for itself, rank 1 10 ms, and all wait for it: 60% of a step. It "
+        "works between its steps longer, most of it at train.py:32."
     )
     assert (finding.severity, finding.where, finding.last_step) == ("warning", SAVE, 90)
     assert "less often" in finding.fix
