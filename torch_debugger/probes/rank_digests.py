@@ -94,13 +94,9 @@ class RankDigests(Probe):
         shards = len(whole) < len(parameters) or (average is not None and average.kind == "FSDP")
         looked_at = [] if shards else _spread(whole, self.PARAMETERS)
         graded = [p for p in looked_at if p.grad is not None and _is_readable(p.grad)]
-        parts = [sums for *_, sums in self._calls]
-        if looked_at:
-            parts += [checksums(looked_at), norms([p.detach() for p in looked_at])]
-        if graded:
-            parts.append(checksums([p.grad for p in graded if p.grad is not None]))
-        if len({part.device for part in parts}) != 1:
-            return  # nothing to tell, or one model over several devices
+        parts = self._numbers(looked_at, [p.grad for p in graded if p.grad is not None])
+        if parts is None:
+            return
         names = self.optimizers.looks.names(looked_at) if looked_at else ()
         told = functools.partial(
             self._tell,
@@ -110,11 +106,26 @@ class RankDigests(Probe):
             names,
             tuple(str(tuple(p.shape)) for p in looked_at),
             tuple(any(p is each for each in graded) for p in looked_at),
-            tuple(float(group.get("lr", 0.0)) for group in optimizer.param_groups),
+            tuple(_rate(group.get("lr")) for group in optimizer.param_groups),
             [(root, role, call, sums.numel()) for root, role, call, sums in self._calls],
             (held.steps if held is not None else 0, self.watch.clock.backwards),
         )
         self.watch.transfer.send(torch.cat([part.float() for part in parts]), told)
+
+    def _numbers(self, weights: list[torch.Tensor], gradients: list[torch.Tensor]) -> list[torch.Tensor] | None:
+        """None where there is nothing to tell, or one model lies on several devices."""
+        if len({tensor.device for tensor in (*weights, *gradients)}) > 1:
+            return None
+        # A wrapper may bring its inputs from the host to its device itself.
+        parts = [
+            sums.to(weights[0].device) if weights and sums.device.type == "cpu" else sums
+            for *_, sums in self._calls
+        ]
+        if weights:
+            parts += [checksums(weights), norms([weight.detach() for weight in weights])]
+        if gradients:
+            parts.append(checksums(gradients))
+        return parts if len({part.device for part in parts}) == 1 else None
 
     def _tell(
         self,
@@ -177,3 +188,8 @@ def _spread(parameters: list[torch.Tensor], most: int) -> list[torch.Tensor]:
         return parameters
     chosen = {round(place * (len(parameters) - 1) / (most - 1)) for place in range(most)}
     return [parameters[place] for place in sorted(chosen)]
+
+
+def _rate(rate: Any) -> float:
+    """A rate that lies on a device is not asked for."""
+    return float(rate) if isinstance(rate, (int, float)) else 0.0

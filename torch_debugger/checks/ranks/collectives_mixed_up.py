@@ -96,8 +96,10 @@ class CollectivesMixedUp(RankCheck):
     def _tell(self, number: int, one: int, other: int, calls: dict[int, _Calls], what: str) -> Finding:
         mine, theirs = calls[one].kinds[number], calls[other].kinds[number]
         odd, others = (mine, other) if _is_alone(mine, calls[other]) else (theirs, one)
-        known = {kind.place for kind in calls[others].kinds.values()}  # of a function that both call
-        where = odd.caller if odd.place in known and odd.caller else odd.place
+        theirs_too = {kind.place for kind in calls[others].kinds.values()}  # of a function that both call
+        known = {kind.caller for kind in calls[others].kinds.values()}
+        by_caller = odd.place in theirs_too and odd.caller and odd.caller not in known
+        where = odd.caller if by_caller else odd.place
         return self.finding(
             severity="error",
             confidence=0.95 if what != "the line" else 0.85,
