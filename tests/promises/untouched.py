@@ -26,6 +26,10 @@ from torch.utils.data.dataloader import _BaseDataLoaderIter, _MultiProcessingDat
 
 import torch_debugger.plumbing
 
+COLLECTIVES = (
+    "allreduce", "allreduce_coalesced", "broadcast", "reduce", "allgather", "_allgather_base", "gather", "scatter",
+    "reduce_scatter", "_reduce_scatter_base", "alltoall", "alltoall_base", "barrier",
+)  # fmt: skip
 PATCHED: list[tuple[Any, str]] = [
     (torch.autograd, "backward"),
     (torch.autograd.graph.saved_tensors_hooks, "__enter__"),
@@ -53,6 +57,7 @@ PATCHED: list[tuple[Any, str]] = [
     (torch.nn.utils.clip_grad, "clip_grad_value_"),
     (torch.distributed, "init_process_group"),
     (torch.distributed.distributed_c10d, "init_process_group"),
+    *((torch.distributed.ProcessGroup, name) for name in COLLECTIVES),
     (BaseProcess, "start"),
     (builtins, "input"),
     (sys, "excepthook"),
