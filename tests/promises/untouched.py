@@ -27,8 +27,8 @@ from torch.utils.data.dataloader import _BaseDataLoaderIter, _MultiProcessingDat
 import torch_debugger.plumbing
 
 COLLECTIVES = (
-    "allreduce", "allreduce_coalesced", "broadcast", "reduce", "allgather", "_allgather_base", "gather", "scatter",
-    "reduce_scatter", "_reduce_scatter_base", "alltoall", "alltoall_base", "barrier",
+    "allreduce", "allreduce_coalesced", "broadcast", "reduce", "allgather", "_allgather_base", "gather",
+    "scatter", "reduce_scatter", "_reduce_scatter_base", "alltoall", "alltoall_base", "barrier",
 )  # fmt: skip
 PATCHED: list[tuple[Any, str]] = [
     (torch.autograd, "backward"),
