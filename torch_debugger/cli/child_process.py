@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from types import FrameType
@@ -30,7 +31,7 @@ def interrupts_left_to_child() -> AbstractContextManager[None]:
 
 
 @contextmanager
-def _handled(names: Sequence[str], handler: Handler) -> Iterator[None]:
+def _handled(names: Sequence[str], handler: Handler, *, for_good: bool = False) -> Iterator[None]:
     # A handler, not SIG_IGN, which the child would inherit. What is ignored already (nohup) stays so.
     numbers = [getattr(signal, name) for name in names]
     heard = [number for number in numbers if signal.getsignal(number) is not signal.SIG_IGN]
@@ -38,15 +39,18 @@ def _handled(names: Sequence[str], handler: Handler) -> Iterator[None]:
     try:
         yield
     finally:
-        for number, before in previous.items():
+        for number, before in previous.items() if not for_good else ():
             signal.signal(number, before)
 
 
 class ChildProcess:
     """The script, running in a process of its own on the same terminal."""
 
-    def __init__(self, program: Program, orders: Orders, *, group_signalled: bool = False) -> None:
-        self.told_to_end = False
+    def __init__(
+        self, program: Program, orders: Orders, *, is_rank: bool = False, group_signalled: bool = False
+    ) -> None:
+        self.told_to_end_at: float | None = None  # on the monotonic clock, in seconds
+        self._is_rank = is_rank
         # torchrun sends its signals to the whole group: the script has had them when we have.
         self._had_by_child = {getattr(signal, name) for name in _ENDING if group_signalled}
         self._early_signals: list[int] = []
@@ -57,8 +61,9 @@ class ChildProcess:
 
     @contextmanager
     def running(self) -> Iterator[None]:
-        """Starts the process; until the end of the block its signals are in our care."""
-        with _handled(_FORWARDED, self._forward):
+        """Starts the process; until the end of the block its signals are in our care. Those of a rank stay so:
+        when one has failed torchrun ends the others, also those who report on it."""
+        with _handled(_FORWARDED, self._forward, for_good=self._is_rank):
             # close_fds=False: files the shell opened for the script (`script.py <(sort x)`) are its own.
             self._process = subprocess.Popen(self._command, close_fds=False)
             for number in self._early_signals:
@@ -84,12 +89,11 @@ class ChildProcess:
         return self._started().pid
 
     def _forward(self, number: int, frame: FrameType | None) -> None:
-        self.told_to_end |= number == signal.SIGTERM
-        if number in self._had_by_child:
-            return
+        if number == signal.SIGTERM and self.told_to_end_at is None:
+            self.told_to_end_at = time.monotonic()
         if self._process is None:
             self._early_signals.append(number)
-        else:
+        elif number not in self._had_by_child:
             self._process.send_signal(number)
 
 

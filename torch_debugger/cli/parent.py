@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import os
 import time
 from collections.abc import Callable, Iterator
@@ -18,7 +19,7 @@ from torch_debugger.cli.launch import Orders
 from torch_debugger.cli.live import LiveRow
 from torch_debugger.cli.options import RunOptions
 from torch_debugger.cli.rank_launch import RankLaunch
-from torch_debugger.cli.rank_parent import exit_code_of, rank_end, rank_fact, rank_process
+from torch_debugger.cli.rank_parent import Patience, exit_code_of, rank_end, rank_fact, rank_process
 from torch_debugger.cli.status import Display, PlainStatus, Silence
 from torch_debugger.cli.surroundings_log import no_log, own_log
 from torch_debugger.report.exits import outcome_of_exit
@@ -43,9 +44,10 @@ def run_in_child(
     display: Display | None = None,
     couriers: Couriers | None = None,
     launch: RankLaunch | None = None,
+    report_early: Callable[[RunResult], None] | None = None,
 ) -> tuple[RunResult, int]:
     """The result and the script's exit status, -n when signal n ended it. Of several ranks, ours is the first,
-    and the result is that of all."""
+    and the result is that of all; `report_early` is given it as it stands before we are killed."""
     board, digest = Board.create(), RanksDigest(options.program.target)
     reader, sender = make_request_pipe()
     orders = Orders(
@@ -60,6 +62,7 @@ def run_in_child(
     gathered = options.program if options.keep_log else None
     own = own_log(folder, gathered) if gathered is not None or launch is not None else nullcontext(no_log)
     status_line = _closed(display or _choose_display(options))
+    result_of = functools.partial(_result, options, judge, digest, board, folder)
     with closing(log), closing(sender), status_line as shown, own as tell, child.running():
         reader.close()  # the child has its own
         crash = CrashPrinter(judge, digest, quiet=options.quiet)
@@ -69,7 +72,7 @@ def run_in_child(
         )
         if launch is not None:
             tell(rank_fact(launch, child))
-        status = _follow(follower, child)
+        status = _follow(follower, Patience(child, lambda: _speak_early(judge, result_of, report_early)), child)
         if launch is not None:
             tell(end := rank_end(launch, status, board))
             judge.see(end, launch.rank)
@@ -77,24 +80,20 @@ def run_in_child(
                 follower, FellowRanks(launch, folder, lambda: judge.ranks.ends, _hurry(child, status))
             )
     judge.finish()
-    digest.reached(board.step)
-    code = exit_code_of(status)
-    result = digest.result(
-        judge.findings,
-        outcome=outcome_of_exit(code) if status < 0 else None,
-        exit_code=code,
-        log=_from_here(folder) if options.keep_log else None,
-        faults=judge.faults,
-        checks=len(judge.checks),
-        facts=judge.ranks.facts,
-        ends=judge.ranks.ends,
-    )
-    return dataclasses.replace(result, told=crash.told), status
+    return dataclasses.replace(result_of(status), told=crash.told), status
+
+
+def _speak_early(
+    judge: RanksJudge, result_of: Callable[[None], RunResult], report: Callable[[RunResult], None] | None
+) -> None:
+    if report is not None:
+        judge.finish()
+        report(result_of(None))
 
 
 def _hurry(child: ChildProcess, status: int) -> Callable[[], bool]:
     """When one rank has failed, whoever started them ends the others soon, and then us."""
-    return lambda: bool(status) or child.told_to_end
+    return lambda: bool(status) or child.told_to_end_at is not None
 
 
 def _follow_others(follower: Follower, others: FellowRanks) -> None:
@@ -104,9 +103,28 @@ def _follow_others(follower: Follower, others: FellowRanks) -> None:
         say(f"stopped watching the other ranks by a fault of its own ({type(error).__name__}: {error}).")
 
 
-def _follow(follower: Follower, child: ChildProcess) -> int:
+def _result(
+    options: RunOptions, judge: RanksJudge, digest: RanksDigest, board: Board, folder: str, status: int | None
+) -> RunResult:
+    """`status` is None where the script has not ended, but will not be heard any more."""
+    digest.reached(board.step)
+    code = exit_code_of(status) if status is not None else None
+    is_told = status is not None and status >= 0
+    return digest.result(
+        judge.findings,
+        outcome=None if is_told else outcome_of_exit(code) if code is not None else "stopped",
+        exit_code=code,
+        log=_from_here(folder) if options.keep_log else None,
+        faults=judge.faults,
+        checks=len(judge.checks),
+        facts=judge.ranks.facts,
+        ends=judge.ranks.ends,
+    )
+
+
+def _follow(follower: Follower, patience: Patience, child: ChildProcess) -> int:
     try:
-        return follower.follow(child.wait)
+        return follower.follow(patience.wait)
     except Exception as error:  # our fault is no reason to lose the script's exit status
         say(f"stopped watching by a fault of its own ({type(error).__name__}: {error}); your script goes on.")
         return child.wait_for_end()

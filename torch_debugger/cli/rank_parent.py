@@ -4,10 +4,11 @@ the others start their child, say in the log who it is and how it ended, and are
 from __future__ import annotations
 
 import os
-import resource
 import signal
 import socket
+import sys
 import time
+from collections.abc import Callable
 from contextlib import closing
 
 from torch_debugger.cli.child_process import ChildProcess, interrupts_left_to_child
@@ -49,7 +50,27 @@ def run_other_rank(options: RunOptions, launch: RankLaunch, folder: str) -> int:
 
 def rank_process(options: RunOptions, orders: Orders, launch: RankLaunch) -> ChildProcess:
     leads_group = os.getpgrp() == os.getpid()
-    return ChildProcess(options.program, orders, group_signalled=launch.by_torchrun and leads_group)
+    by_group = launch.by_torchrun and leads_group
+    return ChildProcess(options.program, orders, is_rank=True, group_signalled=by_group)
+
+
+class Patience:
+    """Waits for a rank. One that does not end when it is asked to is killed in the end, and we with it:
+    torchrun grants 30 seconds, so `speak` is called when half of them are over."""
+
+    granted_s = 15.0
+
+    def __init__(self, child: ChildProcess, speak: Callable[[], None]) -> None:
+        self._child, self._speak = child, speak
+        self._has_spoken = False
+
+    def wait(self, timeout_s: float) -> int | None:
+        status, asked = self._child.wait(timeout_s), self._child.told_to_end_at
+        is_late = status is None and asked is not None and time.monotonic() - asked > self.granted_s
+        if is_late and not self._has_spoken:
+            self._has_spoken = True
+            self._speak()
+        return status
 
 
 def rank_fact(launch: RankLaunch, child: ChildProcess) -> RankFact:
@@ -69,6 +90,10 @@ def exit_code_of(status: int) -> int:
 def end_like(status: int) -> None:
     """By the same signal as the script: torchrun tells a rank that was killed from one that gave a code."""
     if status < 0:
+        import resource  # which Windows has not
+
+        for stream in (sys.stdout, sys.stderr):
+            stream.flush()
         resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
         if -status != signal.SIGKILL:
             signal.signal(-status, signal.SIG_DFL)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from torch_debugger.cli.main_module import Program
 from torch_debugger.imports import when_imported
+from torch_debugger.runlog.logfile import rank_of_process
 from torch_debugger.saying import say
 from torch_debugger.settings import Settings
 from torch_debugger.tracebacks import hide_our_frames
@@ -24,8 +25,9 @@ _INIT = "init_process_group"
 
 def rank_wrapper(program: Program, settings: Settings) -> Callable[[Callable[..., Any]], RankTarget] | None:
     """What goes around the functions that the script's processes run; None where they are not watched."""
-    if settings.log_dir is None or settings.preflight or settings.step_rehearsal:
-        return None
+    is_trial = settings.preflight or settings.step_rehearsal
+    if settings.log_dir is None or is_trial or rank_of_process() is not None:
+        return None  # also what a rank of torchrun starts: its numbers would be those of other ranks
     # Such a process has no terminal to stop at.
     told = dataclasses.replace(settings, breaks=(), post_mortem=False)
     return lambda target: RankTarget(target, program, told)

@@ -73,14 +73,11 @@ def _run_rank(options: RunOptions, judge: RanksJudge, launch: RankLaunch) -> int
 
 
 def _stand_in(options: RunOptions, judge: RanksJudge, launch: RankLaunch, folder: str) -> None:
-    from torch_debugger.cli.ending import print_report, write_reports
     from torch_debugger.cli.stand_in import report_of, stands_in
 
     if stands_in(launch, folder):
         log = folder if options.keep_log else None
-        result = report_of(judge, launch, folder, options.program.target, log)
-        write_reports(result, json_file=options.json_file, log_dir=log)
-        print_report(result, quiet=options.quiet)
+        _show(options, folder, report_of(judge, launch, folder, options.program.target, log))
 
 
 def _run_apart(
@@ -91,8 +88,18 @@ def _run_apart(
     from torch_debugger.cli.parent import run_in_child
     from torch_debugger.cli.rank_parent import exit_code_of
 
+    early: list[RunResult] = []
+
+    def report_early(result: RunResult) -> None:
+        early.append(result)
+        _show(options, folder, result)
+
+    speak = report_early if launch is not None else None
     with interrupts_left_to_child():
-        result, status = run_in_child(options, judge, folder, couriers=couriers, launch=launch)
+        result, status = run_in_child(options, judge, folder, None, couriers, launch, speak)
+        if early:  # said already: what came since is in the files
+            result = dataclasses.replace(result, told=result.findings)
+            options = dataclasses.replace(options, quiet=True)
         code = _conclude(options, folder, couriers, result, exit_code_of(status))
         return status if launch is not None and status < 0 else code
 
@@ -117,14 +124,20 @@ def _run_here(options: RunOptions, folder: str) -> tuple[RunResult, int]:
 
 
 def _conclude(options: RunOptions, folder: str, couriers: Couriers, result: RunResult, script_code: int) -> int:
-    from torch_debugger.cli.ending import exit_code, print_report, write_reports
+    from torch_debugger.cli.ending import exit_code
 
     result = dataclasses.replace(result, log=options.log_url or result.log)
+    _show(options, folder, result)
+    _attempt(lambda: couriers.conclude(result))
+    return exit_code(script_code, result.findings, options.fail_on)
+
+
+def _show(options: RunOptions, folder: str, result: RunResult) -> None:
+    from torch_debugger.cli.ending import print_report, write_reports
+
     log_dir = folder if options.keep_log else None
     _attempt(lambda: write_reports(result, json_file=options.json_file, log_dir=log_dir))
     _attempt(lambda: print_report(result, quiet=options.quiet))
-    _attempt(lambda: couriers.conclude(result))
-    return exit_code(script_code, result.findings, options.fail_on)
 
 
 def _attempt(deed: Callable[[], None]) -> None:

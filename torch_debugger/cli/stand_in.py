@@ -12,7 +12,8 @@ from torch_debugger.cli.rank_launch import RankLaunch
 from torch_debugger.records import Notice
 from torch_debugger.report.ranks_digest import RanksDigest
 from torch_debugger.report.result import RunResult
-from torch_debugger.runlog.reader import read_log_of_ranks
+from torch_debugger.runlog.logfile import rank_in_name
+from torch_debugger.runlog.reader import event_files, read_log_of_ranks
 
 _LOOK_EVERY_S = 0.1
 _CLAIM = "reporter.txt"
@@ -23,13 +24,20 @@ def stands_in(launch: RankLaunch, folder: str) -> bool:
     done so, or are on a machine that does not share this folder. Of several who could, one does."""
     if Path(folder, "result.json").exists() or FellowRanks(launch, folder).are_left({0}):
         return False
-    if not launch.is_on_one_machine and not launch.leads_machine:
+    if launch.is_on_one_machine:
+        if launch.by_torchrun and not _was_heard_of(0, folder):
+            return False  # it may still begin
+    elif not launch.leads_machine:
         return False
     try:
         os.close(os.open(Path(folder, _CLAIM), os.O_CREAT | os.O_EXCL))
     except OSError:
         return False
     return True
+
+
+def _was_heard_of(rank: int, folder: str) -> bool:
+    return any(rank_in_name(path) == rank for path in event_files(folder))
 
 
 def report_of(judge: RanksJudge, launch: RankLaunch, folder: str, script: str, log: str | None) -> RunResult:
