@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 
 from torch_debugger.probes.guard import Guard
+from torch_debugger.probes.row_passes import RowPassLooks
 from torch_debugger.probes.sampling import DEEP
 from torch_debugger.probes.watch import Watch
 from torch_debugger.profiling.stack_sampler import StackSampler
@@ -23,10 +24,12 @@ class StackSamples:
         self._sampler: StackSampler | None = None
         self._charged_s = 0.0
         self._tell_at = _FIRST_TOLD
+        self._row_passes = RowPassLooks(watch)
         watch.between_steps.append(self._follow)
 
     def _follow(self, step: int, scalars: dict[str, float]) -> None:
         self.watch.probe("stacks", self._step_done, step)
+        self.watch.probe("row passes", self._row_passes.step_done, step)
 
     def _step_done(self, step: int) -> None:
         if self._sampler is None:
@@ -40,6 +43,7 @@ class StackSamples:
             self._tell(self._sampler)
 
     def finish(self) -> None:
+        self.watch.guard.contain("row passes", self._row_passes.finish)
         if self._sampler is not None:
             self._sampler.stop()
             self.watch.guard.contain("stacks", self._tell, self._sampler)
@@ -59,3 +63,4 @@ class StackSamples:
             with sampler.lock:
                 nodes = sampler.tree.nodes()
             self.watch.emit(SampledStacks("training", samples, sampler.period_s, self.watch.clock.step, nodes))
+            self.watch.probe("row passes", self._row_passes.consider, nodes, samples)

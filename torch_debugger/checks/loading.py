@@ -33,7 +33,10 @@ class Loading:
 
     @property
     def quiet_wait_s(self) -> float:
-        """Without the time in line for a core: as it would be on a machine with nothing else to do."""
+        """Without the time in line for a core: as it would be on a machine with nothing else to do. Tensors
+        in memory are only waited for while something is computed."""
+        if self.fact.dataset == "TensorDataset" and not self.fact.workers:
+            return min(self.wait_s, self.time.wait_cpu_s)
         return self.wait_s - (self.time.stretch - 1) * self.time.wait_cpu_s
 
     @property

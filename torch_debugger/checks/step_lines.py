@@ -29,6 +29,7 @@ class StepSample:
     is_aside: bool  # that line is a call whose result nobody takes, and that does not train
     loop: Place  # that makes the steps
     samples: int
+    around: tuple[Place, ...]  # all lines of the user's that led there, the innermost first
 
 
 @dataclass(frozen=True)
@@ -53,7 +54,7 @@ def dear_line(state: RunState, fits: Callable[[StepSample], bool]) -> DearLine |
     if stacks is None or stacks.samples < LEAST_SAMPLES or not state.split.is_enough():
         return None
     of_lines: dict[_Line, list[StepSample]] = {}
-    for sample in _samples_of_each_step(stacks, state):
+    for sample in samples_of_each_step(stacks, state):
         if sample.is_aside or fits(sample):
             at = sample.step_line if sample.is_aside else sample.place
             of_lines.setdefault((at.file, at.line), []).append(sample)
@@ -83,7 +84,7 @@ def step_s(state: RunState) -> float:
     return state.split.total_s / max(state.split.steps, 1)
 
 
-def _samples_of_each_step(stacks: SampledStacks, state: RunState) -> Iterator[StepSample]:
+def samples_of_each_step(stacks: SampledStacks, state: RunState) -> Iterator[StepSample]:
     backwards, updates = _training_chains(stacks, state)
     loop = _step_loop(backwards, updates) or next(
         (each.loop for each in state.sites.values() if each.loop), None
@@ -105,6 +106,7 @@ def _samples_of_each_step(stacks: SampledStacks, state: RunState) -> Iterator[St
             _line(at) not in training and _is_call_alone(at.place.code),
             loop,
             node.samples,
+            tuple(each.place for each in chain),
         )
 
 

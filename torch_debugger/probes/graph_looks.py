@@ -10,6 +10,7 @@ import torch
 
 from torch_debugger.anatomy.graph_nodes import dropped_share, made_shape, op_name, saved
 from torch_debugger.anatomy.model_calls import call_with_sizes, first_call
+from torch_debugger.probes.attention_by_hand import AttentionsByHand
 from torch_debugger.probes.backward import Backward
 from torch_debugger.probes.future_tokens import FutureTokens
 from torch_debugger.probes.layer_health import Consumers, nodes_behind
@@ -31,6 +32,7 @@ class GraphLooks:
         self.watch = watch
         self.backward = backward
         self.future = future
+        self.attentions = AttentionsByHand(watch, backward.roots)
         self._looks = 0
         self._calls: dict[tuple[str, Shape], Place] = {}
 
@@ -44,6 +46,7 @@ class GraphLooks:
         self._tell_axes(nodes, names)
         self._tell_reused(nodes, names)
         self.future.look(nodes, names)
+        self.attentions.look(nodes, frame)
 
     def _models(self) -> list[torch.nn.Module]:
         return [module for _, module in self.backward.roots.alive()]

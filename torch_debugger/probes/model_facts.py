@@ -48,6 +48,8 @@ def _settings(module: nn.Module) -> dict[str, float]:
         return {"momentum": float(module.momentum), "eps": float(module.eps)}
     if isinstance(module, (nn.LayerNorm, nn.GroupNorm)):
         return {"eps": float(module.eps)}
+    if isinstance(module, nn.DataParallel):
+        return {"devices": float(len(module.device_ids))}  # none on the CPU, where it does nothing
     return {}
 
 

@@ -1,6 +1,6 @@
 """What the house talks about: frozen, printable facts without tensors or callables."""
 
-from torch_debugger.records.attention import MultipliedMask
+from torch_debugger.records.attention import AttentionByHand, MultipliedMask
 from torch_debugger.records.collectives import CollectiveKind, CollectivesFact
 from torch_debugger.records.crash import CrashFact, CrashFrame, FlowFact, FlowStep, LocalValue
 from torch_debugger.records.data import (
@@ -75,7 +75,14 @@ from torch_debugger.records.rows import Table, TensorRows
 from torch_debugger.records.run import CostFact, EndFact, MemoryFact, Notice, ProbeFault, RunFact
 from torch_debugger.records.samples import BatchSample
 from torch_debugger.records.sequences import PaddedState, SequenceInput
-from torch_debugger.records.speed import Compilation, SampledStacks, SpeedSettings, StackNode
+from torch_debugger.records.speed import (
+    Compilation,
+    RowPasses,
+    SampledStacks,
+    SpeedSettings,
+    StackNode,
+    TakenRows,
+)
 from torch_debugger.records.summary import (
     Box,
     Chart,
@@ -123,108 +130,30 @@ from torch_debugger.records.wiring import (
 )
 
 Record = (
-    RunFact
-    | RankFact
-    | RankEnd
-    | RankDigest
-    | CollectivesFact
-    | Surroundings
-    | HparamsFact
-    | SeedFact
-    | EndFact
-    | CostFact
-    | ProbeFault
-    | Notice
-    | MemoryFact
-    | MemoryLook
-    | ProfileFact
-    | SampledStacks
-    | SpeedSettings
-    | Compilation
-    | ModelFact
-    | ModelFlow
-    | StrayModuleFact
-    | OptimizerFact
-    | SchedulerFact
-    | SchedulerLook
-    | PassFact
-    | Reseeding
-    | ModeLook
-    | ClipFact
-    | CopyLook
-    | QuietModel
-    | LedgerFact
-    | Scalars
-    | LossSite
-    | LossGraph
-    | Comparison
-    | ClassTargets
-    | TokenTargets
-    | SkippedLosses
-    | KeptGraphs
-    | TwinUnits
-    | Squasher
-    | BatchNormLook
-    | SampleSpread
-    | LatentLook
-    | WeightedSum
-    | MultipliedMask
-    | PaddedState
-    | SequenceInput
-    | CarriedGradient
-    | Rectifier
-    | ScalerMisuse
-    | PhaseFact
-    | LoaderFact
-    | LoadingTime
-    | LoadingLines
-    | BatchFact
-    | BatchLook
-    | BatchSample
-    | InputLook
-    | RootInput
-    | TargetLook
-    | ShuffledPair
-    | FixedDraw
-    | CopiedGenerator
-    | DropoutLook
-    | AxesLook
-    | FutureLook
-    | ReusedWeight
-    | HandMadeWeights
-    | NonFinite
-    | Rehearsal
-    | GradientCheckFact
-    | TensorRows
-    | CrashFact
-    | FlowFact
-    | StepCycle
-    | IdleOptimizer
-    | UnreachedPart
-    | CheckpointLoad
-    | GradientFlag
-    | UnmatchedSwitch
-    | FreshParameter
-    | PlainTensor
-    | UntiedWeights
-    | CaseFact
-    | TrialResult
-    | StepRehearsal
-    | MemorySnapshot
-    | TracedMemory
-    | Finding
-    | Summary
-)
+    RunFact | RankFact | RankEnd | RankDigest | CollectivesFact | Surroundings | HparamsFact | SeedFact |
+    EndFact | CostFact | ProbeFault | Notice | MemoryFact | MemoryLook | ProfileFact | SampledStacks |
+    RowPasses | SpeedSettings | Compilation | ModelFact | ModelFlow | StrayModuleFact | OptimizerFact |
+    SchedulerFact | SchedulerLook | PassFact | Reseeding | ModeLook | ClipFact | CopyLook | QuietModel |
+    LedgerFact | Scalars | LossSite | LossGraph | Comparison | ClassTargets | TokenTargets | SkippedLosses |
+    KeptGraphs | TwinUnits | Squasher | BatchNormLook | SampleSpread | LatentLook | WeightedSum |
+    MultipliedMask | AttentionByHand | PaddedState | SequenceInput | CarriedGradient | Rectifier |
+    ScalerMisuse | PhaseFact | LoaderFact | LoadingTime | LoadingLines | BatchFact | BatchLook | BatchSample |
+    InputLook | RootInput | TargetLook | ShuffledPair | FixedDraw | CopiedGenerator | DropoutLook | AxesLook |
+    FutureLook | ReusedWeight | HandMadeWeights | NonFinite | Rehearsal | GradientCheckFact | TensorRows |
+    CrashFact | FlowFact | StepCycle | IdleOptimizer | UnreachedPart | CheckpointLoad | GradientFlag |
+    UnmatchedSwitch | FreshParameter | PlainTensor | UntiedWeights | CaseFact | TrialResult | StepRehearsal |
+    MemorySnapshot | TracedMemory | Finding | Summary
+)  # fmt: skip
 
 __all__ = [
-    "SEVERITIES", "TRIALS", "AxesLook", "BatchFact", "BatchLook", "BatchNormLook", "BatchSample", "Box",
-    "CallFact", "CalledModel", "CarriedGradient", "CaseFact", "Chart", "ChartsSummary", "CheckpointLoad",
-    "ClassTargets", "ClipFact", "CollectiveKind", "CollectivesFact", "Comparison", "Compilation",
-    "Construction", "CopiedGenerator", "CopyLook", "CopyTime", "CostFact", "CrashEvidence", "CrashFact",
-    "CrashFrame", "DeviceMemory", "DropoutLook", "Edit", "EndFact", "Finding", "FixedDraw", "FlowFact",
-    "FlowStep", "ForeignEvent", "FreshParameter", "FutureLook", "GradientAverage", "GradientCheckFact",
-    "GradientFlag", "GraphNode", "GraphSummary", "HandMadeWeights", "HeldByVariable", "HeldData",
-    "HistogramSummary", "HparamsFact", "HparamsSummary", "IdleOptimizer", "InputLook", "KeptGraphs",
+    "SEVERITIES", "TRIALS", "AttentionByHand", "AxesLook", "BatchFact", "BatchLook", "BatchNormLook",
+    "BatchSample", "Box", "CallFact", "CalledModel", "CarriedGradient", "CaseFact", "Chart", "ChartsSummary",
+    "CheckpointLoad", "ClassTargets", "ClipFact", "CollectiveKind", "CollectivesFact", "Comparison",
+    "Compilation", "Construction", "CopiedGenerator", "CopyLook", "CopyTime", "CostFact", "CrashEvidence",
+    "CrashFact", "CrashFrame", "DeviceMemory", "DropoutLook", "Edit", "EndFact", "Finding", "FixedDraw",
+    "FlowFact", "FlowStep", "ForeignEvent", "FreshParameter", "FutureLook", "GradientAverage",
+    "GradientCheckFact", "GradientFlag", "GraphNode", "GraphSummary", "HandMadeWeights", "HeldByVariable",
+    "HeldData", "HistogramSummary", "HparamsFact", "HparamsSummary", "IdleOptimizer", "InputLook", "KeptGraphs",
     "LatentLook", "LayerFact", "LedgerFact", "LedgerRow", "LineCost", "LineTime", "LoaderFact", "LoadingLines",
     "LoadingTime", "LocalTensor", "LocalValue", "LossGraph", "LossSite", "MemoryFact", "MemoryLook",
     "MemorySnapshot", "MemorySpot", "MeshSummary", "ModeLook", "ModelFact", "ModelFlow", "ModuleFact",
@@ -232,11 +161,11 @@ __all__ = [
     "PaddedState", "ParameterFact", "PassCalls", "PassFact", "PhaseFact", "PictureSummary", "Place",
     "PlainTensor", "PrCurveSummary", "ProbeFault", "ProductTime", "ProfileFact", "QuietModel", "RankDigest",
     "RankEnd", "RankFact", "Record", "Rectifier", "Rehearsal", "Request", "Reseeding", "ReusedWeight",
-    "RootInput", "RunFact", "SampleSpread", "SampledStacks", "SavedByModule", "SavedTensor", "Scalars",
-    "ScalerMisuse", "SchedulerFact", "SchedulerLook", "SeedFact", "SequenceInput", "ShuffledPair",
+    "RootInput", "RowPasses", "RunFact", "SampleSpread", "SampledStacks", "SavedByModule", "SavedTensor",
+    "Scalars", "ScalerMisuse", "SchedulerFact", "SchedulerLook", "SeedFact", "SequenceInput", "ShuffledPair",
     "SkippedLosses", "SoundSummary", "SpeedSettings", "Spread", "Squasher", "StackNode", "StepCycle",
-    "StepRehearsal", "StrayModuleFact", "Summary", "Surroundings", "SyncTime", "Table", "TargetLook",
-    "TensorLook", "TensorRows", "TensorSummary", "TextSummary", "TokenTargets", "TracedMemory", "TrialResult",
-    "TwinUnits", "UncountedSummary", "UnmatchedSwitch", "UnreachedPart", "UntiedWeights", "WeightedSum",
-    "WrittenNumber",
+    "StepRehearsal", "StrayModuleFact", "Summary", "Surroundings", "SyncTime", "Table", "TakenRows",
+    "TargetLook", "TensorLook", "TensorRows", "TensorSummary", "TextSummary", "TokenTargets", "TracedMemory",
+    "TrialResult", "TwinUnits", "UncountedSummary", "UnmatchedSwitch", "UnreachedPart", "UntiedWeights",
+    "WeightedSum", "WrittenNumber",
 ]  # fmt: skip

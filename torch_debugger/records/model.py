@@ -15,7 +15,7 @@ class ModuleFact:
     kind: str  # class name: Linear, ReLU, MyBlock
     place: Place = field(default_factory=Place)  # the line that constructs it, if found
     parameters: int = 0  # its own elements, children excluded
-    settings: dict[str, float] = field(default_factory=dict)  # p of dropout, momentum of batch normalisation
+    settings: dict[str, float] = field(default_factory=dict)  # p of dropout, devices of DataParallel
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,6 +40,28 @@ class SampledStacks:
 
 
 @dataclass(frozen=True, slots=True)
+class TakenRows:
+    """A tensor that a loop takes apart."""
+
+    name: str  # the user's: x, self.memory
+    shape: tuple[int, ...]
+    dim: int
+
+
+@dataclass(frozen=True, slots=True)
+class RowPasses:
+    """A loop over the rows of tensors, whose passes do not need each other, as it went in one step."""
+
+    place: Place  # its first line
+    last: int  # line
+    taken: tuple[TakenRows, ...]
+    passes: int  # in that step; no more than the first 2000 are counted
+    sums_up: bool  # adds what the passes give to one number
+    is_differentiated: bool
+    step: int
+
+
+@dataclass(frozen=True, slots=True)
 class SpeedSettings:
     """Switches of torch and what the machine has, once the first steps are over."""
 
@@ -55,6 +77,7 @@ class SpeedSettings:
     anomaly_mode: bool
     step: int
     anomaly_at: Place = field(default_factory=Place)  # the line that switches it on
+    threads_at: Place = field(default_factory=Place)  # the line that sets their number
     device_bytes: int = 0  # of the device's memory, all of it
 
 

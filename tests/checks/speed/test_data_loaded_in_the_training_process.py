@@ -58,8 +58,13 @@ def test_two_cores_that_are_both_used_leave_less_to_gain() -> None:
 
 def test_one_core_that_computes_all_along_has_nothing_to_gain() -> None:
     assert not check(cores=1)
-    [finding] = check(times(wait_cpu_s=0.002, cpu_s=2.2), cores=1)
+    [finding] = check(times(wait_cpu_s=0.002, cpu_s=2.2), fact=loader(dataset="Images"), cores=1)
     assert "the one core" in finding.fix
+
+
+def test_tensors_in_memory_are_waited_for_only_while_the_thread_computes() -> None:
+    """Else it stood in line for a core, which more workers would do as well."""
+    assert not check(times(wait_cpu_s=0.002, cpu_s=2.2))
 
 
 def test_a_small_gain_is_a_note() -> None:

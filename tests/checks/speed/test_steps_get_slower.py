@@ -78,6 +78,16 @@ def test_a_jump_is_no_growth() -> None:
     assert not check(training(lambda step: 0.002 if step < 200 else 0.03))
 
 
+def test_a_machine_that_gets_slower_is_not_the_script_s_fault() -> None:
+    made: list[Record] = [size(1, 64, 10)]
+    for step in range(1, 401):
+        parts_s = {"forward": 0.1 * growing(step), "backward": growing(step), "optimizer": 0.1 * growing(step)}
+        made.append(scalars(step, {f"split/{name}_s": value for name, value in parts_s.items()}, loss=1.0))
+        if step in (100, 300):
+            made += [sampled({(MEAN,): 10, (BACKWARD,): 5}, step), size(step, 64, 10)]
+    assert not check(made)
+
+
 def test_less_than_half_slower_is_silent() -> None:
     assert not check(training(lambda step: 0.002 + 0.00001 * step))
 

@@ -24,7 +24,7 @@ def check(time: LoadingTime | None = None, fact: LoaderFact | None = None) -> li
 
 def test_short_passes() -> None:
     [finding] = check()
-    assert finding.severity == "warning"
+    assert finding.severity == "note"
     assert finding.message == (
         "`train_loader` at train.py:11 starts its 2 workers again for every pass: 100 ms until the first batch "
         "is there and 50 ms until they have ended, in each of 11 passes, which come every 250 ms."

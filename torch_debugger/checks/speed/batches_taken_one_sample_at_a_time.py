@@ -64,7 +64,7 @@ class BatchesTakenOneSampleAtATime(LoadingCheck):
     def _saved_s(self, loading: Loading) -> float:
         batch_bytes = (loading.fact.batch_size or 0) * sum(held.entry_bytes for held in loading.fact.holds)
         copied_s = batch_bytes / self.copied_bytes_s * loading.time.stretch
-        return max(0.0, (1 - self.remains) * loading.wait_s - copied_s)
+        return max(0.0, (1 - self.remains) * loading.computed_s - copied_s)
 
     def _told(self, loading: Loading, saved_s: float, severity: str) -> Finding:
         gain, size = saved_s / loading.batch_s, loading.fact.batch_size

@@ -31,8 +31,8 @@ class LoggingTooOften(LineCost):
         With fewer log lines it is faster.
     Evidence:
         The share of sampled stacks in lines that print, write a file, call a logger or plotter or append
-        numbers (`.item()`, `.tolist()`) to a list, and the source around them: the loop that makes the steps, and
-        no condition in between.
+        numbers (`.item()`, `.tolist()`) to a list, and the source around them: the loop that makes the steps,
+        and no condition in between.
     Fix:
         Do it every 50 steps: `if step % 50 == 0:`. A curve has enough points by that.
     Known limits:

@@ -56,14 +56,14 @@ class StepsGetSlower(Check):
         The first epoch takes a minute, the tenth five. Started anew, the training is quick again.
     Evidence:
         The time of a step, without evaluations, in four quarters of the run: each is slower than the one
-        before, by all in all half or more, while batches and inputs keep their sizes. The part of the step and,
-        from sampled stacks, the line whose time grew most.
+        before, by all in all half or more, while batches and inputs keep their sizes and another part of the
+        step stays as it is. The part of the step and, from sampled stacks, the line whose time grew most.
     Fix:
         Something that the line works through gets longer with every step: a list or a bank of earlier batches,
         a graph that reaches back into earlier steps. Keep a running value, the last entries only, or detach it.
     Known limits:
-        Where the sizes of batches and inputs change, nothing is said. A machine that slows down steadily (heat,
-        a neighbour's job that grows) looks the same; then no line stands out.
+        Where the sizes of batches and inputs change, nothing is said, nor where all parts of a step slow down
+        alike: then it is the machine (heat, other jobs).
     """
 
     id = "TD743"
@@ -78,6 +78,7 @@ class StepsGetSlower(Check):
     rise_each = 1.08
     least_slower_s = 0.001  # of a step
     explained = 0.6  # of the rise, by one part of the step
+    least_share = 0.03  # of a step: a part by which others are measured
     profiled_steps = 5
 
     def __init__(self) -> None:
@@ -131,31 +132,37 @@ class StepsGetSlower(Check):
         is_long = len(marks) > self.marks // 2 and state.split.total_s >= self.least_s
         if self._sizes_change or 2 * self._sized_at < state.step or not is_long:
             return
-        paces = [later.pace(earlier) for earlier, later in pairwise(marks)]
-        quarters = [
-            median(paces[len(paces) * n // 4 : len(paces) * (n + 1) // 4]) for n in range(4)
-        ]  # fmt: skip
-        rises = [later / max(earlier, 1e-9) for earlier, later in pairwise(quarters)]
-        slower_s = quarters[-1] - quarters[0]
-        if min(rises) < self.rise_each or quarters[-1] < self.least_rise * quarters[0]:
-            return
-        part = self._grown_part(marks)
-        if slower_s < self.least_slower_s or part is None:
+        quarters = _quarters([later.pace(earlier) for earlier, later in pairwise(marks)])
+        part = self._grown_part(marks) if self._rise(quarters) else None
+        if part is None or quarters[-1] - quarters[0] < self.least_slower_s:
             return
         self._line = self._line or self._grown_line()
         if self._line or ends:
             yield self._found(part, quarters, marks, state)
 
+    def _rise(self, quarters: list[float]) -> bool:
+        steadily = all(later >= self.rise_each * earlier for earlier, later in pairwise(quarters))
+        return steadily and quarters[-1] >= self.least_rise * quarters[0]
+
     def _grown_part(self, marks: list[_Mark]) -> str | None:
-        """The part of the step whose time grew most, if it is most of what grew."""
+        """The part of the step whose time grew most, if it is most of what grew, and grew against another part
+        as well: where all of them do, the machine has got slower."""
         quarter = max(1, len(marks) // 4)
-        grown = {
-            part: marks[-1].pace(marks[-1 - quarter], part) - marks[quarter].pace(marks[0], part)
-            for part in _WORDS
-        }
-        part = max(grown, key=lambda each: grown[each])
-        whole_s = sum(each for each in grown.values() if each > 0)
-        return part if grown[part] >= self.explained * whole_s > 0 else None
+        early = {part: marks[quarter].pace(marks[0], part) for part in _WORDS}
+        late = {part: marks[-1].pace(marks[-1 - quarter], part) for part in _WORDS}
+        part = max(_WORDS, key=lambda each: late[each] - early[each])
+        whole_s = sum(max(0.0, late[each] - early[each]) for each in _WORDS)
+        others = [
+            each for each in _WORDS if each != part and early[each] >= self.least_share * sum(early.values())
+        ]
+        if not others or late[part] - early[part] < self.explained * whole_s:
+            return None
+        steady = min(others, key=lambda each: late[each] / early[each])
+        ratios = [
+            later.pace(earlier, part) / max(later.pace(earlier, steady), 1e-9)
+            for earlier, later in pairwise(marks)
+        ]
+        return part if self._rise(_quarters(ratios)) else None
 
     def _grown_line(self) -> Place:
         """By samples of the later half of the run against those of the first half, for each step."""
@@ -196,6 +203,11 @@ class StepsGetSlower(Check):
             },
             request=request,
         )
+
+
+def _quarters(values: list[float]) -> list[float]:
+    """The median of each."""
+    return [median(values[len(values) * n // 4 : len(values) * (n + 1) // 4]) for n in range(4)]
 
 
 def _why(part: str) -> str:

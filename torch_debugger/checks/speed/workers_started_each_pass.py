@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from torch_debugger.checks.base import Check
 from torch_debugger.checks.deliveries import at, line_of, name_of
-from torch_debugger.checks.gains import milliseconds, severity_of
+from torch_debugger.checks.gains import LEAST_GAIN, milliseconds
 from torch_debugger.checks.loading import with_keywords
 from torch_debugger.checks.state import RunState
 from torch_debugger.records import Finding, LoaderFact, LoadingTime, Record
@@ -45,15 +45,14 @@ class WorkersStartedEachPass(Check):
         if not state.split.is_enough() or record.passes_s <= 0:
             return
         saved_s = _saved_s(fact, record)
-        severity = severity_of(min(1.0, saved_s * record.passes / record.passes_s))
-        if saved_s >= self.least_s and severity is not None:
-            yield self._judge(fact, record, saved_s, severity)
+        if saved_s >= self.least_s and saved_s * record.passes >= LEAST_GAIN * record.passes_s:
+            yield self._judge(fact, record, saved_s)
 
-    def _judge(self, fact: LoaderFact, time: LoadingTime, saved_s: float, severity: str) -> Finding:
+    def _judge(self, fact: LoaderFact, time: LoadingTime, saved_s: float) -> Finding:
         where, each_s = line_of(fact), time.passes_s / time.passes
         gain = min(1.0, saved_s / each_s)
         return self.finding(
-            severity=severity,
+            severity="note",  # passes over small data are short, and nobody minds
             confidence=0.9,
             message=(
                 f"`{name_of(fact)}`{at(where)} starts its {fact.workers} workers again for every pass: "

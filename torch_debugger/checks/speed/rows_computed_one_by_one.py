@@ -1,0 +1,141 @@
+"""TD715: a Python loop over the rows of a tensor, though one op could take all of them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+from torch_debugger.checks.base import Check
+from torch_debugger.checks.gains import expected, milliseconds, severity_of
+from torch_debugger.checks.stacks import LEAST_SAMPLES
+from torch_debugger.checks.state import RunState
+from torch_debugger.checks.step_lines import samples_of_each_step, step_s
+from torch_debugger.records import CostFact, Finding, Place, Record, RowPasses, TakenRows
+
+
+class RowsComputedOneByOne(Check):
+    """A loop computes the rows of a tensor one after the other, with a few tiny ops for each.
+
+    Symptom:
+        Steps take milliseconds per sample although the model is small, and twice the batch takes twice as long.
+    Evidence:
+        The share of the training's time in the loop, as sampled; one step in which its passes were counted and
+        what it indexes was seen to be tensors; and its source: no pass reads what another one has written, and
+        all that is called is torch's. Rows are small and a pass is short, so most of it is calling ops.
+    Fix:
+        The same ops on the whole tensor: the loop's index goes, and what reduces a row gets its dim.
+    Known limits:
+        Loops with conditions, with functions of your own, with layers that keep something from call to call,
+        or over rows of different lengths are not judged. Of the backward, which no line can be
+        told of, the loop is taken to have the same share as of the forward, and no more than twice its time.
+    """
+
+    id = "TD715"
+    name = "rows-computed-one-by-one"
+    title = "a Python loop goes through the rows of a tensor"
+    reads = (RowPasses, CostFact)
+
+    least_passes = 16  # a handful of items is no loop over rows
+    # Numbers in a row: above, an op takes longer than calling it.
+    largest_row = 4096
+    longest_pass_s = 0.001
+    # What is over sooner, nobody waits for.
+    least_loop_s = 0.001
+    # Of the loop's time: ops on all rows at once take some, as much as a few passes or a fifth of all.
+    most_saved = 0.8
+    passes_left = 4
+    most_backward = 2.0  # times the forward (measured: 1.1 to 2)
+
+    def __init__(self) -> None:
+        self._loops: dict[tuple[str | None, int | None], RowPasses] = {}
+
+    def see(self, record: Record, state: RunState) -> Iterable[Finding]:
+        if isinstance(record, RowPasses):
+            self._loops[record.place.file, record.place.line] = record
+        return self._judge(state)
+
+    def finish(self, state: RunState) -> Iterable[Finding]:
+        return self._judge(state)
+
+    def _judge(self, state: RunState) -> Iterable[Finding]:
+        stacks = state.sampled.get("training")
+        loops = [loop for loop in self._loops.values() if self._is_of_tiny_rows(loop)]
+        if not loops or stacks is None or stacks.samples < LEAST_SAMPLES or not state.split.is_enough():
+            return
+        counted = dict.fromkeys(loops, 0)
+        for sample in samples_of_each_step(stacks, state):
+            for loop in loops:
+                counted[loop] += sample.samples if any(_is_in(loop, place) for place in sample.around) else 0
+        loop = max(loops, key=lambda each: counted[each])
+        share = counted[loop] / stacks.samples
+        saved = min(self.most_saved, 1 - self.passes_left / loop.passes)
+        gain = saved * (share + self._of_backward(loop, share, state))
+        loop_s, severity = share * step_s(state), severity_of(gain)
+        if severity and loop_s >= self.least_loop_s and loop_s <= self.longest_pass_s * loop.passes:
+            yield self._told(loop, loop_s, gain, severity, state)
+
+    def _of_backward(self, loop: RowPasses, share: float, state: RunState) -> float:
+        """The share of a step that the backward of the loop takes."""
+        before = max(share, state.split.share("forward", "other"))
+        if not loop.is_differentiated or not before:
+            return 0.0
+        return min(self.most_backward * share, state.split.share("backward") * share / before)
+
+    def _is_of_tiny_rows(self, loop: RowPasses) -> bool:
+        rows = [_numbers_in_row(each) for each in loop.taken]
+        return loop.passes >= self.least_passes and bool(rows) and max(rows) <= self.largest_row
+
+    def _told(self, loop: RowPasses, loop_s: float, gain: float, severity: str, state: RunState) -> Finding:
+        first, whole_s = loop.taken[0], step_s(state)
+        again = ", and as much again in the backward" if loop.is_differentiated else ""
+        return self.finding(
+            severity=severity,
+            confidence=0.85,
+            message=(
+                f"A Python loop over the {first.shape[first.dim]} {_rows(first)} of `{first.name}` takes "
+                f"{milliseconds(loop_s)} of the {milliseconds(whole_s)} of each step: `{loop.place.code}` "
+                f"makes {loop.passes} passes, each with {_numbers_in_row(first)} numbers of `{first.name}`."
+            ),
+            why=(
+                f"Calling an op costs some microseconds, however few numbers it works on{again}. "
+                "No pass needs the result of another one, so one call can do all of them."
+            ),
+            fix=f"{_how(loop)} {expected(gain, whole_s)}",
+            where=loop.place,
+            first_step=1,
+            last_step=state.step,
+            evidence={
+                "expected_gain": gain,
+                "loop_s": loop_s,
+                "step_s": whole_s,
+                "passes": float(loop.passes),
+                "numbers_in_a_row": float(_numbers_in_row(first)),
+            },
+        )
+
+
+def _is_in(loop: RowPasses, place: Place) -> bool:
+    first, line = loop.place.line or 0, place.line or 0
+    return place.file == loop.place.file and first <= line <= loop.last
+
+
+def _numbers_in_row(taken: TakenRows) -> int:
+    return math.prod(size for dim, size in enumerate(taken.shape) if dim != taken.dim)
+
+
+def _rows(taken: TakenRows) -> str:
+    return "rows" if taken.dim == 0 else f"entries along dim {taken.dim}"
+
+
+def _how(loop: RowPasses) -> str:
+    names = " and ".join(f"`{each.name}`" for each in loop.taken)
+    if loop.sums_up:
+        results = 'a loss with `reduction="sum"` gives the sum of all passes'
+    else:
+        results = "what was collected and stacked is then the result as it is"
+    dims = "dims counted from the front move by one, and " if any(not each.dim for each in loop.taken) else ""
+    return (
+        f"Compute all passes at once: write the loop's body for the whole of {names}, without the loop; {dims}"
+        f"`.sum()` or `.mean()` of a row gets its dim, a product of two rows becomes `(a * b).sum(-1)` or "
+        f"`torch.einsum`, and {results}."
+    )
