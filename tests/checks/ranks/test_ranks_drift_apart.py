@@ -15,7 +15,7 @@ NAME = "ranks-drift-apart"
 
 def apart(number: int, first: int = 1, **others: object) -> list[Record]:
     """Three steps with weights that no other rank has."""
-    values = {"weights": (number, 2000), "norms": (2.5 + number, 0.5), **others}
+    values: dict[str, object] = {"weights": (number, 2000), "norms": (2.5 + number, 0.5), **others}
     return [digest(step, **values) for step in range(first, first + 3)]
 
 
@@ -39,14 +39,14 @@ def test_ddp_gives_all_the_same_weights_so_somebody_changed_them() -> None:
 
 def test_updates_that_one_rank_leaves_out() -> None:
     equal = [digest(1)]
-    skipped = [dataclasses.replace(each, backwards=each.step + 1) for each in apart(1, 2) if _is(each)]
+    skipped = [
+        dataclasses.replace(each, backwards=each.step + 1)
+        for each in apart(1, 2)
+        if isinstance(each, RankDigest)
+    ]
     (finding,) = compared(NAME, [*equal, *apart(0, 2)], [*equal, *skipped])
     assert "Rank 1 has left out updates: 3 backward passes for its first 1 updates" in finding.message
     assert "isnan" in finding.fix
-
-
-def _is(record: Record) -> bool:
-    return isinstance(record, RankDigest)
 
 
 def test_other_learning_rates() -> None:

@@ -50,7 +50,7 @@ def test_the_words() -> None:
     ("part", "word"), [("data_wait", "workers"), ("forward", "bucket"), ("other", "less often")]
 )
 def test_each_part_has_its_advice(part: str, word: str) -> None:
-    late = rank(stacks({FORWARD: 50}), **{part: 0.03})
+    late = rank(stacks({FORWARD: 50}), **{part: 0.03})  # type: ignore[arg-type]
     (finding,) = compared(NAME, rank(forward=0.004), late)
     assert finding.evidence["rank"] == 1.0
     assert word in finding.fix
