@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import sqlite3
 import sys
@@ -183,7 +184,7 @@ class Rows(Dataset[torch.Tensor]):
     def __init__(self, path: Path, way: str) -> None:
         self.path, self.way = path, way
         self.file = path.open("rb")
-        self.lock = torch.multiprocessing.get_context().Lock() if way == "lock" else None
+        self.lock = multiprocessing.get_context().Lock() if way == "lock" else None
 
     def __len__(self) -> int:
         return 64
@@ -227,13 +228,15 @@ class Entries(Dataset[torch.Tensor]):
         return 64
 
     def __getitem__(self, index: int) -> torch.Tensor:
-        self.archive.fp.seek(index)  # type: ignore[union-attr]
+        file: Any = self.archive.fp
+        file.seek(index)
         self.base.execute("select 1").fetchone()
         return torch.ones(4)
 
 
 def reconnect(worker: int) -> None:
-    get_worker_info().dataset.base = sqlite3.connect(":memory:")  # type: ignore[union-attr]
+    info: Any = get_worker_info()
+    info.dataset.base = sqlite3.connect(":memory:")
 
 
 def test_archives_and_connections(tmp_path: Path) -> None:
