@@ -44,16 +44,16 @@ def read_settings(step: int, *, on_cuda: bool) -> SpeedSettings:
         deterministic=torch.are_deterministic_algorithms_enabled(),
         anomaly_mode=torch.is_anomaly_enabled(),
         step=step,
-        anomaly_at=_anomaly_line(),
+        anomaly_at=_line_that_calls("set_detect_anomaly", "detect_anomaly"),
+        threads_at=_line_that_calls("set_num_threads"),
         device_bytes=_all_memory() if on_cuda else 0,
     )
 
 
-def _anomaly_line() -> Place:
-    """In the files that are running."""
-    running = {frame.f_code.co_filename for frame in frames()}
+def _line_that_calls(*names: str) -> Place:
+    """In the files that are running, the innermost first."""
+    running = dict.fromkeys(frame.f_code.co_filename for frame in frames())
     files = [file for file in running if is_user_file(file)]
-    names = ("set_detect_anomaly", "detect_anomaly")
     return next((place for name in names for file in files for _, place in calls_of(file, name)), Place())
 
 

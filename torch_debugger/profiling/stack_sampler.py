@@ -14,7 +14,11 @@ from torch_debugger.profiling.stack_tree import Key, StackTree, path_of
 
 PERIOD_S = 0.02
 LONGEST_PERIOD_S = 0.1
-_COST_SHARE = 0.004  # of the time, for asking: a sample takes 30 to 130 us of a processor
+_COST_SHARE = (
+    0.004  # of the time, for asking: a sample takes 30 to 130 us of a processor, 250 in some containers
+)
+# Of a processor, before that share counts: short runs are told of as well.
+_ALLOWANCE_S = 0.05
 
 
 class StackSampler:
@@ -62,7 +66,8 @@ class StackSampler:
             self._take(step, max(1, round(since_s / self.period_s)))
             before_s, self.cpu_s = self.cpu_s, time.thread_time()
             typical_s = 0.9 * typical_s + 0.1 * (self.cpu_s - before_s)
-            self.period_s = min(max(PERIOD_S, typical_s / _COST_SHARE), LONGEST_PERIOD_S)
+            if self.cpu_s > _ALLOWANCE_S:
+                self.period_s = min(max(PERIOD_S, typical_s / _COST_SHARE), LONGEST_PERIOD_S)
 
     def _take(self, step: int, periods: int = 1) -> None:
         if step != self._last:

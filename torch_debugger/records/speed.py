@@ -77,6 +77,7 @@ class SpeedSettings:
     anomaly_mode: bool
     step: int
     anomaly_at: Place = field(default_factory=Place)  # the line that switches it on
+    threads_at: Place = field(default_factory=Place)  # the line that sets their number
     device_bytes: int = 0  # of the device's memory, all of it
 
 
