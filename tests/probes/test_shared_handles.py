@@ -19,6 +19,8 @@ from torch_debugger.records import SharedHandle
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="workers are forked on Linux alone")
 
+APART = 16384  # bytes from row to row: what Python reads ahead does not reach the next one
+
 
 class Rows(Dataset[torch.Tensor]):
     def __init__(self, path: Path, way: str) -> None:
@@ -31,9 +33,9 @@ class Rows(Dataset[torch.Tensor]):
 
     def __getitem__(self, index: int) -> torch.Tensor:
         if self.way == "pread":
-            os.pread(self.file.fileno(), 16, 16 * index)
+            os.pread(self.file.fileno(), 16, APART * index)
         elif self.way != "never":
-            self.file.seek(16 * index)
+            self.file.seek(APART * index)
             self.file.read(16)
         return torch.ones(4)
 
@@ -41,7 +43,7 @@ class Rows(Dataset[torch.Tensor]):
 @pytest.mark.parametrize("way", ["seek", "pread", "never", "lock"])
 def test_a_file_whose_position_moves(way: str, tmp_path: Path) -> None:
     path = tmp_path / "rows"
-    path.write_bytes(bytes(16 * 64 + 65536))
+    path.write_bytes(bytes(APART * 65))
     handles = train(DataLoader(Rows(path, way), batch_size=2, num_workers=2)).of(SharedHandle)
     assert len(handles) == (way == "seek")
     for handle in handles:
@@ -49,12 +51,12 @@ def test_a_file_whose_position_moves(way: str, tmp_path: Path) -> None:
         assert handle.file == str(path)
         assert handle.moves >= 1
         assert handle.opened.code == 'self.file = path.open("rb")'
-        assert handle.used.code == "os.pread(self.file.fileno(), 16, 16 * index)"
+        assert handle.used.code == "os.pread(self.file.fileno(), 16, APART * index)"
 
 
 def test_one_worker_or_none_shares_with_nobody(tmp_path: Path) -> None:
     path = tmp_path / "rows"
-    path.write_bytes(bytes(16 * 64 + 65536))
+    path.write_bytes(bytes(APART * 65))
     for workers in (0, 1):
         assert not train(DataLoader(Rows(path, "seek"), batch_size=2, num_workers=workers)).of(SharedHandle)
 

@@ -99,7 +99,7 @@ class WorkerBoards(Probe):
         known = self._boards.get(iterator)
         told = known.board.read(worker) if known is not None else None
         if told is not None and "fault" in told:
-            self._fault = f"in worker {worker}: {told['fault']}"
+            self._fault = self._fault or f"in worker {worker}: {told['fault']}"
             return None
         return told
 
