@@ -90,6 +90,16 @@ def test_views_and_tied_weights_count_once() -> None:
     assert views and more
 
 
+def test_a_view_that_the_collector_meets_first_takes_no_name_away() -> None:
+    rows = torch.zeros(100, 10)
+    before = torch_debugger.memory.snapshot()
+    gc.collect()  # moves `rows` behind what is made from here on
+    last = rows[4]
+    grown = (torch_debugger.memory.snapshot() - before).by_name
+    assert not [each for each in grown if each.what in ("rows", "last")]
+    assert len(last) == 10
+
+
 def test_attributes_and_dictionaries_are_named() -> None:
     class Keeper:
         def __init__(self) -> None:

@@ -83,7 +83,8 @@ def _uses(tracked: list[Any], frame: FrameType | None) -> Iterator[_Use]:
             yield from _of_optimizer(each, name_of(each, frame) or type(each).__name__.lower())
     names = holders(frame)
     tensors = [each for each in tracked if issubclass(type(each), torch.Tensor)]
-    tensors.sort(key=lambda each: id(each) not in names)
+    order = {tensor: place for place, tensor in enumerate(names)}  # the collector's own changes with time
+    tensors.sort(key=lambda each: order.get(id(each), len(order)))
     for tensor in tensors:
         yield _Use(tensor, ACTIVATIONS if _has_graph(tensor) else TENSORS, names.get(id(tensor), ""), Place())
         yield from _gradient(tensor, names.get(id(tensor), ""), Place())
