@@ -146,7 +146,8 @@ def test_what_was_there_before_a_recording_is_not_given_to_its_lines() -> None:
         weight.add_(1)  # in place
         row = weight[:10]  # a view
         lines = [each.what for each in torch_debugger.memory.snapshot().stats().by_line]
-    assert not [each for each in lines if each.endswith((f":{line_of('in place')}", f":{line_of('a view')}"))]
+    here = tuple(f"test_snapshot.py:{line_of(mark)}" for mark in ("in place", "a view"))
+    assert not [each for each in lines if each.endswith(here)]
     assert row is not None
 
 
