@@ -18,7 +18,9 @@ NPM := $(BIN)/python tools/build_backend/page_npm.py
 demo: $(PACKAGE)
 	$(BIN)/torch-debugger demo
 
+# Thousands of processes import the package: compiled once, where Python is told to write no bytecode itself.
 test: lint page browser
+	$(BIN)/python -m compileall -q torch_debugger tests
 	$(BIN)/python -m pytest --numprocesses=2 --dist=loadfile
 	$(NPM) test
 

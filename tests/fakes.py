@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 import numpy
 
 from torch_debugger.checks.judge import Judge
+from torch_debugger.checks.ranks_judge import RanksJudge
 from torch_debugger.records import (
     CarriedGradient,
     CostFact,
@@ -194,6 +195,17 @@ def judged(records: Iterable[Record], *only: str) -> list[Finding]:
     judge = Judge(only=only)
     for record in records:
         judge.see(record)
+    judge.finish()
+    assert not judge.faults, judge.faults
+    return judge.findings
+
+
+def judged_ranks(records: Mapping[int, Iterable[Record]], *only: str) -> list[Finding]:
+    """The same of several ranks: the records of each."""
+    judge = RanksJudge(only=only)
+    for rank, each in records.items():
+        for record in each:
+            judge.see(record, rank)
     judge.finish()
     assert not judge.faults, judge.faults
     return judge.findings

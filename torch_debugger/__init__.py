@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from torch_debugger.sync_block import syncs
     from torch_debugger.trials.gradcheck.first_order import gradcheck
     from torch_debugger.trials.gradcheck.second_order import gradgradcheck
+    from torch_debugger.watchdog import Watchdog
 
 _HOMES = {
     "flops": "torch_debugger.anatomy.flops",
@@ -82,6 +83,7 @@ _HOMES = {
     "memory": "torch_debugger.memory",
     "pictures": "torch_debugger.pictures",
     "gradcheck": "torch_debugger.trials.gradcheck.first_order",
+    "Watchdog": "torch_debugger.watchdog",
     "gradgradcheck": "torch_debugger.trials.gradcheck.second_order",
     "load_ipython_extension": "torch_debugger.integrations.ipython",  # %load_ext torch_debugger
     "unload_ipython_extension": "torch_debugger.integrations.ipython",
@@ -90,7 +92,7 @@ _OPEN_ROOMS = {"memory", "pictures"}  # used by their own name: torch_debugger.p
 
 __all__ = [
     "AnomalyError", "Checkup", "Debugger", "Explanation", "RehearsedStep", "Run", "SummaryWriter",
-    "Tracker", "__version__", "activations", "break_on_shape", "break_when", "check_gradients",
+    "Tracker", "Watchdog", "__version__", "activations", "break_on_shape", "break_when", "check_gradients",
     "count_parameters", "describe", "detect_anomaly", "diff", "doctor", "explain", "explaining", "find_nan",
     "flops", "gradcheck", "gradgradcheck", "gradients", "graph", "memory", "model_graph", "pictures", "profile",
     "rehearse", "runs", "set_detect_anomaly", "summary", "syncs", "tap", "watch", "write_report",

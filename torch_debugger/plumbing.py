@@ -1,7 +1,4 @@
-"""The pipes inside a process that has torch: which probes there are and who hears whom.
-
-There is one set of probes per process, shared by all who watch.
-"""
+"""The pipes inside a process that has torch: which probes there are, one set a process, and who hears whom."""
 
 from __future__ import annotations
 
@@ -12,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from torch_debugger.first_steps import FirstStep
 from torch_debugger.gradient_trials import GradientTrials
+from torch_debugger.hang_watch import HangWatch
 from torch_debugger.preflights import Preflights
 from torch_debugger.probes.backward import Backward
 from torch_debugger.probes.bad_weights import BadWeights
@@ -49,6 +47,7 @@ from torch_debugger.probes.unreached import Unreached
 from torch_debugger.probes.user_scalars import UserScalars
 from torch_debugger.probes.watch import Probe, Watch
 from torch_debugger.profiles import Profiles
+from torch_debugger.rank_processes import ProcessProbes
 from torch_debugger.records import CrashFact, RunFact
 from torch_debugger.records.sink import Sink
 from torch_debugger.records.watched import set_watched_run
@@ -59,7 +58,6 @@ from torch_debugger.scenes import Scenes
 from torch_debugger.settings import Settings
 from torch_debugger.stack_samples import StackSamples
 from torch_debugger.step_rehearsals import StepRehearsals
-from torch_debugger.worker_samples import WorkerSamples
 
 if TYPE_CHECKING:
     from torch_debugger.breakpoints.breakpoint import Breakpoint
@@ -104,8 +102,9 @@ class Plumbing:
         self.profiles = Profiles(watch, self.roots, settings.profile_steps, settings.log_dir)
         self.ledger = Ledger(watch, self.roots, self.optimizers, self.forward)
         self.unreached = Unreached(watch, self.ledger)
+        self.hangs = HangWatch(watch, self.loaders, self.roots, settings)
         self._rehearsals = Rehearsals(watch)
-        self._worker_probes: list[Probe] = [WorkerSamples(watch)] if settings.profile_steps else []
+        self.processes = ProcessProbes(watch, settings)
         self._checks_gradients = settings.check_custom_gradients
         self._gradients = GradientTrials(watch)
         self._breaks = settings.breaks
@@ -131,10 +130,9 @@ class Plumbing:
         others = [self.loaders, Evaluation(watch), UserScalars(watch, self.loaders), self.scaler]
         others += [Clipping(watch, self.scaler), Ranges(watch, self.forward)]
         others += [self._compile_probe(), Captured(watch), self.cycles, Checkpoints(watch)]
-        others += [FirstStep(watch), *self._data_probes]
+        others += [FirstStep(watch), *self._data_probes, *self.processes.all, self.hangs]
         others += model_use_probes(watch, self.forward, self.backward, self.optimizers, page=self._page)
         others += loop_probes(watch, self.roots, self.optimizers, self.loaders)
-        others += self._worker_probes
         if self._checks_gradients:
             others.append(CustomFunctions(watch, self._gradients.begin))
             watch.on_step.append(self._gradients.poll)
@@ -153,6 +151,7 @@ class Plumbing:
 
     def crash(self, error: BaseException, only: Sequence[Sink] = ()) -> None:
         """Explain an exception to these watchers, or to all."""
+        self.watch.probe("ranks", self.processes.ranks.tell_ends)
         fact = self.capture(error)
         if only:
             self.watch.sinks.tell(only, fact)
@@ -174,6 +173,7 @@ class Plumbing:
             calls={root.name: root.call for root, _ in alive if root.call is not None},
             batches=self.loaders.recent.latest_first(),
             memory=self._memory.latest,
+            asked=self.loaders.asked(),
         )
 
     def disconnect(self, sinks: Sequence[Sink], outcome: str) -> None:

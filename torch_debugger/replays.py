@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
+from torch_debugger.anatomy.alone import has_fellows
 from torch_debugger.anatomy.forked import has_other_kernels, in_fork
 from torch_debugger.anatomy.moments import Moment
 from torch_debugger.probes.lagging import Inputs, Lagging
@@ -18,6 +19,7 @@ from torch_debugger.probes.loaders import Loaders
 from torch_debugger.probes.roots import Roots
 from torch_debugger.probes.watch import Watch
 from torch_debugger.records import Origin
+from torch_debugger.stats.shards import shards_expected
 
 if TYPE_CHECKING:
     from torch_debugger.trials.hunt.model import Model
@@ -37,7 +39,7 @@ class StepReplays:
         from torch_debugger.trials.hunt.model import Model
         from torch_debugger.trials.hunt.step import Scene, can_fork, find_in_step
 
-        if in_fork():
+        if in_fork() or shards_expected():
             return None
         models = [
             Model(
@@ -85,6 +87,8 @@ class StepReplays:
 
 
 def _find_here(moments: Sequence[Moment], models: Sequence[Model], slopes: bool) -> tuple[Origin, str] | None:
+    if has_fellows():  # in a fork they are left alone, but not here
+        return None
     from torch_debugger.trials.hunt.model import find_in_model
     from torch_debugger.trials.hunt.step import find_in_lines
 

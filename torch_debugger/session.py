@@ -13,7 +13,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from types import ModuleType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from torch_debugger._version import __version__
 from torch_debugger.imports import when_imported
@@ -50,6 +50,7 @@ class Session:
         self._sinks = list(sinks)
         self._board = board
         self._requests = requests
+        self.wrap_ranks: Callable[[Callable[..., Any]], Any] | None = None  # in processes that are started here
         self.leave: Callable[[], None] = sys.exit  # once the trials are made that a script was started for
         self._stop_waiting: Callable[[], None] | None = None
         self._ended = False
@@ -72,9 +73,11 @@ class Session:
         self._sinks = [sink for sink in self._sinks if hand(run, sink)]
         self.plumbing = connect(self.settings, self._sinks, run)
         self.plumbing.reports_at_end = True
+        self.plumbing.processes.ranks.wrap = self.wrap_ranks
         self.plumbing.watch.on_step.append(self._after_step)
         if self._board is not None:
             self._board.torch_seen = 1
+            self._show_pulse(self._board, self.plumbing)
         if self.plumbing.preflights is not None:
             self.plumbing.preflights.tell = self._tell_progress
             self.plumbing.preflights.tell_done = self._tell_trials
@@ -82,6 +85,15 @@ class Session:
         if self.plumbing.step_rehearsals is not None:
             self.plumbing.step_rehearsals.tell_done = self._tell_trials
             self.plumbing.step_rehearsals.leave = self.leave
+
+    def _show_pulse(self, board: Board, plumbing: Plumbing) -> None:
+        """So that the parent sees when this process stops altogether, and may ask where it is."""
+
+        def beat() -> None:
+            board.beats += 1
+
+        board.stacks_fd, board.stack_signal = plumbing.hangs.asked.fd, plumbing.hangs.asked.number
+        plumbing.hangs.on_beat = beat
 
     def crash(self, error: BaseException) -> None:
         if self.plumbing is not None:
@@ -94,6 +106,8 @@ class Session:
         self._ended = True
         if self._stop_waiting is not None:
             self._stop_waiting()
+        if self._board is not None:
+            self._board.stack_signal = 0
         if self.plumbing is not None:
             self.plumbing.disconnect(self._sinks, outcome)
             return

@@ -32,6 +32,8 @@ class Settings:
     post_mortem: bool = False  # --pdb
     check_custom_gradients: bool = False
     on_nan: str = "report"  # report | stop | break | skip-step
+    on_hang: str = "off"  # off | warn | dump | abort
+    hang_timeout_s: float = 0.0  # 0: learned from the run
     preflight: bool = False  # trials at the first backward, then the end
     minimal: str = ""  # where a pre-flight writes the minimal case
     profile_steps: int = 0  # that many are profiled closely
@@ -70,3 +72,14 @@ def parse_size(text: str) -> int:
     if match is None or unit not in _SIZES or float(match.group(1)) <= 0:
         raise UsageError(f"--log-limit takes a size such as 200MB or 1GiB, not {text!r}.")
     return int(float(match.group(1)) * _SIZES[unit])
+
+
+def parse_seconds(option: str, text: str) -> float:
+    """'60', '90s', '5m' or '1h' -> seconds"""
+    match = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]+)?)\s*(s|sec|m|min|h)?\s*", text)
+    seconds = (
+        float(match.group(1)) * {"m": 60.0, "h": 3600.0}.get((match.group(2) or "s")[0], 1.0) if match else 0
+    )
+    if seconds <= 0:
+        raise UsageError(f"{option} takes a number of seconds, or a time such as 90s or 5m, not {text!r}.")
+    return seconds

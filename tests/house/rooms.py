@@ -12,9 +12,10 @@ PACKAGE = REPOSITORY / "torch_debugger"
 # Who may import whom; a room may always import itself. What is not named here may not be imported.
 FOUNDATIONS = {
     "errors", "settings", "imports", "saying", "signals", "tracebacks", "redaction", "foreign_paths",
+    "dumped_stacks",
     "_version",
 }  # fmt: skip
-MAKERS = {"breakpoints", "probes", "profiling", "trials", "inspections"}
+MAKERS = {"breakpoints", "probes", "profiling", "ranks", "trials", "inspections"}
 MAY_IMPORT: dict[str, set[str]] = {
     "_version": set(),
     "errors": set(),
@@ -25,6 +26,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "tracebacks": set(),
     "redaction": set(),
     "foreign_paths": set(),
+    "dumped_stacks": set(),
     "records": set(),
     "runlog": {"records"} | FOUNDATIONS,
     "stats": {"records"} | FOUNDATIONS,
@@ -33,6 +35,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "probes": {"records", "stats", "anatomy"} | FOUNDATIONS,
     "trials": {"records", "stats", "anatomy"} | FOUNDATIONS,
     "profiling": {"records", "stats", "anatomy"} | FOUNDATIONS,
+    "ranks": {"records", "stats", "anatomy"} | FOUNDATIONS,
     "diagrams": {"records"} | FOUNDATIONS,
     "inspections": {"records", "stats", "anatomy", "diagrams", "drawings"} | FOUNDATIONS,
     "pictures": {"records", "stats", "anatomy"} | FOUNDATIONS,
@@ -54,18 +57,21 @@ MAY_IMPORT: dict[str, set[str]] = {
     "profiles": {"records", "stats", "anatomy", "probes", "profiling"} | FOUNDATIONS,
     "stack_samples": {"records", "stats", "anatomy", "probes", "profiling"} | FOUNDATIONS,
     "worker_samples": {"records", "stats", "anatomy", "probes", "profiling"} | FOUNDATIONS,
+    "hang_watch": {"records", "stats", "anatomy", "probes", "ranks"} | FOUNDATIONS,
+    "rank_processes": {"records", "stats", "anatomy", "probes", "ranks", "worker_samples"} | FOUNDATIONS,
     "first_steps": {"records", "stats", "anatomy", "probes", "surroundings"} | FOUNDATIONS,
     "plumbing": {
         "first_steps",
         "gradient_trials",
+        "hang_watch",
         "preflights",
         "profiles",
+        "rank_processes",
         "rehearsals",
         "replays",
         "scenes",
         "stack_samples",
         "step_rehearsals",
-        "worker_samples",
         "records",
         "runlog",
         "stats",
@@ -85,11 +91,12 @@ DOORS = {
     "rehearsing",
     "reporting",
     "sync_block",
+    "watchdog",
 }  # fmt: skip
 NO_TORCH = {
     "_version", "errors", "settings", "imports", "saying", "signals", "tracebacks", "redaction", "records",
     "runlog", "checks", "report", "pasted", "surroundings", "archive", "viewer", "diagrams", "dumps",
-    "foreign_paths",
+    "foreign_paths", "dumped_stacks",
 }  # fmt: skip
 
 

@@ -10,6 +10,7 @@ import threading
 import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
+from multiprocessing.process import BaseProcess
 from typing import Any
 
 import psutil
@@ -21,10 +22,18 @@ from torch.optim import Optimizer
 from torch.optim import optimizer as optimizers
 from torch.optim.lr_scheduler import LRScheduler, ReduceLROnPlateau
 from torch.utils.data import DataLoader
-from torch.utils.data.dataloader import _BaseDataLoaderIter, _MultiProcessingDataLoaderIter
+from torch.utils.data.dataloader import (
+    _BaseDataLoaderIter,
+    _MultiProcessingDataLoaderIter,
+    _SingleProcessDataLoaderIter,
+)
 
 import torch_debugger.plumbing
 
+COLLECTIVES = (
+    "allreduce", "allreduce_coalesced", "broadcast", "reduce", "allgather", "_allgather_base", "gather",
+    "scatter", "reduce_scatter", "_reduce_scatter_base", "alltoall", "alltoall_base", "barrier",
+)  # fmt: skip
 PATCHED: list[tuple[Any, str]] = [
     (torch.autograd, "backward"),
     (torch.autograd.graph.saved_tensors_hooks, "__enter__"),
@@ -41,6 +50,9 @@ PATCHED: list[tuple[Any, str]] = [
     (DataLoader, "__iter__"),
     (_BaseDataLoaderIter, "__next__"),
     (_MultiProcessingDataLoaderIter, "__init__"),
+    (_MultiProcessingDataLoaderIter, "_next_index"),
+    (_MultiProcessingDataLoaderIter, "_get_data"),
+    (_SingleProcessDataLoaderIter, "_next_data"),
     (_MultiProcessingDataLoaderIter, "_shutdown_workers"),
     (torch.cuda.graphs.graph, "__enter__"),
     (torch.cuda.graphs.graph, "__exit__"),
@@ -50,6 +62,10 @@ PATCHED: list[tuple[Any, str]] = [
     (torch.nn.utils.clip_grad, "clip_grad_norm_"),
     (torch.nn.utils, "clip_grad_value_"),
     (torch.nn.utils.clip_grad, "clip_grad_value_"),
+    (torch.distributed, "init_process_group"),
+    (torch.distributed.distributed_c10d, "init_process_group"),
+    *((torch.distributed.ProcessGroup, name) for name in COLLECTIVES),
+    (BaseProcess, "start"),
     (builtins, "input"),
     (sys, "excepthook"),
     (threading, "excepthook"),

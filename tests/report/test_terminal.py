@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import io
 import unicodedata
 from pathlib import Path
@@ -101,6 +102,14 @@ def test_nothing_is_alarming_about_a_healthy_run() -> None:
     )
 
 
+def test_a_run_without_a_training_step_gets_no_all_clear() -> None:
+    result = result_of(ANYWHERE, [], fakes.scalars(0, grad_norm=1.0), exit_code=0)
+    assert sentences.opening(result) == (
+        "train.py finished; no training step was seen. Nothing wrong was found, but no training could be "
+        "judged: backward() and optimizers are watched, updates made by hand are not."
+    )
+
+
 @pytest.mark.parametrize(
     ("exit_code", "steps", "sentence"),
     [
@@ -175,7 +184,18 @@ def test_numbers(value: float | str, text: str) -> None:
         (0.16, 0.30, "0.16 s on top of 0.14 s (too short a run for a budget of 2 %), 12 deep steps"),
         (1.0, 11.0, "10.0 % of 10.0 s (budget 2 %), 12 deep steps"),
         (0.0, 0.0, "0.0 % of 0.0 s (budget 2 %), 12 deep steps"),
+        (1.99, 0.0, "1.99 s, before any step was timed"),
     ],
 )
 def test_cost(spent_s: float, elapsed_s: float, text: str) -> None:
     assert sentences.cost_sentence(fakes.cost(spent_s, elapsed_s)) == text
+
+
+def test_a_hang_that_was_told_and_went_on_is_a_note_under_how_the_run_went(tmp_path: Path) -> None:
+    told = fakes.finding(name="training-stands-still", severity="error", message="It stands still.")
+    since = dataclasses.replace(told, severity="note", message="It stood still and went on.")
+    result = dataclasses.replace(result_of(tmp_path, [since]), verdict=None, told=(told,))
+    text = shown(result)
+    assert text.startswith("train.py finished")
+    assert "It stood still and went on." in text
+    assert "It stands still." not in text

@@ -10,7 +10,7 @@ import pytest
 from tests.runlog.logs import write
 from tests.viewer.asking import ask, shelf_of
 from torch_debugger.errors import UsageError
-from torch_debugger.records import EndFact, RunFact, Scalars
+from torch_debugger.records import EndFact, RankEnd, RankFact, RunFact, Scalars
 
 
 def write_rank(folder: Path, rank: int, norms: list[float], ended: bool = True) -> None:
@@ -76,3 +76,23 @@ def test_the_curves_of_one_rank_are_its_own(tmp_path: Path) -> None:
     assert told["curves"][0] == {"tag": "loss", "steps": [1, 2], "values": [2.0, 2.0]}
     with pytest.raises(UsageError, match="no rank 7"):
         ask(shelf_of(tmp_path), "rank_curves", run="run", rank="7")
+
+
+def test_ranks_that_hold_parts_of_the_weights_are_not_held_against_each_other(tmp_path: Path) -> None:
+    for rank, norm in enumerate((1.0, 2.0)):
+        write_rank(tmp_path / "run", rank, [norm, norm])
+        write(tmp_path / "run", [RankFact(rank, rank, 2, "gloo", "far", 7, sharded=True)], rank=rank)
+
+    told = ranks(tmp_path)
+
+    assert told["weights"] is None
+    assert [row["host"] for row in told["ranks"]] == ["far", "far"]
+
+
+@pytest.mark.parametrize(("code", "status"), [(137, "killed"), (143, "stopped")])
+def test_a_rank_without_a_last_word_has_the_end_that_was_seen(tmp_path: Path, code: int, status: str) -> None:
+    for rank in range(2):
+        write_rank(tmp_path / "run", rank, [1.0, 2.0], ended=not rank)
+    write(tmp_path / "run", [RankEnd(1, code, 1_700_000_009.0, 2)], rank=1)
+
+    assert ranks(tmp_path)["ranks"][1]["status"] == status

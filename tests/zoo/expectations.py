@@ -61,6 +61,22 @@ def options(script: Path) -> tuple[str, ...]:
     return tuple(sorted({word for line in words for word in line.split()}))
 
 
+def switches(script: Path) -> list[str]:
+    """The options as the command line has them."""
+    words = [option.partition("=") for option in options(script)]
+    named = [(f"--{name.replace('_', '-')}", value) for name, _, value in words]
+    return [part for pair in named for part in pair if part]
+
+
+def launch_of(script: Path) -> str:
+    """How a script is started: `torchrun 2`, `spawn` (plain python that starts its ranks itself), or empty: in a
+    fork of the runner. Where its own block, or that of the script that it mends, does not say it, as the home's first."""
+    blocks = _blocks(script) if (script.parent / "expected.txt").exists() else {}
+    own = (script.name, script.name.replace("fixed", "broken"))
+    named = [blocks[name] for name in own if name in blocks]
+    return next((block["launch"] for block in [*named, *blocks.values()] if "launch" in block), "")
+
+
 def settings_of(words: Iterable[str]) -> dict[str, bool | int]:
     """profile_steps=5 -> {"profile_steps": 5}"""
     parts = [word.partition("=") for word in words]

@@ -13,7 +13,6 @@ import gc
 import json
 import os
 import signal
-import subprocess
 import sys
 import tempfile
 import time
@@ -21,9 +20,11 @@ from pathlib import Path
 from typing import Any
 
 from tests import absurd_allocations
-from tests.zoo.expectations import options, settings_of
+from tests.zoo.expectations import launch_of, options, settings_of
+from tests.zoo.launching import command_of, run_to_its_end
 
 TIMEOUT_S = 90.0
+LAUNCHED_TIMEOUT_S = 240.0  # ranks that import torch each, on a machine that does other things as well
 SWITCHED_ON: list[str] = []  # settings, for all scripts
 FRESH = "# needs a fresh interpreter"  # a script with this line is run by the real command instead
 
@@ -37,7 +38,7 @@ def run_all(scripts: list[Path], results: Path, at_once: int) -> None:
     while waiting or running:
         while waiting and len(running) < at_once:
             script = waiting.pop(0)
-            running[_fork(script, results)] = (script, time.monotonic() + TIMEOUT_S)
+            running[_fork(script, results)] = (script, time.monotonic() + _timeout_s(script))
         _reap(running, results)
         time.sleep(0.01)
 
@@ -47,13 +48,18 @@ def _reap(running: dict[int, tuple[Path, float]], results: Path) -> None:
         ended, status = os.waitpid(pid, os.WNOHANG)
         if ended:
             del running[pid]
-            if status:
-                (results / f"{result_name(script)}.failed").write_text(f"the runner's fork ended with {status}")
+            failed = results / f"{result_name(script)}.failed"
+            if status and not failed.exists():
+                failed.write_text(f"the runner's fork ended with {status}")
         elif time.monotonic() > deadline:
             os.kill(pid, signal.SIGKILL)
             os.waitpid(pid, 0)
             del running[pid]
-            (results / f"{result_name(script)}.failed").write_text(f"no end after {TIMEOUT_S} s")
+            (results / f"{result_name(script)}.failed").write_text(f"no end after {_timeout_s(script)} s")
+
+
+def _timeout_s(script: Path) -> float:
+    return LAUNCHED_TIMEOUT_S if launch_of(script) else TIMEOUT_S
 
 
 def _fork(script: Path, results: Path) -> int:
@@ -76,7 +82,8 @@ def _be_the_script(script: Path, results: Path) -> None:
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
         with absurd_allocations.refused():
-            plain = _by_the_command(script) if FRESH in script.read_text() else _in_this_fork(script)
+            fresh = FRESH in script.read_text() or launch_of(script)
+            plain = _by_the_command(script) if fresh else _in_this_fork(script)
         sys.stdout.flush()
         sys.stderr.flush()
         (results / f"{result_name(script)}.json").write_text(json.dumps(plain))
@@ -92,17 +99,9 @@ def _in_this_fork(script: Path) -> dict[str, Any]:
 
 def _by_the_command(script: Path) -> dict[str, Any]:
     """Spawned processes import the script anew, from the file that python was started with."""
-    command = [sys.executable, "-m", "torch_debugger", "run", "--quiet", "--no-log", "--json", "out.json"]
-    code = subprocess.run([*command, *switches(script), str(script)], timeout=TIMEOUT_S).returncode
+    code = run_to_its_end(command_of(script), 0.9 * _timeout_s(script))
     plain: dict[str, Any] = json.loads(Path("out.json").read_text())
     return plain | {"exit_code": code}
-
-
-def switches(script: Path) -> list[str]:
-    """The options as the command line has them."""
-    words = [option.partition("=") for option in options(script)]
-    named = [(f"--{name.replace('_', '-')}", value) for name, _, value in words]
-    return [part for pair in named for part in pair if part]
 
 
 if __name__ == "__main__":

@@ -10,6 +10,14 @@ from torch.nn.parallel import DistributedDataParallel
 _ALONE_THE_SAME = ("all_reduce", "barrier", "broadcast", "reduce")
 
 
+def has_fellows() -> bool:
+    """Whether this process is one of several in a process group: what runs the user's model once more would
+    call the others, who do not answer, or answer the wrong question."""
+    distributed = torch.distributed
+    ready = distributed.is_available() and distributed.is_initialized()
+    return bool(ready and distributed.get_world_size() > 1)
+
+
 def leave_process_groups() -> None:
     """For good: in the fork alone. Models run without their DistributedDataParallel."""
     if not (torch.distributed.is_available() and torch.distributed.is_initialized()):

@@ -8,10 +8,12 @@ from typing import Any
 import numpy
 import torch
 
+from torch_debugger.anatomy.growing import size_of
 from torch_debugger.anatomy.naming import own_attributes
 from torch_debugger.records import HeldData
 
 _MOST = 16
+_MANY, _WEIGHED = 10_000, 200  # objects in a list: so many are weighed, and so few of them
 _MOST_CLASSES, _LONGEST_NAME = 1000, 60
 
 
@@ -49,6 +51,14 @@ def data_held_by(dataset: Any, samples: int | None) -> tuple[HeldData, ...]:
     return tuple(found)
 
 
+def _objects_bytes(values: Any) -> int:
+    """0 where there are too few to matter; else from a few of them, spread over all."""
+    if len(values) < _MANY:
+        return 0
+    some = values[:: len(values) // _WEIGHED]
+    return len(values) * (sum(size_of(value) for value in some) // len(some) + 8)
+
+
 def _length(value: Any) -> int:
     if isinstance(value, (numpy.ndarray, torch.Tensor)):
         return int(value.shape[0]) if value.ndim else 0
@@ -58,5 +68,5 @@ def _length(value: Any) -> int:
 def _described(name: str, value: Any) -> HeldData:
     kind = "Tensor" if isinstance(value, torch.Tensor) else type(value).__name__
     if type(value) in (list, tuple):
-        return HeldData(name, kind, len(value), type(value[0]).__name__)
+        return HeldData(name, kind, len(value), type(value[0]).__name__, objects_bytes=_objects_bytes(value))
     return HeldData(name, kind, _length(value), "", int(value.nbytes) // max(1, _length(value)))

@@ -34,6 +34,20 @@ def cut_in(file: str, function: ast.AST) -> Place | None:
     return place_at(file, max(found)) if found else None
 
 
+def cut_of_arguments(file: str, function: ast.FunctionDef) -> Place | None:
+    """The first line at which what a function was given, or was made of it, is cut off and goes on."""
+    held = {argument.arg for argument in [*function.args.args[1:], *function.args.kwonlyargs]}
+    statements = _statements(function, 0)
+    for number, statement in enumerate(statements):
+        if not held & _read(statement):
+            continue
+        cuts = [part for part in cutting(statement) if held & _read(part)]
+        if cuts and _goes_on(statement, statements[number + 1 :]):
+            return place_at(file, cuts[0].lineno)
+        held |= _given(statement)
+    return None
+
+
 def _follow(tree: ast.Module, file: str, line: int) -> tuple[Place | None, bool]:
     """(the cut, whether the result leaves this function)"""
     held: set[str] = set()

@@ -72,7 +72,7 @@ class JudgedRun:
             return []
         running = self.status == "running"
         if aside is None or self._place.is_copy or self._is_part:
-            return judge_again(self.records(), ended=not running)
+            return judge_again(self._whole().records_of_ranks(), ended=not running)
         return aside.findings(self._place.path, not running, self.reads)
 
     def _result(self) -> Result | None:

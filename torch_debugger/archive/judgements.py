@@ -57,13 +57,13 @@ def read_plain_result(folder: str) -> dict[str, Any] | None:
     return plain if isinstance(plain, dict) else None
 
 
-def judge_again(records: Iterable[Record], ended: bool = True) -> list[Finding]:
-    """What only the end of a run can tell is left open while it goes on."""
-    from torch_debugger.checks.judge import Judge
+def judge_again(records: Iterable[tuple[int | None, Record]], ended: bool = True) -> list[Finding]:
+    """Records with the rank they are of. What only the end of a run can tell is left open while it goes on."""
+    from torch_debugger.checks.ranks_judge import RanksJudge
 
-    judge = Judge()
-    for record in records:
-        judge.see(record)
+    judge = RanksJudge()
+    for rank, record in records:
+        judge.see(record, rank)
     if ended:
         judge.finish()
     return judge.findings
@@ -97,4 +97,5 @@ def _finding(plain: dict[str, Any], names: list[str]) -> Finding:
         status=str(plain["status"]),
         edit=Edit(edit["file"], edit["line"], edit["before"], edit["after"]) if edit else None,
         symptom_of=names[cause] if cause is not None else None,
+        ranks=tuple(int(rank) for rank in plain.get("ranks", ())),
     )

@@ -10,7 +10,7 @@ import time
 from collections.abc import Iterator
 
 from torch_debugger.records import Finding, Record
-from torch_debugger.runlog.reader import LogFollower, read_log
+from torch_debugger.runlog.reader import LogFollower, read_log_of_ranks
 
 _SLICE_S = 0.02  # in which whoever asks for the findings so far has to wait
 _TELL_EVERY_S = 1.0
@@ -51,9 +51,9 @@ class JudgedAside:
 
 class _Judging:
     def __init__(self, folder: str, ended: bool) -> None:
-        from torch_debugger.checks.judge import Judge
+        from torch_debugger.checks.ranks_judge import RanksJudge
 
-        self._judge = Judge()
+        self._judge = RanksJudge()
         self._folder = folder
         self._log = None if ended else LogFollower(folder)
         self._lock = threading.Lock()
@@ -84,7 +84,7 @@ class _Judging:
 
     def _catch_up(self, ended: bool) -> None:
         told = time.monotonic()
-        records = read_log(self._folder) if self._log is None else self._log.read_on()
+        records = read_log_of_ranks(self._folder) if self._log is None else self._log.read_ranks_on()
         while self._judge_some(records):
             if time.monotonic() - told > _TELL_EVERY_S:
                 told = time.monotonic()
@@ -97,12 +97,12 @@ class _Judging:
             self._caught_up = True
             self.news += self._someone_left
 
-    def _judge_some(self, records: Iterator[Record]) -> bool:
+    def _judge_some(self, records: Iterator[tuple[int | None, Record]]) -> bool:
         """False: all there are."""
         ends = time.monotonic() + _SLICE_S
         with self._lock:
-            for record in records:
-                self._judge.see(record)
+            for rank, record in records:
+                self._judge.see(record, rank)
                 self.step = max(self.step, getattr(record, "step", 0))
                 if time.monotonic() > ends:
                     return True

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from typing import TypeVar
@@ -17,11 +16,10 @@ from torch_debugger.archive.restarts import NEVER, first_void, valid
 from torch_debugger.records import Record, Scalars, Surroundings, TensorRows
 from torch_debugger.runlog.decoder import Decoder
 from torch_debugger.runlog.events import RECORD_TAG
+from torch_debugger.runlog.logfile import rank_in_name
 
 _Medium = TypeVar("_Medium")
 Decode = Callable[[int, float, Value], Iterator[_Medium]]
-
-_RANK_IN_NAME = re.compile(r"\.rank(\d{1,9})(?=\.|$)")
 
 
 class Log:
@@ -104,7 +102,7 @@ class Log:
         limits: dict[int, int] = {}
         pairs: list[tuple[EventFile, int]] = []
         for file in reversed(self.files):
-            rank = _rank_in_name(file) or 0
+            rank = rank_in_name(file.name) or 0
             pairs.append((file, limits.get(rank, NEVER)))
             limits[rank] = min(limits.get(rank, NEVER), first_void(file.restarts))
         return pairs[::-1]
@@ -136,11 +134,16 @@ class Log:
 
     def records(self, *kinds: type) -> Iterator[Record]:
         """Our own records of these classes, or of all, file by file."""
+        for _, record in self.records_of_ranks(*kinds):
+            yield record
+
+    def records_of_ranks(self, *kinds: type) -> Iterator[tuple[int | None, Record]]:
+        """As `records`, each with the rank that its file says it is of; None where it does not."""
         for file, taken_back in self._with_limits():
-            every = not kinds or Scalars in kinds
+            rank, every = rank_in_name(file.name), not kinds or Scalars in kinds
             for record in _all_records(file, taken_back) if every else _records(file, kinds, taken_back):
                 if not kinds or isinstance(record, kinds):
-                    yield record
+                    yield rank, record
 
     def by_rank(self) -> dict[int, Log]:
         """The files of each rank; those that do not say it are of rank 0."""
@@ -194,13 +197,8 @@ def _decoded(payloads: Iterable[bytes]) -> Iterator[Record]:
             yield from decoder.decode(payload)
 
 
-def _rank_in_name(file: EventFile) -> int | None:
-    named = _RANK_IN_NAME.search(file.name)
-    return int(named[1]) if named else None
-
-
 def _rank(file: EventFile) -> int:
-    named = _rank_in_name(file)
+    named = rank_in_name(file.name)
     if named is not None:
         return named
     around = next(_records(file, (Surroundings,)), None)

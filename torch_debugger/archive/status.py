@@ -11,6 +11,7 @@ import psutil
 
 from torch_debugger.archive.facts import Facts
 from torch_debugger.archive.judgements import Result
+from torch_debugger.runlog.logfile import host_in_names
 
 ENDED = ("finished", "crashed", "stopped", "killed")
 _KILLED = (-9, 137)  # as subprocess and as shells say SIGKILL
@@ -28,7 +29,7 @@ def tell_status(facts: Facts, result: Result | None, file_names: list[str], chan
         return facts.end.outcome if facts.end.outcome in ENDED else "unknown"
     if facts.run is None:
         return "unknown"
-    if any(f".{_host_here()}." in name for name in file_names):
+    if any(f".{host_in_names()}." in name for name in file_names):
         return "running" if _lives(facts.run.pid, facts.run.started) else "killed"
     return "running" if time.time() - changed < _SILENCE_S else "unknown"
 
@@ -43,7 +44,7 @@ def may_grow(paths: list[str], changed: float) -> bool:
 
 def _is_open(path: str) -> bool | None:
     """In the process that the file's name says it is of; None where nobody can tell."""
-    hosts = "|".join(map(re.escape, (_host_here(), socket.gethostname())))
+    hosts = "|".join(map(re.escape, (host_in_names(), socket.gethostname())))
     writer = re.search(rf"\.(?:{hosts})\.(\d{{1,9}})\.", os.path.basename(path))
     try:
         files = psutil.Process(int(writer[1])).open_files() if writer is not None else None
@@ -52,10 +53,6 @@ def _is_open(path: str) -> bool | None:
     except (psutil.Error, OSError):  # of another user
         return None
     return None if files is None else os.path.realpath(path) in [file.path for file in files]
-
-
-def _host_here() -> str:
-    return re.sub(r"[^A-Za-z0-9_-]", "_", socket.gethostname())
 
 
 def _lives(pid: int, started: float) -> bool:

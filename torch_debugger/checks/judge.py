@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from torch_debugger.checks.base import Check
 from torch_debugger.checks.catalog import catalog, find_check
 from torch_debugger.checks.causes import consequences
+from torch_debugger.checks.rank_check import RankCheck
 from torch_debugger.checks.state import RunState
 from torch_debugger.records import SEVERITIES, CrashFact, Finding, ProbeFault, Record
 from torch_debugger.signals import came_by_signal
@@ -19,7 +20,7 @@ class Judge:
     def __init__(self, only: Sequence[str] = (), ignore: Sequence[str] = ()) -> None:
         chosen = [find_check(name) for name in only] or list(catalog())
         ignored = [find_check(name) for name in ignore]
-        self.checks: list[Check] = [check() for check in chosen if check not in ignored]
+        self.checks: list[Check] = [check() for check in chosen if self.asks(check) and check not in ignored]
         self.state = RunState()
         self.faults: list[ProbeFault] = []
         self._found: dict[tuple[str, str], Finding] = {}
@@ -30,6 +31,11 @@ class Judge:
         for readers in self._readers.values():
             readers.sort(key=lambda check: check.last_resort)
 
+    @staticmethod
+    def asks(check: type[Check]) -> bool:
+        """Those across ranks are asked by the judge of all ranks."""
+        return not issubclass(check, RankCheck) or check.alone
+
     def see(self, record: Record) -> list[Finding]:
         """Judge one record; what is new since the last call comes back."""
         self.state.see(record)
@@ -37,12 +43,16 @@ class Judge:
             self.faults.append(record)
         elif isinstance(record, CrashFact):
             self.faults += [_examiner_fault(fault, record.step) for fault in record.evidence.faults]
+        return self.ask(record)
+
+    def ask(self, record: Record) -> list[Finding]:
+        """What the checks say of a record that `state` already includes."""
         new: list[Finding] = []
         for check in tuple(self._readers.get(type(record), ())):
             if check.last_resort and new:
                 break
             try:
-                new += self._keep(check.see(record, self.state))
+                new += self._keep(self._hear(check, record))
             except Exception as error:  # a check's own bug must not cost the user the other verdicts
                 if came_by_signal(error):
                     raise
@@ -53,12 +63,18 @@ class Judge:
         new: list[Finding] = []
         for check in tuple(self.checks):
             try:
-                new += self._keep(check.finish(self.state))
+                new += self._keep(self._hear_last(check))
             except Exception as error:  # as above
                 if came_by_signal(error):
                     raise
                 self._retire(check, error)
         return new
+
+    def _hear(self, check: Check, record: Record) -> Iterable[Finding]:
+        return check.see(record, self.state)
+
+    def _hear_last(self, check: Check) -> Iterable[Finding]:
+        return check.finish(self.state)
 
     def _retire(self, check: Check, error: Exception) -> None:
         for readers in self._readers.values():
@@ -82,7 +98,11 @@ class Judge:
     @property
     def findings(self) -> list[Finding]:
         """All findings, the verdict first, symptoms named as such."""
-        return rank(list(self._found.values()))
+        return rank(self.unranked)
+
+    @property
+    def unranked(self) -> list[Finding]:
+        return list(self._found.values())
 
 
 def _examiner_fault(fault: str, step: int) -> ProbeFault:

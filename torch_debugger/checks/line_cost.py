@@ -10,7 +10,7 @@ from torch_debugger.checks.base import Check
 from torch_debugger.checks.gains import expected, milliseconds, severity_of
 from torch_debugger.checks.state import RunState
 from torch_debugger.checks.step_lines import DearLine, StepSample, dear_line, step_s
-from torch_debugger.records import CostFact, Edit, Finding, Record
+from torch_debugger.records import CostFact, Edit, Finding, LossSite, Record, SampledStacks
 
 
 @dataclass(frozen=True)
@@ -32,6 +32,11 @@ class LineCost(Check):
     saved = 1.0  # by the edit, of the time of the lines
     is_loud = True  # else it is a note, however much it saves
 
+    def __init__(self) -> None:
+        self._stacks: SampledStacks | None = None  # that the line was found in
+        self._known: tuple[tuple[LossSite, ...], bool] | None = None
+        self._line: DearLine | None = None
+
     @abc.abstractmethod
     def fits(self, sample: StepSample) -> bool: ...
 
@@ -45,13 +50,22 @@ class LineCost(Check):
         return self._judge(state)
 
     def _judge(self, state: RunState) -> Iterable[Finding]:
-        line = dear_line(state, self.fits)
+        line = self._dear_line(state)
         if line is None or line.samples < self.least_samples:
             return
         gain = min(line.of_all * self.saved, _most_of(state))
         severity = severity_of(gain)
         if severity is not None and line.of_all * step_s(state) >= self.least_line_s:
             yield self._found(line, gain, severity if self.is_loud else "note", state)
+
+    def _dear_line(self, state: RunState) -> DearLine | None:
+        """Stacks are told far more rarely than costs, and one process may judge a thousand ranks: what they say
+        is worked out once."""
+        stacks, known = state.sampled.get("training"), (tuple(state.sites.values()), state.split.is_enough())
+        if stacks is not self._stacks or known != self._known:
+            self._stacks, self._known = stacks, known
+            self._line = dear_line(state, self.fits)
+        return self._line
 
     def _found(self, line: DearLine, gain: float, severity: str, state: RunState) -> Finding:
         whole_s = step_s(state)

@@ -24,6 +24,23 @@ def with_keyword(place: Place, keyword: str, value: str) -> Edit | None:
     return Edit(place.file, place.line, code, after)
 
 
+def with_distributed_sampler(place: Place) -> Edit | None:
+    """`DataLoader(data, 32, shuffle=True)` -> the same with a DistributedSampler in place of `shuffle`."""
+    call, code = _only_loader(place.code), place.code
+    if call is None or place.file is None or place.line is None or not code or not code.isascii():
+        return None
+    given = {word.arg: word.value for word in call.keywords}
+    others = [ast.unparse(word) for word in call.keywords if word.arg != "shuffle"]
+    if not isinstance(call.args[0], ast.Name) or len(call.args) > 2 or None in given or "sampler" in given:
+        return None
+    name = ast.unparse(call.args[0])
+    order = "" if "shuffle" in given and ast.unparse(given["shuffle"]) == "True" else ", shuffle=False"
+    sampler = f"sampler=torch.utils.data.DistributedSampler({name}{order})"
+    made = ", ".join([*map(ast.unparse, call.args), *others, sampler])
+    after = code[: call.col_offset] + f"{ast.unparse(call.func)}({made})" + code[call.end_col_offset :]
+    return Edit(place.file, place.line, code, after)
+
+
 def over_whole_batches(place: Place, shuffle: bool | None) -> Edit | None:
     """`DataLoader(data, 64, shuffle=True)` -> the same batches, each asked for with a list of indices; None for
     calls with more in them than that."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from torch_debugger.records import Place, SampledStacks, StackNode
@@ -43,9 +43,14 @@ def hot_lines(stacks: SampledStacks) -> list[HotLine]:
 
 def share_below(stacks: SampledStacks, function: str) -> float:
     """The share of samples inside of any function of this name, whoever called it: `Optimizer.zero_grad`."""
+    return share_where(stacks, lambda node: node.function == function)
+
+
+def share_where(stacks: SampledStacks, fits: Callable[[StackNode], bool]) -> float:
+    """The share of samples that went through a node like this."""
     counted = 0
     for number, node in enumerate(stacks.nodes):
-        if node.function == function and all(each.function != function for each in _above(stacks, number)):
+        if fits(node) and not any(map(fits, _above(stacks, number))):
             counted += node.total
     return counted / max(stacks.samples, 1)
 

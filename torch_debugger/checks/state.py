@@ -9,6 +9,8 @@ from torch_debugger.checks.graph_ops import numbers_by_op
 from torch_debugger.checks.step_split import StepSplit
 from torch_debugger.records import (
     EndFact,
+    HangFact,
+    HangOver,
     LedgerFact,
     LoaderFact,
     LoadingLines,
@@ -25,6 +27,7 @@ from torch_debugger.records import (
     SchedulerFact,
     SpeedSettings,
 )
+from torch_debugger.records.hangs import ENDED
 
 
 @dataclass
@@ -62,6 +65,7 @@ class RunState:
     split: StepSplit = field(default_factory=StepSplit)
     sampled: dict[str, SampledStacks] = field(default_factory=dict)  # by whose they are; the last holds
     speed: SpeedSettings | None = None
+    hang: HangFact | None = None  # the last, where it did not go on
     step: int = 0
     end: EndFact | None = None
 
@@ -93,8 +97,14 @@ class RunState:
                 self.speed = record
             case LossGraph():
                 numbers_by_op(record)  # known by the time that checks ask
+            case HangFact():
+                self.hang = record
+            case HangOver():
+                self.hang = None
             case EndFact():
                 self.end = record
+                if self.hang is not None and self.hang.kind != ENDED and record.outcome == "finished":
+                    self.hang = None
             case _:
                 pass
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import io
 import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from types import FrameType
 
+from torch_debugger.cli.hang_desk import end_with_descendants
 from torch_debugger.cli.launch import Orders
 from torch_debugger.cli.main_module import Program
 from torch_debugger.tracebacks import FIRST_FILE
@@ -17,7 +20,8 @@ from torch_debugger.tracebacks import FIRST_FILE
 # The terminal sends these to both of us: the child acts on them, the parent stays for the report.
 _LEFT_TO_CHILD = ("SIGINT", "SIGQUIT")
 # Job schedulers, `timeout` and users send these to the one process they know.
-_FORWARDED = ("SIGTERM", "SIGHUP", "SIGUSR1", "SIGUSR2")
+_ENDING = ("SIGTERM", "SIGHUP")
+_FORWARDED = (*_ENDING, "SIGUSR1", "SIGUSR2")
 
 Handler = Callable[[int, FrameType | None], None]
 
@@ -28,7 +32,7 @@ def interrupts_left_to_child() -> AbstractContextManager[None]:
 
 
 @contextmanager
-def _handled(names: Sequence[str], handler: Handler) -> Iterator[None]:
+def _handled(names: Sequence[str], handler: Handler, *, for_good: bool = False) -> Iterator[None]:
     # A handler, not SIG_IGN, which the child would inherit. What is ignored already (nohup) stays so.
     numbers = [getattr(signal, name) for name in names]
     heard = [number for number in numbers if signal.getsignal(number) is not signal.SIG_IGN]
@@ -36,14 +40,20 @@ def _handled(names: Sequence[str], handler: Handler) -> Iterator[None]:
     try:
         yield
     finally:
-        for number, before in previous.items():
+        for number, before in previous.items() if not for_good else ():
             signal.signal(number, before)
 
 
 class ChildProcess:
     """The script, running in a process of its own on the same terminal."""
 
-    def __init__(self, program: Program, orders: Orders) -> None:
+    def __init__(
+        self, program: Program, orders: Orders, *, is_rank: bool = False, group_signalled: bool = False
+    ) -> None:
+        self.told_to_end_at: float | None = None  # on the monotonic clock, in seconds
+        self._is_rank = is_rank
+        # torchrun sends its signals to the whole group: the script has had them when we have.
+        self._had_by_child = {getattr(signal, name) for name in _ENDING if group_signalled}
         self._early_signals: list[int] = []
         self._process: subprocess.Popen[bytes] | None = None
         for fd in (orders.board_fd, orders.requests_fd):
@@ -52,8 +62,9 @@ class ChildProcess:
 
     @contextmanager
     def running(self) -> Iterator[None]:
-        """Starts the process; until the end of the block its signals are in our care."""
-        with _handled(_FORWARDED, self._forward):
+        """Starts the process; until the end of the block its signals are in our care. Those of a rank stay so:
+        when one has failed torchrun ends the others, also those who report on it."""
+        with _handled(_FORWARDED, self._forward, for_good=self._is_rank):
             # close_fds=False: files the shell opened for the script (`script.py <(sort x)`) are its own.
             self._process = subprocess.Popen(self._command, close_fds=False)
             for number in self._early_signals:
@@ -70,17 +81,35 @@ class ChildProcess:
     def wait_for_end(self) -> int:
         return self._started().wait()
 
+    def end_at_once(self) -> None:
+        """With everything it has started."""
+        end_with_descendants(self._started().pid)
+
     def _started(self) -> subprocess.Popen[bytes]:
         assert self._process is not None, "waited for a child before it was started"
         return self._process
 
+    @property
+    def pid(self) -> int:
+        return self._started().pid
+
     def _forward(self, number: int, frame: FrameType | None) -> None:
+        if number == signal.SIGTERM and self.told_to_end_at is None:
+            self.told_to_end_at = time.monotonic()
         if self._process is None:
             self._early_signals.append(number)
-        else:
+        elif number not in self._had_by_child:
             self._process.send_signal(number)
 
 
 def _command(program: Program, orders: Orders) -> Sequence[str]:
     flags = subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined]  # as multiprocessing does
+    flags += ["-u"] if _is_unbuffered() else []  # as torchrun starts its ranks
     return [sys.executable, *flags, FIRST_FILE, orders.to_json(), program.target, *program.arguments]
+
+
+def _is_unbuffered() -> bool:
+    """By a flag: what the environment says, the child hears itself."""
+    if os.environ.get("PYTHONUNBUFFERED"):
+        return False
+    return sys.__stdout__ is not None and isinstance(sys.__stdout__.buffer, io.RawIOBase)

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from torch_debugger.checks.judge import Judge
+from torch_debugger.checks.ranks_judge import RanksJudge
 from torch_debugger.cli.ending import print_crash
 from torch_debugger.records import CrashFact, Finding
 from torch_debugger.report.digest import RunDigest
+from torch_debugger.report.ranks_digest import RanksDigest
 from torch_debugger.saying import say
 
 
 class CrashPrinter:
-    def __init__(self, judge: Judge, digest: RunDigest, *, quiet: bool) -> None:
+    def __init__(self, judge: Judge | RanksJudge, digest: RunDigest | RanksDigest, *, quiet: bool) -> None:
         self._judge, self._digest, self._quiet = judge, digest, quiet
         self.told: tuple[Finding, ...] = ()
 

@@ -36,6 +36,19 @@ def print_crash(result: RunResult, traceback: str, *, quiet: bool) -> None:
     write(_STDERR, traceback)
 
 
+def print_hang(result: RunResult, *, stacks: bool) -> None:
+    """Why it stands still, and below it where everybody stands."""
+    from rich.console import Console
+
+    from torch_debugger.report.hang_stacks import stack_lines
+    from torch_debugger.report.terminal import render_findings
+
+    write(_STDERR, fresh_line(_STDERR))
+    render_findings(_verdict_alone(result), Console(stderr=True))
+    lines = stack_lines(result.hangs, result.folder) if stacks else []
+    write(_STDERR, "\n" + "".join(f"{line}\n" for line in lines))
+
+
 def print_report(result: RunResult, *, quiet: bool) -> None:
     """On stderr; quiet means: only a verdict is worth a word."""
     if quiet and (result.told or _says_little(result)):

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import math
+import os
 import time
 from collections import deque
 from collections.abc import Callable
 
-from torch_debugger.checks.judge import Judge
+from torch_debugger.checks.ranks_judge import RanksJudge
 from torch_debugger.cli.handover import OFFERED, REFUSED, SHOWN, TAKEN
+from torch_debugger.cli.hang_desk import HangDesk, hang_findings
+from torch_debugger.cli.pulse import Pulse
 from torch_debugger.cli.status import Display, Progress
-from torch_debugger.records import CrashFact, Finding
-from torch_debugger.report.digest import RunDigest
+from torch_debugger.records import CrashFact, Finding, Record
+from torch_debugger.report.ranks_digest import RanksDigest
 from torch_debugger.runlog.board import Board
 from torch_debugger.runlog.reader import LogFollower
 from torch_debugger.runlog.requests import RequestSender
@@ -21,19 +24,23 @@ _RATE_WINDOW_S = 20.0
 
 
 class Follower:
-    """Follows one child until it has ended."""
+    """Follows one child until it has ended, and judges what all that write into its folder have to say."""
 
     def __init__(
         self,
         log: LogFollower,
         board: Board,
         requests: RequestSender,
-        judge: Judge,
-        digest: RunDigest,
+        judge: RanksJudge,
+        digest: RanksDigest,
         display: Display,
         show_crash: Callable[[CrashFact], None],
         say_news: Callable[[], None],
+        hangs: HangDesk,
+        pulse: Pulse | None = None,
+        rank: int | None = None,
     ) -> None:
+        self._rank = rank  # of the child that is followed
         self._log = log
         self._board = board
         self._requests = requests
@@ -41,6 +48,7 @@ class Follower:
         self._digest = digest
         self._display = display
         self._show_crash = show_crash
+        self._hangs, self._pulse = hangs, pulse
         self._say_news = say_news  # of those who take the run elsewhere
         self._crash: CrashFact | None = None
         self._pace = Pace()
@@ -49,11 +57,19 @@ class Follower:
     def follow(self, wait: Callable[[float], int | None]) -> int:
         """`wait(timeout_s)` gives the child's exit status once there is one."""
         while (status := wait(_TICK_S)) is None:
-            self._read()
+            self._read(now_and_then=True)
             self._take_crash()
+            self._feel_pulse(time.monotonic())
             self._speak(time.monotonic())
         self._read()
         return status
+
+    def _feel_pulse(self, now_s: float) -> None:
+        found = self._pulse.look(now_s) if self._pulse is not None else None
+        if found is not None:
+            self._take(found, self._rank)
+        if not self._board.at_prompt or not os.isatty(0):  # nobody can type there
+            self._hangs.act(now_s)
 
     def _take_crash(self) -> None:
         """The child offers its traceback, and waits: what it logged before that is complete."""
@@ -68,18 +84,23 @@ class Follower:
         self._show_crash(self._crash)
         self._board.crash = SHOWN
 
-    def _read(self) -> None:
-        for record in self._log.poll():
-            self._digest.see(record)
-            if isinstance(record, CrashFact):
-                self._crash = record
-            for finding in self._judge.see(record):
+    def _read(self, *, now_and_then: bool = False) -> None:
+        for rank, record in self._log.read_ranks_on(now_and_then=now_and_then):
+            self._take(record, rank)
+
+    def _take(self, record: Record, rank: int | None) -> None:
+        self._digest.see(record, rank)
+        self._hangs.see(record, rank, time.monotonic())
+        if isinstance(record, CrashFact) and rank == self._rank:
+            self._crash = record
+        for finding in self._judge.see(record, rank):
+            if not hang_findings([finding]):  # these are told together, with the stacks
                 self._unsaid.append(finding)
-                if finding.request is not None:
-                    self._requests.send(finding.request)
+            if finding.request is not None and rank == self._rank:
+                self._requests.send(finding.request)
 
     def _speak(self, now_s: float) -> None:
-        step = self._board.step
+        step = max(self._board.step, self._digest.step)  # a process that starts the ranks makes no steps itself
         rate = self._pace.rate(step, now_s)
         if self._board.at_prompt:
             return
@@ -93,8 +114,9 @@ class Follower:
 
     def _loss(self) -> float | None:
         """A board without a loss says nan; only the log can tell that from a loss that is nan."""
-        unknown = math.isnan(self._board.loss) and self._digest.losses is None
-        return None if unknown else self._board.loss
+        if self._digest.losses is None:
+            return None if math.isnan(self._board.loss) else self._board.loss
+        return self._board.loss if self._board.step else self._digest.losses.last[1]
 
 
 class Pace:

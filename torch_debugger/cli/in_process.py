@@ -10,10 +10,11 @@ from collections.abc import Callable, Sequence
 
 from torch_debugger.checks.judge import Judge
 from torch_debugger.cli.crash_printer import CrashPrinter
+from torch_debugger.cli.hang_desk import end_here
 from torch_debugger.cli.main_module import Program, run_as_main
 from torch_debugger.cli.post_mortem import look_into_crash
 from torch_debugger.cli.watch import Watch
-from torch_debugger.records import CrashFact, Finding, Record
+from torch_debugger.records import CrashFact, Finding, HangFact, Record
 from torch_debugger.report.digest import RunDigest
 from torch_debugger.report.result import RunResult
 from torch_debugger.runlog.requests import RequestSender, make_request_pipe
@@ -47,6 +48,8 @@ class _Bench:
                 self._announce(finding)
             if finding.request is not None:
                 self._requests.send(finding.request)
+        if isinstance(record, HangFact) and record.final and record.policy == "abort":
+            end_here()
 
 
 def run_in_process(

@@ -22,8 +22,9 @@ if TYPE_CHECKING:
 class LateLog:
     """A sink that opens the log writer when it may."""
 
-    def __init__(self, folder: str, limit_bytes: int, rotate_bytes: int) -> None:
+    def __init__(self, folder: str, limit_bytes: int, rotate_bytes: int, rank: int | None = None) -> None:
         self._folder = folder
+        self._rank = rank  # None: as the environment has it
         self._limit_bytes, self._rotate_bytes = limit_bytes, rotate_bytes
         self._waiting: list[Record] = []
         self._refused = False  # no file could be made: said once, and the script runs without a log
@@ -66,7 +67,11 @@ class LateLog:
 
         try:
             writer = LogWriter(
-                self._folder, limit_bytes=self._limit_bytes, rotate_bytes=self._rotate_bytes, on_fault=say
+                self._folder,
+                limit_bytes=self._limit_bytes,
+                rotate_bytes=self._rotate_bytes,
+                on_fault=say,
+                rank=self._rank,
             )
         except DebuggerError as error:
             say(str(error))

@@ -9,6 +9,7 @@ import os
 import sys
 from dataclasses import dataclass
 
+from torch_debugger.cli.deaths import die_with_parent
 from torch_debugger.cli.handover import Handover
 from torch_debugger.cli.main_module import Program, run_as_main
 from torch_debugger.cli.prompt import watch_prompts
@@ -28,6 +29,7 @@ class Orders:
     module: bool
     board_fd: int
     requests_fd: int
+    dies_with_parent: bool = False  # one rank of several: what started it knows the parent alone
 
     def to_json(self) -> str:
         return json.dumps(dataclasses.asdict(self))
@@ -42,6 +44,8 @@ def main() -> None:
     orders = Orders.from_json(sys.argv[1])
     program = Program(sys.argv[2], tuple(sys.argv[3:]), orders.module)
     _forget_us(program)
+    if orders.dies_with_parent:
+        die_with_parent()
     for fd in (orders.board_fd, orders.requests_fd):
         os.set_inheritable(fd, False)
     pid = os.getpid()

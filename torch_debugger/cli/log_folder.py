@@ -37,33 +37,36 @@ def _spool(url: str) -> Spool:
         ) from error
     if any("tfevents" in file.name for file in spool.found):
         spool.close()
-        raise _holds_another_run(url)
+        raise holds_another_run(url)
     return spool
 
 
-def _holds_another_run(place: str) -> UsageError:
+def holds_another_run(place: str) -> UsageError:
     return UsageError(f"{place} already holds the log of another run. Choose a new folder with --log-dir.")
 
 
 def _chosen_folder(chosen: str) -> Path:
     folder = Path(chosen).absolute()
-    _make_writable(folder)
+    make_writable(folder)
     if any(folder.glob("*tfevents*")):
-        raise _holds_another_run(chosen)
+        raise holds_another_run(chosen)
     return folder
 
 
 def _new_folder(script: str) -> Path:
     """runs/train-20260131-174502; a run started within the same second gets -2."""
-    name = Path(script).stem if script.endswith(".py") else Path(script).name
-    first = Path("runs", f"{name}-{time.strftime('%Y%m%d-%H%M%S')}").absolute()
+    first = Path("runs", f"{name_of_script(script)}-{time.strftime('%Y%m%d-%H%M%S')}").absolute()
     later = (first.with_name(f"{first.name}-{number}") for number in itertools.count(2))
     folder = next(folder for folder in itertools.chain([first], later) if not folder.exists())
-    _make_writable(folder)
+    make_writable(folder)
     return folder
 
 
-def _make_writable(folder: Path) -> None:
+def name_of_script(script: str) -> str:
+    return Path(script).stem if script.endswith(".py") else Path(script).name
+
+
+def make_writable(folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         tempfile.TemporaryFile(dir=folder).close()

@@ -13,7 +13,7 @@ from torch_debugger.errors import UsageError
 from torch_debugger.integrations.trackers.tracker import Tracker, read_tracker
 from torch_debugger.runlog.spool import STORE_ROTATE_BYTES
 from torch_debugger.runlog.stores import is_url
-from torch_debugger.settings import DEEP_STEPS, Settings, parse_budget, parse_size
+from torch_debugger.settings import DEEP_STEPS, Settings, parse_budget, parse_seconds, parse_size
 
 
 def add_run_options(parser: argparse.ArgumentParser) -> None:
@@ -71,6 +71,16 @@ def add_run_options(parser: argparse.ArgumentParser) -> None:
         default="report",
         help="at a NaN or Inf: report it (default), end the script, stop with pdb, or leave such updates out",
     )
+    add(
+        "--hang-timeout", metavar="SECONDS", help="how long it may stand still (default: learned, from 40 s on)"
+    )
+    add(
+        "--on-hang",
+        choices=("warn", "dump", "abort"),
+        default="dump",
+        help="when it does: say so, say so with all stacks (default), or do that and end the run with 124",
+    )
+    add("--no-watchdog", action="store_true", help="do not watch for hangs")
     add("--pdb", action="store_true", help="after a crash and its explanation, pdb in the frame of your code")
     add(
         "--check-custom-gradients",
@@ -101,6 +111,8 @@ class RunOptions:
     in_process: bool
     breaks: tuple[str, ...] = ()
     on_nan: str = "report"
+    on_hang: str = "dump"
+    hang_timeout_s: float = 0.0
     post_mortem: bool = False
     check_custom_gradients: bool = False
     samples: bool = True
@@ -135,6 +147,8 @@ class RunOptions:
             in_process=arguments.in_process or os.name == "nt",
             breaks=_read_breaks(arguments.breaks),
             on_nan=arguments.on_nan,
+            on_hang="off" if arguments.no_watchdog else arguments.on_hang,
+            hang_timeout_s=_read_timeout(arguments.hang_timeout),
             post_mortem=arguments.pdb,
             check_custom_gradients=arguments.check_custom_gradients,
             samples=not arguments.no_samples,
@@ -160,6 +174,8 @@ class RunOptions:
             deep_steps=self.deep_steps,
             breaks=self.breaks,
             on_nan=self.on_nan,
+            on_hang="off" if self.preflight or self.step_rehearsal else self.on_hang,
+            hang_timeout_s=self.hang_timeout_s,
             post_mortem=self.post_mortem,
             check_custom_gradients=self.check_custom_gradients,
             page=shown,
@@ -202,6 +218,11 @@ def read_count(option: str, text: str | None) -> int | None:
     if not text.isascii() or not text.isdigit() or int(text) < 1:
         raise UsageError(f"{option} takes a whole number from 1 on, not {text!r}.")
     return int(text)
+
+
+def _read_timeout(text: str | None) -> float:
+    """0, which means learned, where none was given."""
+    return parse_seconds("--hang-timeout", text) if text is not None else 0.0
 
 
 def read_port(option: str, text: str | None) -> int:

@@ -50,16 +50,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from torch_debugger.checks.judge import Judge
+    from torch_debugger.checks.ranks_judge import RanksJudge
     from torch_debugger.cli.child_process import interrupts_left_to_child
     from torch_debugger.cli.log_folder import open_log_folder
     from torch_debugger.cli.parent import run_in_child
+    from torch_debugger.cli.rank_parent import exit_code_of
     from torch_debugger.cli.trial_status import TrialBar, TrialLines
 
     options = _options(arguments)
     with open_log_folder(None, options.program.target, keep=False) as folder, interrupts_left_to_child():
         display = (TrialBar if os.isatty(_STDERR) else TrialLines)(_STDERR, _PARTS, "rehearsal")
-        result, code = run_in_child(options, Judge(), folder, display)
+        result, status = run_in_child(options, RanksJudge(), folder, display)
+        code = exit_code_of(status)
     return _conclude(result, code, options.json_file)
 
 

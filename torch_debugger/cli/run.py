@@ -11,8 +11,9 @@ from torch_debugger.cli.options import RunOptions, add_run_options
 from torch_debugger.saying import say
 
 if TYPE_CHECKING:
-    from torch_debugger.checks.judge import Judge
+    from torch_debugger.checks.ranks_judge import RanksJudge
     from torch_debugger.cli.couriers import Couriers
+    from torch_debugger.cli.rank_launch import RankLaunch
     from torch_debugger.report.result import RunResult
 
 NAME = "run"
@@ -26,16 +27,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from torch_debugger.checks.judge import Judge
+    from torch_debugger.checks.ranks_judge import RanksJudge
     from torch_debugger.cli.couriers import Couriers
     from torch_debugger.cli.ending import require_writable
     from torch_debugger.cli.log_folder import open_log_folder
     from torch_debugger.cli.page_beside import PageBeside
+    from torch_debugger.cli.rank_launch import rank_launch
 
     options = RunOptions.read(arguments)
-    judge = Judge(options.only, options.ignore)  # complains about names it does not know
+    judge = RanksJudge(options.only, options.ignore)  # complains about names it does not know
     if options.json_file is not None:
         require_writable(options.json_file)
+    launch = None if options.in_process else rank_launch()
+    if launch is not None:
+        return _run_rank(options, judge, launch)
     with (
         open_log_folder(options.log_dir, options.program.target, keep=options.keep_log) as folder,
         Couriers(options, folder) as couriers,
@@ -49,13 +54,54 @@ def run(arguments: argparse.Namespace) -> int:
         return code
 
 
-def _run_apart(options: RunOptions, judge: Judge, folder: str, couriers: Couriers) -> int:
+def _run_rank(options: RunOptions, judge: RanksJudge, launch: RankLaunch) -> int:
+    from torch_debugger.cli.couriers import Couriers
+    from torch_debugger.cli.page_beside import PageBeside
+    from torch_debugger.cli.rank_parent import end_like, run_other_rank
+    from torch_debugger.cli.shared_folder import open_shared_folder
+
+    log_dir, script = options.log_dir, options.program.target
+    with open_shared_folder(launch, log_dir, script, keep=options.keep_log) as folder:
+        if launch.is_first:
+            with Couriers(options, folder) as couriers, PageBeside(options, folder):
+                status = _run_apart(options, judge, folder, couriers, launch)
+        else:
+            status = run_other_rank(options, launch, folder)
+            _attempt(lambda: _stand_in(options, judge, launch, folder))
+    end_like(status)
+    return status
+
+
+def _stand_in(options: RunOptions, judge: RanksJudge, launch: RankLaunch, folder: str) -> None:
+    from torch_debugger.cli.stand_in import report_of, stands_in
+
+    if stands_in(launch, folder):
+        log = folder if options.keep_log else None
+        _show(options, folder, report_of(judge, launch, folder, options.program.target, log))
+
+
+def _run_apart(
+    options: RunOptions, judge: RanksJudge, folder: str, couriers: Couriers, launch: RankLaunch | None = None
+) -> int:
+    """The exit status: -n for a rank of several that was ended by signal n."""
     from torch_debugger.cli.child_process import interrupts_left_to_child
     from torch_debugger.cli.parent import run_in_child
+    from torch_debugger.cli.rank_parent import exit_code_of
 
+    early: list[RunResult] = []
+
+    def report_early(result: RunResult) -> None:
+        early.append(result)
+        _show(options, folder, result)
+
+    speak = report_early if launch is not None else None
     with interrupts_left_to_child():
-        result, code = run_in_child(options, judge, folder, couriers=couriers)
-        return _conclude(options, folder, couriers, result, code)
+        result, status = run_in_child(options, judge, folder, None, couriers, launch, speak)
+        if early:  # said already: what came since is in the files
+            result = dataclasses.replace(result, told=result.findings)
+            options = dataclasses.replace(options, quiet=True)
+        code = _conclude(options, folder, couriers, result, exit_code_of(status))
+        return status if launch is not None and status < 0 else code
 
 
 def _run_here(options: RunOptions, folder: str) -> tuple[RunResult, int]:
@@ -78,14 +124,20 @@ def _run_here(options: RunOptions, folder: str) -> tuple[RunResult, int]:
 
 
 def _conclude(options: RunOptions, folder: str, couriers: Couriers, result: RunResult, script_code: int) -> int:
-    from torch_debugger.cli.ending import exit_code, print_report, write_reports
+    from torch_debugger.cli.ending import exit_code
 
     result = dataclasses.replace(result, log=options.log_url or result.log)
+    _show(options, folder, result)
+    _attempt(lambda: couriers.conclude(result))
+    return exit_code(script_code, result.findings, options.fail_on)
+
+
+def _show(options: RunOptions, folder: str, result: RunResult) -> None:
+    from torch_debugger.cli.ending import print_report, write_reports
+
     log_dir = folder if options.keep_log else None
     _attempt(lambda: write_reports(result, json_file=options.json_file, log_dir=log_dir))
     _attempt(lambda: print_report(result, quiet=options.quiet))
-    _attempt(lambda: couriers.conclude(result))
-    return exit_code(script_code, result.findings, options.fail_on)
 
 
 def _attempt(deed: Callable[[], None]) -> None:

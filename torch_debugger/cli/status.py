@@ -11,6 +11,7 @@ from typing import Protocol
 from torch_debugger.records import Finding
 from torch_debugger.report.digest import here
 from torch_debugger.report.printable import one_line
+from torch_debugger.report.sentences import on_ranks
 from torch_debugger.report.source import short_paths, shown_path
 
 
@@ -46,13 +47,14 @@ def _count(findings: Sequence[Finding], severity: str) -> str:
 
 
 def announcement(finding: Finding) -> str:
-    """error missing-zero-grad at train.py:31 (net.fc1): ..."""
+    """error missing-zero-grad at train.py:31 (net.fc1), on rank 2: ..."""
     place, folder = finding.where, here()
     file = shown_path(place.file, folder) if place.file else None
     line = f"{file}:{place.line}" if file and place.line else file
     where = f"{line} ({place.module})" if line and place.module else line or place.module
-    message = short_paths(finding.message, folder)
-    return one_line(f"{finding.severity} {finding.name}{f' at {where}' if where else ''}: {message}")
+    spot = f" at {where}" if where else ""
+    spot += f"{',' if where else ''} {on_ranks(finding)}" if finding.ranks else ""
+    return one_line(f"{finding.severity} {finding.name}{spot}: {short_paths(finding.message, folder)}")
 
 
 class Display(Protocol):

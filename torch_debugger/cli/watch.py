@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 from torch_debugger.cli.late_log import LateLog
 from torch_debugger.cli.main_module import Program
+from torch_debugger.cli.rank_process import rank_wrapper
 from torch_debugger.records import Record
 from torch_debugger.records.sink import Sink
 from torch_debugger.runlog.board import Board
@@ -35,11 +36,12 @@ class Watch:
         sinks: Sequence[Sink] = (),
         board: Board | None = None,
         requests: RequestReader | None = None,
+        rank: int | None = None,
     ) -> None:
         self._program = program
         self._settings = settings
         limits = settings.log_limit_bytes, settings.log_rotate_bytes
-        self._log = LateLog(settings.log_dir, *limits) if settings.log_dir else None
+        self._log = LateLog(settings.log_dir, *limits, rank) if settings.log_dir else None
         self._sinks = [*sinks, *([self._log] if self._log else [])]
         self._board = board
         self._requests = requests
@@ -75,6 +77,7 @@ class Watch:
         )
         if self._board is not None:  # a process of the script's own
             self._session.leave = self._leave
+            self._session.wrap_ranks = rank_wrapper(self._program, self._settings)
         self._session.start()
 
     def _leave(self) -> NoReturn:

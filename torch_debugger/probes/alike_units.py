@@ -17,6 +17,7 @@ from torch_debugger.probes.held import Held
 from torch_debugger.probes.optimizers import Optimizers
 from torch_debugger.probes.watch import Watch
 from torch_debugger.records import Place, TwinUnits
+from torch_debugger.stats.shards import own_part
 
 _FEWEST = 4  # units; of two or three a matrix may well be symmetric
 
@@ -84,11 +85,10 @@ def compare_rows(parameter: torch.Tensor) -> torch.Tensor:
 
     Two pairs: the gates of an LSTM lie in one matrix, and units are alike within a gate.
     """
-    gradient = parameter.grad
-    assert gradient is not None
-    half = parameter.shape[0] // 2
-    rows = torch.tensor([0, half], device=parameter.device)
-    return torch.stack((_apart(parameter, rows), _apart(gradient, rows), gradient.abs().amax().float()))
+    assert parameter.grad is not None
+    matrix, gradient = own_part(parameter), own_part(parameter.grad)
+    rows = torch.tensor([0, matrix.shape[0] // 2], device=matrix.device)
+    return torch.stack((_apart(matrix, rows), _apart(gradient, rows), gradient.abs().amax().float()))
 
 
 def _apart(matrix: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:

@@ -37,6 +37,7 @@ from torch_debugger.records import GraphNode, LossGraph, LossSite, Place
 class Backward(Probe):
     name = "backward"
     LOOKED_AT = Roots.LOOKED_AT  # steps that `on_look` hears of whatever their depth
+    LOOKS_A_STEP = 4  # per site: LBFGS calls its closure, with a backward, dozens of times in one step
     GRAPHS = 3  # told per site; after that only when the graph looks different
 
     def __init__(
@@ -50,6 +51,7 @@ class Backward(Probe):
         self.on_look: list[Callable[[torch.Tensor, FrameType | None], None]] = []  # (loss, the caller's frame)
         self._sites: dict[tuple[str, int], LossSite] = {}
         self._sums: dict[str, tuple[float, int]] = {}  # site -> sum of its losses in this step, count
+        self._looks: dict[str, int] = {}  # by site, in this step
         self._graphs_told: dict[str, int] = {}
         self._graph_seen: dict[str, int] = {}
         self._typical_loss: float | None = None
@@ -109,10 +111,15 @@ class Backward(Probe):
         if self.watch.transfer.lags(loss):
             self.hunt.lagging.backward_called(unscaled if unscaled is not None else loss, frame)
         self._take_value(loss, loss if unscaled is None else unscaled, site)
-        if self.watch.depth == DEEP and loss.grad_fn is not None:
+        is_deep = self.watch.depth == DEEP
+        looks = self._looks.get(site.name, 0)
+        if loss.grad_fn is None or looks == self.LOOKS_A_STEP:
+            return
+        if is_deep:
             self.roots.notice_random_numbers()
             self.watch.probe("loss graph", self._read_graph, loss, site, frame)
-        if loss.grad_fn is not None and (self.watch.depth == DEEP or self.watch.step in self.LOOKED_AT):
+        if is_deep or self.watch.step in self.LOOKED_AT:
+            self._looks[site.name] = looks + 1
             for listen in self.on_look:
                 self.watch.probe("loss listeners", listen, loss, frame)
 
@@ -164,7 +171,7 @@ class Backward(Probe):
             if len(self._sites) > 1:
                 scalars[f"loss/{name}"] = value
             scalars["loss"] = value  # of several, the last one of the step
-        self._sums = {}
+        self._sums, self._looks = {}, {}
         if "loss" in scalars:
             self._notice_spike(scalars["loss"])
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import ast
-import itertools
 import linecache
 import textwrap
 from collections.abc import Iterator, Mapping
 from types import CodeType
 
+from torch_debugger.anatomy.running_expressions import running_expression
 from torch_debugger.anatomy.sources import is_user_file, place_at, tree_of
 from torch_debugger.probes.written_numbers import written_numbers
 from torch_debugger.records import Construction, Place
@@ -28,19 +28,8 @@ def statement_at(file: str, line: int) -> tuple[int, str]:
 
 def failing_expression(code: CodeType, instruction: int) -> str:
     """The very expression that raised, as ast.unparse writes it; empty where Python cannot tell."""
-    positions = getattr(code, "co_positions", None)  # Python 3.11 on
-    tree = tree_of(code.co_filename) if positions is not None and is_user_file(code.co_filename) else None
-    if tree is None or positions is None:
-        return ""
-    span = next(itertools.islice(positions(), instruction // 2, None), None)
-    for node in ast.walk(tree):
-        if isinstance(node, ast.expr | ast.AugAssign) and span == _span(node):
-            return ast.unparse(node)
-    return ""
-
-
-def _span(node: ast.expr | ast.AugAssign) -> tuple[int, int | None, int, int | None]:
-    return node.lineno, node.end_lineno, node.col_offset, node.end_col_offset
+    node = running_expression(code, instruction)
+    return ast.unparse(node) if node is not None else ""
 
 
 def constructions_of(path: str, kind: str, places: Mapping[str, Place]) -> Iterator[Construction]:

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from torch_debugger.signals import came_by_signal
+from torch_debugger.stats.shards import is_of_parts
 from torch_debugger.stats.unseen import unseen
 
 CALL_S = 4e-7  # what a guarded call costs beyond the time it measures itself (measured: 0.3-0.5 us)
@@ -35,7 +36,8 @@ class Guard:
         except Exception as error:  # the promise: a failing probe never reaches the user's training
             if came_by_signal(error):
                 raise
-            self.remove(probe, error)
+            if not is_of_parts(error):  # of a model that lies in parts on several ranks: one look is left out
+                self.remove(probe, error)
             return None
         finally:
             self._running = False
@@ -48,7 +50,8 @@ class Guard:
         except Exception as error:  # as above
             if came_by_signal(error):
                 raise
-            self.remove(probe, error)
+            if not is_of_parts(error):  # of a model that lies in parts on several ranks: one look is left out
+                self.remove(probe, error)
             return None
 
     def remove(self, probe: str, error: BaseException) -> None:

@@ -9,14 +9,16 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
-from torch.utils.data import DataLoader, IterableDataset, RandomSampler, SequentialSampler, Subset
+from torch.utils.data import DataLoader, IterableDataset, Subset
 from torch.utils.data.dataloader import _BaseDataLoaderIter, _MultiProcessingDataLoaderIter, default_collate
 
 from torch_debugger.anatomy.aliases import aliases
 from torch_debugger.anatomy.dataset_facts import batch_count, class_names, data_held_by, sample_count
 from torch_debugger.anatomy.frames import place_of, user_frame
 from torch_debugger.anatomy.loader_randomness import random_state
+from torch_debugger.anatomy.sampler_facts import is_shuffled, share_of
 from torch_debugger.anatomy.upstream import statements_behind
+from torch_debugger.probes.asked_batches import AskedBatches
 from torch_debugger.probes.deliveries import Deliveries
 from torch_debugger.probes.line_clock import LineClock
 from torch_debugger.probes.loading_times import LoadingTimes
@@ -47,6 +49,7 @@ class Loaders(Probe):
         # Told of the loader, the iterator and the random state before it; then of the iterator.
         self.on_pass_begin: list[Callable[[Any, Any, torch.Tensor], None]] = []
         self.on_pass_end: list[Callable[[Any], None]] = []
+        self.asked: Callable[[], AskedBatches | None] = lambda: None  # answered by whoever times the workers
         # The last batch and its dataset, for a step that must be run again; the user's loop holds it as long.
         self.last: tuple[Any, Any] = (None, None)
 
@@ -167,8 +170,7 @@ class Loaders(Probe):
             return
         self._told.add(number)
         sampler = getattr(loader, "sampler", None)
-        shuffle = True if isinstance(sampler, RandomSampler) else None
-        shuffle = False if isinstance(sampler, SequentialSampler) else shuffle
+        replica, replicas = share_of(sampler)
         made = self._made.get(loader, Place())
         self.watch.emit(
             LoaderFact(
@@ -176,7 +178,7 @@ class Loaders(Probe):
                 length=batch_count(loader),
                 batch_size=loader.batch_size,
                 workers=loader.num_workers,
-                shuffle=shuffle,
+                shuffle=is_shuffled(sampler),
                 place=place_of(user_frame(2)),
                 step=self.watch.step,
                 number=number,
@@ -192,6 +194,9 @@ class Loaders(Probe):
                 prefetch=loader.prefetch_factor or 0,
                 collates=loader.collate_fn is default_collate,
                 holds=data_held_by(base_of(loader.dataset), sample_count(loader.dataset)),
+                sampler=type(sampler).__name__,
+                replica=replica,
+                replicas=replicas,
             )
         )
 

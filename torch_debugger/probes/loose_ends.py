@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -9,7 +10,7 @@ from torch import nn
 
 from torch_debugger.anatomy.cuts import find_dropped, find_switch
 from torch_debugger.anatomy.mentions import called_twice, is_never_read
-from torch_debugger.anatomy.result_flow import cut_in, find_cut
+from torch_debugger.anatomy.result_flow import cut_in, cut_of_arguments, find_cut
 from torch_debugger.anatomy.sources import class_source
 from torch_debugger.anatomy.statements import attribute_place
 from torch_debugger.probes.tracing import Call
@@ -71,7 +72,20 @@ def _cut_behind(last: Call, calls: Sequence[Call]) -> LooseEnd:
         return LooseEnd("dropped", dropped)
     found = find_cut(last.lines)
     if found is None:
-        return LooseEnd("unknown")
+        return _cut_in_another(last, calls)
     after = [call for call in calls if call.began > last.ended and not call.takes_grad]
     following = min(after, key=lambda call: call.began, default=None)
     return LooseEnd("cut", found, following.path if following is not None else "")
+
+
+def _cut_in_another(last: Call, calls: Sequence[Call]) -> LooseEnd:
+    """A module of the user's is given what could be trained, and what it gives does not lead back to that."""
+    behind = [call for call in calls if call.began > last.ended and call.takes_grad and not call.passes_grad]
+    for call in sorted(behind, key=lambda call: call.began):
+        source = class_source(type(call.module))
+        for node in source[1].body if source else ():
+            if source and isinstance(node, ast.FunctionDef) and node.name == "forward":
+                found = cut_of_arguments(source[0], node)
+                if found is not None:
+                    return LooseEnd("cut", found)
+    return LooseEnd("unknown")

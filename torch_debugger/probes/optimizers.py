@@ -25,6 +25,7 @@ from torch_debugger.probes.sampling import DEEP
 from torch_debugger.probes.strays import Strays
 from torch_debugger.probes.watch import Probe, Watch
 from torch_debugger.records import OptimizerFact, Place
+from torch_debugger.stats.shards import own_part, shards_expected
 
 _NUMBERS = ("lr", "initial_lr", "momentum", "weight_decay", "eps", "alpha", "rho", "max_iter")
 _SCHEDULED = frozenset({"lr", "initial_lr"})  # what a schedule sets: the second is the rate it starts from
@@ -180,11 +181,12 @@ class Optimizers(Probe):
         self._tell(held, optimizer, parameters)
         if self.watch.depth == DEEP:
             for listen in self.before_update:
-                listen(held, optimizer)
+                self.watch.guard.contain(self.name, listen, held, optimizer)
         if held.steps - held.counted >= self.COUNT_EVERY:
             held.counted = held.steps
             self.looks.notice_growth()
         ready = [p for p in parameters if p.grad is not None and p.grad.layout is torch.strided]
+        ready = [p for p in ready if own_part(p).numel()] if shards_expected() else ready
         if ready:
             held.sentinel = _sentinel(ready)
             self.looks.before_update(held, ready, self._backward)

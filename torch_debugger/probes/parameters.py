@@ -19,6 +19,7 @@ from torch_debugger.probes.sampling import DEEP
 from torch_debugger.probes.strays import Strays
 from torch_debugger.probes.watch import Watch
 from torch_debugger.records import Place, Table, TensorRows
+from torch_debugger.stats.shards import own_part
 from torch_debugger.stats.summary import norms, sampled
 
 COLUMNS = ("grad_norm", "weight_norm", "elements")
@@ -101,7 +102,7 @@ class ParameterLook:
             if held.table is not None:
                 self.watch.governor.request(2)  # other parameters than before get gradients
             held.keys, held.table = keys, Table("parameter", held.name, self.names(ready), COLUMNS)
-            held.elements = numpy.array([p.numel() for p in ready], dtype=numpy.float32)
+            held.elements = numpy.array([own_part(p).numel() for p in ready], dtype=numpy.float32)
         return held.table, held.elements
 
     def _deliver(

@@ -6,6 +6,7 @@ from typing import Any
 
 from torch import nn
 
+from torch_debugger.anatomy.alone import has_fellows
 from torch_debugger.probes.crash_frames import is_tensor
 
 TIME_LIMIT_S = 0.6
@@ -17,7 +18,9 @@ class TooLong(BaseException):
 
 
 def is_small(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
-    """A model that is small and not compiled, on a batch that is no giant."""
+    """A model that is small, not compiled and not one of several ranks', on a batch that is no giant."""
+    if has_fellows():
+        return False
     modules = list(module.modules())
     if len(modules) > _MODULE_LIMIT or any("_orig_mod" in vars(part)["_modules"] for part in modules):
         return False

@@ -26,6 +26,7 @@ from torch_debugger.probes.patches import Patches
 from torch_debugger.probes.phases import EVALUATION, FORWARD
 from torch_debugger.probes.watch import Probe, Watch
 from torch_debugger.records import PhaseFact
+from torch_debugger.stats.shards import expect_shards
 
 _NO_ROOTS = (nn.modules.loss._Loss,)
 
@@ -82,6 +83,7 @@ class Roots(Probe):
             return known
         if isinstance(module, _NO_ROOTS) or len(self.roots) >= self.LIMIT:
             return None
+        expect_shards(module)
         root = Root(self._free_name(name_root(module, frame)), weakref.ref(module))
         root.paths = module_paths(module, root.name)
         self.roots[id(module)] = root

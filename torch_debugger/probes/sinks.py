@@ -21,7 +21,7 @@ from torch_debugger.records import (
     SchedulerFact,
     SeedFact,
 )
-from torch_debugger.records.sink import Sink
+from torch_debugger.records.sink import Keeper, Sink
 from torch_debugger.saying import say
 from torch_debugger.signals import came_by_signal
 
@@ -67,6 +67,12 @@ class Sinks:
         for sink in self._sinks:
             if not hand(record, sink):
                 self.leave(sink)
+
+    def flush(self) -> None:
+        """All that was told is kept when this returns: for what may be followed by the end of the process."""
+        for sink in self._sinks:
+            if isinstance(sink, Keeper):
+                sink.flush()
 
     def tell(self, sinks: Sequence[Sink], record: Record) -> None:
         """To these of the watchers only."""

@@ -11,6 +11,7 @@ from torch.nn.modules import module as module_hooks
 from torch.utils.hooks import RemovableHandle
 
 from torch_debugger.anatomy.frames import frames
+from torch_debugger.anatomy.graph_nodes import walk_nodes
 from torch_debugger.anatomy.nested import tensors_in
 from torch_debugger.anatomy.running import in_backward
 from torch_debugger.anatomy.sources import is_user_file
@@ -28,11 +29,14 @@ class Call:
     began: int  # numbers of events, to tell what came after what
     ended: int = -1
     gives_grad: bool = False
+    passes_grad: bool = True  # what it gives leads back to what it was given; asked of users' modules
+    given: tuple[Any, ...] = ()  # the nodes of the graph behind what it takes, while it runs
 
 
 class Tracing:
     LIMIT = 2000  # calls
     FRAMES = 12
+    NODES = 2000  # of the graph inside of one call
 
     def __init__(self, watch: Watch, roots: Roots) -> None:
         self.watch = watch
@@ -68,6 +72,8 @@ class Tracing:
         lines = tuple((frame.f_code.co_filename, frame.f_lineno) for frame in users[: self.FRAMES])
         takes = any(tensor.requires_grad for tensor in tensors_in(arguments))
         call = Call(self._paths[id(module)], module, lines, takes, torch.is_grad_enabled(), self._events)
+        if takes and is_user_file(_file_of(module)):
+            call.given = tuple(tensor.grad_fn for tensor in tensors_in(arguments) if tensor.grad_fn is not None)
         self._events += 1
         self.calls.append(call)
 
@@ -76,4 +82,21 @@ class Tracing:
         if call is not None:
             call.ended = self._events
             call.gives_grad = any(tensor.requires_grad for tensor in tensors_in(output))
+            if call.given:
+                call.passes_grad = self._leads_back(output, call.given)
+                call.given = ()
             self._events += 1
+
+    def _leads_back(self, output: Any, given: tuple[Any, ...]) -> bool:
+        wanted = set(given)
+        for tensor in tensors_in(output):
+            if tensor.grad_fn is not None:
+                nodes, _, more = walk_nodes(tensor.grad_fn, self.NODES)
+                if more or wanted.intersection(nodes):
+                    return True
+        return False
+
+
+def _file_of(module: nn.Module) -> str:
+    code = getattr(type(module).forward, "__code__", None)
+    return code.co_filename if code is not None else "<none>"

@@ -1,6 +1,7 @@
 """What the house talks about: frozen, printable facts without tensors or callables."""
 
 from torch_debugger.records.attention import AttentionByHand, MultipliedMask
+from torch_debugger.records.collectives import CollectiveKind, CollectivesFact
 from torch_debugger.records.crash import CrashFact, CrashFrame, FlowFact, FlowStep, LocalValue
 from torch_debugger.records.data import (
     BatchLook,
@@ -16,6 +17,7 @@ from torch_debugger.records.evidence import CrashEvidence
 from torch_debugger.records.finding import SEVERITIES, Edit, Finding, Request
 from torch_debugger.records.gradient_check import GradientCheckFact
 from torch_debugger.records.graph_looks import AxesLook, DropoutLook, FutureLook, HandMadeWeights, ReusedWeight
+from torch_debugger.records.hangs import GroupState, HangFact, HangOver, StackLine, Standing
 from torch_debugger.records.health import (
     BatchNormLook,
     KeptGraphs,
@@ -67,6 +69,8 @@ from torch_debugger.records.profile import (
     ProfileFact,
     SyncTime,
 )
+from torch_debugger.records.rank_digests import CalledModel, GradientAverage, RankDigest
+from torch_debugger.records.ranks import RankEnd, RankFact
 from torch_debugger.records.rehearsal import StepRehearsal
 from torch_debugger.records.rows import Table, TensorRows
 from torch_debugger.records.run import CostFact, EndFact, MemoryFact, Notice, ProbeFault, RunFact
@@ -125,118 +129,46 @@ from torch_debugger.records.wiring import (
     UnreachedPart,
     UntiedWeights,
 )
+from torch_debugger.records.workers import SharedHandle, StalledBatch, WorkerLook, WorkerRecord, WorkerTimes
 
 Record = (
-    RunFact
-    | Surroundings
-    | HparamsFact
-    | SeedFact
-    | EndFact
-    | CostFact
-    | ProbeFault
-    | Notice
-    | MemoryFact
-    | MemoryLook
-    | ProfileFact
-    | SampledStacks
-    | RowPasses
-    | SpeedSettings
-    | Compilation
-    | ModelFact
-    | ModelFlow
-    | StrayModuleFact
-    | OptimizerFact
-    | SchedulerFact
-    | SchedulerLook
-    | PassFact
-    | Reseeding
-    | ModeLook
-    | ClipFact
-    | CopyLook
-    | QuietModel
-    | LedgerFact
-    | Scalars
-    | LossSite
-    | LossGraph
-    | Comparison
-    | ClassTargets
-    | TokenTargets
-    | SkippedLosses
-    | KeptGraphs
-    | TwinUnits
-    | Squasher
-    | BatchNormLook
-    | SampleSpread
-    | LatentLook
-    | WeightedSum
-    | MultipliedMask
-    | AttentionByHand
-    | PaddedState
-    | SequenceInput
-    | CarriedGradient
-    | Rectifier
-    | ScalerMisuse
-    | PhaseFact
-    | LoaderFact
-    | LoadingTime
-    | LoadingLines
-    | BatchFact
-    | BatchLook
-    | BatchSample
-    | InputLook
-    | RootInput
-    | TargetLook
-    | ShuffledPair
-    | FixedDraw
-    | CopiedGenerator
-    | DropoutLook
-    | AxesLook
-    | FutureLook
-    | ReusedWeight
-    | HandMadeWeights
-    | NonFinite
-    | Rehearsal
-    | GradientCheckFact
-    | TensorRows
-    | CrashFact
-    | FlowFact
-    | StepCycle
-    | IdleOptimizer
-    | UnreachedPart
-    | CheckpointLoad
-    | GradientFlag
-    | UnmatchedSwitch
-    | FreshParameter
-    | PlainTensor
-    | UntiedWeights
-    | CaseFact
-    | TrialResult
-    | StepRehearsal
-    | MemorySnapshot
-    | TracedMemory
-    | Finding
-    | Summary
-)
+    RunFact | RankFact | RankEnd | RankDigest | CollectivesFact | Surroundings | HparamsFact | SeedFact |
+    EndFact | CostFact | ProbeFault | Notice | MemoryFact | MemoryLook | ProfileFact | SampledStacks |
+    RowPasses | SpeedSettings | Compilation | ModelFact | ModelFlow | StrayModuleFact | OptimizerFact |
+    SchedulerFact | SchedulerLook | PassFact | Reseeding | ModeLook | ClipFact | CopyLook | QuietModel |
+    LedgerFact | Scalars | LossSite | LossGraph | Comparison | ClassTargets | TokenTargets | SkippedLosses |
+    KeptGraphs | TwinUnits | Squasher | BatchNormLook | SampleSpread | LatentLook | WeightedSum |
+    MultipliedMask | AttentionByHand | PaddedState | SequenceInput | CarriedGradient | Rectifier |
+    ScalerMisuse | PhaseFact | LoaderFact | LoadingTime | LoadingLines | WorkerRecord | BatchFact | BatchLook |
+    BatchSample | InputLook | RootInput | TargetLook | ShuffledPair | FixedDraw | CopiedGenerator |
+    DropoutLook | AxesLook | FutureLook | ReusedWeight | HandMadeWeights | NonFinite | Rehearsal |
+    GradientCheckFact | TensorRows | CrashFact | HangFact | HangOver | FlowFact | StepCycle | IdleOptimizer |
+    UnreachedPart | CheckpointLoad | GradientFlag | UnmatchedSwitch | FreshParameter | PlainTensor |
+    UntiedWeights | CaseFact | TrialResult | StepRehearsal | MemorySnapshot | TracedMemory | Finding | Summary
+)  # fmt: skip
 
 __all__ = [
     "SEVERITIES", "TRIALS", "AttentionByHand", "AxesLook", "BatchFact", "BatchLook", "BatchNormLook",
-    "BatchSample", "Box", "CallFact", "CarriedGradient", "CaseFact", "Chart", "ChartsSummary", "CheckpointLoad",
-    "ClassTargets", "ClipFact", "Comparison", "Compilation", "Construction", "CopiedGenerator", "CopyLook",
-    "CopyTime", "CostFact", "CrashEvidence", "CrashFact", "CrashFrame", "DeviceMemory", "DropoutLook", "Edit",
-    "EndFact", "Finding", "FixedDraw", "FlowFact", "FlowStep", "ForeignEvent", "FreshParameter", "FutureLook",
-    "GradientCheckFact", "GradientFlag", "GraphNode", "GraphSummary", "HandMadeWeights", "HeldByVariable",
-    "HeldData", "HistogramSummary", "HparamsFact", "HparamsSummary", "IdleOptimizer", "InputLook", "KeptGraphs",
-    "LatentLook", "LayerFact", "LedgerFact", "LedgerRow", "LineCost", "LineTime", "LoaderFact", "LoadingLines",
-    "LoadingTime", "LocalTensor", "LocalValue", "LossGraph", "LossSite", "MemoryFact", "MemoryLook",
-    "MemorySnapshot", "MemorySpot", "MeshSummary", "ModeLook", "ModelFact", "ModelFlow", "ModuleFact",
-    "ModuleTime", "MultipliedMask", "NonFinite", "Notice", "OpTime", "Operand", "OptimizerFact", "Origin",
-    "PaddedState", "ParameterFact", "PassCalls", "PassFact", "PhaseFact", "PictureSummary", "Place",
-    "PlainTensor", "PrCurveSummary", "ProbeFault", "ProductTime", "ProfileFact", "QuietModel", "Record",
-    "Rectifier", "Rehearsal", "Request", "Reseeding", "ReusedWeight", "RootInput", "RowPasses", "RunFact",
-    "SampleSpread", "SampledStacks", "SavedByModule", "SavedTensor", "Scalars", "ScalerMisuse", "SchedulerFact",
-    "SchedulerLook", "SeedFact", "SequenceInput", "ShuffledPair", "SkippedLosses", "SoundSummary",
-    "SpeedSettings", "Spread", "Squasher", "StackNode", "StepCycle", "StepRehearsal", "StrayModuleFact",
-    "Summary", "Surroundings", "SyncTime", "Table", "TakenRows", "TargetLook", "TensorLook", "TensorRows",
-    "TensorSummary", "TextSummary", "TokenTargets", "TracedMemory", "TrialResult", "TwinUnits",
-    "UncountedSummary", "UnmatchedSwitch", "UnreachedPart", "UntiedWeights", "WeightedSum", "WrittenNumber",
+    "BatchSample", "Box", "CallFact", "CalledModel", "CarriedGradient", "CaseFact", "Chart", "ChartsSummary",
+    "CheckpointLoad", "ClassTargets", "ClipFact", "CollectiveKind", "CollectivesFact", "Comparison",
+    "Compilation", "Construction", "CopiedGenerator", "CopyLook", "CopyTime", "CostFact", "CrashEvidence",
+    "CrashFact", "CrashFrame", "DeviceMemory", "DropoutLook", "Edit", "EndFact", "Finding", "FixedDraw",
+    "FlowFact", "FlowStep", "ForeignEvent", "FreshParameter", "FutureLook", "GradientAverage",
+    "GradientCheckFact", "GradientFlag", "GraphNode", "GraphSummary", "GroupState", "HandMadeWeights",
+    "HangFact", "HangOver", "HeldByVariable", "HeldData", "HistogramSummary", "HparamsFact", "HparamsSummary",
+    "IdleOptimizer", "InputLook", "KeptGraphs", "LatentLook", "LayerFact", "LedgerFact", "LedgerRow",
+    "LineCost", "LineTime", "LoaderFact", "LoadingLines", "LoadingTime", "LocalTensor", "LocalValue",
+    "LossGraph", "LossSite", "MemoryFact", "MemoryLook", "MemorySnapshot", "MemorySpot", "MeshSummary",
+    "ModeLook", "ModelFact", "ModelFlow", "ModuleFact", "ModuleTime", "MultipliedMask", "NonFinite", "Notice",
+    "OpTime", "Operand", "OptimizerFact", "Origin", "PaddedState", "ParameterFact", "PassCalls", "PassFact",
+    "PhaseFact", "PictureSummary", "Place", "PlainTensor", "PrCurveSummary", "ProbeFault", "ProductTime",
+    "ProfileFact", "QuietModel", "RankDigest", "RankEnd", "RankFact", "Record", "Rectifier", "Rehearsal",
+    "Request", "Reseeding", "ReusedWeight", "RootInput", "RowPasses", "RunFact", "SampleSpread",
+    "SampledStacks", "SavedByModule", "SavedTensor", "Scalars", "ScalerMisuse", "SchedulerFact",
+    "SchedulerLook", "SeedFact", "SequenceInput", "SharedHandle", "ShuffledPair", "SkippedLosses",
+    "SoundSummary", "SpeedSettings", "Spread", "Squasher", "StackLine", "StackNode", "StalledBatch", "Standing",
+    "StepCycle", "StepRehearsal", "StrayModuleFact", "Summary", "Surroundings", "SyncTime", "Table",
+    "TakenRows", "TargetLook", "TensorLook", "TensorRows", "TensorSummary", "TextSummary", "TokenTargets",
+    "TracedMemory", "TrialResult", "TwinUnits", "UncountedSummary", "UnmatchedSwitch", "UnreachedPart",
+    "UntiedWeights", "WeightedSum", "WorkerLook", "WorkerRecord", "WorkerTimes", "WrittenNumber",
 ]  # fmt: skip

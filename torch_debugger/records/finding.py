@@ -46,6 +46,7 @@ class Finding:
     edit: Edit | None = None
     request: Request | None = None
     symptom_of: str | None = None  # the name of the finding that explains this one
+    ranks: tuple[int, ...] = ()  # of a distributed run: on which it was made
 
     @property
     def key(self) -> tuple[str, str]:

@@ -16,6 +16,7 @@ class HeldData:
     length: int
     entry: str  # the kind of its entries: list, float, ndarray; empty for arrays and tensors
     entry_bytes: int = 0  # of arrays and tensors
+    objects_bytes: int = 0  # of the Python objects in a list, all of them, about
 
 
 @dataclass(frozen=True, slots=True)

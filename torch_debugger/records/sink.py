@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from torch_debugger.records import Record
 
@@ -12,3 +12,10 @@ class Sink(Protocol):
     it must return quickly and must not raise. One that only judges and keeps nothing has `keeps = False`."""
 
     def add(self, record: Record) -> None: ...
+
+
+@runtime_checkable
+class Keeper(Protocol):
+    """A sink that writes a little later what it was given, and at once if it is asked to."""
+
+    def flush(self) -> None: ...

@@ -154,6 +154,9 @@ class LoaderFact:
     prefetch: int = 0  # batches that each worker loads ahead
     collates: bool = True  # with torch's own collate function
     holds: tuple[HeldData, ...] = ()  # what the dataset keeps of its samples
+    sampler: str = ""  # the class of its sampler
+    replica: int = -1  # of a DistributedSampler: whose share of the data it takes
+    replicas: int = 0  # of so many
 
 
 @dataclass(frozen=True, slots=True)

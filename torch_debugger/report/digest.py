@@ -13,6 +13,8 @@ from torch_debugger.records import (
     CrashFact,
     EndFact,
     Finding,
+    HangFact,
+    HangOver,
     HparamsFact,
     MemoryLook,
     Notice,
@@ -55,6 +57,7 @@ class RunDigest:
         self.rehearsal: StepRehearsal | None = None
         self.profile: ProfileFact | None = None
         self.sampled: dict[str, SampledStacks] = {}
+        self.hang: HangFact | None = None  # the last, where it did not go on
         self.memory: dict[str, MemoryLook] = {}  # by device, the fullest look; with the peak of all so far
 
     def see(self, record: Record) -> None:
@@ -73,6 +76,7 @@ class RunDigest:
                 self.run = record
             case EndFact():
                 self.end = record
+                self.hang = None if record.outcome == "finished" else self.hang
             case CaseFact():
                 self.case = record
             case TrialResult():
@@ -85,6 +89,10 @@ class RunDigest:
                 self.sampled[record.who] = record
             case MemoryLook():
                 self._see_memory(record)
+            case HangFact():
+                self.hang = record
+            case HangOver():
+                self.hang = None
             case _:
                 pass
 
@@ -127,6 +135,7 @@ class RunDigest:
             profile=self.profile,
             sampled=tuple(self.sampled.values()),
             memory=tuple(self.memory.values()),
+            hangs=(self.hang,) if self.hang is not None and self.hang.final else (),
         )
 
     def _see_memory(self, record: MemoryLook) -> None:

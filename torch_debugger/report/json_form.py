@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import os
 from typing import Any
 
 from torch_debugger.records import Finding, MemoryLook, TrialResult
+from torch_debugger.report.hang_stacks import hang_to_json
 from torch_debugger.report.result import RunResult
 from torch_debugger.report.source import short_paths, shown_path
 
@@ -16,9 +18,13 @@ FORMAT = 1
 def to_json(result: RunResult) -> dict[str, Any]:
     trials = {"trials": [_trial(trial) for trial in result.trials]} if result.trials else {}
     memory = {"memory": [_memory(look) for look in result.memory]} if result.memory else {}
+    hangs = {"hangs": [hang_to_json(hang, result.folder) for hang in result.hangs]} if result.hangs else {}
+    ranks = {"ranks": [dataclasses.asdict(rank) for rank in result.ranks]} if result.ranks else {}
     return (
         trials
         | memory
+        | hangs
+        | ranks
         | {
             "format": FORMAT,
             "script": result.script,
@@ -71,7 +77,8 @@ def _run_name(result: RunResult) -> str | None:
 
 def finding_to_json(finding: Finding, folder: str | None, symptom_of: int | None) -> dict[str, Any]:
     """`symptom_of` is where the finding that explains this one stands among its fellows."""
-    return {
+    ranks = {"ranks": list(finding.ranks)} if finding.ranks else {}
+    return ranks | {
         "check": finding.check,
         "name": finding.name,
         "severity": finding.severity,

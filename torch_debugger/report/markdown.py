@@ -8,6 +8,7 @@ from torch_debugger.records import Edit, Finding
 from torch_debugger.report import sentences
 from torch_debugger.report.chapters import Chapter
 from torch_debugger.report.diff import diff_lines
+from torch_debugger.report.hang_stacks import stack_lines
 from torch_debugger.report.printable import printable
 from torch_debugger.report.result import RunResult
 from torch_debugger.report.source import excerpt
@@ -17,7 +18,8 @@ def render_markdown(result: RunResult) -> str:
     opening = [] if result.verdict else [escape(sentences.opening(result))]
     chapters = [block for chapter in result.chapters for block in _chapter(chapter, result)]
     closing = ["\n".join(f"- {label}: {escape(text)}" for label, text in sentences.closing(result))]
-    blocks = ["# torch-debugger report", *opening, *chapters, *closing]
+    stacks = ["## Where everybody stood", _fenced("text", stack_lines(result.hangs, result.folder))]
+    blocks = ["# torch-debugger report", *opening, *chapters, *(stacks if result.hangs else []), *closing]
     return "\n\n".join(block for block in blocks if block) + "\n"
 
 

@@ -8,6 +8,7 @@ from torch_debugger.records import (
     CaseFact,
     CostFact,
     Finding,
+    HangFact,
     MemoryLook,
     Notice,
     ProbeFault,
@@ -27,6 +28,21 @@ class Losses:
     first: tuple[int, float]
     last: tuple[int, float]
     lowest: tuple[int, float] | None
+
+
+@dataclass(frozen=True, slots=True)
+class RankResult:
+    """One rank of a distributed run."""
+
+    rank: int
+    local_rank: int
+    world_size: int
+    backend: str  # empty where its process group never stood
+    host: str
+    pid: int
+    steps: int
+    outcome: str  # finished | crashed | hung | stopped | unknown: its log ends without a word
+    exit_code: int | None  # None where nobody saw its end
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +71,8 @@ class RunResult:
     profile: ProfileFact | None = None  # of --profile
     sampled: tuple[SampledStacks, ...] = ()  # of each thread or worker the last
     memory: tuple[MemoryLook, ...] = ()  # of each device the fullest look
+    hangs: tuple[HangFact, ...] = ()  # of each rank the last, where it did not go on
+    ranks: tuple[RankResult, ...] = ()  # empty for a program of one process
 
     @property
     def chapters(self) -> tuple[Chapter, ...]:

@@ -7,13 +7,19 @@ import os
 import signal
 
 from torch_debugger.records import CostFact, Edit, Finding, ProbeFault
+from torch_debugger.records.ranks import ranks_in_words
 from torch_debugger.report.exits import ending_signal
 from torch_debugger.report.memory import peak_line
 from torch_debugger.report.printable import one_line
+from torch_debugger.report.rank_words import ranks_sentence
 from torch_debugger.report.result import RunResult
 from torch_debugger.report.source import short_paths, shown_path
 
 _SURE = 0.9  # from here on a finding is stated plainly; below, it says how sure it is
+_UNTRAINED = (
+    "Nothing wrong was found, but no training could be judged: backward() and optimizers are watched, updates "
+    "made by hand are not."
+)
 _UNAVOIDABLE_S = 0.5  # putting probes on and the first deep steps cost this much at most, whatever the budget
 
 
@@ -32,14 +38,19 @@ def told(sentence: str, result: RunResult) -> str:
 
 
 def where(finding: Finding, result: RunResult) -> str:
-    """train.py:31 in net.fc1, since step 2"""
+    """train.py:31 in net.fc1, since step 2, on ranks 0-3"""
     place = finding.where
     parts = (
         [shown_path(place.file, result.folder) + (f":{place.line}" if place.line else "")] if place.file else []
     )
     parts += [f"in {place.module}" if place.file else place.module] if place.module else []
     spot, moment = " ".join(parts), _moment(finding, result)
-    return one_line(", ".join(part for part in (spot, moment) if part))
+    return one_line(", ".join(part for part in (spot, moment, on_ranks(finding)) if part))
+
+
+def on_ranks(finding: Finding) -> str:
+    """on rank 2; empty for a program of one process"""
+    return f"on {ranks_in_words(finding.ranks)}" if finding.ranks else ""
 
 
 def _moment(finding: Finding, result: RunResult) -> str:
@@ -57,7 +68,8 @@ def symptom(finding: Finding) -> str:
     """loss-not-finite in net.fc2, since step 14"""
     spot = f" in {finding.where.module}" if finding.where.module else ""
     moment = f", since step {finding.first_step}" if finding.first_step > 0 else ""
-    return one_line(f"{finding.name}{spot}{moment}")
+    ranks = f", {on_ranks(finding)}" if finding.ranks else ""
+    return one_line(f"{finding.name}{spot}{moment}{ranks}")
 
 
 def certainty(finding: Finding) -> str:
@@ -83,6 +95,8 @@ def opening(result: RunResult) -> str:
         return run_sentence(result)
     if result.outcome in ("crashed", "hung"):
         return f"{run_sentence(result)} {_unexplained(result)}"
+    if result.steps == 0 and result.outcome == "finished" and not result.part:
+        return f"{run_sentence(result)} {_UNTRAINED}"
     watched = f" ({result.checks} checks)" if result.checks else ""
     if result.outcome == "stopped" and result.exit_code and ending_signal(result.exit_code) is None:
         return f"{run_sentence(result)} Up to there nothing wrong was found{watched}."
@@ -92,6 +106,7 @@ def opening(result: RunResult) -> str:
 def closing(result: RunResult) -> list[tuple[str, str]]:
     """What a report says last: (label, text) pairs."""
     lines = [("run", run_sentence(result))] if result.verdict and result.outcome != "explained" else []
+    lines += [("ranks", ranks_sentence(result.ranks))] if result.ranks else []
     lines += [("fix", _reminder(result.verdict, result))] if result.verdict and result.told else []
     lines += [("unseen", unseen(fault)) for fault in result.faults]
     lines += [("notice", one_line(notice.text)) for notice in result.notices]
@@ -111,6 +126,8 @@ def _reminder(finding: Finding, result: RunResult) -> str:
 
 def cost_sentence(cost: CostFact) -> str:
     """0.8 % of 34.1 s (budget 2 %), 12 deep steps"""
+    if cost.elapsed_s < cost.spent_s:
+        return f"{cost.spent_s:.2f} s, before any step was timed"
     plain_s, budget = cost.elapsed_s - cost.spent_s - cost.tracing_s, f"{100 * cost.budget:g} %"
     deep = f"{cost.deep_steps:,} deep step{'' if cost.deep_steps == 1 else 's'}"
     if cost.tracing_s:

@@ -38,6 +38,12 @@ def excerpt_of(lines: list[str], place: Place, before: int = 2, after: int = 2) 
     return _trim_blank_ends(numbered)
 
 
+def source_line(file: str, line: int) -> str | None:
+    """The line itself, stripped; None where it cannot be read."""
+    lines = _read_lines(file)
+    return printable(lines[line - 1].strip()) or None if 0 < line <= len(lines) else None
+
+
 def shown_path(file: str, folder: str | None) -> str:
     """The file as the user would type it: relative to the folder of the run, if it lies inside."""
     if folder and os.path.isabs(file):

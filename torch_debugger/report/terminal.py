@@ -27,9 +27,10 @@ _DIFF_STYLES = {"-": "red", "+": "green", " ": ""}
 
 def render_terminal(result: RunResult, console: Console) -> None:
     """Print the report on this console; colour and width are the console's own."""
-    told = {finding.key for finding in result.told}
-    chapters = [chapter for chapter in result.chapters if chapter.cause.key not in told]
-    findings = _others(chapters, result) if told else _findings(chapters, result, console)
+    told = {(finding.key, finding.severity) for finding in result.told}  # one that went on is a note since then
+    chapters = [each for each in result.chapters if (each.cause.key, each.cause.severity) not in told]
+    is_said = bool(told) and result.verdict is not None
+    findings = _others(chapters, result) if is_said else _findings(chapters, result, console)
     closing = [_labelled(label, Text(text, style="dim")) for label, text in sentences.closing(result)]
     width = min(console.width, _WIDEST)
     _print([*findings, *_profile(result, width), *([Group(*closing)] if closing else [])], console)

@@ -9,7 +9,7 @@ import mmap
 import os
 import tempfile
 
-_SIZE_BYTES = 6 * 8
+_SIZE_BYTES = 9 * 8
 
 
 class Board:
@@ -83,6 +83,34 @@ class Board:
     @trials.setter
     def trials(self, value: int) -> None:
         self._numbers[5] = value
+
+    @property
+    def beats(self) -> int:
+        """Of the watchdog's thread in the child: it stops where Python's lock is held, or the process
+        stopped."""
+        return self._numbers[6]
+
+    @beats.setter
+    def beats(self, value: int) -> None:
+        self._numbers[6] = value
+
+    @property
+    def stack_signal(self) -> int:
+        """By which the child is asked for its stacks; 0: it must not be."""
+        return self._numbers[7]
+
+    @stack_signal.setter
+    def stack_signal(self, value: int) -> None:
+        self._numbers[7] = value
+
+    @property
+    def stacks_fd(self) -> int:
+        """The child's descriptor of the file that it writes them to."""
+        return self._numbers[8]
+
+    @stacks_fd.setter
+    def stacks_fd(self, value: int) -> None:
+        self._numbers[8] = value
 
 
 def _nameless_file() -> int:

@@ -40,9 +40,8 @@ class LogFiles:
     def __init__(self, folder: str | os.PathLike[str], rank: int | None, suffix: str) -> None:
         self._folder = Path(folder)
         self._suffix = re.sub(r"[/\\\0]", "_", suffix)
-        host = re.sub(r"[^A-Za-z0-9_-]", "_", socket.gethostname())
         whose = "" if rank is None else f".rank{rank}"
-        self._owner = f"{host}.{os.getpid()}.torch_debugger{whose}"
+        self._owner = f"{host_in_names()}.{os.getpid()}.torch_debugger{whose}"
         self._opened_us = self._part = 0
 
     def open_first(self) -> io.FileIO:
@@ -86,6 +85,27 @@ def _first_free_us(name: str) -> int:
         return 0
     seconds, rest_us = match.groups()
     return int(seconds) * 1_000_000 + (1_000_000 if rest_us is None else int(rest_us) + 1)
+
+
+_RANK_IN_NAME = re.compile(r"\.rank(\d{1,9})(?=\.|$)")
+_WRITER_IN_NAME = re.compile(r"\.([A-Za-z0-9_-]+)\.(\d{1,9})\.torch_debugger")
+
+
+def rank_in_name(path: str) -> int | None:
+    """Of the process that wrote this file; None where its name does not say."""
+    match = _RANK_IN_NAME.search(os.path.basename(path))
+    return int(match[1]) if match is not None else None
+
+
+def writer_in_name(path: str) -> tuple[str, int] | None:
+    """The host and the process that a file of ours is of."""
+    match = _WRITER_IN_NAME.search(os.path.basename(path))
+    return (match[1], int(match[2])) if match is not None else None
+
+
+def host_in_names() -> str:
+    """This machine, as the names of its files have it."""
+    return re.sub(r"[^A-Za-z0-9_-]", "_", socket.gethostname())
 
 
 def rank_of_process() -> int | None:

@@ -4,26 +4,37 @@ from __future__ import annotations
 
 import io
 import os
+import time
 from collections.abc import Callable, Iterator
 
 from torch_debugger.records import Record
 from torch_debugger.runlog.decoder import Decoder
 from torch_debugger.runlog.frames import unframe
+from torch_debugger.runlog.logfile import rank_in_name
 from torch_debugger.runlog.purges import first_purged_steps
 
 _CHUNK_BYTES = 1 << 20
+_KEPT_OPEN = 256  # files; a process may have 1,024, and so many ranks write twice as many files
+_LOOK_EVERY_S = 1.0  # at the others: writers write once a second, and each look is a question to a file system
 
 
 def read_log(folder: str | os.PathLike[str]) -> Iterator[Record]:
     """Every record of a folder, file by file in the order of their names. A file that is torn or damaged
     is read up to there, and what a later file of the folder replaces is left out."""
+    for _, record in read_log_of_ranks(folder):
+        yield record
+
+
+def read_log_of_ranks(folder: str | os.PathLike[str]) -> Iterator[tuple[int | None, Record]]:
+    """As `read_log`, each with the rank of its writer; None where the name of the file does not say it."""
     paths = event_files(folder)
     purged = first_purged_steps(paths)
     for path in paths:
-        file = _open(path)
+        rank, file = rank_in_name(path), _open(path)
         if file is not None:
             with file:
-                yield from _before(purged.get(path), _GrowingFile(file, Decoder()).read())
+                for record in _before(purged.get(path), _GrowingFile(file, Decoder()).read()):
+                    yield rank, record
 
 
 def _before(step: int | None, records: Iterator[Record]) -> Iterator[Record]:
@@ -34,12 +45,14 @@ def _before(step: int | None, records: Iterator[Record]) -> Iterator[Record]:
 
 class LogFollower:
     """Reads a log while it is written: every record, also those that a later file replaces. Files stay
-    open: one deleted in mid-run is still read to its end."""
+    open: one deleted in mid-run is still read to its end. Of very many files, as a thousand ranks write them,
+    only the first do, and the others are looked at more rarely."""
 
     def __init__(self, folder: str | os.PathLike[str], make_decoder: Callable[[], Decoder] = Decoder) -> None:
         self._folder = folder
         self._make_decoder = make_decoder
         self._files: dict[str, _GrowingFile] = {}
+        self._looked_s = 0.0  # when all files were looked at
 
     def poll(self) -> list[Record]:
         """The records that came since the last call; a record half written waits for the next one."""
@@ -47,11 +60,28 @@ class LogFollower:
 
     def read_on(self) -> Iterator[Record]:
         """As `poll`, one after the other: to be gone through to its end before the next call."""
-        for path in event_files(self._folder):
+        for _, record in self.read_ranks_on():
+            yield record
+
+    def read_ranks_on(self, *, now_and_then: bool = False) -> Iterator[tuple[int | None, Record]]:
+        """As `read_on`, each with the rank of its writer; None where the name of the file does not say it.
+        `now_and_then` is for whoever asks many times a second: files beyond the first are left for later."""
+        is_time = not now_and_then or time.monotonic() - self._looked_s > _LOOK_EVERY_S
+        for path in event_files(self._folder) if is_time or len(self._files) < _KEPT_OPEN else ():
             if path not in self._files and (file := _open(path)) is not None:
-                self._files[path] = _GrowingFile(file, self._make_decoder())
-        for path in sorted(self._files):
-            yield from self._files[path].read()
+                self._files[path] = self._growing(path, file)
+        if is_time:
+            self._looked_s = time.monotonic()
+        for path in sorted(path for path, file in self._files.items() if is_time or not file.path):
+            rank = rank_in_name(path)
+            for record in self._files[path].read():
+                yield rank, record
+
+    def _growing(self, path: str, file: io.FileIO) -> _GrowingFile:
+        if len(self._files) < _KEPT_OPEN:
+            return _GrowingFile(file, self._make_decoder())
+        file.close()
+        return _GrowingFile(file, self._make_decoder(), path)
 
     def close(self) -> None:
         for growing in self._files.values():
@@ -62,12 +92,21 @@ class LogFollower:
 class _GrowingFile:
     """One event file, and how far it has been read."""
 
-    def __init__(self, file: io.FileIO, decoder: Decoder) -> None:
+    def __init__(self, file: io.FileIO, decoder: Decoder, path: str = "") -> None:
         self.file = file
+        self.path = path  # of a file that is opened only where it has grown
         self._offset = 0
         self._decoder = decoder
 
     def read(self) -> Iterator[Record]:
+        if not self.path:
+            yield from self._read()
+        elif _size(self.path) > self._offset and (file := _open(self.path)) is not None:
+            with file:
+                self.file = file
+                yield from self._read()
+
+    def _read(self) -> Iterator[Record]:
         size = _CHUNK_BYTES
         while data := self._bytes_at_offset(size):
             frames = unframe(data)
@@ -91,6 +130,13 @@ def _open(path: str) -> io.FileIO | None:
         return io.FileIO(path)
     except OSError:
         return None
+
+
+def _size(path: str) -> int:
+    try:
+        return os.stat(path).st_size
+    except OSError:
+        return 0
 
 
 def event_files(folder: str | os.PathLike[str]) -> list[str]:

@@ -10,6 +10,8 @@ import math
 
 import torch
 
+from torch_debugger.stats.shards import own_part
+
 COLUMNS = ("mean", "std", "min", "max", "zeros")
 
 _KINDS = (torch.float32, torch.float64, torch.bfloat16, torch.float16)  # eight bits have no reductions
@@ -73,7 +75,7 @@ def _add(numbers: list[torch.Tensor]) -> torch.Tensor:
 
 def sampled(tensor: torch.Tensor, limit: int = 4096) -> torch.Tensor:
     """At most `limit` elements, evenly spread, as a view where the layout allows."""
-    data = tensor.detach()
+    data = own_part(tensor.detach())
     count = data.numel()
     if count <= limit:
         return data.reshape(-1)

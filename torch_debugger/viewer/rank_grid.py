@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import time
 from itertools import islice
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from torch_debugger.archive.run import Run
 from torch_debugger.archive.status import ENDED
-from torch_debugger.records import MemoryFact, PhaseFact
+from torch_debugger.records import MemoryFact, PhaseFact, RankEnd, RankFact
 from torch_debugger.viewer.grids import as_json, thinned
 from torch_debugger.viewer.step_times import STEP_TAG, WAIT_TAG
 
@@ -20,30 +20,38 @@ _MOST_POINTS = 60
 _LATE = 20  # steps over which a speed is measured: the last ones
 _ALIKE = 1e-4  # of a norm: what sums in another order explain
 _NORM = "weight_norm"
+_ASKED_TO_END = 143  # by SIGTERM, as torchrun does with the others when one has failed
+
+_Fact = TypeVar("_Fact", RankFact, RankEnd)
 
 
 def ranks_of(run: Run) -> dict[str, Any]:
     every = run.ranks
     parts = dict(islice(every.items(), _MOST_RANKS))
-    norms = {rank: _by_step(part) for rank, part in parts.items() if _has(part, _NORM)}
+    facts = {rank: _last_of(part, RankFact) for rank, part in parts.items()}
+    # A rank that holds a part of the weights has a norm of its own, and is not expected to agree.
+    whole = {rank: part for rank, part in parts.items() if not getattr(facts[rank], "sharded", False)}
+    norms = {rank: _by_step(part) for rank, part in whole.items() if _has(part, _NORM)}
     common = sorted(set.intersection(*(set(each) for each in norms.values()))) if len(norms) > 1 else []
     last = {rank: as_json(norm[common[-1]]) for rank, norm in norms.items()} if common else {}
     return {
         "ranks": [
-            _row(rank, part, run.status) | {"weight_norm": last.get(rank)} for rank, part in parts.items()
+            _row(rank, part, facts[rank], run.status) | {"weight_norm": last.get(rank)}
+            for rank, part in parts.items()
         ],
         "all_ranks": len(every),
         "weights": _agreement(norms, common) if common else None,
     }
 
 
-def _row(rank: int, part: Run, whole: str) -> dict[str, Any]:
+def _row(rank: int, part: Run, fact: RankFact | None, whole: str) -> dict[str, Any]:
     around = part.facts.surroundings
+    host = around.system.get("host") if around is not None else None
     return {
         "rank": rank,
         "status": _status(part, whole),
         "phase": _phase(part),
-        "host": around.system.get("host") if around is not None else None,
+        "host": fact.host if fact is not None else host,
         "last_step": part.steps,
         "silent_s": max(0.0, time.time() - part.changed),
         "step_s": _late_mean(part, STEP_TAG),
@@ -57,7 +65,15 @@ def _status(part: Run, whole: str) -> str:
     """As the rank says itself; one that said nothing while the run has ended was ended."""
     if part.facts.end is not None:
         return part.facts.end.outcome
-    return "killed" if whole in ENDED else part.status
+    end = _last_of(part, RankEnd)
+    if end is not None and end.exit_code == _ASKED_TO_END:
+        return "stopped"
+    return "killed" if whole in ENDED or end is not None else part.status
+
+
+def _last_of(part: Run, kind: type[_Fact]) -> _Fact | None:
+    found = [record for record in part.records(kind) if isinstance(record, kind)]
+    return found[-1] if found else None
 
 
 def _phase(part: Run) -> str | None:

@@ -33,7 +33,7 @@ def test_a_zero_grad_between_backward_and_step() -> None:
     )
     assert finding.fix == (
         "Move `optimizer.zero_grad()` at train.py:41 before `loss.backward()` at train.py:40, or after the "
-        "step."
+        "step; remove it where they are cleared there already."
     )
     assert (finding.severity, finding.where) == ("error", CLEAR)
 

@@ -38,8 +38,11 @@ class DropLastLosesData(Check):
         assert isinstance(record, LoaderFact)
         if not record.drop_last or not record.samples or not record.batch_size or record.length is None:
             return
-        lost = record.samples - record.length * record.batch_size
-        always_the_same = record.shuffle is False and lost >= self.lost_share * record.samples
+        samples = record.samples // max(
+            1, record.replicas
+        )  # a DistributedSampler gives the others to other ranks
+        lost = samples - record.length * record.batch_size
+        always_the_same = record.shuffle is False and lost >= self.lost_share * samples
         if record.length == 0 or always_the_same:
             yield self._judge(record, lost)
 

@@ -19,12 +19,13 @@ class SameOrderEachEpoch(Check):
         The loss curve repeats its bumps at the same place of every epoch, and the model fits the batches
         rather than the samples.
     Evidence:
-        shuffle=True, and the first batches of several epochs hold identical samples in the same order. Or, with
-        batches cut by hand, a function that the epoch loop calls draws the order from a generator that it seeds
-        with the same number each time.
+        shuffle=True or a DistributedSampler, and the first batches of several epochs hold identical samples in
+        the same order. Or, with batches cut by hand, a function that the epoch loop calls draws the order from
+        a generator that it seeds with the same number each time.
     Fix:
         Seed once, before the first epoch: make the loader and its generator outside of the epoch loop and call
-        `torch.manual_seed` only at the start of the script.
+        `torch.manual_seed` only at the start of the script. A DistributedSampler wants `set_epoch(epoch)` in
+        every epoch.
     Known limits:
         Only passes that are trained on count. Samples that are changed at random in between hide it.
     """
@@ -85,12 +86,7 @@ class SameOrderEachEpoch(Check):
 
     def _judge(self, fact: LoaderFact, openings: dict[_Pass, list[BatchLook]], step: int) -> Finding:
         where, name = line_of(fact), name_of(fact)
-        anew = len({number for number, _ in openings}) > 1
-        cause = (
-            "The loader is made anew for every epoch, from the same seed."
-            if anew
-            else "Its random numbers start from the same seed in every epoch."
-        )
+        cause, fix = _cause_and_fix(fact, len({number for number, _ in openings}) > 1)
         return self.finding(
             severity="warning",
             confidence=0.93,
@@ -99,13 +95,29 @@ class SameOrderEachEpoch(Check):
                 "the same order."
             ),
             why=f"{cause} Batches then always hold the same samples together, as if nothing was shuffled.",
-            fix=(
-                f"Make `{name}`{at(where)} and its generator once, before the epoch loop, and seed only there."
-                if anew
-                else f"Seed once before the epoch loop: take `manual_seed` out of the loop over `{name}`."
-            ),
+            fix=fix,
             where=where,
             first_step=next(iter(openings.values()))[0].step,
             last_step=step,
             evidence={"epochs": float(len(openings))},
         )
+
+
+def _cause_and_fix(fact: LoaderFact, anew: bool) -> tuple[str, str]:
+    where, name = at(line_of(fact)), name_of(fact)
+    if fact.replicas:
+        return (
+            "Its DistributedSampler draws the order from its seed and the number of the epoch, which it was "
+            "never told.",
+            f"Call `set_epoch(epoch)` of the sampler of `{name}`{where} at the beginning of every epoch, "
+            f"before the loop over `{name}`.",
+        )
+    if anew:
+        return (
+            "The loader is made anew for every epoch, from the same seed.",
+            f"Make `{name}`{where} and its generator once, before the epoch loop, and seed only there.",
+        )
+    return (
+        "Its random numbers start from the same seed in every epoch.",
+        f"Seed once before the epoch loop: take `manual_seed` out of the loop over `{name}`.",
+    )

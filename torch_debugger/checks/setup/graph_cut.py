@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 from torch_debugger.checks.base import Check
@@ -9,6 +10,8 @@ from torch_debugger.checks.cycle_streaks import line_of
 from torch_debugger.checks.state import RunState
 from torch_debugger.checks.unreached_parts import UnreachedParts, by_line, size
 from torch_debugger.records import CheckpointLoad, Finding, LedgerFact, Place, Record, TensorRows, UnreachedPart
+
+_INDEX = re.compile(r"\barg(max|min|sort)\(")
 
 
 class GraphCut(Check):
@@ -93,4 +96,10 @@ def _fix(part: UnreachedPart, switched: bool) -> str:
     kept = f"If `{part.part}` should stay as it is, leave it out of the optimizer."
     if switched:
         return f"Take the call of `{part.part}` out of `{part.cut.code}`{at}. {kept}"
+    if _INDEX.search(part.cut.code or ""):
+        return (
+            f"An index has no gradient. After `{part.cut.code}`{at}, go on with a straight-through estimator, "
+            "`x + (chosen - x).detach()` where that index has chosen, or weigh all choices with a softmax "
+            f"instead of taking one. {kept}"
+        )
     return f"Let gradients through{at}: `{part.cut.code}` must keep the graph of `{part.part}`. {kept}"

@@ -63,7 +63,8 @@ class ZeroGradBeforeStep(Check):
             ),
             fix=(
                 f"Move `{clear}`{line_of(cycle.cleared)} before "
-                f"{call_at(cycle.backward, 'backward()')}, or after the step."
+                f"{call_at(cycle.backward, 'backward()')}, or after the step; "
+                "remove it where they are cleared there already."
             ),
             where=cycle.cleared,
             first_step=streak.first_step,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import gc
 import itertools
 import re
@@ -16,6 +17,7 @@ import psutil
 from torch.utils.data import IterableDataset
 from torch.utils.data.dataloader import _MultiProcessingDataLoaderIter
 
+from torch_debugger.probes.asked_batches import AskedBatches
 from torch_debugger.probes.examiners.loading_order import batch_indices
 from torch_debugger.probes.examiners.loading_refetch import Refetched, fetch_again
 from torch_debugger.probes.examiners.loading_scene import Loading, find_loading, length_of, loading_of
@@ -24,6 +26,7 @@ from torch_debugger.probes.examiners.main_guard import unguarded_line
 from torch_debugger.probes.examiners.scene import Scene
 from torch_debugger.records import Place
 from torch_debugger.records.evidence.loading import WorkerDeath
+from torch_debugger.records.workers import SampleSeen
 
 _SHARED = "/dev/shm"
 _GRACE_S = 0.1  # its connection breaks before its end can be asked for
@@ -40,6 +43,7 @@ class _End:
     exit_code: int
     delivered: int | None = None
     waiting: dict[int, tuple[int, ...]] = field(default_factory=dict)
+    worker: int | None = None
     spawned: bool = False
 
 
@@ -79,12 +83,17 @@ def worker_death(scene: Scene, loading: Loading) -> WorkerDeath | None:
     end = _seen_end(loading.iterator) if loading.iterator is not None else _told_end(scene.error)
     if end is None:
         return None
+    end = _with_asked(end, scene.running.asked)
+    seen = _seen_sample(end, scene.running.asked)
     again = _again(loading, end.waiting, end.exit_code)
     culprit, place = _culprit(again)
     named = [batch for batch, indices in end.waiting.items() if culprit in indices]
     return WorkerDeath(
         pids=end.pids,
         exit_code=end.exit_code,
+        worker=end.worker,
+        seen_at=seen.index if seen is not None else None,
+        seen_place=seen.place if seen is not None else Place(),
         delivered=end.delivered,
         batch=next(iter(named or end.waiting), None),
         culprit=culprit,
@@ -107,6 +116,7 @@ def _seen_end(iterator: Any) -> _End | None:
         exit_code=worker.exitcode,
         delivered=int(iterator._num_yielded),
         waiting=_batches_at_work(iterator, number),
+        worker=number,
         spawned=getattr(worker._popen, "method", "fork") != "fork",
     )
 
@@ -119,6 +129,21 @@ def _told_end(error: BaseException) -> _End | None:
     numbers = {signal.strsignal(number): number for number in signal.valid_signals()}
     exit_code = int(told[2]) if told[2] else -numbers.get(told[3], 0)
     return _End(pids=(int(told[1]),), exit_code=exit_code)
+
+
+def _with_asked(end: _End, asked: AskedBatches | None) -> _End:
+    """With what was noted when batches were asked for: a random order is kept nowhere else."""
+    worker = asked.worker_of(end.pids[0]) if asked is not None else None
+    if asked is None or worker is None:
+        return end
+    noted = asked.of_worker(worker)
+    wanted = {batch: noted.get(batch, ()) or end.waiting.get(batch, ()) for batch in end.waiting or noted}
+    return dataclasses.replace(end, worker=worker, waiting=wanted)
+
+
+def _seen_sample(end: _End, asked: AskedBatches | None) -> SampleSeen | None:
+    seen = asked.seen.get(end.worker) if asked is not None and end.worker is not None else None
+    return seen[1] if seen is not None and seen[0] in end.waiting else None
 
 
 def _dead(workers: Iterable[Any]) -> list[tuple[int, Any]]:

@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from torch_debugger.probes.asked_batches import AskedBatches
 from torch_debugger.probes.crash_frames import Seen
 from torch_debugger.probes.eager import EagerAnswer
 from torch_debugger.records import MemoryLook
@@ -25,6 +26,7 @@ class Running:
     # integer tensors of the last batches that loaders gave, the newest first; only while CUDA is in use
     batches: Sequence[Mapping[str, torch.Tensor]] = ()
     memory: Mapping[str, MemoryLook] = field(default_factory=dict)  # by device, the last one before a backward
+    asked: AskedBatches | None = None  # of the workers of a loader
 
 
 @dataclass(frozen=True)

@@ -96,6 +96,9 @@ class WorkerDeath:
 
     pids: tuple[int, ...]
     exit_code: int | None  # -9 for signal 9
+    worker: int | None = None  # its number
+    seen_at: int | None = None  # the sample that it was last seen at for long
+    seen_place: Place = _NOWHERE
     delivered: int | None = None  # batches that had come, where that is known
     batch: int | None = None
     culprit: int | None = None  # the sample that ends a process that fetches it

@@ -22,7 +22,7 @@ def main():
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
     weights = torch.randn(6, 1) / 2
     for step in range(1, 121):
-        hours = torch.full((128, 1), 2000.0 * step) + 24 * torch.rand(128, 1)
+        hours = torch.full((128, 1), 800.0 * step) + 24 * torch.rand(128, 1)
         readings = torch.randn(128, 6)
         wear = torch.tanh(readings @ weights)
         optimizer.zero_grad()

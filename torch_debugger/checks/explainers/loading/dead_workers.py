@@ -21,13 +21,29 @@ def explain_worker_death(crash: CrashFact) -> Blame | None:
     sample = f"sample {death.culprit} of `{loader.dataset}`" if death.culprit is not None else "its samples"
     at = f" at {place_text(death.culprit_place)}" if death.culprit_place.file else ""
     return Blame(
-        message=f"A DataLoader worker {_ended(death)} while it fetched {sample}{at}{_batch(death)}.",
+        message=(
+            f"{_who(loader, death)} {_ended(death)} while it fetched {sample}{at}{_batch(death)}{_seen(death)}."
+        ),
         why=why,
         fix=fix,
         where=death.culprit_place if death.culprit_place.file else (loader.dataset_place or crash.place),
         evidence=_evidence(loader, death, crash),
         confidence=confidence,
     )
+
+
+def _who(loader: LoaderState, death: WorkerDeath) -> str:
+    if death.worker is None:
+        return "A DataLoader worker"
+    return f"DataLoader worker {death.worker} of {loader.workers} (0 is the first)"
+
+
+def _seen(death: WorkerDeath) -> str:
+    """Only what a look from time to time has shown: where the sample itself is known, that says more."""
+    if death.culprit is not None or death.seen_at is None:
+        return ""
+    at = f" at {place_text(death.seen_place)}" if death.seen_place.file else ""
+    return f"; it was last seen at sample {death.seen_at}{at}"
 
 
 def _batch(death: WorkerDeath) -> str:
@@ -124,6 +140,7 @@ def _size(count: int) -> str:
 def _evidence(loader: LoaderState, death: WorkerDeath, crash: CrashFact) -> dict[str, float | str]:
     told: dict[str, float | str] = {
         "exit code": float(death.exit_code or 0),
+        **({} if death.worker is None else {"worker": float(death.worker)}),
         **({} if death.delivered is None else {"batches delivered": float(death.delivered)}),
         "workers": float(loader.workers),
         "free in /dev/shm": _size(death.shared_free_bytes),

@@ -1,0 +1,114 @@
+"""A process that makes a batch for a DataLoader, seen by another of its threads: at which sample and line."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from types import FrameType
+from typing import Any
+
+from torch.utils.data._utils.fetch import _IterableDatasetFetcher, _MapDatasetFetcher
+from torch.utils.data._utils.worker import _worker_loop
+from torch.utils.data.dataloader import _SingleProcessDataLoaderIter
+
+from torch_debugger.anatomy.frames import locals_of
+from torch_debugger.anatomy.sources import is_user_file
+
+_MAP, _STREAM = _MapDatasetFetcher.fetch.__code__, _IterableDatasetFetcher.fetch.__code__
+_LOOP = _worker_loop.__code__
+_NEXT = _SingleProcessDataLoaderIter._next_data.__code__
+_DEEPEST = 200
+_VALUES = 40  # of a frame, that may name a file
+_LONGEST_NAME = 1000
+
+Line = tuple[str, int, str]  # file, line, function
+
+
+@dataclass(frozen=True)
+class Fetching:
+    task: int  # the number of the batch in its pass
+    position: int  # tells one sample of the batch from the others: its index, or how many came before
+    index: int | None  # that the user's dataset was asked for
+    dataset: str  # the class of it
+    line: Line | None  # the innermost of the user's
+    frames: tuple[FrameType, ...]  # from fetch() inwards; not to be kept
+
+
+def fetching_now(frame: FrameType | None) -> Fetching | None:
+    """None for a process that waits to be asked, hands a batch over, or does something else altogether."""
+    inner: list[FrameType] = []
+    while frame is not None and frame.f_code not in (_MAP, _STREAM) and len(inner) < _DEEPEST:
+        inner.append(frame)
+        frame = frame.f_back
+    if frame is None or frame.f_back is None or frame.f_code not in (_MAP, _STREAM):
+        return None
+    frames = (frame, *reversed(inner))
+    position = _position(frames)
+    index, dataset = _asked_for(frames)
+    if index is None and frame.f_code is _MAP:
+        index = position
+    if position is None:
+        position = index if index is not None else -1
+    return Fetching(_task(frame.f_back), position, index, dataset, _users_line(frames), frames)
+
+
+def _task(asking: FrameType) -> int:
+    held = locals_of(asking)
+    number: Any = None
+    if asking.f_code is _LOOP:
+        number = held.get("idx")
+    elif asking.f_code is _NEXT:
+        number = getattr(held.get("self"), "_num_yielded", None)
+    return number if type(number) is int else -1
+
+
+def _position(frames: tuple[FrameType, ...]) -> int | None:
+    """Of a stream, how many came before; else what the dataset is asked for."""
+    fetch = frames[0]
+    if fetch.f_code is _STREAM:
+        got = locals_of(fetch).get("data")
+        return len(got) if type(got) is list else None
+    # The loop over the samples has a frame of its own before Python 3.12.
+    loop = frames[1] if len(frames) > 1 and frames[1].f_code.co_name == "<listcomp>" else fetch
+    index = locals_of(loop).get("idx")
+    return index if type(index) is int else None
+
+
+def _asked_for(frames: tuple[FrameType, ...]) -> tuple[int | None, str]:
+    """What the outermost __getitem__ of the user's was called with, and whose that is."""
+    for frame in frames:
+        code = frame.f_code
+        if code.co_name == "__getitem__" and code.co_argcount >= 2 and is_user_file(code.co_filename):
+            held = locals_of(frame)
+            index, owner = held.get(code.co_varnames[1]), held.get(code.co_varnames[0])
+            return (index if type(index) is int else None), type(owner).__name__
+    fetcher = locals_of(frames[0]).get("self")
+    return None, type(getattr(fetcher, "dataset", None)).__name__
+
+
+def _users_line(frames: tuple[FrameType, ...]) -> Line | None:
+    for frame in reversed(frames):
+        if is_user_file(frame.f_code.co_filename):
+            name = getattr(frame.f_code, "co_qualname", frame.f_code.co_name)
+            line: int | None = frame.f_lineno  # None in between two lines
+            return (frame.f_code.co_filename, line, str(name)) if line else None
+    return None
+
+
+def file_named_in(frames: tuple[FrameType, ...]) -> tuple[str, int]:
+    """A file that a variable of the user's names, and its size; the innermost function first."""
+    for frame in reversed(frames):
+        if is_user_file(frame.f_code.co_filename):
+            for path in _paths(locals_of(frame)):
+                if os.path.isfile(path):
+                    return path, os.path.getsize(path)
+    return "", 0
+
+
+def _paths(held: dict[str, Any]) -> Iterator[str]:
+    for value in list(held.values())[:_VALUES]:
+        if isinstance(value, os.PathLike):
+            value = os.fspath(value)
+        if type(value) is str and 0 < len(value) <= _LONGEST_NAME and "\0" not in value:
+            yield value

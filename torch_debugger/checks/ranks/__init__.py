@@ -1,0 +1,1 @@
+"""Checks of several processes: ranks, the workers of loaders, and processes that stand still."""

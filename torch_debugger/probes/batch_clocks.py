@@ -1,0 +1,212 @@
+"""How long each worker of a DataLoader is at work on a batch, and for which batches the training stands still.
+
+Seen from the training process alone: when it asks a worker for a batch, and when it comes. The moment is known
+where the training waits for it; where the batch lay ready, it took at most that long.
+"""
+
+from __future__ import annotations
+
+import functools
+import statistics
+import time
+import weakref
+from typing import Any
+
+import torch
+from torch.utils.data._utils.worker import _IterableDatasetStopIteration
+from torch.utils.data.dataloader import _MultiProcessingDataLoaderIter
+
+from torch_debugger.probes.asked_batches import AskedBatches
+from torch_debugger.probes.batch_passes import Arrival, LoaderClock, PassClock, WorkerClock
+from torch_debugger.probes.loaders import Loaders
+from torch_debugger.probes.patches import Patches
+from torch_debugger.probes.stalls import Batch, Stalls, samples_on, whole_indices
+from torch_debugger.probes.watch import Probe, Watch
+from torch_debugger.probes.worker_boards import WorkerBoards
+from torch_debugger.records import WorkerTimes
+from torch_debugger.records.workers import WorkerTime
+
+_BLOCKED_S = 0.001  # in the queue: the batch was not there yet
+
+
+class BatchClocks(Probe):
+    name = "batch clocks"
+    APART_S = 0.5  # between two looks at the boards; all is told every second time
+
+    def __init__(self, watch: Watch, loaders: Loaders, boards: WorkerBoards, stalls: Stalls) -> None:
+        super().__init__(watch)
+        self._deliveries = loaders.deliveries
+        self._boards = boards
+        self._passes: weakref.WeakKeyDictionary[Any, PassClock] = weakref.WeakKeyDictionary()
+        self._of_number: dict[int, LoaderClock] = {}
+        self._stalls = stalls
+        self._latest: PassClock | None = None
+        self._follow_at = 0.0
+        self._follows = 0
+        loaders.on_pass_begin.append(functools.partial(watch.probe, self.name, self._begin))
+        loaders.on_pass_end.append(functools.partial(watch.probe, self.name, self._end))
+        loaders.asked = self.asked
+        watch.between_steps.append(self._follow)
+
+    def install(self, patches: Patches) -> None:
+        patches.replace(_MultiProcessingDataLoaderIter, "_next_index", self._around_next_index)
+        patches.replace(_MultiProcessingDataLoaderIter, "_get_data", self._around_get_data)
+
+    def remove(self) -> None:
+        self._tell_all()
+        self._passes.clear()
+        self._latest = None
+
+    def asked(self) -> AskedBatches | None:
+        """For a crash: what had been asked for in the last pass that began, and did not come."""
+        latest = self._latest
+        if latest is None:
+            return None
+        indices = {task: whole_indices(asked_for) for task, (_, asked_for) in latest.sent.items()}
+        return AskedBatches(latest.pids, indices, samples_on(latest.board) if latest.board is not None else {})
+
+    def _around_next_index(self, original: Any) -> Any:
+        @functools.wraps(original)
+        def _next_index(iterator: Any) -> Any:
+            index = original(iterator)
+            self.watch.probe(self.name, self._sent, iterator, index)
+            return index
+
+        return _next_index
+
+    def _around_get_data(self, original: Any) -> Any:
+        @functools.wraps(original)
+        def _get_data(iterator: Any) -> Any:
+            start = time.monotonic()
+            found = original(iterator)
+            self.watch.probe(self.name, self._came, iterator, found, start)
+            return found
+
+        return _get_data
+
+    # A pass
+
+    def _sent(self, iterator: Any, index: Any) -> None:
+        """`_send_idx` is the number that the batch gets; a pass begins with 0."""
+        task = iterator._send_idx
+        known = self._passes.get(iterator)
+        if known is None or (task == 0 and known.last):
+            self._end(iterator)  # of a pass that was left before its end
+            known = self._passes[iterator] = PassClock()
+        known.sent[task] = (time.monotonic(), index)
+
+    def _begin(self, loader: Any, iterator: Any, state: torch.Tensor) -> None:
+        known = self._passes.get(iterator)
+        number = self._deliveries.number_of(loader)
+        if known is None or number > Loaders.LIMIT:
+            return
+        known.loader = self._of_number.setdefault(number, LoaderClock(number))
+        known.loader.passes += 1
+        known.delivered = self._boards.delivered(iterator)
+        known.board = self._boards.board_of(iterator)
+        known.pids = tuple(worker.pid for worker in iterator._workers)
+        self._latest = known
+        known.loader.in_order = bool(getattr(iterator, "_in_order", True))
+        known.began = known.last = time.monotonic()
+
+    def _end(self, iterator: Any) -> None:
+        known = self._passes.get(iterator)
+        if known is not None and known.loader is not None:
+            known.loader.elapsed_s += known.last - known.began
+            known.began = known.last
+
+    def _came(self, iterator: Any, found: Any, start: float) -> None:
+        task, data = found
+        known = self._passes.get(iterator)
+        if known is None or known.loader is None or type(task) is not int:
+            return
+        asked_for = iterator._task_info.get(task)
+        sent = known.sent.pop(task, None)
+        if asked_for is None or sent is None or isinstance(data, _IterableDatasetStopIteration):
+            return
+        now = time.monotonic()
+        worker = asked_for[0]
+        arrival = Arrival(task, worker, sent[0], sent[1], now - start, now)
+        known.last = now
+        own = known.loader.workers.get(worker)
+        if own is None:
+            own = known.loader.workers[worker] = WorkerClock()
+        own.batches += 1
+        known.delivered[worker] = known.delivered.get(worker, 0) + 1
+        if task >= iterator._num_workers:
+            self._note_time(known, own, arrival)
+        self._note_wait(iterator, known, arrival)
+
+    def _note_time(self, known: PassClock, own: WorkerClock, arrival: Arrival) -> None:
+        exact = arrival.waited_s >= _BLOCKED_S
+        before, is_known = known.came.get(arrival.worker, (0.0, False))
+        known.came[arrival.worker] = (arrival.now, exact)
+        # Where the batch before lay ready for a while, this one was begun nobody knows when.
+        if is_known or arrival.sent >= before:
+            own.took.append((arrival.now - max(arrival.sent, before), exact))
+        assert known.loader is not None
+        known.loader.at_most.append(arrival.now - arrival.sent)
+
+    def _note_wait(self, iterator: Any, known: PassClock, arrival: Arrival) -> None:
+        """While the next batch in order is missing, others come and are put aside."""
+        assert known.loader is not None
+        wanted = iterator._rcvd_idx if known.loader.in_order else arrival.task
+        if wanted < iterator._num_workers:
+            return  # a pass begins
+        waited_s = known.waits.pop(wanted, 0.0) + arrival.waited_s
+        if arrival.task != wanted:
+            known.waits[wanted] = waited_s
+            return
+        known.loader.workers[arrival.worker].waited_s += waited_s
+        if waited_s >= Stalls.LEAST_S:
+            self._stalled(iterator, known, arrival, waited_s)
+
+    def _stalled(self, iterator: Any, known: PassClock, arrival: Arrival, waited_s: float) -> None:
+        assert known.loader is not None
+        took = known.loader.times()
+        if self._stalls.is_one(waited_s, took):
+            sample = self._boards.slow_sample(iterator, arrival.worker, arrival.task, arrival.sent)
+            elapsed_s = known.loader.elapsed_s + known.last - known.began
+            batch = Batch(known.loader.number, arrival.task, known.loader.passes, arrival.worker, elapsed_s)
+            self._stalls.tell(batch, waited_s, took, arrival.indices, sample)
+
+    # Telling
+
+    def _follow(self, step: int, scalars: dict[str, float]) -> None:
+        if time.monotonic() >= self._follow_at:
+            self._follow_at = time.monotonic() + self.APART_S
+            self._follows += 1
+            self.watch.probe(self._boards.name, self._boards.read_some)
+            if self._of_number and self._follows % 2:
+                self.watch.probe(self.name, self._tell_all)
+
+    def _tell_all(self) -> None:
+        open_s: dict[int, float] = {}
+        for known in self._passes.values():
+            if known.loader is not None:
+                before_s = open_s.get(known.loader.number, 0.0)
+                open_s[known.loader.number] = before_s + known.last - known.began
+        for number, loader in self._of_number.items():
+            if len(loader.workers) > 1:
+                elapsed_s = loader.elapsed_s + open_s.get(number, 0.0)
+                workers = [self._told(number, *each) for each in sorted(loader.workers.items())]
+                self.watch.emit(
+                    WorkerTimes(number, self.watch.step, elapsed_s, loader.in_order, tuple(workers))
+                )
+
+    def _told(self, loader: int, worker: int, known: WorkerClock) -> WorkerTime:
+        exact = [seconds for seconds, is_exact in known.took if is_exact]
+        chosen = sorted(exact if len(exact) >= 5 else [seconds for seconds, _ in known.took]) or [0.0]
+        quarter = len(chosen) // 4
+        place, share = self._boards.line_of(loader, worker)
+        return WorkerTime(
+            worker=worker,
+            batches=known.batches,
+            timed=len(exact),
+            making_s=statistics.median(chosen),
+            fast_s=chosen[quarter],
+            slow_s=chosen[-1 - quarter],
+            waited_s=known.waited_s,
+            place=place,
+            place_share=share,
+        )

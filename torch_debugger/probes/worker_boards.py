@@ -1,0 +1,227 @@
+"""The boards on which workers of loaders write what they see of themselves, and what is read from them.
+
+Workers that are forked get a thread that writes; others begin as other programs do, without us.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import time
+import weakref
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import psutil
+import torch
+from torch.utils.data.dataloader import _MultiProcessingDataLoaderIter
+
+from torch_debugger.anatomy.additions import addition_to
+from torch_debugger.anatomy.dataset_parts import dataset_parts
+from torch_debugger.anatomy.sources import class_source, place_at
+from torch_debugger.probes.loaders import Loaders
+from torch_debugger.probes.patches import Patches
+from torch_debugger.probes.stalls import sample_seen
+from torch_debugger.probes.watch import Probe, Watch
+from torch_debugger.probes.worker_attendant import WorkerAttendant
+from torch_debugger.probes.worker_board import WorkerBoard
+from torch_debugger.records import Place, WorkerLook
+from torch_debugger.records.workers import GrownContainer, SampleSeen
+
+_starting: WorkerBoards | None = None  # while a loader starts its workers
+_listens = False
+
+
+@dataclass
+class _Board:
+    board: WorkerBoard
+    loader: int = 0  # LoaderFact.number, once the pass has begun
+    looks: dict[int, int] = field(default_factory=dict)  # worker -> the last of its looks that was told
+    delivered: dict[int, int] = field(default_factory=dict)  # worker -> batches, counted by whoever times them
+
+
+class WorkerBoards(Probe):
+    name = "workers"
+    READ_EVERY_S, MOST_APART_S = 0.5, 15.0  # each reading is half as far again from the last
+    TOLD = 2000  # looks
+
+    def __init__(self, watch: Watch, loaders: Loaders) -> None:
+        super().__init__(watch)
+        self.pid = os.getpid()
+        self.making: WorkerBoard | None = None
+        self._boards: weakref.WeakKeyDictionary[Any, _Board] = weakref.WeakKeyDictionary()
+        self._lines: dict[tuple[int, int], tuple[Place, float, int]] = {}  # by loader and worker
+        self._apart_s = self.READ_EVERY_S
+        self._read_at = 0.0
+        self._told = 0
+        self._fault = ""  # of a thread in a worker
+        self._loaders = loaders
+        # Through the guard, under this name: a fault here is none of the loaders'.
+        loaders.on_pass_begin.append(functools.partial(watch.probe, self.name, self._begin))
+        loaders.on_pass_end.append(functools.partial(watch.probe, self.name, self._end))
+
+    def install(self, patches: Patches) -> None:
+        patches.replace(_MultiProcessingDataLoaderIter, "__init__", self._around_start)
+
+    def remove(self) -> None:
+        for iterator, known in list(self._boards.items()):
+            self._read(iterator, known)
+        self._boards.clear()
+        self._raise_fault()
+
+    def give_up(self) -> None:
+        self._boards.clear()
+
+    def delivered(self, iterator: Any) -> dict[int, int]:
+        """To count in: worker -> batches."""
+        known = self._boards.get(iterator)
+        return known.delivered if known is not None else {}
+
+    def slow_sample(self, iterator: Any, worker: int, task: int, since: float) -> SampleSeen | None:
+        """The sample that the worker was at longest while it made this batch."""
+        told = self._of(iterator, worker)
+        slow = told.get("slow") if told is not None else None
+        if slow is None or slow["task"] != task or slow["at"] < since:
+            return None
+        return sample_seen(slow)
+
+    def board_of(self, iterator: Any) -> WorkerBoard | None:
+        known = self._boards.get(iterator)
+        return known.board if known is not None else None
+
+    def line_of(self, loader: int, worker: int) -> tuple[Place, float]:
+        """The user's line that this worker was at most often, and how often."""
+        place, share, _ = self._lines.get((loader, worker), (Place(), 0.0, 0))
+        return place, share
+
+    def _of(self, iterator: Any, worker: int) -> dict[str, Any] | None:
+        known = self._boards.get(iterator)
+        told = known.board.read(worker) if known is not None else None
+        if told is not None and "fault" in told:
+            self._fault = self._fault or f"in worker {worker}: {told['fault']}"
+            return None
+        return told
+
+    def _raise_fault(self) -> None:
+        """To the guard, who tells it and takes this probe off; asked only where it is this one's guard."""
+        if self._fault:
+            fault, self._fault = self._fault, ""
+            raise RuntimeError(fault)
+
+    # The start of workers
+
+    def _around_start(self, original: Any) -> Any:
+        @functools.wraps(original)
+        def __init__(iterator: Any, loader: Any, *rest: Any, **keywords: Any) -> None:  # noqa: N807
+            global _starting
+            board = self.watch.probe(self.name, self._prepare, loader)
+            self.making = board
+            _starting = self if board is not None else None
+            try:
+                original(iterator, loader, *rest, **keywords)
+            finally:
+                _starting = self.making = None
+            if board is not None:
+                self.watch.probe(self.name, self._keep, iterator, board)
+
+        return __init__
+
+    def _prepare(self, loader: Any) -> WorkerBoard | None:
+        if os.getpid() != self.pid:  # a fork, with loaders of its own
+            return None
+        dataset_parts(loader.dataset)  # reads the source once for all workers
+        _listen_for_forks()
+        return WorkerBoard(loader.num_workers)
+
+    def _keep(self, iterator: Any, board: WorkerBoard) -> None:
+        self._boards[iterator] = _Board(board)
+
+    # Reading
+
+    def _begin(self, loader: Any, iterator: Any, state: torch.Tensor) -> None:
+        known = self._boards.get(iterator)
+        if known is not None:
+            known.loader = self._loaders.deliveries.number_of(loader)
+
+    def _end(self, iterator: Any) -> None:
+        known = self._boards.get(iterator)
+        if known is not None:
+            self._read(iterator, known)
+
+    def read_some(self) -> None:
+        """Asked between steps, about twice a second."""
+        if self._boards and time.monotonic() >= self._read_at:
+            self._read_all()
+            self._raise_fault()
+
+    def _read_all(self) -> None:
+        for iterator, known in list(self._boards.items()):
+            self._read(iterator, known)
+        self._read_at = time.monotonic() + self._apart_s
+        self._apart_s = min(1.5 * self._apart_s, self.MOST_APART_S)
+
+    def _read(self, iterator: Any, known: _Board) -> None:
+        if not known.loader or known.loader > Loaders.LIMIT:
+            return
+        for worker in range(known.board.workers):
+            told = self._of(iterator, worker)
+            if told is not None:
+                self._note_line(known.loader, worker, told)
+                self._tell(iterator, known, worker, told)
+
+    def _note_line(self, loader: int, worker: int, told: dict[str, Any]) -> None:
+        looks, before = told["looks"], self._lines.get((loader, worker))
+        if told["lines"] and (before is None or looks >= before[2]):
+            (file, line, _), count = told["lines"][0]
+            self._lines[loader, worker] = (place_at(file, line), count / looks, looks)
+
+    def _tell(self, iterator: Any, known: _Board, worker: int, told: dict[str, Any]) -> None:
+        look = told["memory"]
+        if look is None or known.looks.get(worker, -1) >= look[0] or self._told >= self.TOLD:
+            return
+        known.looks[worker] = look[0]
+        self._told += 1
+        grown = tuple(grown_container(iterator._dataset, each) for each in told["grown"])
+        self.watch.emit(
+            WorkerLook(
+                loader=known.loader,
+                step=self.watch.step,
+                worker=worker,
+                pid=told["pid"],
+                batches=known.delivered.get(worker, 0),
+                own_bytes=look[1],
+                resident_bytes=look[2],
+                free_bytes=int(psutil.virtual_memory().available),
+                grown=grown,
+            )
+        )
+
+
+def grown_container(dataset: Any, told: Sequence[Any]) -> GrownContainer:
+    """As an attendant tells it, with the line that adds to it."""
+    owner, name, kind, before, length, entry_bytes, file, line = told
+    place = place_at(file, line) if file else _filled_at(dataset, owner, name)
+    return GrownContainer(name, owner, kind, before, length, entry_bytes, place)
+
+
+def _filled_at(dataset: Any, owner: str, name: str) -> Place:
+    classes = [type(part) for part in dataset_parts(dataset)]
+    named = [each for each in classes if each.__name__ == owner] or classes
+    sources = [source for source in map(class_source, named) if source is not None]
+    return addition_to(sources[0][0], name)[0] if sources else Place()
+
+
+def _listen_for_forks() -> None:
+    global _listens
+    if not _listens:
+        _listens = True
+        os.register_at_fork(after_in_child=_forked)
+
+
+def _forked() -> None:
+    """In the child. One that a worker forks in its turn is left alone."""
+    global _starting
+    begun, _starting = _starting, None
+    if begun is not None and begun.making is not None:
+        WorkerAttendant(begun.making, begun.pid).start()

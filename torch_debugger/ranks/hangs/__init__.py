@@ -1,0 +1,1 @@
+"""What a process is doing when it seems to do nothing."""

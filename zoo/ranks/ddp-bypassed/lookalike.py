@@ -1,0 +1,34 @@
+"""Accumulates gradients on two ranks, averages with the last of four batches, and evaluates the
+module inside of the wrapper."""
+
+import contextlib
+
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel
+
+ACCUMULATE = 4
+
+dist.init_process_group("gloo")
+torch.manual_seed(dist.get_rank())
+model = DistributedDataParallel(nn.Sequential(nn.Linear(12, 32), nn.GELU(), nn.Linear(32, 3)))
+optimizer = torch.optim.AdamW(model.parameters(), lr=2e-3)
+held_out = torch.randn(256, 12)
+for step in range(80):
+    optimizer.zero_grad()
+    for number in range(ACCUMULATE):
+        inputs = torch.randn(16, 12)
+        labels = inputs[:, :3].argmax(dim=1)
+        last = number == ACCUMULATE - 1
+        with contextlib.nullcontext() if last else model.no_sync():
+            loss = nn.functional.cross_entropy(model(inputs), labels) / ACCUMULATE
+            loss.backward()
+    optimizer.step()
+    if step % 20 == 19:
+        model.eval()
+        with torch.no_grad():
+            right = model.module(held_out).argmax(dim=1).eq(held_out[:, :3].argmax(dim=1)).float().mean()
+        model.train()
+        dist.all_reduce(right)
+dist.destroy_process_group()
