@@ -94,7 +94,7 @@ class Plumbing:
         self.backward = Backward(watch, self.roots, self.optimizers, self.hunt, self.scaler)
         health = Health(watch, self.backward, self.optimizers)
         self.cycles = Cycles(watch, self.optimizers)
-        self.backward.on_look.append(self.cycles.see_backward)
+        self.backward.on_every_look.append(self.cycles.see_backward)
         self._data_probes = look_at_data(watch, self.roots, self.forward, self.backward, settings)
         SpeedSetup(watch)
         self._memory = MemoryWatch(watch, self.forward, self.backward, self.lagging, health.numbers)

@@ -49,6 +49,7 @@ class Backward(Probe):
         self.hunt = hunt
         self.scaler = scaler
         self.on_look: list[Callable[[torch.Tensor, FrameType | None], None]] = []  # (loss, the caller's frame)
+        self.on_every_look: list[Callable[[torch.Tensor, FrameType | None], None]] = []  # of those who count
         self._sites: dict[tuple[str, int], LossSite] = {}
         self._sums: dict[str, tuple[float, int]] = {}  # site -> sum of its losses in this step, count
         self._looks: dict[str, int] = {}  # by site, in this step
@@ -111,17 +112,19 @@ class Backward(Probe):
         if self.watch.transfer.lags(loss):
             self.hunt.lagging.backward_called(unscaled if unscaled is not None else loss, frame)
         self._take_value(loss, loss if unscaled is None else unscaled, site)
-        is_deep = self.watch.depth == DEEP
-        looks = self._looks.get(site.name, 0)
-        if loss.grad_fn is None or looks == self.LOOKS_A_STEP:
-            return
-        if is_deep:
-            self.roots.notice_random_numbers()
-            self.watch.probe("loss graph", self._read_graph, loss, site, frame)
-        if is_deep or self.watch.step in self.LOOKED_AT:
-            self._looks[site.name] = looks + 1
-            for listen in self.on_look:
-                self.watch.probe("loss listeners", listen, loss, frame)
+        if loss.grad_fn is not None and (self.watch.depth == DEEP or self.watch.step in self.LOOKED_AT):
+            self._look(loss, site, frame)
+
+    def _look(self, loss: torch.Tensor, site: LossSite, frame: FrameType | None) -> None:
+        looks = self._looks[site.name] = self._looks.get(site.name, 0) + 1
+        listeners = self.on_every_look
+        if looks <= self.LOOKS_A_STEP:
+            listeners = [*listeners, *self.on_look]
+            if self.watch.depth == DEEP:
+                self.roots.notice_random_numbers()
+                self.watch.probe("loss graph", self._read_graph, loss, site, frame)
+        for listen in listeners:
+            self.watch.probe("loss listeners", listen, loss, frame)
 
     def loss_names(self) -> list[str]:
         return [site.name for site in self._sites.values()]

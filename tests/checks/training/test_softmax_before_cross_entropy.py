@@ -23,7 +23,7 @@ def test_softmax_in_forward_is_an_error() -> None:
         "The loss behind backward() at train.py:40 applies log-softmax to the output of a softmax in "
         "the model: the scores go through softmax twice."
     )
-    assert "with 5 classes the loss cannot fall below 0.90" in finding.why
+    assert "with 5 classes the cross-entropy cannot fall below 0.90" in finding.why
     assert (finding.where.line, finding.where.module) == (20, "net")
     assert finding.edit is None
 

@@ -25,7 +25,10 @@ def test_targets_that_are_the_inputs_are_an_error() -> None:
         "Every target of the loss at train.py:40 is the very token that `net.embed` read, in batches of "
         "16 x 20 tokens: the model has only to copy."
     )
-    assert finding.fix == "Shift them once: `inputs, targets = tokens[:, :-1], tokens[:, 1:]`."
+    assert finding.fix == (
+        "Shift them once: in the data, `inputs, targets = tokens[:, :-1], tokens[:, 1:]`; or in the loss, "
+        "`scores[:, :-1]` with `targets[:, 1:]`."
+    )
 
 
 @pytest.mark.parametrize(

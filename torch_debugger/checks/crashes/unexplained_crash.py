@@ -49,7 +49,7 @@ class UnexplainedCrash(Check):
             severity="error",
             confidence=1.0,
             message=f"The script stopped with {crash.kind}{f': {told}' if told else ''}{compiler}",
-            why=f"No check recognised the cause, so none is claimed; {_basis(crash)}.",
+            why=_why(crash),
             fix=_advice(crash, frame),
             where=crash.place,
             first_step=record.step,
@@ -94,6 +94,14 @@ def _value_text(value: LocalValue) -> str:
     return f"{value.text} ({value.kind})" if value.text else f"{value.kind}{size}"
 
 
+def _why(crash: CrashFact) -> str:
+    entry = crash.evidence.entry
+    if entry is None:
+        return f"No check recognised the cause, so none is claimed; {_basis(crash)}."
+    held = f": it has {entry.keys}" if entry.keys else ""
+    return f"`{entry.container}` ({entry.kind} of {entry.size}) does not hold {entry.key}{held}."
+
+
 def _basis(crash: CrashFact) -> str:
     if crash.pasted:
         return "from the text alone the shapes, dtypes and values that met are not known"
@@ -106,5 +114,11 @@ def _advice(crash: CrashFact, frame: CrashFrame | None) -> str:
     if crash.pasted:
         return (
             f"Look at `{frame.failing or frame.code}`; `torch-debugger run` on the script shows what met there."
+        )
+    entry = crash.evidence.entry
+    if entry is not None and entry.near:
+        return (
+            f"`{frame.failing or frame.code}` asks for {entry.key}, and `{entry.container}` has {entry.near}: "
+            "make the two the same."
         )
     return f"Read `{frame.failing or frame.code}` with the values above; the traceback is complete."

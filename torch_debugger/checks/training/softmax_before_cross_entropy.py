@@ -49,8 +49,8 @@ class SoftmaxBeforeCrossEntropy(LossGraphCheck):
             ),
             why=(
                 "Cross-entropy contains a softmax of its own. Given probabilities between 0 and 1 it sees "
-                f"scores that hardly differ: the gradients are small, and with {classes} classes the loss "
-                f"cannot fall below {_floor(classes):.2f}."
+                f"scores that hardly differ: the gradients are small, and with {classes} classes the "
+                f"cross-entropy cannot fall below {_floor(classes):.2f}."
             ),
             fix=(
                 f"Remove {extra.words} and pass the raw scores to the loss; "

@@ -112,4 +112,7 @@ def _why(offset: int) -> str:
 def _fix(offset: int) -> str:
     if offset == 2:
         return "Shift once: take `[:, 1:]` away either in the data or in the loss."
-    return "Shift them once: `inputs, targets = tokens[:, :-1], tokens[:, 1:]`."
+    return (
+        "Shift them once: in the data, `inputs, targets = tokens[:, :-1], tokens[:, 1:]`; or in the loss, "
+        "`scores[:, :-1]` with `targets[:, 1:]`."
+    )

@@ -12,6 +12,7 @@ from torch_debugger.probes.examiners.cuda import examine_cuda
 from torch_debugger.probes.examiners.devices import examine_devices
 from torch_debugger.probes.examiners.indices import examine_indices
 from torch_debugger.probes.examiners.loading import examine_loading
+from torch_debugger.probes.examiners.loading_raised import examine_entry
 from torch_debugger.probes.examiners.memory import examine_memory
 from torch_debugger.probes.examiners.names import examine_names
 from torch_debugger.probes.examiners.numbers import examine_numbers
@@ -35,6 +36,7 @@ _EXAMINERS: dict[str, Callable[[Scene], Any]] = {
     "view": examine_view,
     "packing": examine_packing,
     "numbers": examine_numbers,
+    "entry": examine_entry,
 }
 
 

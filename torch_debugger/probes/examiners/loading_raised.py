@@ -18,6 +18,7 @@ from torch_debugger.probes.crash_operands import UnknownValueError, value_of
 from torch_debugger.probes.crash_source import failing_expression, statement_at
 from torch_debugger.probes.crash_values import kind_name
 from torch_debugger.probes.examiners.loading_scene import attribute_place
+from torch_debugger.probes.examiners.scene import Scene
 from torch_debugger.records.evidence.loading import MissingFile, Raised, Subscripted
 
 _TEXT, _KEYS, _ENTRIES = 80, 5, 2000
@@ -44,6 +45,12 @@ def describe_raised(error: BaseException, frames: Sequence[Seen]) -> Raised:
         subscripted=_subscripted(error, statement, seen) if statement else None,
         missing=_missing(error),
     )
+
+
+def examine_entry(scene: Scene) -> Subscripted | None:
+    """Where the user's own line asked a container for what it does not hold."""
+    is_users = scene.innermost is not None and scene.innermost.user
+    return describe_raised(scene.error, scene.frames).subscripted if is_users else None
 
 
 def first_line(error: BaseException) -> str:
@@ -110,7 +117,17 @@ def _subscripted(error: BaseException, tree: ast.AST, seen: Seen) -> Subscripted
         place=attribute_place(type(owner), node.value.attr)  # type: ignore[attr-defined]
         if owner is not _NOTHING
         else place_at("", 0),
+        near=_near(key, container) if type(container) is dict else "",
     )
+
+
+def _near(key: Any, container: dict[Any, Any]) -> str:
+    """'bird' for 'Bird '"""
+    if type(key) is not str:
+        return ""
+    plain = {name.strip().casefold(): name for name in list(container)[:_ENTRIES] if type(name) is str}
+    found = difflib.get_close_matches(key.strip().casefold(), list(plain), n=1, cutoff=0.75)
+    return repr(plain[found[0]])[:_TEXT] if found else ""
 
 
 def _lacks(container: Any, key: Any) -> bool:

@@ -11,7 +11,7 @@ from torch_debugger.records.evidence.cuda import CudaEvidence
 from torch_debugger.records.evidence.devices import DeviceEvidence
 from torch_debugger.records.evidence.indices import IndexEvidence
 from torch_debugger.records.evidence.layouts import PackingEvidence, ViewEvidence
-from torch_debugger.records.evidence.loading import LoadingEvidence
+from torch_debugger.records.evidence.loading import LoadingEvidence, Subscripted
 from torch_debugger.records.evidence.memory import MemoryEvidence
 from torch_debugger.records.evidence.names import NameEvidence
 from torch_debugger.records.evidence.numbers import NumberEvidence
@@ -35,6 +35,7 @@ class CrashEvidence:
     view: ViewEvidence | None = None
     packing: PackingEvidence | None = None
     numbers: NumberEvidence | None = None
+    entry: Subscripted | None = None
     faults: tuple[str, ...] = ()  # examiners that failed, and how: "autograd: KeyError: 'x'"
 
 

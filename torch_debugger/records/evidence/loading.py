@@ -36,6 +36,7 @@ class Subscripted:
     size: int
     key: str
     keys: str = ""  # some of those a dictionary has
+    near: str = ""  # the one of all its keys that resembles it most
     place: Place = _NOWHERE  # where the container is made
 
 
