@@ -12,7 +12,7 @@ import pytest
 
 from torch_debugger.archive.run import Run
 from torch_debugger.checks.judge import Judge
-from torch_debugger.records import RunFact, Scalars
+from torch_debugger.records import Finding, RunFact, Scalars
 from torch_debugger.runlog.writer import LogWriter
 
 STEPS = 400
@@ -40,11 +40,11 @@ class Gate:
         self.seen = 0
         see = Judge.see
 
-        def gated(judge: Judge, record: object) -> None:
+        def gated(judge: Judge, record: object) -> list[Finding]:
             self.seen += 1
             if self.seen > passes:
                 assert self.open.wait(30)
-            see(judge, record)  # type: ignore[arg-type]
+            return see(judge, record)  # type: ignore[arg-type]
 
         monkeypatch.setattr(Judge, "see", gated)
 
@@ -66,7 +66,9 @@ def test_whoever_asks_gets_what_is_known_and_later_everything(
     run.judge_aside(patience_s=0.05)
     # The judge holds its lock while it waits in the gate, so the step is asked for and not the findings.
     threading.Thread(target=lambda: run.findings, daemon=True).start()
+    ends = time.monotonic() + 30
     while gate.seen <= 50:
+        assert time.monotonic() < ends, "the judge did not come to the gate"
         time.sleep(0.01)
     assert run.judged_to is not None and run.judged_to < STEPS
     gate.open.set()
