@@ -9,6 +9,25 @@ from collections.abc import Iterator
 
 import pytest
 
+_MOST_TRIED_AGAIN = 12
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    told = "run what failed beside other tests once more, by itself; what is marked as a promise is not excused"
+    parser.addoption("--second-try", action="store_true", help=f"with --last-failed: {told}")
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Many a test runs scripts that are judged by times, on a machine that runs others at the same time."""
+    if not config.getoption("--second-try"):
+        return
+    if len(items) > _MOST_TRIED_AGAIN:
+        raise pytest.UsageError(f"{len(items)} tests failed, more than a busy machine explains: no second try")
+    broken = [item.nodeid for item in items if item.get_closest_marker("promise")]
+    if broken:
+        raise pytest.UsageError(f"a promise is broken if it is once: no second try for {', '.join(broken)}")
+
 
 @pytest.fixture(scope="session", autouse=True)
 def collect_only_what_the_tests_leave() -> Iterator[None]:

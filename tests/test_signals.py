@@ -5,7 +5,9 @@ from __future__ import annotations
 import _signal
 import os
 import signal
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 from types import FrameType
 
 import pytest
@@ -13,8 +15,11 @@ import pytest
 from torch_debugger.checks.base import Check
 from torch_debugger.checks.judge import Judge
 from torch_debugger.checks.state import RunState
+from torch_debugger.cli.in_process import run_in_process
 from torch_debugger.probes.guard import Guard
 from torch_debugger.records import Finding, Notice, Record
+from torch_debugger.session import Session
+from torch_debugger.settings import Settings
 from torch_debugger.signals import alarms_held, came_by_signal
 
 
@@ -103,3 +108,25 @@ def test_an_alarm_in_a_check_is_no_fault_of_the_check(number: int) -> None:
     with pytest.raises(Alarm):
         judge.see(Notice("hello", 1))
     assert check in judge.checks
+
+
+def test_a_worker_that_ends_while_its_broken_connection_is_told_costs_no_explanation(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Its connection breaks a moment before the handler of SIGCHLD hears of its end."""
+    real = Session.crash
+
+    def crash(self: Session, error: BaseException) -> None:
+        os.kill(os.getpid(), signal.SIGCHLD)
+        real(self, error)
+
+    script = tmp_path / "train.py"
+    script.write_text("raise ConnectionResetError(104, 'Connection reset by peer')\n")
+    monkeypatch.setattr(Session, "crash", crash)
+    main, before = sys.modules["__main__"], signal.signal(signal.SIGCHLD, ring)
+    try:
+        result, code = run_in_process(str(script), (), Settings())
+    finally:
+        signal.signal(signal.SIGCHLD, before)
+        sys.modules["__main__"] = main
+    assert (code, [finding.name for finding in result.findings]) == (1, ["unexplained-crash"])

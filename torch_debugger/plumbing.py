@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 from collections.abc import Sequence
 from types import FrameType
@@ -56,6 +57,7 @@ from torch_debugger.rehearsals import Rehearsals
 from torch_debugger.replays import StepReplays
 from torch_debugger.scenes import Scenes
 from torch_debugger.settings import Settings
+from torch_debugger.signals import alarms_held
 from torch_debugger.stack_samples import StackSamples
 from torch_debugger.step_rehearsals import StepRehearsals
 
@@ -63,7 +65,6 @@ if TYPE_CHECKING:
     from torch_debugger.breakpoints.breakpoint import Breakpoint
 
 _current: Plumbing | None = None
-_fork_seen = False
 
 
 class Plumbing:
@@ -149,6 +150,7 @@ class Plumbing:
             return Compiled(self.watch, self.roots, self.forward)
         return Uncompiled(self.watch)
 
+    @alarms_held()
     def crash(self, error: BaseException, only: Sequence[Sink] = ()) -> None:
         """Explain an exception to these watchers, or to all."""
         self.watch.probe("ranks", self.processes.ranks.tell_ends)
@@ -233,11 +235,9 @@ def connect(settings: Settings, sinks: Sequence[Sink], run: RunFact | None) -> P
     return _current
 
 
+@functools.cache  # once in a process
 def _listen_for_forks() -> None:
-    global _fork_seen
-    if not _fork_seen:
-        _fork_seen = True
-        os.register_at_fork(after_in_child=_forget)
+    os.register_at_fork(after_in_child=_forget)
 
 
 def _forget() -> None:

@@ -29,7 +29,6 @@ _MOST_WORKERS = 64
 _LARGEST_FILE_BYTES = 1_000_000
 
 _starting: WorkerSamples | None = None  # while a loader starts its workers
-_listens = False
 
 
 class WorkerSamples(Probe):
@@ -141,11 +140,9 @@ def _is_alive(pid: int) -> bool:
     return True
 
 
+@functools.cache  # once in a process
 def _listen_for_forks() -> None:
-    global _listens
-    if not _listens:
-        _listens = True
-        os.register_at_fork(after_in_child=_forked)
+    os.register_at_fork(after_in_child=_forked)
 
 
 def _forked() -> None:

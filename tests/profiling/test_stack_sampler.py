@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import inspect
+import itertools
 import sys
 import threading
 import time
@@ -96,26 +97,29 @@ def test_a_script_that_goes_on_for_hours_after_its_last_step_fills_no_memory() -
     assert len(sampler._of_step.nodes()) < 20, "one stack, counted"
 
 
-def test_finalizers_of_the_user_do_not_run_in_our_thread() -> None:
-    """Objects that only a collection of garbage frees belong to the thread that made them."""
-    freed: list[str] = []
+def test_our_thread_collects_no_garbage() -> None:
+    """Objects that only a collection frees belong to the thread that made them, with their finalizers."""
+    collecting: list[str] = []
+    steps = itertools.count()
 
-    class Circle:
-        def __init__(self) -> None:
-            self.me = self
+    def note(phase: str, info: dict[str, int]) -> None:
+        collecting.append(threading.current_thread().name)
 
-        def __del__(self) -> None:
-            freed.append(threading.current_thread().name)
-
-    sampler = StackSampler(threading.get_ident(), lambda: 7)
+    sampler = StackSampler(threading.get_ident(), lambda: next(steps) // 3)
+    thresholds = gc.get_threshold()
     sampler.start()
-    end = time.perf_counter() + 1.5
-    while time.perf_counter() < end:
-        Circle()
-        time.sleep(0.0005)
-    sampler.stop()
-    gc.collect()
-    assert freed and set(freed) == {threading.current_thread().name}
+    time.sleep(0.1)
+    gc.callbacks.append(note)
+    gc.set_threshold(1)
+    try:
+        time.sleep(0.5)
+        kept = [[number] for number in range(100)]
+    finally:
+        gc.set_threshold(*thresholds)
+        gc.callbacks.remove(note)
+        sampler.stop()
+    assert sampler.tree.samples and len(kept) == 100
+    assert set(collecting) == {threading.current_thread().name}
 
 
 def collect_in_every_step(counter: list[int]) -> None:

@@ -25,7 +25,10 @@ HAS_BFLOAT16 = torch.ops.mkldnn._is_mkldnn_bf16_supported()
 BIG = ["whole", "halves", *(["bfloat16"] if HAS_BFLOAT16 else [])]
 SLOW = pytest.mark.skipif(not HAS_BFLOAT16, reason="a processor without bfloat16 needs many minutes for these")
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="peak memory is read from /proc")
+pytestmark = [
+    pytest.mark.promise,
+    pytest.mark.skipif(sys.platform != "linux", reason="peak memory is read from /proc"),
+]
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -21,8 +21,11 @@ Result = dict[str, Any]
 
 
 @pytest.fixture(scope="session")
-def zoo_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return _run_into(tmp_path_factory.mktemp("zoo"), all_scripts())
+def zoo_folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Of all scripts, or of those that the chosen tests ask for."""
+    items = [item for item in request.session.items if isinstance(item, pytest.Function)]
+    asked = {item.callspec.params["script"] for item in items if "zoo_result" in item.fixturenames}
+    return _run_into(tmp_path_factory.mktemp("zoo"), [script for script in all_scripts() if script in asked])
 
 
 @pytest.fixture(scope="session")

@@ -20,6 +20,7 @@ from torch_debugger.runlog.board import Board
 from torch_debugger.runlog.requests import RequestReader
 from torch_debugger.saying import say
 from torch_debugger.settings import Settings
+from torch_debugger.signals import alarms_held
 
 if TYPE_CHECKING:
     from torch_debugger.session import Session
@@ -52,6 +53,7 @@ class Watch:
     def start(self) -> None:
         self._attempt(self._start)
 
+    @alarms_held()  # a worker that breaks a connection first and ends a moment later
     def saw(self, error: BaseException) -> None:
         """The program ended with this exception."""
         self.outcome = _outcome(error)

@@ -30,7 +30,6 @@ from torch_debugger.records import Place, WorkerLook
 from torch_debugger.records.workers import GrownContainer, SampleSeen
 
 _starting: WorkerBoards | None = None  # while a loader starts its workers
-_listens = False
 
 
 @dataclass
@@ -212,11 +211,9 @@ def _filled_at(dataset: Any, owner: str, name: str) -> Place:
     return addition_to(sources[0][0], name)[0] if sources else Place()
 
 
+@functools.cache  # once in a process
 def _listen_for_forks() -> None:
-    global _listens
-    if not _listens:
-        _listens = True
-        os.register_at_fork(after_in_child=_forked)
+    os.register_at_fork(after_in_child=_forked)
 
 
 def _forked() -> None:

@@ -62,32 +62,32 @@ class StackSampler:
             step = self._step()
             if step is None:
                 continue
-            # A call that keeps Python's lock is seen once, when it lets go, however long it took.
-            self._take(step, max(1, round(since_s / self.period_s)))
+            self._take(step, since_s)
             before_s, self.cpu_s = self.cpu_s, time.thread_time()
             typical_s = 0.9 * typical_s + 0.1 * (self.cpu_s - before_s)
             if self.cpu_s > _ALLOWANCE_S:
                 self.period_s = min(max(PERIOD_S, typical_s / _COST_SHARE), LONGEST_PERIOD_S)
 
-    def _take(self, step: int, periods: int = 1) -> None:
-        if step != self._last:
-            with self.lock:
-                self.tree.merge(self._of_step)
-            self._of_step, self._last = StackTree(), step
-        found = self._path_now()
-        if found is not None:
-            self._of_step.add(found, periods)
-
-    def _path_now(self) -> list[Key] | None:
+    def _take(self, step: int, since_s: float = 0.0) -> None:
         """Without a collection of garbage meanwhile: what it frees of the user's would be freed by this thread.
         The training cannot run in between, for it would have to wait for Python's lock far longer."""
         collects = gc.isenabled()
         gc.disable()
         try:
-            return self._path(sys._current_frames().get(self._asked))
+            self._add(step, since_s)
         finally:
             if collects:
                 gc.enable()
+
+    def _add(self, step: int, since_s: float) -> None:
+        if step != self._last:
+            with self.lock:
+                self.tree.merge(self._of_step)
+            self._of_step, self._last = StackTree(), step
+        found = self._path(sys._current_frames().get(self._asked))
+        if found is not None:
+            # A call that keeps Python's lock is seen once, when it lets go, however long it took.
+            self._of_step.add(found, max(1, round(since_s / self.period_s)))
 
     def _path(self, frame: FrameType | None) -> list[Key] | None:
         return path_of(frame, self._own_work)

@@ -47,8 +47,8 @@ class WorkerSampler(StackSampler):
         self._file = ""  # once the number of the worker is known
         self._began = self._written = time.monotonic()
 
-    def _take(self, step: int, periods: int = 1) -> None:
-        super()._take(step, periods)
+    def _take(self, step: int, since_s: float = 0.0) -> None:
+        super()._take(step, since_s)
         now = time.monotonic()
         if not self._file:
             self._find_number(now)
