@@ -120,7 +120,8 @@ def _wrong_call(scene: Scene) -> InitFact | None:
     seen = scene.user_frame
     if seen is None or seen.function != "__init__":
         return None
-    for node in expressions_in(seen):
+    for raised in expressions_in(seen):
+        node = _super_itself(raised, scene.error)
         written = ast.unparse(node)
         fault = _fault_of_call(scene, seen, node, written)
         if fault:
@@ -130,6 +131,13 @@ def _wrong_call(scene: Scene) -> InitFact | None:
             cls = source.node.name if source is not None else owner.__name__
             return InitFact(cls, base, fault, place_at(seen.file, seen.line), written)
     return None
+
+
+def _super_itself(node: ast.expr, error: BaseException) -> ast.expr:
+    """super(Other, self) where that is refused: from Python 3.12 on the attribute behind it is marked too."""
+    if not isinstance(error, TypeError) or not isinstance(node, ast.Attribute):
+        return node
+    return node.value if re.fullmatch(r"super\(\w+, \w+\)", ast.unparse(node.value)) else node
 
 
 def _fault_of_call(scene: Scene, seen: Seen, node: ast.expr, written: str) -> str:

@@ -8,6 +8,7 @@ import socket
 from typing import Any
 
 import psutil
+import torch.cuda
 import torch.distributed
 
 from torch_debugger.probes.crash_frames import Seen
@@ -34,6 +35,9 @@ def examine_group(scene: Scene) -> GroupEvidence | None:
         world_size=_number(call, "world_size", "WORLD_SIZE"),
         initialized=available and torch.distributed.is_initialized(),
         built=_built() if available else (),
+        gpus=torch.cuda.device_count(),
+        current_gpu=torch.cuda.current_device() if torch.cuda.is_initialized() else None,
+        hides_gpus=os.environ.get("CUDA_VISIBLE_DEVICES"),
         holder=_holder(int(port[1])) if port else "",
         free_port=_free_port() if port else None,
         calls=tuple(place for place, _ in calls_in(user_files(scene.frames), "init_process_group")),

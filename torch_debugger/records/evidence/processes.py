@@ -17,6 +17,9 @@ class GroupEvidence:
     world_size: int | None = None
     initialized: bool = False  # there is a default group now
     built: tuple[str, ...] = ()  # the backends that this torch has
+    gpus: int | None = None  # that this process sees; None where they were not counted
+    current_gpu: int | None = None  # once CUDA is in use
+    hides_gpus: str | None = None  # CUDA_VISIBLE_DEVICES, where it is set
     holder: str = ""  # who listens on the port that is in use: `python serve.py` (pid 71)
     free_port: int | None = None
     calls: tuple[Place, ...] = ()  # where the user's files call init_process_group

@@ -11,6 +11,7 @@ from torch_debugger.checks.explainers.processes.process_backends import (
     explain_backend,
     explain_rank,
 )
+from torch_debugger.checks.explainers.processes.process_gpus import explain_no_gpu, explain_shared_gpu
 from torch_debugger.checks.explainers.processes.process_groups import (
     explain_absent_group,
     explain_environment,
@@ -38,7 +39,8 @@ SETUP: tuple[_Explainer, ...] = tuple(
     also_in_a_child(explain)
     for explain in (
         explain_port, explain_environment, explain_absent_group, explain_second_group, explain_variable,
-        explain_backend, explain_rank, explain_absent_ranks, explain_absent_master,
+        explain_backend, explain_rank, explain_absent_ranks, explain_absent_master, explain_no_gpu,
+        explain_shared_gpu,
     )
 )  # fmt: skip
 DISAGREEMENTS: tuple[_Explainer, ...] = tuple(
