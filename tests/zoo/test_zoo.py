@@ -91,7 +91,7 @@ def assert_verdict(script: Path, result: Result) -> None:
     loud = [
         finding["name"] for finding in others if finding["severity"] != "note" and finding["symptom_of"] is None
     ]
-    assert loud == [], "symptoms must be folded under the verdict"
+    assert loud == [], f"symptoms must be folded under the verdict: {loud}"
 
 
 def assert_note(script: Path, expected: Expected, result: Result) -> None:

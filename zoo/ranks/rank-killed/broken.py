@@ -18,13 +18,13 @@ def main() -> None:
     torch.manual_seed(rank + 1)
     inputs = torch.randn(256, 8)
     targets = inputs.sum(dim=1, keepdim=True)
-    for step in range(150):
+    for step in range(600):
         chosen = torch.randint(256, (32,))
         loss = nn.functional.mse_loss(model(inputs[chosen]), targets[chosen])
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
-        if rank == 1 and step == 100:
+        if rank == 1 and step == 400:
             os.kill(os.getpid(), signal.SIGKILL)
     dist.destroy_process_group()
 
