@@ -119,7 +119,7 @@ def test_our_thread_collects_no_garbage() -> None:
         gc.callbacks.remove(note)
         sampler.stop()
     assert sampler.tree.samples and len(kept) == 100
-    assert set(collecting) == {threading.current_thread().name}
+    assert threading.current_thread().name in collecting and "torch-debugger stacks" not in collecting
 
 
 def collect_in_every_step(counter: list[int]) -> None:
