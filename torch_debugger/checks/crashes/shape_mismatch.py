@@ -14,6 +14,7 @@ from torch_debugger.checks.explainers.shapes.join_shapes import explain_join
 from torch_debugger.checks.explainers.shapes.kernel_shapes import explain_kernel
 from torch_debugger.checks.explainers.shapes.linear_shapes import explain_linear
 from torch_debugger.checks.explainers.shapes.loss_shapes import explain_loss_shapes
+from torch_debugger.checks.explainers.shapes.lost_rows import explain_lost_rows
 from torch_debugger.checks.explainers.shapes.memory_order import explain_memory_order
 from torch_debugger.checks.explainers.shapes.norm_shapes import explain_norm
 from torch_debugger.checks.explainers.shapes.packed_sequences import explain_packing
@@ -66,6 +67,7 @@ class ShapeMismatch(CrashCheck):
             explain_product,
             explain_elementwise,
             explain_join,
+            explain_lost_rows,
             explain_view,
             explain_memory_order,
             explain_kernel,

@@ -43,7 +43,8 @@ class EvalModeInTraining(Check):
     name = "eval-mode-in-training"
     title = "a model is trained in evaluation mode"
     reads = (ModeLook,)
-    explains = ("overfits-training-data", "batchnorm-stats-diverge")
+    # Batch norm that does not act lets values grow without bounds.
+    explains = ("overfits-training-data", "batchnorm-stats-diverge", "lr-too-high", "loss-not-finite")
 
     # The optimizer moves the whole model: nothing of it is frozen, so nothing is being protected.
     whole = 0.999

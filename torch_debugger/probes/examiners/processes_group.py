@@ -36,7 +36,7 @@ def examine_group(scene: Scene) -> GroupEvidence | None:
         initialized=available and torch.distributed.is_initialized(),
         built=_built() if available else (),
         gpus=torch.cuda.device_count(),
-        current_gpu=torch.cuda.current_device() if torch.cuda.is_initialized() else None,
+        current_gpu=torch.cuda.current_device() if torch.cuda.is_initialized() else None,  # type: ignore[no-untyped-call]
         hides_gpus=os.environ.get("CUDA_VISIBLE_DEVICES"),
         holder=_holder(int(port[1])) if port else "",
         free_port=_free_port() if port else None,

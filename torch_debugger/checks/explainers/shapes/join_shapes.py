@@ -7,6 +7,7 @@ import ast
 from torch_debugger.checks.explainers.blame import Blame, place_text, shape_text, tensor_evidence
 from torch_debugger.checks.explainers.expressions import Line, explain_nodes, number
 from torch_debugger.checks.explainers.operands import change_operand
+from torch_debugger.checks.explainers.shapes.lost_rows import lost_rows
 from torch_debugger.records import CrashFact, LocalTensor
 
 _FUNCTIONS = ("cat", "concat", "concatenate", "stack")
@@ -59,13 +60,22 @@ def _judge(crash: CrashFact, line: Line, node: ast.expr) -> Blame | None:
     return Blame(
         message=f"`{expression}` at {place_text(crash.place)} joins `{first.name}` {shape_text(first.shape)} "
         f"and `{odd.name}` {shape_text(odd.shape)}: {_rule(function, first.shape, odd.shape, dimension)}.",
-        why=_WHY,
+        why=_why(crash, first, odd, dimension),
         fix=f"{fix}: write `{whole}`." if changed else f"{fix}.",
         where=crash.place,
         evidence=tensor_evidence(crash, first, odd),
         confidence=0.95,
         edit=edit,
     )
+
+
+def _why(crash: CrashFact, first: LocalTensor, odd: LocalTensor, dimension: int) -> str:
+    same = len(first.shape) == len(odd.shape)
+    places = _different(first.shape, odd.shape, dimension) if same else []
+    lost = lost_rows(crash.flow, (first.shape[places[0]], odd.shape[places[0]])) if places else None
+    if lost is None:
+        return _WHY
+    return f"{lost.told}. Sizes that are {lost.multiples} come back as they were."
 
 
 def _differs(first: LocalTensor, other: LocalTensor, dimension: int, function: str) -> bool:
