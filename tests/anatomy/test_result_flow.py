@@ -64,6 +64,24 @@ def test_a_cut_on_the_way_into_a_list_is_found(write: Write, line: str) -> None:
     assert found is not None and found.line == 4
 
 
+def test_a_cut_in_an_object_that_is_called_around_the_part_is_found(write: Write) -> None:
+    file = write("""
+        class Scaler:
+            def __call__(self, codes):
+                values = codes.numpy()
+                return torch.from_numpy(values / 2)
+
+        class Net(nn.Module):
+            def __init__(self):
+                self.scale = Scaler()
+
+            def forward(self, x):
+                return self.head(self.scale(self.encoder(x)))
+    """)
+    found = find_cut([(file, 11)])
+    assert found is not None and found.line == 4
+
+
 def test_what_is_collected_for_nobody_is_no_cut(write: Write) -> None:
     file = write("""
         def forward(self, x):

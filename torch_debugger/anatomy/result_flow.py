@@ -78,7 +78,7 @@ def _cut_of(statement: Simple, held: set[str], is_source: bool, tree: ast.Module
     if cuts:
         return place_at(file, cuts[0].lineno)
     for call in ast.walk(statement):
-        if isinstance(call, ast.Call) and any(held & _read(part) for part in call.args):
+        if isinstance(call, ast.Call) and any(_brings(part, held, is_source) for part in call.args):
             function = _local_function(tree, call)
             found = cut_in(file, function) if function is not None else None
             if found is not None:
@@ -86,11 +86,33 @@ def _cut_of(statement: Simple, held: set[str], is_source: bool, tree: ast.Module
     return None
 
 
+def _brings(argument: ast.expr, held: set[str], is_source: bool) -> bool:
+    """Whether it may be the result that is followed: by its name, or as the call that makes it."""
+    return bool(held & _read(argument)) or (is_source and isinstance(argument, ast.Call))
+
+
 def _local_function(tree: ast.Module, call: ast.Call) -> ast.FunctionDef | None:
-    """whiten(code) or self.whiten(code), where this file has one function of that name."""
+    """whiten(code) or self.whiten(code), where this file has one function of that name, or one class of which
+    that is an object."""
     name = call.func.id if isinstance(call.func, ast.Name) else getattr(call.func, "attr", "")
-    found = [node for node in nodes_of(tree) if isinstance(node, ast.FunctionDef) and node.name == name]
+    functions = [node for node in nodes_of(tree) if isinstance(node, ast.FunctionDef)]
+    found = [node for node in functions if node.name == name] or _called_objects(tree, name)
     return found[0] if len(found) == 1 else None
+
+
+def _called_objects(tree: ast.Module, name: str) -> list[ast.FunctionDef]:
+    """The __call__ of the classes that `self.whiten = Whitener(...)` makes objects of."""
+    made = {
+        node.value.func.id
+        for node in nodes_of(tree)
+        if isinstance(node, ast.Assign)
+        and isinstance(node.value, ast.Call)
+        and isinstance(node.value.func, ast.Name)
+        and any(getattr(target, "attr", getattr(target, "id", "")) == name for target in node.targets)
+    }
+    classes = [node for node in nodes_of(tree) if isinstance(node, ast.ClassDef) and node.name in made]
+    methods = [part for node in classes for part in node.body if isinstance(part, ast.FunctionDef)]
+    return [method for method in methods if method.name == "__call__"]
 
 
 def _goes_on(statement: Simple, later: Sequence[Simple]) -> bool:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import ast
 import dataclasses
+import inspect
 from collections.abc import Iterator
 from typing import Any
 
 import torch
 from torch import nn
 
-from torch_debugger.anatomy.sources import tree_of
+from torch_debugger.anatomy.sources import is_user_file, nodes_of, tree_of
 from torch_debugger.probes.examiners.autograd_scene import (
     backward_roots,
     named_parameters,
@@ -33,7 +34,9 @@ def find_steps(scene: Scene, victim: Overwritten) -> Overwritten | None:
         return None
     for name, parameter in _parameters(scene):
         if parameter._version == victim.version and _same_form(tuple(parameter.shape), victim.shape):
-            found = _loaded(scene, parameter) or _step(scene, parameter) or _update(scene)
+            found = (
+                _loaded(scene, parameter) or _called_between(scene) or _step(scene, parameter) or _update(scene)
+            )
             if found is not None:
                 by, write = found
                 return dataclasses.replace(
@@ -76,6 +79,48 @@ def _loaded(scene: Scene, parameter: torch.Tensor) -> tuple[str, InPlaceWrite] |
     return None
 
 
+def _called_between(scene: Scene) -> tuple[str, InPlaceWrite] | None:
+    """A function of the user's that writes without gradients, called after the loss was made: constrain(net)"""
+    made = loss_made(scene)
+    for scope in scopes(scene)[:1] if made.line is not None else ():
+        for call in calls_in(scope.function):
+            if (made.line or 0) < call.lineno < scope.line and _writes_unseen(_callee(scope, call)):
+                return "update", InPlaceWrite(scope.place(call), ast.unparse(call.func))
+    return None
+
+
+def _callee(scope: Scope, call: ast.Call) -> Any:
+    """A function, or a method as its class has it; None where that is not known."""
+    if not isinstance(call.func, ast.Attribute):
+        return scope.held(call.func)
+    owner = scope.held(call.func.value)
+    return inspect.getattr_static(type(owner), call.func.attr, scope.held(call.func))
+
+
+def _writes_unseen(function: Any) -> bool:
+    """Weights can be written only where nobody records it: under no_grad, or by way of `.data`."""
+    code = getattr(inspect.unwrap(function), "__code__", None) if callable(function) else None
+    tree = tree_of(code.co_filename) if code is not None and is_user_file(code.co_filename) else None
+    if code is None or tree is None:
+        return False
+    body = next((node for node in nodes_of(tree) if _begins_at(node, code.co_firstlineno)), None)
+    nodes = [node for node in ast.walk(body) if isinstance(node, ast.stmt)] if body is not None else []
+    writes = [write for node in nodes for write in writes_in(node)]
+    unrecorded = body is not None and "no_grad" in ast.unparse(body)
+    return any(
+        isinstance(write.node, ast.Expr) and (unrecorded or ".data" in ast.unparse(write.target))
+        for write in writes
+        if "grad" not in ast.unparse(write.target)
+    )
+
+
+def _begins_at(node: ast.AST, line: int) -> bool:
+    """With its decorators, as code objects count it."""
+    if not isinstance(node, ast.FunctionDef):
+        return False
+    return min([node.lineno, *(mark.lineno for mark in node.decorator_list)]) == line
+
+
 def _step(scene: Scene, parameter: torch.Tensor) -> tuple[str, InPlaceWrite] | None:
     for name, optimizer in optimizers_of(scene).items():
         held = (item for group in optimizer.param_groups for item in group["params"])
@@ -88,15 +133,18 @@ def _step(scene: Scene, parameter: torch.Tensor) -> tuple[str, InPlaceWrite] | N
 
 def _step_call(scene: Scene, name: str, optimizer: Any) -> Place | None:
     """The line that steps this optimizer, in the functions under way; else the one of its name in a file."""
+    passed: set[tuple[str, int]] = set()  # they have not run between the forward and here
     for scope in scopes(scene):
         calls = [call for call in calls_in(scope.function) if _steps(call, scope, optimizer)]
         above = [call for call in calls if call.lineno < scope.line]
-        if calls:
-            return scope.place((above or calls)[-1])
+        rounds = [call for call in calls if any(covers(loop, call.lineno) for loop in scope.loops())]
+        if above or rounds:
+            return scope.place((above or rounds)[-1])
+        passed |= {(scope.file, call.lineno) for call in calls}
     for file in dict.fromkeys(scope.file for scope in scopes(scene)):
         tree = tree_of(file)
         calls = [call for call in calls_in(tree) if _is_step_of(call, name)] if tree is not None else []
-        if len(calls) == 1:
+        if len(calls) == 1 and (file, calls[0].lineno) not in passed:
             return statement_place(file, calls[0].lineno)
     return None
 
