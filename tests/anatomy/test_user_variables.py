@@ -3,6 +3,7 @@ from __future__ import annotations
 import sys
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -11,6 +12,7 @@ from torch import nn
 from torch_debugger.anatomy.additions import addition_to, carried_over
 from torch_debugger.anatomy.kept_graphs import hoards, steps_behind
 from torch_debugger.anatomy.user_variables import variables_in_reach, waiting_generators, yields
+from torch_debugger.records import Place
 
 
 class Counter:
@@ -106,3 +108,19 @@ def test_statements_that_carry_a_value_on(tmp_path: Any) -> None:
     }  # fmt: skip
     place, added = addition_to(str(file), "Log.losses")
     assert (place.line, added) == (10, "loss")
+
+
+def test_an_addition_to_an_entry_whose_key_the_source_has_by_another_name(tmp_path: Path) -> None:
+    file = tmp_path / "meters.py"
+    file.write_text(
+        "class Meters:\n"
+        "    def __init__(self, names):\n"
+        "        for name in names:\n"
+        "            self.records[name] = []\n"
+        "    def push(self, **values):\n"
+        "        for key, value in values.items():\n"
+        "            self.total[key] = self.total[key] + value\n"
+        "            self.records[key].append(value)\n"
+    )
+    assert [addition_to(str(file), f"meters.{name}['loss']")[0].line for name in ("total", "records")] == [7, 8]
+    assert addition_to(str(file), "meters.other['loss']") == (Place(), "")

@@ -34,7 +34,25 @@ def _addition(file: str, name: str) -> tuple[Place, str] | None:
             added = _added(node)
             if added is not None and added[0] in names:
                 return statement_place(file, node), ast.unparse(added[1])
+    return _addition_to_entry(file, name) if name.endswith("]") else None
+
+
+def _addition_to_entry(file: str, name: str) -> tuple[Place, str] | None:
+    """`meters.total['loss']` where the source says self.total[key]: what is added under other keys may be no
+    tensor, so that it is not told."""
+    whole = name[: name.rindex("[")]
+    last = whole.rpartition(".")[2]
+    owners = {whole, f"self.{last}", f"cls.{last}"}
+    for node in _statements(file):
+        added = _added(node)
+        if added is not None and added[0].split("[")[0] in owners and not _is_a_start(added[1]):
+            return statement_place(file, node), ""
     return None
+
+
+def _is_a_start(value: ast.expr) -> bool:
+    """self.records[name] = []"""
+    return isinstance(value, ast.Constant) or not any(isinstance(part, ast.Name) for part in ast.walk(value))
 
 
 @functools.lru_cache(maxsize=256)
