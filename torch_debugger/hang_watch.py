@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from torch_debugger.anatomy.dataset_facts import batch_count
+from torch_debugger.anatomy.frames import let_go_of_snapshots
 from torch_debugger.probes.loaders import Loaders
 from torch_debugger.probes.patches import Patches
 from torch_debugger.probes.roots import Roots
@@ -117,6 +118,7 @@ class HangWatch(Probe):
             self.watch.probe(self.name, self._step_done)
 
     def _step_done(self) -> None:
+        let_go_of_snapshots()
         vigil = self._vigil
         if vigil is None:
             return

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import sys
+import threading
+import time
 import weakref
 from types import FrameType
 from typing import Any
 
-from torch_debugger.anatomy.frames import locals_of
+from torch_debugger.anatomy.frames import let_go_of_snapshots, locals_elsewhere, locals_of
 
 
 class Batch:
@@ -87,3 +89,45 @@ def test_a_debuggers_look_at_the_frame_stays_whole() -> None:
         return frame, dict(kept)
 
     assert stopped(4)[1]["value"] == 4
+
+
+def test_a_frame_of_another_thread_that_is_traced_keeps_its_variables() -> None:
+    """As by a debugger, which takes the variables back from the snapshot after every line."""
+    frames: list[FrameType] = []
+    found: list[object] = []
+
+    def trace(frame: FrameType, event: str, argument: object) -> object:
+        time.sleep(0)  # lets the other thread in
+        return trace
+
+    def work(batch: object) -> object:
+        frames.append(sys._getframe())
+        end = time.monotonic() + 1
+        while time.monotonic() < end:
+            kept = batch
+        return kept
+
+    def run() -> None:
+        sys.settrace(trace)
+        found.append(work(7))
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    while thread.is_alive():
+        seen = locals_elsewhere(frames[0]) if frames else {}
+        assert seen.get("batch", 7) == 7
+    assert found == [7]
+
+
+def test_what_another_thread_left_is_let_go_of() -> None:
+    class Batch:
+        pass
+
+    batch = Batch()
+    gone = weakref.ref(batch)
+    thread = threading.Thread(target=locals_elsewhere, args=(sys._getframe(),), kwargs={"lasting": True})
+    thread.start()
+    thread.join()
+    del batch
+    let_go_of_snapshots()
+    assert gone() is None

@@ -12,7 +12,7 @@ from torch.utils.data._utils.fetch import _IterableDatasetFetcher, _MapDatasetFe
 from torch.utils.data._utils.worker import _worker_loop
 from torch.utils.data.dataloader import _SingleProcessDataLoaderIter
 
-from torch_debugger.anatomy.frames import locals_of
+from torch_debugger.anatomy.frames import locals_elsewhere
 from torch_debugger.anatomy.sources import is_user_file
 
 _MAP, _STREAM = _MapDatasetFetcher.fetch.__code__, _IterableDatasetFetcher.fetch.__code__
@@ -54,7 +54,7 @@ def fetching_now(frame: FrameType | None) -> Fetching | None:
 
 
 def _task(asking: FrameType) -> int:
-    held = locals_of(asking)
+    held = locals_elsewhere(asking)
     number: Any = None
     if asking.f_code is _LOOP:
         number = held.get("idx")
@@ -67,11 +67,11 @@ def _position(frames: tuple[FrameType, ...]) -> int | None:
     """Of a stream, how many came before; else what the dataset is asked for."""
     fetch = frames[0]
     if fetch.f_code is _STREAM:
-        got = locals_of(fetch).get("data")
+        got = locals_elsewhere(fetch).get("data")
         return len(got) if type(got) is list else None
     # The loop over the samples has a frame of its own before Python 3.12.
     loop = frames[1] if len(frames) > 1 and frames[1].f_code.co_name == "<listcomp>" else fetch
-    index = locals_of(loop).get("idx")
+    index = locals_elsewhere(loop).get("idx")
     return index if type(index) is int else None
 
 
@@ -80,10 +80,10 @@ def _asked_for(frames: tuple[FrameType, ...]) -> tuple[int | None, str]:
     for frame in frames:
         code = frame.f_code
         if code.co_name == "__getitem__" and code.co_argcount >= 2 and is_user_file(code.co_filename):
-            held = locals_of(frame)
+            held = locals_elsewhere(frame)
             index, owner = held.get(code.co_varnames[1]), held.get(code.co_varnames[0])
             return (index if type(index) is int else None), type(owner).__name__
-    fetcher = locals_of(frames[0]).get("self")
+    fetcher = locals_elsewhere(frames[0]).get("self")
     return None, type(getattr(fetcher, "dataset", None)).__name__
 
 
@@ -100,7 +100,7 @@ def file_named_in(frames: tuple[FrameType, ...]) -> tuple[str, int]:
     """A file that a variable of the user's names, and its size; the innermost function first."""
     for frame in reversed(frames):
         if is_user_file(frame.f_code.co_filename):
-            for path in _paths(locals_of(frame)):
+            for path in _paths(locals_elsewhere(frame)):
                 if os.path.isfile(path):
                     return path, os.path.getsize(path)
     return "", 0

@@ -13,6 +13,9 @@ from typing import Any
 from torch_debugger.anatomy.sources import is_user_file, package_folder, place_at
 from torch_debugger.records import Place
 
+_left_with: list[FrameType] = []  # frames that were asked by another thread
+_MOST_LEFT = 8
+
 
 def frames(skip: int = 1) -> Iterator[FrameType]:
     frame: FrameType | None = sys._getframe(skip)
@@ -45,7 +48,7 @@ def _call_code() -> CodeType:
 
 
 def locals_of(frame: FrameType) -> dict[str, Any]:
-    """A frame's variables, in a dictionary of our own.
+    """The variables of a frame of this thread, in a dictionary of our own.
 
     Before Python 3.13 asking a function's frame leaves a snapshot with it, which keeps a batch alive
     that the function has let go of long ago. It is emptied, unless somebody else may want it. A
@@ -59,6 +62,29 @@ def locals_of(frame: FrameType) -> dict[str, Any]:
     if _is_snapshot(frame.f_code) and sys.getrefcount(held) <= 3 and held.keys() <= _names(frame.f_code):
         held.clear()
     return found
+
+
+def locals_elsewhere(frame: FrameType, *, lasting: bool = False) -> dict[str, Any]:
+    """The variables of a frame that another thread runs, which keeps its snapshot; of a `lasting` one until
+    `let_go_of_snapshots`.
+
+    Before Python 3.13 a thread under a trace function (ours, a debugger's) takes its variables back from the
+    snapshot after every line: if it were emptied in between, they would all be gone.
+    """
+    if not _is_snapshot(frame.f_code):
+        return dict(frame.f_locals)
+    if _asks_for_locals(frame.f_code):
+        return {}
+    if lasting and len(_left_with) < _MOST_LEFT and frame not in _left_with:
+        _left_with.append(frame)
+    return dict(frame.f_locals)
+
+
+def let_go_of_snapshots() -> None:
+    """In the thread that runs the frames, from time to time: what others left with them would keep alive what
+    their functions have long let go of."""
+    while _left_with:
+        locals_of(_left_with.pop())
 
 
 def _is_snapshot(code: CodeType) -> bool:

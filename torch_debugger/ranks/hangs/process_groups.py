@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import distributed
 
-from torch_debugger.anatomy.frames import locals_of
+from torch_debugger.anatomy.frames import locals_elsewhere
 from torch_debugger.records import GroupState
 
 _MOST = 16
@@ -54,7 +54,7 @@ def shapes_given(frame: FrameType | None) -> tuple[str, ...]:
     """Of the tensors that a function of torch.distributed was called with."""
     if frame is None:
         return ()
-    given = locals_of(frame)
+    given = locals_elsewhere(frame)
     names = frame.f_code.co_varnames[: frame.f_code.co_argcount]
     found: list[str] = []
     for name in names:

@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import distributed
 
-from torch_debugger.anatomy.frames import locals_of, place_of
+from torch_debugger.anatomy.frames import locals_elsewhere, place_of
 from torch_debugger.anatomy.running_expressions import running_expression
 from torch_debugger.anatomy.sources import is_user_file, nodes_of, tree_of
 from torch_debugger.ranks.hangs import kernel_view
@@ -197,7 +197,7 @@ def _value(user: FrameType, node: ast.AST | None) -> Any:
         node = node.value
     if not isinstance(node, ast.Name):
         return None
-    found = {**user.f_globals, **locals_of(user)}.get(node.id)
+    found = {**user.f_globals, **locals_elsewhere(user, lasting=True)}.get(node.id)
     for name in reversed(chain):
         found = _attribute(found, name)
     return found

@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import FrameType
 from typing import Any
 
-from torch_debugger.anatomy.frames import locals_of
+from torch_debugger.anatomy.frames import locals_elsewhere
 from torch_debugger.ranks.hangs import kernel_view
 from torch_debugger.ranks.hangs.asked_stacks import AskedStacks
 from torch_debugger.ranks.hangs.kernel_view import KernelView, view_process
@@ -20,7 +20,7 @@ _MOST = 32
 
 def iterator_of(frame: FrameType | None) -> Any:
     """The iterator of the loader in whose code a frame is; None for another frame."""
-    found = locals_of(frame).get("self") if frame is not None else None
+    found = locals_elsewhere(frame).get("self") if frame is not None else None
     return found if hasattr(found, "_num_yielded") else None
 
 
