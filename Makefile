@@ -1,8 +1,13 @@
-# make demo    runs the demo                 make test     runs what CI runs
-# make lint    ruff and mypy                 make format   lets ruff rewrite
-# make docs    writes docs/checks.md         make bench    measures the cost of watching
-# make gallery draws docs/gallery            make page     builds the web page from web/
-# make browser installs Chromium for the tests of the page, where it may
+# make demo     runs the demo                make test      lint, types, tests, a sample of the zoo: what CI runs
+# make zoo      every script of the zoo      make test-all  both
+# make lint     ruff and mypy                make format    lets ruff rewrite
+# make docs     writes docs/checks.md        make bench     measures the cost of watching
+# make gallery  draws docs/gallery           make page      builds the web page from web/
+# make browser  installs Chromium for the tests of the page, where it may
+# make test-times  what every test file and every zoo script cost in the last run
+#
+# make zoo takes ONLY='setup/*' (or a check's name), SHARD=1/4, and CHANGED=1: the homes of the checks that the
+# changes of the working tree against main may concern.
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -13,18 +18,28 @@ PACKAGE := .venv/installed-package
 TESTING := .venv/installed-testing
 NPM := $(BIN)/python tools/build_backend/page_npm.py
 
-.PHONY: demo test lint page browser format docs gallery bench clean
+.PHONY: demo test test-all test-times zoo lint page browser format docs gallery bench clean
 
 demo: $(PACKAGE)
 	$(BIN)/torch-debugger demo
 
-# Thousands of processes import the package: compiled once, where Python is told to write no bytecode itself.
-# A few tests that failed beside others are run once more by themselves; a broken promise stays broken.
+# Many processes import the package: compiled once, where Python is told to write no bytecode itself.
+COMPILE = $(BIN)/python -m compileall -q torch_debugger tests
+
 test: lint page browser
-	$(BIN)/python -m compileall -q torch_debugger tests
-	$(BIN)/python -m pytest --numprocesses=2 --dist=loadfile || \
-	  { [ $$? -eq 1 ] && $(BIN)/python -m pytest --last-failed --second-try; }
+	$(COMPILE)
+	$(BIN)/python -m pytest --numprocesses=2 --dist=loadfile --no-loadscope-reorder
+	$(BIN)/python -m tests.zoo --sample
 	$(NPM) test
+
+zoo: $(TESTING)
+	$(COMPILE)
+	$(BIN)/python -m tests.zoo $(if $(ONLY),--only '$(ONLY)') $(if $(SHARD),--shard $(SHARD)) $(if $(CHANGED),--changed)
+
+test-all: test zoo
+
+test-times: $(TESTING)
+	@$(BIN)/python -m tests.times
 
 lint: $(TESTING)
 	$(BIN)/ruff check .

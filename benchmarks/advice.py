@@ -21,7 +21,7 @@ from typing import Any
 
 from benchmarks.advice_runs import Ran, has_gpu, run
 from benchmarks.numerics import show
-from tests.zoo.expectations import ZOO, expected_of, needs
+from tests.zoo.scripts import ZOO, expected_of, needs, patches_of
 
 PARTS = ("data_wait", "copy", "forward", "backward", "optimizer", "evaluation", "logging", "other")
 # What a check claims, where the names of its evidence do not tell.
@@ -74,8 +74,8 @@ def main() -> None:
 
 def compared(broken: Path, rounds: int) -> tuple[tuple[str, ...], dict[str, Any]]:
     home, check = broken.parent, expected_of(broken).check
-    fixed = home / broken.name.replace("broken", "fixed")
-    fixed = fixed if fixed.exists() else home / "fixed.py"
+    name = broken.name.replace("broken", "fixed")
+    fixed = home / (name if name in patches_of(home) else "fixed.py")
     runs = [(run(broken), run(fixed)) for _ in range(rounds)]
     quiet = (
         {path.stem: run(path) for path in sorted(home.glob("lookalike*.py"))} if broken.stem == "broken" else {}

@@ -19,8 +19,8 @@ import torch
 import torch._dynamo  # which every optimizer imports when it is first made
 
 import torch_debugger.plumbing  # noqa: F401  once for all forks
-from tests.zoo.expectations import needs, options, settings_of
-from tests.zoo.runner import FRESH, switches
+from tests.zoo.runner import FRESH
+from tests.zoo.scripts import needs, options, settings_of, source_of, switches, write
 from torch_debugger.checks.profiled_steps import device_s, idle_s
 from torch_debugger.cli.in_process import run_in_process
 from torch_debugger.records import Compilation, CostFact, MemoryFact, ProfileFact, Record, Scalars
@@ -47,12 +47,13 @@ class Ran:
 def run(script: Path) -> Ran:
     """In a fork of this process, which has imported torch and has touched no device: starting Python and torch
     for each script would take longer than most of them."""
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as written:
         result = Path(folder) / "result.json"
-        if FRESH in script.read_text() or (needs(script) and not forks_reach_a_gpu()):
-            _by_the_command(script, folder)
+        file = write(script, Path(written))
+        if FRESH in source_of(script) or (needs(script) and not forks_reach_a_gpu()):
+            _by_the_command(script, file, folder)
         else:
-            _in_a_fork(lambda: _be_the_script(script, Path(folder)))
+            _in_a_fork(lambda: _be_the_script(script, file, Path(folder)))
         if not result.exists():
             return Ran()
         told = json.loads(result.read_text())
@@ -89,7 +90,7 @@ def _in_a_fork(act: Callable[[], None]) -> int:
     return os.waitpid(pid, 0)[1]
 
 
-def _be_the_script(script: Path, folder: Path) -> None:
+def _be_the_script(script: Path, file: Path, folder: Path) -> None:
     output = os.open(folder / "out.txt", os.O_WRONLY | os.O_CREAT)
     os.dup2(output, 1)
     os.dup2(output, 2)
@@ -97,11 +98,11 @@ def _be_the_script(script: Path, folder: Path) -> None:
     if not needs(script):
         torch.set_num_threads(1)  # as the zoo's tests run them
     chosen: dict[str, Any] = settings_of(options(script))
-    result, _ = run_in_process(str(script), (), Settings(log_dir=str(folder / "log"), **chosen))
+    result, _ = run_in_process(str(file), (), Settings(log_dir=str(folder / "log"), **chosen))
     (folder / "result.json").write_text(json.dumps(to_json(result)))
 
 
-def _by_the_command(script: Path, folder: str) -> None:
+def _by_the_command(script: Path, file: Path, folder: str) -> None:
     command = [
         sys.executable,
         "-m",
@@ -115,7 +116,7 @@ def _by_the_command(script: Path, folder: str) -> None:
     ]
     environment = os.environ | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
     subprocess.run(
-        [*command, *switches(script), str(script)],
+        [*command, *switches(script), str(file)],
         cwd=folder,
         env=environment,
         capture_output=True,

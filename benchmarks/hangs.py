@@ -21,8 +21,8 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.numerics import show
-from tests.zoo.expectations import broken_scripts, name_of, options
 from tests.zoo.launching import command_of, run_to_its_end
+from tests.zoo.scripts import broken_scripts, name_of, options
 from tests.zoo.test_zoo import assert_verdict
 
 GOAL_S = 60.0

@@ -9,24 +9,22 @@ from collections.abc import Iterator
 
 import pytest
 
-_MOST_TRIED_AGAIN = 12
+from tests.times import Times
+
+# Long files first: a worker that begins one at the end leaves the other idle.
+LONG_FIRST = ("ranks", "promises", "cli", "browser", "zoo", "probes", "trials")
 
 
-def pytest_addoption(parser: pytest.Parser) -> None:
-    told = "run what failed beside other tests once more, by itself; what is marked as a promise is not excused"
-    parser.addoption("--second-try", action="store_true", help=f"with --last-failed: {told}")
+def pytest_configure(config: pytest.Config) -> None:
+    config.pluginmanager.register(Times(), "times")
 
 
-@pytest.hookimpl(trylast=True)
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Many a test runs scripts that are judged by times, on a machine that runs others at the same time."""
-    if not config.getoption("--second-try"):
-        return
-    if len(items) > _MOST_TRIED_AGAIN:
-        raise pytest.UsageError(f"{len(items)} tests failed, more than a busy machine explains: no second try")
-    broken = [item.nodeid for item in items if item.get_closest_marker("promise")]
-    if broken:
-        raise pytest.UsageError(f"a promise is broken if it is once: no second try for {', '.join(broken)}")
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    def place(item: pytest.Item) -> int:
+        rooms = [room for room in LONG_FIRST if f"/{room}/" in str(item.path)]
+        return LONG_FIRST.index(rooms[0]) if rooms else len(LONG_FIRST)
+
+    items.sort(key=place)
 
 
 @pytest.fixture(scope="session", autouse=True)

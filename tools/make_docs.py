@@ -15,7 +15,7 @@ OPENING = """\
 
 Written by `make docs` from the docstrings in `torch_debugger/checks`; `torch-debugger explain NAME`
 prints the same text. For every check, `zoo/<family>/<name>/` holds a script that has the fault
-(`broken.py`), the same script without it (`fixed.py`), and a healthy one that looks much like it
+(`broken.py`), the edit that cures it (`fix.diff`), and a healthy one that looks much like it
 (`lookalike.py`); the tests run them all.
 """
 

@@ -18,7 +18,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from tests.zoo.expectations import gpu_scripts
+from tests.zoo.scripts import gpu_scripts
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]

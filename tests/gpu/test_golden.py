@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.gpu.run_all import all_scripts, name_of
-from tests.zoo.expectations import expected_of, gpu_scripts
+from tests.zoo.scripts import expected_of, gpu_scripts
 
 GOLDEN = Path(__file__).parent / "golden"
 RESULTS: dict[str, dict[str, Any]] = json.loads((GOLDEN / "results.json").read_text())

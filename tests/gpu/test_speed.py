@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.zoo.expectations import ZOO, expected_of, needs
+from tests.zoo.scripts import ZOO, expected_of, needs
 
 GOLDEN = Path(__file__).parent / "golden" / "speed.json"
 RESULTS: dict[str, dict[str, Any]] = json.loads(GOLDEN.read_text()) if GOLDEN.exists() else {}

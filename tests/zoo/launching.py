@@ -11,14 +11,14 @@ from pathlib import Path
 
 import psutil
 
-from tests.zoo.expectations import launch_of, switches
+from tests.zoo.scripts import launch_of, switches
 
 GRACE_S = 5.0  # in which processes may still be on their way out
 
 
-def command_of(script: Path) -> list[str]:
-    """`python -m torch_debugger run`, or torchrun with so many ranks of it."""
-    ours = ["run", "--quiet", "--no-log", "--json", "out.json", *switches(script), str(script)]
+def command_of(script: Path, file: Path) -> list[str]:
+    """`python -m torch_debugger run` on the file of a script, or torchrun with so many ranks of it."""
+    ours = ["run", "--quiet", "--no-log", "--json", "out.json", *switches(script), str(file)]
     way, _, ranks = launch_of(script).partition(" ")
     if way != "torchrun":
         return [sys.executable, "-m", "torch_debugger", *ours]

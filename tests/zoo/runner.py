@@ -10,114 +10,179 @@ Each result is the run's JSON, with the script's output beside it.
 from __future__ import annotations
 
 import gc
+import importlib
 import json
 import os
+import pkgutil
 import signal
+import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests import absurd_allocations
-from tests.zoo.expectations import launch_of, options, settings_of
+from tests import absurd_allocations, preloaded
 from tests.zoo.launching import command_of, run_to_its_end
+from tests.zoo.scripts import launch_of, options, settings_of, source_of, write
 
 TIMEOUT_S = 90.0
 LAUNCHED_TIMEOUT_S = 240.0  # ranks that import torch each, on a machine that does other things as well
-SWITCHED_ON: list[str] = []  # settings, for all scripts
 FRESH = "# needs a fresh interpreter"  # a script with this line is run by the real command instead
+PRELOADED = (
+    "anatomy", "archive", "plumbing", "probes", "profiling", "report", "runlog", "session", "stats", "trials",
+)  # fmt: skip
+Result = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Job:
+    """A script to run: as it stands in the zoo or with our edits, in a fork or by the command as users do."""
+
+    script: Path
+    edited: str | None = None
+    by_command: bool = False
+
+    @property
+    def name(self) -> str:
+        return result_name(self.script) + "+edit" * (self.edited is not None) + "+command" * self.by_command
+
+    @property
+    def source(self) -> str:
+        return source_of(self.script) if self.edited is None else self.edited
+
+
+@dataclass(frozen=True)
+class Ran:
+    job: Job
+    result: Result | None
+    failure: str  # why there is no result
+    wall_s: float
+    processor_s: float
 
 
 def result_name(script: Path) -> str:
-    return "_".join(script.resolve().parts[-4:]).replace(".py", "")
+    return "_".join(script.absolute().parts[-4:]).replace(".py", "")
 
 
-def run_all(scripts: list[Path], results: Path, at_once: int) -> None:
-    waiting, running = list(scripts), {}
+def preload() -> None:
+    """Everything that a watched run imports, once for all forks; the scripts are made for one core each."""
+    os.environ["OMP_NUM_THREADS"] = "1"
+    import torch
+    import torch._dynamo  # which every optimizer imports when it is first made
+
+    from torch_debugger.checks.catalog import catalog
+
+    for room in PRELOADED:
+        package = importlib.import_module(f"torch_debugger.{room}")
+        for module in pkgutil.walk_packages(getattr(package, "__path__", []), f"{package.__name__}."):
+            importlib.import_module(module.name)
+    importlib.import_module("torch_debugger.cli.in_process")
+    catalog()
+    gc.collect()
+    gc.freeze()  # else every fork looks through all of torch's objects, and copies their memory by that
+    assert torch.get_num_threads() == 1, "torch was imported before"
+
+
+def run_all(
+    jobs: Iterable[Job],
+    results: Path,
+    settings: Iterable[str] = (),
+    at_once: int = 0,
+    ended: Callable[[Ran], None] = lambda ran: None,
+) -> list[Ran]:
+    """Those of several processes first: they take longest."""
+    waiting = sorted(jobs, key=lambda job: not launch_of(job.script))
+    running: dict[int, tuple[Job, float]] = {}
+    done: list[Ran] = []
     while waiting or running:
-        while waiting and len(running) < at_once:
-            script = waiting.pop(0)
-            running[_fork(script, results)] = (script, time.monotonic() + _timeout_s(script))
-        _reap(running, results)
+        while waiting and len(running) < (at_once or os.cpu_count() or 1):
+            job = waiting.pop(0)
+            running[_fork(job, results, tuple(settings))] = (job, time.monotonic())
+        for ran in _reap(running, results):
+            done.append(ran)
+            ended(ran)
         time.sleep(0.01)
+    return done
 
 
-def _reap(running: dict[int, tuple[Path, float]], results: Path) -> None:
-    for pid, (script, deadline) in list(running.items()):
-        ended, status = os.waitpid(pid, os.WNOHANG)
-        if ended:
-            del running[pid]
-            failed = results / f"{result_name(script)}.failed"
-            if status and not failed.exists():
-                failed.write_text(f"the runner's fork ended with {status}")
-        elif time.monotonic() > deadline:
+def _reap(running: dict[int, tuple[Job, float]], results: Path) -> list[Ran]:
+    ended = []
+    for pid, (job, began) in list(running.items()):
+        wall_s = time.monotonic() - began
+        limit_s = LAUNCHED_TIMEOUT_S if launch_of(job.script) else TIMEOUT_S
+        gone, status, used = os.wait4(pid, os.WNOHANG)
+        late = not gone and wall_s > limit_s
+        if late:
             os.kill(pid, signal.SIGKILL)
-            os.waitpid(pid, 0)
-            del running[pid]
-            (results / f"{result_name(script)}.failed").write_text(f"no end after {_timeout_s(script)} s")
+            gone, status, used = os.wait4(pid, 0)
+        if not gone:
+            continue
+        del running[pid]
+        path = results / f"{job.name}.json"
+        failed = path.with_suffix(".failed")
+        told = failed.read_text() if failed.exists() else f"the runner's fork ended with {status}"
+        failure = f"no end after {limit_s:.0f} s" if late else told if status else ""
+        if failure:
+            failed.write_text(failure)
+        result = None if failure else json.loads(path.read_text())
+        ended.append(Ran(job, result, failure, wall_s, used.ru_utime + used.ru_stime))
+    return ended
 
 
-def _timeout_s(script: Path) -> float:
-    return LAUNCHED_TIMEOUT_S if launch_of(script) else TIMEOUT_S
-
-
-def _fork(script: Path, results: Path) -> int:
+def _fork(job: Job, results: Path, settings: tuple[str, ...]) -> int:
     pid = os.fork()
     if pid:
         return pid
     try:
-        _be_the_script(script, results)
+        _be_the_script(job, results, settings)
         os._exit(0)
     except BaseException as error:  # the fork must never return into the runner's loop
-        (results / f"{result_name(script)}.failed").write_text(f"{type(error).__name__}: {error}")
+        (results / f"{job.name}.failed").write_text(f"{type(error).__name__}: {error}")
         os._exit(1)
 
 
-def _be_the_script(script: Path, results: Path) -> None:
-    output = os.open(results / f"{result_name(script)}.out", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+def _be_the_script(job: Job, results: Path, settings: tuple[str, ...]) -> None:
+    output = os.open(results / f"{job.name}.out", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
     os.dup2(output, 1)
     os.dup2(output, 2)
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as written:
+        file = write(job.script, Path(written), job.edited)
         os.chdir(folder)
         with absurd_allocations.refused():
-            fresh = FRESH in script.read_text() or launch_of(script)
-            plain = _by_the_command(script) if fresh else _in_this_fork(script)
+            in_fork = not (job.by_command or launch_of(job.script) or FRESH in job.source)
+            plain = _in_this_fork(job.script, file, settings) if in_fork else _by_command(job, file)
         sys.stdout.flush()
         sys.stderr.flush()
-        (results / f"{result_name(script)}.json").write_text(json.dumps(plain))
+        (results / f"{job.name}.json").write_text(json.dumps(plain))
         os.chdir("/")
 
 
-def _in_this_fork(script: Path) -> dict[str, Any]:
-    torch.set_num_threads(1)
-    chosen: dict[str, Any] = settings_of([*options(script), *SWITCHED_ON])
-    result, code = run_in_process(str(script), (), Settings(**chosen))
-    return to_json(result) | {"exit_code": code}
-
-
-def _by_the_command(script: Path) -> dict[str, Any]:
-    """Spawned processes import the script anew, from the file that python was started with."""
-    code = run_to_its_end(command_of(script), 0.9 * _timeout_s(script))
-    plain: dict[str, Any] = json.loads(Path("out.json").read_text())
-    return plain | {"exit_code": code}
-
-
-if __name__ == "__main__":
-    import rich.console  # noqa: F401  imported once for all forks, as are
-    import torch
-    import torch._dynamo  # which every optimizer imports when it is first made
-
-    import torch_debugger.plumbing  # noqa: F401
-    from torch_debugger.checks.catalog import catalog
+def _in_this_fork(script: Path, file: Path, settings: tuple[str, ...]) -> Result:
     from torch_debugger.cli.in_process import run_in_process
     from torch_debugger.report.json_form import to_json
     from torch_debugger.settings import Settings
 
-    catalog()
-    gc.collect()
-    gc.freeze()  # else every fork looks through all of torch's objects, and copies their memory by that
-    SWITCHED_ON += [word[2:] for word in sys.argv[2:] if word.startswith("--")]
-    scripts = [Path(word).resolve() for word in sys.argv[2:] if not word.startswith("--")]
-    run_all(scripts, Path(sys.argv[1]), at_once=os.cpu_count() or 1)
+    chosen: dict[str, Any] = settings_of([*options(script), *settings])
+    result, code = run_in_process(str(file), (), Settings(**chosen))
+    return to_json(result) | {"exit_code": code}
+
+
+def _by_command(job: Job, file: Path) -> Result:
+    """The processes of a command are forks too, but where the script asks for a fresh interpreter."""
+    limit_s = LAUNCHED_TIMEOUT_S if launch_of(job.script) else TIMEOUT_S
+    if FRESH not in job.source:
+        subprocess.Popen = preloaded.Forking  # type: ignore[misc]
+    code = run_to_its_end(command_of(job.script, file), 0.9 * limit_s)
+    plain: Result = json.loads(Path("out.json").read_text())
+    return plain | {"exit_code": code}
+
+
+if __name__ == "__main__":
+    preload()
+    switched_on = [word[2:] for word in sys.argv[2:] if word.startswith("--")]
+    scripts = [Path(word).absolute() for word in sys.argv[2:] if not word.startswith("--")]
+    run_all([Job(script) for script in scripts], Path(sys.argv[1]), switched_on)

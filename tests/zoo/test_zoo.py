@@ -1,122 +1,179 @@
-"""Every broken script yields its check as the verdict; everything else is met with silence."""
+"""The tool that runs the zoo; `make test` runs a sample of the zoo by it, `make zoo` all of it."""
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import warnings
-from collections.abc import Callable
+import ast
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tests import absurd_allocations
-from tests.zoo.conftest import Result
-from tests.zoo.expectations import (
-    Expected,
+from tests.house.rooms import PACKAGE
+from tests.zoo import selection
+from tests.zoo.edits import edited, wrong_edit
+from tests.zoo.judging import complaint_about
+from tests.zoo.patches import read_patches
+from tests.zoo.runner import Job, Ran
+from tests.zoo.scripts import (
+    ZOO,
     all_scripts,
     broken_scripts,
     expected_of,
-    launch_of,
     name_of,
-    other_crash,
-    silent_scripts,
+    needs,
+    source_of,
 )
-from tests.zoo.launching import command_of, run_to_its_end
+from torch_debugger.checks.catalog import catalog
 
-ResultOf = Callable[[Path], Result]
-
-
-@pytest.mark.parametrize("script", broken_scripts(), ids=name_of)
-def test_broken_script_gets_its_check_as_the_verdict(
-    script: Path, zoo_result: ResultOf, zoo_result_alone: ResultOf
-) -> None:
-    try:
-        assert_verdict(script, zoo_result(script))
-    except AssertionError as missed:
-        warnings.warn(f"missed beside other scripts, and run again alone: {missed}", stacklevel=1)
-        assert_verdict(script, zoo_result_alone(script))
+BROKEN = ZOO / "setup" / "missing-zero-grad" / "broken.py"
+LOOKALIKE = BROKEN.with_name("lookalike.py")
 
 
-@pytest.mark.promise
-@pytest.mark.parametrize("script", silent_scripts(), ids=name_of)
-def test_everything_else_is_met_with_silence(script: Path, zoo_result: ResultOf) -> None:
-    assert_silence(script, zoo_result(script))
+def ran(
+    script: Path, findings: list[dict[str, Any]], verdict: int | None = None, edited: str | None = None
+) -> Ran:
+    result = {"findings": findings, "verdict": verdict, "outcome": "finished", "cost": {"probes_removed": []}}
+    return Ran(Job(script, edited), result, "", 0.0, 0.0)
 
 
-@pytest.mark.parametrize("script", all_scripts(), ids=name_of)
-def test_no_probe_failed(script: Path, zoo_result: ResultOf) -> None:
-    assert zoo_result(script)["cost"]["probes_removed"] == []
+def finding(**given: Any) -> dict[str, Any]:
+    expected = expected_of(BROKEN)
+    told: dict[str, Any] = {
+        "name": expected.check,
+        "severity": "error",
+        "message": "m",
+        "fix": expected.mentions[0],
+        "where": {"file": str(BROKEN), "line": expected.lines[0]},
+        "first_step": 1,
+        "symptom_of": None,
+        "evidence": {},
+        "edit": None,
+    }
+    return told | given
 
 
-def _not_launched(scripts: list[Path]) -> list[Path]:
-    """Ranks have been run by the real command already."""
-    return [script for script in scripts if not launch_of(script)]
+def test_every_script_of_the_zoo_is_python_also_those_that_a_diff_makes() -> None:
+    sources = {name_of(script): source_of(script) for script in all_scripts()}
+    assert len(sources) > 1600
+    for name, source in sources.items():
+        ast.parse(source, name)
+
+
+def test_every_broken_script_says_what_is_expected_of_it() -> None:
+    names = {check.name for check in catalog()}
+    assert [name_of(script) for script in broken_scripts() if expected_of(script).check not in names] == []
+
+
+def test_a_diff_is_applied_where_it_fits_and_nowhere_else() -> None:
+    [first, second] = read_patches(
+        "--- broken.py\n+++ fixed.py\n@@ -1,2 +1,3 @@\n+new\n a\n-b\n+c\n@@ -4 +5 @@\n-d\n+e\n"
+        "--- broken_2.py\n+++ fixed_2.py\n@@ -2,0 +3 @@\n+end\n"
+    )
+    assert (first.before, first.after, second.after) == ("broken.py", "fixed.py", "fixed_2.py")
+    assert first.apply("a\nb\n\nd\n") == "new\na\nc\n\ne\n"
+    assert second.apply("a\nb\n") == "a\nb\nend\n"
+    with pytest.raises(ValueError, match=r"does not fit broken\.py at line 4"):
+        first.apply("a\nb\nd\n\n")
+
+
+def test_a_sample_has_two_scripts_of_every_check_and_ten_have_all() -> None:
+    scripts = all_scripts()
+    samples = [selection.sample(scripts, commits) for commits in range(100, 110)]
+    assert set().union(*samples) == set(scripts)
+    assert max(map(len, samples)) < len(scripts) / 2
+    healthy = {script for script in scripts if script.parent.name == "healthy"}
+    for chosen in samples:
+        homes = {(script.parent.name, script.name) for script in chosen}
+        missing = [
+            (check.name, name)
+            for check in catalog()
+            for name in ("broken.py", "lookalike.py")
+            if (check.name, name) not in homes
+        ]
+        on_a_gpu = {script.parent.name for script in ZOO.rglob("*.py") if needs(script)}
+        assert {name for name, _ in missing} <= on_a_gpu
+        assert healthy <= set(chosen)
+
+
+def test_shards_are_disjoint_and_make_the_whole() -> None:
+    scripts = all_scripts()
+    shards = [selection.shard(scripts, f"{part}/7") for part in range(1, 8)]
+    assert sorted(script for shard in shards for script in shard) == scripts
+    with pytest.raises(ValueError, match="0/7"):
+        selection.shard(scripts, "0/7")
+
+
+def test_scripts_are_chosen_by_path_or_by_check() -> None:
+    scripts = all_scripts()
+    home = {script for script in scripts if script.parent == BROKEN.parent}
+    assert set(selection.matching(scripts, "missing-zero-grad")) == home
+    assert set(selection.matching(scripts, "setup/missing-zero-grad/*")) == home
+    assert selection.matching(scripts, "*/missing-zero-grad/broken.py") == [BROKEN]
 
 
 @pytest.mark.parametrize(
-    "script", [*_not_launched(broken_scripts())[::40], *_not_launched(silent_scripts())[5::40]], ids=name_of
+    ("file", "some", "not_all"),
+    [
+        ("checks/setup/missing_zero_grad.py", {"missing-zero-grad"}, True),
+        ("probes/clipping.py", {"clip-after-step", "clip-always-active"}, True),  # a maker of what they read
+        ("records/attention.py", {"attention-by-hand", "mask-multiplied-into-scores"}, True),
+        ("checks/base.py", {"missing-zero-grad", "dead-relu"}, False),
+        ("probes/watch.py", {"missing-zero-grad", "dead-relu"}, False),  # connects everything
+    ],
 )
-def test_one_in_forty_through_the_real_command(script: Path, tmp_path: Path) -> None:
-    environment = os.environ | {"OMP_NUM_THREADS": "1"}
-
-    def result() -> Result:
-        with absurd_allocations.refused():
-            quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-            run_to_its_end(command_of(script), 180, cwd=tmp_path, env=environment, **quiet)
-        found: Result = json.loads((tmp_path / "out.json").read_text())
-        return found
-
-    if script not in broken_scripts():
-        assert_silence(script, result())
-        return
-    try:
-        assert_verdict(script, result())
-    except AssertionError as missed:
-        warnings.warn(f"missed, and run a second time: {missed}", stacklevel=1)
-        assert_verdict(script, result())
+def test_a_change_concerns_the_checks_that_it_leads_to(file: str, some: set[str], not_all: bool) -> None:
+    concerned = selection.checks_behind({PACKAGE / file})
+    assert some <= concerned
+    assert (len(concerned) < len(catalog()) / 2) == not_all
 
 
-def assert_verdict(script: Path, result: Result) -> None:
-    expected = expected_of(script)
-    if expected.is_note:
-        assert_note(script, expected, result)
-        return
-    assert result["verdict"] is not None, f"nothing was found; wanted {expected.check}"
-    verdict = result["findings"][result["verdict"]]
-    assert verdict["name"] == expected.check, verdict["message"]
-    assert_fits(verdict, script, expected)
-    others = [finding for finding in result["findings"] if finding["name"] != expected.check]
-    loud = [
-        finding["name"] for finding in others if finding["severity"] != "note" and finding["symptom_of"] is None
-    ]
-    assert loud == [], f"symptoms must be folded under the verdict: {loud}"
+def test_a_changed_script_concerns_its_home() -> None:
+    chosen = selection.concerned(all_scripts(), [f"zoo/{name_of(BROKEN)}", "README.md"])
+    assert {script.parent for script in chosen} == {BROKEN.parent}
 
 
-def assert_note(script: Path, expected: Expected, result: Result) -> None:
-    loud = [finding for finding in result["findings"] if finding["severity"] != "note"]
-    assert {finding["name"] for finding in loud} <= set(expected.beside), loud
-    assert len(result["findings"]) - len(loud) <= 2
-    notes = [finding for finding in result["findings"] if finding["name"] == expected.check]
-    assert len(notes) == 1, f"wanted one note, {expected.check}; got {result['findings']}"
-    assert_fits(notes[0], script, expected)
+def test_right_verdicts_and_silence_are_right() -> None:
+    assert complaint_about(ran(BROKEN, [finding()], verdict=0)) == ""
+    assert complaint_about(ran(LOOKALIKE, [finding(severity="note")])) == ""
 
 
-def assert_fits(finding: Result, script: Path, expected: Expected) -> None:
-    assert Path(finding["where"]["file"]).name == script.name
-    assert finding["where"]["line"] in expected.lines, finding["message"]
-    assert finding["first_step"] <= max(1, expected.by_step)
-    assert any(word in finding["fix"].lower() for word in expected.mentions), finding["fix"]
-    if expected.ops:
-        assert finding["evidence"]["op"] in expected.ops, finding["message"]
+@pytest.mark.parametrize(
+    ("given", "complaint"),
+    [
+        ({"name": "lr-too-high"}, "wanted missing-zero-grad, got lr-too-high"),
+        ({"where": {"file": str(BROKEN), "line": 1}}, "wanted line"),
+        ({"first_step": 10**6}, "found at step 1000000"),
+        ({"fix": "pray"}, "mentions none of"),
+    ],
+)
+def test_a_finding_that_does_not_fit_is_wrong(given: dict[str, Any], complaint: str) -> None:
+    assert complaint in complaint_about(ran(BROKEN, [finding(**given)], verdict=0))
 
 
-def assert_silence(script: Path, result: Result) -> None:
-    loud = [finding["message"] for finding in result["findings"] if finding["severity"] != "note"]
-    claimant = other_crash(script)
-    if claimant is not None:
-        assert [finding["name"] for finding in result["findings"]] == [claimant], loud
-        return
-    assert loud == []
-    assert len(result["findings"]) <= 2
+def test_a_miss_a_false_alarm_a_loud_symptom_and_a_failed_probe_are_wrong() -> None:
+    assert "nothing was found" in complaint_about(ran(BROKEN, []))
+    assert "must stay silent" in complaint_about(ran(LOOKALIKE, [finding(severity="warning")]))
+    assert "more than two notes" in complaint_about(ran(LOOKALIKE, [finding(severity="note")] * 3))
+    symptom = finding(name="lr-too-high")
+    assert "not folded" in complaint_about(ran(BROKEN, [finding(), symptom], verdict=0))
+    assert complaint_about(ran(BROKEN, [finding(), symptom | {"symptom_of": "x"}], verdict=0)) == ""
+    failed = ran(LOOKALIKE, [])
+    assert failed.result is not None
+    failed.result["cost"]["probes_removed"] = ["clipping"]
+    assert "probes failed" in complaint_about(failed)
+    assert complaint_about(Ran(Job(BROKEN), None, "no end after 90 s", 90.0, 1.0)) == "no end after 90 s"
+
+
+def test_an_edit_is_applied_with_the_indentation_of_its_line() -> None:
+    number = expected_of(BROKEN).lines[0]
+    line = source_of(BROKEN).splitlines()[number - 1]
+    edit = {"file": str(BROKEN), "line": number, "before": line.strip(), "after": "first()\nsecond()"}
+    job = edited(ran(BROKEN, [finding(edit=edit)], verdict=0))
+    indent = line[: len(line) - len(line.lstrip())]
+    assert job is not None
+    assert f"\n{indent}first()\n{indent}second()\n" in job.source
+    assert edited(ran(BROKEN, [finding()], verdict=0)) is None
+    before = ran(BROKEN, [finding(edit=edit)], verdict=0)
+    assert wrong_edit(ran(BROKEN, [], edited=job.source), before) == ""
+    still = ran(BROKEN, [finding()], edited=source_of(BROKEN))
+    assert "found again" in wrong_edit(still, before)
