@@ -20,7 +20,7 @@ from tests.times import ZOO_TIMES, slowest
 from tests.zoo.edits import edited, wrong_edit
 from tests.zoo.judging import complaint_about
 from tests.zoo.runner import Job, Ran, preload, run_all
-from tests.zoo.scripts import expected_of, launch_of, name_of
+from tests.zoo.scripts import expected_of, is_paced, launch_of, name_of
 from tests.zoo.selection import choose
 
 ALSO_BY_COMMAND = 40  # one in so many is also run as users run it
@@ -49,7 +49,8 @@ def main() -> int:
         jobs = [Job(script) for script in scripts]
         jobs += [Job(script, by_command=True) for script in scripts[::ALSO_BY_COMMAND] if not launch_of(script)]
         progress = Progress(len(jobs))
-        runs = run_all(jobs, results, ended=progress.show)
+        runs = run_all([job for job in jobs if not is_paced(job.script)], results, ended=progress.show)
+        runs += run_all([job for job in jobs if is_paced(job.script)], results, at_once=1, ended=progress.show)
         plain = {ran.job.script: ran for ran in runs if not ran.job.by_command}
         jobs = [job for job in map(edited, plain.values()) if job is not None]
         progress = Progress(len(jobs), "edits")

@@ -91,6 +91,12 @@ def needs(script: Path) -> str:
     return blocks[script.name].get("needs", "") if script.name in blocks else ""
 
 
+def is_paced(script: Path) -> bool:
+    """Judged by how long things take on this machine: run alone, by `make zoo` only."""
+    blocks = _blocks(script)
+    return script.name in blocks and "pace" in blocks[script.name]
+
+
 def options(script: Path) -> tuple[str, ...]:
     """Switches of `run` that a home's scripts, all of them, are watched with: check_custom_gradients, or
     profile_steps=5."""

@@ -9,7 +9,7 @@ from fnmatch import fnmatch
 from pathlib import Path
 
 from tests.house.rooms import PACKAGE, REPOSITORY, imports, room_of
-from tests.zoo.scripts import ZOO, all_scripts, name_of
+from tests.zoo.scripts import ZOO, all_scripts, is_paced, name_of
 from torch_debugger.checks.catalog import catalog, family
 
 RECORDS = PACKAGE / "records"
@@ -19,11 +19,12 @@ PARTS = 10  # of what is not always in the sample: each commit runs one, ten in 
 
 
 def sample(scripts: list[Path], commits: int) -> list[Path]:
-    """The first broken script and the first lookalike of every home, zoo/healthy, and a tenth of the rest."""
+    """The first broken script and the first lookalike of every home, zoo/healthy, and a tenth of the rest; none
+    that the pace of the machine decides."""
     always = ("broken.py", "lookalike.py")
     rest = [script for script in scripts if script.parent.name != "healthy" and script.name not in always]
     left_out = {script for index, script in enumerate(rest) if (index + commits) % PARTS}
-    return [script for script in scripts if script not in left_out]
+    return [script for script in scripts if script not in left_out and not is_paced(script)]
 
 
 def count_commits() -> int:

@@ -30,13 +30,13 @@ class MixtureDensity(nn.Module):
 
 torch.manual_seed(33)
 model = MixtureDensity()
-optimizer = torch.optim.Adam(model.parameters(), lr=2e-3)
-for step in range(201):
+optimizer = torch.optim.Adam(model.parameters(), lr=3e-3)
+for step in range(121):
     y = torch.rand(128, 1) * 2 - 1
     x = y + 0.6 * torch.sin(2 * math.pi * y) + 0.05 * torch.randn(128, 1)
     loss = model.nll(x, y)
     optimizer.zero_grad()
     loss.backward()
     optimizer.step()
-    if step % 40 == 0:
+    if step % 20 == 0:
         print("step %d nll %.4f" % (step, loss.item()))

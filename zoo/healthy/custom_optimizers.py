@@ -68,7 +68,7 @@ def report(name, i, loss, m):
 
 m = make()
 opt = SAM(m.parameters(), torch.optim.SGD, rho=0.05, lr=0.3, momentum=0.9)
-for i in range(200):
+for i in range(120):
     idx = torch.randint(0, 500, (64,))
 
     def closure():
@@ -79,18 +79,18 @@ for i in range(200):
     loss = closure()
     opt.step(closure)
     opt.zero_grad()
-    if i % 50 == 0 or i == 199:
+    if i % 40 == 0 or i == 119:
         report("SAM", i, loss, m)
 
 m = make()
 opt = Lookahead(torch.optim.Adam(m.parameters(), lr=1e-2))
-for i in range(200):
+for i in range(120):
     idx = torch.randint(0, 500, (64,))
     opt.zero_grad()
     loss = F.cross_entropy(m(X[idx]), Y[idx])
     loss.backward()
     opt.step()
-    if i % 50 == 0 or i == 199:
+    if i % 40 == 0 or i == 119:
         report("Lookahead", i, loss, m)
 
 m = make()
@@ -107,17 +107,17 @@ for i in range(12):
 
 m = make()
 opt = torch.optim.Rprop(m.parameters(), lr=1e-2)
-for i in range(80):
+for i in range(60):
     opt.zero_grad()
     loss = F.cross_entropy(m(X), Y)
     loss.backward()
     opt.step()
-    if i % 40 == 0 or i == 79:
+    if i % 20 == 0 or i == 59:
         report("Rprop", i, loss, m)
 
 m, lr, vel = make(), 0.2, None
 vel = [torch.zeros_like(p) for p in m.parameters()]
-for i in range(250):
+for i in range(120):
     loss = F.cross_entropy(m(X), Y)
     loss.backward()
     with torch.no_grad():
@@ -125,5 +125,5 @@ for i in range(250):
             v.mul_(0.9).add_(p.grad)
             p -= lr * v
             p.grad = None
-    if i % 50 == 0 or i == 249:
+    if i % 40 == 0 or i == 119:
         report("manual", i, loss, m)

@@ -30,7 +30,7 @@ def accuracy(m):
 # --- teacher -------------------------------------------------------------
 teacher = nn.Sequential(nn.Linear(10, 128), nn.ReLU(), nn.Dropout(0.3), nn.Linear(128, 128), nn.ReLU(), nn.Linear(128, 6))
 opt = torch.optim.Adam(teacher.parameters(), lr=2e-3)
-for step in range(150):
+for step in range(100):
     i = torch.randint(0, len(Xtr), (64,))
     loss = F.cross_entropy(teacher(Xtr[i]), Ytr[i])
     opt.zero_grad(); loss.backward(); opt.step()
@@ -41,7 +41,7 @@ teacher.eval()
 student = nn.Sequential(nn.Linear(10, 16), nn.ReLU(), nn.Linear(16, 6))
 opt = torch.optim.Adam(student.parameters(), lr=5e-3)
 Tm = 4.0
-for step in range(250):
+for step in range(150):
     i = torch.randint(0, len(Xtr), (64,))
     with torch.no_grad():
         tl = teacher(Xtr[i])
@@ -59,7 +59,7 @@ ema = copy.deepcopy(net)
 for p in ema.parameters():
     p.detach_()
 opt = torch.optim.SGD(net.parameters(), lr=0.05, momentum=0.9)
-for step in range(250):
+for step in range(150):
     u = Xtr[torch.randint(0, len(Xtr), (128,))]
     sup = F.cross_entropy(net(Xl + 0.2 * torch.randn_like(Xl)), Yl)
     with torch.no_grad():
@@ -71,5 +71,5 @@ for step in range(250):
     a = min(1 - 1 / (step + 1), 0.98)
     for e, p in zip(ema.parameters(), net.parameters()):
         e.data.mul_(a).add_(p.data, alpha=1 - a)
-    if step % 50 == 0 or step == 249:
+    if step % 50 == 0 or step == 149:
         print(f"mean-teacher {step} sup {sup.item():.3f} cons {cons.item():.4f} acc net {accuracy(net):.3f} ema {accuracy(ema):.3f}")

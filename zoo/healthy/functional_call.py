@@ -26,11 +26,11 @@ outer = torch.optim.Adam(model.parameters(), lr=3e-3)
 for iteration in range(120):
     outer.zero_grad()
     meta_loss = 0.0
-    for _ in range(4):
+    for _ in range(3):
         draw = sine_task()
         fast = adapt(model, dict(model.named_parameters()), *draw())
         x, y = draw()
-        meta_loss = meta_loss + nn.functional.mse_loss(functional_call(model, fast, (x,)), y) / 4
+        meta_loss = meta_loss + nn.functional.mse_loss(functional_call(model, fast, (x,)), y) / 3
     meta_loss.backward()
     outer.step()
     if iteration % 20 == 0:

@@ -21,7 +21,7 @@ def real_batch():
     return torch.stack([angle.cos(), angle.sin()], 1) + 0.05 * torch.randn(batch_size, 2)
 
 
-for i in range(301):
+for i in range(201):
     # update D: maximise log(D(x)) + log(1 - D(G(z)))
     netD.zero_grad()
     label = torch.full((batch_size,), real_label)
@@ -42,4 +42,4 @@ for i in range(301):
     if i % 50 == 0:
         with torch.no_grad():
             radius = netG(fixed_noise).norm(dim=1).mean().item()
-        print(f"[{i}/300] Loss_D: {(errD_real + errD_fake).item():.4f} Loss_G: {errG.item():.4f} radius: {radius:.3f}")
+        print(f"[{i}/200] Loss_D: {(errD_real + errD_fake).item():.4f} Loss_G: {errG.item():.4f} radius: {radius:.3f}")

@@ -70,7 +70,7 @@ model = GPT()
 decay = [p for p in model.parameters() if p.dim() >= 2]
 no_decay = [p for p in model.parameters() if p.dim() < 2]
 optimizer = torch.optim.AdamW([{"params": decay, "weight_decay": 0.1}, {"params": no_decay, "weight_decay": 0.0}], lr=1e-3)
-max_iters, warmup = 200, 20
+max_iters, warmup = 120, 12
 for it in range(max_iters):
     lr = 3e-3 * min((it + 1) / warmup, 0.5 * (1 + math.cos(math.pi * it / max_iters)) + 0.05)
     for group in optimizer.param_groups:

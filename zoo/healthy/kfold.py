@@ -13,8 +13,8 @@ SEED = 2024
 
 def make_dataset():
     rng = np.random.default_rng(SEED)
-    X = rng.normal(size=(600, 9)).astype(np.float32)
-    price = 50 + 12 * X[:, 0] - 7 * X[:, 1] * (X[:, 2] > 0) + 5 * np.sin(X[:, 3] * 2) + rng.normal(0, 1, 600)
+    X = rng.normal(size=(480, 9)).astype(np.float32)
+    price = 50 + 12 * X[:, 0] - 7 * X[:, 1] * (X[:, 2] > 0) + 5 * np.sin(X[:, 3] * 2) + rng.normal(0, 1, 480)
     mu, sd = price.mean(), price.std()
     return TensorDataset(torch.from_numpy(X), torch.from_numpy(((price - mu) / sd).astype(np.float32)).unsqueeze(1))
 
@@ -30,7 +30,7 @@ def train_one_fold(fold, ds, tr, va, out):
     torch.manual_seed(SEED + fold)
     model = nn.Sequential(nn.Linear(9, 64), nn.ELU(), nn.Dropout(0.05), nn.Linear(64, 32), nn.ELU(), nn.Linear(32, 1))
     optimizer = optim.Adam(model.parameters(), lr=1e-2)
-    scheduler = optim.lr_scheduler.ReduceLROnPlateau(optimizer, factor=0.3, patience=2)
+    scheduler = optim.lr_scheduler.ReduceLROnPlateau(optimizer, factor=0.3, patience=1)
     criterion = nn.MSELoss()
     dl_tr = DataLoader(Subset(ds, tr.tolist()), batch_size=32, shuffle=True)
     dl_va = DataLoader(Subset(ds, va.tolist()), batch_size=256)
@@ -41,7 +41,7 @@ def train_one_fold(fold, ds, tr, va, out):
         with torch.no_grad():
             return float(np.mean([criterion(model(x), y).item() for x, y in dl_va]))
 
-    for epoch in range(20):
+    for epoch in range(12):
         model.train()
         running_loss = 0.0
         for inputs, targets in dl_tr:
@@ -59,7 +59,7 @@ def train_one_fold(fold, ds, tr, va, out):
             torch.save({"epoch": epoch, "state": model.state_dict()}, path)
         else:
             wait += 1
-            if wait >= 5:
+            if wait >= 3:
                 print(f"  fold {fold} early stop at epoch {epoch}")
                 break
     ck = torch.load(path)
@@ -71,7 +71,7 @@ def main():
     ds = make_dataset()
     with tempfile.TemporaryDirectory() as out:
         scores = []
-        for k, (tr, va) in enumerate(kfold(len(ds), 4)):
+        for k, (tr, va) in enumerate(kfold(len(ds), 3)):
             mse, ep = train_one_fold(k, ds, tr, va, out)
             print(f"fold {k}: val mse {mse:.4f} (best epoch {ep})")
             scores.append(mse)

@@ -66,7 +66,7 @@ def run(name, model, opt, steps, shift=True, hook=None):
 
 
 base = Base()
-run("pretrain", base, torch.optim.Adam(base.parameters(), lr=3e-3), 200, shift=False)
+run("pretrain", base, torch.optim.Adam(base.parameters(), lr=3e-3), 150, shift=False)
 
 probe = copy.deepcopy(base)
 probe.requires_grad_(False)
@@ -78,7 +78,7 @@ lora.requires_grad_(False)
 lora.l1, lora.l2, lora.head = LoRALinear(lora.l1), LoRALinear(lora.l2), LoRALinear(lora.head)
 trainable = [p for p in lora.parameters() if p.requires_grad]
 print("trainable", sum(p.numel() for p in trainable), "of", sum(p.numel() for p in lora.parameters()))
-run("lora", lora, torch.optim.AdamW(trainable, lr=5e-3), 200)
+run("lora", lora, torch.optim.AdamW(trainable, lr=5e-3), 150)
 
 ft = copy.deepcopy(base)
 for p in [*ft.l1.parameters(), *ft.l2.parameters()]:
@@ -95,4 +95,4 @@ def unfreeze(step):
             print("unfroze at", step, "lr", lr)
 
 
-run("gradual", ft, opt, 200, hook=unfreeze)
+run("gradual", ft, opt, 150, hook=unfreeze)

@@ -29,8 +29,8 @@ def collate(n):
 model = DigitSum()
 optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
 loss_fn = nn.MSELoss()
-for step in range(200):
-    padded, lengths, sums = collate(32)
+for step in range(160):
+    padded, lengths, sums = collate(24)
     optimizer.zero_grad()
     loss = loss_fn(model(padded, lengths), sums)
     loss.backward()

@@ -27,22 +27,22 @@ def adapt(params, xs, ys, lr=0.02, steps=2, create_graph=True):
 
 
 avg_pre = avg_post = None
-for it in range(300):
+for it in range(120):
     meta_opt.zero_grad()
     outer = pre = 0.0
-    for _ in range(6):
+    for _ in range(2):
         xs, ys, xq, yq = sample_task()
         params = dict(net.named_parameters())
         with torch.no_grad():
-            pre += F.mse_loss(net(xq), yq).item() / 6
-        q = F.mse_loss(functional_call(net, adapt(params, xs, ys), (xq,)), yq) / 6
+            pre += F.mse_loss(net(xq), yq).item() / 2
+        q = F.mse_loss(functional_call(net, adapt(params, xs, ys), (xq,)), yq) / 2
         q.backward()  # accumulates over tasks
         outer += q.item()
     torch.nn.utils.clip_grad_norm_(net.parameters(), 10.0)
     meta_opt.step()
     avg_pre = pre if avg_pre is None else 0.95 * avg_pre + 0.05 * pre
     avg_post = outer if avg_post is None else 0.95 * avg_post + 0.05 * outer
-    if it % 50 == 0 or it == 299:
+    if it % 30 == 0 or it == 119:
         print(f"maml {it} before adapt {avg_pre:.3f} after adapt {avg_post:.3f}")
 
 
@@ -61,11 +61,11 @@ class HyperNet(nn.Module):
 
 hyper = HyperNet()
 opt = torch.optim.Adam(hyper.parameters(), lr=5e-3)
-for it in range(301):
+for it in range(121):
     task = torch.rand(32, 2) + 0.5
     x = torch.rand(32, 16, 1) * 4 - 2
     y = task[:, None, :1] * torch.sin(task[:, None, 1:] * 1.5 * x)
     loss = F.mse_loss(hyper(task, x), y)
     opt.zero_grad(); loss.backward(); opt.step()
-    if it % 60 == 0:
+    if it % 30 == 0:
         print(f"hyper {it} loss {loss.item():.5f}")

@@ -12,7 +12,7 @@ class Expert(nn.Sequential):
 
 
 class MoE(nn.Module):
-    def __init__(self, d, n_exp=8, k=2):
+    def __init__(self, d, n_exp=6, k=2):
         super().__init__()
         self.experts = nn.ModuleList(Expert(d, 24) for _ in range(n_exp))
         self.gate, self.k = nn.Linear(d, n_exp, bias=False), k
@@ -48,18 +48,18 @@ class Model(nn.Module):
         return self.out(self.norm(h + m)).squeeze(-1), aux
 
 
-def data(bs=12):  # small batches: an expert often gets nothing
+def data(bs=8):  # small batches: an expert often gets nothing
     while True:
-        x = torch.randn(bs, 4)
+        x = torch.randn(bs, 4).clamp(-1.5, 1.5)
         q = (x[:, 0] > 0).long() * 2 + (x[:, 1] > 0).long()
         y = torch.stack([x[:, 2], -x[:, 2], x[:, 3] ** 2, x[:, 2] * x[:, 3]], 1).gather(1, q[:, None]).squeeze(1)
         yield x, y
 
 
 model = Model()
-opt = torch.optim.AdamW(model.parameters(), lr=4e-3, weight_decay=0.01)
+opt = torch.optim.AdamW(model.parameters(), lr=1e-2, weight_decay=0.01)
 avg, idle = None, 0
-for step, (x, y) in zip(range(600), data()):
+for step, (x, y) in zip(range(160), data()):
     pred, aux = model(x)
     mse = F.mse_loss(pred, y)
     loss = mse + 0.1 * aux
@@ -68,7 +68,7 @@ for step, (x, y) in zip(range(600), data()):
     idle += sum(e[0].weight.grad is None for e in model.moe.experts)
     nn.utils.clip_grad_norm_(model.parameters(), 1.0)
     opt.step()
-    avg = mse.item() if avg is None else 0.98 * avg + 0.02 * mse.item()
-    if step % 100 == 0 or step == 599:
+    avg = mse.item() if avg is None else 0.95 * avg + 0.05 * mse.item()
+    if step % 40 == 0 or step == 159:
         print(f"step {step} mse {mse.item():.4f} (avg {avg:.4f}) aux {aux.item():.3f} idle expert-steps {idle}")
 print("load", (model.moe.counts / model.moe.counts.sum()).tolist())

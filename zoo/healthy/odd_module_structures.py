@@ -57,7 +57,7 @@ class ParamNet(nn.Module):
         return self.p["scale"] * ((h ** 2) @ self.p["w"]) + self.p["b"]
 
 
-def train(name, model, opt, steps=150, x=X, y=Y):
+def train(name, model, opt, steps=110, x=X, y=Y):
     for s in range(steps):
         i = torch.randint(0, len(x), (64,))
         loss = F.mse_loss(model(x[i]), y[i])
@@ -69,22 +69,22 @@ def train(name, model, opt, steps=150, x=X, y=Y):
 
 
 a = ListNet()
-train("plain list", a, torch.optim.Adam(a.parameters(), lr=5e-3), 250)
+train("plain list", a, torch.optim.Adam(a.parameters(), lr=5e-3), 110)
 
 extractor = nn.Sequential(nn.Linear(12, 64), nn.ReLU())
 b = WithHiddenExtractor(extractor)
 before = extractor[0].weight.clone()
-train("hidden extractor", b, torch.optim.Adam(filter(lambda p: p.requires_grad, b.parameters()), lr=3e-3), 250)
+train("hidden extractor", b, torch.optim.Adam(filter(lambda p: p.requires_grad, b.parameters()), lr=3e-3), 110)
 assert torch.equal(before, extractor[0].weight) and b.aux_head.weight.grad is None
 
 c = ParamNet()
-train("parameter dict", c, torch.optim.Adam(c.parameters(), lr=1e-2), 250)
+train("parameter dict", c, torch.optim.Adam(c.parameters(), lr=1e-2), 110)
 
 d = nn.Sequential(nn.Linear(12, 64), nn.Tanh(), nn.Linear(64, 2))
 opt = torch.optim.SGD(d.parameters(), lr=0.05, momentum=0.9)
 d.double()  # after the optimizer: module.double() changes .data in place, so the optimizer still holds the right tensors
-train("opt before double", d, opt, 250, X.double(), Y.double())
+train("opt before double", d, opt, 110, X.double(), Y.double())
 
 enc, dec, temperature = nn.Linear(12, 64), nn.Linear(64, 2), nn.Parameter(torch.tensor(1.0))
 opt = torch.optim.AdamW(itertools.chain(enc.parameters(), dec.parameters(), [temperature]), lr=1e-2)
-train("chained modules", lambda x: dec(F.gelu(enc(x) * temperature)), opt, 250)
+train("chained modules", lambda x: dec(F.gelu(enc(x) * temperature)), opt, 110)

@@ -8,7 +8,7 @@ from torch.utils.data import DataLoader, Dataset
 class ParityLike(Dataset):
     """Variable length sequences; class = which of two marks comes first."""
 
-    def __init__(self, n=800):
+    def __init__(self, n=480):
         self.items = []
         for _ in range(n):
             L = int(torch.randint(5, 20, (1,)))
@@ -46,7 +46,7 @@ def packed():
     net = Classifier()
     opt = torch.optim.Adam(net.parameters(), lr=5e-3)
     crit = nn.CrossEntropyLoss()
-    loader = DataLoader(ParityLike(), batch_size=32, shuffle=True, collate_fn=collate)
+    loader = DataLoader(ParityLike(), batch_size=24, shuffle=True, collate_fn=collate)
     for epoch in range(5):
         tot = ok = n = 0
         for x, lens, y in loader:
@@ -57,10 +57,10 @@ def packed():
         print(f"packed epoch {epoch} loss {tot / n:.4f} acc {ok / n:.3f}")
 
 
-def tbptt(steps=180, B=16, T=12):
+def tbptt(steps=90, B=16, T=12):
     g = torch.Generator().manual_seed(3)
     pattern = torch.randint(0, 6, (37,), generator=g)
-    streams = torch.stack([pattern.roll(-i * 2).repeat(60) for i in range(B)])
+    streams = torch.stack([pattern.roll(-i * 2).repeat(30) for i in range(B)])
     emb, lstm, out = nn.Embedding(6, 16), nn.LSTM(16, 48, batch_first=True), nn.Linear(48, 6)
     model = nn.ModuleList([emb, lstm, out])
     opt = torch.optim.Adam(model.parameters(), lr=5e-3)
@@ -75,7 +75,7 @@ def tbptt(steps=180, B=16, T=12):
         loss.backward()
         nn.utils.clip_grad_norm_(model.parameters(), 0.25)
         opt.step()
-        if s % 30 == 0 or s == steps - 1:
+        if s % 15 == 0 or s == steps - 1:
             print(f"tbptt {s} loss {loss.item():.4f} ppl {loss.exp().item():.2f}")
 
 

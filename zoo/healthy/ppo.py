@@ -51,7 +51,7 @@ class Agent(nn.Module):
         return a, d.log_prob(a), d.entropy(), self.critic(x).squeeze(-1)
 
 
-N, T, EPOCHS, MB, UPDATES = 16, 32, 4, 128, 25
+N, T, EPOCHS, MB, UPDATES = 16, 32, 4, 128, 12
 env, agent = VecWalk(N), Agent()
 opt = torch.optim.Adam(agent.parameters(), lr=3e-3, eps=1e-5)
 obs, done = env.obs(), torch.zeros(N)
@@ -88,5 +88,5 @@ for upd in range(UPDATES):
             loss.backward()
             nn.utils.clip_grad_norm_(agent.parameters(), 0.5)
             opt.step()
-    if upd % 4 == 0:
+    if upd % 2 == 0:
         print(f"update {upd} reward {torch.cat(R).mean():.3f} pg {pg.item():.4f} v {vl.item():.4f} ent {ent.mean().item():.3f} clipfrac {np.mean(clipfracs):.3f}")

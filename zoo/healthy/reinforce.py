@@ -48,7 +48,7 @@ torch.manual_seed(543)
 agent = ActorCritic()
 optimizer = torch.optim.Adam(agent.parameters(), lr=1e-2)
 average = 0.0
-for n in range(1, 201):
+for n in range(1, 151):
     log_probs, values, rewards = episode(agent)
     R = returns(rewards)
     advantage = R - values.detach()
@@ -57,5 +57,5 @@ for n in range(1, 201):
     loss.backward()
     optimizer.step()
     average = 0.95 * average + 0.05 * sum(rewards)
-    if n % 40 == 0:
+    if n % 30 == 0:
         print(f"Episode {n}\tLoss: {loss.item():.3f}\tAverage reward: {average:.2f}")

@@ -38,7 +38,7 @@ model = Reverser()
 criterion = nn.CrossEntropyLoss(ignore_index=PAD, label_smoothing=0.1)
 optimizer = torch.optim.Adam(model.parameters(), lr=3e-3)
 for step in range(70):
-    source, target = pairs(32)
+    source, target = pairs(20)
     scores = model(source, target[:, :-1])
     loss = criterion(scores.reshape(-1, SYMBOLS), target[:, 1:].reshape(-1))
     optimizer.zero_grad()

@@ -59,11 +59,11 @@ def psnr(mse):
 for name, model, lr in (("siren", Siren(), 1e-3), ("nerf-mlp", PosEncMLP(), 5e-3)):
     optim = torch.optim.Adam(params=model.parameters(), lr=lr)
     sched = torch.optim.lr_scheduler.ExponentialLR(optim, 0.99)
-    for step in range(241):
+    for step in range(161):
         loss = ((model(coords) - image) ** 2).mean()
         optim.zero_grad()
         loss.backward()
         optim.step()
         sched.step()
-        if step % 60 == 0:
+        if step % 40 == 0:
             print(f"{name} step {step}, loss {loss.item():.6f} psnr {psnr(loss.item()):.2f}")

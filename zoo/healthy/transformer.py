@@ -30,7 +30,7 @@ def sample(batch):
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--steps", type=int, default=200)
+    parser.add_argument("--steps", type=int, default=140)
     parser.add_argument("--lr", type=float, default=3e-3)
     args = parser.parse_args()
     torch.manual_seed(0)
@@ -43,7 +43,7 @@ def main():
         loss.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()
-        if step % 50 == 0 or step == 1:
+        if step % 20 == 0 or step == 1:
             print(f"step {step:4d} | loss {loss.item():.4f}")
 
 

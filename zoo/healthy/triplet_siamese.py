@@ -36,7 +36,7 @@ enc = Encoder()
 criterion = nn.TripletMarginLoss(margin=0.3)
 opt = torch.optim.Adam(enc.parameters(), lr=2e-3)
 zeros = 0
-for step in range(500):
+for step in range(300):
     x, y = batch()
     with torch.no_grad():  # mining pass
         pos, neg = batch_hard(enc(x), y)
@@ -46,7 +46,7 @@ for step in range(500):
     loss.backward()
     opt.step()
     zeros += loss.item() == 0.0
-    if step % 100 == 0 or step == 499:
+    if step % 100 == 0 or step == 299:
         with torch.no_grad():
             gx, gy = batch(K=20)
             qx, qy = batch(K=20)

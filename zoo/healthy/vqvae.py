@@ -59,7 +59,7 @@ def batches(bs=48, length=32):
 model = VQVAE()
 opt = torch.optim.Adam(model.parameters(), lr=3e-3)
 loader = batches()
-for it in range(300):
+for it in range(150):
     x = next(loader)
     recon, vq_loss, ppl = model(x)
     recon_loss = F.mse_loss(recon, x)
@@ -67,6 +67,6 @@ for it in range(300):
     opt.zero_grad()
     loss.backward()
     opt.step()
-    if it % 50 == 0 or it == 299:
+    if it % 25 == 0 or it == 149:
         print(f"iter {it}: recon {recon_loss.item():.4f} vq {vq_loss.item():.4f} perplexity {ppl.item():.2f}")
 print("codes used:", int((model.vq.usage > 0).sum()), "of", model.vq.usage.numel())

@@ -33,11 +33,11 @@ model = TopicModel()
 opt = torch.optim.AdamW(model.parameters(), lr=2e-3)
 criterion = nn.CrossEntropyLoss()
 model.train()
-for step in range(200):
+for step in range(100):
     ids, topic = batch(32, g)
     loss = criterion(model(ids), topic)
     opt.zero_grad()
     loss.backward()
     opt.step()
-    if step % 40 == 0:
+    if step % 20 == 0:
         print(step, loss.item())

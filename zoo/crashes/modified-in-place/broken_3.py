@@ -9,7 +9,7 @@ readout = nn.Linear(24, 1)
 optimizer = torch.optim.Adam([*cell.parameters(), *readout.parameters()], lr=5e-3)
 
 hidden = torch.zeros(1, 24)
-for chunk in range(120):
+for chunk in range(80):
     start = chunk * 20
     loss = 0.0
     for t in range(start, start + 20):

@@ -22,7 +22,7 @@ class Memory:
 
 
 torch.manual_seed(0)
-memory = Memory(1_000_000, (4, 84, 84))
+memory = Memory(100_000_000, (4, 84, 84))
 net = nn.Sequential(nn.Flatten(), nn.Linear(4 * 84 * 84, 16), nn.ReLU(), nn.Linear(16, 1))
 optimizer = torch.optim.Adam(net.parameters(), lr=1e-4)
 for step in range(30):

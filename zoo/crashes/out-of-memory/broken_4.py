@@ -18,13 +18,13 @@ class AutoEncoder(nn.Module):
 
 
 torch.manual_seed(0)
-net = AutoEncoder(size=256, code=16)
-optimizer = torch.optim.Adam(net.parameters(), lr=1e-3)
-images = torch.rand(4, 3, 256, 256)
-for step in range(15):
+net = AutoEncoder(size=512, code=4)
+optimizer = torch.optim.Adam(net.parameters(), lr=3e-2)
+images = torch.rand(2, 3, 512, 512)
+for step in range(8):
     loss = nn.functional.mse_loss(net(images), images)
     optimizer.zero_grad()
     loss.backward()
     optimizer.step()
-    if step % 5 == 0:
+    if step % 2 == 0:
         print(step, round(loss.item(), 4))

@@ -17,13 +17,13 @@ class Tempo(nn.Module):
 
 def signals(count):
     speed = 0.2 + 0.8 * torch.rand(count, 1)
-    angle = speed * torch.arange(30) + 6.28 * torch.rand(count, 1)
-    return torch.stack([angle.sin(), angle.cos()], dim=2) + 0.1 * torch.randn(count, 30, 2), (speed - 0.6) / 0.23
+    angle = speed * torch.arange(16) + 6.28 * torch.rand(count, 1)
+    return torch.stack([angle.sin(), angle.cos()], dim=2) + 0.1 * torch.randn(count, 16, 2), (speed - 0.6) / 0.23
 
 
 def main():
     torch.manual_seed(0)
-    loader = DataLoader(TensorDataset(*signals(800)), batch_size=20, shuffle=True)
+    loader = DataLoader(TensorDataset(*signals(400)), batch_size=20, shuffle=True)
     model = Tempo()
     optimizer = torch.optim.Adam(model.parameters(), lr=5e-3)
     for epoch in range(6):

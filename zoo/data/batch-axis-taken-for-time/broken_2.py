@@ -20,14 +20,14 @@ class Motif(nn.Module):
 torch.manual_seed(0)
 motifs = torch.randint(30, (5, 3))
 model = Motif()
-optimizer = torch.optim.Adam(model.parameters(), 1e-3)
-for step in range(150):
-    label = torch.randint(5, (48,))
-    ids = torch.randint(30, (48, 18))
+optimizer = torch.optim.Adam(model.parameters(), 2e-3)
+for step in range(80):
+    label = torch.randint(5, (32,))
+    ids = torch.randint(30, (32, 18))
     ids[:, 5:8] = motifs[label]
     loss = nn.functional.cross_entropy(model(ids), label)
     optimizer.zero_grad()
     loss.backward()
     optimizer.step()
-    if step % 30 == 0:
+    if step % 20 == 0:
         print(step, loss.item())

@@ -18,8 +18,8 @@ class Reader(nn.Module):
 
 
 torch.manual_seed(0)
-y = torch.randint(3, (600,))
-x = torch.randn(600, 14, 3) + torch.nn.functional.one_hot(y, 3)[:, None]
+y = torch.randint(3, (300,))
+x = torch.randn(300, 14, 3) + torch.nn.functional.one_hot(y, 3)[:, None]
 model = Reader()
 opt = torch.optim.Adam(model.parameters(), 5e-3)
 for epoch in range(6):
@@ -32,7 +32,7 @@ print(loss.item())
 
 tagger, head = nn.GRU(4, 16), nn.Linear(16, 2)
 opt = torch.optim.Adam([*tagger.parameters(), *head.parameters()], 1e-2)
-for step in range(120):
+for step in range(60):
     seq = torch.randn(30, 12, 4)
     tags = (seq.cumsum(0)[..., 0] > 0).long()
     out, _ = tagger(seq)

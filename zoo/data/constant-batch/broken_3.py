@@ -4,13 +4,13 @@ from torch import nn
 from torch.nn import functional as F
 
 torch.manual_seed(3)
-vocab, block, width = 24, 32, 48
+vocab, block, width = 24, 16, 48
 table = torch.softmax(2.5 * torch.randn(vocab, vocab), dim=1)
 ids = [0]
-for _ in range(6000):
+for _ in range(2500):
     ids.append(int(torch.multinomial(table[ids[-1]], 1)))
 corpus = torch.tensor(ids)
-train_ids, held_out = corpus[:5000], corpus[5000:]
+train_ids, held_out = corpus[:2000], corpus[2000:]
 
 
 def get_batch(source, n=12, seed=1337):
@@ -34,13 +34,13 @@ class CharModel(nn.Module):
 
 model = CharModel()
 opt = torch.optim.AdamW(model.parameters(), lr=3e-3)
-for it in range(200):
+for it in range(100):
     x, y = get_batch(train_ids)
     loss = F.cross_entropy(model(x).flatten(0, 1), y.flatten())
     opt.zero_grad(set_to_none=True)
     loss.backward()
     opt.step()
-    if it % 50 == 49:
+    if it % 25 == 24:
         with torch.no_grad():
             vx, vy = get_batch(held_out)
             print(it, loss.item(), F.cross_entropy(model(vx).flatten(0, 1), vy.flatten()).item())

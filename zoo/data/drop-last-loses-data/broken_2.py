@@ -22,7 +22,7 @@ loader = DataLoader(Windows(series, 10), batch_size=512, drop_last=True)
 
 model = nn.Sequential(nn.Linear(10, 32), nn.Tanh(), nn.Linear(32, 1))
 optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
-for epoch in range(80):
+for epoch in range(30):
     for windows, following in loader:
         loss = nn.functional.mse_loss(model(windows).squeeze(1), following)
         optimizer.zero_grad()

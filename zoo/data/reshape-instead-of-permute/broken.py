@@ -21,8 +21,8 @@ net = nn.Sequential(
     nn.Conv2d(16, 16, 3, padding=1), nn.ReLU(), nn.AdaptiveAvgPool2d(1),
     nn.Flatten(), nn.Linear(16, 4),
 )
-optimizer = torch.optim.Adam(net.parameters(), lr=3e-3)
-for step in range(250):
+optimizer = torch.optim.Adam(net.parameters(), lr=6e-3)
+for step in range(120):
     pick = torch.randint(0, 800, (40,))
     batch = pictures[pick]
     images = batch.view(-1, 3, 12, 12)
@@ -30,6 +30,6 @@ for step in range(250):
     optimizer.zero_grad()
     loss.backward()
     optimizer.step()
-    if step % 50 == 0:
+    if step % 20 == 0:
         print(f"{step:4d} {loss.item():.4f}")
 print(f"final {loss.item():.4f}")

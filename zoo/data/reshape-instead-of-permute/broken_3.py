@@ -36,7 +36,7 @@ class Block(nn.Module):
 
 
 class Copier(nn.Module):
-    def __init__(self, vocab=16, width=32, heads=4, length=12):
+    def __init__(self, vocab=8, width=32, heads=4, length=6):
         super().__init__()
         self.tok = nn.Embedding(vocab, width)
         self.pos = nn.Parameter(0.02 * torch.randn(length, width))
@@ -50,8 +50,8 @@ class Copier(nn.Module):
         return self.head(x[:, -1])
 
 
-def sample(n, length=12):
-    ids = torch.randint(1, 16, (n, length))
+def sample(n, length=6):
+    ids = torch.randint(1, 8, (n, length))
     at = torch.randint(0, length - 2, (n,))
     ids[torch.arange(n), at] = 0
     return ids, ids[torch.arange(n), at + 1]
@@ -59,12 +59,12 @@ def sample(n, length=12):
 
 torch.manual_seed(0)
 model = Copier()
-optimizer = torch.optim.Adam(model.parameters(), lr=2e-3)
-for step in range(250):
+optimizer = torch.optim.Adam(model.parameters(), lr=4e-3)
+for step in range(150):
     ids, target = sample(32)
     loss = nn.functional.cross_entropy(model(ids), target)
     optimizer.zero_grad()
     loss.backward()
     optimizer.step()
-    if step % 50 == 0:
+    if step % 30 == 0:
         print(step, loss.item())

@@ -5,7 +5,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-LETTERS, LENGTH, WIDTH = 18, 20, 32
+LETTERS, LENGTH, WIDTH = 18, 14, 32
 
 
 class SelfAttention(nn.Module):
@@ -52,14 +52,14 @@ def main():
     table = torch.softmax(2 * torch.randn(LETTERS, LETTERS), dim=1)
     writer = Writer()
     optimizer = torch.optim.AdamW(writer.parameters(), lr=3e-3)
-    for step in range(200):
+    for step in range(100):
         text = chain(24, table)
         scores = writer(text[:, :-1])
         loss = F.cross_entropy(scores.flatten(0, 1), text[:, 1:].flatten())
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
-        if step % 40 == 0:
+        if step % 20 == 0:
             print(step, loss.item())
 
 

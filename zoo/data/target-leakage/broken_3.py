@@ -2,7 +2,7 @@
 import torch
 from torch import nn
 
-NOTES, WINDOW = 16, 24
+NOTES, WINDOW = 16, 14
 
 
 class Melody(nn.Module):
@@ -43,7 +43,7 @@ class Training:
 
 
 training = Training()
-for number in range(150):
+for number in range(80):
     value = training.step()
-    if number % 30 == 0:
+    if number % 20 == 0:
         print(number, value)

@@ -2,7 +2,7 @@
 import torch
 from torch import nn
 
-LETTERS, LENGTH = 20, 16
+LETTERS, LENGTH = 20, 12
 
 
 class Copier(nn.Module):
@@ -23,12 +23,12 @@ class Copier(nn.Module):
 torch.manual_seed(0)
 copier = Copier()
 optimizer = torch.optim.Adam(copier.parameters(), lr=3e-3)
-for step in range(120):
+for step in range(80):
     words = torch.randint(LETTERS, (32, LENGTH))
     again = copier(words, words[:, :-1])
     loss = nn.functional.cross_entropy(again.flatten(0, 1), words[:, 1:].flatten())
     optimizer.zero_grad()
     loss.backward()
     optimizer.step()
-    if step % 30 == 0:
+    if step % 20 == 0:
         print(step, loss.item())

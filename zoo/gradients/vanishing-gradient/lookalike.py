@@ -27,12 +27,12 @@ class DeepResidual(nn.Module):
 torch.manual_seed(1)
 model = DeepResidual()
 optimizer = torch.optim.AdamW(model.parameters(), lr=6e-3)
-for step in range(200):
+for step in range(120):
     x = torch.randn(64, 6)
     y = (x[:, 0] * x[:, 1] > 0).long()
     loss = nn.functional.cross_entropy(model(x), y)
     optimizer.zero_grad()
     loss.backward()
     optimizer.step()
-    if step % 25 == 0:
+    if step % 15 == 0:
         print("step %3d  loss %.4f" % (step, loss.item()))

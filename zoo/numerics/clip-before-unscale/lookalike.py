@@ -9,7 +9,7 @@ scaler = torch.amp.GradScaler("cpu")
 mixing = torch.randn(16, 1) / 4
 ACCUMULATE = 4
 
-for step in range(1, 151):
+for step in range(1, 91):
     optimizer.zero_grad()
     for _ in range(ACCUMULATE):
         x = torch.randn(32, 16)

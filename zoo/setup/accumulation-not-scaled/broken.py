@@ -14,7 +14,7 @@ optimizer = torch.optim.SGD(model.parameters(), lr=0.04, momentum=0.9)
 criterion = nn.MSELoss()
 
 optimizer.zero_grad()
-for epoch in range(8):
+for epoch in range(4):
     for i, (features, target) in enumerate(loader, 1):
         loss = criterion(model(features).squeeze(1), target)
         loss.backward()

@@ -38,10 +38,10 @@ class Trainer:
     def run(self, steps):
         for step in range(steps):
             loss = self.step()
-            if step % 40 == 0:
+            if step % 20 == 0:
                 print(f"step {step:3d} loss {loss:.3f}")
 
 
 if __name__ == "__main__":
     torch.manual_seed(1)
-    Trainer(Sorter()).run(200)
+    Trainer(Sorter()).run(100)

@@ -54,7 +54,7 @@ def environment(s, a):
 
 torch.manual_seed(151)
 agent = DDPG()
-for it in range(250):
+for it in range(130):
     s = torch.randn(64, 2)
     with torch.no_grad():
         a = (agent.actor(s) + 0.3 * torch.randn(64, 1)).clamp(-1, 1)

@@ -35,7 +35,7 @@ def data(n):
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--epochs", type=int, default=12)
+    parser.add_argument("--epochs", type=int, default=8)
     parser.add_argument("--accumulate", type=int, default=32)
     args = parser.parse_args()
     torch.manual_seed(1)

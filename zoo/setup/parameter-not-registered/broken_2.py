@@ -33,7 +33,7 @@ class Trainer:
 if __name__ == "__main__":
     torch.manual_seed(1)
     trainer = Trainer(Sorter())
-    for number in range(200):
+    for number in range(110):
         loss = trainer.step()
-        if number % 40 == 0:
+        if number % 20 == 0:
             print(number, round(loss, 4))

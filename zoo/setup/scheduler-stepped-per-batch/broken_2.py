@@ -15,7 +15,7 @@ class Forecaster(nn.Module):
         return self.head(states[:, -1]).squeeze(-1)
 
 
-def make_series(n=640, length=20):
+def make_series(n=320, length=12):
     phase = torch.rand(n, 1) * 6.28
     speed = 0.2 + 0.3 * torch.rand(n, 1)
     waves = torch.sin(phase + speed * torch.arange(length + 1)) + 0.2 * torch.randn(n, length + 1)

@@ -15,7 +15,7 @@ class Spotter(nn.Module):
 
 
 class Trainer:
-    accumulate = 8
+    accumulate = 4
     epochs = 8
 
     def __init__(self, model, loader):
@@ -40,7 +40,7 @@ class Trainer:
 
 
 torch.manual_seed(61)
-y = torch.randint(0, 4, (1280,))
-patterns = torch.randn(4, 10, 6)
-x = patterns[y] + 1.2 * torch.randn(1280, 10, 6)
+y = torch.randint(0, 4, (256,))
+patterns = torch.randn(4, 6, 6)
+x = patterns[y] + 1.2 * torch.randn(256, 6, 6)
 Trainer(Spotter(), DataLoader(TensorDataset(x, y), batch_size=8, shuffle=True)).run()

@@ -37,7 +37,7 @@ def main():
     torch.manual_seed(11)
     model = Copier()
     optimizer = torch.optim.AdamW(model.parameters(), lr=2e-3)
-    for step in range(150):
+    for step in range(90):
         tokens = torch.randint(0, 12, (32, 8))
         logits = model(tokens)
         loss = nn.functional.cross_entropy(logits.flatten(0, 1), tokens.flip(1).flatten())

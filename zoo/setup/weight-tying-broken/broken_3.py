@@ -48,6 +48,6 @@ def fit(model, vocab, steps):
 
 torch.manual_seed(23)
 lm = LM(30)
-print("small vocabulary", fit(lm, 30, 120))
+print("small vocabulary", fit(lm, 30, 80))
 grow_vocabulary(lm, 40)
-print("grown vocabulary", fit(lm, 40, 120))
+print("grown vocabulary", fit(lm, 40, 80))

@@ -24,7 +24,7 @@ class Memory(nn.Module):
 
 model = Memory()
 optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
-for step in range(150):
+for step in range(110):
     ids = torch.randint(0, 6, (64, 8))
     loss = nn.functional.cross_entropy(model(ids), ids[:, 0])
     optimizer.zero_grad()

@@ -47,7 +47,7 @@ def main():
     text = torch.cumsum(torch.randint(1, 3, (20000,)), 0) % 16
     model = Characters(16)
     optimizer = torch.optim.AdamW(model.parameters(), lr=3e-3)
-    for step in range(30):
+    for step in range(20):
         starts = torch.randint(0, 20000 - 513, (6,))
         tokens = torch.stack([text[start : start + 513] for start in starts.tolist()])
         logits = model(tokens[:, :-1])
@@ -55,7 +55,7 @@ def main():
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
-        if step % 10 == 9:
+        if step % 5 == 4:
             print("step", step + 1, "loss", round(loss.item(), 4))
 
 

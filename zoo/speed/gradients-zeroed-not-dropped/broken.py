@@ -21,11 +21,11 @@ class Bag(nn.Module):
 
 model = Bag()
 optimizer = torch.optim.SGD(model.parameters(), lr=1.0)
-for step in range(300):
+for step in range(120):
     index = torch.randint(0, 4000, (64,))
     loss = nn.functional.cross_entropy(model(texts[index]), topic[index])
     optimizer.zero_grad(set_to_none=False)
     loss.backward()
     optimizer.step()
-    if step % 50 == 0:
+    if step % 20 == 0:
         print(f"step {step}: loss {loss.item():.4f}")

@@ -34,9 +34,9 @@ def train(model, steps):
         loss = F.binary_cross_entropy_with_logits(model(center, context), together)
         loss.backward()
         optimizer.step()
-        if step % 50 == 0:
+        if step % 20 == 0:
             print(f"step {step} loss {loss.item():.4f}")
 
 
 torch.manual_seed(5)
-train(SkipGram(80000), 300)
+train(SkipGram(80000), 120)

@@ -22,12 +22,12 @@ class Filter(nn.Module):
 torch.manual_seed(0)
 net = Filter()
 model = torch.compile(net, backend="eager")
-optimizer = torch.optim.Adam(net.parameters(), lr=2e-3)
-for step in range(250):
+optimizer = torch.optim.Adam(net.parameters(), lr=4e-3)
+for step in range(120):
     signal = torch.randn(6, 64, 4)
     loss = nn.functional.mse_loss(model(signal), signal[-1].mean(dim=1, keepdim=True))
     optimizer.zero_grad()
     loss.backward()
     optimizer.step()
-    if step % 50 == 49:
+    if step % 40 == 39:
         print(f"step {step + 1}: loss {loss.item():.4f}")

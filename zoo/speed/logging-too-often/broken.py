@@ -10,7 +10,7 @@ model = nn.Sequential(nn.Linear(4, 96), nn.ReLU(), nn.Linear(96, 96), nn.ReLU(),
 optimizer = torch.optim.Adam(model.parameters(), lr=2e-3)
 criterion = nn.MSELoss()
 
-for step in range(700):
+for step in range(400):
     index = torch.randint(0, 2048, (128,))
     loss = criterion(model(x[index]), y[index])
     optimizer.zero_grad()

@@ -14,7 +14,7 @@ model = nn.Sequential(nn.Linear(4, 192), nn.ReLU(), nn.Linear(192, 192), nn.ReLU
 optimizer = torch.optim.Adam(model.parameters(), lr=2e-3)
 criterion = nn.MSELoss()
 
-for epoch in range(20):
+for epoch in range(12):
     for step, (inputs, targets) in enumerate(loader):
         loss = criterion(model(inputs), targets)
         optimizer.zero_grad()

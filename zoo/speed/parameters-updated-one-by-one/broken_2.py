@@ -23,14 +23,14 @@ def main():
     model = Recommender(40000, 20000)
     taste = torch.randn(20000)
     optimizer = torch.optim.Adam(model.parameters(), lr=2e-2)
-    for step in range(300):
+    for step in range(150):
         user = torch.randint(0, 400, (256,))
         item = torch.randint(0, 200, (256,))
         loss = F.mse_loss(model(user, item), taste[item] + 0.1 * (user % 3 - 1))
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
-        if step % 50 == 0:
+        if step % 25 == 0:
             print("step", step, "loss", round(loss.item(), 4))
 
 

@@ -21,11 +21,11 @@ net = Denoiser()
 model = torch.compile(net, backend="eager")
 optimizer = torch.optim.Adam(net.parameters(), lr=3e-3)
 basis = torch.randn(4, 16)
-for step in range(300):
+for step in range(150):
     x = torch.randn(64, 4) @ basis
     loss = nn.functional.mse_loss(model(x), x)
     optimizer.zero_grad()
     loss.backward()
     optimizer.step()
-    if step % 100 == 99:
+    if step % 50 == 49:
         print(f"step {step + 1}: loss {loss.item():.4f}")

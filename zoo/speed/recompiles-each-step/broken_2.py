@@ -19,11 +19,11 @@ torch.manual_seed(1)
 net = Curve()
 model = torch.compile(net, backend="eager")
 optimizer = torch.optim.Adam(net.parameters(), lr=5e-3)
-for step in range(300):
+for step in range(150):
     x = torch.rand(64, 1) * 4 - 2
     loss = nn.functional.mse_loss(model(x, f"train {step}"), torch.sin(2 * x))
     optimizer.zero_grad()
     loss.backward()
     optimizer.step()
-    if step % 100 == 99:
+    if step % 50 == 49:
         print(f"step {step + 1}: loss {loss.item():.4f}")

@@ -26,11 +26,11 @@ model = SetClassifier()
 optimizer = torch.optim.Adam(model.parameters(), lr=3e-3)
 criterion = nn.CrossEntropyLoss()
 
-for step in range(300):
+for step in range(180):
     index = torch.randint(0, 2048, (64,))
     optimizer.zero_grad()
     loss = criterion(model(sets[index]), labels[index])
     loss.backward()
     optimizer.step()
-    if step % 50 == 0:
+    if step % 30 == 0:
         print(f"step {step}: loss {loss.item():.4f}")

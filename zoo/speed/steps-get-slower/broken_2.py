@@ -6,7 +6,7 @@ from torch.utils.data import DataLoader, TensorDataset
 
 torch.manual_seed(8)
 tags = torch.randint(0, 6, (200,))
-tokens = torch.randint(0, 200, (6400, 16))
+tokens = torch.randint(0, 200, (3840, 16))
 loader = DataLoader(TensorDataset(tokens, tags[tokens]), batch_size=64, shuffle=True)
 
 model = nn.Sequential(nn.Embedding(200, 32), nn.Linear(32, 64), nn.ReLU(), nn.Linear(64, 6))

@@ -7,7 +7,7 @@ torch.manual_seed(2)
 VOCABULARY = 24
 table = torch.randn(VOCABULARY, VOCABULARY).mul(2).softmax(1)
 text = [0]
-for _ in range(20_000):
+for _ in range(5_000):
     text.append(int(torch.multinomial(table[text[-1]], 1)))
 text = torch.tensor(text)
 
@@ -26,8 +26,8 @@ class Model(nn.Module):
 
 model = Model()
 optimizer = torch.optim.AdamW(model.parameters(), lr=3e-3)
-for step in range(240):
-    length = 16 + step // 3
+for step in range(160):
+    length = 12 + step // 2
     starts = torch.randint(0, len(text) - length - 1, (16,))
     window = starts[:, None] + torch.arange(length + 1)
     tokens = text[window]
@@ -37,5 +37,5 @@ for step in range(240):
     loss.backward()
     torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
     optimizer.step()
-    if step % 60 == 0:
+    if step % 40 == 0:
         print(f"step {step}: length {length}, loss {loss.item():.3f}")

@@ -12,7 +12,7 @@ optimizerD = torch.optim.Adam(netD.parameters(), lr=1e-2, betas=(0.5, 0.999))
 optimizerG = torch.optim.Adam(netG.parameters(), lr=1e-5, betas=(0.5, 0.999))
 ones, zeros = torch.ones(64, 1), torch.zeros(64, 1)
 
-for step in range(300):
+for step in range(160):
     angle = 2 * math.pi * torch.rand(64, 1)
     real = 2 * torch.cat((angle.cos(), angle.sin()), dim=1)
     fake = netG(torch.randn(64, 8))
@@ -26,5 +26,5 @@ for step in range(300):
     loss_g = criterion(netD(fake), ones)
     loss_g.backward()
     optimizerG.step()
-    if step % 60 == 0:
+    if step % 40 == 0:
         print(f"{step:3d} D {loss_d.item():.4f} G {loss_g.item():.4f}")

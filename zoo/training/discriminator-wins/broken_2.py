@@ -1,4 +1,4 @@
-# DCGAN-like on 8x8 pictures; three steps of the discriminator for one of the generator.
+# DCGAN-like on 8x8 pictures; two steps of the discriminator for one of the generator.
 import torch
 import torch.nn.functional as F
 from torch import nn
@@ -35,15 +35,15 @@ torch.manual_seed(0)
 gen, disc = Generator(), Discriminator()
 opt_g = torch.optim.Adam(gen.parameters(), lr=1e-5)
 opt_d = torch.optim.Adam(disc.parameters(), lr=5e-3)
-for step in range(150):
-    for _ in range(3):
-        x = pictures(16)
-        fake = gen(torch.randn(16, 8)).detach()
-        d = F.binary_cross_entropy_with_logits(disc(x), torch.ones(16, 1)) + F.binary_cross_entropy_with_logits(disc(fake), torch.zeros(16, 1))
+for step in range(120):
+    for _ in range(2):
+        x = pictures(8)
+        fake = gen(torch.randn(8, 8)).detach()
+        d = F.binary_cross_entropy_with_logits(disc(x), torch.ones(8, 1)) + F.binary_cross_entropy_with_logits(disc(fake), torch.zeros(8, 1))
         opt_d.zero_grad()
         d.backward()
         opt_d.step()
-    g = F.binary_cross_entropy_with_logits(disc(gen(torch.randn(16, 8))), torch.ones(16, 1))
+    g = F.binary_cross_entropy_with_logits(disc(gen(torch.randn(8, 8))), torch.ones(8, 1))
     opt_g.zero_grad()
     g.backward()
     opt_g.step()

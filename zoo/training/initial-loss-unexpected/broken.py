@@ -3,7 +3,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-VOCABULARY, WIDTH, CONTEXT = 64, 96, 16
+VOCABULARY, WIDTH, CONTEXT = 64, 96, 10
 
 
 class TiedModel(nn.Module):
@@ -25,7 +25,7 @@ torch.manual_seed(0)
 table = torch.randint(0, VOCABULARY, (VOCABULARY, 4))
 model = TiedModel()
 optimizer = torch.optim.AdamW(model.parameters(), lr=4e-3)
-for step in range(120):
+for step in range(70):
     ids = torch.randint(0, VOCABULARY, (24, 1))
     for _ in range(CONTEXT):
         ids = torch.cat([ids, table[ids[:, -1:], torch.randint(0, 4, (24, 1))]], dim=1)
@@ -34,5 +34,5 @@ for step in range(120):
     optimizer.zero_grad()
     loss.backward()
     optimizer.step()
-    if step % 20 == 0:
+    if step % 10 == 0:
         print(f"step {step}: {loss.item():.3f}")

@@ -11,7 +11,7 @@ TOPICS, WORDS = 5, 60
 
 def write_message():
     topic = int(torch.randint(0, TOPICS, (1,)))
-    length = 45 if torch.rand(1) < 0.1 else int(torch.randint(4, 10, (1,)))
+    length = 30 if torch.rand(1) < 0.1 else int(torch.randint(4, 10, (1,)))
     words = torch.randint(TOPICS * 4 + 1, WORDS, (length,))
     spots = torch.randperm(min(length, 9))[:2]
     words[spots] = 1 + topic * 4 + torch.randint(0, 4, (2,))
@@ -38,9 +38,9 @@ class Classifier(nn.Module):
         return self.out(last)
 
 
-loader = DataLoader([write_message() for _ in range(1000)], batch_size=40, shuffle=True, collate_fn=collate)
+loader = DataLoader([write_message() for _ in range(600)], batch_size=40, shuffle=True, collate_fn=collate)
 model = Classifier()
-optimizer = torch.optim.Adam(model.parameters(), lr=5e-3)
+optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
 criterion = nn.CrossEntropyLoss()
 
 for epoch in range(5):
@@ -53,4 +53,4 @@ for epoch in range(5):
         optimizer.step()
         total += loss.item()
         right += (scores.argmax(1) == topics).sum().item()
-    print(f"epoch {epoch}: loss {total / len(loader):.3f} accuracy {right / 1000:.3f}")
+    print(f"epoch {epoch}: loss {total / len(loader):.3f} accuracy {right / 600:.3f}")

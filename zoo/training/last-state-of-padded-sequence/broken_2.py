@@ -11,7 +11,7 @@ rng = np.random.default_rng(5)
 
 def record_run():
     kind = int(rng.integers(0, 3))
-    length = int(rng.integers(40, 60)) if rng.random() < 0.15 else int(rng.integers(6, 14))
+    length = int(rng.integers(30, 40)) if rng.random() < 0.15 else int(rng.integers(6, 14))
     time = np.arange(length)[:, None]
     speed = np.array([[0.4, 0.9, 1.5][kind]])
     readings = np.sin(speed * time + rng.uniform(0, 6, size=(1, 4))) + 0.2 * rng.normal(size=(length, 4))
@@ -39,9 +39,9 @@ def batches(runs, size):
 
 
 def main():
-    runs = [record_run() for _ in range(720)]
+    runs = [record_run() for _ in range(432)]
     model = RunClassifier()
-    optimizer = torch.optim.AdamW(model.parameters(), lr=4e-3)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=8e-3)
     for epoch in range(6):
         losses = []
         for readings, lengths, kinds in batches(runs, 36):

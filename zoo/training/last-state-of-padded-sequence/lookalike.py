@@ -10,7 +10,7 @@ TOPICS, WORDS = 4, 50
 
 def write_message():
     topic = int(torch.randint(0, TOPICS, (1,)))
-    length = 30 if torch.rand(1) < 0.2 else int(torch.randint(4, 10, (1,)))
+    length = 24 if torch.rand(1) < 0.2 else int(torch.randint(4, 10, (1,)))
     words = torch.randint(TOPICS * 4 + 1, WORDS, (length,))
     spots = torch.randperm(min(length, 9))[:2]
     words[spots] = 1 + topic * 4 + torch.randint(0, 4, (2,))
@@ -37,9 +37,9 @@ class Classifier(nn.Module):
         return self.out(states[:, -1])
 
 
-loader = DataLoader([write_message() for _ in range(800)], batch_size=40, shuffle=True, collate_fn=pad_in_front)
+loader = DataLoader([write_message() for _ in range(480)], batch_size=40, shuffle=True, collate_fn=pad_in_front)
 model = Classifier()
-optimizer = torch.optim.Adam(model.parameters(), lr=5e-3)
+optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
 
 for epoch in range(4):
     total = 0.0

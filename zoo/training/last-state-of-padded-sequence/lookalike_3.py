@@ -10,7 +10,7 @@ VOCABULARY = 40
 
 def sentence():
     label = int(torch.randint(0, 2, (1,)))
-    length = 30 if torch.rand(1) < 0.15 else int(torch.randint(5, 10, (1,)))
+    length = 24 if torch.rand(1) < 0.15 else int(torch.randint(5, 10, (1,)))
     words = torch.randint(9, VOCABULARY, (length,))
     words[int(torch.randint(0, 5, (1,)))] = 1 + 4 * label + int(torch.randint(0, 4, (1,)))
     return words, label
@@ -29,9 +29,9 @@ class MeanOfStates(nn.Module):
         return self.score((states * mask).sum(1) / mask.sum(1)).squeeze(-1)
 
 
-data = [sentence() for _ in range(600)]
+data = [sentence() for _ in range(360)]
 model = MeanOfStates()
-optimizer = torch.optim.Adam(model.parameters(), lr=5e-3)
+optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
 for epoch in range(5):
     order, losses = torch.randperm(len(data)).tolist(), []
     for start in range(0, len(data), 30):

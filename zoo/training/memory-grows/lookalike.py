@@ -19,9 +19,9 @@ class Policy(nn.Module):
 policy = Policy()
 optimizer = torch.optim.Adam(policy.parameters(), lr=1e-2)
 lengths = []
-for episode in range(120):
+for episode in range(80):
     state = torch.tensor([0.0, 0.0]) + 0.1 * torch.randn(2)
-    for _ in range(40):
+    for _ in range(20):
         distribution = policy(state)
         action = distribution.sample()
         policy.saved_log_probs.append(distribution.log_prob(action))
@@ -31,7 +31,7 @@ for episode in range(120):
         policy.rewards.append(1.0)
         if state[0].abs() > 1.0:
             break
-    returns = torch.arange(len(policy.rewards), 0, -1, dtype=torch.float32) / 40
+    returns = torch.arange(len(policy.rewards), 0, -1, dtype=torch.float32) / 20
     terms = [-log_prob * (value - 0.5) for log_prob, value in zip(policy.saved_log_probs, returns)]
     policy_loss = 0
     for term in terms:

@@ -19,14 +19,14 @@ class Attn(nn.Module):
 
 torch.manual_seed(0)
 net = Attn()
-opt = torch.optim.Adam(net.parameters(), 3e-3)
-for step in range(200):
+opt = torch.optim.Adam(net.parameters(), 6e-3)
+for step in range(110):
     y = torch.randint(0, 4, (32,))
-    x = torch.randn(32, 20, 6)
-    x[torch.arange(32), torch.randint(0, 20, (32,)), y] += 3
+    x = torch.randn(32, 12, 6)
+    x[torch.arange(32), torch.randint(0, 12, (32,)), y] += 3
     loss = F.cross_entropy(net(x), y)
     opt.zero_grad()
     loss.backward()
     opt.step()
-    if step % 50 == 0:
+    if step % 20 == 0:
         print(step, loss.item())

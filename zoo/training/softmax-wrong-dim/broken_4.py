@@ -42,13 +42,13 @@ def draw(count):
 torch.manual_seed(0)
 model = Memory()
 optimizer = torch.optim.Adam(model.parameters(), lr=5e-3)
-for step in range(300):
+for step in range(200):
     *given, answer = draw(64)
     loss = F.cross_entropy(model(*given), answer)
     optimizer.zero_grad()
     loss.backward()
     optimizer.step()
-    if step % 60 == 0:
+    if step % 40 == 0:
         print(step, loss.item())
 
 model.eval()

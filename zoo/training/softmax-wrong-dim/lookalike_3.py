@@ -28,12 +28,12 @@ class Slots(nn.Module):
 torch.manual_seed(0)
 net = Slots()
 opt = torch.optim.Adam(net.parameters(), 3e-3)
-for step in range(200):
+for step in range(120):
     x = torch.randn(32, 9, 4)
     y = (x[:, :, 0].mean(1) * 6).round().clamp(-2, 2).long() + 2
     loss = F.cross_entropy(net(x), y)
     opt.zero_grad()
     loss.backward()
     opt.step()
-    if step % 50 == 0:
+    if step % 20 == 0:
         print(step, loss.item())

@@ -20,7 +20,7 @@ class Attend(nn.Module):
 torch.manual_seed(0)
 net = Attend()
 opt = torch.optim.Adam(net.parameters(), 4e-3)
-for step in range(250):
+for step in range(130):
     y = torch.randint(0, 4, (32,))
     x = 0.5 * torch.randn(12, 32, 8)
     t = torch.randint(0, 12, (32,))
@@ -29,5 +29,5 @@ for step in range(250):
     opt.zero_grad()
     loss.backward()
     opt.step()
-    if step % 50 == 0:
+    if step % 25 == 0:
         print(step, loss.item())

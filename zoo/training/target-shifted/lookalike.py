@@ -21,11 +21,11 @@ class AutoEncoder(nn.Module):
 torch.manual_seed(4)
 model = AutoEncoder()
 optimizer = torch.optim.Adam(model.parameters(), lr=5e-3)
-for step in range(150):
+for step in range(100):
     tokens = torch.randint(0, 12, (32, 1)).add(torch.arange(7) * torch.randint(1, 4, (32, 1))) % 12
     loss = F.cross_entropy(model(tokens).transpose(1, 2), tokens)
     optimizer.zero_grad()
     loss.backward()
     optimizer.step()
-    if step % 30 == 0:
+    if step % 20 == 0:
         print(step, round(loss.item(), 4))

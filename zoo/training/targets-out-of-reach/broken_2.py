@@ -23,12 +23,12 @@ def weather(n):
 torch.manual_seed(9)
 net = Forecast()
 opt = torch.optim.Adam(net.parameters(), lr=1e-2)
-for i in range(200):
+for i in range(100):
     w = weather(64)
     guess = net(w[:, :12].unsqueeze(2))
     loss = F.smooth_l1_loss(guess, w[:, 12:])
     opt.zero_grad()
     loss.backward()
     opt.step()
-    if i % 40 == 0:
+    if i % 20 == 0:
         print(i, round(loss.item(), 4))

@@ -30,7 +30,7 @@ def sequences(count):
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--steps", type=int, default=160)
+    parser.add_argument("--steps", type=int, default=100)
     parser.add_argument("--lr", type=float, default=2e-3)
     args = parser.parse_args()
     torch.manual_seed(6)
@@ -42,7 +42,7 @@ def main():
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
-        if step % 40 == 39:
+        if step % 25 == 24:
             print(f"step {step + 1}: loss {loss.item():.4f}")
 
 
