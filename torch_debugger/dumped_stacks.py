@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 import time
 
 _ANSWER_S = 1.0
@@ -18,9 +19,12 @@ Row = tuple[str, int, str]  # file, line, function
 
 
 def ask(pid: int, number: int, fd: int) -> str:
-    """What the process writes into the file; it must have registered for that signal, which else ends it."""
+    """What the process writes into the file; nothing where it has no handler for that signal, which would end
+    it: a worker that was spawned, not forked, has not registered."""
     before = os.fstat(fd).st_size
     try:
+        if not _has_handler(pid, number):
+            return ""
         os.kill(pid, number)
     except OSError:
         return ""
@@ -31,6 +35,15 @@ def ask(pid: int, number: int, fd: int) -> str:
         quiet = quiet + 1 if now == size else 0
         size = now
     return os.pread(fd, min(size - before, _LARGEST_BYTES), before).decode(errors="replace")
+
+
+def _has_handler(pid: int, number: int) -> bool:
+    """Linux tells which signals a process catches, in bits; elsewhere the one who asks must know."""
+    if sys.platform != "linux":
+        return True
+    with open(f"/proc/{pid}/status", encoding="ascii", errors="replace") as status:
+        caught = next(line.split()[1] for line in status if line.startswith("SigCgt:"))
+    return bool(int(caught, 16) >> (number - 1) & 1)
 
 
 def first_thread(text: str) -> list[Row]:

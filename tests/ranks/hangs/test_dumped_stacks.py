@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 import time
+from pathlib import Path
 
 import pytest
 
+from torch_debugger import dumped_stacks
 from torch_debugger.dumped_stacks import ask, first_thread
 from torch_debugger.ranks.hangs.asked_stacks import AskedStacks, below_worker_loop
 
@@ -40,7 +44,8 @@ def test_of_a_worker_only_what_its_loop_called_is_shown() -> None:
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGRTMAX"), reason="needs real-time signals")
-def test_a_fork_answers_also_when_it_hangs() -> None:
+def test_a_fork_answers_also_when_it_hangs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dumped_stacks, "_ANSWER_S", 60.0)  # a busy machine may take more than a second
     asked = AskedStacks()
     asked.register()
     assert asked.number
@@ -66,3 +71,15 @@ def test_a_process_that_is_gone_says_nothing() -> None:
     fd = os.memfd_create("test")
     assert ask(child, signal.SIGUSR1, fd) == ""
     os.close(fd)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells which signals another process catches")
+def test_a_process_that_would_die_of_the_signal_is_not_asked(tmp_path: Path) -> None:
+    with (
+        open(tmp_path / "answer", "w+b") as answer,
+        subprocess.Popen(["sleep", "600"]) as child,
+    ):
+        assert ask(child.pid, signal.SIGRTMAX - 3, answer.fileno()) == ""
+        assert child.poll() is None
+        child.kill()
+    assert child.returncode == -signal.SIGKILL
