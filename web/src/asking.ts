@@ -88,7 +88,10 @@ async function reach(key: string, options: RequestInit): Promise<Response> {
 
 async function read<T>(reply: Response): Promise<T> {
   if (reply.status === 401) throw new Locked("The server asks for its token. Open the page with the whole address that torch-debugger printed.");
-  const answer = (await reply.json().catch(() => ({ error: `The server answered ${reply.status}.` }))) as unknown;
+  const answer = (await reply.json().catch((error: unknown) => {
+    if (reply.ok) throw error; // the request was given up while its answer came
+    return { error: `The server answered ${reply.status}.` };
+  })) as unknown;
   if (!reply.ok) throw new Refusal(String((answer as { error?: unknown }).error ?? `The server answered ${reply.status}.`));
   return answer as T;
 }
