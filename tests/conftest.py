@@ -7,12 +7,19 @@ import os
 import sys
 from collections.abc import Iterator
 
+import hypothesis
 import pytest
+from hypothesis import HealthCheck
 
 from tests.times import Times
 
 # Long files first: a worker that begins one at the end leaves the other idle.
 LONG_FIRST = ("ranks", "promises", "cli", "browser", "zoo", "probes", "trials")
+
+
+# How long an example takes is no part of what it shows.
+hypothesis.settings.register_profile("any pace", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+hypothesis.settings.load_profile("any pace")
 
 
 def pytest_configure(config: pytest.Config) -> None:

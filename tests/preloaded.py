@@ -11,6 +11,8 @@ from __future__ import annotations
 import atexit
 import itertools
 import json
+import multiprocessing.process
+import multiprocessing.util
 import os
 import runpy
 import signal
@@ -20,6 +22,7 @@ import sys
 import threading
 import traceback
 import types
+import weakref
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -149,7 +152,7 @@ class Start:
             os._exit(code)
 
     def _settle(self) -> None:
-        atexit._clear()
+        _begin_anew_at_exit()
         if self.new_session:
             os.setsid()
         held = [os.dup(fd) for fd in self.stdio]
@@ -168,6 +171,7 @@ class Start:
         if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
             signal.signal(signal.SIGINT, signal.default_int_handler)
         os.chdir(self.cwd)
+        multiprocessing.process.ORIGINAL_DIR = self.cwd  # type: ignore[attr-defined]  # of those that it spawns
         os.environ.clear()
         os.environ.update(self.env)
         sys.excepthook = sys.__excepthook__
@@ -177,6 +181,14 @@ class Start:
             stream = open(number, mode, buffering=1 if by_line else -1, closefd=False)  # noqa: SIM115  for good
             setattr(sys, name, stream)
             setattr(sys, f"__{name}__", stream)
+
+
+def _begin_anew_at_exit() -> None:
+    """What was to be done at the end of the process before the fork is not for this one; what the standard
+    library registers once, when it is first used, is."""
+    atexit._clear()
+    atexit.register(multiprocessing.util._exit_function)
+    weakref.finalize._registered_with_atexit = False  # type: ignore[attr-defined]
 
 
 def _target(words: list[str]) -> tuple[str, list[str]] | None:

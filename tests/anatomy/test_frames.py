@@ -95,6 +95,7 @@ def test_a_frame_of_another_thread_that_is_traced_keeps_its_variables() -> None:
     """As by a debugger, which takes the variables back from the snapshot after every line."""
     frames: list[FrameType] = []
     found: list[object] = []
+    runs, enough = threading.Event(), threading.Event()
 
     def trace(frame: FrameType, event: str, argument: object) -> object:
         time.sleep(0)  # lets the other thread in
@@ -102,8 +103,9 @@ def test_a_frame_of_another_thread_that_is_traced_keeps_its_variables() -> None:
 
     def work(batch: object) -> object:
         frames.append(sys._getframe())
-        end = time.monotonic() + 1
-        while time.monotonic() < end:
+        runs.set()
+        kept = batch
+        while not enough.is_set():
             kept = batch
         return kept
 
@@ -113,9 +115,14 @@ def test_a_frame_of_another_thread_that_is_traced_keeps_its_variables() -> None:
 
     thread = threading.Thread(target=run)
     thread.start()
-    while thread.is_alive():
-        seen = locals_elsewhere(frames[0]) if frames else {}
-        assert seen.get("batch", 7) == 7
+    runs.wait()
+    seen = set()
+    for _ in range(300):
+        seen.add(locals_elsewhere(frames[0]).get("batch", 7))
+        time.sleep(0)  # lets it go on to the next line
+    enough.set()
+    thread.join()
+    assert seen == {7}
     assert found == [7]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import re
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -24,7 +25,20 @@ NOT_SEEN = {"keywords"}
 REFUSED = {"dataclass-output"}
 INSIDE_TORCH = {"ParametrizationList", "_SpectralNorm", "_WeightNorm"}  # rows that belong to a layer's weight
 
-every_architecture = pytest.mark.parametrize("name", ARCHITECTURES)
+
+def every_architecture(look: Callable[[str], None]) -> Callable[[], None]:
+    """A test that looks at each, and names all that are not as they should be."""
+
+    def test() -> None:
+        complaints = []
+        for name in ARCHITECTURES:
+            try:
+                look(name)
+            except Exception as error:
+                complaints.append(f"{name}: {type(error).__name__}: {error}")
+        assert not complaints, "\n\n".join(complaints)
+
+    return test
 
 
 @functools.cache
@@ -62,8 +76,10 @@ def test_parameters_are_those_the_model_has(name: str) -> None:
     assert list(count_parameters(model)) == [result.total_params, result.trainable_params]
 
 
-@pytest.mark.parametrize("name", [name for name in ARCHITECTURES if name not in REFUSED])
+@every_architecture
 def test_parameters_and_sizes_are_torchinfos_where_it_is_right(name: str) -> None:
+    if name in REFUSED:
+        return
     theirs, ours = torchinfos(ARCHITECTURES[name]), summed(name)
     if name not in TIED:
         assert (ours.total_params, ours.trainable_params) == (theirs.total_params, theirs.trainable_params)
@@ -95,15 +111,15 @@ def test_operations_are_those_that_flops_counts(name: str) -> None:
 
 
 @every_architecture
-@pytest.mark.parametrize("depth", range(5))
-def test_every_column_sums_up_to_its_total_at_every_depth(name: str, depth: int) -> None:
+def test_every_column_sums_up_to_its_total_at_every_depth(name: str) -> None:
     result = summed(name)
     columns = chosen_columns(["num_params", "mult_adds"], has_input=True)
-    shown = Summary(result.rows, result.inputs, "", (), Look(columns, depth, 99, frozenset()))
-    table = str(shown).splitlines()[3:-4]
-    numbers = [re.split(r"\s{2,}", line)[-2:] for line in table]
-    assert sum(_number(params) for params, _ in numbers) == result.total_params
-    assert sum(_number(macs) for _, macs in numbers) == result.macs
+    for depth in range(5):
+        shown = Summary(result.rows, result.inputs, "", (), Look(columns, depth, 99, frozenset()))
+        table = str(shown).splitlines()[3:-4]
+        numbers = [re.split(r"\s{2,}", line)[-2:] for line in table]
+        assert sum(_number(params) for params, _ in numbers) == result.total_params, f"depth {depth}"
+        assert sum(_number(macs) for _, macs in numbers) == result.macs, f"depth {depth}"
 
 
 def _number(text: str) -> int:
@@ -121,6 +137,16 @@ def test_a_summary_leaves_nothing_behind(name: str) -> None:
     with model_untouched(model, *arguments, *keywords.values()):
         for device in (None, "meta"):
             summary(model, input_data=keywords or arguments, verbose=0, device=device, mode="train")
+
+
+def test_an_architecture_that_is_not_as_it_should_be_is_named() -> None:
+    @every_architecture
+    def test(name: str) -> None:
+        assert name != "gpt"
+
+    with pytest.raises(AssertionError) as told:
+        test()
+    assert re.findall(r"^(\S+): AssertionError", str(told.value), re.MULTILINE) == ["gpt"]
 
 
 def test_thirty_architectures_are_compared() -> None:

@@ -102,7 +102,7 @@ def test_events_that_are_none_are_counted(tmp_path: Path) -> None:
         "a\nb",
         "\x1b[31mred",
         "../../etc/passwd",
-        "x" * 1_000_000,
+        "x" * 100_000,
         "\u202egnp",
         "",
         f"{ROWS_TAG}0",

@@ -25,8 +25,8 @@ class Net(nn.Module):
 
 
 draws = torch.Generator().manual_seed(1)
-X = torch.randn(512, 16, generator=draws) * 3 + 1
-Y = (X[:, :4] + 0.1 * torch.randn(512, 4, generator=draws)).argmax(1)
+X = torch.randn(256, 16, generator=draws) * 3 + 1
+Y = (X[:, :4] + 0.1 * torch.randn(256, 4, generator=draws)).argmax(1)
 X = (X - X.mean(0)) / X.std(0)
 data = torch.utils.data.TensorDataset(X, Y)
 order = torch.Generator().manual_seed(5)

@@ -7,7 +7,6 @@ import io
 import math
 import os
 import pickle
-import subprocess
 import sys
 from collections.abc import Callable
 
@@ -252,25 +251,6 @@ def test_a_fork_does_not_stop(stops: list[Stop]) -> None:
         assert os.waitpid(child, 0)[1] == 0
         net(torch.zeros(1, 2))
     assert len(stops) == 1
-
-
-def test_without_breakpoints_the_room_is_not_even_loaded(tmp_path: os.PathLike[str]) -> None:
-    script = os.path.join(tmp_path, "train.py")
-    with open(script, "w", encoding="utf-8") as file:
-        file.write(
-            "import sys, torch\n"
-            "net = torch.nn.Linear(2, 1)\n"
-            "optimizer = torch.optim.SGD(net.parameters(), lr=0.1)\n"
-            "for _ in range(30):\n"
-            "    net(torch.rand(4, 2)).sum().backward()\n"
-            "    optimizer.step()\n"
-            "print([name for name in sys.modules if 'torch_debugger.break' in name], sys.gettrace())\n"
-        )
-    command = [sys.executable, "-m", "torch_debugger", "run", "--no-log", "--quiet", script]
-    done = subprocess.run(command, capture_output=True, text=True, check=True, stdin=subprocess.DEVNULL)
-    plain = subprocess.run([sys.executable, script], capture_output=True, text=True, check=True)
-    assert done.stdout == plain.stdout
-    assert "torch_debugger" not in done.stdout
 
 
 def test_a_dead_model_is_forgotten() -> None:

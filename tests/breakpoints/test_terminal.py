@@ -1,17 +1,23 @@
-"""Breakpoints on a real terminal, under `torch-debugger run` and without it."""
+"""Breakpoints on a real terminal, under `torch-debugger run` and without it.
+
+One test starts real interpreters; the others are forks of a process that has torch imported.
+"""
 
 from __future__ import annotations
 
-import os
+import functools
+import subprocess
 import sys
 import textwrap
 from pathlib import Path
 
 import pytest
 
+from tests import preloaded
 from tests.cli.terminal import Terminal
 
-RUN = [sys.executable, "-m", "torch_debugger", "run", "--no-log"]
+REAL = [sys.executable, "-m", "torch_debugger", "run", "--no-log"]
+FORKED = [sys.executable, str(Path(__file__).with_name("forked.py")), "run", "--no-log"]
 HOWS = pytest.mark.parametrize("how", [[], ["--live"], ["--in-process"]], ids=["plain", "live", "in-process"])
 
 TRAINS = """
@@ -63,8 +69,8 @@ def write(source: str) -> Path:
     return path
 
 
-def run(*words: str) -> Terminal:
-    return Terminal([*RUN, *words, "train.py"], lines=60)
+def run(*words: str, real: bool = False) -> Terminal:
+    return Terminal([*(REAL if real else FORKED), *words, "train.py"], lines=60, forked=not real)
 
 
 def weights(terminal: Terminal) -> str:
@@ -72,23 +78,25 @@ def weights(terminal: Terminal) -> str:
     return line
 
 
+@functools.cache
 def undisturbed() -> str:
-    with Terminal([sys.executable, "train.py"]) as terminal:
-        assert terminal.finish() == 0
-        return weights(terminal)
+    """What TRAINS comes to under plain python."""
+    command = [sys.executable, "-c", textwrap.dedent(TRAINS)]
+    done = preloaded.run(command, capture_output=True, text=True, check=True)
+    return done.stdout.strip()
 
 
 @HOWS
 def test_the_prompt_works_and_c_goes_on_as_if_nothing_had_been(how: list[str]) -> None:
-    with run(*how, "--break", "numel(output) > 0 @ net", "--break", "step == 3") as terminal:
+    breaks = ("--break", "numel(output) > 0 @ net", "--break", "step == 3")
+    with run(*how, *breaks, real=not how) as terminal:
         terminal.wait_at("(Pdb)")
         lines = terminal.all_lines
         assert "`numel(output) > 0 @ net` holds at step 1 in `net` (train.py:14" in "".join(lines)
         assert "-> return self.fc2(hidden) + noise" in lines
-        terminal.stay(0.3)  # what was on its way when the prompt came
-        before = terminal.raw
-        terminal.stay(0.6)
-        assert terminal.raw == before  # nothing is written over a prompt
+        terminal.stay(0.6)  # nothing is written over a prompt
+        assert terminal.cursor_line == "(Pdb)"
+        assert terminal.all_lines == lines
         for command, answer in [
             ("p output.shape, step, type(module).__name__", "(torch.Size([8, 1]), 1, 'Net')"),
             ("describe hidden * 0", "  hidden * 0: float32 [8, 8] cpu (requires grad)  min 0  max 0"),
@@ -152,7 +160,7 @@ def test_quitting_ends_the_script_with_1_and_one_sentence(how: list[str], word: 
 
 @pytest.mark.parametrize("how", [[], ["--live"]], ids=["plain", "live"])
 def test_ctrl_c_clears_the_line_at_the_prompt_and_ends_the_script_behind_it(how: list[str]) -> None:
-    write(TRAINS.replace("train(6)", "import time; train(1); print('asleep', flush=True); time.sleep(60)"))
+    write(TRAINS.replace("train(6)", "import time; train(1); print('asleep', flush=True); time.sleep(600)"))
     with run(*how, "--break", "step == 1") as terminal:
         terminal.wait_at("(Pdb)")
         terminal.type("\x03")
@@ -202,22 +210,19 @@ def test_a_script_that_ends_well_has_no_post_mortem() -> None:
 
 def test_no_post_mortem_without_a_terminal() -> None:
     write(CRASHES)
-    command = " ".join([*RUN, "--quiet", "--pdb", "train.py", "<", os.devnull])
-    with Terminal(["sh", "-c", command], lines=60) as terminal:
-        assert terminal.finish() == 1
-        said = "torch-debugger: --pdb needs a terminal, and stdin or stdout is none"
-        assert any(said in line for line in terminal.all_lines)
+    command = [*REAL, "--quiet", "--pdb", "train.py"]
+    done = preloaded.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert "torch-debugger: --pdb needs a terminal, and stdin or stdout is none" in done.stderr
 
 
 def test_from_the_script_itself() -> None:
     write(TRAINS.replace("train(6)", "import torch_debugger; torch_debugger.break_when('step == 2'); train(6)"))
-    with Terminal([sys.executable, "train.py"]) as terminal:
+    with Terminal([sys.executable, "train.py"], forked=True) as terminal:
         terminal.wait_at("(Pdb)")
         terminal.type("c\n")
         assert terminal.finish() == 0
-        stopped = weights(terminal)
-    write(TRAINS)
-    assert stopped == undisturbed()
+        assert weights(terminal) == undisturbed()
 
 
 def test_a_bad_condition_is_refused_before_the_script_starts() -> None:

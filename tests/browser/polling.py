@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-_TRIES, _PAUSE_MS = 100, 100
+_TRIES, _PAUSE_MS = 2400, 50  # two minutes
 
 
 def wait_until(page: Any, expression: str, argument: Any = None) -> None:

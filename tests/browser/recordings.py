@@ -1,17 +1,21 @@
-"""Runs made by real training under `torch-debugger run`, once a process, and a server that shows them."""
+"""Runs made by real training under `torch-debugger run`, once for all workers, and a server that shows them."""
 
 from __future__ import annotations
 
-import subprocess
+import fcntl
+import os
+import shutil
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests import preloaded
+from torch_debugger.checks.catalog import catalog, family
 from torch_debugger.viewer.serving import make_page_server
 
 HEALTHY = """
@@ -78,23 +82,48 @@ for step in range(80):
     optimizer.step()
 """
 
+_NOT_JUDGED = [f"--ignore={check.name}" for check in catalog() if family(check) == "speed"]
 SCRIPTS = {"healthy": HEALTHY, "broken": BROKEN, "nan": NAN}
 
 
 @pytest.fixture(scope="session")
 def recordings(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with one run each, by the names in SCRIPTS."""
-    folder = tmp_path_factory.mktemp("recordings")
-    for name, script in SCRIPTS.items():
-        (folder / f"{name}.py").write_text(script)
-        record(folder / f"{name}.py", folder / "runs" / name)
-    return folder / "runs"
+
+    def make(folder: Path) -> None:
+        for name, script in SCRIPTS.items():
+            record(folder, name, script)
+
+    return made_once(tmp_path_factory, "recordings", make) / "runs"
 
 
-def record(script: Path, log_dir: Path) -> None:
-    command = [sys.executable, "-m", "torch_debugger", "run", "--log-dir", str(log_dir), str(script)]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=script.parent, timeout=300, check=False)
-    assert log_dir.exists(), done.stderr
+def made_once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path], None]) -> Path:
+    """What `make` puts into a folder: made by the first worker that needs it, a copy for each."""
+    base = factory.getbasetemp()
+    shared = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+    with (shared / f"{name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # until the file is closed
+        kept, begun = shared / f"{name}.made", shared / f"{name}.begun"
+        if not kept.exists():
+            shutil.rmtree(begun, ignore_errors=True)
+            begun.mkdir()
+            make(begun)
+            begun.rename(kept)
+        return shutil.copytree(kept, factory.mktemp(name) / name)
+
+
+def record(folder: Path, name: str, script: str, *arguments: str, file: str = "", **environment: str) -> None:
+    """The script in the folder, and its run as runs/NAME."""
+    file = file or f"{name}.py"
+    (folder / file).write_text(script)
+    # The same at every pace of the machine: a busy one does not use up this share of the time for watching, and
+    # what is slow because of it is no finding.
+    options = ["--budget", "100%", *_NOT_JUDGED, "--log-dir", f"runs/{name}"]
+    command = [sys.executable, "-m", "torch_debugger", "run", *options, file, *arguments]
+    done = preloaded.run(
+        command, capture_output=True, text=True, cwd=folder, env={**os.environ, **environment}, timeout=600
+    )
+    assert (folder / "runs" / name / "result.json").exists(), done.stderr
 
 
 @pytest.fixture(scope="session")
@@ -108,7 +137,7 @@ def served(recordings: Path) -> Iterator[str]:
 def serving(folder: Path, port: int = 0, **options: Any) -> Iterator[str]:
     """A page that shows the runs of a folder, for as long as the block lasts."""
     server = make_page_server({"": str(folder)}, port=port, **options)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread = threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True)  # seconds until it ends
     thread.start()
     try:
         yield f"http://127.0.0.1:{server.server_port}/"

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.browser.recordings import serving
+from tests.browser.recordings import made_once, record, serving
 
 SCRIPT = """
 import argparse
@@ -48,15 +46,12 @@ RUNS = {
 @pytest.fixture(scope="session")
 def sweep(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with one run each, by the names in RUNS."""
-    folder = tmp_path_factory.mktemp("sweep")
+    return made_once(tmp_path_factory, "sweep", _make) / "runs"
+
+
+def _make(folder: Path) -> None:
     for name, (script, arguments) in RUNS.items():
-        (folder / "train.py").write_text(script)
-        command = [sys.executable, "-m", "torch_debugger", "run", "--log-dir", f"runs/{name}", "train.py"]
-        done = subprocess.run(
-            [*command, *arguments], capture_output=True, text=True, cwd=folder, timeout=300, check=False
-        )
-        assert done.returncode == 0, done.stderr
-    return folder / "runs"
+        record(folder, name, script, *arguments, file="train.py")
 
 
 @pytest.fixture(scope="session")

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 from urllib.parse import quote, urlencode
 
-import pytest
 from playwright.sync_api import expect
 
-from tests.browser.accessibility import assert_accessible
+from tests.browser.accessibility import assert_accessible, assert_fits
+from tests.browser.chromium import forgiving_page
 from tests.browser.sweep import HOSTILE
 
 
@@ -16,17 +16,13 @@ def link(address: str, *names: str) -> str:
     return f"{address}#/compare?{urlencode({'runs': ','.join(quote(name, safe='') for name in names)})}"
 
 
-def test_where_they_part_stands_first_in_words_and_in_the_chart(page: Any, swept: str) -> None:
+def test_where_they_part_stands_first_then_the_code_and_settings_that_differ(page: Any, swept: str) -> None:
     page.goto(link(swept, "seed0", "forgot"))
 
     expect(page.locator(".compare-first")).to_contain_text("The runs part at step 2")
     expect(page.get_by_text("Likely cause: missing-zero-grad")).to_be_visible()
     expect(page.get_by_role("img", name="Loss of both runs")).to_be_visible()
     assert "seed0: First" in page.get_by_role("img", name="Loss of both runs").get_attribute("aria-label")
-
-
-def test_the_code_and_the_settings_that_differ_are_shown(page: Any, swept: str) -> None:
-    page.goto(link(swept, "seed0", "forgot"))
 
     code = page.get_by_role("region", name="Code: from seed0 to forgot")
     expect(code.locator(".diff-removed")).to_contain_text("optimizer.zero_grad()")
@@ -55,7 +51,7 @@ def test_of_more_than_two_any_pair_can_be_chosen(page: Any, swept: str) -> None:
 
     expect(page.get_by_role("heading", name="slow and forgot, step by step")).to_be_visible()
     expect(page.get_by_role("columnheader", name="forgot").first).to_be_visible()
-    assert "second=forgot" in page.url
+    page.wait_for_url("**second=forgot**")
 
 
 def test_without_a_choice_it_says_what_to_do(page: Any, swept: str) -> None:
@@ -66,26 +62,15 @@ def test_without_a_choice_it_says_what_to_do(page: Any, swept: str) -> None:
     expect(page.get_by_label("Select slow")).to_be_checked()
 
 
-def test_a_run_that_is_not_there_is_said(page: Any, swept: str, browser: Any) -> None:
-    other = (
-        browser.new_page()
-    )  # the browser logs the refusal, which the page of the other tests does not forgive
-    other.goto(link(swept, "slow", "gone"))
-    expect(other.get_by_role("alert")).to_contain_text("There is no run 'gone'")
-    other.close()
+def test_a_run_that_is_not_there_is_said(swept: str, browser: Any) -> None:
+    with forgiving_page(browser) as other:
+        other.goto(link(swept, "slow", "gone"))
+        expect(other.get_by_role("alert")).to_contain_text("There is no run 'gone'")
 
 
-@pytest.mark.parametrize("width", [360, 3840])
-def test_the_page_never_scrolls_sideways(page: Any, swept: str, width: int) -> None:
-    page.set_viewport_size({"width": width, "height": 900})
+def test_it_is_accessible_in_light_and_dark_and_fits_any_width(page: Any, swept: str) -> None:
     page.goto(link(swept, HOSTILE, "forgot", "slow"))
     page.locator(".compare-first").wait_for()
     page.locator(".parallel").wait_for()
-    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-
-
-def test_it_is_accessible_in_light_and_dark(page: Any, swept: str) -> None:
-    page.goto(link(swept, "seed0", "forgot", "slow"))
-    page.locator(".compare-first").wait_for()
-    page.locator(".parallel").wait_for()
     assert_accessible(page)
+    assert_fits(page)

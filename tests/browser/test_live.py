@@ -5,13 +5,14 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 from playwright.sync_api import expect
 
+from tests import preloaded
+from tests.browser.chromium import forgiving_page
 from tests.browser.recordings import serving
 
 TRAINS = """
@@ -42,30 +43,22 @@ def training(tmp_path: Path) -> Iterator[subprocess.Popen[bytes]]:
     """Trains 20 steps, waits for the file go0, trains 30 more, waits for go1."""
     (tmp_path / "train.py").write_text(TRAINS)
     command = [sys.executable, "-m", "torch_debugger", "run", "--quiet", "--log-dir", "runs/live", "train.py"]
-    process = subprocess.Popen(command, cwd=tmp_path)
+    process = preloaded.Popen(command, cwd=tmp_path)
     yield process
     for number in range(2):
         (tmp_path / f"go{number}").touch()
-    process.wait(120)
-
-
-@contextmanager
-def forgiving(browser: Any) -> Iterator[Any]:
-    """A page that may log that a connection was refused."""
-    context = browser.new_context()
-    yield context.new_page()
-    context.close()
+    process.wait(600)
 
 
 def head_says(page: Any, text: str) -> None:
-    expect(page.locator("header")).to_contain_text(text, timeout=60_000)
+    expect(page.locator("header")).to_contain_text(text)
 
 
 def test_what_a_training_does_is_seen_while_it_does_it(
     browser: Any, training: subprocess.Popen[bytes], tmp_path: Path
 ) -> None:
     (tmp_path / "runs").mkdir(exist_ok=True)
-    with forgiving(browser) as page:
+    with forgiving_page(browser) as page:
         with serving(tmp_path / "runs") as address:
             port = int(address.rstrip("/").rpartition(":")[2])
             page.goto(f"{address}#/verdict?run=live")
@@ -73,11 +66,11 @@ def test_what_a_training_does_is_seen_while_it_does_it(
             head_says(page, "Running")
             (tmp_path / "go0").touch()
             head_says(page, "50 steps")
-        expect(page.get_by_text("The server does not answer")).to_be_visible(timeout=60_000)
+        expect(page.get_by_text("The server does not answer")).to_be_visible()
         (tmp_path / "go1").touch()
-        training.wait(120)
+        training.wait(600)
         with serving(tmp_path / "runs", port):
-            expect(page.get_by_text("The server does not answer")).to_have_count(0, timeout=60_000)
+            expect(page.get_by_text("The server does not answer")).to_have_count(0)
             head_says(page, "Finished")
             page.goto("about:blank")
 

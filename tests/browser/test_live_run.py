@@ -8,6 +8,7 @@ from typing import Any
 
 from playwright.sync_api import expect
 
+from tests import preloaded
 from tests.browser.recordings import serving
 
 ENDLESS = """
@@ -33,24 +34,24 @@ def test_a_run_is_followed_from_its_first_step_to_its_end(page: Any, tmp_path: P
     (tmp_path / "train.py").write_text(ENDLESS)
     runs = tmp_path / "runs"
     command = [sys.executable, "-m", "torch_debugger", "run", "--log-dir", str(runs / "live"), "train.py"]
-    training = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    training = preloaded.Popen(command, cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         with serving(runs) as address:
             page.goto(address)
-            expect(page.locator("header .badge-running")).to_be_visible(timeout=60_000)
-            expect(page.locator(".verdict-kicker")).to_contain_text("so far, at step", timeout=60_000)
+            expect(page.locator("header .badge-running")).to_be_visible()
+            expect(page.locator(".verdict-kicker")).to_contain_text("so far, at step")
             before = _steps(page)
             expect(page.locator(".frame-state")).not_to_contain_text(f"{before:,} step")
 
             (tmp_path / "enough").touch()
 
-            expect(page).to_have_title(re.compile("Finished"), timeout=60_000)
+            expect(page).to_have_title(re.compile("Finished"))
             expect(page.locator(".verdict-kicker")).to_have_text("■ error missing-zero-grad TD101")
             assert _steps(page) > before
             page.goto("about:blank")
     finally:
         (tmp_path / "enough").touch()
-        training.wait(60)
+        training.wait(600)
 
 
 def _steps(page: Any) -> int:

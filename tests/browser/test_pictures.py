@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.browser.accessibility import assert_accessible
+from tests.browser.accessibility import assert_accessible, assert_fits
 from tests.browser.polling import wait_until
 
 _LOADED = "image => image.complete && image.naturalWidth > 0"
@@ -119,8 +119,7 @@ def test_it_is_accessible_and_narrow(page: Any, data_served: str) -> None:
     open_pictures(page, data_served)
     loaded(page, page.get_by_role("img", name="samples/rings at step 50"))
     assert_accessible(page)
-    page.set_viewport_size({"width": 360, "height": 700})
-    assert page.evaluate("document.documentElement.scrollWidth") <= 360
+    assert_fits(page)
 
 
 def test_a_run_that_logged_nothing_says_what_would(page: Any, data_served: str) -> None:

@@ -14,7 +14,8 @@ from typing import Any
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.accessibility import assert_accessible
+from tests import preloaded
+from tests.browser.accessibility import assert_accessible, assert_fits
 from tests.browser.recordings import serving
 
 # Averages gradients by hand, so that the training can be broken at a step: from PARTED on rank 1 keeps its own.
@@ -67,7 +68,7 @@ def train(folder: Path, name: str, parted: int) -> None:
     common = {**os.environ, "WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
     command = [sys.executable, "train.py", f"runs/{name}", str(parted)]
     ranks = [
-        subprocess.Popen(command, env={**common, "RANK": rank}, cwd=folder, stderr=subprocess.PIPE)
+        preloaded.Popen(command, env={**common, "RANK": rank}, cwd=folder, stderr=subprocess.PIPE)
         for rank in ("0", "1")
     ]
     for process in ranks:
@@ -118,15 +119,8 @@ def test_the_view_is_offered_for_several_ranks_only(page: Any, ranked: str, swep
     expect(page.get_by_text("This run was made by one process.")).to_be_visible()
 
 
-@pytest.mark.parametrize("width", [360, 3840])
-def test_the_page_never_scrolls_sideways(page: Any, ranked: str, width: int) -> None:
-    page.set_viewport_size({"width": width, "height": 900})
-    page.goto(f"{ranked}#/ranks?run=together&rank=1")
-    page.get_by_role("heading", name="Curves of rank 1").wait_for()
-    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-
-
-def test_it_is_accessible_in_light_and_dark(page: Any, ranked: str) -> None:
+def test_it_is_accessible_in_light_and_dark_and_fits_any_width(page: Any, ranked: str) -> None:
     page.goto(f"{ranked}#/ranks?run=together&rank=1")
     page.get_by_role("heading", name="Curves of rank 1").wait_for()
     assert_accessible(page)
+    assert_fits(page)

@@ -7,10 +7,9 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-import pytest
 from playwright.sync_api import expect
 
-from tests.browser.accessibility import assert_accessible
+from tests.browser.accessibility import assert_accessible, assert_fits
 from tests.browser.recordings import serving
 from tests.browser.sweep import HOSTILE
 
@@ -193,16 +192,12 @@ def test_parallel_lines_tell_which_run_they_are(page: Any, swept: str) -> None:
     expect(page.get_by_role("table", name="Runs and their values").get_by_role("row")).to_have_count(5)
 
 
-@pytest.mark.parametrize("width", [360, 1400, 3840])
-def test_the_page_never_scrolls_sideways(page: Any, swept: str, width: int) -> None:
-    page.set_viewport_size({"width": width, "height": 900})
-    open_table(page, swept)
-    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-
-
-def test_it_is_accessible_in_light_and_dark(page: Any, swept: str) -> None:
+def test_it_is_accessible_in_light_and_dark_and_fits_any_width(page: Any, swept: str) -> None:
     open_table(page, swept, "?runs=slow")
     assert_accessible(page)
     page.get_by_role("button", name="Edit slow").click()
     page.get_by_role("dialog").wait_for()
     assert_accessible(page)
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    assert_fits(page, (360, 1400, 3840))

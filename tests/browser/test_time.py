@@ -5,10 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import pytest
 from playwright.sync_api import expect
 
-from tests.browser.accessibility import assert_accessible
+from tests.browser.accessibility import assert_accessible, assert_fits
 from tests.browser.recordings import serving
 from tests.profiling.test_traces import STEP, memory
 from tests.profiling.test_traces import write as write_trace
@@ -18,7 +17,7 @@ from torch_debugger.records import Place, Record, SampledStacks, Scalars, StackN
 from torch_debugger.reporting import write_report
 
 
-def test_the_steps_and_the_wait_for_data_are_told(page: Any, swept: str) -> None:
+def test_the_steps_the_wait_for_data_and_what_was_not_recorded_are_told(page: Any, swept: str) -> None:
     page.goto(f"{swept}#/time?run=slow")
 
     expect(page.locator(".time-summary")).to_contain_text("Half of the steps take")
@@ -28,11 +27,6 @@ def test_the_steps_and_the_wait_for_data_are_told(page: Any, swept: str) -> None
     assert "waiting for data: First" in chart.get_attribute("aria-label")
     first = page.get_by_role("table", name="Slowest steps").get_by_role("row").nth(1)
     expect(first).to_contain_text("the first step")
-
-
-def test_what_was_not_recorded_is_said_once_and_has_no_panel(page: Any, swept: str) -> None:
-    page.goto(f"{swept}#/time?run=slow")
-
     expect(page.get_by_text("Not recorded in this run:")).to_have_count(1)
     expect(page.get_by_role("heading", name="Time by module")).to_have_count(0)
 
@@ -108,21 +102,13 @@ def test_a_trace_of_torchs_profiler_is_told(page: Any, tmp_path: Path) -> None:
         expect(page.get_by_role("heading", name="Memory over time")).to_be_visible()
         expect(page.get_by_role("img", name="given out on cpu at most 3 kB")).to_be_visible()
         assert_accessible(page)
-        page.set_viewport_size({"width": 360, "height": 900})
-        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        assert_fits(page)
         page.goto("about:blank")  # it would miss the server
     traces.close()
 
 
-@pytest.mark.parametrize("width", [360, 3840])
-def test_the_page_never_scrolls_sideways(page: Any, swept: str, width: int) -> None:
-    page.set_viewport_size({"width": width, "height": 900})
-    page.goto(f"{swept}#/time?run=slow")
-    page.locator(".time-summary").wait_for()
-    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-
-
-def test_it_is_accessible_in_light_and_dark(page: Any, swept: str) -> None:
+def test_it_is_accessible_in_light_and_dark_and_fits_any_width(page: Any, swept: str) -> None:
     page.goto(f"{swept}#/time?run=slow")
     page.locator(".time-summary").wait_for()
     assert_accessible(page)
+    assert_fits(page)

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
-from tests.cli.conftest import Write, run_plain, run_watched
-from tests.cli.test_real_session import real_session  # noqa: F401  a fixture for all tests here
+import pytest
+
+from tests.cli.conftest import Write, debugger, run_forked
+
+pytestmark = pytest.mark.usefixtures("with_torch")
 
 SCRIPT = """
 import torch
@@ -32,9 +36,9 @@ class Huge(torch.autograd.Function):
 torch.manual_seed(0)
 model = nn.Linear(4, 3)
 optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-for step in range(20):
+for step in range(5):
     out = Cube.apply(model(torch.randn(8, 4)))
-    loss = out.square().mean() + Huge.apply(model.weight.new_zeros(2**22) + model.bias[0]).mean()
+    loss = out.square().mean() + Huge.apply(model.weight.new_zeros(2**21 + 1) + model.bias[0]).mean()
     optimizer.zero_grad()
     loss.backward()
     optimizer.step()
@@ -44,8 +48,8 @@ print([parameter.sum().item().hex() for parameter in model.parameters()], torch.
 
 def test_a_wrong_function_is_found_and_nothing_changes(write: Write, tmp_path: Path) -> None:
     write(SCRIPT)
-    plain = run_plain("train.py")
-    watched = run_watched("--check-custom-gradients", "--json", "out.json", "train.py")
+    plain = run_forked([sys.executable, "train.py"])
+    watched = debugger("run", "--check-custom-gradients", "--json", "out.json", "train.py")
     assert watched.returncode == plain.returncode == 0, watched.stderr
     assert watched.stdout == plain.stdout
     result = json.loads((tmp_path / "out.json").read_text())
@@ -59,6 +63,6 @@ def test_a_wrong_function_is_found_and_nothing_changes(write: Write, tmp_path: P
 
 def test_nothing_is_checked_unasked(write: Write, tmp_path: Path) -> None:
     write(SCRIPT)
-    run_watched("--json", "out.json", "train.py")
+    debugger("run", "--json", "out.json", "train.py")
     result = json.loads((tmp_path / "out.json").read_text())
     assert "wrong-custom-gradient" not in {finding["name"] for finding in result["findings"]}

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import DEBUGGER, STAND, Done, Write
+from tests.cli.conftest import DEBUGGER, Done, Write, debugger, run_forked
 from tests.cli.terminal import Terminal
 
-LIMIT_S = 240  # only a hang takes this long
+pytestmark = pytest.mark.usefixtures("with_torch")
 
 HEALTHY = """
     import sys
@@ -50,17 +48,8 @@ HEALTHY = """
 """
 
 
-@pytest.fixture(autouse=True)
-def real_session(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("PYTHONPYCACHEPREFIX")  # torch is compiled already, where it is installed
-    others = [path for path in os.environ["PYTHONPATH"].split(os.pathsep) if path != str(STAND)]
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(others))
-    monkeypatch.setenv("OMP_NUM_THREADS", "1")
-
-
 def doctor(*words: str) -> Done:
-    command = [*DEBUGGER, "doctor", *words]
-    return subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S, check=False)
+    return debugger("doctor", *words)
 
 
 def test_a_healthy_script_whose_minimal_case_cannot_be(write: Write, tmp_path: Path) -> None:
@@ -85,7 +74,7 @@ def test_a_healthy_script_whose_minimal_case_cannot_be(write: Write, tmp_path: P
 def test_on_a_terminal_a_bar_tells_how_far_it_is(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("COLUMNS")
     write(HEALTHY)
-    with Terminal([*DEBUGGER, "doctor", "train.py"]) as terminal:
+    with Terminal([*DEBUGGER, "doctor", "train.py"], forked=True) as terminal:
         assert terminal.finish() == 0
         assert re.search(rb"  trial \d+ of 12, [a-zGPU /-]+", terminal.raw)
         assert not any(" of 12, " in line for line in terminal.all_lines)  # it is gone at the end
@@ -106,7 +95,7 @@ def test_the_minimal_case_runs(write: Write, tmp_path: Path) -> None:
     assert "The minimal case, with one sample:" in done.stderr
     written = (tmp_path / "minimal.py").read_text()
     assert "class Net(nn.Module):" in written and "out = net(x)" in written and "optimizer" not in written
-    again = subprocess.run([sys.executable, "minimal.py"], capture_output=True, text=True, check=True)
+    again = run_forked([sys.executable, "minimal.py"])
     assert again.stdout.startswith("gradient of net.fc1.weight: ")
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import pexpect
 import pytest
 
+from tests import preloaded
 from tests.cli.conftest import DEBUGGER, LIMIT_S
 from tests.pasted.texts import COATS, PLAIN
 
@@ -19,7 +20,7 @@ Done = subprocess.CompletedProcess[str]
 
 def explain(*words: str, stdin: str | bytes = "") -> Done:
     given = stdin.encode() if isinstance(stdin, str) else stdin
-    done = subprocess.run(
+    done = preloaded.run(
         [*DEBUGGER, "explain-traceback", *words], input=given, capture_output=True, timeout=LIMIT_S, check=False
     )
     return subprocess.CompletedProcess(done.args, done.returncode, done.stdout.decode(), done.stderr.decode())

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import DEBUGGER, LIMIT_S, Done, Write
-from tests.cli.test_real_session import real_session  # noqa: F401  a fixture for all tests here
+from tests.cli.conftest import Write, debugger
 from torch_debugger.cli import main
+
+pytestmark = pytest.mark.usefixtures("with_torch")
 
 KERNELS = """
 import torch
@@ -93,11 +93,6 @@ def kernels(write: Write) -> Path:
     return write(KERNELS, "kernels.py")
 
 
-def check(*words: str) -> Done:
-    command = [*DEBUGGER, "gradcheck", *words]
-    return subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S, check=False)
-
-
 @pytest.fixture
 def check_here(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., int]]:
     """The same without a new process; what the imports leave behind goes with the test."""
@@ -108,7 +103,7 @@ def check_here(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., int]]:
 
 
 def test_every_function_of_a_file(kernels: Path) -> None:
-    done = check("kernels.py")
+    done = debugger("gradcheck", "kernels.py")
     assert done.returncode == 1, done.stderr
     assert done.stdout.startswith("imported as kernels\n")
     said = " ".join(done.stdout.split())

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tests.cli.conftest import Write, run_plain, run_watched
 
 CRASH = "def f(x):\n    return 1 / x\nf(0)\n"
@@ -35,15 +37,17 @@ def test_without_a_parent_the_child_prints_its_traceback(write: Write) -> None:
 
 KILL_PARENT = "os.kill(os.getppid(), signal.SIGKILL)\n"
 
+# It goes on when this process has ended, whose end of the pipe is closed by that.
 STOP_PARENT = """
 import os, signal, subprocess
 parent = os.getppid()
-subprocess.Popen(["sh", "-c", f"sleep 4; kill -CONT {parent}"])
+waits = subprocess.Popen(["sh", "-c", f"read nothing; kill -CONT {parent}"], stdin=subprocess.PIPE)
 os.kill(parent, signal.SIGSTOP)
 """
 
 
-def test_a_parent_that_does_not_answer_is_not_waited_for(write: Write) -> None:
+def test_a_parent_that_does_not_answer_is_not_waited_for(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HANDOVER_WAIT_S", "0.5")
     write(STOP_PARENT + CRASH)
     done = run_watched("--no-log", "train.py")
     assert done.stderr.count("Traceback") == 1
@@ -72,8 +76,9 @@ def test_an_excepthook_of_the_scripts_own_shows_it_its_own_way(write: Write) -> 
 
 
 def test_a_crash_is_told_at_once_though_threads_go_on(write: Write) -> None:
-    late = "import sys, threading, time\n"
-    late += "threading.Timer(1.5, lambda: sys.stderr.write('the thread is done\\n')).start()\n"
+    late = "import sys, threading\n"
+    late += "def go_on():\n    threading.main_thread().join()\n    sys.stderr.write('the thread is done\\n')\n"
+    late += "threading.Thread(target=go_on).start()\n"
     write(late + CRASH)
     done = run_watched("--no-log", "train.py")
     assert done.stderr.index("ZeroDivisionError") < done.stderr.index("the thread is done")

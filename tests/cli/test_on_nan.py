@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from tests.cli.conftest import Write, run_watched
-from tests.cli.test_real_session import real_session  # noqa: F401  a fixture for all tests here
+from tests.cli.conftest import Write, debugger
+
+pytestmark = pytest.mark.usefixtures("with_torch")
 
 SCRIPT = """
 import torch
@@ -31,7 +32,7 @@ for step in range(1, 9):
 
 def run(write: Write, policy: str, *words: str) -> tuple[Any, list[str], dict[str, Any]]:
     write(SCRIPT)
-    done = run_watched("--on-nan", policy, "--json", "result.json", *words, "train.py")
+    done = debugger("run", "--on-nan", policy, "--json", "result.json", *words, "train.py")
     return done, done.stdout.splitlines(), json.loads(Path("result.json").read_text())
 
 
@@ -75,6 +76,6 @@ def test_break_without_a_terminal_says_where_and_goes_on(write: Write) -> None:
 
 def test_a_policy_that_does_not_exist(write: Write) -> None:
     write(SCRIPT)
-    done = run_watched("--on-nan", "ignore", "train.py")
+    done = debugger("run", "--on-nan", "ignore", "train.py")
     assert done.returncode == 2
     assert "invalid choice: 'ignore'" in done.stderr

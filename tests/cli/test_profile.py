@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
 from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import DEBUGGER, STAND, Done, Write
+from tests.cli.conftest import Write, debugger
 
-LIMIT_S = 240  # only a hang takes this long
+pytestmark = pytest.mark.usefixtures("with_torch")
 
 SCRIPT = """
     import torch
@@ -28,19 +26,8 @@ SCRIPT = """
 """
 
 
-@pytest.fixture(autouse=True)
-def with_torch(monkeypatch: pytest.MonkeyPatch) -> None:
-    others = [path for path in os.environ["PYTHONPATH"].split(os.pathsep) if path != str(STAND)]
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(others))
-    monkeypatch.setenv("OMP_NUM_THREADS", "1")
-
-
-def command(*words: str) -> Done:
-    return subprocess.run([*DEBUGGER, *words], capture_output=True, text=True, timeout=LIMIT_S, check=False)
-
-
 def test_some_steps_are_profiled_and_then_the_script_ends(write: Write, tmp_path: Path) -> None:
-    done = command("profile", "--profile-steps", "3", "--log-dir", "log", str(write(SCRIPT)))
+    done = debugger("profile", "--profile-steps", "3", "--log-dir", "log", str(write(SCRIPT)))
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines()[-1] == "step 14"  # the 15th ends in its optimizer's step
     assert "Where the time went: 3 steps from step 13 on" in done.stderr
@@ -50,7 +37,7 @@ def test_some_steps_are_profiled_and_then_the_script_ends(write: Write, tmp_path
 
 
 def test_a_run_goes_on_after_its_profile(write: Write) -> None:
-    done = command("run", "--profile", "--no-log", str(write(SCRIPT)))
+    done = debugger("run", "--profile", "--no-log", str(write(SCRIPT)))
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines()[-1] == "step 200"
     assert "Where the time went: 5 steps from step 13 on" in done.stderr
@@ -82,7 +69,7 @@ WORKERS = """
 
 
 def test_the_lines_at_which_python_was_are_told_of_workers_too(write: Write) -> None:
-    done = command("run", "--profile", "--log-dir", "log", str(write(WORKERS)))
+    done = debugger("run", "--profile", "--log-dir", "log", str(write(WORKERS)))
     assert done.returncode == 0, done.stderr
     _, training, workers = done.stderr.split("where Python was")
     assert training.startswith(", by line (") and "train.py:18  for x in DataLoader(" in training

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
-import os
+import sys
 from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import STAND, Write, run_plain, run_watched
+from tests.cli.conftest import DEBUGGER, Write, run_forked, run_really
+
+pytestmark = pytest.mark.usefixtures("with_torch")
 
 FORGETS_ZERO_GRAD = """
     import os, sys
@@ -28,23 +30,18 @@ FORGETS_ZERO_GRAD = """
 """
 
 
-@pytest.fixture(autouse=True)
-def real_session(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("PYTHONPYCACHEPREFIX")  # torch is compiled already, where it is installed
-    others = [path for path in os.environ["PYTHONPATH"].split(os.pathsep) if path != str(STAND)]
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(others))
-
-
 @pytest.mark.parametrize("how", [[], ["--in-process"]], ids=["child", "in-process"])
 def test_a_faulty_script_is_stopped_judged_and_otherwise_unchanged(how: list[str], write: Write) -> None:
-    source = FORGETS_ZERO_GRAD if not how else FORGETS_ZERO_GRAD.replace('{"torch", "numpy", "rich"}', "set()")
-    write(source)
+    """In a child of its own by the real command, which does not import torch before the script does."""
+    without_imports = FORGETS_ZERO_GRAD.replace('{"torch", "numpy", "rich"}', "set()")
     words = ["--no-log", "--json", "out.json", "--max-steps", "40", "--fail-on", "error"]
-    watched = run_watched(*how, *words, "train.py", "1000")
+    write(without_imports if how else FORGETS_ZERO_GRAD)
+    watched = (run_forked if how else run_really)([*DEBUGGER, "run", *how, *words, "train.py", "1000"])
     found = json.loads(Path("out.json").read_text(encoding="utf-8"))
     assert watched.returncode == 3
     assert (found["outcome"], found["steps"], found["torch_seen"]) == ("stopped", 40, True)
     assert found["findings"][found["verdict"]]["name"] == "missing-zero-grad"
-    plain = run_plain("train.py", "40")
+    write(without_imports)
+    plain = run_forked([sys.executable, "train.py", "40"])
     assert plain.stdout.startswith(watched.stdout)
     assert len(plain.stdout.splitlines()) - len(watched.stdout.splitlines()) == 1  # stopped inside step 40

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
 from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import DEBUGGER, STAND, Done, Write
+from tests.cli.conftest import Done, Write, debugger
 
-LIMIT_S = 240  # only a hang takes this long
+pytestmark = pytest.mark.usefixtures("with_torch")
 
 SCRIPT = """
     import torch
@@ -46,17 +44,8 @@ SCRIPT = """
 """
 
 
-@pytest.fixture(autouse=True)
-def real_session(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("PYTHONPYCACHEPREFIX")  # torch is compiled already, where it is installed
-    others = [path for path in os.environ["PYTHONPATH"].split(os.pathsep) if path != str(STAND)]
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(others))
-    monkeypatch.setenv("OMP_NUM_THREADS", "1")
-
-
 def rehearse(*words: str) -> Done:
-    command = [*DEBUGGER, "rehearse", *words]
-    return subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S, check=False)
+    return debugger("rehearse", *words)
 
 
 def test_a_script_is_rehearsed_up_to_its_first_step(write: Write, tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from torch.utils.tensorboard import SummaryWriter
 
+from tests import preloaded
 from tests.runlog.logs import scalars, write
 from torch_debugger.archive.run import Run
 from torch_debugger.cli import main
@@ -164,7 +165,7 @@ def test_a_reader_that_has_read_enough_is_no_fault(tmp_path: Path, words: list[s
     os.close(reading)
 
     command = [sys.executable, "-m", "torch_debugger", "runs", str(tmp_path), *words]
-    done = subprocess.run(command, stdout=writing, stderr=subprocess.PIPE, text=True, check=False)
+    done = preloaded.run(command, stdout=writing, stderr=subprocess.PIPE, text=True, check=False)
     os.close(writing)
 
     assert done.stderr == ""

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-import subprocess
+import sys
 
 import pytest
 
-from tests.cli.conftest import DEBUGGER, Write, run_plain, run_watched
+from tests.cli.conftest import DEBUGGER, FRESH, Done, Write, run_forked, run_plain, run_really, run_watched
 
 KNOWS_ITSELF = """
     '''A docstring.'''
@@ -31,31 +31,67 @@ KNOWS_ITSELF = """
 """
 
 TRAINS_WITH_HELPERS = """
+    from __future__ import annotations
     import atexit, multiprocessing, pickle, sys
     class Item:
-        def __init__(self, value): self.value = value
+        def __init__(self, value: no_such_name): self.value = value
     def double(item): return Item(2 * item.value)
     items = [Item(1), Item(2)]
     def at_exit():
         print([item.value for item in items], sys.modules["__main__"].items is items)
         print(pickle.loads(pickle.dumps(items))[1].value)
     if __name__ == "__main__":
+        print(Item.__init__.__annotations__)
         atexit.register(at_exit)
         assert pickle.loads(pickle.dumps(Item(3))).value == 3
         with multiprocessing.get_context("spawn").Pool(1) as pool:
             print([item.value for item in pool.map(double, items)])
 """
 
-FORKS = """
-    import os, sys
+# Everything that a script may do and still come to its own end; one thing a paragraph.
+COMES_TO_ITS_END = """
+    # -*- coding: utf-8 -*-
+    import atexit, os, sys, threading, time, warnings
+    print("ä")
+
     pid = os.fork()
     if pid == 0:
         print("in the fork"); sys.exit(4)
     print("its status", os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+
+    def annotated(x: int): pass
+    print(annotated.__annotations__)
+
+    try:
+        input(prompt="x")
+    except TypeError:
+        print("refused")
+
+    try:
+        raise KeyboardInterrupt
+    except KeyboardInterrupt:
+        print("caught")
+
+    warnings.warn("old", DeprecationWarning)
+
+    thread = threading.Thread(target=lambda: 1 / 0, name="raises")
+    thread.start()
+    thread.join()
+
+    def late():
+        threading.main_thread().join()
+        print("late")
+    threading.Thread(target=late).start()
+
+    atexit.register(print, "second")
+    atexit.register(lambda: 1 / 0)
+    atexit.register(print, "first")
 """
 
 ENDS = {
     "nothing": "",
+    "comes-to-its-end": COMES_TO_ITS_END,
+    "helpers": TRAINS_WITH_HELPERS,
     "exit-0": "import sys; sys.exit(0)",
     "exit-none": "raise SystemExit",
     "exit-7": "import sys; sys.exit(7)",
@@ -67,28 +103,18 @@ ENDS = {
     "chained": "try:\n    {}['a']\nexcept KeyError as e:\n    raise ValueError('no a') from e",
     "context": "try:\n    input('? ')\nexcept EOFError:\n    raise ValueError('no input')",
     "end-of-input": "print('x'); input('name: ')",
-    "input-with-keyword": "try:\n    input(prompt='x')\nexcept TypeError:\n    print('refused')",
+    "group": "try:\n    input()\nexcept EOFError as e:\n    raise ExceptionGroup('both', [e, ValueError()])",
     "assertion": "assert 1 == 2, 'no'",
     "base-exception": "class Odd(BaseException): pass\nraise Odd('odd')",
     "syntax-error": "x = 1\nif x\n    print(x)\n",
     "indentation-error": "def f():\nreturn 1\n",
     "import-error": "import no_such_module",
-    "future": "from __future__ import annotations\ndef f(x: no_such_name): pass\nprint(f.__annotations__)",
-    "no-future": "def f(x: int): pass\nprint(f.__annotations__)",
     "excepthook": "import sys\nsys.excepthook = lambda *e: print(e[0], e[2].tb_lineno, e[2].tb_next)\n1 / 0",
     "excepthook-exits": "import os, sys\nsys.excepthook = lambda *e: os._exit(9)\n1 / 0",
     "last-error": "import atexit, sys\natexit.register(lambda: print(repr(sys.last_value)))\n1 / 0",
-    "atexit-order": "import atexit\natexit.register(print, 'second')\natexit.register(print, 'first')",
-    "atexit-raises": "import atexit\natexit.register(lambda: 1 / 0)",
-    "late-thread": "import threading, time\nthreading.Timer(0.1, print, ['late']).start()",
-    "thread-raises": "import threading\nt = threading.Thread(target=lambda: 1 / 0)\nt.start()\nt.join()",
-    "warning": "import warnings\nwarnings.warn('old', DeprecationWarning)",
-    "interrupt-caught": "try:\n    raise KeyboardInterrupt\nexcept KeyboardInterrupt:\n    print('caught')",
-    "encoding": "# -*- coding: utf-8 -*-\nprint('ä')",
-    "knows-itself": KNOWS_ITSELF,
-    "helpers": TRAINS_WITH_HELPERS,
-    "forks": FORKS,
 }
+if sys.version_info < (3, 11):
+    del ENDS["group"]  # exception groups came with it
 
 
 @pytest.mark.parametrize("source", ENDS.values(), ids=ENDS.keys())
@@ -98,8 +124,12 @@ def test_a_script_ends_as_under_python(source: str, write: Write) -> None:
 
 
 def _assert_same(*words: str) -> None:
+    """To a fresh interpreter of python's, whatever our own parent is."""
     plain = run_plain(*words)
-    watched = run_watched("--no-log", "--quiet", *words)
+    _assert_as(plain, run_forked([*FRESH, "run", "--no-log", "--quiet", *words]))
+
+
+def _assert_as(plain: Done, watched: Done) -> None:
     assert _without_addresses(watched.stdout) == _without_addresses(plain.stdout)
     assert _without_addresses(watched.stderr) == _without_addresses(plain.stderr)
     assert watched.returncode == plain.returncode
@@ -109,10 +139,12 @@ def _without_addresses(text: str) -> str:
     return re.sub(r"0x[0-9a-f]+", "0x", text)
 
 
-@pytest.mark.skipif("sys.version_info < (3, 11)", reason="exception groups came with Python 3.11")
-def test_an_exception_group_is_shown_without_our_frames(write: Write) -> None:
-    write("try:\n    input()\nexcept EOFError as e:\n    raise ExceptionGroup('both', [e, ValueError()])")
-    _assert_same("train.py")
+def test_a_script_cannot_tell_the_real_command_from_python(write: Write) -> None:
+    write(KNOWS_ITSELF)
+    words = ["train.py", "--lr", "0.1", "-m", "--json"]
+    plain = run_plain(*words)
+    assert (plain.returncode, plain.stdout.splitlines()[-1]) == (0, "main"), plain.stderr
+    _assert_as(plain, run_really([*DEBUGGER, "run", "--no-log", "--quiet", *words]))
 
 
 @pytest.mark.parametrize("path", ["./train.py", "sub/../train.py", "link.py"])
@@ -123,14 +155,11 @@ def test_the_path_is_kept_as_it_was_given(path: str, write: Write) -> None:
     _assert_same(path)
 
 
-def test_files_that_the_shell_opened_are_the_script_s(write: Write) -> None:
-    write("import sys; print(open(sys.argv[1]).read())")
-    command = f"{' '.join(DEBUGGER)} run --no-log --quiet train.py <(echo data)"
-    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=True)
-    assert done.stdout == "data\n\n"
-    command = f"{' '.join(DEBUGGER)} run --no-log --quiet <(echo 'print(__name__)')"
-    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=True)
-    assert done.stdout == "__main__\n"
+def test_files_that_the_shell_opened_are_the_script_s() -> None:
+    script = "import sys; print(__name__, open(sys.argv[1]).read())"
+    command = f"{' '.join(DEBUGGER)} run --no-log --quiet <(echo '{script}') <(echo data)"
+    done = run_really(["bash", "-c", command])
+    assert (done.returncode, done.stdout) == (0, "__main__ data\n\n"), done.stderr
 
 
 def test_relative_files_and_neighbours_are_found(write: Write) -> None:
@@ -153,7 +182,7 @@ def test_a_module_runs_as_under_python_m(words: list[str], write: Write) -> None
 
 def test_the_interpreter_s_own_flags_reach_the_script(write: Write) -> None:
     write("import sys; print(sys.flags.optimize, sys.flags.utf8_mode, sys.warnoptions); assert False")
-    flags = ["-O", "-X", "utf8", "-W", "error"]
-    plain = run_plain(*flags, "train.py")
-    watched = run_plain(*flags, "-m", "torch_debugger", "run", "--no-log", "--quiet", "train.py")
-    assert (watched.stdout, watched.stderr) == (plain.stdout, plain.stderr)
+    python = [sys.executable, "-O", "-X", "utf8", "-W", "error"]
+    plain = run_really([*python, "train.py"])
+    assert plain.stdout == "1 1 ['error']\n"
+    _assert_as(plain, run_really([*python, "-m", "torch_debugger", "run", "--no-log", "--quiet", "train.py"]))

@@ -6,7 +6,6 @@ import json
 import os
 import re
 import signal
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -14,7 +13,8 @@ from typing import Any
 
 import pytest
 
-from tests.cli.conftest import LIMIT_S, QUICK, STAND, Done, Write, run_quick
+from tests import preloaded
+from tests.cli.conftest import FRESH_QUICK, LIMIT_S, QUICK, STAND, Done, Write, run_quick
 
 IMPATIENT = [sys.executable, str(STAND / "impatient.py")]
 # It ends when the tracker has begun, so that what is tested is the tracker and not how fast python starts.
@@ -86,7 +86,7 @@ def trackio(write: Write, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> No
 
 def run_tracked(mode: str, *words: str) -> Done:
     command = [*(IMPATIENT if mode in ENDLESS else QUICK), "run", "--to", "trackio", *words]
-    return subprocess.run(
+    return preloaded.run(
         command,
         capture_output=True,
         text=True,
@@ -151,14 +151,16 @@ def test_the_report_is_there_before_a_tracker_is_waited_for(write: Write) -> Non
 
 
 def test_a_parent_that_is_killed_leaves_no_courier_behind(write: Write) -> None:
-    write("import time, training\ntraining.step(0.5)\ntraining.flush()\ntime.sleep(3)")
+    write("import training\ntraining.step(0.5)\ntraining.flush()\ntraining.wait_for('nothing left')")
     environment = os.environ | {"TRACKER": "good"}
-    with subprocess.Popen([*QUICK, "run", "--to", "trackio", "train.py"], env=environment) as parent:
+    # A fork of a fork would have the pipe in hand whose end tells the courier that it is alone.
+    with preloaded.Popen([*FRESH_QUICK, "run", "--to", "trackio", "train.py"], env=environment) as parent:
         deadline = time.monotonic() + LIMIT_S
         while not Path("tracked.jsonl").exists() and time.monotonic() < deadline:
             time.sleep(0.05)
         parent.send_signal(signal.SIGKILL)
     require_nothing_left()
+    Path("nothing left").touch()
     assert "Nobody was left to judge this run" in tracked()[-1]["report"]
 
 

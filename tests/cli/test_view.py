@@ -17,7 +17,8 @@ from typing import IO, Any
 
 import pytest
 
-from tests.cli.conftest import DEBUGGER, LIMIT_S, QUICK, Done, Write
+from tests import preloaded
+from tests.cli.conftest import DEBUGGER, FRESH_QUICK, LIMIT_S, QUICK, Done, Write, debugger, run_quick
 from tests.cli.terminal import Terminal
 from tests.viewer.serving import end_run, make_run
 from torch_debugger.cli.view import read_folders
@@ -42,7 +43,7 @@ def no_browser(monkeypatch: pytest.MonkeyPatch) -> None:
 @contextmanager
 def started(*words: str, command: list[str] = DEBUGGER) -> Iterator[subprocess.Popen[str]]:
     pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    process = subprocess.Popen([*command, *words], text=True, start_new_session=True, **pipes)  # type: ignore[call-overload]
+    process = preloaded.Popen([*command, *words], text=True, start_new_session=True, **pipes)  # type: ignore[call-overload]
     try:
         yield process
     finally:
@@ -52,8 +53,7 @@ def started(*words: str, command: list[str] = DEBUGGER) -> Iterator[subprocess.P
 
 
 def view(*words: str) -> Done:
-    command = [*DEBUGGER, "view", *words]
-    return subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S, check=False)
+    return debugger("view", *words)
 
 
 def port_in(said: IO[str] | None) -> int:
@@ -186,7 +186,8 @@ def test_a_run_elsewhere_is_shown_alone(tmp_path: Path, write: Write) -> None:
 
 def test_the_page_does_not_outlive_who_started_it(tmp_path: Path, write: Write) -> None:
     write(WAITS)
-    with started("run", "--view", "train.py", command=QUICK) as process:
+    # A fork of a fork would have the pipe in hand whose end tells the page that it is alone.
+    with started("run", "--view", "train.py", command=FRESH_QUICK) as process:
         port = port_in(process.stderr)
         wait_until(lambda: bool(ask(port, "names")["runs"]))
         process.kill()
@@ -198,8 +199,7 @@ def test_a_port_in_use_is_said_before_the_run_begins(tmp_path: Path, write: Writ
     write("open('began', 'w')")
     with started("view", ".") as process:
         port = str(port_in(process.stdout))
-        command = [*QUICK, "run", "--view", "--view-port", port, "train.py"]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S, check=False)
+        done = run_quick("--view", "--view-port", port, "train.py")
     assert done.returncode == 2 and "in use" in done.stderr
     assert not (tmp_path / "began").exists()
 
@@ -210,7 +210,7 @@ def test_at_a_terminal_the_page_stays_until_ctrl_c(
 ) -> None:
     monkeypatch.delenv("COLUMNS")
     write("import sys, training\ntraining.step(0.5)\nsys.exit(7)")
-    with Terminal([*QUICK, "run", "--view", log, "train.py"]) as terminal:
+    with Terminal([*QUICK, "run", "--view", log, "train.py"], forked=True) as terminal:
         if stays:
             terminal.wait_for("until you press Ctrl-C")
             found = ADDRESS.search("".join(terminal.all_lines))

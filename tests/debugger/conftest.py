@@ -20,9 +20,10 @@ from torch.optim.lr_scheduler import LRScheduler
 from torch.utils.data import DataLoader
 from torch.utils.data.dataloader import _BaseDataLoaderIter
 
+from tests import preloaded
 from torch_debugger import plumbing
 
-LIMIT_S = 120  # only a hang takes this long
+LIMIT_S = 300  # only a hang takes this long
 
 Done = subprocess.CompletedProcess[str]
 RunScript = Callable[..., Done]
@@ -75,7 +76,7 @@ def run_script(tmp_path: Path) -> RunScript:
 
     def run(source: str, *command: str, **environment: str) -> Done:
         (tmp_path / "script.py").write_text(textwrap.dedent(source), encoding="utf-8")
-        return subprocess.run(
+        return preloaded.run(
             [sys.executable, *command, "script.py"],
             cwd=tmp_path,
             env={**os.environ, "OMP_NUM_THREADS": "1", "COLUMNS": "80", **environment},

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 from IPython.core.interactiveshell import InteractiveShell
 
+from tests import preloaded
 from tests.debugger.conftest import LIMIT_S
 
 CELLS = """
@@ -60,7 +60,7 @@ def cells(tmp_path_factory: pytest.TempPathFactory) -> tuple[Told, list[str]]:
             ]
         )
     )
-    done = subprocess.run(
+    done = preloaded.run(
         [sys.executable, "-c", CELLS, "cells.json", "told.json"],
         cwd=folder, capture_output=True, text=True, timeout=LIMIT_S, check=False,
     )  # fmt: skip
@@ -104,12 +104,6 @@ def test_our_frames_are_not_shown(cell: int, cells: tuple[Told, list[str]]) -> N
 
 def test_closed_debuggers_listen_to_no_cell(cells: tuple[Told, list[str]]) -> None:
     assert cells[1] == []
-
-
-def test_ipython_is_never_imported_for_it() -> None:
-    code = "import sys, torch_debugger\ntorch_debugger.Debugger().close()\nsys.exit('IPython' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], check=False, timeout=LIMIT_S)
-    assert done.returncode == 0
 
 
 def test_an_imported_ipython_without_a_shell_is_no_shell() -> None:

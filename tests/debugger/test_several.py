@@ -124,7 +124,7 @@ def test_a_call_in_another_thread_is_seen() -> None:
             self.inner = nn.Linear(8, 8)
 
         def forward(self, x: torch.Tensor) -> torch.Tensor:
-            ready.wait(timeout=30)  # both are inside before either goes on
+            ready.wait(timeout=300)  # both are inside before either goes on
             return self.inner(x)
 
     models = [Slow(), Slow()]

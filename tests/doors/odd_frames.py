@@ -103,10 +103,10 @@ def odd_tensors(error: BaseException) -> None:
 
 
 def huge_locals(error: BaseException) -> None:
-    numbers, text, table = list(range(1_000_000)), "x" * 10_000_000, dict.fromkeys(range(200_000))
-    several = [torch.ones(2) for _ in range(10_000)]
+    numbers, text, table = list(range(200_000)), "x" * 5_000_000, dict.fromkeys(range(50_000))
+    several = [torch.ones(2) for _ in range(2_000)]
     deep: list[Any] = []
-    for _ in range(100_000):
+    for _ in range(50_000):
         deep = [deep]
     raise error
 

@@ -19,7 +19,7 @@ def make() -> tuple[nn.Module, tuple[torch.Tensor, torch.Tensor], torch.optim.Op
     return net, (x, x[:, :3].argmax(1)), torch.optim.AdamW(net.parameters(), lr=3e-3)
 
 
-def test_a_healthy_model_passes_and_stays_as_it_is(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_healthy_model_passes_and_stays_as_it_is(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     net, batch, optimizer = make()
     numbers, state = torch.get_rng_state(), {k: v.clone() for k, v in net.state_dict().items()}
     checkup = torch_debugger.doctor(net, nn.CrossEntropyLoss(), batch, optimizer)
@@ -34,6 +34,8 @@ def test_a_healthy_model_passes_and_stays_as_it_is(capsys: pytest.CaptureFixture
         " ".join(told.err.split())
     )
     assert told.err.endswith("12 trials: 12 passed.\n")
+    checkup.save_picture(tmp_path / "rates.png")
+    assert (tmp_path / "rates.png").read_bytes().startswith(b"\x89PNG")
 
 
 def test_what_fails_is_told_with_what_to_do() -> None:
@@ -54,13 +56,6 @@ def test_nothing_is_said_where_nothing_is_wanted(capsys: pytest.CaptureFixture[s
     assert checkup["learning-rate range"].outcome == "untried"
     with pytest.raises(UsageError, match="was not tried"):
         checkup.save_picture("never.png")
-
-
-def test_the_range_as_a_picture(tmp_path: Path) -> None:
-    net, batch, optimizer = make()
-    checkup = torch_debugger.doctor(net, nn.CrossEntropyLoss(), batch, optimizer, show=False)
-    checkup.save_picture(tmp_path / "rates.png")
-    assert (tmp_path / "rates.png").read_bytes().startswith(b"\x89PNG")
 
 
 def test_several_inputs_are_the_models_arguments() -> None:

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 import torch_debugger
+from tests import preloaded
 from tests.doors.crashing import raised_by, shapes_that_do_not_fit
 from torch_debugger import explaining
 
@@ -155,7 +156,7 @@ def test_a_fault_of_ours_does_not_hide_the_users(
 def test_nothing_is_loaded_before_it_is_needed() -> None:
     code = "import sys, torch_debugger\nwith torch_debugger.explaining():\n    pass\n"
     code += "sys.exit(bool({'torch', 'numpy', 'rich'} & set(sys.modules)))"
-    assert subprocess.run([sys.executable, "-c", code], check=False, timeout=60).returncode == 0
+    assert subprocess.run([sys.executable, "-c", code], check=False, timeout=300).returncode == 0
 
 
 SCRIPT = """
@@ -170,9 +171,9 @@ with torch_debugger.explaining():
 @pytest.mark.parametrize("command", [[], ["-m", "torch_debugger", "run", "--no-log"]], ids=["plain", "run"])
 def test_a_script_ends_as_it_would(command: list[str], tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(textwrap.dedent(SCRIPT))
-    done = subprocess.run(
+    done = preloaded.run(
         [sys.executable, *command, "train.py"],
-        cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False,
+        cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False,
     )  # fmt: skip
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr.count(TOLD) == 1

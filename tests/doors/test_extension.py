@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from tests import preloaded
 from tests.debugger.test_ipython import CELLS, NET
 
 Told = dict[str, tuple[str, str, str]]
@@ -40,9 +40,9 @@ SESSION = {
 def cells(tmp_path_factory: pytest.TempPathFactory) -> Told:
     folder: Path = tmp_path_factory.mktemp("extension")
     (folder / "cells.json").write_text(json.dumps(list(SESSION.values())))
-    done = subprocess.run(
+    done = preloaded.run(
         [sys.executable, "-c", CELLS, "cells.json", "told.json"],
-        cwd=folder, capture_output=True, text=True, timeout=120, check=False,
+        cwd=folder, capture_output=True, text=True, timeout=300, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     told, listening = json.loads((folder / "told.json").read_text())

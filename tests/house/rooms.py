@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -100,8 +101,18 @@ NO_TORCH = {
 }  # fmt: skip
 
 
-def package_files() -> list[Path]:
-    return sorted(PACKAGE.rglob("*.py"))
+@functools.cache
+def package_files() -> tuple[Path, ...]:
+    return tuple(sorted(PACKAGE.rglob("*.py")))
+
+
+@functools.cache
+def text_of(path: Path) -> str:
+    return path.read_text(encoding="utf-8")
+
+
+def name_of(path: Path) -> str:
+    return path.relative_to(PACKAGE).as_posix()
 
 
 def room_of(path: Path) -> str:
@@ -109,14 +120,26 @@ def room_of(path: Path) -> str:
     return first.removesuffix(".py")
 
 
-def imports(path: Path) -> Iterator[str]:
+@functools.cache
+def imports(path: Path) -> frozenset[str]:
     """Every dotted name a file imports, wherever in the file."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    return frozenset(imports_of(text_of(path)))
+
+
+def imports_of(source: str) -> Iterator[str]:
+    for node in _statements(ast.parse(source).body):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
-            assert node.level == 0, f"{path} imports relatively; write the whole name"
-            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+            yield from (f"{'.' * node.level}{node.module or ''}.{alias.name}" for alias in node.names)
+
+
+def _statements(block: list[ast.AST]) -> Iterator[ast.AST]:
+    """Those within others as well. ast.walk would look at expressions too and take ten times as long."""
+    for statement in block:
+        yield statement
+        for name in ("body", "orelse", "finalbody", "handlers", "cases"):
+            yield from _statements(getattr(statement, name, []))
 
 
 def imported_rooms(path: Path) -> set[str]:
@@ -129,5 +152,6 @@ def imported_rooms(path: Path) -> set[str]:
     return found
 
 
+@functools.cache
 def _is_room(name: str) -> bool:
     return (PACKAGE / name).is_dir() or (PACKAGE / f"{name}.py").is_file()

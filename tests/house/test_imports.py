@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import graphlib
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -15,44 +17,83 @@ from tests.house.rooms import (
     PACKAGE,
     imported_rooms,
     imports,
+    name_of,
     package_files,
     room_of,
 )
 
-FILES = [pytest.param(path, id=path.relative_to(PACKAGE).as_posix()) for path in package_files()]
+
+def test_every_room_has_its_place_on_the_map() -> None:
+    new = {room_of(path) for path in package_files()} - DOORS - set(MAY_IMPORT)
+    assert not new, "new rooms: give them a place in tests/house/rooms.py"
 
 
-@pytest.mark.parametrize("path", FILES)
-def test_imports_point_down(path: Path) -> None:
+def test_imports_are_written_with_their_whole_name() -> None:
+    relative = {
+        name_of(path): name for path in package_files() for name in imports(path) if name.startswith(".")
+    }
+    assert not relative
+
+
+def test_imports_point_down() -> None:
+    forbidden = {name_of(path): rooms for path in package_files() if (rooms := not_allowed(path))}
+    assert not forbidden
+
+
+def not_allowed(path: Path) -> set[str]:
     room = room_of(path)
-    if room in DOORS:
-        return
-    assert room in MAY_IMPORT, f"{room} is a new room: give it a place in tests/house/rooms.py"
-    forbidden = imported_rooms(path) - MAY_IMPORT[room] - {room}
-    assert not forbidden, f"{room} may not import {', '.join(sorted(forbidden))}"
+    return set() if room in DOORS else imported_rooms(path) - MAY_IMPORT.get(room, set()) - {room}
 
 
-@pytest.mark.parametrize("path", FILES)
-def test_no_torch_below_the_wall(path: Path) -> None:
-    if room_of(path) in NO_TORCH:
-        assert "torch" not in {name.split(".")[0] for name in imports(path)}
+def test_no_torch_below_the_wall() -> None:
+    guilty = [
+        name_of(path)
+        for path in package_files()
+        if room_of(path) in NO_TORCH and "torch" in {name.split(".")[0] for name in imports(path)}
+    ]
+    assert not guilty
 
 
 def test_the_map_can_be_broken(tmp_path: Path) -> None:
-    """The two tests above can fail: an upward import and a torch import are both seen."""
-    culprit = tmp_path / "culprit.py"
+    """The tests above can fail: an upward import, a torch import and a relative one are all seen."""
+    culprit, friend, third = tmp_path / "culprit.py", tmp_path / "friend.py", tmp_path / "third.py"
     culprit.write_text("def f():\n    import torch.nn\n    from torch_debugger.session import Session\n")
     assert imported_rooms(culprit) == {"session"}
-    assert "torch.nn" in set(imports(culprit))
-    culprit.write_text("from torch_debugger import Debugger\n")
-    assert imported_rooms(culprit) == {"__init__"}
+    assert "torch.nn" in imports(culprit)
+    friend.write_text("from torch_debugger import Debugger\n")
+    assert imported_rooms(friend) == {"__init__"}
+    third.write_text(
+        "match x:\n    case 1:\n        try:\n            pass\n        except OSError:\n            import a\n"
+        "        else:\n            import b\n        finally:\n            from .c import d\n"
+        "for y in x:\n    pass\nelse:\n    from . import e\n"
+    )
+    assert imports(third) == {"a", "b", ".c.d", "..e"}
 
 
-def loaded_by(code: str) -> set[str]:
-    """The top-level modules a fresh interpreter holds after running `code`."""
-    program = f"{code}\nimport sys\nprint(*sorted({{name.split('.')[0] for name in sys.modules}}))"
-    finished = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    return set(finished.stdout.split())
+# In one interpreter: each program tells what it has loaded beyond those before it.
+PROGRAM = """
+import json, sys
+told, before = [], set()
+for program in json.load(sys.stdin):
+    exec(program, {})
+    now = {name.partition(".")[0] for name in sys.modules}
+    told.append(sorted(now - before))
+    before = now
+print(json.dumps(told))
+"""
+FRONT_DOOR = "the front door"
+COMMAND_LINE = "the command line"  # all verbs and the whole catalog: the parent of `torch-debugger run`
+SOMETHING_OF_TORCHS = "import sys\nsys.modules['torch.nn'] = sys"
+
+
+def from_below() -> list[str]:
+    """The rooms, each after those that it may import: its files are the first of its own to be loaded."""
+    return list(graphlib.TopologicalSorter(MAY_IMPORT).static_order())
+
+
+def test_the_map_has_no_circle() -> None:
+    """With imports that point down, no room then depends on which other was loaded first."""
+    assert set(from_below()) == set(MAY_IMPORT)
 
 
 def importing(room: str) -> str:
@@ -62,21 +103,41 @@ def importing(room: str) -> str:
     return "\n".join(f"import {name.removesuffix('.__init__')}" for name in names)
 
 
-@pytest.mark.parametrize("room", sorted(NO_TORCH - {"_version"}))
-def test_the_judging_rooms_load_without_torch(room: str) -> None:
-    assert "torch" not in loaded_by(importing(room))
+@pytest.fixture(scope="module")
+def loaded() -> dict[str, set[str]]:
+    """The top-level modules that a fresh interpreter loads for each of these, one after the other."""
+    programs = {
+        FRONT_DOOR: "import torch_debugger",
+        **{room: importing(room) for room in from_below() if room in NO_TORCH},
+        COMMAND_LINE: f"{importing('cli')}\nfrom torch_debugger.checks.catalog import catalog\ncatalog()",
+        SOMETHING_OF_TORCHS: SOMETHING_OF_TORCHS,
+    }
+    finished = subprocess.run(
+        [sys.executable, "-c", PROGRAM],
+        input=json.dumps(list(programs.values())),
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=PACKAGE.parent,
+    )
+    assert finished.returncode == 0, finished.stderr
+    return {name: set(names) for name, names in zip(programs, json.loads(finished.stdout), strict=True)}
 
 
-def test_the_command_line_loads_without_torch() -> None:
-    """The parent of `torch-debugger run`, all verbs and the whole catalog."""
-    code = f"{importing('cli')}\nfrom torch_debugger.checks.catalog import catalog\ncatalog()"
-    assert "torch" not in loaded_by(code)
+def test_the_judging_rooms_load_without_torch(loaded: dict[str, set[str]]) -> None:
+    assert set(loaded) >= NO_TORCH
+    assert not [room for room in loaded if room in NO_TORCH and "torch" in loaded[room]]
 
 
-def test_the_front_door_is_light() -> None:
-    assert not {"torch", "numpy", "rich"} & loaded_by("import torch_debugger")
+def test_the_command_line_loads_without_torch(loaded: dict[str, set[str]]) -> None:
+    assert "torch" not in loaded[COMMAND_LINE]
 
 
-def test_a_fresh_interpreter_can_show_torch() -> None:
-    """The tests above can fail: what a program loads is seen."""
-    assert "numpy" in loaded_by("import numpy")
+def test_the_front_door_is_light(loaded: dict[str, set[str]]) -> None:
+    assert "torch_debugger" in loaded[FRONT_DOOR]
+    assert not {"torch", "numpy", "rich"} & loaded[FRONT_DOOR]
+
+
+def test_what_a_program_loads_is_seen(loaded: dict[str, set[str]]) -> None:
+    """The tests above can fail."""
+    assert loaded[SOMETHING_OF_TORCHS] == {"torch"}

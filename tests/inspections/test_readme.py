@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import re
-import subprocess
-import sys
+
+import pytest
 
 from tests.house.rooms import REPOSITORY
 
@@ -17,13 +19,14 @@ def masked(text: str) -> list[str]:
     return [" ".join(_NUMBER.sub("n", _SKETCH.sub("|h|", line)).split()) for line in text.strip().splitlines()]
 
 
-def test_the_readme_shows_what_is_printed() -> None:
+def test_the_readme_shows_what_is_printed(monkeypatch: pytest.MonkeyPatch) -> None:
     readme = (REPOSITORY / "README.md").read_text(encoding="utf-8")
     section = readme.split("## Look inside")[1]
     code = section.split("```python\n")[1].split("```")[0]
     shown = section.split("<!-- look inside -->\n```text\n")[1].split("```")[0]
-    finished = subprocess.run(
-        [sys.executable, "-"], input=code, capture_output=True, text=True, encoding="utf-8", check=True,
-        env={"PYTHONIOENCODING": "utf-8", "COLUMNS": "80"}, cwd=REPOSITORY,
-    )  # fmt: skip
-    assert masked(finished.stdout) == masked(shown)
+    printed = io.TextIOWrapper(io.BytesIO(), encoding="utf-8")
+    monkeypatch.setenv("COLUMNS", "80")
+    with contextlib.redirect_stdout(printed):
+        exec(compile(code, "<stdin>", "exec"), {"__name__": "__main__"})
+    printed.seek(0)
+    assert masked(printed.read()) == masked(shown)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -16,6 +15,7 @@ from PIL import Image
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 from torch.utils.tensorboard import SummaryWriter as TorchWriter
 
+from tests import preloaded
 from tests.pictures.test_picture import four_tiles
 from torch_debugger import Debugger, Run, SummaryWriter
 from torch_debugger.errors import UsageError
@@ -90,7 +90,7 @@ def test_under_run_it_goes_to_the_log_of_the_run(tmp_path: Path) -> None:
     script, folder = tmp_path / "train.py", tmp_path / "log"
     script.write_text(SCRIPT)
     command = [sys.executable, "-m", "torch_debugger", "run", "--log-dir", str(folder), str(script)]
-    finished = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    finished = preloaded.run(command, capture_output=True, text=True, timeout=300)
     assert finished.returncode == 0, finished.stderr
     run = Run(folder)
     assert [picture.step for picture in run.pictures("filters")] == [1, 2, 3]

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import sys
 import time
 from collections import deque
 from collections.abc import Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import numpy
@@ -17,6 +19,7 @@ from torch.utils.data import DataLoader, Dataset, TensorDataset
 from tests.probes.watching import Seen, watched
 from torch_debugger.anatomy.core_use import of_this_thread, of_workers
 from torch_debugger.anatomy.dataset_facts import data_held_by
+from torch_debugger.probes import line_clock
 from torch_debugger.probes.line_clock import LineClock, costs_of
 from torch_debugger.probes.loading_times import LoadingTimes, typical
 from torch_debugger.records import HeldData, LoaderFact, LoadingLines, LoadingTime
@@ -100,9 +103,8 @@ def test_the_lines_of_a_dataset() -> None:
     seen = train(lambda: DataLoader(Sleepy(0.003, 48), batch_size=2))
     told = seen.of(LoadingLines)[-1]
     assert told.looks >= 2
-    slow = max(told.lines, key=lambda line: line.seconds)
-    assert slow.place.code == "time.sleep(self.pause_s)"
-    assert 0.1 * told.seconds <= slow.seconds <= told.seconds
+    (slow,) = [line for line in told.lines if line.place.code == "time.sleep(self.pause_s)"]
+    assert 2 * 0.003 <= slow.seconds <= told.seconds
     assert sys.gettrace() is None
 
 
@@ -131,37 +133,54 @@ def test_a_slow_wait_now_and_then_is_left_out() -> None:
     assert typical(deque()) == (0.0, 0.0)
 
 
+passed: list[float] = []  # seconds of a clock that goes by what is appended
+
+
 def inner(seconds: float) -> None:
-    time.sleep(seconds)
+    passed.append(seconds)
 
 
 def outer() -> None:
-    inner(0.01)
-    time.sleep(0.005)
+    inner(0.25)
+    passed.append(0.125)
 
 
-def test_a_line_has_the_time_of_what_it_calls() -> None:
+def test_a_line_has_the_time_of_what_it_calls(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(line_clock, "time", SimpleNamespace(perf_counter=lambda: sum(passed)))
     clock = LineClock()
     with clock.running():
         outer()
     costs = {line.place.code: line for line in costs_of(clock.lines)}
-    assert costs["inner(0.01)"].seconds >= 0.01
-    assert costs["time.sleep(seconds)"].depth == costs["inner(0.01)"].depth + 1
-    assert 0.005 <= costs["time.sleep(0.005)"].seconds < 0.01 + costs["inner(0.01)"].seconds
-    assert clock.seconds >= 0.015
+    assert costs["inner(0.25)"].seconds == costs["passed.append(seconds)"].seconds == 0.25
+    assert costs["passed.append(seconds)"].depth == costs["inner(0.25)"].depth + 1
+    assert costs["passed.append(0.125)"].seconds == 0.125
+    assert (clock.seconds, clock.own_s) == (0.375, 0.0)
 
 
 def items() -> Iterator[int]:
-    yield from range(100_000)
+    yield from range(1000)
 
 
-def test_a_look_ends_when_it_costs_too_much() -> None:
+def one_long_call() -> Iterator[int]:
+    total = 0
+    for number in range(1000):
+        total += number
+    yield total
+
+
+@pytest.mark.parametrize(
+    ("work", "most_s"), [(items, LineClock.ENOUGH_S), (one_long_call, LineClock.TOO_MUCH_S)]
+)
+def test_a_look_ends_when_it_costs_too_much(work: Any, most_s: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Between two samples early, in the midst of one late."""
+    ticks = itertools.count()  # each look at the clock takes a millisecond
+    monkeypatch.setattr(line_clock, "time", SimpleNamespace(perf_counter=lambda: next(ticks) / 1000))
     clock = LineClock()
     with clock.running():
-        total = sum(items())
-    assert total == sum(range(100_000))
-    assert sys.gettrace() is None
-    assert clock.own_s < 10 * LineClock.TOO_MUCH_S
+        total = sum(work())
+        assert sys.gettrace() is None
+    assert total == sum(range(1000))
+    assert most_s <= clock.own_s + 1e-9 < most_s + 0.005
 
 
 def test_an_error_of_the_users_passes_through() -> None:

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, TypeVar
+from unittest.mock import patch
 
 from torch_debugger import plumbing
 from torch_debugger.plumbing import Plumbing
+from torch_debugger.probes.lagging import Lagging
+from torch_debugger.probes.sampling import Governor
 from torch_debugger.records import ProbeFault, Record, Scalars
 from torch_debugger.settings import Settings
 
@@ -32,12 +35,17 @@ class Seen(list[Record]):
 
 @contextmanager
 def watched(*, deep: bool = True, faults: bool = False, **settings: Any) -> Iterator[Seen]:
-    """Everything that runs inside is watched; with `deep` closely at each step. No probe may fail."""
+    """Everything that runs inside is watched; with `deep` closely at each step. No probe may fail.
+
+    Which other steps are looked at goes by their numbers: no budget of time buys looks, and none runs out.
+    """
     seen = Seen()
     assert plumbing._current is None, "an earlier test did not end its watch"
-    seen.plumbing = plumbing.connect(Settings(deep_always=deep, **settings), [seen], None)
-    try:
-        yield seen
-    finally:
-        seen.plumbing.disconnect([seen], "finished")
+    with patch.object(Governor, "ALLOWANCE_S", 1e6), patch.object(Lagging, "FREE_S", 1e6):
+        chosen = Settings(**{"deep_always": deep, "budget": 0.0, **settings})
+        seen.plumbing = plumbing.connect(chosen, [seen], None)
+        try:
+            yield seen
+        finally:
+            seen.plumbing.disconnect([seen], "finished")
     assert faults or not seen.of(ProbeFault), seen.of(ProbeFault)

@@ -8,26 +8,30 @@ import itertools
 import sys
 import threading
 import time
+from queue import SimpleQueue
 
 import pytest
 
 from torch_debugger.checks.stacks import hot_lines, share_below
-from torch_debugger.profiling.stack_sampler import StackSampler
+from torch_debugger.profiling import stack_sampler
+from torch_debugger.profiling.stack_sampler import PERIOD_S, StackSampler
 from torch_debugger.profiling.stack_tree import StackTree, path_of
 from torch_debugger.records import SampledStacks
 
-
-def busy(seconds: float) -> None:
-    end = time.perf_counter() + seconds
-    while time.perf_counter() < end:
-        sum(range(200))
+STEPS = 10
 
 
-def train(steps: int, counter: list[int]) -> None:
-    for step in range(steps):
+def train(counter: list[int], stands: SimpleQueue[int], goes: SimpleQueue[None]) -> None:
+    """Stands at two lines of each step, and says how often it is to be asked there."""
+    for step in range(STEPS):
         counter[0] = step
-        time.sleep(0.06)
-        busy(0.02)
+        stands.put(3) or goes.get()  # type: ignore[func-returns-value]
+        compute(stands, goes)
+    stands.put(0)
+
+
+def compute(stands: SimpleQueue[int], goes: SimpleQueue[None]) -> None:
+    stands.put(1) or goes.get()  # type: ignore[func-returns-value]
 
 
 def told(sampler: StackSampler) -> SampledStacks:
@@ -41,26 +45,30 @@ def line_of(function: object, text: str) -> int:
 
 @pytest.fixture(scope="module")
 def stacks() -> SampledStacks:
-    counter = [0]
-    sampler = StackSampler(threading.get_ident(), lambda: counter[0])
-    sampler.start()
-    train(30, counter)
-    sampler.stop()
-    assert sampler.fault is None
+    counter, stands, goes = [0], SimpleQueue[int](), SimpleQueue[None]()
+    training = threading.Thread(target=train, args=(counter, stands, goes))
+    training.start()
+    sampler = StackSampler(training.ident or 0, lambda: counter[0])
+    while times := stands.get():
+        for _ in range(times):
+            sampler._take(counter[0])
+        goes.put(None)
+    training.join()
+    sampler._take(STEPS)
     return told(sampler)
 
 
-def test_a_line_has_its_share_of_the_time(stacks: SampledStacks) -> None:
+def test_a_line_has_its_share_of_the_samples(stacks: SampledStacks) -> None:
     lines = {line.place.line: line for line in hot_lines(stacks)}
-    sleeping = lines[line_of(train, "time.sleep")]
-    assert stacks.samples > 20 and 0.45 < sleeping.share < 0.95
-    assert sleeping.place.code == "time.sleep(0.06)" and sleeping.function == "train"
+    standing = lines[line_of(train, "stands.put(3)")]
+    assert (stacks.samples, standing.share, standing.function) == (4 * STEPS, 0.75, "train")
+    assert (standing.place.code or "").startswith("stands.put(3) or goes.get()")
 
 
 def test_below_a_line_stand_the_lines_that_it_called(stacks: SampledStacks) -> None:
-    working = [line for line in hot_lines(stacks) if line.function == "busy"]
-    assert working and line_of(train, "busy(0.02)") in {place.line for place in working[0].around}
-    assert 0.05 < share_below(stacks, "busy") < 0.55
+    (working,) = [line for line in hot_lines(stacks) if line.function == "compute"]
+    assert [place.line for place in working.around] == [line_of(train, "compute(stands, goes)")]
+    assert share_below(stacks, "compute") == 0.25
 
 
 def test_totals_hold_what_is_below_and_parents_stand_first(stacks: SampledStacks) -> None:
@@ -108,40 +116,60 @@ def test_our_thread_collects_no_garbage() -> None:
     sampler = StackSampler(threading.get_ident(), lambda: next(steps) // 3)
     thresholds = gc.get_threshold()
     sampler.start()
-    time.sleep(0.1)
+    wait_for_samples(sampler)
     gc.callbacks.append(note)
     gc.set_threshold(1)
     try:
-        time.sleep(0.5)
+        wait_for_samples(sampler)
         kept = [[number] for number in range(100)]
     finally:
         gc.set_threshold(*thresholds)
         gc.callbacks.remove(note)
         sampler.stop()
-    assert sampler.tree.samples and len(kept) == 100
+    assert sampler.fault is None and len(kept) == 100
     assert threading.current_thread().name in collecting and "torch-debugger stacks" not in collecting
 
 
-def collect_in_every_step(counter: list[int]) -> None:
-    for step in range(40):
-        counter[0] = step
-        sum(many)  # keeps the lock from beginning to end
-        busy(0.01)
+def wait_for_samples(sampler: StackSampler, more: int = 10) -> None:
+    deadline, enough = time.monotonic() + 60, sampler.tree.samples + more
+    while sampler.tree.samples < enough and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert sampler.tree.samples >= enough
 
 
-many = [1.5] * 4_000_000
+class Clock:
+    """Its sleeps take as long as they are told; during the third the training keeps Python's lock."""
+
+    def __init__(self) -> None:
+        self.now_s, self.sleeps = 0.0, 0
+
+    def perf_counter(self) -> float:
+        return self.now_s
+
+    def thread_time(self) -> float:
+        return 0.0
+
+    def sleep(self, seconds: float) -> None:
+        self.sleeps += 1
+        self.now_s += 20 * seconds if self.sleeps == 3 else seconds
+        self.sampler._ended = self.sleeps == 6
+
+    sampler: StackSampler
 
 
-def test_a_call_that_keeps_pythons_lock_has_its_share() -> None:
-    counter = [0]
-    sampler = StackSampler(threading.get_ident(), lambda: counter[0])
-    sampler.start()
-    began = time.perf_counter()
-    collect_in_every_step(counter)
-    took_s = time.perf_counter() - began
-    sampler.stop()
-    lines = {line.place.line: line for line in hot_lines(told(sampler))}
-    assert lines[line_of(collect_in_every_step, "sum(many)")].share > 0.8 * (1 - 0.4 / took_s) - 0.15
+def test_a_call_that_keeps_pythons_lock_has_its_share(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is seen once, when it lets go, and counts for all the time that nobody could ask."""
+    done = threading.Event()
+    waiting = threading.Thread(target=lambda: done.wait(60))
+    waiting.start()
+    clock = Clock()
+    clock.sampler = StackSampler(waiting.ident or 0, lambda: clock.sleeps)
+    monkeypatch.setattr(stack_sampler, "time", clock)
+    clock.sampler._sample()
+    done.set()
+    waiting.join()
+    assert clock.sampler.tree.samples == 1 + 1 + 20 + 1 + 1  # the sixth step is not over
+    assert clock.sampler.period_s == PERIOD_S
 
 
 def test_a_stack_that_works_for_us_is_not_counted() -> None:
@@ -167,12 +195,11 @@ def test_a_fault_of_the_thread_is_kept_and_not_printed(capsys: pytest.CaptureFix
 
     sampler = StackSampler(threading.get_ident(), fails)
     sampler.start()
-    time.sleep(0.1)
-    sampler.stop()
+    sampler._thread.join(60)
     assert isinstance(sampler.fault, RuntimeError) and capsys.readouterr().err == ""
 
 
 def test_a_line_knows_the_loop_around_it(stacks: SampledStacks) -> None:
-    sleeping = [node for node in stacks.nodes if node.place.line == line_of(train, "time.sleep")]
-    assert [loop.code for loop in sleeping[0].loops] == ["for step in range(steps):"]
-    assert sleeping[0].condition == 0
+    standing = [node for node in stacks.nodes if node.place.line == line_of(train, "stands.put(3)")]
+    assert [loop.code for loop in standing[0].loops] == ["for step in range(STEPS):"]
+    assert standing[0].condition == 0

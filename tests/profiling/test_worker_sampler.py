@@ -10,6 +10,7 @@ import random
 import tempfile
 import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -61,16 +62,24 @@ def by_worker(seen: Seen) -> dict[str, SampledStacks]:
     return {each.who: each for each in seen.of(SampledStacks) if each.who != "training"}
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _temporary_files_of_its_own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Other tests sample workers too, at the same time."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tempfile, "tempdir", str(tmp_path_factory.mktemp("temporary")))
+        yield
+
+
 def left_folders() -> list[str]:
     return glob.glob(os.path.join(tempfile.gettempdir(), "torch-debugger-workers-*"))
 
 
 @pytest.fixture(scope="module")
 def seen() -> Seen:
-    before = left_folders()
     with watched(deep=False, profile_steps=2) as seen:
         train(epochs=2)
-    assert left_folders() == before
+        assert left_folders()
+    assert not left_folders()
     return seen
 
 
@@ -79,9 +88,11 @@ def test_each_worker_tells_its_lines_over_all_epochs(seen: Seen) -> None:
     assert set(workers) == {"worker 0", "worker 1"}
     for stacks in workers.values():
         [line, *_] = hot_lines(stacks)
-        assert line.place.code == "time.sleep(self.seconds)" and line.share > 0.3
+        assert (
+            line.place.code == "time.sleep(self.seconds)" and line.share > 0.1
+        )  # how much, on a busy machine nobody knows
         assert line.around == []  # the lines of the training that led to the fork are not the worker's
-        assert stacks.samples > 25  # 2 x 0.8 s of it; a busy machine samples less often
+        assert stacks.samples > 10  # over 2 x 0.8 s of it
 
 
 def test_nothing_of_the_training_stands_above_a_workers_lines(seen: Seen) -> None:
@@ -97,16 +108,16 @@ def test_the_batches_are_the_same_with_samples_and_without() -> None:
 
 
 def test_without_a_profile_no_worker_is_sampled() -> None:
-    before = left_folders()
     with watched(deep=False) as seen:
         train(seconds=0.0)
-    assert by_worker(seen) == {} and left_folders() == before
+        assert not left_folders()
+    assert by_worker(seen) == {}
 
 
-def test_a_worker_that_waits_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_worker_that_waits_says_so() -> None:
     with watched(deep=False, profile_steps=2) as seen:
         for _ in DataLoader(Slow(0.0), batch_size=40, num_workers=1, multiprocessing_context="fork"):
-            time.sleep(0.6)
+            time.sleep(0.4)
     functions = {node.function for node in by_worker(seen)["worker 0"].nodes}
     assert WAITING[1] in functions
 
@@ -184,7 +195,7 @@ def test_a_process_that_is_no_worker_is_left_alone(tmp_path: Path, monkeypatch: 
     monkeypatch.setattr(worker_sampler, "_NO_WORKER_AFTER_S", 0.0)
     sampler = WorkerSampler(str(tmp_path), parent=os.getppid())
     sampler.start()
-    sampler._thread.join(5.0)
+    sampler._thread.join(60)
     assert sampler.fault is None and list(tmp_path.iterdir()) == []
 
 

@@ -1,4 +1,5 @@
-"""Scripts run by plain python and by `torch-debugger run`, some at a time, each once."""
+"""Scripts run by plain python and by `torch-debugger run`, each once, both in forks of a process that has torch
+imported, or both by real interpreters."""
 
 from __future__ import annotations
 
@@ -7,16 +8,14 @@ import os
 import subprocess
 import sys
 import tempfile
-from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+
+from tests import preloaded
 
 SCRIPTS = Path(__file__).parent / "scripts"
 DEBUGGER = (sys.executable, "-m", "torch_debugger", "run")
 LIMIT_S = 300  # only a hang takes this long
-AT_ONCE = 2
-
-_pool = ThreadPoolExecutor(AT_ONCE)
 
 
 @dataclass(frozen=True)
@@ -29,21 +28,18 @@ class Run:
 
 
 @functools.cache
-def start(how: tuple[str, ...], script: str, *arguments: str) -> Future[Run]:
-    return _pool.submit(run, [*how, str(SCRIPTS / script), *arguments])
+def run_script(how: tuple[str, ...], script: str, *arguments: str, real: bool = False) -> Run:
+    return run([*how, str(SCRIPTS / script), *arguments], real=real)
 
 
-def run(command: list[str], cwd: str | os.PathLike[str] | None = None) -> Run:
+def run(command: list[str], cwd: str | os.PathLike[str] | None = None, *, real: bool = False) -> Run:
     with tempfile.TemporaryDirectory() as folder:
         peak = Path(folder, "peak")
         environment = {**os.environ, "PEAK_FILE": str(peak), "COLUMNS": "120", "OMP_NUM_THREADS": "1"}
         environment["PYTHONPATH"] = str(Path(__file__).parents[2])
-        # Freed memory goes back at once: what is held depends on what is in use, not on glibc's guesses.
-        environment |= {"MALLOC_MMAP_THRESHOLD_": "65536", "MALLOC_TRIM_THRESHOLD_": "65536"}
         environment["TORCHINDUCTOR_CACHE_DIR"] = str(Path(folder, "inductor"))
-        done = subprocess.run(
-            command, env=environment, cwd=cwd, capture_output=True, timeout=LIMIT_S, check=False
-        )
+        start = subprocess.run if real else preloaded.run
+        done = start(command, env=environment, cwd=cwd, capture_output=True, timeout=LIMIT_S, check=False)
         told = map(int, peak.read_text().split()) if peak.exists() else (None, None)
         return Run(done.returncode, done.stdout, done.stderr.decode(), *told)
 

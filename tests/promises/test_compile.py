@@ -199,20 +199,20 @@ def outcome(kind: type[Script]) -> dict[str, Any]:
     return {"result": result, "graphs": backend.frame_count, "operations": backend.op_count, **counted}
 
 
-@pytest.mark.parametrize("deep", [False, True], ids=["", "deep"])
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
-def test_the_same_is_compiled_as_often(kind: type[Script], deep: bool) -> None:
+def test_the_same_is_compiled_as_often(kind: type[Script]) -> None:
     plain = outcome(kind)
     assert plain["graphs"] or kind is Exports
-    sink = Kept()
-    with left_untouched():
-        probes = connect(Settings(deep_always=deep), [sink], None)
-        watched = outcome(kind)
-        probes.disconnect([sink], "finished")
-    assert watched == plain
-    assert not sink.of(ProbeFault)
-    assert len([record for record in sink.of(Scalars) if "loss" in record.values]) == STEPS
-    assert len(sink.of(Notice)) == (kind is not Exports)
+    for deep in (False, True):
+        sink = Kept()
+        with left_untouched():
+            probes = connect(Settings(deep_always=deep), [sink], None)
+            watched = outcome(kind)
+            probes.disconnect([sink], "finished")
+        assert watched == plain, f"{deep=}"
+        assert not sink.of(ProbeFault), f"{deep=}"
+        assert len([record for record in sink.of(Scalars) if "loss" in record.values]) == STEPS, f"{deep=}"
+        assert len(sink.of(Notice)) == (kind is not Exports), f"{deep=}"
 
 
 def test_a_debugger_made_after_the_model_was_compiled_makes_nothing_compile_again() -> None:

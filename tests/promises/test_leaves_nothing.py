@@ -26,8 +26,6 @@ from torch_debugger.records import ModelFact, ProbeFault
 from torch_debugger.runlog.board import Board
 from torch_debugger.settings import Settings
 
-pytestmark = pytest.mark.promise
-
 
 @pytest.fixture(autouse=True)
 def one_thread() -> None:

@@ -1,4 +1,7 @@
-"""Runs the scripts of this folder, plainly or watched, until nothing of them is left."""
+"""Runs the scripts of this folder, plainly or watched, until nothing of them is left.
+
+All processes, torchrun and the ranks included, are forks of one that has torch imported (tests/preloaded.py).
+"""
 
 from __future__ import annotations
 
@@ -15,6 +18,9 @@ from typing import Any
 
 import psutil
 import torch
+
+from tests import preloaded
+from torch_debugger.archive.run import Run
 
 SCRIPTS = Path(__file__).parent / "scripts"
 ROOT = Path(__file__).parents[2]
@@ -74,7 +80,7 @@ def running(folder: Path, command: list[str]) -> Iterator[subprocess.Popen[bytes
     folder.mkdir(exist_ok=True)
     around = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)}
     with open(folder / "stdout", "wb") as out, open(folder / "stderr", "wb") as err:
-        process = subprocess.Popen(command, cwd=folder, env=around, stdout=out, stderr=err)
+        process = preloaded.Popen(command, cwd=folder, env=around, stdout=out, stderr=err)
     try:
         yield process
     finally:
@@ -108,3 +114,19 @@ def _left_in(folder: Path) -> list[psutil.Process]:
     while (left := processes_in(folder)) and time.monotonic() < deadline:
         time.sleep(0.1)
     return left
+
+
+def logs_are_whole(ended: Done) -> None:
+    assert Run(ended.log_folder).damage == []
+    assert {"result.json", "report.md"} < set(ended.logs)
+
+
+def same(one: Any, other: Any) -> bool:
+    """To the last bit."""
+    if isinstance(one, torch.Tensor):
+        return torch.equal(one, other)
+    if isinstance(one, dict):
+        return one.keys() == other.keys() and all(same(one[key], other[key]) for key in one)
+    if isinstance(one, list | tuple):
+        return len(one) == len(other) and all(map(same, one, other))
+    return bool(one == other)

@@ -79,14 +79,21 @@ def test_where_nothing_is_logged_nothing_is_wrapped() -> None:
 
 def test_deaths_are_noted_with_their_time() -> None:
     deaths, context = Deaths(), multiprocessing.get_context("fork")
-    first, second = (context.Process(target=time.sleep, args=(pause,)) for pause in (0.1, 0.6))
+    may_end = [context.Event(), context.Event()]
+    first, second = (context.Process(target=event.wait) for event in may_end)
     for process in (first, second):
         process.start()
         deaths.add(process)
-    for process in (first, second):
-        process.join()
-    time.sleep(0.3)
+    may_end[0].set()
+    first.join()
+    while not deaths._started[0].ended:
+        time.sleep(0.01)
+    between = time.time()
+    may_end[1].set()
+    second.join()
+    while not deaths._started[1].ended:
+        time.sleep(0.01)
     (pid, status, ended), (_, _, later) = deaths.ended()
     deaths.stop()
     assert (pid, status) == (first.pid, 0)
-    assert 0.2 < later - ended < 5.0
+    assert ended <= between <= later

@@ -63,7 +63,7 @@ def on(disk: io.FileIO, log: LogWriter) -> None:
 
 
 def wait_until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 120
     while not condition() and time.monotonic() < deadline:
         time.sleep(0.01)
     assert condition()
@@ -138,7 +138,7 @@ def test_a_small_disk_really_full(tmp_path: Path) -> None:
         pytest.skip("this system lets us mount no tmpfs; the raising file stands for it")
     mount = 'mount -t tmpfs -o size=64k tmpfs "$1" && exec "$2" -c "$3" "$1"'
     command = ["unshare", "-rm", "sh", "-c", mount, "sh", str(tmp_path), sys.executable, FILLS_A_SMALL_DISK]
-    ended = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=300)
 
     assert ended.stderr == ""
     assert ended.returncode == 0

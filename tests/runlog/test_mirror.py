@@ -154,7 +154,7 @@ log.add_scalar("loss", 1.0, 1, 5.0)
 
 def test_a_log_closed_while_the_interpreter_ends_arrives(server: Server, tmp_path: Path) -> None:
     command = [sys.executable, "-c", ENDS_WITHOUT_CLOSE, URL]
-    ended = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
 
     assert (ended.returncode, ended.stdout, ended.stderr) == (0, "", "")
     fetch_new(URL, tmp_path)

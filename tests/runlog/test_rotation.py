@@ -145,7 +145,7 @@ def test_processes_in_one_folder_never_touch_each_others_files(tmp_path: Path) -
         )
         for name in names
     ]
-    assert [child.communicate(b"go\n", timeout=60)[0] for child in children] == [b"", b"", b""]
+    assert [child.communicate(b"go\n", timeout=300)[0] for child in children] == [b"", b"", b""]
 
     records = [record for record in read(tmp_path) if isinstance(record, Scalars)]
     run = tensorboard_run(tmp_path)

@@ -13,6 +13,8 @@ from typing import Any
 
 from tensorboard.program import TensorBoard
 
+_WAIT_S = 300.0  # only a TensorBoard that is broken takes as long
+
 
 class Board:
     def __init__(self, url: str) -> None:
@@ -26,7 +28,8 @@ class Board:
         return json.loads(self.get(route, **query))
 
     def until_it_has_runs(self) -> Board:
-        for _ in range(200):
+        end = time.monotonic() + _WAIT_S
+        while time.monotonic() < end:
             if self.get_json("runs"):
                 return self
             time.sleep(0.05)

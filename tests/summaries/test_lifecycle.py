@@ -31,11 +31,45 @@ def files(folder: Path) -> list[Path]:
     return sorted(folder.glob("*tfevents*"))
 
 
-def run_script(folder: Path, script: str) -> subprocess.CompletedProcess[str]:
-    (folder / "train.py").write_text(script)
-    return subprocess.run(
-        [sys.executable, "train.py"], cwd=folder, capture_output=True, text=True, timeout=120, check=False
+FORGETFUL = """
+import atexit, sys
+sys.modules["tensorboard"] = None
+late = []
+atexit.register(lambda: [late[0].add_scalar("last", 0.9, step) for step in range(3)])
+import torch
+from torch_debugger import SummaryWriter
+
+model, before = torch.nn.Linear(2, 2), torch.get_rng_state()
+with SummaryWriter("all") as writer:
+    writer.add_histogram("h", torch.ones(5), 1)
+    writer.add_image("p", torch.ones(3, 4, 4), 1)
+    writer.add_graph(model, torch.ones(1, 2))
+    writer.add_embedding(torch.eye(3))
+    writer.add_hparams({"lr": 0.1}, {"accuracy": 1.0})
+print(torch.equal(before, torch.get_rng_state()) or "changed")
+print(*(name for name in ("google.protobuf", "tensorboard.compat") if name in sys.modules))
+
+late.append(SummaryWriter("late"))
+late[0].add_scalar("loss", 1.0, 1)
+never_closed = SummaryWriter("run")
+for step in range(1000):
+    never_closed.add_scalar("loss", 0.5, step)
+never_closed.add_image("p", [[[0.5] * 4] * 4] * 3, 0)
+raise SystemExit(3)
+"""
+
+
+@pytest.fixture(scope="module")
+def forgetful(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    """The folder of a script that closes nothing, and what it printed. An interpreter of its own: this is about
+    how it ends and what it imports."""
+    folder = tmp_path_factory.mktemp("forgetful")
+    (folder / "train.py").write_text(FORGETFUL)
+    done = subprocess.run(
+        [sys.executable, "train.py"], cwd=folder, capture_output=True, text=True, timeout=300, check=False
     )
+    assert (done.returncode, done.stderr) == (3, "")
+    return folder, done.stdout
 
 
 def test_without_a_folder_it_is_named_after_date_and_host(
@@ -86,19 +120,23 @@ def test_after_a_close_the_writer_opens_another_file(tmp_path: Path) -> None:
     assert steps(tmp_path, "loss") == [0, 1]
 
 
-def test_a_script_that_never_closes_loses_nothing(tmp_path: Path) -> None:
-    done = run_script(
-        tmp_path,
-        "from torch_debugger import SummaryWriter\n"
-        "writer = SummaryWriter('run')\n"
-        "for step in range(1000):\n    writer.add_scalar('loss', 0.5, step)\n"
-        "writer.add_image('p', [[[0.5] * 4] * 4] * 3, 0)\n"
-        "raise SystemExit(3)\n",
-    )
+def test_a_script_that_never_closes_loses_nothing(forgetful: tuple[Path, str]) -> None:
+    folder, _ = forgetful
+    assert len(steps(folder / "run", "loss")) == 1000
+    assert accumulated(folder / "run").Tags()["images"] == ["p"]
 
-    assert (done.returncode, done.stderr) == (3, "")
-    assert len(steps(tmp_path / "run", "loss")) == 1000
-    assert accumulated(tmp_path / "run").Tags()["images"] == ["p"]
+
+def test_handlers_that_run_after_ours_can_still_log(forgetful: tuple[Path, str]) -> None:
+    folder, _ = forgetful
+    assert (steps(folder / "late", "loss"), steps(folder / "late", "last")) == ([1], [0, 1, 2])
+    assert len(files(folder / "late")) == 2
+
+
+def test_a_writer_draws_no_random_number_and_needs_no_tensorboard(forgetful: tuple[Path, str]) -> None:
+    folder, printed = forgetful
+    assert printed.split() == ["True"]
+    tags = accumulated(folder / "all").Tags()
+    assert (tags["histograms"], tags["images"], tags["graph"]) == (["h"], ["p"], True)
 
 
 def test_a_writer_that_nobody_holds_is_closed(tmp_path: Path) -> None:
@@ -242,23 +280,6 @@ def test_a_picture_that_cannot_be_encoded_does_not_end_the_log(
 
     assert "The picture 'p' of step 3 is not in the log: OSError('no room for a palette')." in said.getvalue()
     assert steps(tmp_path, "loss") == [4]
-
-
-def test_a_writer_draws_no_random_number_and_needs_no_tensorboard(tmp_path: Path) -> None:
-    done = run_script(
-        tmp_path,
-        "import sys\nsys.modules['tensorboard'] = None\n"
-        "import torch\nfrom torch_debugger import SummaryWriter\n"
-        "model = torch.nn.Linear(2, 2)\nbefore = torch.get_rng_state()\n"
-        "with SummaryWriter('run') as w:\n"
-        "    w.add_histogram('h', torch.ones(5), 1)\n    w.add_image('p', torch.ones(3, 4, 4), 1)\n"
-        "    w.add_graph(model, torch.ones(1, 2))\n    w.add_embedding(torch.eye(3))\n"
-        "    w.add_hparams({'lr': 0.1}, {'accuracy': 1.0})\n"
-        "print(torch.equal(before, torch.get_rng_state()) or 'changed')\n"
-        "print(*(name for name in ('google.protobuf', 'tensorboard.compat') if name in sys.modules))\n",
-    )
-
-    assert (done.stdout.split(), done.stderr) == (["True"], "")
 
 
 def test_a_log_may_lie_in_an_object_store() -> None:

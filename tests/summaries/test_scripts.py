@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from pathlib import Path
 
+from tests import preloaded
 from tests.summaries.peers import accumulated
 
 CLASSIFIER = """
@@ -87,9 +87,7 @@ for start in (0, 5):
 
 def run(folder: Path, script: str) -> str:
     (folder / "train.py").write_text(script)
-    done = subprocess.run(
-        [sys.executable, "train.py"], cwd=folder, capture_output=True, text=True, timeout=120, check=False
-    )
+    done = preloaded.run([sys.executable, "train.py"], cwd=folder, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
     return done.stdout + done.stderr
 

@@ -21,7 +21,7 @@ from torch import nn
 
 from torch_debugger import SummaryWriter
 
-_WAIT_S = 60.0
+_WAIT_S = 300.0  # only a TensorBoard that is broken takes as long
 
 
 def write_everything(folder: Path) -> None:
@@ -55,7 +55,7 @@ class Server:
         self._wait_for(lambda: "run/hp" in self.get("/data/runs") and "run" in self.get("/data/runs"))
 
     def get(self, path: str, **query: Any) -> Any:
-        with urllib.request.urlopen(self._url(path, query), timeout=20) as answer:
+        with urllib.request.urlopen(self._url(path, query), timeout=_WAIT_S) as answer:
             body = answer.read()
         return json.loads(body) if "json" in answer.headers["Content-Type"] else body
 
@@ -63,7 +63,7 @@ class Server:
         request = urllib.request.Request(
             self._url(path, {}), json.dumps(body).encode(), {"Content-Type": "application/json"}
         )
-        with urllib.request.urlopen(request, timeout=20) as answer:
+        with urllib.request.urlopen(request, timeout=_WAIT_S) as answer:
             return json.loads(answer.read())
 
     def _url(self, path: str, query: dict[str, Any]) -> str:
@@ -93,7 +93,7 @@ def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     running = Server(folder, request.param)
     yield running
     running.process.terminate()
-    running.process.wait(20)
+    running.process.wait(_WAIT_S)
 
 
 def test_every_tab_shows_what_was_written(server: Server) -> None:

@@ -13,9 +13,11 @@ import numpy as np
 import pytest
 import torch
 
+from tests import preloaded
 from tests.summaries.peers import accumulated
-from tests.summaries.test_lifecycle import files, run_script, steps
+from tests.summaries.test_lifecycle import steps
 from torch_debugger import SummaryWriter
+from torch_debugger.runlog import waiting
 from torch_debugger.runlog.logfile import LogFile
 
 
@@ -24,6 +26,20 @@ def said(monkeypatch: pytest.MonkeyPatch) -> io.StringIO:
     stream = io.StringIO()
     monkeypatch.setattr(sys, "__stderr__", stream)
     return stream
+
+
+@pytest.fixture
+def held_disk(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
+    """Nothing is written before this is set, and nobody but the thread of the log waits for it."""
+    may_go, writing = threading.Event(), LogFile.write
+
+    def held(file: LogFile, data: memoryview) -> int:
+        assert threading.current_thread() is not threading.main_thread()
+        may_go.wait(300)
+        return writing(file, data)
+
+    monkeypatch.setattr(LogFile, "write", held)
+    return may_go
 
 
 def test_threads_that_log_while_others_close_lose_nothing(tmp_path: Path, said: io.StringIO) -> None:
@@ -51,12 +67,12 @@ def test_a_number_that_is_waited_for_while_the_writer_closes_is_written(tmp_path
     class Slow:
         def item(self) -> float:
             asked.set()
-            closed.wait(20)
+            closed.wait(300)
             return 7.0
 
     thread = threading.Thread(target=lambda: writer.add_scalar("slow", Slow(), 1))
     thread.start()
-    asked.wait(20)
+    asked.wait(300)
     writer.close()
     closed.set()
     thread.join()
@@ -65,44 +81,41 @@ def test_a_number_that_is_waited_for_while_the_writer_closes_is_written(tmp_path
     assert steps(tmp_path, "slow") == [1]
 
 
-def test_every_point_with_a_time_of_its_own_is_written(tmp_path: Path) -> None:
+def test_every_point_with_a_time_of_its_own_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, held_disk: threading.Event
+) -> None:
+    """Also while they wait for a disk, more of them than records may."""
+    monkeypatch.setattr(waiting, "_MOST_RECORDS", 100)
+    monkeypatch.setattr(waiting, "_MOST_POINTS", 2_500)
+    times = [1e9 + step / 1000 for step in range(10_000)]
     with SummaryWriter(tmp_path) as writer:
-        for step in range(120_000):
-            writer.add_scalar("loss", 0.5, step, walltime=1e9 + step / 1000)
+        for step, when in enumerate(times):
+            writer.add_scalar("loss", 0.5, step, walltime=when)
+        held_disk.set()
 
-    points = accumulated(tmp_path).Scalars("loss")
-    assert [point.wall_time for point in points] == [1e9 + step / 1000 for step in range(120_000)]
-
-
-def test_handlers_that_run_after_ours_can_still_log(tmp_path: Path) -> None:
-    done = run_script(
-        tmp_path,
-        "import atexit\nholder = []\n"
-        "atexit.register(lambda: [holder[0].add_scalar('last', 0.9, step) for step in range(3)])\n"
-        "from torch_debugger import SummaryWriter\n"
-        "holder.append(SummaryWriter('run'))\nholder[0].add_scalar('loss', 1.0, 1)\n",
-    )
-
-    assert (done.returncode, done.stderr) == (0, "")
-    assert (steps(tmp_path / "run", "loss"), steps(tmp_path / "run", "last")) == ([1], [0, 1, 2])
-    assert len(files(tmp_path / "run")) == 2
+    assert [point.wall_time for point in accumulated(tmp_path).Scalars("loss")] == times
 
 
-@pytest.mark.parametrize("method", ["fork", "spawn"])
-def test_a_thread_that_outlives_the_target_of_its_process_can_still_log(tmp_path: Path, method: str) -> None:
-    done = run_script(
-        tmp_path,
+def test_a_thread_that_outlives_the_target_of_its_process_can_still_log(tmp_path: Path) -> None:
+    """In a process that was forked, which ends without the handlers of atexit, and in one that was spawned."""
+    script = tmp_path / "train.py"
+    script.write_text(
         "import threading, time, multiprocessing\nfrom torch_debugger import SummaryWriter\n"
         "def log(writer):\n    for step in range(10):\n"
         "        writer.add_scalar('loss', 0.5, step)\n        time.sleep(0.02)\n"
-        "def child():\n    threading.Thread(target=log, args=(SummaryWriter('run'),)).start()\n"
+        "def child(method):\n    threading.Thread(target=log, args=(SummaryWriter(method),)).start()\n"
         "if __name__ == '__main__':\n"
-        f"    process = multiprocessing.get_context('{method}').Process(target=child)\n"
-        "    process.start()\n    process.join()\n",
+        "    for method in ('fork', 'spawn'):\n"
+        "        process = multiprocessing.get_context(method).Process(target=child, args=(method,))\n"
+        "        process.start()\n        process.join()\n",
+    )
+    done = preloaded.run(
+        [sys.executable, str(script)], cwd=tmp_path, capture_output=True, text=True, timeout=300
     )
 
     assert (done.returncode, done.stderr) == (0, "")
-    assert steps(tmp_path / "run", "loss") == list(range(10))
+    assert steps(tmp_path / "fork", "loss") == list(range(10))
+    assert steps(tmp_path / "spawn", "loss") == list(range(10))
 
 
 ODD_OPTIONS: list[dict[str, Any]] = [
@@ -165,19 +178,11 @@ def test_a_complaint_needs_no_working_folder_and_no_text(
     assert said.getvalue().endswith("wrote nothing: Mute. The training goes on.\n")
 
 
-def test_a_slow_disk_slows_no_first_call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    may_go, writing = threading.Event(), LogFile.write
-
-    def held(file: LogFile, data: memoryview) -> int:
-        assert threading.current_thread() is not threading.main_thread()
-        may_go.wait(60)
-        return writing(file, data)
-
-    monkeypatch.setattr(LogFile, "write", held)
+def test_a_slow_disk_slows_no_first_call(tmp_path: Path, held_disk: threading.Event) -> None:
     writer = SummaryWriter(tmp_path)
     writer.add_scalars("both", {"a": 1.0, "b": 2.0}, 1)
     writer.add_hparams({"lr": 0.1}, {"accuracy": 1.0}, run_name="trial")
-    may_go.set()
+    held_disk.set()
     writer.close()
 
     assert accumulated(tmp_path / "trial").Scalars("accuracy")[0].value == 1.0

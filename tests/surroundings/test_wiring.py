@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from tests import preloaded
 from torch_debugger import Debugger
 from torch_debugger.records import CrashFact, HparamsFact, Record, RunFact, SeedFact, Surroundings
 from torch_debugger.redaction import SECRET
@@ -49,8 +50,8 @@ SECRETS = b"hunter2"
 def run(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "torch_debugger", "run", *words]
     here = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
-    return subprocess.run(
-        command, cwd=folder, env=here, capture_output=True, text=True, timeout=120, check=False
+    return preloaded.run(
+        command, cwd=folder, env=here, capture_output=True, text=True, timeout=300, check=False
     )
 
 

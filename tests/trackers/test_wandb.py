@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 from pathlib import Path
 
@@ -12,6 +11,7 @@ import pytest
 from PIL import Image
 
 import torch_debugger
+from tests import preloaded
 from tests.trackers.runs import LOSSES, ending, write_log
 from tests.trackers.wandb_file import WandbRun, offline_runs
 from torch_debugger.integrations.foreign.adopting import adopt, find_foreign_runs
@@ -20,18 +20,35 @@ from torch_debugger.integrations.trackers import shipping
 from torch_debugger.integrations.trackers.shipping import CourierProcess, conclude
 from torch_debugger.integrations.trackers.tracker import Tracker
 
-LIMIT_S = 120  # only a hang takes this long
+Carried = tuple[Path, WandbRun, list[str]]
+LIMIT_S = 300  # only a hang takes this long
 
 
 @pytest.fixture(autouse=True)
 def offline(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    go_offline(monkeypatch, tmp_path)
+
+
+def go_offline(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
     for name in [name for name in os.environ if name.startswith("WANDB_")]:
         monkeypatch.delenv(name)
-    monkeypatch.setattr(shipping, "WAIT_S", 100.0)  # a busy machine is not what is tested here
+    monkeypatch.setattr(shipping, "WAIT_S", 300.0)  # a busy machine is not what is tested here
     monkeypatch.setenv("WANDB_MODE", "offline")
-    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("HOME", str(folder / "home"))
     monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[2]))
-    monkeypatch.chdir(tmp_path)
+    monkeypatch.chdir(folder)
+
+
+@pytest.fixture(scope="module")
+def carried(tmp_path_factory: pytest.TempPathFactory) -> Carried:
+    """The folder above the log of a run that was carried beside one of the script's own, the run, and what was
+    said."""
+    above = tmp_path_factory.mktemp("carried")
+    with pytest.MonkeyPatch.context() as patch:
+        go_offline(patch, above)
+        patch.setenv("WANDB_RUN_ID", "of-the-script")
+        patch.setenv("WANDB_NAME", "theirs")
+        return above, *carry(above / "log")
 
 
 def carry(folder: Path, exit_code: int = 0) -> tuple[WandbRun, list[str]]:
@@ -43,11 +60,9 @@ def carry(folder: Path, exit_code: int = 0) -> tuple[WandbRun, list[str]]:
     return run, [sentence for sentence in said if not sentence.startswith("waiting for")]
 
 
-def test_a_run_arrives_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("WANDB_RUN_ID", "of-the-script")
-    monkeypatch.setenv("WANDB_NAME", "theirs")
-    folder = tmp_path / "log"
-    run, said = carry(folder)
+def test_a_run_arrives_whole(carried: Carried) -> None:
+    above, run, said = carried
+    folder = above / "log"
     assert said[0].startswith("W&B has the run: offline; this sends it: wandb sync log/wandb/offline-run-")
     assert (run.name, run.project, run.exit_code) == ("train", "vision", 0)
     assert run.id != "of-the-script"
@@ -70,9 +85,11 @@ def test_a_run_arrives_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     assert "missing-zero-grad" in report.read_text()
 
 
-def test_an_offline_run_can_be_taken_in_again_and_torn_it_is_read_up_to_there(tmp_path: Path) -> None:
-    carry(tmp_path / "log")
-    (run,) = find_foreign_runs(tmp_path / "log" / "wandb")
+def test_an_offline_run_can_be_taken_in_again_and_torn_it_is_read_up_to_there(
+    carried: Carried, tmp_path: Path
+) -> None:
+    above, _, _ = carried
+    (run,) = find_foreign_runs(above / "log" / "wandb")
     assert run.name == "train" and (run.hparams["lr"], run.hparams["name"]) == (0.1, "resnet")
     folder = adopt(run, tmp_path / "runs", print)
     adopted = torch_debugger.runs(tmp_path / "runs")[folder.name]
@@ -80,7 +97,7 @@ def test_an_offline_run_can_be_taken_in_again_and_torn_it_is_read_up_to_there(tm
     assert adopted.scalars("loss").times[0] == 1_700_000_000.1
     assert adopted.hparams["name"] == "resnet"
     assert adopted.status == "finished"
-    (path,) = (tmp_path / "log").rglob("*.wandb")
+    (path,) = (above / "log").rglob("*.wandb")
     whole, torn = path.read_bytes(), tmp_path / "torn.wandb"
     for size in range(0, len(whole), 97):
         torn.write_bytes(whole[:size])
@@ -90,15 +107,13 @@ def test_an_offline_run_can_be_taken_in_again_and_torn_it_is_read_up_to_there(tm
         ]
 
 
-def test_it_keeps_its_files_together_and_no_secret_among_them(tmp_path: Path) -> None:
-    carry(tmp_path / "log")
-    home = [
-        path.relative_to(tmp_path)
-        for path in tmp_path.rglob("*")
-        if "log" not in path.relative_to(tmp_path).parts
-    ]
-    assert [str(path) for path in home if (tmp_path / path).is_file()] == []
-    sent = [path.read_bytes() for path in (tmp_path / "log" / "wandb").rglob("*") if path.is_file()]
+def test_it_keeps_its_files_together_and_no_secret_among_them(
+    carried: Carried,
+) -> None:
+    above, _, _ = carried
+    files = [path.relative_to(above) for path in above.rglob("*") if path.is_file()]
+    assert [str(path) for path in files if path.parts[0] != "log"] == []
+    sent = [path.read_bytes() for path in (above / "log" / "wandb").rglob("*") if path.is_file()]
     assert sent and not any(b"hush-hush" in content for content in sent)
 
 
@@ -109,7 +124,7 @@ def test_a_script_that_failed_is_a_failed_run(tmp_path: Path) -> None:
 
 def run_program(source: str, exit_code: int = 0) -> str:
     Path("train.py").write_text(source, encoding="utf-8")
-    done = subprocess.run(
+    done = preloaded.run(
         [sys.executable, "train.py"], capture_output=True, text=True, timeout=LIMIT_S, check=False
     )
     assert done.returncode == exit_code, done.stderr
@@ -119,7 +134,7 @@ def run_program(source: str, exit_code: int = 0) -> str:
 TRAINING = """
 import sys, torch, torch_debugger
 from torch_debugger.integrations.trackers import shipping
-shipping.WAIT_S = 100
+shipping.WAIT_S = 300
 net = torch.nn.Linear(4, 1)
 optimizer = torch.optim.SGD(net.parameters(), lr=0.01)
 
@@ -169,7 +184,7 @@ debugger = torch_debugger.Debugger(sinks=["wandb"])
 
 def log(step, loss):
     wandb.log({"loss": loss}, step=step * 10)
-    time.sleep(0.3)
+    time.sleep(0.1)
 
 train(12, log)
 debugger.close()

@@ -45,7 +45,7 @@ class TensorBoard:
         self.address = self._wait()
 
     def _wait(self) -> str:
-        for _ in range(600):
+        for _ in range(3000):
             found = re.search(r"http://127\.0\.0\.1:\d+", self.said.read_text())
             if found:
                 return found[0]
@@ -55,7 +55,7 @@ class TensorBoard:
 
     def get(self, path: str) -> tuple[int, str, Any]:
         try:
-            with urllib.request.urlopen(f"{self.address}/data/{path}", timeout=60) as answer:
+            with urllib.request.urlopen(f"{self.address}/data/{path}", timeout=300) as answer:
                 return answer.status, answer.read().decode(), answer.headers
         except urllib.error.HTTPError as error:
             return error.code, error.read().decode(), error.headers
@@ -67,11 +67,11 @@ class TensorBoard:
     def post(self, path: str) -> int:
         request = urllib.request.Request(f"{self.address}/data/{path}", data=b"{}", method="POST")
         try:
-            with urllib.request.urlopen(request, timeout=60) as answer:
+            with urllib.request.urlopen(request, timeout=300) as answer:
                 return int(answer.status)
         except urllib.error.HTTPError as error:
             return error.code
 
     def end(self) -> None:
         self.process.terminate()
-        self.process.wait(30)
+        self.process.wait(300)

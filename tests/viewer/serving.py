@@ -47,7 +47,7 @@ class Client:
 
     def __init__(self, port: int) -> None:
         self.port = port
-        self.connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+        self.connection = http.client.HTTPConnection("127.0.0.1", port, timeout=120)
 
     def send(self, method: str, path: str, body: Any = None, **headers: str) -> Reply:
         given = {name.replace("_", "-"): value for name, value in headers.items()}
@@ -70,7 +70,7 @@ class Client:
 def serving(folder: Path | dict[str, str], **how: Any) -> Iterator[Client]:
     folders = folder if isinstance(folder, dict) else {"": str(folder)}
     server = make_page_server(folders, **how)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)  # seconds until it ends
     thread.start()
     client = Client(server.server_port)
     try:

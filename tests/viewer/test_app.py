@@ -125,14 +125,14 @@ def test_head_has_no_body(client: Client) -> None:
 
 def test_a_request_without_end_is_not_read(client: Client) -> None:
     for head in ("Content-Length: 99999999", "Content-Length: -1", "Transfer-Encoding: chunked"):
-        with socket.create_connection(("127.0.0.1", client.port), timeout=30) as raw:
+        with socket.create_connection(("127.0.0.1", client.port), timeout=120) as raw:
             raw.sendall(f"POST /ask/edits HTTP/1.1\r\nHost: localhost\r\n{head}\r\n\r\n".encode())
             assert raw.makefile("rb").read().startswith(b"HTTP/1.1 413 ")
 
 
 def test_nothing_is_said_on_the_terminal(client: Client, capfd: pytest.CaptureFixture[str]) -> None:
     client.get("/ask/nothing")
-    with socket.create_connection(("127.0.0.1", client.port), timeout=30) as raw:
+    with socket.create_connection(("127.0.0.1", client.port), timeout=120) as raw:
         raw.sendall(b"nonsense\r\n\r\n")
         raw.makefile("rb").read()
     client.get("/ask/names")

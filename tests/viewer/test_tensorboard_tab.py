@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from tests import preloaded
 from tests.viewer.real_tensorboard import REPOSITORY, TensorBoard, environment_with_tab
 from torch_debugger.viewer.questions import question_names
 
@@ -36,7 +37,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TensorBoard]:
     (folder / "train.py").write_text(BROKEN)
     here = environment_with_tab(folder)
     command = [sys.executable, "-m", "torch_debugger", "run", "--quiet", "--log-dir", "runs/first", "train.py"]
-    subprocess.run(command, cwd=folder, env=here, capture_output=True, timeout=180, check=True)
+    preloaded.run(command, cwd=folder, env=here, capture_output=True, timeout=600, check=True)
     server = TensorBoard(folder, here, "--logdir", "runs")
     yield server
     server.end()
@@ -84,7 +85,7 @@ def test_what_is_not_there_is_said(server: TensorBoard) -> None:
 
 
 def test_other_tabs_still_read_the_run(server: TensorBoard) -> None:
-    for _ in range(100):
+    for _ in range(1000):
         tags = json.loads(server.get("plugin/scalars/tags")[1])
         if "loss" in tags.get("first", {}):
             return

@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests import absurd_allocations, preloaded
+from tests import absurd_allocations, preloaded, time_limits
 from tests.zoo.launching import command_of, run_to_its_end
 from tests.zoo.scripts import launch_of, options, settings_of, source_of, write
 
@@ -81,6 +81,8 @@ def preload() -> None:
             importlib.import_module(module.name)
     importlib.import_module("torch_debugger.cli.in_process")
     catalog()
+    for owner, name, value in time_limits.lifted():
+        setattr(owner, name, value)
     gc.collect()
     gc.freeze()  # else every fork looks through all of torch's objects, and copies their memory by that
     assert torch.get_num_threads() == 1, "torch was imported before"

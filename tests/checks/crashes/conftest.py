@@ -1,22 +1,22 @@
-"""Scripts that set up process groups leave none behind, and no variable of theirs."""
+"""Every script of a crash is run as if it were alone in the process, and on a machine that has time."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 
 import pytest
-import torch.distributed
 
-VARIABLES = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
+from tests import time_limits
+from tests.checks.crashes.scripts import no_process_group
 
 
 @pytest.fixture(autouse=True)
 def no_process_group_stays() -> Iterator[None]:
-    kept = {name: os.environ.pop(name) for name in VARIABLES if name in os.environ}
-    yield
-    if torch.distributed.is_available() and torch.distributed.is_initialized():
-        torch.distributed.destroy_process_group()
-    for name in VARIABLES:
-        os.environ.pop(name, None)
-    os.environ.update(kept)
+    with no_process_group():
+        yield
+
+
+@pytest.fixture(autouse=True)
+def looking_at_a_crash_may_take_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    for owner, name, value in time_limits.lifted():
+        monkeypatch.setattr(owner, name, value)

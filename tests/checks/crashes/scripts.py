@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+import functools
+import os
+import sys
 import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+import torch
+import torch.distributed
+
+from torch_debugger.checks.catalog import catalog
 from torch_debugger.checks.judge import Judge
 from torch_debugger.probes.crashes import capture_crash
 from torch_debugger.records import CrashFact, Edit, Finding
+from torch_debugger.redaction import remembered
 
 HEAD = "import torch\nimport torch.nn.functional as F\nfrom torch import nn\n\n"
+VARIABLES = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
 
 
 @dataclass(frozen=True)
@@ -56,23 +67,55 @@ def run_script(file: Path, source: str) -> BaseException | None:
     return None
 
 
+@contextmanager
+def no_process_group() -> Iterator[None]:
+    """None is there for a script, and what it sets up is gone after it."""
+    kept = {name: os.environ.pop(name) for name in VARIABLES if name in os.environ}
+    yield
+    if torch.distributed.is_available() and torch.distributed.is_initialized():
+        torch.distributed.destroy_process_group()
+    for name in VARIABLES:
+        os.environ.pop(name, None)
+    os.environ.update(kept)
+
+
+@contextmanager
+def nothing_stays_behind() -> Iterator[None]:
+    """For one of many scripts of a test: as the fixtures of tests/conftest.py have it for one of many tests."""
+    folder = os.getcwd()
+    with no_process_group():
+        yield
+    os.chdir(folder)
+    remembered.forget()
+    torch._C._set_mkldnn_enabled(True)
+    dynamo = sys.modules.get("torch._dynamo")
+    if dynamo is not None and dynamo.utils.counters["frames"]:  # something was compiled
+        dynamo.reset()
+
+
 def crash_of(file: Path, source: str, step: int = 7) -> CrashFact:
     error = run_script(file, source)
     assert error is not None, "the script was meant to crash"
     return capture_crash(error, step)
 
 
-def judge(crash: CrashFact) -> list[Finding]:
-    judging = Judge()
+def judge(crash: CrashFact, only: Sequence[str] = ()) -> list[Finding]:
+    judging = Judge(only)
     judging.see(crash)
     judging.finish()
     assert judging.faults == []
     return judging.findings
 
 
+@functools.cache
+def crash_checks() -> tuple[str, ...]:
+    """To ask only these takes half the time; the whole catalog is asked of every crash of the golden files."""
+    return tuple(check.name for check in catalog() if CrashFact in check.reads)
+
+
 def claims(crash: CrashFact) -> list[str]:
     """The names of the checks that explain the crash; the general form explains nothing."""
-    return [finding.name for finding in judge(crash) if finding.name != "unexplained-crash"]
+    return [finding.name for finding in judge(crash, crash_checks()) if finding.name != "unexplained-crash"]
 
 
 def tell(finding: Finding) -> str:

@@ -148,7 +148,7 @@ class Data(Dataset):
 loader = DataLoader(Data(), batch_size=1, num_workers=1, prefetch_factor=2)
 for batch in loader:
     import time
-    time.sleep(30)
+    time.sleep(300)
 """
 
 

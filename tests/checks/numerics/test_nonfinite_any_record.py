@@ -6,14 +6,13 @@ import ast
 import itertools
 import random
 
-import pytest
-
 from tests.fakes import place
 from torch_debugger.checks.explainers.nonfinite.causes import _BY_OP
 from torch_debugger.checks.explainers.nonfinite.reach import PRODUCTS
 from torch_debugger.checks.explainers.nonfinite.telling import tell
 from torch_debugger.records import NonFinite, Operand, Origin
 
+RECORDS_OF_AN_OP = 40
 OPS = (*_BY_OP, *PRODUCTS, "mul", "add", "sub", "sum", "mean", "square", "mse_loss", "softmax", "log_softmax",
        "logsumexp", "half", "empty", "Custom", "unheard_of")  # fmt: skip
 OPERATORS = {"div": "/", "mul": "*", "add": "+", "sub": "-", "pow": "**", "matmul": "@", "remainder": "%"}
@@ -83,19 +82,23 @@ def parses(code: str) -> bool:
     return True
 
 
-@pytest.mark.parametrize("op", OPS)
-def test_there_are_words_and_the_edit_parses(op: str) -> None:
-    for seed in range(150):
-        fact = a_record(op, seed)
-        story = tell(fact)
-        assert fact.origin is not None
-        assert story.proof.endswith(".") and story.why and story.fix, fact
-        if story.edit is not None:
-            assert story.edit.before == fact.origin.place.code
-            assert parses(story.edit.after) or not parses(story.edit.before), story.edit
+def test_there_are_words_and_the_edit_parses() -> None:
+    records = [a_record(op, seed) for op, seed in itertools.product(OPS, range(RECORDS_OF_AN_OP))]
+    assert not [complaint for record in records for complaint in complaints_about(record)]
+
+
+def complaints_about(fact: NonFinite) -> list[str]:
+    assert fact.origin is not None
+    story = tell(fact)
+    told = story.proof.endswith(".") and story.why and story.fix
+    edit = story.edit
+    fits = edit is None or edit.before == fact.origin.place.code
+    still_parses = edit is None or parses(edit.after) or not parses(edit.before)
+    holds = {"words are missing": told, "another line is edited": fits, "the edit does not parse": still_parses}
+    return [f"{complaint}: {story} of {fact}" for complaint, held in holds.items() if not held]
 
 
 def test_the_lines_are_read_at_all() -> None:
     """The test above would say nothing if no line gave an edit."""
-    edits = [tell(a_record(op, seed)).edit for op, seed in itertools.product(("log", "div", "exp"), range(150))]
-    assert sum(edit is not None for edit in edits) > 60
+    edits = [tell(a_record(op, seed)).edit for op, seed in itertools.product(("log", "div", "exp"), range(50))]
+    assert sum(edit is not None for edit in edits) > 20

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ast
+import functools
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 import pytest
@@ -25,34 +26,62 @@ def words(fact: NonFinite, optimizer: OptimizerFact | None = None) -> str:
     return "\n".join(lines + ([f"- {story.edit.before}", f"+ {story.edit.after}"] if story.edit else []))
 
 
-FACTS = {name: (record(case), None) for name, case in RUN.items()} | TOLD
+@functools.cache
+def facts() -> dict[str, tuple[NonFinite, OptimizerFact | None]]:
+    return {name: (record(case), None) for name, case in RUN.items()} | TOLD
 
 
+@functools.cache
 def told() -> dict[str, str]:
     sections = GOLDEN.read_text(encoding="utf-8").split("=== ")[1:] if GOLDEN.exists() else []
     return {name: text.strip() for name, _, text in (section.partition("\n") for section in sections)}
 
 
-@pytest.mark.parametrize("name", FACTS)
-def test_the_whole_text(name: str) -> None:
-    assert words(*FACTS[name]) == told()[name]
+def of_all(names: Iterable[str], look: Callable[[str], None]) -> None:
+    """Every one is looked at, and all that is wrong is told together."""
+    complaints = []
+    for name in names:
+        try:
+            look(name)
+        except Exception as error:
+            complaints.append(f"{name}: {type(error).__name__}: {error}")
+    assert not complaints, "\n\n".join(complaints)
 
 
-def test_no_text_is_left_over() -> None:
+def test_one_look_that_fails_is_named_and_the_others_are_made() -> None:
+    def look(name: str) -> None:
+        seen.append(name)
+        assert name != "b"
+
+    seen: list[str] = []
+    with pytest.raises(AssertionError, match=r"^b: "):
+        of_all("abc", look)
+    assert seen == ["a", "b", "c"]
+
+
+def test_the_whole_text() -> None:
     if os.environ.get("WRITE_GOLDEN"):
-        sections = [f"=== {name}\n{words(*fact)}\n" for name, fact in FACTS.items()]
+        sections = [f"=== {name}\n{words(*fact)}\n" for name, fact in facts().items()]
         GOLDEN.write_text("\n".join(sections), encoding="utf-8")
-    assert set(told()) == set(FACTS)
+        told.cache_clear()
+    assert set(told()) == set(facts())
+
+    def look(name: str) -> None:
+        assert words(*facts()[name]) == told()[name]
+
+    of_all(facts(), look)
 
 
 @pytest.mark.filterwarnings("ignore:std")
-@pytest.mark.parametrize("name", RUN)
-def test_the_line_fails_and_the_edited_line_is_finite_forward_and_backward(name: str) -> None:
-    case = RUN[name]
-    edit = tell(record(case)).edit
-    assert not is_finite(run(case.code, case.given))
-    assert edit is not None
-    assert is_finite(run(applied(edit, case.code), case.given))
+def test_the_line_fails_and_the_edited_line_is_finite_forward_and_backward() -> None:
+    def look(name: str) -> None:
+        case = RUN[name]
+        edit = tell(*facts()[name]).edit
+        assert not is_finite(run(case.code, case.given))
+        assert edit is not None
+        assert is_finite(run(applied(edit, case.code), case.given))
+
+    of_all(RUN, look)
 
 
 # These change what is computed, and mean to.
@@ -71,13 +100,15 @@ HEALTHY = {
 }
 
 
-@pytest.mark.parametrize("name", [name for name in RUN if name not in OTHER_FORMULA])
-def test_an_edit_changes_nothing_where_numbers_are_healthy(name: str) -> None:
-    case = RUN[name]
-    edit, given = tell(record(case)).edit, healthy(case.given) | HEALTHY.get(name, {})
-    assert edit is not None
-    for before, after in zip(run(case.code, given), run(edit.after, given), strict=True):
-        torch.testing.assert_close(after, before, rtol=1e-2, atol=1e-2, check_dtype=False)
+def test_an_edit_changes_nothing_where_numbers_are_healthy() -> None:
+    def look(name: str) -> None:
+        case = RUN[name]
+        edit, given = tell(*facts()[name]).edit, healthy(case.given) | HEALTHY.get(name, {})
+        assert edit is not None
+        for before, after in zip(run(case.code, given), run(edit.after, given), strict=True):
+            torch.testing.assert_close(after, before, rtol=1e-2, atol=1e-2, check_dtype=False)
+
+    of_all([name for name in RUN if name not in OTHER_FORMULA], look)
 
 
 def healthy(given: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
@@ -91,17 +122,21 @@ def healthy(given: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
     }
 
 
-@pytest.mark.parametrize("name", FACTS)
-def test_an_edited_line_parses_and_is_another(name: str) -> None:
-    edit = tell(*FACTS[name]).edit
-    if edit is not None:
-        ast.parse(edit.after if name != "a_part_of_a_statement" else f"(a {edit.after} b))")
-        assert edit.after != edit.before
+def test_an_edited_line_parses_and_is_another() -> None:
+    def look(name: str) -> None:
+        edit = tell(*facts()[name]).edit
+        if edit is not None:
+            ast.parse(edit.after if name != "a_part_of_a_statement" else f"(a {edit.after} b))")
+            assert edit.after != edit.before
+
+    of_all(facts(), look)
 
 
-@pytest.mark.parametrize("name", FACTS)
-def test_a_message_is_one_calm_sentence(name: str) -> None:
-    story = tell(*FACTS[name])
-    assert story.proof.endswith(".") and ". " not in story.proof
-    assert "!" not in (story.proof + story.why + story.fix).replace("!=", "")
-    assert story.why.endswith(".") and story.fix.endswith(".")
+def test_a_message_is_one_calm_sentence() -> None:
+    def look(name: str) -> None:
+        story = tell(*facts()[name])
+        assert story.proof.endswith(".") and ". " not in story.proof
+        assert "!" not in (story.proof + story.why + story.fix).replace("!=", "")
+        assert story.why.endswith(".") and story.fix.endswith(".")
+
+    of_all(facts(), look)

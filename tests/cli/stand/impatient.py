@@ -1,7 +1,9 @@
-"""quick.py with one second, not twenty, for trackers that do not come to an end."""
+"""quick.py with one second, not minutes, for trackers that do not come to an end."""
 
 import runpy
 from pathlib import Path
+
+import standing  # noqa: F401  first: it has more patience
 
 from torch_debugger.integrations.trackers import shipping
 

@@ -3,6 +3,8 @@ an error, and a negative one a note. Asks for a closer look when it finds the er
 
 import sys
 
+import standing  # noqa: F401  the session, also in a fork
+
 from torch_debugger.checks import catalog, judge
 from torch_debugger.checks.base import Check
 from torch_debugger.cli import main

@@ -25,7 +25,7 @@ def child(program: str, call: str) -> Iterator[int]:
     """A child that has come to that system call; where those of others are hidden, there is nothing to test."""
     process = subprocess.Popen([sys.executable, "-c", program], stdin=subprocess.PIPE)
     try:
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + 120
         while (view := view_process(process.pid)) is None or view.call not in call.split():
             if view is not None and not view.call:
                 pytest.skip("the system calls of other processes are hidden here")

@@ -8,14 +8,18 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import psutil
 import pytest
 
+from tests import preloaded
+from torch_debugger.cli import main
+
 TRAINING = """
-import threading, time, torch
+import os, threading, time, torch
 from torch import nn
 torch.manual_seed(0)
 model = nn.Linear(4, 2)
@@ -25,109 +29,147 @@ def train(steps):
         optimizer.zero_grad()
         model(torch.randn(8, 4)).pow(2).mean().backward()
         optimizer.step()
+def wait_until_told():
+    event = threading.Event()
+    threading.Thread(target=lambda: (open("told").read(), event.set()), daemon=True).start()
+    event.wait()
 train(10)
+open("begun", "w").close()
 """
+# Those that are to be met with silence stand until the one that hangs is told of, and longer.
+HANGS = "wait_until_told()\ntrain(10)\n"
+ABORTED = (
+    "import subprocess\nhelper = subprocess.Popen(['sleep', '600'])\nlock = threading.Lock()\n"
+    "lock.acquire()\nlock.acquire()\n"
+)
+OWN_WATCHDOG = "import torch_debugger\nwith torch_debugger.Watchdog(timeout=60):\n    wait_until_told()\n"
+STOPPED = "while not os.path.exists('enough'):\n    train(3)\n    time.sleep(0.05)\n"
 LIMIT_S = 150
+LONGER_S = 2.0
 
 
 class Run:
-    """One run in a folder of its own; `stdin` stays open until the end."""
+    """One run in a folder of its own, begun at once; `stdin` stays open until the end."""
 
     def __init__(self, folder: Path, lines: str, *options: str) -> None:
+        folder.mkdir()
+        os.mkfifo(folder / "told")
         (folder / "train.py").write_text(TRAINING + lines)
         ours = ["--hang-timeout", "2", "--json", "out.json", "--log-dir", "log", *options]
         self.folder = folder
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "torch_debugger", "run", *ours, "train.py"],
-            cwd=folder,
-            env=os.environ | {"OMP_NUM_THREADS": "1"},
-            stdin=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            start_new_session=True,
-        )
+        with open(folder / "stderr", "w") as stderr:
+            self.process = preloaded.Popen(
+                [sys.executable, "-m", "torch_debugger", "run", *ours, "train.py"],
+                cwd=folder,
+                env=os.environ | {"OMP_NUM_THREADS": "1"},
+                stdin=subprocess.PIPE,
+                stdout=subprocess.DEVNULL,
+                stderr=stderr,
+                text=True,
+                start_new_session=True,
+            )
 
-    def end(self, stdin: str = "") -> tuple[dict[str, Any], str]:
-        _, stderr = self.process.communicate(stdin, timeout=LIMIT_S)
-        result: dict[str, Any] = json.loads((self.folder / "out.json").read_text())
-        return result, stderr
+    @property
+    def stderr(self) -> str:
+        return (self.folder / "stderr").read_text()
 
-    def wait_for_steps(self) -> None:
-        """Until the training has made its steps and the lines behind it run."""
-        deadline = time.monotonic() + LIMIT_S
-        while not (self.folder / "begun").exists() and time.monotonic() < deadline:
-            time.sleep(0.1)
+    @property
+    def result(self) -> dict[str, Any]:
+        found: dict[str, Any] = json.loads((self.folder / "out.json").read_text())
+        return found
+
+    def has_begun(self) -> bool:
+        """Its training has made its steps, and the lines behind it run."""
+        return (self.folder / "begun").exists()
+
+    def tell(self) -> None:
+        """It waits at the other end of the pipe, or this raises."""
+        os.close(os.open(self.folder / "told", os.O_WRONLY | os.O_NONBLOCK))
+
+    @property
+    def loud(self) -> list[str]:
+        return [finding["message"] for finding in self.result["findings"] if finding["severity"] != "note"]
 
 
-def loud(result: dict[str, Any]) -> list[str]:
-    return [finding["message"] for finding in result["findings"] if finding["severity"] != "note"]
+def wait_until(is_so: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + LIMIT_S
+    while not is_so():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
 
 
-def test_abort_ends_everything_with_124_and_tells_it_everywhere(tmp_path: Path) -> None:
-    lines = "import subprocess\nhelper = subprocess.Popen(['sleep', '600'])\nlock = threading.Lock()\n"
-    run = Run(tmp_path, lines + "lock.acquire()\nlock.acquire()\n", "--on-hang", "abort")
-    result, stderr = run.end()
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Run]]:
+    """All at once, to their ends: what they need is time to stand still, not the processor."""
+    folder = tmp_path_factory.mktemp("hangs")
+    runs = {
+        "aborted": Run(folder / "aborted", ABORTED, "--on-hang", "abort"),
+        "hangs": Run(folder / "hangs", HANGS),
+        "off": Run(folder / "off", HANGS, "--no-watchdog"),
+        "own": Run(folder / "own", OWN_WATCHDOG),
+        "debugger": Run(folder / "debugger", "breakpoint()\ntrain(3)\n"),
+        "asks": Run(folder / "asks", "input('on? ')\ntrain(3)\n"),
+        "stopped": Run(folder / "stopped", STOPPED),
+    }
+    try:
+        for run in runs.values():
+            wait_until(run.has_begun)
+        os.killpg(runs["stopped"].process.pid, signal.SIGSTOP)
+        wait_until(lambda: "has stood still for" in runs["hangs"].stderr)
+        time.sleep(LONGER_S)
+        os.killpg(runs["stopped"].process.pid, signal.SIGCONT)
+        for name in ("hangs", "off", "own"):
+            runs[name].tell()
+        (runs["stopped"].folder / "enough").touch()
+        typed = {"debugger": "c\n", "asks": "y\n"}
+        for name, run in runs.items():
+            run.process.communicate(typed.get(name, ""), timeout=LIMIT_S)
+        yield runs
+    finally:
+        for run in runs.values():
+            run.process.kill()
+            run.process.wait()
+
+
+def test_abort_ends_everything_with_124_and_tells_it_everywhere(runs: dict[str, Run]) -> None:
+    run = runs["aborted"]
     assert run.process.returncode == 124
-    assert (result["outcome"], result["exit_code"], result["steps"]) == ("hung", 124, 10)
-    assert result["findings"][0]["name"] == "lock-never-released"
-    (hang,) = result["hangs"]
+    told = run.result
+    assert (told["outcome"], told["exit_code"], told["steps"]) == ("hung", 124, 10)
+    assert told["findings"][0]["name"] == "lock-never-released"
+    (hang,) = told["hangs"]
     assert hang["kind"] == "lock" and hang["stacks"][0]["lines"][-1].endswith("lock.acquire()")
-    assert "training (process" in stderr and "stopped making progress with exit code 124" in stderr
-    assert "Where everybody stood" in (tmp_path / "log" / "report.md").read_text()
-    assert not [each for each in psutil.process_iter(["cwd"]) if each.info["cwd"] == str(tmp_path)]
+    assert "training (process" in run.stderr
+    assert "stopped making progress with exit code 124" in run.stderr
+    assert "Where everybody stood" in (run.folder / "log" / "report.md").read_text()
+    assert not [each for each in psutil.process_iter(["cwd"]) if each.info["cwd"] == str(run.folder)]
 
 
-def test_by_default_it_only_tells_and_what_goes_on_is_a_note(tmp_path: Path) -> None:
-    run = Run(tmp_path, "threading.Event().wait(7)\ntrain(10)\n")
-    result, stderr = run.end()
+def test_by_default_it_only_tells_and_what_goes_on_is_a_note(runs: dict[str, Run]) -> None:
+    run = runs["hangs"]
     assert run.process.returncode == 0
-    assert (result["outcome"], loud(result)) == ("finished", [])
-    assert "has stood still for" in stderr
-    assert any("then went on by itself" in finding["message"] for finding in result["findings"])
+    assert (run.result["outcome"], run.loud) == ("finished", [])
+    assert "has stood still for" in run.stderr
+    assert any("then went on by itself" in finding["message"] for finding in run.result["findings"])
 
 
-def test_it_can_be_switched_off(tmp_path: Path) -> None:
-    result, stderr = Run(tmp_path, "threading.Event().wait(6)\n", "--no-watchdog").end()
-    assert result["findings"] == [] and "stood still" not in stderr
+def test_it_can_be_switched_off(runs: dict[str, Run]) -> None:
+    assert runs["off"].result["findings"] == [] and "stood still" not in runs["off"].stderr
 
 
-def test_one_at_a_debugger_is_left_alone(tmp_path: Path) -> None:
-    run = Run(tmp_path, "open('begun', 'w').close()\nbreakpoint()\ntrain(3)\n")
-    run.wait_for_steps()
-    time.sleep(6)
-    result, stderr = run.end("c\n")
-    assert (result["outcome"], loud(result)) == ("finished", []) and "stood still" not in stderr
+@pytest.mark.parametrize("name", ["debugger", "asks", "stopped", "own"])
+def test_one_that_has_a_reason_to_stand_is_left_alone(name: str, runs: dict[str, Run]) -> None:
+    """At a debugger's prompt, at a question, stopped as a job, or with a more patient watchdog of its own."""
+    run = runs[name]
+    assert (run.result["outcome"], run.loud) == ("finished", []) and "stood still" not in run.stderr
 
 
-def test_one_that_asks_a_question_is_left_alone(tmp_path: Path) -> None:
-    run = Run(tmp_path, "open('begun', 'w').close()\ninput('on? ')\ntrain(3)\n")
-    run.wait_for_steps()
-    time.sleep(6)
-    result, stderr = run.end("y\n")
-    assert (result["outcome"], loud(result)) == ("finished", []) and "stood still" not in stderr
-
-
-def test_a_job_that_was_stopped_for_a_while_did_not_hang(tmp_path: Path) -> None:
-    lines = "open('begun', 'w').close()\nfor _ in range(40):\n    train(3)\n    time.sleep(0.05)\n"
-    run = Run(tmp_path, lines)
-    run.wait_for_steps()
-    os.killpg(run.process.pid, signal.SIGSTOP)
-    time.sleep(6)
-    os.killpg(run.process.pid, signal.SIGCONT)
-    result, stderr = run.end()
-    assert (result["outcome"], loud(result)) == ("finished", []) and "stood still" not in stderr
-
-
-def test_a_script_that_sets_its_own_watchdog_is_heard(tmp_path: Path) -> None:
-    lines = "import torch_debugger\nwith torch_debugger.Watchdog(timeout=60):\n    threading.Event().wait(6)\n"
-    result, stderr = Run(tmp_path, lines).end()
-    assert result["outcome"] == "finished" and "stood still" not in stderr
-
-
-@pytest.mark.parametrize("text", ["soon", "0", "-3"])
-def test_a_timeout_that_is_none(text: str, tmp_path: Path) -> None:
-    (tmp_path / "train.py").write_text("")
-    command = [sys.executable, "-m", "torch_debugger", "run", f"--hang-timeout={text}", "train.py"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=LIMIT_S)
-    assert done.returncode == 2
-    assert "--hang-timeout takes a number of seconds, or a time such as 90s or 5m" in done.stderr
+def test_a_timeout_that_is_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("train.py").touch()
+    for text in ("soon", "0", "-3"):
+        assert main(["run", f"--hang-timeout={text}", "train.py"]) == 2
+        said = capsys.readouterr().err
+        assert "--hang-timeout takes a number of seconds, or a time such as 90s or 5m" in said

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
-from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
+from subprocess import PIPE
 
 import pytest
 
 import torch_debugger
+from tests import preloaded
 from tests.checks.ranks.hanging import waiting
 from torch_debugger.errors import UsageError
 
+ROOT = Path(__file__).parents[3]
 TRAINING = """
 import threading, time, torch, torch_debugger
 from datetime import timedelta
@@ -28,44 +29,51 @@ def train(steps):
 """
 
 
-Run = Callable[[str], "subprocess.CompletedProcess[str]"]
+PROGRAMS = {
+    "aborted": "lock = threading.Lock()\nlock.acquire()\n"
+    "with torch_debugger.Watchdog(timeout=1.5, policy='abort'):\n    train(5)\n    lock.acquire()\n",
+    "warned": "event, told = threading.Event(), timedelta(seconds=1)\n"
+    "watchdog = torch_debugger.Watchdog(told, policy='warn')\n"
+    "def wait_until_told():\n    while not watchdog.hangs:\n        time.sleep(0.1)\n    event.set()\n"
+    "threading.Thread(target=wait_until_told, daemon=True).start()\n"
+    "watchdog.start()\ntrain(5)\nevent.wait()\ntrain(5)\nwatchdog.stop()\n"
+    "print([hang.kind for hang in watchdog.hangs][:1], watchdog.watching)\n",
+    "healthy": "with torch_debugger.Watchdog(timeout=1.5):\n    train(5)\n    time.sleep(4)\n    train(5)\n",
+}
 
 
-@pytest.fixture
-def run(tmp_path: Path) -> Run:
-    def run_lines(lines: str) -> subprocess.CompletedProcess[str]:
-        script = tmp_path / "train.py"
+Done = dict[str, tuple[int, str, str]]
+
+
+@pytest.fixture(scope="module")
+def done(tmp_path_factory: pytest.TempPathFactory) -> Done:
+    """Code, output and errors of each; all at once, since they stand for the most part."""
+    running = {}
+    for name, lines in PROGRAMS.items():
+        script = tmp_path_factory.mktemp(name) / "train.py"
         script.write_text(TRAINING + lines)
-        environment = os.environ | {"OMP_NUM_THREADS": "1"}
-        command = [sys.executable, str(script)]
-        return subprocess.run(command, capture_output=True, text=True, env=environment, timeout=120)
-
-    return run_lines
-
-
-def test_abort_says_where_and_ends_with_124(run: Run) -> None:
-    done = run(
-        "lock = threading.Lock()\nlock.acquire()\n"
-        "with torch_debugger.Watchdog(timeout=1.5, policy='abort'):\n    train(5)\n    lock.acquire()\n"
-    )
-    assert done.returncode == 124
-    assert "lock-never-released" in done.stderr and "training (process" in done.stderr
+        environment = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)}
+        running[name] = preloaded.Popen(
+            [sys.executable, str(script)], stdout=PIPE, stderr=PIPE, text=True, env=environment
+        )
+    said = {name: process.communicate(timeout=120) for name, process in running.items()}
+    return {name: (process.returncode, *said[name]) for name, process in running.items()}
 
 
-def test_warn_goes_on_and_keeps_what_it_told(run: Run) -> None:
-    done = run(
-        "watchdog = torch_debugger.Watchdog(timedelta(seconds=1), policy='warn').start()\n"
-        "train(5)\nthreading.Event().wait(4)\ntrain(5)\nwatchdog.stop()\n"
-        "print([hang.kind for hang in watchdog.hangs][:1], watchdog.watching)\n"
-    )
-    assert done.stdout == "['event'] False\n", done.stderr
-    assert "has stood still for" in done.stderr and "training (process" not in done.stderr
+def test_abort_says_where_and_ends_with_124(done: Done) -> None:
+    code, _, stderr = done["aborted"]
+    assert code == 124
+    assert "lock-never-released" in stderr and "training (process" in stderr
 
 
-def test_a_healthy_loop_gets_silence(run: Run) -> None:
-    lines = "with torch_debugger.Watchdog(timeout=1.5):\n    train(5)\n    time.sleep(4)\n    train(5)\n"
-    done = run(lines)
-    assert (done.returncode, done.stderr) == (0, "")
+def test_warn_goes_on_and_keeps_what_it_told(done: Done) -> None:
+    _, stdout, stderr = done["warned"]
+    assert stdout == "['event'] False\n", stderr
+    assert "has stood still for" in stderr and "training (process" not in stderr
+
+
+def test_a_healthy_loop_gets_silence(done: Done) -> None:
+    assert done["healthy"] == (0, "", "")
 
 
 def test_what_it_is_given_is_checked() -> None:

@@ -11,6 +11,18 @@ from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
 
+def die_alone(rank: int, victim: int) -> None:
+    """While all others stand still: torchrun might else see one first that failed for want of the dead one."""
+    if rank != victim:
+        open(f"stands{rank}", "w").close()
+        time.sleep(600)
+    while not all(
+        os.path.exists(f"stands{other}") for other in range(dist.get_world_size()) if other != victim
+    ):
+        time.sleep(0.01)
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
 def main() -> None:
     fault, _, faulty = (sys.argv[1] if len(sys.argv) > 1 else "").partition(":")
     dist.init_process_group("gloo")
@@ -32,9 +44,9 @@ def main() -> None:
         optimizer.step()
         if fault == "endless":
             time.sleep(0.02)
+        if step == 40 and fault == "kill":
+            die_alone(rank, int(faulty))
         if step == 40 and faulty == str(rank):
-            if fault == "kill":
-                os.kill(os.getpid(), signal.SIGKILL)
             raise ValueError("a sample that cannot be read")
     torch.save([model.state_dict(), optimizer.state_dict(), torch.get_rng_state()], f"weights{rank}.pt")
     print(f"rank {rank} has trained", flush=True)

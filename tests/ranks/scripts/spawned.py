@@ -1,5 +1,5 @@
-"""Starts four ranks itself, by torch's spawn, multiprocessing's Process or a fork; beside them a process that
-is none, and in each rank a loader with a worker."""
+"""Starts two ranks itself: one as a fork by multiprocessing's Process, one by torch, a fork or a new process
+(or both by torch); beside them a process that is none, and in each rank a loader with a worker."""
 
 import multiprocessing
 import os
@@ -13,7 +13,7 @@ from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 from torch.utils.data import DataLoader, TensorDataset
 
-RANKS = 4
+RANKS = 2
 
 
 def train(rank: int, port: int, fault: str) -> None:
@@ -25,7 +25,9 @@ def train(rank: int, port: int, fault: str) -> None:
     optimizer = torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9)
     torch.manual_seed(rank + 1)
     inputs = torch.randn(128, 8)
-    loader = DataLoader(TensorDataset(inputs, inputs.sum(dim=1, keepdim=True)), 16, shuffle=True, num_workers=1)
+    data = TensorDataset(inputs, inputs.sum(dim=1, keepdim=True))
+    # Forks in any case: a rank that was spawned would spawn its workers, and each would import torch.
+    loader = DataLoader(data, 16, shuffle=True, num_workers=1, multiprocessing_context="fork")
     for epoch in range(3):
         for number, (sample, target) in enumerate(loader):
             # Not between epochs: a worker that starts while its rank is killed waits for ever, in torch itself.
@@ -43,24 +45,29 @@ def count(numbers: "multiprocessing.Queue[int]") -> None:
     numbers.put(sum(range(1000)))
 
 
+def train_second(index: int, port: int, fault: str) -> None:
+    train(index + 1, port, fault)
+
+
 def main() -> None:
     way, fault = sys.argv[1], sys.argv[2]
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    if way == "spawn":
-        mp.spawn(train, (port, fault), nprocs=RANKS)
-    else:
-        context = multiprocessing.get_context(way.removeprefix("process-"))
-        numbers = context.Queue()
-        others = [context.Process(target=count, args=(numbers,))]
-        ranks = [context.Process(target=train, args=(rank, port, fault)) for rank in range(RANKS)]
-        for process in [*others, *ranks]:
-            process.start()
-        print("counted", numbers.get())
-        for process in [*others, *ranks]:
-            process.join()
-        print("codes", [process.exitcode for process in ranks])
+    if way == "torch-fork":
+        mp.start_processes(train, (port, fault), nprocs=RANKS, start_method="fork")
+        return
+    context = multiprocessing.get_context(way)
+    numbers = context.Queue()
+    first = multiprocessing.get_context("fork").Process(target=train, args=(0, port, fault))
+    processes = [first, context.Process(target=count, args=(numbers,))]
+    for process in processes:
+        process.start()
+    mp.start_processes(train_second, (port, fault), nprocs=1, start_method=way)  # waits for it
+    print("counted", numbers.get())
+    for process in processes:
+        process.join()
+    print("codes", [process.exitcode for process in processes])
     print("environment", sorted(name for name in os.environ if "DEBUGGER" in name))
 
 

@@ -19,12 +19,16 @@ def inputs(seed: int) -> tuple[torch.Tensor, torch.Tensor]:
     return drawn(SIZE, SIZE, seed=seed), drawn(SIZE, SIZE, seed=seed + 1000)
 
 
-@pytest.mark.parametrize("seed", range(20))
+# Two draws of each; benchmarks/numerics_gradcheck.py counts over twenty.
+SEEDS = (0, 17)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
 def test_a_right_backward_raises_no_alarm(seed: int) -> None:
     assert gradcheck(product(lambda gradient: gradient), inputs(seed))
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", SEEDS)
 def test_one_percent_everywhere(seed: int) -> None:
     result = gradcheck(product(lambda gradient: gradient * 1.01), inputs(seed))
     assert [mismatch.input for mismatch in result.mismatches] == ["input 0"]
@@ -32,7 +36,7 @@ def test_one_percent_everywhere(seed: int) -> None:
     assert "gives 1.01 times" in str(result)
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", SEEDS)
 def test_one_element_of_2500(seed: int) -> None:
     row, column = (seed * 7) % SIZE, (seed * 13 + 5) % SIZE
     factor = torch.ones(SIZE, SIZE, dtype=torch.float64)
