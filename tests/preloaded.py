@@ -188,6 +188,7 @@ def _begin_anew_at_exit() -> None:
     library registers once, when it is first used, is."""
     atexit._clear()
     atexit.register(multiprocessing.util._exit_function)
+    weakref.finalize._registry.clear()  # type: ignore[attr-defined]  # temporary folders of the one that forked
     weakref.finalize._registered_with_atexit = False  # type: ignore[attr-defined]
 
 
