@@ -81,13 +81,11 @@ def test_what_a_fork_starts_is_a_fork_too_and_other_programs_are_not() -> None:
 
 def test_a_fork_leaves_what_is_not_its_own_and_tidies_up_what_is() -> None:
     inner = "import tempfile; mine = tempfile.TemporaryDirectory(); print(mine.name)"
-    outer = (
-        "import os, subprocess, sys, tempfile\n"
-        "folder = tempfile.TemporaryDirectory()\n"
-        f"ran = subprocess.run([sys.executable, '-c', {inner!r}], stdout=subprocess.PIPE, text=True)\n"
-        "print(os.path.exists(folder.name), os.path.exists(ran.stdout.strip()), os.path.isabs(ran.stdout.strip()))"
-    )
-    assert (
-        preloaded.run([sys.executable, "-c", outer], capture_output=True, text=True).stdout
-        == "True False True\n"
-    )
+    outer = f"""
+import os, subprocess, sys, tempfile
+folder = tempfile.TemporaryDirectory()
+told = subprocess.run([sys.executable, "-c", {inner!r}], stdout=subprocess.PIPE, text=True).stdout.strip()
+print(os.path.isabs(told), os.path.exists(told), os.path.exists(folder.name))
+"""
+    ran = preloaded.run([sys.executable, "-c", outer], capture_output=True, text=True)
+    assert ran.stdout == "True False True\n"

@@ -71,32 +71,30 @@ def test_a_healthy_script_whose_minimal_case_cannot_be(write: Write, tmp_path: P
     assert {path.name for path in tmp_path.iterdir()} == {"train.py", "log.txt", "pictures"}
 
 
-def test_on_a_terminal_a_bar_tells_how_far_it_is(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_on_a_terminal_a_bar_tells_how_far_it_is_and_the_minimal_case_runs(
+    write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.delenv("COLUMNS")
-    write(HEALTHY)
-    with Terminal([*DEBUGGER, "doctor", "train.py"], forked=True) as terminal:
+    write(HEALTHY.replace("x = net(x)", "out = net(x)").replace("entropy(x, y)", "entropy(out, y)"))
+    with Terminal([*DEBUGGER, "doctor", "--minimal", "minimal.py", "train.py"], forked=True) as terminal:
         assert terminal.finish() == 0
         assert re.search(rb"  trial \d+ of 12, [a-zGPU /-]+", terminal.raw)
         assert not any(" of 12, " in line for line in terminal.all_lines)  # it is gone at the end
         assert "12 trials: 12 passed." in terminal.all_lines
-
-
-def test_a_script_that_fails_a_trial(write: Write) -> None:
-    write(HEALTHY.replace("cross_entropy(x, y)", "cross_entropy(x.softmax(1), y)"))
-    done = doctor("train.py")
-    assert done.returncode == 1
-    assert "failed     overfit one batch" in done.stderr
-    assert "Do: Look first whether labels belong to their inputs" in " ".join(done.stderr.split())
-
-
-def test_the_minimal_case_runs(write: Write, tmp_path: Path) -> None:
-    write(HEALTHY.replace("x = net(x)", "out = net(x)").replace("entropy(x, y)", "entropy(out, y)"))
-    done = doctor("--minimal", "minimal.py", "train.py")
-    assert "The minimal case, with one sample:" in done.stderr
+        assert "The minimal case, with one sample:" in " ".join(terminal.all_lines)
     written = (tmp_path / "minimal.py").read_text()
     assert "class Net(nn.Module):" in written and "out = net(x)" in written and "optimizer" not in written
     again = run_forked([sys.executable, "minimal.py"])
-    assert again.stdout.startswith("gradient of net.fc1.weight: ")
+    assert (again.returncode, again.stdout[:28]) == (0, "gradient of net.fc1.weight: "), again.stderr
+
+
+def test_a_script_that_fails_a_trial(write: Write) -> None:
+    write(HEALTHY.replace("nn.Linear(WIDTH, 3)", "nn.Linear(WIDTH, 3); self.unused = nn.Linear(3, 3)"))
+    done = doctor("train.py")
+    assert done.returncode == 1
+    assert "failed     every parameter gets a gradient" in done.stderr
+    assert "`net.unused.weight`, `net.unused.bias`. Do: Nothing of the loss" in " ".join(done.stderr.split())
+    assert "12 trials: 11 passed, 1 failed." in done.stderr
 
 
 def test_a_script_that_crashes_before_its_first_step(write: Write) -> None:

@@ -18,15 +18,15 @@ from torch_debugger.demo.playing import Played
 from torch_debugger.demo.story import PICTURES, VERSIONS, Version
 from torch_debugger.errors import DebuggerError, UsageError
 
-# With all the time it likes to take: how sure it is, and by that which of two errors is the verdict, must not
-# depend on how many steps a busy machine leaves it time to look at.
+# It looks closely at twenty steps, whatever that costs: how sure it is, and by that which of two errors is the
+# verdict, must not depend on how many steps a busy machine leaves it time for.
 DEMO = """
 import sys
 from torch_debugger.cli import main
 from torch_debugger.demo import playing
 
 command = playing._command
-playing._command = lambda *given: [*command(*given)[:4], "--budget", "100%", *command(*given)[4:]]
+playing._command = lambda *given: [*command(*given)[:4], "--deep-steps", "20", *command(*given)[4:]]
 sys.exit(main(["demo", "--output", "out"]))
 """
 

@@ -23,7 +23,7 @@ LONGEST = 200_000  # characters of an explanation; none needs a tenth of it
 PAIRS = [
     *((name, odd_frames.plain) for name in EXCEPTIONS),
     *(("braces", frame) for frame in odd_frames.FRAMES),
-    *random.Random(0).sample([(name, frame) for name in EXCEPTIONS for frame in odd_frames.FRAMES], 80),
+    *random.Random(0).sample([(name, frame) for name in EXCEPTIONS for frame in odd_frames.FRAMES], 50),
 ]
 Case = TypeVar("Case")
 
