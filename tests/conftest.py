@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import signal
 import sys
 from collections.abc import Iterator
 
@@ -23,6 +24,10 @@ hypothesis.settings.load_profile("any pace")
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    # A suite that nohup or a shell has started in the background has these ignored, and so would its children.
+    for number in (signal.SIGHUP, signal.SIGQUIT):
+        signal.signal(number, signal.SIG_DFL)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     config.pluginmanager.register(Times(), "times")
 
 

@@ -178,7 +178,7 @@ def failing(methods: Sequence[str], deep: bool, plain: str) -> tuple[set[str], l
         shared = Shared(methods, deep)
         complaints = shared.complaints(plain)
     except Exception as error:  # Fault, or what is left behind: to be told with the names of those that failed
-        complaints = [repr(error)]
+        complaints = [repr(error)[:500]]
     if complaints and len(methods) > 1:
         alone = [failing([method], deep, plain)[1] for method in methods]
         named = [complaint for each in alone for complaint in each]
