@@ -19,7 +19,6 @@ def lifted() -> Iterator[tuple[Any, str, Any]]:
         cut_replay,
         loading_deaths,
         loading_pickles,
-        loading_refetch,
         memory_forecast,
         memory_holders,
     )
@@ -31,4 +30,3 @@ def lifted() -> Iterator[tuple[Any, str, Any]]:
     yield loading_pickles, "_BUDGET_S", A_LONG_TIME_S
     yield memory_holders, "_WALK_S", A_LONG_TIME_S
     yield loading_deaths, "_GRACE_S", A_LONG_TIME_S
-    yield loading_refetch.fetch_again, "__defaults__", (A_LONG_TIME_S,)

@@ -88,42 +88,48 @@ COMES_TO_ITS_END = """
     atexit.register(print, "first")
 """
 
-ENDS = {
+# How the interpreter itself shows them, or what it does at its end, is part of it.
+ENDS_OF_THE_INTERPRETER = {
     "comes-to-its-end": COMES_TO_ITS_END,
     "helpers": TRAINS_WITH_HELPERS,
     "exit-300": "import sys; sys.exit(300)",
     "exit-text": "import sys; sys.exit('the data is missing')",
-    "os-exit": "import os; print('out', flush=True); os._exit(5)",
     "exception": "def f(x):\n    return 1 / x\nf(0)",
+    "base-exception": "class Odd(BaseException): pass\nraise Odd('odd')",
+    "syntax-error": "x = 1\nif x\n    print(x)\n",
+    "indentation-error": "def f():\nreturn 1\n",
+    "excepthook": "import sys\nsys.excepthook = lambda *e: print(e[0], e[2].tb_lineno, e[2].tb_next)\n1 / 0",
+    "last-error": "import atexit, sys\natexit.register(lambda: print(repr(sys.last_value)))\n1 / 0",
+}
+ENDS = {
+    "exit-0": "import sys; sys.exit(0)",
+    "exit-none": "raise SystemExit",
+    "exit-7": "import sys; sys.exit(7)",
+    "exit-object": "import sys; sys.exit([1, 2])",
+    "os-exit": "import os; print('out', flush=True); os._exit(5)",
     "chained": "try:\n    {}['a']\nexcept KeyError as e:\n    raise ValueError('no a') from e",
     "context": "try:\n    input('? ')\nexcept EOFError:\n    raise ValueError('no input')",
     "end-of-input": "print('x'); input('name: ')",
     "group": "try:\n    input()\nexcept EOFError as e:\n    raise ExceptionGroup('both', [e, ValueError()])",
-    "base-exception": "class Odd(BaseException): pass\nraise Odd('odd')",
-    "syntax-error": "x = 1\nif x\n    print(x)\n",
-    "indentation-error": "def f():\nreturn 1\n",
-    "import-error": "try:\n    import no_such_module\nexcept ImportError:\n    assert 1 == 2, 'no'",
-    "excepthook": "import sys\nsys.excepthook = lambda *e: print(e[0], e[2].tb_lineno, e[2].tb_next)\n1 / 0",
+    "assertion": "assert 1 == 2, 'no'",
+    "import-error": "import no_such_module",
     "excepthook-exits": "import os, sys\nsys.excepthook = lambda *e: os._exit(9)\n1 / 0",
-    "last-error": "import atexit, sys\natexit.register(lambda: print(repr(sys.last_value)))\n1 / 0",
 }
 if sys.version_info < (3, 11):
     del ENDS["group"]  # exception groups came with it
 
 
-@pytest.mark.parametrize("source", ENDS.values(), ids=ENDS.keys())
+@pytest.mark.parametrize("source", ENDS_OF_THE_INTERPRETER.values(), ids=ENDS_OF_THE_INTERPRETER.keys())
 def test_a_script_ends_as_under_python(source: str, write: Write) -> None:
     write(source)
     _assert_same("train.py", "--lr", "0.1", "-m", "--json")
 
 
-@pytest.mark.parametrize(
-    "ending", ["pass", "sys.exit(0)", "raise SystemExit", "sys.exit(7)", "sys.exit([1, 2])"]
-)
-def test_a_script_ends_with_its_exit_code(ending: str, write: Write) -> None:
-    """What needs no fresh interpreter to be seen."""
-    write(f"import sys\nprint(sys.argv)\n{ending}")
-    words = ["train.py", "--lr", "0.1"]
+@pytest.mark.parametrize("source", ENDS.values(), ids=ENDS.keys())
+def test_a_forked_script_ends_as_under_python(source: str, write: Write) -> None:
+    """What needs no fresh interpreter to be seen: the exit code, and which frames are shown."""
+    write(source)
+    words = ["train.py", "--lr", "0.1", "-m", "--json"]
     _assert_as(run_plain(*words), run_watched("--no-log", "--quiet", *words))
 
 

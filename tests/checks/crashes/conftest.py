@@ -8,6 +8,7 @@ import pytest
 
 from tests import time_limits
 from tests.checks.crashes.scripts import no_process_group
+from torch_debugger.probes.examiners import loading_refetch
 
 
 @pytest.fixture(autouse=True)
@@ -20,3 +21,4 @@ def no_process_group_stays() -> Iterator[None]:
 def looking_at_a_crash_may_take_long(monkeypatch: pytest.MonkeyPatch) -> None:
     for owner, name, value in time_limits.lifted():
         monkeypatch.setattr(owner, name, value)
+    monkeypatch.setattr(loading_refetch.fetch_again, "__defaults__", (time_limits.A_LONG_TIME_S,))
