@@ -18,23 +18,11 @@ from torch_debugger.demo.playing import Played
 from torch_debugger.demo.story import PICTURES, VERSIONS, Version
 from torch_debugger.errors import DebuggerError, UsageError
 
-# It looks closely at twenty steps, whatever that costs: how sure it is, and by that which of two errors is the
-# verdict, must not depend on how many steps a busy machine leaves it time for.
-DEMO = """
-import sys
-from torch_debugger.cli import main
-from torch_debugger.demo import playing
-
-command = playing._command
-playing._command = lambda *given: [*command(*given)[:4], "--deep-steps", "20", *command(*given)[4:]]
-sys.exit(main(["demo", "--output", "out"]))
-"""
-
 
 @pytest.fixture(scope="module")
 def played(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, subprocess.CompletedProcess[str]]:
     folder = tmp_path_factory.mktemp("demo")
-    command = [sys.executable, "-c", DEMO]
+    command = [sys.executable, "-m", "torch_debugger", "demo", "--output", "out"]
     return folder / "out", preloaded.run(command, cwd=folder, capture_output=True, text=True, timeout=600)
 
 
