@@ -68,7 +68,7 @@ def test_most_steps_are_not_told() -> None:
             update(net, opt)
             schedule.step()
     looks = seen.of(SchedulerLook)
-    assert 20 < len(looks) < 150
+    assert 20 < len(looks) < 200
     assert looks[-1].count == 400
 
 
