@@ -2,8 +2,8 @@
 those of subprocess, and most of what a test of a command waits for, the imports, is gone.
 
 A command that begins with sys.executable is forked, and so are those that it starts in turn (the script of
-`torch-debugger run`, the ranks of torchrun). Everything else is started as ever. Not for tests of what an
-interpreter does when it starts or ends, of what is imported, or of the terminal that a process belongs to.
+`torch-debugger run`), unless torch has started threads there. Everything else is started as ever. Not for tests
+of what an interpreter does when it starts or ends, of what is imported, or of the terminal of a process.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Forking(_real):  # type: ignore[type-arg,valid-type,misc]
 
     def _execute_child(self, args: Any, *rest: Any) -> None:
         started = Start.of(args, rest)
-        if started is None:
+        if started is None or _has_native_threads():
             super()._execute_child(args, *rest)  # type: ignore[misc]
             return
         sys.stdout.flush()
@@ -181,6 +181,11 @@ class Start:
             stream = open(number, mode, buffering=1 if by_line else -1, closefd=False)  # noqa: SIM115  for good
             setattr(sys, name, stream)
             setattr(sys, f"__{name}__", stream)
+
+
+def _has_native_threads() -> bool:
+    """Such as those of torchrun's store: a fork would have their locks without them, and hang now and then."""
+    return len(os.listdir("/proc/self/task")) > threading.active_count()
 
 
 def _begin_anew_at_exit() -> None:
