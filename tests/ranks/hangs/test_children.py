@@ -11,6 +11,7 @@ from contextlib import contextmanager
 
 import pytest
 
+from torch_debugger.ranks.hangs import children
 from torch_debugger.ranks.hangs.children import channels_of, child_is_at_work
 from torch_debugger.ranks.hangs.kernel_view import KernelView, view_process
 
@@ -18,6 +19,13 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="/proc is Linux'
 WAITING = KernelView(0.0, 0, "S", "wait4", -1, "")
 READS, SLEEPS, COMPUTES = "import sys; sys.stdin.read()", "import time; time.sleep(60)", "while True: pass"
 SERVES = "import socket; s = socket.create_server(('127.0.0.1', 0)); s.accept()"
+
+
+@pytest.fixture(autouse=True)
+def only_children_of_the_test(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The process of the tests may have others, such as the preloaded one."""
+    all_of_them, before = children._children, set(children._children())
+    monkeypatch.setattr(children, "_children", lambda: [pid for pid in all_of_them() if pid not in before])
 
 
 @contextmanager
