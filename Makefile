@@ -28,7 +28,7 @@ COMPILE = $(BIN)/python -m compileall -q torch_debugger tests
 
 test: lint page browser
 	$(COMPILE)
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses=2 --dist=loadfile --no-loadscope-reorder
+	$(BIN)/python -m pytest --numprocesses=2 --dist=loadfile --no-loadscope-reorder
 	$(BIN)/python -m tests.zoo --sample
 	$(NPM) test
 

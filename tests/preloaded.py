@@ -2,8 +2,9 @@
 those of subprocess, and most of what a test of a command waits for, the imports, is gone.
 
 A command that begins with sys.executable is forked, and so are those that it starts in turn (the script of
-`torch-debugger run`), unless torch has started threads there. Everything else is started as ever. Not for tests
-of what an interpreter does when it starts or ends, of what is imported, or of the terminal of a process.
+`torch-debugger run`), unless torch has started threads there; torchrun, which starts some, has a process beside
+it that forks its ranks. Everything else is started as ever. Not for tests of what an interpreter does when it
+starts or ends, of what is imported, or of the terminal of a process.
 """
 
 from __future__ import annotations
@@ -141,6 +142,8 @@ class Start:
         code = 1
         try:
             self._settle()
+            if self.words[1:3] == ["-m", "torch.distributed.run"]:
+                _be_torchrun()
             code = _run_main(self.words)
             threading._shutdown()  # type: ignore[attr-defined]
             atexit._run_exitfuncs()
@@ -181,6 +184,13 @@ class Start:
             stream = open(number, mode, buffering=1 if by_line else -1, closefd=False)  # noqa: SIM115  for good
             setattr(sys, name, stream)
             setattr(sys, f"__{name}__", stream)
+
+
+def _be_torchrun() -> None:
+    from torch.distributed.elastic.multiprocessing.subprocess_handler import subprocess_handler
+
+    _servers[:] = [ForkedServer()]
+    subprocess_handler.Popen = Popen  # type: ignore[attr-defined,misc]  # it has its own name for it
 
 
 def _has_native_threads() -> bool:
@@ -262,6 +272,25 @@ class Server:
     def end(self) -> None:
         self.socket.close()
         self.process.wait()
+
+
+class ForkedServer(Server):
+    """A preloaded process too: a fork of one, made before this one starts threads."""
+
+    def __init__(self) -> None:
+        self.socket, theirs = socket.socketpair()
+        self.pid = os.getpid()
+        if os.fork():
+            theirs.close()
+            return
+        try:
+            self.socket.close()
+            os.chdir("/")
+            for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):  # meant for those beside it
+                signal.signal(number, lambda *_: None)
+            serve(theirs)
+        finally:
+            os._exit(0)
 
 
 _servers: list[Server] = []

@@ -9,6 +9,7 @@ Each result is the run's JSON, with the script's output beside it.
 
 from __future__ import annotations
 
+import functools
 import gc
 import importlib
 import json
@@ -72,6 +73,8 @@ def preload() -> None:
     os.environ["OMP_NUM_THREADS"] = "1"
     import torch
     import torch._dynamo  # which every optimizer imports when it is first made
+    import torch.distributed.run
+    import torch.nn.parallel
 
     from torch_debugger.checks.catalog import catalog
 
@@ -83,9 +86,26 @@ def preload() -> None:
     catalog()
     for owner, name, value in time_limits.lifted():
         setattr(owner, name, value)
+    _wait_before_groups_are_destroyed()
     gc.collect()
     gc.freeze()  # else every fork looks through all of torch's objects, and copies their memory by that
     assert torch.get_num_threads() == 1, "torch was imported before"
+
+
+def _wait_before_groups_are_destroyed() -> None:
+    """torch joins gloo's threads with Python's lock held, and one that is still letting go of the last collective
+    wants that lock: both wait for ever. In forks, which start at the same moment, a third of the scripts that end
+    right after a collective did, without the debugger too."""
+    import torch.distributed as dist
+
+    destroy = dist.destroy_process_group
+
+    @functools.wraps(destroy)
+    def destroy_later(group: Any = None) -> None:
+        time.sleep(0.05)
+        destroy(group)
+
+    dist.destroy_process_group = dist.distributed_c10d.destroy_process_group = destroy_later
 
 
 def run_all(

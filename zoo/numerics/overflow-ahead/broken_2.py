@@ -21,8 +21,8 @@ def main():
     model = Wear()
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
     weights = torch.randn(6, 1) / 2
-    for step in range(1, 301):
-        hours = torch.full((128, 1), 300.0 * step) + 9 * torch.rand(128, 1)
+    for step in range(1, 61):
+        hours = torch.full((128, 1), 2000.0 * step) + 9 * torch.rand(128, 1)
         readings = torch.randn(128, 6)
         wear = torch.tanh(readings @ weights)
         optimizer.zero_grad()
@@ -30,7 +30,7 @@ def main():
             loss = nn.functional.mse_loss(model(readings, hours).float(), wear)
         loss.backward()
         optimizer.step()
-        if step % 25 == 0:
+        if step % 10 == 0:
             print(f"step {step}: loss {loss.item():.4f}")
 
 
