@@ -94,6 +94,7 @@ class Session:
 
         board.stacks_fd, board.stack_signal = plumbing.hangs.asked.fd, plumbing.hangs.asked.number
         plumbing.hangs.on_beat = beat
+        beat()  # the first comes late: by then a script may hold Python's lock for good
 
     def crash(self, error: BaseException) -> None:
         if self.plumbing is not None:
