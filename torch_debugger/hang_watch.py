@@ -17,6 +17,7 @@ from torch_debugger.probes.watch import Probe, Watch
 from torch_debugger.ranks.hangs.asked_stacks import AskedStacks
 from torch_debugger.ranks.hangs.asking import Asking
 from torch_debugger.ranks.hangs.evidence import Evidence
+from torch_debugger.ranks.hangs.kernel_view import kernel_id
 from torch_debugger.ranks.hangs.pace import Limits, Pace
 from torch_debugger.ranks.hangs.sightings import Thread
 from torch_debugger.ranks.hangs.vigil import Vigil
@@ -60,7 +61,7 @@ class HangWatch(Probe):
         if self._is_wanted:
             self.asked.register()
             main = threading.main_thread()
-            thread = Thread(main.ident or 0, main.native_id or 0)
+            thread = Thread(main.ident or 0, kernel_id(main))
             signs, beat = self._signs, self._beat
             self._vigil = Vigil(thread, self._pace, signs, self._evidence, self._tell, self._asking, beat)
             self._vigil.start()

@@ -14,7 +14,7 @@ from torch_debugger.anatomy.rank_conditions import condition_on_rank
 from torch_debugger.ranks.hangs import kernel_view
 from torch_debugger.ranks.hangs.asked_stacks import AskedStacks
 from torch_debugger.ranks.hangs.flight_recorder import collectives_under_way
-from torch_debugger.ranks.hangs.kernel_view import KernelView, view_thread
+from torch_debugger.ranks.hangs.kernel_view import KernelView, kernel_id, view_thread
 from torch_debugger.ranks.hangs.process_groups import group_states, rank_and_world, shapes_given
 from torch_debugger.ranks.hangs.sightings import Thread
 from torch_debugger.ranks.hangs.stacks import lines_of, other_threads
@@ -156,7 +156,7 @@ def _threads(asked: int) -> tuple[Standing, ...]:
 
 
 def _thread(thread: threading.Thread, frame: Any) -> Standing:
-    view = view_thread(os.getpid(), thread.native_id or 0)
+    view = view_thread(os.getpid(), kernel_id(thread))
     call, target = (view.call, view.target) if view is not None else ("", "")
     kind = sort_out(frame, view).kind
     return Standing(f"thread {thread.name}", os.getpid(), True, -1.0, call, target, lines_of(frame), kind)

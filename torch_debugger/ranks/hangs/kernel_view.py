@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import platform
+import threading
 from dataclasses import dataclass
 
 RUNNING = "running"
@@ -62,6 +63,11 @@ def view_thread(pid: int, thread: int) -> KernelView | None:
     call, fd = _call(folder)
     target = link_of(pid, fd) if fd >= 0 else ""
     return KernelView(cpu_s, wakes, status.get("State", "")[:1], call, fd, target)
+
+
+def kernel_id(thread: threading.Thread) -> int:
+    """In a process that was forked, Python before 3.13 keeps the main thread's id of the parent."""
+    return os.getpid() if thread is threading.main_thread() else thread.native_id or 0
 
 
 def view_process(pid: int) -> KernelView | None:
