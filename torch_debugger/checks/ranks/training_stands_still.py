@@ -48,7 +48,7 @@ class TrainingStandsStill(HangCheck):
     name = "training-stands-still"
     title = "The training stands still"
     last_resort = True
-    explains = ()
+    explains = ("ranks-disagree",)  # what the others say once the one that stood still was ended
 
     def judge(self, scene: Scene) -> Iterable[Finding]:
         fact = scene.first
