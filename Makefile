@@ -26,7 +26,8 @@ demo: $(PACKAGE)
 # Many processes import the package: compiled once, where Python is told to write no bytecode itself.
 COMPILE = $(BIN)/python -m compileall -q torch_debugger tests
 
-test: lint page browser
+test: $(TESTING)
+	$(MAKE) --jobs=2 lint page browser
 	$(COMPILE)
 	$(BIN)/python -m pytest --numprocesses=2 --dist=loadfile --no-loadscope-reorder
 	$(BIN)/python -m tests.zoo --sample

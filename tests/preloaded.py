@@ -162,12 +162,12 @@ class Start:
         for number, fd in enumerate(held):
             os.dup2(fd, number)
             os.close(fd)
-        if self.close_fds:
-            for fd in {int(name) for name in os.listdir("/proc/self/fd")} - {0, 1, 2, *self.kept}:
-                try:
+        for fd in {int(name) for name in os.listdir("/proc/self/fd")} - {0, 1, 2, *self.kept}:
+            try:
+                if self.close_fds or not os.get_inheritable(fd):  # which an exec would close
                     os.close(fd)
-                except OSError:  # the listing's own
-                    continue
+            except OSError:  # the listing's own
+                continue
         for number in signal.valid_signals():
             if callable(signal.getsignal(number)):  # ours until now; what is ignored stays so
                 signal.signal(number, signal.SIG_DFL)

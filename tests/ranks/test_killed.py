@@ -5,6 +5,7 @@ A rank that dies by itself at a step that is known: test_torchrun.py.
 
 from __future__ import annotations
 
+import os
 import random
 import time
 from contextlib import suppress
@@ -35,13 +36,21 @@ def _wait_for_rank(torchrun_pid: int, rank: int) -> psutil.Process:
     """What torchrun has started for it, as soon as its training is there: they are started in order."""
     deadline = time.monotonic() + LIMIT_S
     while time.monotonic() < deadline:
-        parents = sorted(
-            psutil.Process(torchrun_pid).children(), key=lambda each: (each.create_time(), each.pid)
-        )
+        started = psutil.Process(torchrun_pid).children(recursive=True)
+        leaders = {each for each in started if _leads_a_session(each.pid)}  # as torchrun makes every rank
+        own = [each for each in leaders if each.ppid() not in {leader.pid for leader in leaders}]  # no git
+        parents = sorted(own, key=lambda each: (each.create_time(), each.pid))
         if len(parents) == 2 and _trainings(parents[rank]):
             return parents[rank]
         time.sleep(0.02)
     raise AssertionError(f"rank {rank} was never started")
+
+
+def _leads_a_session(pid: int) -> bool:
+    try:
+        return os.getsid(pid) == pid
+    except ProcessLookupError:
+        return False
 
 
 def _trainings(parent: psutil.Process) -> list[psutil.Process]:
