@@ -18,7 +18,7 @@ PACKAGE := .venv/installed-package
 TESTING := .venv/installed-testing
 NPM := $(BIN)/python tools/build_backend/page_npm.py
 
-.PHONY: demo test test-all test-times zoo lint page browser format docs gallery bench clean
+.PHONY: demo test unit-tests zoo-sample page-tests test-all test-times zoo lint page browser format docs gallery bench clean
 
 demo: $(PACKAGE)
 	$(BIN)/torch-debugger demo
@@ -26,11 +26,19 @@ demo: $(PACKAGE)
 # Many processes import the package: compiled once, where Python is told to write no bytecode itself.
 COMPILE = $(BIN)/python -m compileall -q torch_debugger tests
 
-test: $(TESTING)
-	$(MAKE) --jobs=2 lint page browser
+# All at once: each waits now and then, for a browser, a hang, a download, and the others go on meanwhile.
+test:
+	$(MAKE) --jobs=2 $(TESTING) page browser
 	$(COMPILE)
+	$(MAKE) --jobs=4 --keep-going unit-tests zoo-sample page-tests lint
+
+unit-tests: $(TESTING)
 	$(BIN)/python -m pytest --numprocesses=2 --dist=loadfile --no-loadscope-reorder
+
+zoo-sample: $(TESTING)
 	$(BIN)/python -m tests.zoo --sample
+
+page-tests: page
 	$(NPM) test
 
 zoo: $(TESTING)

@@ -15,7 +15,8 @@ from hypothesis import HealthCheck
 from tests.times import Times
 
 # Before torch is imported. Small models: a second thread makes none faster, and waits on a core others need.
-os.environ.setdefault("OMP_NUM_THREADS", "1")
+for library in ("OMP", "OPENBLAS"):
+    os.environ.setdefault(f"{library}_NUM_THREADS", "1")
 
 # Long files first: a worker that begins one at the end leaves the other idle.
 LONG_FIRST = ("ranks", "promises", "cli", "browser", "zoo", "probes", "trials")

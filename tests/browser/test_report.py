@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from playwright.sync_api import expect
 
 from tests.browser.chromium import forgiving_page
 from tests.browser.recordings import record
@@ -93,7 +94,7 @@ def test_the_file_is_the_page(offline: Any, reports: Path) -> None:
     offline.goto((reports / "broken.html").as_uri())
     offline.get_by_role("navigation").wait_for()
 
-    assert "missing-zero-grad" in offline.get_by_role("main").inner_text()
+    expect(offline.get_by_role("main")).to_contain_text("missing-zero-grad")
     assert offline.locator(".still").count() == 0, "the page has taken the place of the still part"
 
 

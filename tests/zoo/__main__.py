@@ -21,9 +21,9 @@ from tests.zoo.edits import edited, wrong_edit
 from tests.zoo.judging import complaint_about
 from tests.zoo.runner import Job, Ran, preload, run_all
 from tests.zoo.scripts import expected_of, is_paced, launch_of, name_of
-from tests.zoo.selection import choose
+from tests.zoo.selection import PARTS, choose, count_commits
 
-ALSO_BY_COMMAND = 40  # one in so many is also run as users run it
+ALSO_BY_COMMAND = 80  # one in so many is also run as users run it
 
 
 def main() -> int:
@@ -53,6 +53,8 @@ def main() -> int:
         runs += run_all([job for job in jobs if is_paced(job.script)], results, at_once=1, ended=progress.show)
         plain = {ran.job.script: ran for ran in runs if not ran.job.by_command}
         jobs = [job for job in map(edited, plain.values()) if job is not None]
+        if chosen.sample:
+            jobs = jobs[count_commits() % PARTS :: PARTS]
         progress = Progress(len(jobs), "edits")
         tries = [(ran, plain[ran.job.script]) for ran in run_all(jobs, results, ended=progress.show)]
     return report(runs, tries, time.monotonic() - began)

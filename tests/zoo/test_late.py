@@ -10,6 +10,7 @@ from pathlib import Path
 from tests.zoo.judging import wrong_verdict
 from tests.zoo.runner import result_name
 from tests.zoo.scripts import ZOO
+from tests.zoo.selection import count_commits
 
 # Checks whose evidence is read from tensors, by different probes.
 HOMES = (
@@ -24,7 +25,8 @@ HOMES = (
 
 
 def test_the_verdicts_are_the_same(tmp_path: Path) -> None:
-    scripts = [ZOO / home / "broken.py" for home in HOMES]
+    homes = HOMES[count_commits() % 4 :: 4]  # four commits in a row run all
+    scripts = [ZOO / home / "broken.py" for home in homes]
     command = [sys.executable, "-m", "tests.zoo.late", str(tmp_path), *map(str, scripts)]
     subprocess.run(command, check=True, cwd=ZOO.parent)
     results = {script: json.loads((tmp_path / f"{result_name(script)}.json").read_text()) for script in scripts}
