@@ -4,6 +4,7 @@
 # make docs     writes docs/checks.md        make bench     measures the cost of watching
 # make gallery  draws docs/gallery           make page      builds the web page from web/
 # make browser  installs Chromium for the tests of the page, where it may
+# make unit-tests, zoo-sample, page-tests  the parts of make test besides lint
 # make test-times  what every test file and every zoo script cost in the last run
 #
 # make zoo takes ONLY='setup/*' (or a check's name), SHARD=1/4, and CHANGED=1: the homes of the checks that the
@@ -30,7 +31,9 @@ COMPILE = $(BIN)/python -m compileall -q torch_debugger tests
 test:
 	$(MAKE) --jobs=2 $(TESTING) page browser
 	$(COMPILE)
-	$(MAKE) --jobs=4 --keep-going unit-tests zoo-sample page-tests lint
+	rm -f .pytest_cache/failed_*.txt
+	$(MAKE) --jobs=4 --keep-going unit-tests zoo-sample page-tests lint || \
+		{ $(BIN)/python -m tests.failures; exit 1; }
 
 unit-tests: $(TESTING)
 	$(BIN)/python -m pytest --numprocesses=2 --dist=loadfile --no-loadscope-reorder

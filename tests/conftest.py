@@ -12,6 +12,7 @@ import hypothesis
 import pytest
 from hypothesis import HealthCheck
 
+from tests.failures import Failures
 from tests.times import Times
 
 # Before torch is imported. Small models: a second thread makes none faster, and waits on a core others need.
@@ -33,6 +34,8 @@ def pytest_configure(config: pytest.Config) -> None:
         signal.signal(number, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.default_int_handler)
     config.pluginmanager.register(Times(), "times")
+    if not hasattr(config, "workerinput"):
+        config.pluginmanager.register(Failures(), "failures")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -21,6 +21,7 @@ from tests.zoo.edits import edited, wrong_edit
 from tests.zoo.judging import complaint_about
 from tests.zoo.runner import Job, Ran, preload, run_all
 from tests.zoo.scripts import expected_of, is_paced, launch_of, name_of
+from tests.failures import keep
 from tests.zoo.selection import PARTS, choose, count_commits
 
 ALSO_BY_COMMAND = 80  # one in so many is also run as users run it
@@ -99,7 +100,9 @@ def report(runs: list[Ran], tries: list[tuple[Ran, Ran]], wall_s: float) -> int:
     print(f"\nedits of ours that make their finding go away: {mended} of {len(unmended)}", end="")
     print(f" ({len(known)} are known not to)" if known else "")
     failures = [f"{name}: {complaint}" for name, complaint in (wrong | unmended).items() if complaint]
-    print(*(f"WRONG  {failure}" for failure in failures), sep="\n")
+    wrong_lines = [f"WRONG  {failure}" for failure in failures]
+    print(*wrong_lines, sep="\n")
+    keep("zoo", wrong_lines)
     print(f"{len(runs)} scripts and {len(unmended)} edits in {wall_s:.0f} s")
     print(f"{len(runs) + len(unmended) - len(failures)} passed, {len(failures)} failed")
     return 1 if failures else 0
