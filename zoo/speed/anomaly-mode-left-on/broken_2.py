@@ -35,7 +35,7 @@ def main():
     x = torch.randn(2000, 6)
     y = torch.sin(x[:, :1]) + x[:, 1:2] * x[:, 2:3]
     with torch.autograd.detect_anomaly():
-        train(Residual(), x, y, 150)
+        train(Residual(), x, y, 200)
 
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@ torch.manual_seed(0)
 train_loader = DataLoader(Points(30000), batch_size=3000, shuffle=True)
 model = torch.nn.Sequential(torch.nn.Linear(2, 64), torch.nn.ReLU(), torch.nn.Linear(64, 1))
 opt = torch.optim.Adam(model.parameters(), lr=0.02)
-for epoch in range(12):
+for epoch in range(20):
     for points, inside in train_loader:
         loss = F.binary_cross_entropy_with_logits(model(points), inside)
         opt.zero_grad()

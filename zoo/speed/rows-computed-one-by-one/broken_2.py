@@ -27,7 +27,7 @@ def main():
     model = WordVectors()
     optimizer = torch.optim.Adam(model.parameters(), lr=2e-2)
     right = torch.zeros(96, dtype=torch.long)
-    for step in range(240):
+    for step in range(400):
         center = torch.randint(0, 500, (96,))
         choices = torch.randint(0, 500, (96, 6))
         choices[:, 0] = (center * 7 + 3) % 500

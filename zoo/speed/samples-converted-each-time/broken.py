@@ -23,7 +23,7 @@ def main():
     loader = DataLoader(Table(1024), batch_size=128, shuffle=True)
     net = nn.Sequential(nn.Linear(1200, 256), nn.ReLU(), nn.Linear(256, 3))
     optimizer = torch.optim.Adam(net.parameters(), lr=1e-3)
-    for epoch in range(12):
+    for epoch in range(20):
         for rows, labels in loader:
             optimizer.zero_grad()
             loss = nn.functional.cross_entropy(net(rows), labels)

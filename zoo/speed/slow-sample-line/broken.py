@@ -28,7 +28,7 @@ def main():
     loader = DataLoader(Rhythms(256), batch_size=16, shuffle=True)
     net = nn.Sequential(nn.Linear(64, 128), nn.ReLU(), nn.Linear(128, 4))
     optimizer = torch.optim.Adam(net.parameters(), lr=3e-3)
-    for epoch in range(6):
+    for epoch in range(11):
         for echo, beat in loader:
             optimizer.zero_grad()
             loss = nn.functional.cross_entropy(net(echo), beat)
