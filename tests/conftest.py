@@ -15,13 +15,14 @@ from hypothesis import HealthCheck
 
 from tests.failures import Failures
 from tests.times import Times
+from tests.workers import Workers
 
 # Before torch is imported. Small models: a second thread makes none faster, and waits on a core others need.
 for library in ("OMP", "OPENBLAS"):
     os.environ.setdefault(f"{library}_NUM_THREADS", "1")
 
 # Long files first: a worker that begins one at the end leaves the other idle.
-LONG_FIRST = ("ranks", "promises", "cli", "browser", "zoo", "probes", "trials")
+LONG_FIRST = ("browser", "ranks", "promises", "cli", "zoo", "probes", "trials")
 
 
 # How long an example takes is no part of what it shows.
@@ -29,14 +30,19 @@ hypothesis.settings.register_profile("any pace", deadline=None, suppress_health_
 hypothesis.settings.load_profile("any pace")
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--workers", type=int, default=0, help="run the tests in so many processes")
+
+
 def pytest_configure(config: pytest.Config) -> None:
     # A suite that nohup or a shell has started in the background has these ignored, and so would its children.
     for number in (signal.SIGHUP, signal.SIGQUIT):
         signal.signal(number, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    config.pluginmanager.register(Times(), "times")
-    if not hasattr(config, "workerinput"):
-        config.pluginmanager.register(Failures(), "failures")
+    for name, plugin in (("times", Times()), ("failures", Failures())):
+        config.pluginmanager.register(plugin, name)
+    if config.option.workers:
+        config.pluginmanager.register(Workers(config.option.workers), "workers")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

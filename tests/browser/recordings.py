@@ -99,8 +99,7 @@ def recordings(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def made_once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path], None]) -> Path:
     """What `make` puts into a folder: made by the first worker that needs it, a copy for each."""
-    base = factory.getbasetemp()
-    shared = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+    shared = factory.getbasetemp()
     with (shared / f"{name}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # until the file is closed
         kept, begun = shared / f"{name}.made", shared / f"{name}.begun"

@@ -14,6 +14,7 @@ import sys
 import tempfile
 import time
 from collections import defaultdict
+from collections.abc import Callable
 from pathlib import Path
 
 from tests.times import ZOO_TIMES, slowest
@@ -50,15 +51,23 @@ def main() -> int:
         jobs = [Job(script) for script in scripts]
         jobs += [Job(script, by_command=True) for script in scripts[::ALSO_BY_COMMAND] if not launch_of(script)]
         progress = Progress(len(jobs))
-        runs = run_all([job for job in jobs if not is_paced(job.script)], results, ended=progress.show)
-        runs += run_all([job for job in jobs if is_paced(job.script)], results, at_once=1, ended=progress.show)
+        runs = run_in_turn(jobs, results, progress.show)
         plain = {ran.job.script: ran for ran in runs if not ran.job.by_command}
         jobs = [job for job in map(edited, plain.values()) if job is not None]
         if chosen.sample:
             jobs = jobs[count_commits() % PARTS :: PARTS]
         progress = Progress(len(jobs), "edits")
-        tries = [(ran, plain[ran.job.script]) for ran in run_all(jobs, results, ended=progress.show)]
+        tries = [(ran, plain[ran.job.script]) for ran in run_in_turn(jobs, results, progress.show)]
     return report(runs, tries, time.monotonic() - began)
+
+
+def run_in_turn(jobs: list[Job], results: Path, ended: Callable[[Ran], None]) -> list[Ran]:
+    """What is judged by its speed comes last, with a core for each, and what is judged by its pace one by one."""
+    paced = [job for job in jobs if is_paced(job.script)]
+    timed = [job for job in jobs if name_of(job.script).startswith("speed/") and job not in paced]
+    rest = [job for job in jobs if job not in timed and job not in paced]
+    turns = ((rest, 0), (timed, 0), (paced, 1))
+    return [ran for turn, at_once in turns for ran in run_all(turn, results, at_once=at_once, ended=ended)]
 
 
 class Progress:

@@ -20,6 +20,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -49,6 +50,11 @@ class Job:
     @property
     def name(self) -> str:
         return result_name(self.script) + "+edit" * (self.edited is not None) + "+command" * self.by_command
+
+    @functools.cached_property
+    def launched(self) -> bool:
+        """Whether it is of several processes."""
+        return bool(launch_of(self.script))
 
     @property
     def source(self) -> str:
@@ -115,14 +121,19 @@ def run_all(
     at_once: int = 0,
     ended: Callable[[Ran], None] = lambda ran: None,
 ) -> list[Ran]:
-    """Those of several processes first: they take longest."""
-    waiting = sorted(jobs, key=lambda job: not launch_of(job.script))
+    """`at_once`, one for each core if that is not said. Scripts of several processes come first and have as many
+    places of their own: most of their time they wait for each other."""
+    places = at_once or os.cpu_count() or 1
+    waiting = {kind: deque[Job]() for kind in (True, False)}
+    for job in jobs:
+        waiting[job.launched].append(job)
     running: dict[int, tuple[Job, float]] = {}
     done: list[Ran] = []
-    while waiting or running:
-        while waiting and len(running) < (at_once or os.cpu_count() or 1):
-            job = waiting.pop(0)
-            running[_fork(job, results, tuple(settings))] = (job, time.monotonic())
+    while any(waiting.values()) or running:
+        for launched, of_kind in waiting.items():
+            taken = sum(job.launched == launched for job, _ in running.values())
+            for job in [of_kind.popleft() for _ in range(min(places - taken, len(of_kind)))]:
+                running[_fork(job, results, tuple(settings))] = (job, time.monotonic())
         for ran in _reap(running, results):
             done.append(ran)
             ended(ran)
@@ -134,7 +145,7 @@ def _reap(running: dict[int, tuple[Job, float]], results: Path) -> list[Ran]:
     ended = []
     for pid, (job, began) in list(running.items()):
         wall_s = time.monotonic() - began
-        limit_s = LAUNCHED_TIMEOUT_S if launch_of(job.script) else TIMEOUT_S
+        limit_s = LAUNCHED_TIMEOUT_S if job.launched else TIMEOUT_S
         gone, status, used = os.wait4(pid, os.WNOHANG)
         late = not gone and wall_s > limit_s
         if late:
@@ -175,7 +186,7 @@ def _be_the_script(job: Job, results: Path, settings: tuple[str, ...]) -> None:
         file = write(job.script, Path(written), job.edited)
         os.chdir(folder)
         with absurd_allocations.refused():
-            in_fork = not (job.by_command or launch_of(job.script) or FRESH in job.source)
+            in_fork = not (job.by_command or job.launched or FRESH in job.source)
             plain = _in_this_fork(job.script, file, settings) if in_fork else _by_command(job, file)
         sys.stdout.flush()
         sys.stderr.flush()
@@ -195,7 +206,7 @@ def _in_this_fork(script: Path, file: Path, settings: tuple[str, ...]) -> Result
 
 def _by_command(job: Job, file: Path) -> Result:
     """The processes of a command are forks too, but where the script asks for a fresh interpreter."""
-    limit_s = LAUNCHED_TIMEOUT_S if launch_of(job.script) else TIMEOUT_S
+    limit_s = LAUNCHED_TIMEOUT_S if job.launched else TIMEOUT_S
     if FRESH not in job.source:
         subprocess.Popen = preloaded.Forking  # type: ignore[misc]
     code = run_to_its_end(command_of(job.script, file), 0.9 * limit_s)

@@ -18,6 +18,7 @@ _SAMPLED = 8  # entries of a container
 _TENSORS = 32  # in one entry
 _SEQUENCES = (list, tuple, deque)
 _CONTAINERS = (list, deque, *DICTIONARIES)
+_HOLDING = (*_SEQUENCES, *DICTIONARIES)
 
 
 @dataclass(frozen=True)
@@ -31,19 +32,19 @@ class Pile:
 
 def piles(frame: FrameType | None) -> Iterator[Pile]:
     """Variables with tensors, each once; what is in a container is not told again by itself."""
-    told: list[str] = []
+    told: tuple[str, ...] = ()
     for name, value in variables_in_reach(frame):
-        if told and name.startswith(tuple(told)):
+        if type(value) is not torch.Tensor and type(value) not in _HOLDING or name.startswith(told):
             continue
         if type(value) is torch.Tensor:
             yield Pile(name, 1, (value,), 1)
-        elif type(value) in (*_SEQUENCES, *DICTIONARIES) and value:
+        elif value:
             entries = _sample(value)
             if type(value) in DICTIONARIES and any(type(entry) in _CONTAINERS for entry in entries):
                 continue  # a log of several lists: each is told by itself
             tensors = tuple(tensor for entry in entries for tensor in _tensors(entry))
             if tensors:
-                told.append(f"{name}[")
+                told += (f"{name}[",)
                 grows = type(value) is not tuple and getattr(value, "maxlen", None) is None
                 yield Pile(name, len(value), tensors, len(entries), grows)
 
@@ -62,6 +63,6 @@ def _sample(value: Any) -> list[Any]:
 def _tensors(entry: Any) -> list[torch.Tensor]:
     if isinstance(entry, torch.Tensor):
         return [entry]
-    if type(entry) not in (*_SEQUENCES, *DICTIONARIES):
+    if type(entry) not in _HOLDING:
         return []
     return list(itertools.islice(tensors_in(list(entry) if type(entry) is deque else entry), _TENSORS))

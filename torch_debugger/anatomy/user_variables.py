@@ -10,7 +10,7 @@ import gc
 import itertools
 import weakref
 from collections import OrderedDict, defaultdict, deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from types import CellType, FrameType, FunctionType, GeneratorType, MethodType, ModuleType
 from typing import Any
 
@@ -26,19 +26,20 @@ _MOST = 4000  # values in all
 _DEEPEST = 3
 _FILLED = (list, tuple, deque)
 DICTIONARIES = (dict, defaultdict, OrderedDict)  # a kind of the user's own may run code of theirs
+_OPENED = frozenset({FunctionType, MethodType, GeneratorType, *DICTIONARIES, *_FILLED})
+# With nothing inside; most of what is reached.
+_PLAIN = frozenset({type(None), bool, int, float, str, bytes, torch.Tensor, torch.nn.Parameter})
 _EMPTY = CellType()  # equal to a cell of a name that has no value yet
 
 
-def variables_in_reach(frame: FrameType | None, besides: Iterable[Any] = ()) -> Iterator[tuple[str, Any]]:
+def variables_in_reach(frame: FrameType | None, besides: Iterable[Any] = ()) -> list[tuple[str, Any]]:
     """The names in reach and what is inside of them, from the inside out; each object once. `besides` are
     generators that no variable holds."""
-    told: set[int] = set()
+    reach = _Reach()
     for names in (*scopes(frame), *(_of_generator(each) for each in besides if each is not None)):
         for name, value in names:
-            for key, item in _with_inside(name, value):
-                if id(item) not in told and len(told) < _MOST:
-                    told.add(id(item))
-                    yield key, item
+            reach.add(name, value)
+    return reach.found
 
 
 def waiting_generators() -> list[weakref.ref[Any]]:
@@ -52,19 +53,40 @@ def yields(file: str) -> bool:
     return tree is not None and any(isinstance(node, ast.Yield) for node in nodes_of(tree))
 
 
-def _with_inside(name: str, value: Any, depth: int = 0) -> Iterator[tuple[str, Any]]:
+class _Reach:
     """trainer.meters['loss'].total: entries, and the attributes of objects of the user's own kinds."""
-    yield name, value
-    if depth < _DEEPEST and (depth == 0 or _is_opened(value)):
-        for key, item in _parts(name, value):
-            yield from _with_inside(key, item, depth + 1)
 
+    def __init__(self) -> None:
+        self.found: list[tuple[str, Any]] = []  # and kept alive until it is done: told by identity
+        self._told: set[int] = set()
+        self._opened: dict[int, int] = {}  # how deep it was when it was looked into
+        self._own_kinds: dict[int, bool] = {}  # whether a class is the user's
 
-def _is_opened(value: Any) -> bool:
-    if type(value) in (FunctionType, MethodType, GeneratorType, *DICTIONARIES, *_FILLED):
-        return True
-    kind = value if isinstance(value, type) else type(value)
-    return bool(isinstance(value, type) or own_attributes(value)) and class_source(kind) is not None
+    def add(self, name: str, value: Any, depth: int = 0) -> None:
+        if len(self.found) >= _MOST:
+            return
+        if id(value) not in self._told:
+            self._told.add(id(value))
+            self.found.append((name, value))
+        if type(value) in _PLAIN or depth >= _DEEPEST or self._opened.get(id(value), _DEEPEST) <= depth:
+            return
+        if depth == 0 or self._is_opened(value):
+            self._opened[id(value)] = depth
+            for key, item in _parts(name, value):
+                self.add(key, item, depth + 1)
+
+    def _is_opened(self, value: Any) -> bool:
+        if type(value) in _OPENED:
+            return True
+        if issubclass(type(value), type):
+            return self._is_own(value)
+        return bool(own_attributes(value)) and self._is_own(type(value))
+
+    def _is_own(self, kind: type) -> bool:
+        known = self._own_kinds.get(id(kind))
+        if known is None:
+            known = self._own_kinds[id(kind)] = class_source(kind) is not None
+        return known
 
 
 def _parts(name: str, value: Any) -> list[tuple[str, Any]]:
