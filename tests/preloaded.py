@@ -16,6 +16,7 @@ import multiprocessing.process
 import multiprocessing.util
 import os
 import runpy
+import select
 import signal
 import socket
 import subprocess
@@ -305,48 +306,40 @@ def _server() -> Server:
 
 
 def serve(asked: socket.socket) -> None:
-    replies: dict[int, socket.socket] = {}
-    asked.setblocking(True)
-    asked.settimeout(0.01)
+    running: dict[int, tuple[int, socket.socket]] = {}  # by a file that is ready when the process has ended
     while True:
-        while replies:
-            pid, status = os.waitpid(-1, os.WNOHANG)
-            if not pid:
-                break
-            with replies.pop(pid) as reply:
-                _tell(reply, status)
-        try:
+        ready, _, _ = select.select([asked, *running], [], [])
+        for ended in running.keys() & ready:
+            pid, reply = running.pop(ended)
+            os.close(ended)
+            with reply:
+                _tell(reply, os.waitpid(pid, 0)[1])
+        if asked in ready:
             head, fds, _, _ = socket.recv_fds(asked, 8, 250)
-        except TimeoutError:
-            continue
-        if not head:
-            return
-        asked.settimeout(None)
-        plain = b""
-        while len(plain) < int.from_bytes(head, "little"):
-            plain += asked.recv(int.from_bytes(head, "little") - len(plain))
-        asked.settimeout(0.01)
-        _fork_for(json.loads(plain), fds, replies, asked)
+            if not head:
+                return
+            plain = b""
+            while len(plain) < int.from_bytes(head, "little"):
+                plain += asked.recv(int.from_bytes(head, "little") - len(plain))
+            *given, told = fds
+            reply = socket.socket(fileno=told)
+            pid = _fork_for(json.loads(plain), given, [asked, reply, *(other for _, other in running.values())])
+            running[os.pidfd_open(pid)] = (pid, reply)
+            _tell(reply, pid)
 
 
-def _fork_for(
-    plain: dict[str, Any], fds: list[int], replies: dict[int, socket.socket], asked: socket.socket
-) -> None:
-    *given, reply = fds
+def _fork_for(plain: dict[str, Any], fds: list[int], ours: list[socket.socket]) -> int:
     pid = os.fork()
     if pid == 0:
-        asked.close()
-        for other in replies.values():
-            other.close()
-        os.close(reply)
-        for fd, number in zip(given[3:], plain["kept"], strict=True):
+        for each in ours:
+            each.close()
+        for fd, number in zip(fds[3:], plain["kept"], strict=True):
             os.dup2(fd, number)
         subprocess.Popen = Forking  # type: ignore[misc]
-        Start(plain, given[:3], plain["kept"]).become()
-    for fd in given:
+        Start(plain, fds[:3], plain["kept"]).become()
+    for fd in fds:
         os.close(fd)
-    replies[pid] = socket.socket(fileno=reply)
-    _tell(replies[pid], pid)
+    return pid
 
 
 def _tell(reply: socket.socket, number: int) -> None:

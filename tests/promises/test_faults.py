@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import gc
 import importlib
 import inspect
 import pkgutil
@@ -81,6 +82,8 @@ def only_the_training_is_the_user_s() -> Iterator[None]:
 @pytest.fixture(scope="module")
 def plain() -> str:
     """What the training comes to without us."""
+    gc.collect()
+    gc.freeze()  # what other tests have left: left_untouched would look through it some hundred times
     torch.set_num_threads(1)
     assert Training().run() == Training().run(), "two plain runs must agree"
     return Training().run()
@@ -192,13 +195,14 @@ def test_a_fault_in_any_probe_stays_in_it(deep: bool, plain: str) -> None:
     """Every method fails: one of each probe's in a training, as a probe that failed is not asked again.
 
     A method that was not reached, or whose probe had already been taken off, has its turn in a later training.
-    The first of each probe go together in one mode and the last in the other: each has company of two kinds.
+    In trainings with few deep steps only what they call besides fails: steps that are not looked at.
     """
     probes = called_in_a_training(deep)
     left = [method for method in probes if method not in SHELLS]
     assert len(left) > 350
-    if deep:
-        left.reverse()
+    if not deep:
+        left = [method for method in left if method not in called_in_a_training(True)]
+        assert left
     complaints: list[str] = []
     while left:
         together = list({probes[method]: method for method in reversed(left)}.values())

@@ -92,10 +92,19 @@ def preload() -> None:
     catalog()
     for owner, name, value in time_limits.lifted():
         setattr(owner, name, value)
+    _name_methods_quickly()
     _wait_before_groups_are_destroyed()
     gc.collect()
     gc.freeze()  # else every fork looks through all of torch's objects, and copies their memory by that
     assert torch.get_num_threads() == 1, "torch was imported before"
+
+
+def _name_methods_quickly() -> None:
+    """torchrun asks inspect for the source of its whole stack, twice, whenever it notes an event: with so many
+    modules imported that takes longer than the rest of it."""
+    from torch.distributed.elastic.rendezvous import dynamic_rendezvous
+
+    dynamic_rendezvous.get_method_name = lambda depth=2: sys._getframe(depth).f_code.co_name
 
 
 def _wait_before_groups_are_destroyed() -> None:

@@ -34,7 +34,7 @@ def piles(frame: FrameType | None) -> Iterator[Pile]:
     """Variables with tensors, each once; what is in a container is not told again by itself."""
     told: tuple[str, ...] = ()
     for name, value in variables_in_reach(frame):
-        if type(value) is not torch.Tensor and type(value) not in _HOLDING or name.startswith(told):
+        if (type(value) is not torch.Tensor and type(value) not in _HOLDING) or name.startswith(told):
             continue
         if type(value) is torch.Tensor:
             yield Pile(name, 1, (value,), 1)

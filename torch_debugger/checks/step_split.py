@@ -17,6 +17,7 @@ class StepSplit:
     seconds: dict[str, float] = field(default_factory=dict)
     steps: int = 0
     last_step: int = 0
+    queued_s: float = 0.0  # since the thread began, in line for a core that others used
 
     def add(self, step: int, scalars: Mapping[str, float]) -> None:
         """A split that is told is the mean over the steps since the last one."""
@@ -25,6 +26,7 @@ class StepSplit:
         }
         if not parts:
             return
+        self.queued_s = scalars.get("time/queued_s", self.queued_s)
         since = max(1, step - self.last_step) if self.last_step else 1
         self.steps, self.last_step = self.steps + since, step
         for part, seconds in parts.items():

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from torch_debugger.anatomy.core_use import of_this_thread
 from torch_debugger.probes.clock import StepClock
 from torch_debugger.probes.guard import Guard, is_of_a_dead_device
 from torch_debugger.probes.patches import Patches
@@ -239,7 +240,11 @@ class Watch:
             self.emit(Scalars(step, time.time(), scalars))
 
     def _say_split(self, step: int, split: dict[str, float]) -> None:
-        self.say(step, {f"split/{part}_s": seconds for part, seconds in split.items()})
+        scalars = {f"split/{part}_s": seconds for part, seconds in split.items()}
+        use = of_this_thread()
+        if use is not None:
+            scalars["time/queued_s"] = use.queued_s
+        self.say(step, scalars)
 
     def notice(self, text: str) -> None:
         self.emit(Notice(text, self.step))

@@ -20,12 +20,20 @@ def growing(step: int) -> float:
     return 0.002 + 0.00005 * step
 
 
-def training(slow: Callable[[int], float] = growing, part: str = "logging", count: int = 400) -> list[Record]:
-    """Steps of 10 ms, and one part that takes as long as is said."""
+def training(
+    slow: Callable[[int], float] = growing,
+    part: str = "logging",
+    count: int = 400,
+    queued: Callable[[int], float] = lambda step: 0.0,
+) -> list[Record]:
+    """Steps of 10 ms, one part that takes as long as said, and what of a step is spent waiting for a core."""
     made: list[Record] = [size(1, 64, 10)]
+    queued_s = 0.0
     for step in range(1, count + 1):
         parts_s = {"forward": 0.004, "backward": 0.006, part: slow(step)}
-        made.append(scalars(step, {f"split/{name}_s": value for name, value in parts_s.items()}, loss=1.0))
+        split = {f"split/{name}_s": value for name, value in parts_s.items()}
+        queued_s += queued(step)
+        made.append(scalars(step, {**split, "time/queued_s": queued_s}, loss=1.0))
         if step in (100, 300):
             made.append(sampled({(MEAN,): 10 if step == 100 else 40}, step))
             made.append(size(step, 64, 10))
@@ -76,6 +84,11 @@ def test_steps_that_stay_as_they_are_are_silent() -> None:
 def test_a_jump_is_no_growth() -> None:
     """Somebody else began to use the machine."""
     assert not check(training(lambda step: 0.002 if step < 200 else 0.03))
+
+
+def test_time_in_line_for_a_core_is_not_the_script_s() -> None:
+    assert not check(training(queued=lambda step: growing(step) - growing(0)))
+    assert check(training(queued=lambda step: 0.002)), "a busy machine hides nothing"
 
 
 def test_a_machine_that_gets_slower_is_not_the_script_s_fault() -> None:

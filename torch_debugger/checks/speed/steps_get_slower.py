@@ -37,16 +37,23 @@ _WORDS = {
 
 @dataclass(frozen=True)
 class _Mark:
-    """How far the run was: steps, and seconds by part."""
+    """How far the run was: steps, seconds by part, and of those in line for a core."""
 
     steps: int
     seconds: Mapping[str, float]
+    queued_s: float = 0.0
 
-    def pace(self, since: _Mark, *parts: str) -> float:
-        """Seconds of a step between the two; without the time of evaluations."""
-        named = parts or tuple(part for part in self.seconds if part != "evaluation")
-        spent_s = sum(self.seconds.get(part, 0.0) - since.seconds.get(part, 0.0) for part in named)
-        return spent_s / max(1, self.steps - since.steps)
+    def pace(self, since: _Mark) -> float:
+        """Seconds of a step between the two: without evaluations, and as if the machine did nothing else."""
+        named = [part for part in self.seconds if part != "evaluation"]
+        alone_s = sum(self._spent_s(since, part) for part in named) - (self.queued_s - since.queued_s)
+        return max(0.0, alone_s) / max(1, self.steps - since.steps)
+
+    def pace_of(self, part: str, since: _Mark) -> float:
+        return self._spent_s(since, part) / max(1, self.steps - since.steps)
+
+    def _spent_s(self, since: _Mark, part: str) -> float:
+        return self.seconds.get(part, 0.0) - since.seconds.get(part, 0.0)
 
 
 class StepsGetSlower(Check):
@@ -55,9 +62,10 @@ class StepsGetSlower(Check):
     Symptom:
         The first epoch takes a minute, the tenth five. Started anew, the training is quick again.
     Evidence:
-        The time of a step, without evaluations, in four quarters of the run: each is slower than the one
-        before, by all in all half or more, while batches and inputs keep their sizes and another part of the
-        step stays as it is. The part of the step and, from sampled stacks, the line whose time grew most.
+        The time of a step, without evaluations and without waiting for a core that other programs use, in four
+        quarters of the run: each is slower than the one before, by all in all half or more, while batches and
+        inputs keep their sizes and another part of the step stays as it is. The part of the step and, from
+        sampled stacks, the line whose time grew most.
     Fix:
         Something that the line works through gets longer with every step: a list or a bank of earlier batches,
         a graph that reaches back into earlier steps. Keep a running value, the last entries only, or detach it.
@@ -122,7 +130,7 @@ class StepsGetSlower(Check):
         between_s = max(self.least_s, sum(self._marks[-1].seconds.values())) / self.marks
         if split.total_s - sum(last.seconds.values()) < between_s or split.steps == last.steps:
             return False
-        self._marks.append(_Mark(split.steps, dict(split.seconds)))
+        self._marks.append(_Mark(split.steps, dict(split.seconds), split.queued_s))
         if len(self._marks) > 2 * self.marks:
             self._marks = self._marks[::2]
         return len(self._marks) > self.marks
@@ -149,8 +157,8 @@ class StepsGetSlower(Check):
         """The part of the step whose time grew most, if it is most of what grew, and grew against another part
         as well: where all of them do, the machine has got slower."""
         quarter = max(1, len(marks) // 4)
-        early = {part: marks[quarter].pace(marks[0], part) for part in _WORDS}
-        late = {part: marks[-1].pace(marks[-1 - quarter], part) for part in _WORDS}
+        early = {part: marks[quarter].pace_of(part, marks[0]) for part in _WORDS}
+        late = {part: marks[-1].pace_of(part, marks[-1 - quarter]) for part in _WORDS}
         part = max(_WORDS, key=lambda each: late[each] - early[each])
         whole_s = sum(max(0.0, late[each] - early[each]) for each in _WORDS)
         others = [
@@ -160,7 +168,7 @@ class StepsGetSlower(Check):
             return None
         steady = min(others, key=lambda each: late[each] / early[each])
         ratios = [
-            later.pace(earlier, part) / max(later.pace(earlier, steady), 1e-9)
+            later.pace_of(part, earlier) / max(later.pace_of(steady, earlier), 1e-9)
             for earlier, later in pairwise(marks)
         ]
         return part if self._rise(_quarters(ratios)) else None
