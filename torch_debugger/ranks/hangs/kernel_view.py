@@ -66,7 +66,7 @@ def view_thread(pid: int, thread: int) -> KernelView | None:
 
 
 def kernel_id(thread: threading.Thread) -> int:
-    """In a process that was forked, Python before 3.13 keeps the main thread's id of the parent."""
+    """In a process that was forked, Python (seen in 3.11) keeps the main thread's id of the parent."""
     return os.getpid() if thread is threading.main_thread() else thread.native_id or 0
 
 
