@@ -240,11 +240,9 @@ class Watch:
             self.emit(Scalars(step, time.time(), scalars))
 
     def _say_split(self, step: int, split: dict[str, float]) -> None:
-        scalars = {f"split/{part}_s": seconds for part, seconds in split.items()}
         use = of_this_thread()
-        if use is not None:
-            scalars["time/queued_s"] = use.queued_s
-        self.say(step, scalars)
+        queued = {"time/queued_s": use.queued_s} if use is not None else {}
+        self.say(step, {f"split/{part}_s": seconds for part, seconds in split.items()} | queued)
 
     def notice(self, text: str) -> None:
         self.emit(Notice(text, self.step))
