@@ -62,6 +62,7 @@ class StragglerRank(RankCheck):
     name = "straggler-rank"
     title = "all ranks wait for one"
     reads = (Scalars,)
+    explains = ("steps-get-slower",)  # of the ranks that wait for it
 
     # How often longer the own time of the slow rank is than that of the others.
     slower = 1.3
