@@ -71,7 +71,7 @@ def draw_the_same_numbers_each_time() -> None:
     if numpy is not None:
         numpy.random.seed(0)
     if torch is not None:
-        torch.manual_seed(0)
+        torch.default_generator.manual_seed(0)  # not torch's: that notes the stack for GPUs that may come
 
 
 @pytest.fixture(autouse=True)
