@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.browser.chromium import forgiving_page
 from tests.viewer.real_tensorboard import TensorBoard, environment_with_tab
 
 
@@ -34,7 +35,8 @@ def test_the_tab_shows_the_verdict_in_its_styles_and_its_links_stay_inside(page:
     assert any("plugin_entry.html?name=torch_debugger#/" in url for url in inside), inside
 
 
-def test_the_other_tabs_are_unharmed(page: Any, board: str) -> None:
-    page.goto(f"{board}/#timeseries")
+def test_the_other_tabs_are_unharmed(browser: Any, board: str) -> None:
+    with forgiving_page(browser) as page:  # TensorBoard's own charts complain about the NaN of a run
+        page.goto(f"{board}/#timeseries")
 
-    page.get_by_text("weight_norm").first.wait_for()
+        page.get_by_text("weight_norm").first.wait_for()

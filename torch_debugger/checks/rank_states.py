@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import signal
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
@@ -11,6 +12,9 @@ from torch_debugger.checks.state import RunState
 from torch_debugger.records import CrashFact, RankEnd, RankFact, Record
 
 T = TypeVar("T")
+# From outside, or by a fault of native code. Not SIGABRT: by that gloo gives up when another rank is gone.
+_KILLED = {128 + number for number in (signal.SIGKILL, signal.SIGSEGV, signal.SIGBUS, signal.SIGILL)}
+_NOTICED_S = 5.0  # after it happened, at most; torchrun kills those that do not end by themselves after 30
 
 
 @dataclass
@@ -59,7 +63,12 @@ class RankStates:
     def failed(self) -> list[int]:
         """The ranks that ended with an exit code other than 0, the first of them first."""
         failed = [end for end in self.ends.values() if end.exit_code]
-        return [end.rank for end in sorted(failed, key=lambda end: end.ended)]
+        return [end.rank for end in sorted(failed, key=self._ended)]
+
+    def _ended(self, end: RankEnd) -> float:
+        """On a busy machine a kill is noticed after the exception of a rank that lost its connection by it."""
+        was_killed = end.exit_code in _KILLED and end.rank not in self.crashes
+        return end.ended - (_NOTICED_S if was_killed else 0.0)
 
 
 def _with_backend(fact: RankFact, before: RankFact | None) -> RankFact:

@@ -61,6 +61,12 @@ def test_only_the_first_failure_counts() -> None:
     assert found(end(0, 1, 9.0), end(1, 137, 39.0)) == []
 
 
+def test_a_kill_that_is_noticed_after_the_lost_connection_of_another_rank_is_its_cause() -> None:
+    crash = CrashFact("RuntimeError", "Connection closed by peer", (), Place(), None, "", 31)
+    (finding,) = found(end(0, 1, 10.0), end(1, 137, 12.0), crash_0=crash)
+    assert finding.evidence["rank"] == 1
+
+
 def test_an_exception_on_that_rank_says_more() -> None:
     crash = CrashFact("ValueError", "", (), Place(), None, "", 31)
     assert found(end(0, 143, 11.0), end(1, 134), crash_1=crash) == []
