@@ -89,6 +89,7 @@ def test_a_jump_is_no_growth() -> None:
 def test_time_in_line_for_a_core_is_not_the_script_s() -> None:
     assert not check(training(queued=lambda step: growing(step) - growing(0)))
     assert check(training(queued=lambda step: 0.002)), "a busy machine hides nothing"
+    assert not check(training(queued=lambda step: 0.03 if step < 150 else 0.0)), "nothing is known of its start"
 
 
 def test_a_machine_that_gets_slower_is_not_the_script_s_fault() -> None:

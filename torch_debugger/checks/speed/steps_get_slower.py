@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import combinations, pairwise
 from statistics import median
 
 from torch_debugger.checks.base import Check
@@ -63,9 +63,9 @@ class StepsGetSlower(Check):
         The first epoch takes a minute, the tenth five. Started anew, the training is quick again.
     Evidence:
         The time of a step, without evaluations and without waiting for a core that other programs use, in four
-        quarters of the run: each is slower than the one before, by all in all half or more, while batches and
-        inputs keep their sizes and another part of the step stays as it is. The part of the step and, from
-        sampled stacks, the line whose time grew most.
+        quarters of the run: the last is slower than the first by half or more, and it rose steadily in between,
+        while batches and inputs keep their sizes and another part of the step stays as it is. The part of the
+        step and, from sampled stacks, the line whose time grew most.
     Fix:
         Something that the line works through gets longer with every step: a list or a bank of earlier batches,
         a graph that reaches back into earlier steps. Keep a running value, the last entries only, or detach it.
@@ -82,8 +82,9 @@ class StepsGetSlower(Check):
     marks = 16  # of a run, about equally long: enough for four medians of four
     least_s = 2.0  # of all steps together
     least_rise = 1.5  # of the last quarter over the first
-    # Between neighbouring quarters. A machine that somebody else begins to use jumps once and stays there.
-    rise_each = 1.08
+    # Of all pairs of marks, those whose later one is slower less those whose later one is faster (Kendall's tau):
+    # 0.5 where a machine that somebody else begins to use jumps once, in the middle, and stays there.
+    steady = 0.65
     least_slower_s = 0.001  # of a step
     explained = 0.6  # of the rise, by one part of the step
     least_share = 0.03  # of a step: a part by which others are measured
@@ -141,17 +142,19 @@ class StepsGetSlower(Check):
         # What grows steadily has grown by the end of the first quarter.
         if self._sizes_change or 4 * self._sized_at < state.step or not is_long:
             return
-        quarters = _quarters([later.pace(earlier) for earlier, later in pairwise(marks)])
-        part = self._grown_part(marks) if self._rise(quarters) else None
+        paces = [later.pace(earlier) for earlier, later in pairwise(marks)]
+        quarters = _quarters(paces)
+        part = self._grown_part(marks) if self._rises(paces) else None
         if part is None or quarters[-1] - quarters[0] < self.least_slower_s:
             return
         self._line = self._line or self._grown_line()
         if self._line or ends:
             yield self._found(part, quarters, marks, state)
 
-    def _rise(self, quarters: list[float]) -> bool:
-        steadily = all(later >= self.rise_each * earlier for earlier, later in pairwise(quarters))
-        return steadily and quarters[-1] >= self.least_rise * quarters[0]
+    def _rises(self, values: list[float]) -> bool:
+        """A first quarter in which all the time went by in line for a core says nothing."""
+        first, *_, last = _quarters(values)
+        return last >= self.least_rise * first > 0 and _trend(values) >= self.steady
 
     def _grown_part(self, marks: list[_Mark]) -> str | None:
         """The part of the step whose time grew most, if it is most of what grew, and grew against another part
@@ -171,7 +174,7 @@ class StepsGetSlower(Check):
             later.pace_of(part, earlier) / max(later.pace_of(steady, earlier), 1e-9)
             for earlier, later in pairwise(marks)
         ]
-        return part if self._rise(_quarters(ratios)) else None
+        return part if self._rises(ratios) else None
 
     def _grown_line(self) -> Place:
         """By samples of the later half of the run against those of the first half, for each step."""
@@ -217,6 +220,11 @@ class StepsGetSlower(Check):
 def _quarters(values: list[float]) -> list[float]:
     """The median of each."""
     return [median(values[len(values) * n // 4 : len(values) * (n + 1) // 4]) for n in range(4)]
+
+
+def _trend(values: list[float]) -> float:
+    signs = [(later > earlier) - (later < earlier) for earlier, later in combinations(values, 2)]
+    return sum(signs) / max(1, len(signs))
 
 
 def _why(part: str) -> str:

@@ -14,7 +14,7 @@ criterion = nn.CrossEntropyLoss()
 optimizer = torch.optim.Adam(model.parameters(), lr=2e-3)
 predicted, true = [], []
 
-for epoch in range(4):
+for epoch in range(6):
     for x, y in loader:
         output = model(x)
         loss = criterion(output.flatten(0, 1), y.flatten())
