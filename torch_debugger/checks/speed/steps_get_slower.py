@@ -45,15 +45,12 @@ class _Mark:
 
     def pace(self, since: _Mark) -> float:
         """Seconds of a step between the two: without evaluations, and as if the machine did nothing else."""
-        named = [part for part in self.seconds if part != "evaluation"]
-        alone_s = sum(self._spent_s(since, part) for part in named) - (self.queued_s - since.queued_s)
-        return max(0.0, alone_s) / max(1, self.steps - since.steps)
+        whole_s = sum(self.pace_of(part, since) for part in self.seconds if part != "evaluation")
+        return max(0.0, whole_s - (self.queued_s - since.queued_s) / max(1, self.steps - since.steps))
 
     def pace_of(self, part: str, since: _Mark) -> float:
-        return self._spent_s(since, part) / max(1, self.steps - since.steps)
-
-    def _spent_s(self, since: _Mark, part: str) -> float:
-        return self.seconds.get(part, 0.0) - since.seconds.get(part, 0.0)
+        spent_s = self.seconds.get(part, 0.0) - since.seconds.get(part, 0.0)
+        return spent_s / max(1, self.steps - since.steps)
 
 
 class StepsGetSlower(Check):
@@ -82,8 +79,7 @@ class StepsGetSlower(Check):
     marks = 16  # of a run, about equally long: enough for four medians of four
     least_s = 2.0  # of all steps together
     least_rise = 1.5  # of the last quarter over the first
-    # Of all pairs of marks, those whose later one is slower less those whose later one is faster (Kendall's tau):
-    # 0.5 where a machine that somebody else begins to use jumps once, in the middle, and stays there.
+    # Kendall's tau: 0.5 where a machine that others begin to use jumps once, in the middle, and stays there.
     steady = 0.65
     least_slower_s = 0.001  # of a step
     explained = 0.6  # of the rise, by one part of the step
