@@ -36,12 +36,13 @@ def _wait_for_rank(torchrun_pid: int, rank: int) -> psutil.Process:
     """What torchrun has started for it, as soon as its training is there: they are started in order."""
     deadline = time.monotonic() + LIMIT_S
     while time.monotonic() < deadline:
-        started = psutil.Process(torchrun_pid).children(recursive=True)
-        leaders = {each for each in started if _leads_a_session(each.pid)}  # as torchrun makes every rank
-        own = [each for each in leaders if each.ppid() not in {leader.pid for leader in leaders}]  # no git
-        parents = sorted(own, key=lambda each: (each.create_time(), each.pid))
-        if len(parents) == 2 and _trainings(parents[rank]):
-            return parents[rank]
+        with suppress(psutil.NoSuchProcess):  # a git that has ended meanwhile
+            started = psutil.Process(torchrun_pid).children(recursive=True)
+            leaders = {each for each in started if _leads_a_session(each.pid)}  # as torchrun makes every rank
+            own = [each for each in leaders if each.ppid() not in {leader.pid for leader in leaders}]  # no git
+            parents = sorted(own, key=lambda each: (each.create_time(), each.pid))
+            if len(parents) == 2 and _trainings(parents[rank]):
+                return parents[rank]
         time.sleep(0.02)
     raise AssertionError(f"rank {rank} was never started")
 
