@@ -10,6 +10,7 @@ import gc
 import itertools
 import os
 import sys
+import traceback
 from collections import deque
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, Pipe, wait
@@ -90,6 +91,7 @@ class Workers:
         self.working.remove(worker)
         status = os.waitstatus_to_exitcode(os.waitpid(worker.pid, 0)[1])
         if not worker.file:
+            assert not status, f"a worker ended with exit status {status} when its tests were over: see above"
             return
         ended, *rest = worker.file
         words = f"the process of this test ended in the middle of it, with exit status {status}"
@@ -143,6 +145,8 @@ def work(session: pytest.Session, pipe: Connection, others: list[Connection]) ->
             pipe.send(None)
         session._setupstate.teardown_exact(None)
         status = 0
+    except BaseException:  # of a fixture of the session, or of this file: no test tells it
+        traceback.print_exc()
     finally:
         sys.stderr.flush()
         os._exit(status)
