@@ -3,13 +3,16 @@ those of subprocess, and most of what a test of a command waits for, the imports
 
 A command that begins with sys.executable is forked, and so are those that it starts in turn (the script of
 `torch-debugger run`), unless torch has started threads there; torchrun, which starts some, has a process beside
-it that forks its ranks. Everything else is started as ever. Not for tests of what an interpreter does when it
-starts or ends, of what is imported, or of the terminal of a process.
+it that forks its ranks, and `spawn_in_forks` gives one to scripts whose processes multiprocessing spawns.
+Everything else is started as ever. Not for tests of what an interpreter does when it starts or ends, of what is
+imported, or of the terminal of a process.
 """
 
 from __future__ import annotations
 
 import atexit
+import ctypes
+import fcntl
 import itertools
 import json
 import multiprocessing.process
@@ -30,7 +33,10 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parents[1]
+PR_SET_CHILD_SUBREAPER = 36  # of linux/prctl.h
+SPAWNED = "--multiprocessing-fork"  # the last word of the command by which multiprocessing spawns a process
 _real = subprocess.Popen
+_real_spawn = multiprocessing.util.spawnv_passfds
 
 
 def run(command: Sequence[str], **options: Any) -> subprocess.CompletedProcess[Any]:
@@ -145,6 +151,8 @@ class Start:
             self._settle()
             if self.words[1:3] == ["-m", "torch.distributed.run"]:
                 _be_torchrun()
+            elif SPAWNED not in self.words and multiprocessing.util.spawnv_passfds is not _real_spawn:
+                spawn_in_forks()  # with a process beside this one
             code = _run_main(self.words)
             threading._shutdown()  # type: ignore[attr-defined]
             atexit._run_exitfuncs()
@@ -192,6 +200,27 @@ def _be_torchrun() -> None:
 
     _servers[:] = [ForkedServer()]
     subprocess_handler.Popen = Popen  # type: ignore[attr-defined,misc]  # it has its own name for it
+
+
+def spawn_in_forks() -> None:
+    """What multiprocessing spawns here, and in the forks that follow, is forked from a process as it is now.
+    This one adopts what its descendants leave behind, so that it can wait for what it spawned."""
+    server = ForkedServer(leaving=True)
+    _spawning.append(server)
+    ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1)
+
+    def spawn(path: bytes, args: Sequence[bytes | str], kept: Sequence[int]) -> int:
+        words = [os.fsdecode(word) for word in args]
+        if SPAWNED not in words:
+            return _real_spawn(path, args, kept)
+        plain = {"words": words, "cwd": os.getcwd(), "env": dict(os.environ), "new_session": False}
+        started = Start(plain | {"close_fds": True}, [0, 1, 2], list(kept))
+        reply, theirs = socket.socketpair()
+        with reply, theirs:
+            server.send(started.plain(), [*started.stdio, *started.kept, theirs.fileno()])
+            return int(reply.recv(32))
+
+    multiprocessing.util.spawnv_passfds = spawn
 
 
 def _has_native_threads() -> bool:
@@ -276,9 +305,10 @@ class Server:
 
 
 class ForkedServer(Server):
-    """A preloaded process too: a fork of one, made before this one starts threads."""
+    """A preloaded process too: a fork of one, made before this one starts threads. Those that are `leaving` it
+    are not its children: somebody else waits for them."""
 
-    def __init__(self) -> None:
+    def __init__(self, leaving: bool = False) -> None:
         self.socket, theirs = socket.socketpair()
         self.pid = os.getpid()
         if os.fork():
@@ -289,12 +319,13 @@ class ForkedServer(Server):
             os.chdir("/")
             for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):  # meant for those beside it
                 signal.signal(number, lambda *_: None)
-            serve(theirs)
+            serve(theirs, leaving)
         finally:
             os._exit(0)
 
 
 _servers: list[Server] = []
+_spawning: list[Server] = []  # of the processes before this one too: their end would close a file of this one
 
 
 def _server() -> Server:
@@ -305,7 +336,7 @@ def _server() -> Server:
     return _servers[0]
 
 
-def serve(asked: socket.socket) -> None:
+def serve(asked: socket.socket, leaving: bool = False) -> None:
     running: dict[int, tuple[int, socket.socket]] = {}  # by a file that is ready when the process has ended
     while True:
         ready, _, _ = select.select([asked, *running], [], [])
@@ -323,9 +354,27 @@ def serve(asked: socket.socket) -> None:
                 plain += asked.recv(int.from_bytes(head, "little") - len(plain))
             *given, told = fds
             reply = socket.socket(fileno=told)
-            pid = _fork_for(json.loads(plain), given, [asked, reply, *(other for _, other in running.values())])
-            running[os.pidfd_open(pid)] = (pid, reply)
+            ours = [asked, reply, *(other for _, other in running.values())]
+            pid = (_leave if leaving else _fork_for)(json.loads(plain), given, ours)
             _tell(reply, pid)
+            if leaving:
+                reply.close()
+            else:
+                running[os.pidfd_open(pid)] = (pid, reply)
+
+
+def _leave(plain: dict[str, Any], fds: list[int], ours: list[socket.socket]) -> int:
+    """By a process in between, whose end makes it an orphan."""
+    told, tell = socket.socketpair()
+    between = os.fork()
+    if between == 0:
+        _tell(tell, _fork_for(plain, fds, [*ours, told, tell]))
+        os._exit(0)
+    for fd in fds:
+        os.close(fd)
+    os.waitpid(between, 0)
+    with told, tell:
+        return int(told.recv(32))
 
 
 def _fork_for(plain: dict[str, Any], fds: list[int], ours: list[socket.socket]) -> int:
@@ -333,10 +382,11 @@ def _fork_for(plain: dict[str, Any], fds: list[int], ours: list[socket.socket]) 
     if pid == 0:
         for each in ours:
             each.close()
-        for fd, number in zip(fds[3:], plain["kept"], strict=True):
+        aside = [fcntl.fcntl(fd, fcntl.F_DUPFD, max(plain["kept"], default=0) + 1) for fd in fds]
+        for fd, number in zip(aside[3:], plain["kept"], strict=True):
             os.dup2(fd, number)
         subprocess.Popen = Forking  # type: ignore[misc]
-        Start(plain, fds[:3], plain["kept"]).become()
+        Start(plain, aside[:3], plain["kept"]).become()
     for fd in fds:
         os.close(fd)
     return pid

@@ -89,3 +89,40 @@ print(os.path.isabs(told), os.path.exists(told), os.path.exists(folder.name))
 """
     ran = preloaded.run([sys.executable, "-c", outer], capture_output=True, text=True)
     assert ran.stdout == "True False True\n"
+
+
+SPAWNS = """
+import multiprocessing, sys
+seen = "torch" in sys.modules  # when it is imported
+
+def work(queue, number):
+    queue.put((__name__, seen, multiprocessing.parent_process() is not None))
+    sys.exit(number)
+
+if __name__ == "__main__":
+    seen = None
+    queue = multiprocessing.get_context("spawn").SimpleQueue()
+    processes = [multiprocessing.get_context("spawn").Process(target=work, args=(queue, n)) for n in (0, 3)]
+    for process in processes:
+        process.start()
+    print(*(queue.get() for _ in processes))
+    for process in processes:
+        process.join()
+    print([process.exitcode for process in processes])
+"""
+
+
+def test_what_multiprocessing_spawns_is_a_fork_of_a_process_that_has_not_run_the_script(tmp_path: Path) -> None:
+    script = tmp_path / "spawns.py"
+    script.write_text(SPAWNS)
+    starts = f"""
+import runpy, sys
+sys.path.insert(0, {str(preloaded.ROOT)!r})
+from tests import preloaded
+preloaded.spawn_in_forks()
+runpy.run_path({str(script)!r}, run_name="__main__")
+"""
+    real = subprocess.run([sys.executable, str(script)], capture_output=True, text=True)
+    forked = preloaded.run([sys.executable, "-c", starts], capture_output=True, text=True)
+    assert real.stdout == "('__mp_main__', False, True) ('__mp_main__', False, True)\n[0, 3]\n"
+    assert forked.stdout == real.stdout.replace("False", "True"), forked.stderr

@@ -32,7 +32,6 @@ from tests.zoo.scripts import launch_of, options, settings_of, source_of, write
 
 TIMEOUT_S = 300.0  # for what never ends: a busy machine must not reach it
 LAUNCHED_TIMEOUT_S = 600.0
-FRESH = "# needs a fresh interpreter"  # a script with this line is run by the real command instead
 PRELOADED = (
     "anatomy", "archive", "plumbing", "probes", "profiling", "report", "runlog", "session", "stats", "trials",
 )  # fmt: skip
@@ -195,8 +194,10 @@ def _be_the_script(job: Job, results: Path, settings: tuple[str, ...]) -> None:
         file = write(job.script, Path(written), job.edited)
         os.chdir(folder)
         with absurd_allocations.refused():
-            in_fork = not (job.by_command or job.launched or FRESH in job.source)
-            plain = _in_this_fork(job.script, file, settings) if in_fork else _by_command(job, file)
+            if "gc.collect(" in job.source:
+                gc.unfreeze()  # as much to look through as in an interpreter of its own
+            by_command = job.by_command or job.launched
+            plain = _by_command(job, file) if by_command else _in_this_fork(job.script, file, settings)
         sys.stdout.flush()
         sys.stderr.flush()
         (results / f"{job.name}.json").write_text(json.dumps(plain))
@@ -214,10 +215,11 @@ def _in_this_fork(script: Path, file: Path, settings: tuple[str, ...]) -> Result
 
 
 def _by_command(job: Job, file: Path) -> Result:
-    """The processes of a command are forks too, but where the script asks for a fresh interpreter."""
+    """The processes of a command are forks too."""
     limit_s = LAUNCHED_TIMEOUT_S if job.launched else TIMEOUT_S
-    if FRESH not in job.source:
-        subprocess.Popen = preloaded.Forking  # type: ignore[misc]
+    subprocess.Popen = preloaded.Forking  # type: ignore[misc]
+    if launch_of(job.script) == "spawn":
+        preloaded.spawn_in_forks()
     code = run_to_its_end(command_of(job.script, file), 0.9 * limit_s)
     plain: Result = json.loads(Path("out.json").read_text())
     return plain | {"exit_code": code}

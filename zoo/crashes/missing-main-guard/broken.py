@@ -1,5 +1,5 @@
 # Fits a line with samples that spawned workers prepare.
-# needs a fresh interpreter
+
 import torch
 import torch.nn as nn
 from torch.utils.data import DataLoader, Dataset

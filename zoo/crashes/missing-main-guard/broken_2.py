@@ -1,5 +1,5 @@
 # Learns a parity of bits; the start method is chosen once for the whole program.
-# needs a fresh interpreter
+
 import torch
 import torch.multiprocessing as mp
 import torch.nn as nn

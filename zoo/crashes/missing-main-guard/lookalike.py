@@ -1,5 +1,5 @@
 # Spawned workers of a guarded script, one of which ends itself.
-# needs a fresh interpreter
+
 import os
 
 import torch

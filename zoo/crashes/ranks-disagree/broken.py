@@ -1,5 +1,5 @@
 """Text classification on two processes: each reads its part of the reviews and trains with DDP."""
-# needs a fresh interpreter
+
 import tempfile
 
 import torch

@@ -1,5 +1,5 @@
 """Two processes train one classifier in shared memory, each on its own part of the samples."""
-# needs a fresh interpreter
+
 import torch
 import torch.multiprocessing as mp
 import torch.nn.functional as F

@@ -1,5 +1,5 @@
 """A search over learning rates, one process for each."""
-# needs a fresh interpreter
+
 import os
 import resource
 import tempfile
@@ -18,7 +18,7 @@ def search(index, rates, folder):
     y = x @ torch.randn(32, 1)
     model = nn.Sequential(nn.Linear(32, 64), nn.ReLU(), nn.Linear(64, 1))
     optimizer = torch.optim.SGD(model.parameters(), lr=rates[index])
-    for _ in range(200):
+    for _ in range(2500):
         loss = F.mse_loss(model(x), y)
         optimizer.zero_grad()
         loss.backward()

@@ -1,5 +1,5 @@
 # Normalises inputs in spawned workers.
-# needs a fresh interpreter
+
 import torch
 import torch.nn as nn
 from torch.utils.data import DataLoader, Dataset

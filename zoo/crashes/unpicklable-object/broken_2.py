@@ -1,5 +1,5 @@
 # Reads lines of numbers from one text file in spawned workers.
-# needs a fresh interpreter
+
 import os
 import tempfile
 

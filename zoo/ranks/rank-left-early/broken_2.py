@@ -1,5 +1,5 @@
 """Two processes train on their halves of a dataset and average the loss at the end of each step."""
-# needs a fresh interpreter
+
 import tempfile
 
 import torch

@@ -1,5 +1,5 @@
 """GRU that counts the ones in strings of bits; all strings are kept as lists."""
-# needs a fresh interpreter
+
 import gc
 import random
 
@@ -26,7 +26,7 @@ class Counter(nn.Module):
 model = Counter()
 optimizer = torch.optim.Adam(model.parameters(), lr=5e-3)
 
-for step in range(40):
+for step in range(15):
     chosen = random.sample(samples, 64)
     bits = torch.tensor([sample["bits"] for sample in chosen]).float()
     target = torch.tensor([[sample["ones"] / 6 - 1] for sample in chosen])
@@ -35,5 +35,5 @@ for step in range(40):
     loss.backward()
     optimizer.step()
     gc.collect()
-    if step % 20 == 0:
+    if step % 5 == 0:
         print(f"step {step}: loss {loss.item():.4f}")

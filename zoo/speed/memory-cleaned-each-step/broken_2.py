@@ -1,5 +1,5 @@
 # Trains a small conv net on blobs; frees what the last batch left before the next one comes.
-# needs a fresh interpreter
+
 import gc
 
 import torch
@@ -37,7 +37,7 @@ def train_one_epoch(model, loader, optimizer):
 
 torch.manual_seed(0)
 rows = [{"id": i, "tags": [i % 7], "box": [i, i + 1]} for i in range(40000)]  # the table of all pictures
-loader = DataLoader(TensorDataset(*blobs(1280)), batch_size=32, shuffle=True)
+loader = DataLoader(TensorDataset(*blobs(512)), batch_size=32, shuffle=True)
 model = nn.Sequential(nn.Conv2d(1, 8, 3), nn.ReLU(), nn.Flatten(), nn.Linear(800, 3))
 optimizer = torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9)
 for epoch in range(1):
