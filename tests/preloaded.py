@@ -3,7 +3,7 @@ those of subprocess, and most of what a test of a command waits for, the imports
 
 A command that begins with sys.executable is forked, and so are those that it starts in turn (the script of
 `torch-debugger run`), unless torch has started threads there; torchrun, which starts some, has a process beside
-it that forks its ranks, and `spawn_in_forks` gives one to scripts whose processes multiprocessing spawns.
+it that forks its ranks, and with `spawns_in_forks` in its environment a script has one for what it spawns.
 Everything else is started as ever. Not for tests of what an interpreter does when it starts or ends, of what is
 imported, or of the terminal of a process.
 """
@@ -33,9 +33,8 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parents[1]
-PR_SET_CHILD_SUBREAPER = 36  # of linux/prctl.h
-SPAWNED = "--multiprocessing-fork"  # the last word of the command by which multiprocessing spawns a process
 _real = subprocess.Popen
+spawns_in_forks = {"TESTS_SPAWN_IN_FORKS": "yes"}
 _real_spawn = multiprocessing.util.spawnv_passfds
 
 
@@ -151,8 +150,8 @@ class Start:
             self._settle()
             if self.words[1:3] == ["-m", "torch.distributed.run"]:
                 _be_torchrun()
-            elif SPAWNED not in self.words and multiprocessing.util.spawnv_passfds is not _real_spawn:
-                spawn_in_forks()  # with a process beside this one
+            elif spawns_in_forks.items() <= self.env.items() and not _is_spawned(self.words):
+                _spawn_in_forks()
             code = _run_main(self.words)
             threading._shutdown()  # type: ignore[attr-defined]
             atexit._run_exitfuncs()
@@ -202,16 +201,16 @@ def _be_torchrun() -> None:
     subprocess_handler.Popen = Popen  # type: ignore[attr-defined,misc]  # it has its own name for it
 
 
-def spawn_in_forks() -> None:
-    """What multiprocessing spawns here, and in the forks that follow, is forked from a process as it is now.
-    This one adopts what its descendants leave behind, so that it can wait for what it spawned."""
+def _spawn_in_forks() -> None:
+    """What multiprocessing spawns here is forked from a process as this is now, and adopted by this one, which
+    can wait for it then."""
     server = ForkedServer(leaving=True)
     _spawning.append(server)
-    ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1)
+    ctypes.CDLL(None).prctl(36, 1)  # PR_SET_CHILD_SUBREAPER
 
     def spawn(path: bytes, args: Sequence[bytes | str], kept: Sequence[int]) -> int:
         words = [os.fsdecode(word) for word in args]
-        if SPAWNED not in words:
+        if not _is_spawned(words):
             return _real_spawn(path, args, kept)
         plain = {"words": words, "cwd": os.getcwd(), "env": dict(os.environ), "new_session": False}
         started = Start(plain | {"close_fds": True}, [0, 1, 2], list(kept))
@@ -221,6 +220,10 @@ def spawn_in_forks() -> None:
             return int(reply.recv(32))
 
     multiprocessing.util.spawnv_passfds = spawn
+
+
+def _is_spawned(words: list[str]) -> bool:
+    return "--multiprocessing-fork" in words
 
 
 def _has_native_threads() -> bool:

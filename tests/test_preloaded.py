@@ -115,14 +115,8 @@ if __name__ == "__main__":
 def test_what_multiprocessing_spawns_is_a_fork_of_a_process_that_has_not_run_the_script(tmp_path: Path) -> None:
     script = tmp_path / "spawns.py"
     script.write_text(SPAWNS)
-    starts = f"""
-import runpy, sys
-sys.path.insert(0, {str(preloaded.ROOT)!r})
-from tests import preloaded
-preloaded.spawn_in_forks()
-runpy.run_path({str(script)!r}, run_name="__main__")
-"""
     real = subprocess.run([sys.executable, str(script)], capture_output=True, text=True)
-    forked = preloaded.run([sys.executable, "-c", starts], capture_output=True, text=True)
+    surroundings = os.environ | preloaded.spawns_in_forks
+    forked = preloaded.run([sys.executable, str(script)], env=surroundings, capture_output=True, text=True)
     assert real.stdout == "('__mp_main__', False, True) ('__mp_main__', False, True)\n[0, 3]\n"
     assert forked.stdout == real.stdout.replace("False", "True"), forked.stderr

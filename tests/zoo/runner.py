@@ -219,7 +219,7 @@ def _by_command(job: Job, file: Path) -> Result:
     limit_s = LAUNCHED_TIMEOUT_S if job.launched else TIMEOUT_S
     subprocess.Popen = preloaded.Forking  # type: ignore[misc]
     if launch_of(job.script) == "spawn":
-        preloaded.spawn_in_forks()
+        os.environ.update(preloaded.spawns_in_forks)
     code = run_to_its_end(command_of(job.script, file), 0.9 * limit_s)
     plain: Result = json.loads(Path("out.json").read_text())
     return plain | {"exit_code": code}
