@@ -218,7 +218,7 @@ def _by_command(job: Job, file: Path) -> Result:
     """The processes of a command are forks too."""
     limit_s = LAUNCHED_TIMEOUT_S if job.launched else TIMEOUT_S
     subprocess.Popen = preloaded.Forking  # type: ignore[misc]
-    if launch_of(job.script) == "spawn":
+    if job.launched and "spawn" in job.source:
         os.environ.update(preloaded.spawns_in_forks)
     code = run_to_its_end(command_of(job.script, file), 0.9 * limit_s)
     plain: Result = json.loads(Path("out.json").read_text())
