@@ -73,8 +73,11 @@ class Terminal:
         )
 
     def wait_at(self, prompt: str) -> None:
-        """Reads until the cursor stands behind the prompt."""
-        self.wait_until(lambda: self.cursor_line == prompt, f"{prompt!r} at the cursor")
+        """Reads until the cursor stands behind the prompt and its blank."""
+        column = len(prompt) + 1
+        self.wait_until(
+            lambda: (self.cursor_line, self._screen.cursor.x) == (prompt, column), f"{prompt!r} at the cursor"
+        )
 
     def wait_until(self, holds: Callable[[], bool], what: str) -> None:
         """Reads until it holds."""
