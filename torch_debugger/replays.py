@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import torch
 
 from torch_debugger.anatomy.alone import has_fellows
-from torch_debugger.anatomy.forked import has_other_kernels, in_fork
+from torch_debugger.anatomy.forked import can_differentiate_in_fork, has_other_kernels, in_fork
 from torch_debugger.anatomy.moments import Moment
 from torch_debugger.probes.lagging import Inputs, Lagging
 from torch_debugger.probes.loaders import Loaders
@@ -60,10 +60,9 @@ class StepReplays:
                 found = find_in_step(scene)
                 if found:
                     return found.origin, found.how
-                if not has_other_kernels():
-                    return None, "step"
                 # The last bit decides whether an acos is asked at 1, and the fork's may be another.
-                return _find_here(moments[:1], models, not loss) or (None, "step")
+                said_all = not has_other_kernels() and (bool(loss) or can_differentiate_in_fork())
+                return (None if said_all else _find_here(moments[:1], models, not loss)) or (None, "step")
             return _find_here(moments[:1], models, not loss)
 
     @contextlib.contextmanager

@@ -67,6 +67,16 @@ def test_in_forward() -> None:
     assert made.operands[0].zeros == 24
 
 
+def test_in_backward_where_a_fork_cannot_run_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As with a GPU in the machine, also for a model on the CPU."""
+    monkeypatch.setattr("torch_debugger.trials.hunt.step._in_fork", lambda scene, attempt: None)
+    root_of_zero = lambda output: (output * 0).sqrt().mean()  # noqa: E731
+    assert origin(train(torch.relu, root_of_zero)).op is None
+    monkeypatch.setattr(torch.accelerator, "is_available", lambda: True)
+    found = origin(train(torch.relu, root_of_zero))
+    assert (found.phase, found.op) == ("backward", "sqrt")
+
+
 def test_an_inf_that_reaches_the_loss() -> None:
     found = origin(train(lambda x: x, lambda output: (output / 0).mean()))
     assert (found.phase, found.op, found.arguments) == ("loss", "div", ("0",))

@@ -35,6 +35,12 @@ def has_other_kernels() -> bool:
     return platform.machine() in _ARM and bool(torch.backends.mkldnn.enabled)
 
 
+def can_differentiate_in_fork() -> bool:
+    """Not with an accelerator in the machine, wherever the tensors are: torch keeps a thread for each from the
+    first backward on, and refuses a backward in a fork then."""
+    return not torch.accelerator.is_available()
+
+
 class ForkedTask:
     """A function that returns a short text, run in a child that ends itself after `timeout_s`.
 
