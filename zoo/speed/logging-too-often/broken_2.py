@@ -28,7 +28,7 @@ def spirals(n):
 
 
 def keep(history, step, model, loss):
-    weights = {name: [round(v, 5) for v in p.flatten().tolist()] for name, p in model.named_parameters()}
+    weights = {name: p.flatten().tolist() for name, p in model.named_parameters()}
     history.write(json.dumps({"step": step, "loss": loss, "weights": weights}) + "\n")
 
 
