@@ -33,7 +33,7 @@ class ModuleInPythonList(Check):
     name = "module-in-python-list"
     title = "layers in a plain list or dict are not part of the model"
     reads = (StrayModuleFact, LedgerFact)
-    explains = ("parameters-not-in-optimizer", "tensor-on-wrong-device")
+    explains = ("parameters-not-in-optimizer", "tensor-on-wrong-device", "lr-too-high")
 
     def __init__(self) -> None:
         self._strays: dict[tuple[str, str], StrayModuleFact] = {}  # (owner, attribute), told last

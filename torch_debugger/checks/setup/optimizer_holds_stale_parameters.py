@@ -32,7 +32,7 @@ class OptimizerHoldsStaleParameters(Check):
     name = "optimizer-holds-stale-parameters"
     title = "the optimizer holds the parameters of an old model"
     reads = (StepCycle,)
-    explains = ("parameters-not-in-optimizer",)
+    explains = ("parameters-not-in-optimizer", "lr-too-high")
 
     # Identity of objects, for any optimizer; the first steps after a swap may belong to a copy under way.
     sampled_steps = 3
