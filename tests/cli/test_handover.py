@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import signal
+import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.cli.conftest import Write, run_plain, run_watched
+from torch_debugger.cli.handover import Handover
+from torch_debugger.cli.tracebacks import show_at_exit
+from torch_debugger.runlog.board import Board
 
 CRASH = "def f(x):\n    return 1 / x\nf(0)\n"
 
@@ -96,3 +102,21 @@ def test_in_process_says_the_same(write: Write) -> None:
     write(CRASH)
     apart = run_watched("--no-log", "train.py")
     assert run_watched("--no-log", "--in-process", "train.py").stderr == apart.stderr
+
+
+def test_ctrl_c_while_the_last_one_is_shown_is_not_met_by_a_line_of_ours(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    shown = []
+
+    def python_s_own(kind: Any, error: BaseException, traceback: Any) -> None:
+        shown.append(error)
+        signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr(sys, "__excepthook__", python_s_own)
+    monkeypatch.setattr(sys, "excepthook", python_s_own)
+    show_at_exit(Handover(Board.create()), look_into=False)
+    interrupt = KeyboardInterrupt()
+    sys.excepthook(KeyboardInterrupt, interrupt, None)
+    assert shown == [interrupt]
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler

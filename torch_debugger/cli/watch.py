@@ -67,7 +67,7 @@ class Watch:
             self._attempt(lambda: log.add(record))
 
     def end(self) -> None:
-        with _undisturbed():
+        with undisturbed():
             self._attempt(self._end)
 
     def _start(self) -> None:
@@ -113,7 +113,7 @@ class Watch:
 
 
 @contextmanager
-def _undisturbed() -> Iterator[None]:
+def undisturbed() -> Iterator[None]:
     """A second Ctrl-C comes when the script has ended already: it must not cost the log its end."""
     if threading.current_thread() is not threading.main_thread():
         yield
