@@ -22,11 +22,12 @@ def train(steps):
         loss.backward()
         optimizer.step()
 """
-RUN = ("-m", "torch_debugger", "run", "--log-dir", "log")
+# A budget that no machine uses up: what is found does not depend on its pace.
+RUN = ("-m", "torch_debugger", "run", "--log-dir", "log", "--budget", "10")
 
 
 def test_a_with_block_is_left_to_the_report_at_the_end(run_script: RunScript, tmp_path: Path) -> None:
-    block = "with torch_debugger.Debugger(model, log_dir='inner') as d:\n    train(10)\n"
+    block = "with torch_debugger.Debugger(model, log_dir='inner', budget=10.0) as d:\n    train(10)\n"
     done = run_script(f"{SCRIPT}\ntrain(5)\n{block}train(5)\nprint([f.name for f in d.findings])\n", *RUN)
     assert (done.returncode, done.stdout) == (0, "['missing-zero-grad']\n")
     assert done.stderr.count("error: missing-zero-grad") == 1
