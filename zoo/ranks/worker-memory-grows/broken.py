@@ -26,7 +26,7 @@ def main():
     loader = DataLoader(NoisyBars(2400), batch_size=48, shuffle=True, num_workers=2, persistent_workers=True)
     net = nn.Sequential(nn.AvgPool2d(4), nn.Flatten(), nn.Linear(144, 32), nn.ReLU(), nn.Linear(32, 4))
     optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
-    for epoch in range(5):
+    for epoch in range(8):
         for images, labels in loader:
             optimizer.zero_grad()
             loss = nn.functional.cross_entropy(net(images), labels)
