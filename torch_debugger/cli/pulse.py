@@ -1,7 +1,8 @@
 """The second pair of eyes: a child whose own watchdog says nothing any more is looked at from outside.
 
 That is so while a function in C holds Python's lock, in which no thread of the child can run. The kernel tells
-whether it computes, and Python's faulthandler, asked by a signal, where it is.
+whether it computes, and Python's faulthandler, asked by a signal, where it is. Time in which we did not run
+either (the machine slept, the job was stopped) is not the child's.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ _OURS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 _LOADER = os.path.join("torch", "utils", "data", "dataloader.py")
 _IDLE = 0.05  # of a core; on a crowded machine one that computes may not get much more
 _LEAST_STEPS = 3
+_MOST_LATE_S = 1.0  # from one call of `look` to the next
 
 
 @dataclass
@@ -44,9 +46,13 @@ class Pulse:
         self._beats = 0
         self._quiet: _Quiet | None = None
         self._told_s: float | None = None
+        self._seen_s = self._lost_s = 0.0
 
-    def look(self, now_s: float) -> HangFact | HangOver | None:
+    def look(self, clock_s: float) -> HangFact | HangOver | None:
         board = self._board
+        self._lost_s += max(clock_s - self._seen_s - _MOST_LATE_S, 0.0)
+        self._seen_s = clock_s
+        now_s = clock_s - self._lost_s
         if board.beats != self._beats or not board.beats or self._quiet is None:
             self._beats = board.beats
             return self._went_on(now_s)

@@ -1,0 +1,44 @@
+"""The look from outside at a child that says nothing any more."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator
+
+import pytest
+
+from torch_debugger.cli.pulse import Pulse
+from torch_debugger.records import HangFact
+from torch_debugger.runlog.board import Board
+
+TIMEOUT_S, TICK_S = 2.0, 0.15
+
+
+@pytest.fixture
+def pulse() -> Iterator[Pulse]:
+    """Of a process that waits, and whose watchdog was heard once."""
+    board = Board.create()
+    board.beats, board.stack_signal, board.stacks_fd = 1, 1, 10**6
+    with subprocess.Popen(["sleep", "600"]) as child:
+        yield Pulse(board, child.pid, TIMEOUT_S, "report")
+        child.kill()
+
+
+def silent_for(pulse: Pulse, first_s: float) -> float:
+    """How long it was looked at, again and again, until it was told."""
+    for tick in range(100):
+        if (found := pulse.look(first_s + tick * TICK_S)) is not None:
+            assert isinstance(found, HangFact)
+            assert found.still_s == pytest.approx(tick * TICK_S, abs=1.0 + 2 * TICK_S)
+            return tick * TICK_S
+    raise AssertionError("nothing was told")
+
+
+def test_a_child_that_is_silent_for_long_is_told(pulse: Pulse) -> None:
+    assert silent_for(pulse, 1000.0) == pytest.approx(TIMEOUT_S, abs=1.5 * TICK_S)
+
+
+def test_time_in_which_we_were_stopped_as_well_is_not_the_childs(pulse: Pulse) -> None:
+    assert pulse.look(1000.0) is None
+    assert pulse.look(1000.0 + TICK_S) is None
+    assert silent_for(pulse, 1100.0) > TIMEOUT_S / 3
