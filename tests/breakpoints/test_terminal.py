@@ -6,6 +6,7 @@ One test starts real interpreters; the others are forks of a process that has to
 from __future__ import annotations
 
 import functools
+import signal
 import subprocess
 import sys
 import textwrap
@@ -169,7 +170,7 @@ def test_ctrl_c_clears_the_line_at_the_prompt_and_ends_the_script_behind_it(how:
         terminal.type("c\n")
         terminal.wait_for("asleep")
         terminal.type("\x03")
-        assert terminal.finish() == 130
+        assert terminal.finish() == -signal.SIGINT
         assert not any("torch_debugger" in line for line in terminal.all_lines)
 
 

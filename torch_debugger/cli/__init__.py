@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import importlib
 import os
+import signal
 import sys
 from collections.abc import Sequence
 from typing import Protocol
@@ -42,7 +43,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stderr.write(f"torch-debugger: {_plainly(error)}\n")
         return 2 if isinstance(error, UsageError) else 1
     except KeyboardInterrupt:
-        return 130
+        from torch_debugger.cli.ending import end_like
+
+        return end_like(-signal.SIGINT)
     except BrokenPipeError:  # who read our output has read enough (`| head`): the rest goes nowhere
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1

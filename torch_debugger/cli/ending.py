@@ -6,6 +6,8 @@ import contextlib
 import dataclasses
 import json
 import os
+import signal
+import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -103,3 +105,23 @@ def exit_code(script_code: int, findings: Sequence[Finding], fail_on: str | None
         return script_code
     refused = SEVERITIES[SEVERITIES.index(fail_on) :]
     return 3 if any(finding.severity in refused for finding in findings) else 0
+
+
+def exit_code_of(status: int) -> int:
+    """128 + n when signal n ended the script, as shells say it."""
+    return 128 - status if status < 0 else status
+
+
+def end_like(status: int) -> int:
+    """By the same signal as the script, without a second core file; else, and where no signal ends us (as the
+    first process of a container), the exit code to end with."""
+    if status < 0:
+        import resource  # which Windows has not
+
+        for stream in (sys.stdout, sys.stderr):
+            stream.flush()
+        resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
+        if -status != signal.SIGKILL:
+            signal.signal(-status, signal.SIG_DFL)
+        os.kill(os.getpid(), -status)
+    return exit_code_of(status)

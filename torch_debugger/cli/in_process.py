@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import builtins
 import dataclasses
+import signal
 import sys
 import types
 from collections.abc import Callable, Sequence
 
 from torch_debugger.checks.judge import Judge
 from torch_debugger.cli.crash_printer import CrashPrinter
+from torch_debugger.cli.ending import exit_code_of
 from torch_debugger.cli.hang_desk import end_here
 from torch_debugger.cli.main_module import Program, run_as_main
 from torch_debugger.cli.post_mortem import look_into_crash
@@ -63,7 +65,8 @@ def run_in_process(
     announce: Callable[[Finding], None] = lambda finding: None,
     quiet: bool = False,
 ) -> tuple[RunResult, int]:
-    """Runs the script as this process's `__main__`, which it stays, and gives the result and the exit code."""
+    """Runs the script as this process's `__main__`, which it stays, and gives the result and the exit
+    status."""
     program = Program(script, tuple(arguments), module)
     judge, digest = Judge(only, ignore), RunDigest(script)
     reader, sender = make_request_pipe()
@@ -83,7 +86,11 @@ def run_in_process(
         end.close()
     judge.finish()
     result = digest.result(
-        judge.findings, exit_code=code, log=settings.log_dir, faults=judge.faults, checks=len(judge.checks)
+        judge.findings,
+        exit_code=exit_code_of(code),
+        log=settings.log_dir,
+        faults=judge.faults,
+        checks=len(judge.checks),
     )
     return dataclasses.replace(result, told=crash.told), code
 
@@ -115,7 +122,7 @@ def _run(program: Program, watch: Watch) -> BaseException | None:
 
 
 def _show(error: BaseException, crash: CrashFact | None, printer: CrashPrinter) -> int:
-    """Says what the interpreter would have said, and the exit code it would have ended with."""
+    """Says what the interpreter would have said, and the exit status it would have ended with."""
     if isinstance(error, SystemExit):
         return _exit_code(error)
     hide_our_frames(error)
@@ -124,7 +131,7 @@ def _show(error: BaseException, crash: CrashFact | None, printer: CrashPrinter) 
         printer.show(crash)
     else:
         sys.excepthook(type(error), error, error.__traceback__)
-    return 130 if isinstance(error, KeyboardInterrupt) else 1
+    return -signal.SIGINT if isinstance(error, KeyboardInterrupt) else 1
 
 
 def _exit_code(error: SystemExit) -> int:

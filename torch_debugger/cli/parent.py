@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from torch_debugger.checks.ranks_judge import RanksJudge
 from torch_debugger.cli.child_process import ChildProcess
 from torch_debugger.cli.crash_printer import CrashPrinter
+from torch_debugger.cli.ending import exit_code_of
 from torch_debugger.cli.fellow_ranks import FellowRanks
 from torch_debugger.cli.follow import Follower
 from torch_debugger.cli.hang_desk import ABORTED, HangDesk
@@ -21,7 +22,7 @@ from torch_debugger.cli.live import LiveRow
 from torch_debugger.cli.options import RunOptions
 from torch_debugger.cli.pulse import Pulse
 from torch_debugger.cli.rank_launch import RankLaunch
-from torch_debugger.cli.rank_parent import Patience, exit_code_of, rank_end, rank_fact, rank_process
+from torch_debugger.cli.rank_parent import Patience, rank_end, rank_fact, rank_process
 from torch_debugger.cli.status import Display, PlainStatus, Silence
 from torch_debugger.cli.surroundings_log import no_log, own_log
 from torch_debugger.report.exits import outcome_of_exit

@@ -4,14 +4,13 @@ the others start their child, say in the log who it is and how it ended, and are
 from __future__ import annotations
 
 import os
-import signal
 import socket
-import sys
 import time
 from collections.abc import Callable
 from contextlib import closing
 
 from torch_debugger.cli.child_process import ChildProcess, interrupts_left_to_child
+from torch_debugger.cli.ending import exit_code_of
 from torch_debugger.cli.handover import OFFERED, REFUSED
 from torch_debugger.cli.launch import Orders
 from torch_debugger.cli.options import RunOptions
@@ -84,21 +83,3 @@ def rank_fact(launch: RankLaunch, child: ChildProcess) -> RankFact:
 
 def rank_end(launch: RankLaunch, status: int, board: Board) -> RankEnd:
     return RankEnd(launch.rank, exit_code_of(status), time.time(), board.step)
-
-
-def exit_code_of(status: int) -> int:
-    """128 + n when signal n ended the script, as shells say it."""
-    return 128 - status if status < 0 else status
-
-
-def end_like(status: int) -> None:
-    """By the same signal as the script: torchrun tells a rank that was killed from one that gave a code."""
-    if status < 0:
-        import resource  # which Windows has not
-
-        for stream in (sys.stdout, sys.stderr):
-            stream.flush()
-        resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
-        if -status != signal.SIGKILL:
-            signal.signal(-status, signal.SIG_DFL)
-        os.kill(os.getpid(), -status)

@@ -52,9 +52,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     from torch_debugger.checks.ranks_judge import RanksJudge
     from torch_debugger.cli.child_process import interrupts_left_to_child
+    from torch_debugger.cli.ending import exit_code_of
     from torch_debugger.cli.log_folder import open_log_folder
     from torch_debugger.cli.parent import run_in_child
-    from torch_debugger.cli.rank_parent import exit_code_of
     from torch_debugger.cli.trial_status import TrialBar, TrialLines
 
     options = _options(arguments)

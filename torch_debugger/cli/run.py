@@ -29,7 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     from torch_debugger.checks.ranks_judge import RanksJudge
     from torch_debugger.cli.couriers import Couriers
-    from torch_debugger.cli.ending import require_writable
+    from torch_debugger.cli.ending import end_like, require_writable
     from torch_debugger.cli.log_folder import open_log_folder
     from torch_debugger.cli.page_beside import PageBeside
     from torch_debugger.cli.rank_launch import rank_launch
@@ -47,17 +47,18 @@ def run(arguments: argparse.Namespace) -> int:
         PageBeside(options, folder) as page,
     ):
         if options.in_process:
-            code = _conclude(options, folder, couriers, *_run_here(options, folder))
+            status = _conclude(options, folder, couriers, *_run_here(options, folder))
         else:
-            code = _run_apart(options, judge, folder, couriers)
+            status = _run_apart(options, judge, folder, couriers)
         page.stay()
-        return code
+    return end_like(status)
 
 
 def _run_rank(options: RunOptions, judge: RanksJudge, launch: RankLaunch) -> int:
     from torch_debugger.cli.couriers import Couriers
+    from torch_debugger.cli.ending import end_like
     from torch_debugger.cli.page_beside import PageBeside
-    from torch_debugger.cli.rank_parent import end_like, run_other_rank
+    from torch_debugger.cli.rank_parent import run_other_rank
     from torch_debugger.cli.shared_folder import open_shared_folder
 
     log_dir, script = options.log_dir, options.program.target
@@ -68,8 +69,7 @@ def _run_rank(options: RunOptions, judge: RanksJudge, launch: RankLaunch) -> int
         else:
             status = run_other_rank(options, launch, folder)
             _attempt(lambda: _stand_in(options, judge, launch, folder))
-    end_like(status)
-    return status
+    return end_like(status)
 
 
 def _stand_in(options: RunOptions, judge: RanksJudge, launch: RankLaunch, folder: str) -> None:
@@ -83,10 +83,9 @@ def _stand_in(options: RunOptions, judge: RanksJudge, launch: RankLaunch, folder
 def _run_apart(
     options: RunOptions, judge: RanksJudge, folder: str, couriers: Couriers, launch: RankLaunch | None = None
 ) -> int:
-    """The exit status: -n for a rank of several that was ended by signal n."""
+    """The exit status: -n when signal n ended the script."""
     from torch_debugger.cli.child_process import interrupts_left_to_child
     from torch_debugger.cli.parent import run_in_child
-    from torch_debugger.cli.rank_parent import exit_code_of
 
     early: list[RunResult] = []
 
@@ -100,8 +99,7 @@ def _run_apart(
         if early:  # said already: what came since is in the files
             result = dataclasses.replace(result, told=result.findings)
             options = dataclasses.replace(options, quiet=True)
-        code = _conclude(options, folder, couriers, result, exit_code_of(status))
-        return status if launch is not None and status < 0 else code
+        return _conclude(options, folder, couriers, result, status)
 
 
 def _run_here(options: RunOptions, folder: str) -> tuple[RunResult, int]:
@@ -123,13 +121,13 @@ def _run_here(options: RunOptions, folder: str) -> tuple[RunResult, int]:
     return (result if options.keep_log else dataclasses.replace(result, log=None)), code
 
 
-def _conclude(options: RunOptions, folder: str, couriers: Couriers, result: RunResult, script_code: int) -> int:
+def _conclude(options: RunOptions, folder: str, couriers: Couriers, result: RunResult, status: int) -> int:
     from torch_debugger.cli.ending import exit_code
 
     result = dataclasses.replace(result, log=options.log_url or result.log)
     _show(options, folder, result)
     _attempt(lambda: couriers.conclude(result))
-    return exit_code(script_code, result.findings, options.fail_on)
+    return exit_code(status, result.findings, options.fail_on)
 
 
 def _show(options: RunOptions, folder: str, result: RunResult) -> None:
