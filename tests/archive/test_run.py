@@ -300,6 +300,21 @@ def test_following_ends_when_a_summary_writer_is_closed(
     assert seen[-1] == 2 and run.status == "unknown"
 
 
+def test_what_is_written_just_before_the_end_is_not_missed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(tmp_path, [scalars(1, "loss")])
+    run = Run(tmp_path)
+
+    def write_and_end() -> bool:
+        monkeypatch.setattr(run, "_is_silent", lambda: True)
+        write(tmp_path, [scalars(2, "loss")])
+        return True
+
+    monkeypatch.setattr(run, "_is_silent", write_and_end)
+    assert [len(run.scalars("loss")) for _ in run.follow(pause_s=0.0)] == [1, 2]
+
+
 def test_a_log_whose_writer_cannot_be_told_ends_with_a_long_silence(tmp_path: Path) -> None:
     path = tmp_path / "events.out.tfevents.1"
     now = time.time()

@@ -71,7 +71,9 @@ class Run(JudgedRun, LoggedMedia):
             if self.poll():
                 yield self
             elif self.status in ENDED or self._is_silent():
-                return
+                if not self.poll():  # what came between the last look and the end
+                    return
+                yield self
             else:
                 time.sleep(pause_s)
 
