@@ -40,6 +40,17 @@ def falling_share(points: Points, most: int = 64) -> float:
     return sum(later < earlier for earlier, later in pairs) / len(pairs)
 
 
+def steadiness(values: Sequence[float]) -> float:
+    """Kendall's tau: 1 where every later value is larger, -1 where every one is smaller."""
+    signs = [(later > earlier) - (later < earlier) for earlier, later in itertools.combinations(values, 2)]
+    return sum(signs) / max(1, len(signs))
+
+
+def quarters(values: Sequence[float]) -> list[float]:
+    """The median of each."""
+    return [statistics.median(values[len(values) * n // 4 : len(values) * (n + 1) // 4]) for n in range(4)]
+
+
 def fit_growth(points: Points, doubles: bool) -> Growth | None:
     measure: Callable[[float], float] = math.log2 if doubles else float
     rate, start = theil_sen([(step, measure(size)) for step, size in points])

@@ -42,7 +42,12 @@ def test_a_crash_elsewhere_is_its_own() -> None:
 
 def test_a_rank_that_failed_or_ended_later_has_not_left() -> None:
     assert found(CRASH, dataclasses.replace(LEFT, exit_code=1)) == []
-    assert found(CRASH, dataclasses.replace(LEFT, ended=13.0)) == []
+    assert found(CRASH, dataclasses.replace(LEFT, ended=13.0, steps=41)) == []
+    assert found(CRASH, dataclasses.replace(LEFT, ended=30.0)) == []
+
+
+def test_a_busy_machine_may_end_its_process_after_the_one_that_crashed() -> None:
+    assert len(found(CRASH, dataclasses.replace(LEFT, ended=13.0))) == 1
 
 
 def test_a_rank_that_went_further_or_never_trained_is_another_matter() -> None:

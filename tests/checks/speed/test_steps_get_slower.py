@@ -6,7 +6,7 @@ from tests.checks.speed.sampled_loops import BACKWARD, Users, sampled
 from tests.fakes import judged, place, scalars
 from torch_debugger.checks.speed.steps_get_slower import StepsGetSlower
 from torch_debugger.checks.state import RunState
-from torch_debugger.records import Finding, Record, Request, RootInput
+from torch_debugger.records import Finding, RankFact, Record, Request, RootInput
 
 MEAN = Users(16, "accuracy = np.mean(np.array(predicted) == np.array(true))")
 INPUT = "net"
@@ -100,6 +100,12 @@ def test_a_machine_that_gets_slower_is_not_the_script_s_fault() -> None:
         if step in (100, 300):
             made += [sampled({(MEAN,): 10, (BACKWARD,): 5}, step), size(step, 64, 10)]
     assert not check(made)
+
+
+def test_of_several_ranks_the_wait_for_the_slowest_is_not_the_script_s() -> None:
+    rank = RankFact(0, 0, 2, "gloo", "here", 100)
+    assert check([rank, *training(lambda step: 0.006 + growing(step), "backward")]) == []
+    assert check([rank, *training()]) != []
 
 
 def test_less_than_half_slower_is_silent() -> None:

@@ -14,6 +14,10 @@ from torch_debugger.records.ranks import ranks_in_words
 _MEETING = ("torch/distributed/", "torch/nn/parallel/distributed.py", "torch/autograd/graph.py")
 
 
+# On a busy machine an interpreter may take longer to end than another one to crash.
+_ENDING_S = 5.0
+
+
 class RankLeftEarly(RankCheck):
     """A rank reaches the end of its script, and the others lose it in the middle of a collective.
 
@@ -21,9 +25,9 @@ class RankLeftEarly(RankCheck):
         Some ranks crash with "Connection closed by peer" or a collective that did not complete; one of them has
         no traceback, for nothing went wrong there.
     Evidence:
-        The exit code 0 of that rank, before any other rank failed; and the crash of another inside of a
-        collective, or of the backward in which DistributedDataParallel makes its own, after at least as many
-        steps.
+        The exit code 0 of that rank, before any other rank failed or, with fewer steps than that one, just
+        after; and the crash of the other inside of a collective, or of the backward in which
+        DistributedDataParallel makes its own, after at least as many steps.
     Fix:
         Let all ranks decide together when to stop, so that they make the same number of steps.
     Known limits:
@@ -53,8 +57,10 @@ class RankLeftEarly(RankCheck):
     def _left(rank: int, end: RankEnd, failed: RankEnd, crash: CrashFact, ranks: RankStates) -> bool:
         told = ranks.states[rank].hang  # where it says how far it came
         ran_out = told is not None and told.is_out_of_data and not _have_as_many_batches(ranks)
-        in_order = end.exit_code == 0 and rank not in ranks.crashes and end.ended < failed.ended
-        return in_order and not ran_out and 0 < end.steps <= crash.step
+        in_order = end.exit_code == 0 and rank not in ranks.crashes
+        last_step = crash.step if end.ended < failed.ended else crash.step - 1
+        in_time = end.ended < failed.ended + _ENDING_S
+        return in_order and in_time and not ran_out and 0 < end.steps <= last_step
 
     def _tell(self, left: list[int], lost_by: int, crash: CrashFact, ranks: RankStates) -> Finding:
         steps = ranks.ends[left[0]].steps

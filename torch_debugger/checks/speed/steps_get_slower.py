@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from itertools import combinations, pairwise
-from statistics import median
+from itertools import pairwise
 
 from torch_debugger.checks.base import Check
 from torch_debugger.checks.gains import milliseconds
 from torch_debugger.checks.stacks import LEAST_SAMPLES, hot_lines
 from torch_debugger.checks.state import RunState
+from torch_debugger.checks.trends import quarters, steadiness
 from torch_debugger.records import (
     BatchFact,
     Finding,
     Place,
     ProfileFact,
+    RankFact,
     Record,
     Request,
     RootInput,
@@ -33,6 +34,7 @@ _WORDS = {
     "logging": "what comes between the update and the next batch",
     "other": "what stands between the parts of the step",
 }
+_WITH_COLLECTIVES = ("forward", "backward", "optimizer")
 
 
 @dataclass(frozen=True)
@@ -68,13 +70,14 @@ class StepsGetSlower(Check):
         a graph that reaches back into earlier steps. Keep a running value, the last entries only, or detach it.
     Known limits:
         Where the sizes of batches and inputs change, nothing is said, nor where all parts of a step slow down
-        alike: then it is the machine (heat, other jobs).
+        alike: then it is the machine (heat, other jobs). Of several ranks, forward, backward and update wait
+        for the slowest, and are not judged.
     """
 
     id = "TD743"
     name = "steps-get-slower"
     title = "every step takes longer than the one before"
-    reads = (Scalars, BatchFact, RootInput, TargetLook, SampledStacks, ProfileFact)
+    reads = (Scalars, BatchFact, RootInput, TargetLook, SampledStacks, ProfileFact, RankFact)
 
     marks = 16  # of a run, about equally long: enough for four medians of four
     least_s = 2.0  # of all steps together
@@ -95,6 +98,7 @@ class StepsGetSlower(Check):
         self._profiled = Place()
         self._line = Place()  # that was told: it stays the one
         self._asked = False
+        self._awaits_ranks = False
 
     def see(self, record: Record, state: RunState) -> Iterable[Finding]:
         if isinstance(record, BatchFact):
@@ -108,6 +112,8 @@ class StepsGetSlower(Check):
         elif isinstance(record, ProfileFact):
             dearest = max(record.lines, key=lambda line: line.host_s + line.backward_s, default=None)
             self._profiled = dearest.place if dearest is not None else Place()
+        elif isinstance(record, RankFact):
+            self._awaits_ranks = record.world_size > 1
         elif self._mark(state):
             yield from self._judge(state, ends=False)
 
@@ -139,18 +145,18 @@ class StepsGetSlower(Check):
         if self._sizes_change or 4 * self._sized_at < state.step or not is_long:
             return
         paces = [later.pace(earlier) for earlier, later in pairwise(marks)]
-        quarters = _quarters(paces)
+        medians = quarters(paces)
         part = self._grown_part(marks) if self._rises(paces) else None
-        if part is None or quarters[-1] - quarters[0] < self.least_slower_s:
+        if part is None or medians[-1] - medians[0] < self.least_slower_s:
             return
         self._line = self._line or self._grown_line()
         if self._line or ends:
-            yield self._found(part, quarters, marks, state)
+            yield self._found(part, medians, marks, state)
 
     def _rises(self, values: list[float]) -> bool:
         """A first quarter in which all the time went by in line for a core says nothing."""
-        first, *_, last = _quarters(values)
-        return last >= self.least_rise * first > 0 and _trend(values) >= self.steady
+        first, *_, last = quarters(values)
+        return last >= self.least_rise * first > 0 and steadiness(values) >= self.steady
 
     def _grown_part(self, marks: list[_Mark]) -> str | None:
         """The part of the step whose time grew most, if it is most of what grew, and grew against another part
@@ -163,6 +169,8 @@ class StepsGetSlower(Check):
         others = [
             each for each in _WORDS if each != part and early[each] >= self.least_share * sum(early.values())
         ]
+        if self._awaits_ranks and part in _WITH_COLLECTIVES:
+            return None
         if not others or late[part] - early[part] < self.explained * whole_s:
             return None
         steady = min(others, key=lambda each: late[each] / early[each])
@@ -185,12 +193,12 @@ class StepsGetSlower(Check):
             grown.append((new - old / max(1, earlier.step), line.place))
         return max(grown, key=lambda each: each[0], default=(0.0, self._profiled))[1]
 
-    def _found(self, part: str, quarters: list[float], marks: list[_Mark], state: RunState) -> Finding:
+    def _found(self, part: str, medians: list[float], marks: list[_Mark], state: RunState) -> Finding:
         line = self._line
         request = None if self._asked else Request(self.profiled_steps, reason=self.name, profile=True)
         self._asked = True
         at = f", most of all at `{line.code}`" if line.code else ""
-        first, last = quarters[0], quarters[-1]
+        first, last = medians[0], medians[-1]
         return self.finding(
             severity="warning",
             confidence=0.85 if line.line else 0.6,
@@ -211,16 +219,6 @@ class StepsGetSlower(Check):
             },
             request=request,
         )
-
-
-def _quarters(values: list[float]) -> list[float]:
-    """The median of each."""
-    return [median(values[len(values) * n // 4 : len(values) * (n + 1) // 4]) for n in range(4)]
-
-
-def _trend(values: list[float]) -> float:
-    signs = [(later > earlier) - (later < earlier) for earlier, later in combinations(values, 2)]
-    return sum(signs) / max(1, len(signs))
 
 
 def _why(part: str) -> str:
