@@ -53,6 +53,10 @@ class LineLog:
         self.times_ns.append(time.time_ns())
         self.lines.append(_NOWHERE)
 
+    @property
+    def wall_s(self) -> float:
+        return (self.times_ns[-1] - self.times_ns[0]) / 1e9
+
     def at(self, moment_ns: int) -> Line:
         """The line that ran at this time."""
         place = bisect_right(self.times_ns, moment_ns) - 1

@@ -46,6 +46,7 @@ class Window:
         wall_s = time.perf_counter() - self._began
         if self.has_lines:
             self._lines.stop()
+            wall_s = self._lines.wall_s  # so that the lines add up to it
         self._modules.stop()
         ended = time.perf_counter()
         self._profiler.stop()
