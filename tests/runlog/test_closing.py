@@ -7,6 +7,8 @@ import threading
 from collections import Counter
 from pathlib import Path
 
+import pytest
+
 from tests.runlog.logs import read, scalars
 from tests.runlog.test_waiting import hanging_log
 from torch_debugger.records import Scalars
@@ -28,6 +30,16 @@ def test_what_comes_while_a_log_closes_is_written_and_what_comes_later_is_refuse
 
     tags = [tag for record in read(tmp_path) if isinstance(record, Scalars) for tag in record.values]
     assert Counter(tags) == {"first": 1, "before": 5000, "while": 1, "while it closes": 1}
+
+
+def test_a_log_that_ends_while_it_is_woken_stays_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    log = LogWriter(tmp_path, on_fault=print)
+    wake = log._wake
+    monkeypatch.setattr(log, "_wake", lambda: (log.close(), wake()))
+
+    assert log.add_scalar("loss", 0.5, 1, 5.0)
+    assert not log.add_scalar("loss", 0.5, 2, 5.0)
+    assert [record.step for record in read(tmp_path)] == [1]  # type: ignore[union-attr]
 
 
 def test_a_point_is_written_once_or_refused_whenever_the_log_ends(tmp_path: Path) -> None:

@@ -112,6 +112,8 @@ class LogWriter:
 
     def _wake(self) -> None:
         self._asleep = False
+        if self.ended:  # meanwhile, and add_scalar has to see it
+            self._asleep = True
         self._bell.put(None)
 
     def flush(self) -> None:
