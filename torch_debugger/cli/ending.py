@@ -113,10 +113,10 @@ def exit_code_of(status: int) -> int:
 
 
 def end_like(status: int) -> int:
-    """By the same signal as the script, without a second core file; else, and where no signal ends us (as the
-    first process of a container), the exit code to end with."""
-    if status < 0:
-        import resource  # which Windows has not
+    """By the same signal as the script, without a second core file; else, and where no signal ends us (on
+    Windows, as the first process of a container), the exit code to end with."""
+    if status < 0 and sys.platform != "win32":
+        import resource
 
         for stream in (sys.stdout, sys.stderr):
             stream.flush()

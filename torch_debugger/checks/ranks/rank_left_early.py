@@ -12,8 +12,6 @@ from torch_debugger.records.ranks import ranks_in_words
 
 # Files of torch in whose functions a rank meets the others.
 _MEETING = ("torch/distributed/", "torch/nn/parallel/distributed.py", "torch/autograd/graph.py")
-
-
 # On a busy machine an interpreter may take longer to end than another one to crash.
 _ENDING_S = 5.0
 
