@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import subprocess
-from collections.abc import Iterator
+import os
 
 import pytest
 
+from torch_debugger.cli import pulse as pulse_module
 from torch_debugger.cli.pulse import Pulse
+from torch_debugger.ranks.hangs.kernel_view import KernelView
 from torch_debugger.records import HangFact
 from torch_debugger.runlog.board import Board
 
@@ -15,13 +16,12 @@ TIMEOUT_S, TICK_S = 2.0, 0.15
 
 
 @pytest.fixture
-def pulse() -> Iterator[Pulse]:
+def pulse(monkeypatch: pytest.MonkeyPatch) -> Pulse:
     """Of a process that waits, and whose watchdog was heard once."""
+    monkeypatch.setattr(pulse_module, "view_process", lambda pid: KernelView(0.0, 0, "S", "futex", -1, ""))
     board = Board.create()
     board.beats, board.stack_signal, board.stacks_fd = 1, 1, 10**6
-    with subprocess.Popen(["sleep", "600"]) as child:
-        yield Pulse(board, child.pid, TIMEOUT_S, "report")
-        child.kill()
+    return Pulse(board, os.getpid(), TIMEOUT_S, "report")
 
 
 def silent_for(pulse: Pulse, first_s: float) -> float:
