@@ -18,7 +18,7 @@ import pytest
 from tests.runlog.logs import event_file, faces, read, rows, scalars, small_run, write
 from torch_debugger.errors import DebuggerError
 from torch_debugger.records import Notice, Record
-from torch_debugger.runlog import waiting, writer
+from torch_debugger.runlog import appending, waiting, writer
 from torch_debugger.runlog.writer import LogWriter
 
 
@@ -238,3 +238,27 @@ def test_a_wrong_record_is_told_once_a_sentence(tmp_path: Path) -> None:
         "A record of kind Notice was left out of the log: Object of type set is not JSON serializable."
     ]
     assert faces(read(tmp_path)) == faces([scalars(1, "loss")])
+
+
+def test_close_waits_as_long_as_a_slow_disk_writes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(writer, "_CLOSE_WAIT_S", 1.5)
+    monkeypatch.setattr(waiting, "_TAG_CHARACTERS", 1000)
+    monkeypatch.setattr(appending, "write_all", slowly(appending.write_all))
+    faults: list[str] = []
+    log = LogWriter(tmp_path, on_fault=faults.append)
+    for step in range(90):
+        log.add_scalar("x" * 300, float(step), step, 5.0)  # written three at a time
+
+    began = time.monotonic()
+    log.close()
+
+    assert time.monotonic() - began > 1.5
+    assert (faults, len(read(tmp_path))) == ([], 90)
+
+
+def slowly(write_all: Callable[[io.FileIO, bytes], None]) -> Callable[[io.FileIO, bytes], None]:
+    def write(file: io.FileIO, data: bytes) -> None:
+        time.sleep(0.07)
+        write_all(file, data)
+
+    return write

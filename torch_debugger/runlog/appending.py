@@ -25,6 +25,7 @@ class Appender:
         self._files = files
         self._encoder = encoder
         self._rotate_bytes = rotate_bytes
+        self.written_bytes = 0  # in all files
         self._file_bytes = 0
         self._last_step = 0
 
@@ -63,6 +64,7 @@ class Appender:
 
     def _append(self, data: bytes) -> None:
         write_all(self.file, data)
+        self.written_bytes += len(data)
         self._file_bytes += len(data)
         if self._file_bytes >= self._rotate_bytes:
             self._rotate()

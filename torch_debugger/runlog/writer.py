@@ -133,11 +133,16 @@ class LogWriter:
             self._bell.put(None)
 
     def close(self) -> None:
+        """Waits for the rest as long as some of it gets written."""
         self.end()
-        if self._may_wait():
+        if not self._may_wait():
+            return
+        written = -1
+        while self._thread.is_alive() and written != self._appender.written_bytes:
+            written = self._appender.written_bytes
             self._thread.join(_CLOSE_WAIT_S)
-            if self._thread.is_alive():
-                self._say(f"The run log in {self.folder} is incomplete: the disk did not answer at the end.")
+        if self._thread.is_alive():
+            self._say(f"The run log in {self.folder} is incomplete: the disk did not answer at the end.")
 
     def _may_wait(self) -> bool:
         return os.getpid() == self._pid and threading.current_thread() is not self._thread
