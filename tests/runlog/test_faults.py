@@ -249,10 +249,8 @@ def test_close_waits_as_long_as_a_slow_disk_writes(tmp_path: Path, monkeypatch: 
     for step in range(90):
         log.add_scalar("x" * 300, float(step), step, 5.0)  # written three at a time
 
-    began = time.monotonic()
-    log.close()
+    log.close()  # needs 30 writes, longer than it would wait for one
 
-    assert time.monotonic() - began > 1.5
     assert (faults, len(read(tmp_path))) == ([], 90)
 
 
