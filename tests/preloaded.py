@@ -86,7 +86,8 @@ class Popen(Forking):
         if started is None:
             _real._execute_child(self, args, *rest)  # type: ignore[attr-defined]
             return
-        self._reply, theirs = socket.socketpair()
+        # Each message by itself: the number and the status may both be there when the first is read.
+        self._reply, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
             _server().send(started.plain(), [*started.stdio, *started.kept, theirs.fileno()])
         self._started(int(self._reply.recv(32)), rest)

@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -56,6 +57,18 @@ def test_every_end_has_its_status(code: str, status: int) -> None:
     ended = preloaded.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert ended.returncode == status
     assert ended.stdout == ("late\n" if "late" in code else "")
+
+
+def test_one_that_ends_before_its_number_is_read_keeps_its_status(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on a busy machine: both have been told when somebody comes to read the first."""
+    send = preloaded.Server.send
+
+    def send_and_sleep(server: preloaded.Server, plain: bytes, fds: list[int]) -> None:
+        send(server, plain, fds)
+        time.sleep(1)
+
+    monkeypatch.setattr(preloaded.Server, "send", send_and_sleep)
+    assert preloaded.run([sys.executable, "-c", "raise SystemExit(7)"]).returncode == 7
 
 
 def test_a_signal_reaches_the_process_and_a_time_limit_ends_it() -> None:
