@@ -27,6 +27,7 @@ import sys
 import threading
 import traceback
 import types
+import warnings
 import weakref
 from collections.abc import Sequence
 from pathlib import Path
@@ -57,7 +58,7 @@ class Forking(_real):  # type: ignore[type-arg,valid-type,misc]
             return
         sys.stdout.flush()
         sys.stderr.flush()
-        pid = os.fork()
+        pid = forked()
         if pid == 0:
             started.become()
         self._started(pid, rest)
@@ -195,6 +196,14 @@ class Start:
             setattr(sys, f"__{name}__", stream)
 
 
+def forked() -> int:
+    """os.fork; its warning of other threads (Python 3.12 and later) would stand in the output of a program that
+    is to be compared."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "This process .* is multi-threaded", DeprecationWarning)
+        return os.fork()
+
+
 def _be_torchrun() -> None:
     from torch.distributed.elastic.multiprocessing.subprocess_handler import subprocess_handler
 
@@ -315,7 +324,7 @@ class ForkedServer(Server):
     def __init__(self, leaving: bool = False) -> None:
         self.socket, theirs = socket.socketpair()
         self.pid = os.getpid()
-        if os.fork():
+        if forked():
             theirs.close()
             return
         try:
@@ -370,7 +379,7 @@ def serve(asked: socket.socket, leaving: bool = False) -> None:
 def _leave(plain: dict[str, Any], fds: list[int], ours: list[socket.socket]) -> int:
     """By a process in between, whose end makes it an orphan."""
     told, tell = socket.socketpair()
-    between = os.fork()
+    between = forked()
     if between == 0:
         _tell(tell, _fork_for(plain, fds, [*ours, told, tell]))
         os._exit(0)
@@ -382,7 +391,7 @@ def _leave(plain: dict[str, Any], fds: list[int], ours: list[socket.socket]) -> 
 
 
 def _fork_for(plain: dict[str, Any], fds: list[int], ours: list[socket.socket]) -> int:
-    pid = os.fork()
+    pid = forked()
     if pid == 0:
         for each in ours:
             each.close()
