@@ -82,7 +82,7 @@ def test_the_times_of_each_worker() -> None:
     fast, slow = told.workers
     assert (fast.worker, slow.worker, fast.batches, slow.batches) == (0, 1, 12, 12)
     assert told.in_order
-    assert slow.timed >= 6
+    assert 1 <= slow.timed <= 12  # a training that is late itself finds some of them there already
     assert slow.making_s >= 0.16  # two samples
     assert slow.waited_s > fast.waited_s
     assert slow.waited_s <= told.elapsed_s
