@@ -14,6 +14,7 @@ from torch_debugger.records import CrashFact, RankEnd, RankFact, Record
 T = TypeVar("T")
 # From outside, or by a fault of native code. Not SIGABRT: by that gloo gives up when another rank is gone.
 _KILLED = {128 + number for number in (signal.SIGKILL, signal.SIGSEGV, signal.SIGBUS, signal.SIGILL)}
+_ASKED_TO_END = 128 + signal.SIGTERM
 _NOTICED_S = 5.0  # after it happened, at most; torchrun kills those that do not end by themselves after 30
 
 
@@ -60,9 +61,16 @@ class RankStates:
             if fact.pid == end.pid and rank not in self.ends:
                 self.ends[rank] = dataclasses.replace(end, rank=rank, steps=self.states[rank].step)
 
+    def ended_in_order(self, rank: int) -> bool:
+        """Also where it was asked to end when it had: by mp.spawn, for another rank has failed."""
+        code, state = self.ends[rank].exit_code, self.states.get(rank)
+        finished = state is not None and state.end is not None and state.end.outcome == "finished"
+        return rank not in self.crashes and (code == 0 or (code == _ASKED_TO_END and finished))
+
     def failed(self) -> list[int]:
-        """The ranks that ended with an exit code other than 0, the first of them first."""
-        failed = [end for end in self.ends.values() if end.exit_code]
+        """The ranks that ended with an exit code other than 0 before their work was done, the first of them
+        first."""
+        failed = [end for end in self.ends.values() if end.exit_code and not self.ended_in_order(end.rank)]
         return [end.rank for end in sorted(failed, key=self._ended)]
 
     def _ended(self, end: RankEnd) -> float:

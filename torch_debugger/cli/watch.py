@@ -114,15 +114,24 @@ class Watch:
 
 @contextmanager
 def undisturbed() -> Iterator[None]:
-    """A second Ctrl-C comes when the script has ended already: it must not cost the log its end."""
+    """The script has ended already: what comes now must not cost the log its end. A second Ctrl-C is too late;
+    a SIGTERM, as mp.spawn sends it to the other ranks when one has failed, is passed on when all is written."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
+    asked: list[int] = []
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    before_term = signal.getsignal(signal.SIGTERM)
+    if before_term is not None:
+        signal.signal(signal.SIGTERM, lambda number, _: asked.append(number))
     try:
         yield
     finally:
         signal.signal(signal.SIGINT, signal.SIG_DFL if before is None else before)
+        if before_term is not None:
+            signal.signal(signal.SIGTERM, before_term)
+        for number in asked:
+            os.kill(os.getpid(), number)
 
 
 def _outcome(error: BaseException) -> str:

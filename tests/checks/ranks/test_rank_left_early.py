@@ -6,7 +6,16 @@ import dataclasses
 
 from tests.checks.ranks.hanging import hang
 from tests.fakes import judged_ranks, place
-from torch_debugger.records import CrashFact, CrashFrame, Finding, LoaderFact, RankEnd, RankFact, Record
+from torch_debugger.records import (
+    CrashFact,
+    CrashFrame,
+    EndFact,
+    Finding,
+    LoaderFact,
+    RankEnd,
+    RankFact,
+    Record,
+)
 from torch_debugger.records.hangs import ENDED
 
 NAME = "rank-left-early"
@@ -48,6 +57,14 @@ def test_a_rank_that_failed_or_ended_later_has_not_left() -> None:
 
 def test_a_busy_machine_may_end_its_process_after_the_one_that_crashed() -> None:
     assert len(found(CRASH, dataclasses.replace(LEFT, ended=13.0))) == 1
+
+
+def test_one_that_had_ended_when_it_was_asked_to_has_left() -> None:
+    """mp.spawn does so when another rank has failed, and may find it still writing its log."""
+    asked = dataclasses.replace(LEFT, exit_code=143, ended=13.0)
+    assert len(found(CRASH, asked, EndFact("finished", 0, ""))) == 1
+    assert found(CRASH, asked, EndFact("stopped", 0, "")) == []
+    assert found(CRASH, asked) == []
 
 
 def test_a_rank_that_went_further_or_never_trained_is_another_matter() -> None:

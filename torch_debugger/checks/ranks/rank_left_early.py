@@ -23,9 +23,9 @@ class RankLeftEarly(RankCheck):
         Some ranks crash with "Connection closed by peer" or a collective that did not complete; one of them has
         no traceback, for nothing went wrong there.
     Evidence:
-        The exit code 0 of that rank, before any other rank failed or, with fewer steps than that one, just
-        after; and the crash of the other inside of a collective, or of the backward in which
-        DistributedDataParallel makes its own, after at least as many steps.
+        The exit code 0 of that rank, or that its function has returned, before any other rank failed or, with
+        fewer steps than that one, just after; and the crash of the other inside of a collective, or of the
+        backward in which DistributedDataParallel makes its own, after at least as many steps.
     Fix:
         Let all ranks decide together when to stop, so that they make the same number of steps.
     Known limits:
@@ -55,10 +55,9 @@ class RankLeftEarly(RankCheck):
     def _left(rank: int, end: RankEnd, failed: RankEnd, crash: CrashFact, ranks: RankStates) -> bool:
         told = ranks.states[rank].hang  # where it says how far it came
         ran_out = told is not None and told.is_out_of_data and not _have_as_many_batches(ranks)
-        in_order = end.exit_code == 0 and rank not in ranks.crashes
         last_step = crash.step if end.ended < failed.ended else crash.step - 1
         in_time = end.ended < failed.ended + _ENDING_S
-        return in_order and in_time and not ran_out and 0 < end.steps <= last_step
+        return ranks.ended_in_order(rank) and in_time and not ran_out and 0 < end.steps <= last_step
 
     def _tell(self, left: list[int], lost_by: int, crash: CrashFact, ranks: RankStates) -> Finding:
         steps = ranks.ends[left[0]].steps
@@ -80,7 +79,7 @@ class RankLeftEarly(RankCheck):
             where=crash.place,
             first_step=crash.step,
             last_step=crash.step,
-            evidence={f"rank {left[0]}": f"ended with 0 after {steps:,} steps", f"rank {lost_by}": crash.kind},
+            evidence={f"rank {left[0]}": f"ended after {steps:,} steps", f"rank {lost_by}": crash.kind},
         )
 
 
