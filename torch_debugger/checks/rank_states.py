@@ -10,11 +10,11 @@ from typing import Any, TypeVar
 
 from torch_debugger.checks.state import RunState
 from torch_debugger.records import CrashFact, RankEnd, RankFact, Record
+from torch_debugger.records.ranks import ASKED_TO_END
 
 T = TypeVar("T")
 # From outside, or by a fault of native code. Not SIGABRT: by that gloo gives up when another rank is gone.
 _KILLED = {128 + number for number in (signal.SIGKILL, signal.SIGSEGV, signal.SIGBUS, signal.SIGILL)}
-_ASKED_TO_END = 128 + signal.SIGTERM
 _NOTICED_S = 5.0  # after it happened, at most; torchrun kills those that do not end by themselves after 30
 
 
@@ -65,7 +65,7 @@ class RankStates:
         """Also where it was asked to end when it had: by mp.spawn, for another rank has failed."""
         code, state = self.ends[rank].exit_code, self.states.get(rank)
         finished = state is not None and state.end is not None and state.end.outcome == "finished"
-        return rank not in self.crashes and (code == 0 or (code == _ASKED_TO_END and finished))
+        return rank not in self.crashes and (code == 0 or (code == ASKED_TO_END and finished))
 
     def failed(self) -> list[int]:
         """The ranks that ended with an exit code other than 0 before their work was done, the first of them

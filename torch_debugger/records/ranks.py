@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+# The exit code after a SIGTERM, which torchrun and mp.spawn send to the other ranks when one has failed.
+ASKED_TO_END = 143
+
 
 @dataclass(frozen=True, slots=True)
 class RankFact:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from torch_debugger.archive.run import Run
 from torch_debugger.archive.status import ENDED
 from torch_debugger.records import MemoryFact, PhaseFact, RankEnd, RankFact
+from torch_debugger.records.ranks import ASKED_TO_END
 from torch_debugger.viewer.grids import as_json, thinned
 from torch_debugger.viewer.step_times import STEP_TAG, WAIT_TAG
 
@@ -20,7 +21,6 @@ _MOST_POINTS = 60
 _LATE = 20  # steps over which a speed is measured: the last ones
 _ALIKE = 1e-4  # of a norm: what sums in another order explain
 _NORM = "weight_norm"
-_ASKED_TO_END = 143  # by SIGTERM, as torchrun does with the others when one has failed
 
 _Fact = TypeVar("_Fact", RankFact, RankEnd)
 
@@ -66,7 +66,7 @@ def _status(part: Run, whole: str) -> str:
     if part.facts.end is not None:
         return part.facts.end.outcome
     end = _last_of(part, RankEnd)
-    if end is not None and end.exit_code == _ASKED_TO_END:
+    if end is not None and end.exit_code == ASKED_TO_END:
         return "stopped"
     return "killed" if whole in ENDED or end is not None else part.status
 
