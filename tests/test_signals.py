@@ -20,7 +20,7 @@ from torch_debugger.probes.guard import Guard
 from torch_debugger.records import Finding, Notice, Record
 from torch_debugger.session import Session
 from torch_debugger.settings import Settings
-from torch_debugger.signals import alarms_held, came_by_signal
+from torch_debugger.signals import alarms_held, is_the_scripts
 
 
 class Alarm(Exception):
@@ -67,7 +67,7 @@ def test_a_workers_end_waits_until_the_crash_is_explained() -> None:
 def test_an_exception_of_its_own_came_by_no_signal() -> None:
     with pytest.raises(ZeroDivisionError) as caught:
         _ = 1 / 0
-    assert not came_by_signal(caught.value)
+    assert not is_the_scripts(caught.value)
 
 
 class Unprintable:
@@ -82,7 +82,7 @@ def test_a_handler_is_never_asked_for_its_repr() -> None:
     before, handler = _signal.getsignal(signal.SIGCHLD), Unprintable()
     _signal.signal(signal.SIGCHLD, handler)
     try:
-        assert not came_by_signal(ValueError())
+        assert not is_the_scripts(ValueError())
         with alarms_held():
             os.kill(os.getpid(), signal.SIGCHLD)
         assert _signal.getsignal(signal.SIGCHLD) is handler
