@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from torch_debugger.redaction.forms import KNOWN_FORMS
 from torch_debugger.redaction.names import Strength, strength
-from torch_debugger.redaction.texts import redact_text
+from torch_debugger.redaction.texts import may_hold_secrets, redact_text
 from torch_debugger.redaction.values import redact_value
 
 _SETTING = re.compile(r"(?P<name>[\w.@/+~-]{1,200})(?P<sign>=|:(?=\S))(?P<value>.+)", re.DOTALL)
@@ -45,6 +46,8 @@ def redact_arguments(words: Sequence[str], source: str = "") -> tuple[str, ...]:
 
 
 def _is_setting(setting: re.Match[str]) -> bool:
+    if may_hold_secrets(setting["name"]) and KNOWN_FORMS.search(setting["name"]):
+        return False  # a secret that has such a sign inside
     return setting["sign"] == "=" or strength(setting["name"]) >= Strength.SOFT
 
 

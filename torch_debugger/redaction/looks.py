@@ -14,23 +14,6 @@ _WORDS = re.compile(r"[a-z]+(?:[_/.][a-z]+)+|[A-Z]+(?:_[A-Z]+)+")  # val_loss, O
 _MARK = re.compile(r"[<\[]\|?/?[\w-]{1,30}\|?[>\]]")  # <|user|>, [CLS]
 _PATH = re.compile(r"(?:[~.]{0,2}/|[A-Za-z]:\\)")
 
-# Secrets by their own form. Every repetition is bounded, or nothing has to follow it.
-KNOWN_FORMS = re.compile(
-    r"""-----BEGIN[A-Z ]{0,40}PRIVATE\ KEY(?:\ BLOCK)?-----.*?
-        (?:-----END[A-Z ]{0,40}PRIVATE\ KEY(?:\ BLOCK)?-----|\Z)
-    |(?<![A-Za-z0-9])(?<!\w-)(?:
-     hf_[A-Za-z0-9]{20,} |api_org_[A-Za-z0-9]{20,}
-    |sk-(?=[\w-]{0,200}\d)(?=[\w-]{0,200}[A-Z])[\w-]{16,}
-    |sk-(?=\w{0,200}\d)\w{20,} |[rs]k_(?:live|test)_\w{10,}
-    |gh[pousr]_[A-Za-z0-9]{20,} |github_pat_\w{20,} |glpat-[\w-]{16,}
-    |A[KS]IA[A-Z0-9]{16} |AIza[\w-]{30,} |ya29\.[\w-]{20,} |GOCSPX-[\w-]{20,}
-    |xox[abeoprs]-[\w-]{10,} |npm_[A-Za-z0-9]{30,} |pypi-[\w-]{30,} |r8_[A-Za-z0-9]{30,}
-    |wandb_v\d_\w{20,} |SG\.[\w-]{16,200}\.[\w-]{16,} |dop_v1_[a-f0-9]{40,}
-    |eyJ[\w-]{10,2000}\.[\w-]{5,4000}\.[\w-]* )
-    |(?<=hooks\.slack\.com/services/)[\w/]+ |(?<=/api/webhooks/)[\w/-]+""",
-    re.VERBOSE | re.DOTALL,
-)
-
 
 def is_secret(name: str, level: Strength, value: str) -> bool:
     """Whether a text that goes by a name of this strength is to be hidden."""

@@ -16,11 +16,12 @@ from torch_debugger.redaction.remembered import remember
 
 _NAME = re.compile(r"(?<![\w.])[A-Za-z_][\w.-]{0,80}")
 # What stands between a name and its value: the name may be a subscript, a keyword, a key, an option.
-_ANNOTATION = (
-    r":[ \t]{0,4}['\"]?[A-Za-z_][\w.]{0,40}(?:\[[\w., |\[\]]{0,60}\])?(?: ?\| ?[\w.]{1,20})?['\"]?[ \t]{0,4}"
-)
+_TYPE = r"[A-Za-z_][A-Za-z_.]{0,40}(?:\[[\w., |\[\]]{0,60}\])?(?: ?\| ?[\w.]{1,20})?"
+# `api_key: str = "..."`. What ends with a sign of equality, as base64 does, has nothing behind it.
+_ANNOTATED = rf":[ \t]{{0,4}}(?:{_TYPE}|'{_TYPE}'|\"{_TYPE}\")[ \t]{{0,4}}=(?=[ \t]{{0,4}}[^\s=>,;)\]}}])"
 _BETWEEN = re.compile(
-    rf"(?P<close>['\"]?)(?P<sign>\s{{0,40}}(?:\]\s{{0,40}})?(?:(?:{_ANNOTATION})?=(?![=>])|[:+]=|==|=>|:"
+    r"(?P<close>['\"])?(?P<sign>\s{0,40}(?:\]\s{0,40})?"
+    rf"(?:(?(close)=(?![=>])|(?:{_ANNOTATED}|=(?![=>])))|[:+]=|==|=>|:"
     r"|(?:,\s{0,40})?['\"]?\bvalue['\"]?\s{0,4}[:=]|,|\)\s{0,9}or\b)|[ \t]{1,4}(?=[^\s=:,]))[\s\\]{0,80}"
 )
 _TEXT = r"[bfrtuBFRTU]{0,2}(?:\"\"\".*?\"\"\"|'''.*?'''|\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*')"

@@ -20,6 +20,7 @@ _ALONE = {
     "credential", "credentials", "creds", "apikey", "apikeys", "authorization", "cookie", "cookies", "jwt",
     "bearer",
 }  # fmt: skip
+_ENDS = ("password", "passwords", "passwd", "passphrase", "secret", "apikey")  # clientsecret, dbpassword
 _OWNERS = {
     "api", "access", "secret", "private", "encryption", "encrypt", "signing", "ssh", "auth", "oauth",
     "deploy", "security", "personal", "refresh", "bearer", "login", "license", "webhook", "hf", "hub",
@@ -81,7 +82,7 @@ def _strength_of(words: list[str]) -> Strength:
     kind = next((kind for kind in ("keys", "key", "tokens", "token", "pass") if last.endswith(kind)), "")
     owner = last.removesuffix(kind) or before
     owners, likely = (_PASS_OWNERS, set()) if kind == "pass" else (_OWNERS, _LIKELY_OWNERS)
-    if last in _ALONE or (kind and owner in owners):
+    if last in _ALONE or last.endswith(_ENDS) or (kind and owner in owners):
         return Strength.SURE
     if words in (["key"], ["token"], ["auth"], ["pass"]):
         return Strength.BARE

@@ -5,8 +5,8 @@ A password given as `--password X` comes back in an exception, a traceback, a li
 
 from __future__ import annotations
 
-import json
 import re
+from json import dumps
 
 from torch_debugger.redaction.looks import SECRET, is_label
 
@@ -27,7 +27,7 @@ def remember(value: str) -> None:
 
 def is_remembered_in(text: str) -> bool:
     """Of a text, or of the JSON that holds it."""
-    return any(value in text or json.dumps(value)[1:-1] in text for value in _values)
+    return any(value in text or dumps(value)[1:-1] in text for value in _values)
 
 
 def without_remembered(text: str) -> str:
