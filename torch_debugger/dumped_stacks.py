@@ -5,9 +5,10 @@ from __future__ import annotations
 
 import os
 import re
-import sys
-import time
 
+from torch_debugger.clocks import time
+
+FILE = "torch-debugger-stacks"  # in memory, its number is known to those who ask
 _ANSWER_S = 1.0
 _LOOK_EVERY_S = 0.02
 _QUIET_LOOKS = 3  # without news: the answer is complete
@@ -19,31 +20,51 @@ Row = tuple[str, int, str]  # file, line, function
 
 
 def ask(pid: int, number: int, fd: int) -> str:
-    """What the process writes into the file; nothing where it has no handler for that signal, which would end
-    it: a worker that was spawned, not forked, has not registered."""
-    before = os.fstat(fd).st_size
+    """What the process writes into its file of that number. Nothing where this very process would not, now: a
+    worker that was spawned and a program that took its place by exec have no handler, and the signal would end
+    them; a script that closes all files may have one of its own under that number."""
+    if not is_file_of_stacks(pid, fd) or not has_handler(pid, number):
+        return ""
     try:
-        if not _has_handler(pid, number):
-            return ""
+        file = os.open(f"/proc/{pid}/fd/{fd}", os.O_RDONLY)
+    except OSError:
+        return ""
+    try:
+        return _answer(pid, number, file)
+    finally:
+        os.close(file)
+
+
+def is_file_of_stacks(pid: int, fd: int) -> bool:
+    try:
+        return f"memfd:{FILE}" in os.readlink(f"/proc/{pid}/fd/{fd}")
+    except OSError:
+        return False
+
+
+def has_handler(pid: int, number: int) -> bool:
+    """Linux tells which signals a process catches, in bits. An exec forgets them all."""
+    try:
+        with open(f"/proc/{pid}/status", encoding="ascii", errors="replace") as status:
+            caught = next(line.split()[1] for line in status if line.startswith("SigCgt:"))
+    except OSError:
+        return False
+    return bool(int(caught, 16) >> (number - 1) & 1)
+
+
+def _answer(pid: int, number: int, file: int) -> str:
+    before = os.fstat(file).st_size
+    try:
         os.kill(pid, number)
     except OSError:
         return ""
     size, quiet, deadline = before, 0, time.monotonic() + _ANSWER_S
     while time.monotonic() < deadline and (size == before or quiet < _QUIET_LOOKS):
         time.sleep(_LOOK_EVERY_S)
-        now = os.fstat(fd).st_size
+        now = os.fstat(file).st_size
         quiet = quiet + 1 if now == size else 0
         size = now
-    return os.pread(fd, min(size - before, _LARGEST_BYTES), before).decode(errors="replace")
-
-
-def _has_handler(pid: int, number: int) -> bool:
-    """Linux tells which signals a process catches, in bits; elsewhere the one who asks must know."""
-    if sys.platform != "linux":
-        return True
-    with open(f"/proc/{pid}/status", encoding="ascii", errors="replace") as status:
-        caught = next(line.split()[1] for line in status if line.startswith("SigCgt:"))
-    return bool(int(caught, 16) >> (number - 1) & 1)
+    return os.pread(file, min(size - before, _LARGEST_BYTES), before).decode(errors="replace")
 
 
 def first_thread(text: str) -> list[Row]:

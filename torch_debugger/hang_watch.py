@@ -3,17 +3,20 @@ log."""
 
 from __future__ import annotations
 
-import os
+import sys
 import threading
+import traceback
 from collections.abc import Callable
+from os import getpid
 from typing import Any
 
 from torch_debugger.anatomy.dataset_facts import batch_count
 from torch_debugger.anatomy.frames import let_go_of_snapshots
 from torch_debugger.probes.loaders import Loaders
 from torch_debugger.probes.patches import Patches
+from torch_debugger.probes.probe import Probe
 from torch_debugger.probes.roots import Roots
-from torch_debugger.probes.watch import Probe, Watch
+from torch_debugger.probes.watch import Watch
 from torch_debugger.ranks.hangs.asked_stacks import AskedStacks
 from torch_debugger.ranks.hangs.asking import Asking
 from torch_debugger.ranks.hangs.evidence import Evidence
@@ -30,7 +33,7 @@ _on: HangWatch | None = None
 
 def current_hang_watch() -> HangWatch | None:
     """That of this process, if hangs are watched for by `torch-debugger run`."""
-    return _on if _on is not None and _on.pid == os.getpid() else None
+    return _on if _on is not None and _on.pid == getpid() else None
 
 
 class HangWatch(Probe):
@@ -43,7 +46,7 @@ class HangWatch(Probe):
         self.on_beat: Callable[[], None] = lambda: None
         self.on_told: list[Callable[[HangFact], None]] = []  # in the vigil's thread
         self.asked = AskedStacks()
-        self.pid = os.getpid()
+        self.pid = getpid()
         self._is_wanted = settings.on_hang != "off"
         self._asking = Asking(settings.log_dir)
         self._roots = roots
@@ -73,6 +76,16 @@ class HangWatch(Probe):
             self.give_up()
             self._asking.tidy_up()
             self._say_end()
+
+    def interrupted(self, by: BaseException) -> None:
+        """The user has pressed Ctrl-C: perhaps because nothing went on."""
+        lines = {(frame.f_code.co_filename, line) for frame, line in traceback.walk_tb(by.__traceback__)}
+        fact = self._vigil.interrupted(lines) if self._vigil is not None else None
+        if fact is not None:
+            self._tell(fact)
+
+    def step_aside(self) -> None:
+        self.give_up()
 
     def give_up(self) -> None:
         global _on
@@ -123,6 +136,7 @@ class HangWatch(Probe):
         vigil = self._vigil
         if vigil is None:
             return
+        self._evidence.loop.note(sys._getframe())
         if vigil.fault is not None:
             self._vigil = None
             raise vigil.fault  # to the guard, who tells it

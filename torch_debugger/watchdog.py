@@ -10,10 +10,10 @@ what it does.
 from __future__ import annotations
 
 import dataclasses
-import os
 import sys
 import threading
 from datetime import timedelta
+from os import getpid
 from types import TracebackType
 from typing import Any
 
@@ -85,7 +85,7 @@ class Watchdog:
             self._elsewhere = (known, *known.settle(self._limits, self.policy))
             known.on_told.append(self.hangs.append)
             return self
-        self._pid = os.getpid()
+        self._pid = getpid()
         self._asked.register()
         self._hook = register_optimizer_step_post_hook(self._stepped)
         evidence = Evidence(lambda: self._steps, self._asked, self.policy)
@@ -125,7 +125,7 @@ class Watchdog:
 
     def _tell(self, fact: HangFact | HangOver) -> None:
         """In the vigil's thread: the one that is watched does nothing any more."""
-        if os.getpid() != self._pid or not isinstance(fact, HangFact) or not fact.final:
+        if getpid() != self._pid or not isinstance(fact, HangFact) or not fact.final:
             return
         if fact.world > 1 and fact.kind == COLLECTIVE and fact.still_s < self._patience_s():
             return

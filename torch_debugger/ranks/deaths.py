@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import threading
-import time
 from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing import connection
 from multiprocessing.process import BaseProcess
+
+from torch_debugger.clocks import time
+from torch_debugger.signals import OwnThread
 
 _LOOK_EVERY_S = 0.2  # for processes that were started meanwhile
 
@@ -33,7 +35,7 @@ class Deaths:
         assert process.pid is not None
         self._started.append(_Started(process, process.pid, os.dup(process.sentinel)))
         if self._thread is None:
-            self._thread = threading.Thread(target=self._follow, name="torch_debugger ranks", daemon=True)
+            self._thread = OwnThread(self._follow, "torch_debugger ranks")
             self._thread.start()
 
     def stop(self) -> None:

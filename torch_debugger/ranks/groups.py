@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
+from os import getpid
 
 from torch import distributed
 
@@ -26,7 +27,7 @@ def this_rank() -> RankFact | None:
         world_size=world_size,
         backend=_backend(),
         host=socket.gethostname(),
-        pid=os.getpid(),
+        pid=getpid(),
         sharded=shards_expected(),
     )
 

@@ -44,6 +44,31 @@ ABORTED = (
 )
 OWN_WATCHDOG = "import torch_debugger\nwith torch_debugger.Watchdog(timeout=60):\n    wait_until_told()\n"
 STOPPED = "while not os.path.exists('enough'):\n    train(3)\n    time.sleep(0.05)\n"
+# The same process, another program
+OTHER_PROGRAM = "import sys\nos.execv(sys.executable, [sys.executable, '-c', 'open(\"told\").read()'])\n"
+# Its files get the numbers of ours, and it waits with Python's lock held, so that it must be asked from outside
+CLOSES_ALL = """
+import ctypes
+os.closerange(3, 65536)
+own = [open(f"own{number}.txt", "w") for number in range(300)]
+for file in own:
+    print("mine", file=file, flush=True)
+ctypes.PyDLL(None).open(b"told", os.O_RDONLY)
+train(3)
+"""
+SPAWNED_WORKER = """
+class Data(torch.utils.data.Dataset):
+    def __len__(self):
+        return 8
+    def __getitem__(self, index):
+        open("told" if index == 4 else os.devnull).read()
+        return torch.zeros(4)
+if __name__ == "__main__":
+    for rows in torch.utils.data.DataLoader(Data(), 2, num_workers=1, multiprocessing_context="spawn"):
+        optimizer.zero_grad()
+        model(rows).pow(2).mean().backward()
+        optimizer.step()
+"""
 LIMIT_S = 150
 LONGER_S = 2.0
 
@@ -61,7 +86,7 @@ class Run:
             self.process = preloaded.Popen(
                 [sys.executable, "-m", "torch_debugger", "run", *ours, "train.py"],
                 cwd=folder,
-                env=os.environ | {"OMP_NUM_THREADS": "1"},
+                env=os.environ | {"OMP_NUM_THREADS": "1"} | preloaded.spawns_in_forks,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.DEVNULL,
                 stderr=stderr,
@@ -110,15 +135,19 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Run]]:
         "debugger": Run(folder / "debugger", "breakpoint()\ntrain(3)\n"),
         "asks": Run(folder / "asks", "input('on? ')\ntrain(3)\n"),
         "stopped": Run(folder / "stopped", STOPPED),
+        "exec": Run(folder / "exec", OTHER_PROGRAM, "--on-hang", "abort"),
+        "closes": Run(folder / "closes", CLOSES_ALL),
+        "spawned": Run(folder / "spawned", SPAWNED_WORKER),
     }
     try:
         for run in runs.values():
             wait_until(run.has_begun)
         os.killpg(runs["stopped"].process.pid, signal.SIGSTOP)
-        wait_until(lambda: "has stood still for" in runs["hangs"].stderr)
+        for name in ("hangs", "closes", "spawned"):
+            wait_until(lambda name=name: "stood still for" in runs[name].stderr)  # type: ignore[misc]
         time.sleep(LONGER_S)
         os.killpg(runs["stopped"].process.pid, signal.SIGCONT)
-        for name in ("hangs", "off", "own"):
+        for name in ("hangs", "off", "own", "exec", "closes", "spawned"):
             runs[name].tell()
         (runs["stopped"].folder / "enough").touch()
         typed = {"debugger": "c\n", "asks": "y\n"}
@@ -162,6 +191,24 @@ def test_one_that_has_a_reason_to_stand_is_left_alone(name: str, runs: dict[str,
     """At a debugger's prompt, at a question, stopped as a job, or with a more patient watchdog of its own."""
     run = runs[name]
     assert (run.result["outcome"], run.loud) == ("finished", []) and "stood still" not in run.stderr
+
+
+def test_a_program_that_took_the_scripts_place_by_exec_is_not_ours_to_judge(runs: dict[str, Run]) -> None:
+    run = runs["exec"]
+    assert run.process.returncode == 0 and run.loud == [] and "stood still" not in run.stderr
+
+
+def test_a_script_that_closed_our_files_is_told_of_and_nothing_is_written_into_its_own(
+    runs: dict[str, Run],
+) -> None:
+    run = runs["closes"]
+    assert run.process.returncode == 0
+    assert {file.read_text() for file in run.folder.glob("own*.txt")} == {"mine\n"}
+
+
+def test_a_spawned_worker_is_told_of_and_goes_on(runs: dict[str, Run]) -> None:
+    run = runs["spawned"]
+    assert (run.process.returncode, run.result["steps"]) == (0, 14), run.stderr
 
 
 def test_a_timeout_that_is_none(

@@ -11,7 +11,7 @@ from torch_debugger.ranks.hangs.pace import Limits, Pace
 from torch_debugger.ranks.hangs.sightings import Sighting
 from torch_debugger.ranks.hangs.vigil import Vigil
 from torch_debugger.ranks.hangs.waits import DEBUGGER, Wait
-from torch_debugger.records import HangOver, Place
+from torch_debugger.records import HangFact, HangOver, Place
 from torch_debugger.records.hangs import COLLECTIVE, INPUT, LOCK, SLEEP
 
 
@@ -31,6 +31,9 @@ class MadeUpThread:
         self.cpu_s += seconds * self.computes
         self.process_s += seconds * (self.computes or self.others_compute)
 
+    def frame(self) -> None:
+        return None
+
     def look(self) -> tuple[Sighting, Wait]:
         call = "running" if self.computes else "futex"
         view = KernelView(self.cpu_s, self.wakes, self.state, call, -1, "")
@@ -39,9 +42,19 @@ class MadeUpThread:
         return Sighting(self.now_s, path, view, path, self.process_s, False, self.fetch), wait
 
 
+class MadeUpLoop:
+    def __init__(self) -> None:
+        self.is_around = False
+
+    def holds(self, frame: None) -> bool:
+        return self.is_around
+
+
 class MadeUpEvidence:
     def __init__(self, world: int = 1) -> None:
         self.ranks = world
+        self.tells_facts = False
+        self.loop = MadeUpLoop()
         self.gathered: list[Situation] = []
 
     def world(self) -> int:
@@ -56,8 +69,14 @@ class MadeUpEvidence:
     def awaited_worker_computes(self, before: Any) -> bool:
         return False
 
-    def gather(self, thread: Any, situation: Situation) -> Situation:
+    def gather(self, thread: Any, situation: Situation) -> Any:
         self.gathered.append(situation)
+        if self.tells_facts:
+            nowhere, line = Place(), thread.look()[1].place
+            return HangFact(
+                None, 1, 7, situation.final, situation.still_s, situation.allowed_s, situation.slowest_s,
+                situation.kind, "", line, "", nowhere, (), (), -1, -1, False, -1, (), "abort",
+            )  # fmt: skip
         return situation
 
 
@@ -218,3 +237,76 @@ def test_what_went_on_at_the_last_moment_is_told() -> None:
     watched.vigil._thread.start()
     watched.vigil.stop()
     assert isinstance(watched.told[-1], HangOver)
+
+
+AT_THE_WAIT = {("train.py", 9), ("main.py", 3)}
+
+
+def standing(seconds: int) -> Watched:
+    """In a wait that would be told after 80 s, 10 s of them are a person's patience, but at most 5."""
+    watched = Watched(floor_s=80.0)
+    watched.evidence.tells_facts = True
+    watched.wait(seconds)
+    return watched
+
+
+def test_an_interrupt_after_a_while_of_standing_still_is_that_of_a_hang() -> None:
+    assert standing(6).vigil.interrupted(AT_THE_WAIT) is None
+    fact = standing(20).vigil.interrupted(AT_THE_WAIT)
+    assert fact is not None and fact.final and 15 < fact.still_s < 20
+    assert fact.policy == "dump"  # it ends by the interrupt
+    assert fact.expected_s <= fact.still_s
+
+
+def test_a_pause_in_the_training_that_is_interrupted_was_too_long() -> None:
+    for is_around in (True, False):
+        watched = Watched(floor_s=80.0)
+        watched.evidence.tells_facts, watched.evidence.loop.is_around = True, is_around
+        watched.thread.kind = SLEEP
+        watched.wait(200)
+        assert watched.told == []
+        assert (watched.vigil.interrupted(AT_THE_WAIT) is not None) == is_around
+
+
+def test_an_interrupt_elsewhere_is_not() -> None:
+    assert standing(20).vigil.interrupted({("train.py", 10)}) is None
+
+
+def test_what_stood_is_known_while_the_interrupt_is_on_its_way() -> None:
+    """The loader ends its workers, say, before the script ends."""
+    watched = standing(20)
+    watched.thread.line = 50
+    watched.wait(3)
+    fact = watched.vigil.interrupted(AT_THE_WAIT)
+    assert fact is not None and 15 < fact.still_s < 20
+
+
+def test_what_has_gone_on_since_was_no_hang() -> None:
+    watched = standing(20)
+    watched.step()
+    watched.wait(3)
+    assert watched.vigil.interrupted(AT_THE_WAIT) is None
+
+
+def test_a_hang_that_was_told_stays_one_when_it_is_interrupted() -> None:
+    """The thread that unwinds is seen to move, and is said to go on."""
+    watched = standing(100)
+    watched.thread.line = 50
+    watched.wait(3)
+    assert isinstance(watched.told[-1], HangOver)
+    fact = watched.vigil.interrupted(AT_THE_WAIT)
+    assert fact is not None and fact.still_s > 80
+
+
+def test_a_slow_training_is_given_three_times_what_it_took() -> None:
+    watched = Watched(floor_s=80.0)
+    watched.evidence.tells_facts = True
+    watched.thread.computes = True
+    for _ in range(3):
+        watched.wait(10)
+        watched.step()
+    watched.thread.computes = False
+    watched.wait(25)
+    assert watched.vigil.interrupted(AT_THE_WAIT) is None
+    watched.wait(15)
+    assert watched.vigil.interrupted(AT_THE_WAIT) is not None

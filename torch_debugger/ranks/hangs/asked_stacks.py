@@ -11,39 +11,48 @@ import faulthandler
 import os
 import signal
 import threading
+from os import getpid
 
 from torch_debugger.anatomy.sources import is_user_file, package_folder, place_at
-from torch_debugger.dumped_stacks import Row, ask, first_thread
+from torch_debugger.dumped_stacks import FILE, Row, ask, first_thread, is_file_of_stacks
+from torch_debugger.file_numbers import out_of_the_way
 from torch_debugger.records import Place, StackLine
 
 _WORKER_LOOP = "_worker_loop"
 
 
 class AskedStacks:
-    """`number` is the signal by which a process is asked, 0 where it cannot be; `fd` the file it writes to."""
-
     def __init__(self) -> None:
-        self.number = 0
-        self.fd = -1
-        self._pid = os.getpid()
+        self.fd = -1  # of the file that a process writes to
+        self._registered = 0
+        self._pid = getpid()
+
+    @property
+    def number(self) -> int:
+        """The signal by which a process is asked; 0 where none can be, or the script has taken it."""
+        number = self._registered
+        return number if number and signal.getsignal(number) is signal.SIG_DFL else 0
 
     def register(self) -> None:
         number = _free_signal()
         if not number or not hasattr(os, "memfd_create"):
             return
-        self.fd = os.memfd_create("torch-debugger-stacks")
+        self.fd = out_of_the_way(os.memfd_create(FILE))
         faulthandler.register(number, file=self.fd, all_threads=True)
-        self.number = number
+        self._registered = number
 
     def unregister(self) -> None:
-        if self.number and os.getpid() == self._pid:
-            number, self.number = self.number, 0
-            faulthandler.unregister(number)
-            os.close(self.fd)
+        if self._registered and getpid() == self._pid:
+            if self.number:
+                faulthandler.unregister(self.number)
+            self._registered = 0
+            if is_file_of_stacks(self._pid, self.fd):  # else a file of the script's may have its number
+                os.close(self.fd)
 
     def of_process(self, pid: int) -> tuple[StackLine, ...]:
         """The thread of it that does the work; empty where it does not answer."""
-        return below_worker_loop(first_thread(ask(pid, self.number, self.fd))) if self.number else ()
+        number = self.number
+        return below_worker_loop(first_thread(ask(pid, number, self.fd))) if number else ()
 
 
 def below_worker_loop(rows: list[Row]) -> tuple[StackLine, ...]:

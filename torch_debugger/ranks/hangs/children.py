@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from os import getpid
 
 import psutil
 
@@ -20,7 +21,7 @@ def child_is_at_work(view: KernelView | None, *, by_sleeping: bool) -> bool:
     writes what we never read."""
     if view is None:
         return False
-    ours = channels_of(os.getpid())
+    ours = channels_of(getpid())
     children = _children()
     if view.target.startswith(_CHANNELS):  # a wait at a pipe: only who holds its other end can end it
         children = [child for child in children if view.target in channels_of(child)]

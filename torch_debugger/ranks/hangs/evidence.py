@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import os
 import threading
-import time
 import weakref
 from collections.abc import Callable
 from dataclasses import dataclass
+from os import getpid
 from typing import Any
 
 from torch_debugger.anatomy.rank_conditions import condition_on_rank
+from torch_debugger.clocks import time
 from torch_debugger.ranks.hangs import kernel_view
 from torch_debugger.ranks.hangs.asked_stacks import AskedStacks
 from torch_debugger.ranks.hangs.flight_recorder import collectives_under_way
@@ -18,6 +18,7 @@ from torch_debugger.ranks.hangs.kernel_view import KernelView, kernel_id, view_t
 from torch_debugger.ranks.hangs.process_groups import group_states, rank_and_world, shapes_given
 from torch_debugger.ranks.hangs.sightings import Thread
 from torch_debugger.ranks.hangs.stacks import lines_of, other_threads
+from torch_debugger.ranks.hangs.training_loop import TrainingLoop
 from torch_debugger.ranks.hangs.waits import sort_out
 from torch_debugger.ranks.hangs.worker_states import (
     awaited_worker,
@@ -50,6 +51,7 @@ class Evidence:
     """`step` tells the step under way. Loaders are told to it as the training begins and ends a pass."""
 
     def __init__(self, step: Callable[[], int], asked: AskedStacks, policy: str) -> None:
+        self.loop = TrainingLoop()
         self._step = step
         self._asked = asked
         self.policy = policy
@@ -156,7 +158,7 @@ def _threads(asked: int) -> tuple[Standing, ...]:
 
 
 def _thread(thread: threading.Thread, frame: Any) -> Standing:
-    view = view_thread(os.getpid(), kernel_id(thread))
+    view = view_thread(getpid(), kernel_id(thread))
     call, target = (view.call, view.target) if view is not None else ("", "")
     kind = sort_out(frame, view).kind
-    return Standing(f"thread {thread.name}", os.getpid(), True, -1.0, call, target, lines_of(frame), kind)
+    return Standing(f"thread {thread.name}", getpid(), True, -1.0, call, target, lines_of(frame), kind)

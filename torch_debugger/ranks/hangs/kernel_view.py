@@ -9,6 +9,7 @@ import os
 import platform
 import threading
 from dataclasses import dataclass
+from os import getpid
 
 RUNNING = "running"
 # Their numbers by machine; calls that are not here are nobody's concern.
@@ -67,7 +68,7 @@ def view_thread(pid: int, thread: int) -> KernelView | None:
 
 def kernel_id(thread: threading.Thread) -> int:
     """In a process that was forked, Python (seen in 3.11) keeps the main thread's id of the parent."""
-    return os.getpid() if thread is threading.main_thread() else thread.native_id or 0
+    return getpid() if thread is threading.main_thread() else thread.native_id or 0
 
 
 def view_process(pid: int) -> KernelView | None:

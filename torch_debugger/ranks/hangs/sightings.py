@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import os
-import time
 from dataclasses import dataclass
+from os import getpid
 from types import FrameType
 from typing import Any
 
 import psutil
 
+from torch_debugger.clocks import time
 from torch_debugger.ranks.hangs import kernel_view
 from torch_debugger.ranks.hangs.kernel_view import KernelView, view_thread
 from torch_debugger.ranks.hangs.process_groups import uses_nccl
@@ -28,7 +28,7 @@ class Sighting:
     path: Path
     view: KernelView | None
     whole: Path  # frames of libraries too
-    process_s: float  # the processor's time of the whole process
+    process_s: float  # the processor's time of the process, but for the thread that looks
     spins: bool  # a thread that waits for the GPU asks it again and again, and seems to compute
     fetch: tuple[int, int]  # the loader under way, and what it has delivered; (0, 0): none
 
@@ -54,7 +54,7 @@ class Thread:
 
     def __init__(self, ident: int, native: int) -> None:
         self.ident, self.native = ident, native
-        self.pid = os.getpid()
+        self.pid = getpid()
 
     def look(self) -> tuple[Sighting, Wait]:
         frame = current_frame(self.ident)
@@ -64,7 +64,7 @@ class Thread:
         fetch = (id(iterator), int(iterator._num_yielded)) if iterator is not None else (0, 0)
         whole = tuple((id(each.f_code), each.f_lasti) for each in outwards(frame))
         spins = uses_nccl() and wait.kind == COLLECTIVE
-        path, used_s = users_path(frame), time.process_time()
+        path, used_s = users_path(frame), time.process_time() - time.thread_time()
         return Sighting(time.monotonic(), path, view, whole, used_s, spins, fetch), wait
 
     def frame(self) -> FrameType | None:

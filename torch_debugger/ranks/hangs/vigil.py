@@ -8,40 +8,27 @@ waits. Time in which this thread did not run either (the machine slept, the job 
 
 from __future__ import annotations
 
-import os
+import dataclasses
 import threading
-import time
-from collections.abc import Callable
+from collections.abc import Callable, Container
 
+from torch_debugger.clocks import time
 from torch_debugger.ranks.hangs.asking import Asking
-from torch_debugger.ranks.hangs.children import child_is_at_work
+from torch_debugger.ranks.hangs.at_work import AtWork
 from torch_debugger.ranks.hangs.evidence import Evidence, Situation
-from torch_debugger.ranks.hangs.kernel_view import KernelView
 from torch_debugger.ranks.hangs.pace import Pace
-from torch_debugger.ranks.hangs.sightings import Sighting, Thread, descendants_cpu_s
-from torch_debugger.ranks.hangs.waits import DEBUGGER, Wait
+from torch_debugger.ranks.hangs.sightings import Sighting, Thread
+from torch_debugger.ranks.hangs.waits import Wait
 from torch_debugger.records import HangFact, HangOver
-from torch_debugger.records.hangs import (
-    CALL,
-    CHILDREN,
-    EVENT,
-    EXIT,
-    INPUT,
-    LOADER,
-    LOCK,
-    LOOP,
-    PROCESS,
-    READ,
-    SLEEP,
-)  # fmt: skip
+from torch_debugger.records.hangs import LOADER, LOOP, SLEEP
+from torch_debugger.signals import OwnThread
 
 TICK_S = 1.0
 _MOST_TICKS_LATE = 3.0
 _TICKS_BEFORE_A_LOOK = 2
-# Somebody else in this process, or started by it, may be at work for these.
-_OTHERS_MAY_WORK = {LOCK, EVENT, EXIT, CALL, PROCESS}
-_BUSY_SHARE = 0.05
 _WARN_SHARE = 0.6  # of the time that is given
+# Somebody who sits in front of it gives up sooner: what was seen of the wait until then is kept for that.
+_PATIENCE_S, _PATIENCE_SHARE = 5.0, 0.125  # at most; of the time that is given
 
 
 class Vigil:
@@ -62,7 +49,7 @@ class Vigil:
         self._watched = thread
         self.pace = pace
         self._signs = signs
-        self._evidence = evidence
+        self._evidence, self._at_work = evidence, AtWork(evidence)
         self._tell = tell
         self._asking, self._beat = asking, beat
         timeout_s = pace.limits.timeout_s or pace.limits.floor_s
@@ -74,12 +61,12 @@ class Vigil:
         self._is_first_batch = False  # of its pass
         self._first: Sighting | None = None  # when it began to stand
         self._last: Sighting | None = None
-        self._workers: tuple[float, dict[int, KernelView | None]] = (0.0, {})
-        self._started_s = 0.0  # of processes that the training has started, when it began to stand
         self._told: float | None = None
         self._has_warned = False
+        self._seen: HangFact | None = None  # of a wait that may become a hang
+        self._left: HangFact | None = None  # the same of one that is over, since there was no sign of life
         self._ended = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="torch-debugger watchdog", daemon=True)
+        self._thread = OwnThread(self._run, "torch-debugger watchdog")
 
     def start(self) -> None:
         self._thread.start()
@@ -122,7 +109,7 @@ class Vigil:
     def _goes_on(self) -> None:
         told, still_s = self._told, self._still_s
         self._fetched()
-        self._first = self._last = self._told = None
+        self._first = self._last = self._told = self._seen = self._left = None
         self._has_warned = False
         self._still_s = 0.0
         if told is not None:
@@ -139,17 +126,39 @@ class Vigil:
             self._is_first_batch = now.fetch[1] == 0
         if before is not None and now.stands_since(before):
             if not self._still_s:
-                self._note_others()
+                self._at_work.note()
             self._still_s += passed_s
         elif self._told is None or now.fetch == (0, 0):
             self._begin_again(now)
         if self._is_due() and self._hangs(now, wait):
             self._told = max(self._still_s, self._fetch_s)
-            self._tell_all(wait, final=True)
+            self._seen = self._tell_all(wait, final=True)
         elif not self._has_warned and self._still_s >= _WARN_SHARE * self.pace.allowed_s(wait.kind):
             self._has_warned = True
             if self._evidence.world() > 1:  # all ranks tell what they do, so that it is known when one is sure
                 self._tell_all(wait, final=False)
+        self._remember(now, wait)
+
+    def _remember(self, now: Sighting, wait: Wait) -> None:
+        """Again when it stands twice as long: then more may be known."""
+        before_s = self._seen.still_s if self._seen is not None else 0.0
+        patience_s = min(_PATIENCE_S, _PATIENCE_SHARE * self.pace.allowed_s(wait.kind))
+        least_s = max(patience_s, 3 * self.pace.slowest_s, 2 * before_s)
+        if self._told is None and self._still_s >= least_s and self._waits_in_vain(now, wait):
+            self._seen = self._gather(wait, final=False)
+
+    def interrupted(self, lines: Container[tuple[str | None, int | None]]) -> HangFact | None:
+        """By the user, at these lines of files: what the training waited for there, if it stood so long that it
+        was a hang to them. It was given that long, then, and nothing is to be ended any more."""
+        for seen in (self._with_length(self._seen), self._left):
+            if seen is not None and (seen.place.file, seen.place.line) in lines:
+                policy = "dump" if seen.policy == "abort" else seen.policy
+                given_s = min(seen.expected_s, seen.still_s)
+                return dataclasses.replace(seen, final=True, expected_s=given_s, policy=policy)
+        return None
+
+    def _with_length(self, seen: HangFact | None) -> HangFact | None:
+        return dataclasses.replace(seen, still_s=max(seen.still_s, self._still_s)) if seen is not None else None
 
     def _fetched(self) -> None:
         self.pace.fetched(self._fetch_s, is_first=self._is_first_batch)
@@ -164,51 +173,47 @@ class Vigil:
         return self._told is None or max(self._still_s, self._fetch_s) >= 2 * self._told
 
     def _begin_again(self, now: Sighting) -> None:
+        left = self._with_length(self._seen) or self._left  # by Ctrl-C, perhaps
         if self._told is not None:
             self._goes_on()
+        self._left = left
         self._first, self._last, self._still_s = now, now, 0.0
-        self._has_warned = False
-
-    def _note_others(self) -> None:
-        """How much those have computed who may be at work for the training; milliseconds, so only once."""
-        self._started_s = descendants_cpu_s()
-        self._workers = self._evidence.view_workers()
+        self._has_warned, self._seen = False, None
 
     def _hangs(self, now: Sighting, wait: Wait) -> bool:
-        assert self._first is not None
-        if wait.kind in (SLEEP, CHILDREN) or (wait.kind == INPUT and self._is_a_person(wait)):
+        if self._at_work.is_meant(wait):
             return False
-        if now.view is not None and now.view.state == "D" and self._still_s < self.pace.limits.ceiling_s:
-            return False  # a disk that is slow; one that never answers is told later
+        if _waits_for_a_disk(now) and self._still_s < self.pace.limits.ceiling_s:
+            return False  # one that never answers is told later
         if self._still_s < self.pace.allowed_s(wait.kind):
             return wait.kind != LOADER and self._fetch_s >= self._loop_s()
-        if self._still_s < self.pace.limits.ceiling_s and self._is_served(now, wait):
+        if self._still_s < self.pace.limits.ceiling_s and self._at_work.serves(now, wait):
             return False
-        if wait.kind == LOADER and self._evidence.awaited_worker_computes(self._workers):
+        if self._at_work.makes_the_batch(wait):
             return self._still_s >= self._loop_s()
-        return wait.kind not in _OTHERS_MAY_WORK or not self._others_work(now)
+        return not self._others_may_end_it(now, wait)
 
-    @staticmethod
-    def _is_served(now: Sighting, wait: Wait) -> bool:
-        """A program that is waited for may sleep until it has something to do; one that sends data would send
-        it."""
-        by_sleeping = wait.kind == PROCESS
-        return wait.kind in (PROCESS, READ) and child_is_at_work(now.view, by_sleeping=by_sleeping)
+    def _waits_in_vain(self, now: Sighting, wait: Wait) -> bool:
+        """However long: nobody is seen to work on what the training waits for. Who has written a pause into the
+        training does not end it by Ctrl-C, unless it takes longer than they thought."""
+        at_work = self._at_work
+        if wait.kind == SLEEP:
+            return self._evidence.loop.holds(self._watched.frame())
+        if at_work.is_meant(wait) or _waits_for_a_disk(now) or at_work.serves(now, wait):
+            return False
+        return not at_work.makes_the_batch(wait) and not self._others_may_end_it(now, wait)
 
-    def _is_a_person(self, wait: Wait) -> bool:
-        """At a prompt; where several ranks run, nobody can answer but at a terminal."""
-        return wait.doing == DEBUGGER or self._evidence.world() == 1 or os.isatty(0)
-
-    def _others_work(self, now: Sighting) -> bool:
+    def _others_may_end_it(self, now: Sighting, wait: Wait) -> bool:
         assert self._first is not None
-        started_s = descendants_cpu_s() - self._started_s
-        return now.others_computed(self._first) or started_s > _BUSY_SHARE * max(self._still_s, 1e-3)
+        return self._at_work.may_end(wait, self._first, now, self._still_s)
 
-    def _tell_all(self, wait: Wait, *, final: bool) -> None:
+    def _tell_all(self, wait: Wait, *, final: bool) -> HangFact:
         """And ask the others."""
         if self._evidence.world() > 1:
             self._asking.ask()
-        self._tell(self._gather(wait, final=final))
+        fact = self._gather(wait, final=final)
+        self._tell(fact)
+        return fact
 
     def _gather(self, wait: Wait, *, final: bool) -> HangFact:
         loops = final and wait.kind != LOADER and self._still_s < self.pace.allowed_s(wait.kind)
@@ -219,7 +224,7 @@ class Vigil:
             slowest_s=self.pace.slowest_s,
             final=final,
             kind=kind,
-            workers_before=self._workers,
+            workers_before=self._at_work.workers,
         )
         return self._evidence.gather(self._watched, situation)
 
@@ -227,3 +232,7 @@ class Vigil:
         """Another rank stands still, and wants to know what this one does."""
         _, wait = self._watched.look()
         self._tell(self._gather(wait, final=self._told is not None))
+
+
+def _waits_for_a_disk(now: Sighting) -> bool:
+    return now.view is not None and now.view.state == "D"

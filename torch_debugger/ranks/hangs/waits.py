@@ -14,6 +14,7 @@ import torch
 from torch import distributed
 
 from torch_debugger.anatomy.frames import locals_elsewhere, place_of
+from torch_debugger.anatomy.kinds import is_a
 from torch_debugger.anatomy.running_expressions import running_expression
 from torch_debugger.anatomy.sources import is_user_file, nodes_of, tree_of
 from torch_debugger.ranks.hangs import kernel_view
@@ -147,11 +148,11 @@ def _of_library(below: list[FrameType], view: KernelView | None) -> tuple[str, s
 def _of_call(user: FrameType, node: ast.AST | None, view: KernelView | None) -> tuple[str, str]:
     """The user's line calls a function in C itself."""
     doing, subject = _subject(user, node)
-    if isinstance(subject, _LOCK_TYPES):
+    if is_a(subject, _LOCK_TYPES):
         return LOCK, doing
     if type(subject).__module__ == "multiprocessing.synchronize" or type(subject).__name__ == "SemLock":
         return LOCK, doing
-    if distributed.is_available() and isinstance(subject, distributed.Work):
+    if distributed.is_available() and is_a(subject, distributed.Work):
         return COLLECTIVE, doing
     if doing == "input" or (view is not None and view.call in kernel_view.READING and view.fd == 0):
         return INPUT, doing

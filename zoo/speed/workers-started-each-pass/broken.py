@@ -13,7 +13,7 @@ def main():
     loader = DataLoader(data, batch_size=32, shuffle=True, num_workers=2)
     net = nn.Sequential(nn.Linear(20, 64), nn.ReLU(), nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 3))
     optimizer = torch.optim.Adam(net.parameters(), lr=5e-3)
-    for epoch in range(24):
+    for epoch in range(50):
         for inputs, labels in loader:
             optimizer.zero_grad()
             loss = nn.functional.cross_entropy(net(inputs), labels)

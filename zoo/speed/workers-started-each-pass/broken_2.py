@@ -36,6 +36,6 @@ class Trainer:
 
 if __name__ == "__main__":
     trainer = Trainer()
-    for n in range(24):
+    for n in range(50):
         loss = trainer.episode()
     print(loss)
