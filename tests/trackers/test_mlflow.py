@@ -87,7 +87,7 @@ def test_verdict_findings_and_report_are_there_and_the_run_has_failed(
 
 
 def test_a_local_run_can_be_taken_in_again(carried: tuple[list[str], str], tmp_path: Path) -> None:
-    (run,) = find_foreign_runs(Path(carried[1].removeprefix("sqlite:///")))
+    (run,) = find_foreign_runs(Path(carried[1].removeprefix("sqlite:///")), print)
     assert (run.name, run.hparams) == ("train", {"lr": "0.1", "name": "resnet", "amp": "True"})
     losses = [(point.step, point.values["loss"]) for point in run.points if "loss" in point.values]
     numpy.testing.assert_array_equal(losses, list(enumerate(LOSSES, 1)))

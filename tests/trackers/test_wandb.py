@@ -89,7 +89,7 @@ def test_an_offline_run_can_be_taken_in_again_and_torn_it_is_read_up_to_there(
     carried: Carried, tmp_path: Path
 ) -> None:
     above, _, _ = carried
-    (run,) = find_foreign_runs(above / "log" / "wandb")
+    (run,) = find_foreign_runs(above / "log" / "wandb", print)
     assert run.name == "train" and (run.hparams["lr"], run.hparams["name"]) == (0.1, "resnet")
     folder = adopt(run, tmp_path / "runs", print)
     adopted = torch_debugger.runs(tmp_path / "runs")[folder.name]
@@ -101,7 +101,7 @@ def test_an_offline_run_can_be_taken_in_again_and_torn_it_is_read_up_to_there(
     whole, torn = path.read_bytes(), tmp_path / "torn.wandb"
     for size in range(0, len(whole), 97):
         torn.write_bytes(whole[:size])
-        part = read_wandb_run(torn)
+        part = read_wandb_run(torn.parent, torn)
         assert [repr(point) for point in part.points] == [
             repr(point) for point in run.points[: len(part.points)]
         ]

@@ -16,3 +16,4 @@ class ForeignRun:
     hparams: dict[str, HparamValue] = field(default_factory=dict)
     outcome: str = ""  # finished | crashed | killed, or nothing where it is not said
     result: str = ""  # the result.json that torch-debugger gave to the tracker
+    damaged: list[str] = field(default_factory=list)  # what of it could not be read, a sentence each

@@ -9,6 +9,7 @@ from typing import Any
 
 from torch_debugger.archive.parsing import FOREIGN
 from torch_debugger.integrations.foreign.foreign_run import ForeignRun
+from torch_debugger.integrations.foreign.inside import files_below, read_inside
 from torch_debugger.records import Scalars
 from torch_debugger.records.surroundings import HparamValue
 from torch_debugger.runlog.wire import fields, message
@@ -24,23 +25,25 @@ _RUN_ID, _RUN_CONFIG, _RUN_NAME = 1, 4, 8
 _EXIT_CODE = 1
 
 
-def find_wandb_files(folder: Path) -> list[Path]:
-    return sorted(folder.rglob("*.wandb")) if folder.is_dir() else [folder] * (folder.suffix == ".wandb")
+def find_wandb_files(source: Path) -> list[Path]:
+    found = files_below(source) if source.is_dir() else [source.resolve()]
+    return [path for path in found if path.suffix == ".wandb"]
 
 
-def read_wandb_run(path: Path) -> ForeignRun:
+def read_wandb_run(root: Path, path: Path) -> ForeignRun:
     """What is there; a file that ends in the middle, or is damaged, is read up to there."""
     run = ForeignRun(f"wandb-{path.stem.removeprefix('run-')}", path.stem)
-    for record in _records(path.read_bytes()):
+    for number, record in enumerate(_records(read_inside(root, path))):
         try:
             _add(run, record)
         except FOREIGN:
+            run.damaged.append(f"{path} is damaged from its record {number + 1:,} on.")
             break
     return run
 
 
 def _records(data: bytes) -> Iterator[bytes]:
-    position, held = _FILE_HEADER, b""
+    position, held = _FILE_HEADER, bytearray()  # to which a part is added without copying the others
     while data.startswith(_MAGIC) and position + _CHUNK_HEADER <= len(data):
         left = _BLOCK - position % _BLOCK
         if left < _CHUNK_HEADER:
@@ -51,9 +54,11 @@ def _records(data: bytes) -> Iterator[bytes]:
         kind = data[start - 1]
         if not _FULL <= kind <= _LAST or position > len(data):
             return
-        held = data[start:position] if kind in (_FULL, _FIRST) else held + data[start:position]
+        if kind in (_FULL, _FIRST):
+            held.clear()
+        held += data[start:position]
         if kind in (_FULL, _LAST):
-            yield held
+            yield bytes(held)
 
 
 def _add(run: ForeignRun, record: bytes) -> None:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass, field
 
 from torch_debugger.archive.media import Histogram, Picture
+from torch_debugger.clocks import time
 from torch_debugger.integrations.trackers.layer_series import LayerSeries
 from torch_debugger.integrations.trackers.media_decoder import Medium
 from torch_debugger.integrations.trackers.run_facts import facts_of

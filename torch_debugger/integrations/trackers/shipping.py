@@ -11,10 +11,10 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable
 from typing import Any, Protocol
 
+from torch_debugger.clocks import time
 from torch_debugger.integrations.trackers.delivery import Delivery, Endings
 from torch_debugger.integrations.trackers.ending import Ending
 from torch_debugger.integrations.trackers.receiver import Receiver
