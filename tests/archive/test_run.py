@@ -12,6 +12,7 @@ import threading
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from tests.runlog.logs import LAYERS, WEIGHTS, event_file, faces, rows, scalars, small_run, write
@@ -28,6 +29,7 @@ from torch_debugger.records import (
     Surroundings,
     TensorRows,
 )
+from torch_debugger.runlog.decoder import Decoder
 from torch_debugger.runlog.writer import LogWriter
 
 RUN = RunFact("train.py", ("--lr", "1"), "/x", os.getpid(), time.time(), "3", "2", "cpu", "1", 0.02, False)
@@ -56,6 +58,27 @@ def test_curves_beside_records(tmp_path: Path) -> None:
     assert run.scalars("loss").steps.tolist() == [1, 2, 3, 300]
     assert str(run.scalars("loss").values.tolist()) == "[1.0, 2.0, nan, 300.0]"
     assert run.steps == 300 and run.damage == []
+
+
+def test_the_records_of_one_step_alone_are_decoded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(tmp_path, [Notice(f"step {step}", step) for step in range(100)])
+    decoded: list[bytes] = []
+    decode = Decoder.decode
+    monkeypatch.setattr(Decoder, "decode", lambda self, each: (decoded.append(each), decode(self, each))[1])
+    assert list(Run(tmp_path).records_at(7, Notice)) == [Notice("step 7", 7)]
+    assert len(decoded) == 1
+
+
+def test_some_records_are_spread_over_the_run_and_end_with_the_last(tmp_path: Path) -> None:
+    write(tmp_path, [Notice("even" if step % 2 == 0 else "odd", step) for step in range(1000)])
+    run = Run(tmp_path)
+    some = [notice.step for notice in run.some_records(100, Notice)]
+    assert 80 <= len(some) <= 100 and some[0] < 20 and some[-1] == 999
+    assert len(set(np.diff(some))) == 1
+    assert {notice.text for notice in run.some_records(100, Notice)} == {"even", "odd"}
+    assert [notice.step for notice in run.some_records(1000, Notice)] == list(range(1000))
+    assert run.last_record(Notice) == Notice("odd", 999)
+    assert run.last_record(EndFact) is None
 
 
 def test_rows_by_kind_root_and_step(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ import pytest
 from tests.runlog.logs import faces, read, scalars, write
 from tests.runlog.peers import tensorboard_run
 from tests.runlog.test_rotation import run_until, steps_and_values
+from torch_debugger.runlog import logfile
 from torch_debugger.runlog.logfile import LogFile
 from torch_debugger.runlog.reader import event_files
 from torch_debugger.runlog.writer import LogWriter
@@ -38,7 +39,7 @@ def test_files_of_one_second_are_in_the_order_of_their_making(
     names = []
     for pid in (99990, 100001, 5):
         with monkeypatch.context() as process:
-            process.setattr(os, "getpid", lambda pid=pid: pid)
+            process.setattr(logfile, "getpid", lambda pid=pid: pid)
             write(tmp_path, [scalars(1, "loss")])
         names += [name for name in map(os.path.basename, event_files(tmp_path)) if f".{pid}." in name]
 

@@ -42,6 +42,7 @@ class EventFile:
     def _start_over(self) -> None:
         self.columns = Columns()
         self.items: list[Item] = []
+        self.items_of: dict[str, list[Item]] = {}  # the same by tag
         self.restarts: list[tuple[int, int]] = []  # place and step: see `archive.restarts`
         self._parser = EventParser()
         self._offset = 0
@@ -119,7 +120,9 @@ class EventFile:
             if value.kind == SCALARS:
                 self.columns.add_single(tag, place, event.step, value.number, event.time)
             else:
-                self.items.append(Item(place, size_bytes, event.step, event.time, tag, value.kind))
+                item = Item(place, size_bytes, event.step, event.time, tag, value.kind)
+                self.items.append(item)
+                self.items_of.setdefault(tag, []).append(item)
 
     def payloads(self, items: list[Item]) -> Iterator[tuple[Item, bytes]]:
         """The events of these items, read again; one that is no longer what it was ends it."""

@@ -6,9 +6,9 @@ What has been judged is not read again: of a run that goes on, only what was wri
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Iterator
 
+from torch_debugger.clocks import time
 from torch_debugger.records import Finding, Record
 from torch_debugger.runlog.reader import LogFollower, read_log_of_ranks
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from typing import TypeVar
@@ -137,6 +138,23 @@ class Log:
         for _, record in self.records_of_ranks(*kinds):
             yield record
 
+    def size_of_records(self, *kinds: type) -> int:
+        files = self._with_limits()
+        return sum(item.size_bytes for file, limit in files for item in _items(file, kinds, limit))
+
+    def records_at(self, step: int, *kinds: type) -> Iterator[Record]:
+        """As `records`, of one step; no other is read."""
+        for file, taken_back in self._with_limits():
+            items = [item for item in _items(file, kinds, taken_back) if item.step == step]
+            yield from _decoded(payload for _, payload in file.payloads(items))
+
+    def some_records(self, most: int, kind: type) -> Iterator[Record]:
+        """As `records`: of each file at most so many, evenly, the last among them; no other is read."""
+        for file, taken_back in self._with_limits():
+            items = _items(file, (kind,), taken_back)
+            stride = -(-len(items) // most) | 1  # odd: what takes turns, as two moments of a step, stays in it
+            yield from _decoded(payload for _, payload in file.payloads(items[::-stride][::-1]))
+
     def records_of_ranks(self, *kinds: type) -> Iterator[tuple[int | None, Record]]:
         """As `records`, each with the rank that its file says it is of; None where it does not."""
         for file, taken_back in self._with_limits():
@@ -170,9 +188,19 @@ def _values(file: EventFile, items: list[Item]) -> Iterator[tuple[Item, Value]]:
 
 
 def _records(file: EventFile, kinds: tuple[type, ...], taken_back: int = NEVER) -> Iterator[Record]:
+    return _decoded(payload for _, payload in file.payloads(_items(file, kinds, taken_back)))
+
+
+def _items(file: EventFile, kinds: tuple[type, ...], taken_back: int) -> list[Item]:
     tags = {RECORD_TAG + kind.__name__ for kind in kinds}
-    wanted = [item for item in file.items if item.tag in tags or (item.kind == ROWS and TensorRows in kinds)]
-    return _decoded(payload for _, payload in file.payloads(_still_valid(file, wanted, taken_back)))
+    with_rows = TensorRows in kinds
+    some = [
+        [item for item in items if tag in tags or item.kind == ROWS]
+        for tag, items in file.items_of.items()
+        if tag in tags or with_rows
+    ]
+    wanted = some[0] if len(some) == 1 else sorted(itertools.chain(*some), key=lambda item: item.place)
+    return _still_valid(file, wanted, taken_back)
 
 
 def _all_records(file: EventFile, taken_back: int) -> Iterator[Record]:

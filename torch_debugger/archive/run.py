@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
@@ -21,13 +20,17 @@ from torch_debugger.archive.loss_tag import find_loss_tag
 from torch_debugger.archive.naming import missing
 from torch_debugger.archive.places import place_of
 from torch_debugger.archive.status import ENDED, may_grow, tell_status
-from torch_debugger.records import Record, TensorRows
+from torch_debugger.clocks import time
+from torch_debugger.records import Record, Scalars, TensorRows
 from torch_debugger.records.surroundings import HparamValue
 
 if TYPE_CHECKING:
     import pandas
 
 _Answer = TypeVar("_Answer")
+_Kind = TypeVar("_Kind")
+
+_KEPT_BYTES = 4_000_000  # of records, as they are in the file, that are kept when they were read once
 
 
 class Run(JudgedRun, LoggedMedia):
@@ -94,7 +97,24 @@ class Run(JudgedRun, LoggedMedia):
 
     def records(self, *kinds: type) -> Iterator[Record]:
         """Our own records of these classes, or all of them, in the order in which they were written."""
-        return self._whole().records(*kinds)
+        log = self._whole()
+        if not kinds or Scalars in kinds or log.size_of_records(*kinds) > _KEPT_BYTES:
+            return log.records(*kinds)
+        # A report asks a dozen times for the tables of all layers.
+        names = ", ".join(kind.__name__ for kind in kinds)
+        return iter(self._once(f"records of {names}", lambda: list(log.records(*kinds))))
+
+    def records_at(self, step: int, *kinds: type) -> Iterator[Record]:
+        """As `records`, of one step; no other is read for it."""
+        return self._whole().records_at(step, *kinds)
+
+    def some_records(self, most: int, kind: type[_Kind]) -> list[_Kind]:
+        """Of each file of the log at most so many, evenly, and the last: no other is read for it."""
+        return [each for each in self._whole().some_records(most, kind) if isinstance(each, kind)]
+
+    def last_record(self, kind: type[_Kind]) -> _Kind | None:
+        """Where one tells all that those before it did."""
+        return next(reversed(self.some_records(1, kind)), None)
 
     @property
     def record_kinds(self) -> set[str]:

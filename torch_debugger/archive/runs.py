@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import html
 import os
-import time
 from collections.abc import Iterator, Sequence
 from typing import overload
 
@@ -12,6 +11,7 @@ from torch_debugger.archive.folders import Found, find_runs
 from torch_debugger.archive.naming import missing_run
 from torch_debugger.archive.places import find_stored_runs
 from torch_debugger.archive.run import Run
+from torch_debugger.clocks import time
 from torch_debugger.errors import UsageError
 from torch_debugger.runlog.stores import is_url
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import re
 import socket
-import time
 
 import psutil
 
 from torch_debugger.archive.facts import Facts
 from torch_debugger.archive.judgements import Result
+from torch_debugger.clocks import time
 from torch_debugger.runlog.logfile import host_in_names
 
 ENDED = ("finished", "crashed", "stopped", "killed")

@@ -7,11 +7,13 @@ from collections import Counter
 
 from torch_debugger.records import Notice, Record
 from torch_debugger.runlog.encoder import Encoder
-from torch_debugger.runlog.logfile import LogFiles, is_deleted, write_all
+from torch_debugger.runlog.logfile import LogFiles, free_bytes, is_deleted, write_all
 from torch_debugger.runlog.waiting import PACKED_TOGETHER, Waiting
 
 _RECORDS_AT_ONCE = 1024  # encoded and written together
 _POINTS_AT_ONCE = 2_000
+# What is left of a disk is the training's, for its checkpoints: this much, or that part of a small one.
+_MARGIN_BYTES, _MARGIN_PART = 256_000_000, 50
 
 
 class Appender:
@@ -28,12 +30,14 @@ class Appender:
         self.written_bytes = 0  # in all files
         self._file_bytes = 0
         self._last_step = 0
+        self._disk_is_full = False
 
     def begin(self) -> None:
         write_all(self.file, self._head)
 
     def write(self, waiting: Waiting) -> None:
         """All that waits by now; pictures, which take longest, last."""
+        self._leave_room_on_the_disk()
         left_out = waiting.take_left_out()
         for _ in range(0, waiting.records, _RECORDS_AT_ONCE):
             self._append_records(waiting.take_records(_RECORDS_AT_ONCE))
@@ -41,6 +45,12 @@ class Appender:
         self._append_points(waiting)
         for _ in range(waiting.pictures):
             self._append_records(waiting.take_pictures(1))
+
+    def _leave_room_on_the_disk(self) -> None:
+        free, total = free_bytes(self.file)
+        if free < min(_MARGIN_BYTES, total // _MARGIN_PART) and not self._disk_is_full:
+            self._disk_is_full = True
+            self._encoder.stop_at_a_full_disk(free)
 
     def _append_points(self, waiting: Waiting) -> None:
         left = waiting.packs * PACKED_TOGETHER + len(waiting.points)
@@ -76,6 +86,9 @@ class Appender:
             self.file.close()
             self.file = file
             write_all(file, self._encoder.start())
+
+    def write_last(self) -> None:
+        self._append(self._encoder.encode_last())
 
     def is_deleted(self) -> bool:
         return is_deleted(self.file)

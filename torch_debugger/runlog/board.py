@@ -8,8 +8,19 @@ from __future__ import annotations
 import mmap
 import os
 import tempfile
+from typing import NamedTuple
 
-_SIZE_BYTES = 9 * 8
+_NOTED = 9  # the word that says how many steps were noted
+# Of the last steps, more than pass between two writes of the log; and what a step takes.
+_RING, _WORDS = 8192, 3
+_FIRST = _NOTED + 1
+_SIZE_BYTES = (_FIRST + _RING * _WORDS) * 8
+
+
+class NotedStep(NamedTuple):
+    step: int
+    time: float
+    loss: float  # nan: not known
 
 
 class Board:
@@ -111,6 +122,21 @@ class Board:
     @stacks_fd.setter
     def stacks_fd(self, value: int) -> None:
         self._numbers[8] = value
+
+    def note(self, step: int, time: float, loss: float) -> None:
+        """What is left of a step when the process is killed before it was logged."""
+        noted = self._numbers[_NOTED]
+        place = _FIRST + noted % _RING * _WORDS
+        self._numbers[place] = step
+        self._reals[place + 1] = time
+        self._reals[place + 2] = loss
+        self._numbers[_NOTED] = noted + 1
+
+    def last_steps(self) -> list[NotedStep]:
+        """The oldest first. For whoever reads when nobody writes any more."""
+        noted = self._numbers[_NOTED]
+        places = [_FIRST + number % _RING * _WORDS for number in range(max(0, noted - _RING), noted)]
+        return [NotedStep(self._numbers[at], self._reals[at + 1], self._reals[at + 2]) for at in places]
 
 
 def _nameless_file() -> int:

@@ -26,6 +26,8 @@ class Descriptor:
 def _identity(fd: int) -> tuple[int, int] | None:
     try:
         found = os.fstat(fd)
-    except OSError:
+    except OSError as error:
+        if error.errno is None:  # no answer of the system's: thrown in by another thread of the script's
+            raise
         return None
     return found.st_dev, found.st_ino

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import operator
-import time
 from collections.abc import Callable, Iterator, Sequence
+from json import dumps
 from typing import Any
 
 import numpy as np
 
-from torch_debugger.records import Notice, Record, Scalars, Summary, Table, TensorRows
+from torch_debugger.clocks import time
+from torch_debugger.records import EndFact, Notice, Record, Scalars, Summary, Table, TensorRows
 from torch_debugger.records.codec import to_plain
 from torch_debugger.redaction import may_hold_secrets, redact_plain
 from torch_debugger.runlog.events import (
@@ -28,7 +28,7 @@ from torch_debugger.runlog.events import (
 from torch_debugger.runlog.frames import FRAME_BYTES, frame
 from torch_debugger.runlog.points import GivenTime, Point, encode_points
 from torch_debugger.runlog.scalars import scalar_events
-from torch_debugger.runlog.thinning import Thinning
+from torch_debugger.runlog.thinning import CURVES, Thinning, is_of_the_end, lane_of
 
 _UNFIT = (
     TypeError,
@@ -37,6 +37,8 @@ _UNFIT = (
     AttributeError,
 )  # what a record with values of a wrong kind raises
 
+_NOTICES = RECORD_TAG + Notice.__name__
+
 
 class Encoder:
     """What a log has been given so far: its tables, its size, and the headings that its last file has."""
@@ -44,36 +46,91 @@ class Encoder:
     def __init__(self, limit_bytes: int, on_fault: Callable[[str], None]) -> None:
         self._on_fault = on_fault
         self._thinning = Thinning(limit_bytes)
+        self._said_thinning = self._said_full = False
         self._tables: dict[Table, int] = {}
         self._headed: set[str] = set()  # tags whose heading stands in this file
-        self._used_bytes = 0
         self._large: set[str] = set()  # tags with numbers that were too large
+        self._last_step = 0
 
     def start(self, purge_step: int | None = None) -> bytes:
         """What every event file begins with. Headings come again: each file can be read alone."""
         self._headed.clear()
         purge = [] if purge_step is None else [restart_event(time.time(), purge_step)]
-        return frame([version_event(time.time()), *purge])
+        head = frame([version_event(time.time()), *purge])
+        self._thinning.count(len(head))
+        return head
+
+    def stop_at_a_full_disk(self, free_bytes: int) -> None:
+        """From here on only what says how the run went and ended."""
+        self._thinning.stop()
+        self._said_full = True
+        self._on_fault(
+            "The log keeps no more curves, statistics and pictures: the disk has only "
+            f"{free_bytes / 1e6:,.0f} MB left, which are for the training."
+        )
 
     def encode(self, records: Sequence[Record]) -> bytes:
-        scalars = self._scalar_events([record for record in records if isinstance(record, Scalars)])
-        payloads: list[bytes] = []
-        for record in records:
-            for payload in next(scalars) if isinstance(record, Scalars) else self._tensor_events(record):
-                self._used_bytes += len(payload) + FRAME_BYTES
-                payloads.append(payload)
+        kept = [record for record in records if self._thinning.keeps(record)]
+        if records:
+            self._last_step = getattr(records[-1], "step", self._last_step)
+        payloads = self._say_if_it_thins()
+        scalars = self._scalar_events([record for record in kept if isinstance(record, Scalars)])
+        for record in kept:
+            if isinstance(record, EndFact):
+                payloads += self._held_events()
+            payloads += self._if_it_fits(record, next(scalars) if isinstance(record, Scalars) else None)
         return frame(payloads)
 
     def encode_points(self, points: list[Point]) -> bytes:
         """May be called from several threads."""
-        try:
-            data = encode_points(points, self._tell_large)
-        except _UNFIT:
-            data = self.encode_points(self._fit_points(points))
-        self._used_bytes += len(data)
-        return data
+        kept = [point for point in points if self._thinning.keeps_point(point)]
+        notice = frame(self._say_if_it_thins())
+        data = self._point_frames(kept)
+        return notice + (data if self._thinning.takes(CURVES, len(data)) else b"")
 
-    def _fit_points(self, points: list[Point]) -> list[Point]:
+    def encode_last(self) -> bytes:
+        """Where the curves end, if that was not kept."""
+        data = self._point_frames(self._thinning.held_points())
+        held = frame(self._held_events())
+        return held + (data if self._thinning.takes(CURVES, len(data), at_end=True) else b"")
+
+    def _point_frames(self, points: Sequence[Point]) -> bytes:
+        if not points:
+            return b""
+        try:
+            return encode_points(points, self._tell_large)
+        except _UNFIT:
+            return encode_points(self._fit_points(points), self._tell_large)
+
+    def _held_events(self) -> list[bytes]:
+        events = [payload for each in self._scalar_events(self._thinning.held()) for payload in each]
+        return [event for event in events if self._thinning.takes(CURVES, _framed([event]), at_end=True)]
+
+    def _if_it_fits(self, record: Record, scalars: list[bytes] | None) -> list[bytes]:
+        events = self._tensor_events(record) if scalars is None else scalars
+        if is_of_the_end(record):
+            self._thinning.count(_framed(events))
+        elif not self._thinning.takes(lane_of(record), _framed(events)):
+            return []
+        self._headed.add(self._tag_of(record))
+        return events
+
+    def _say_if_it_thins(self) -> list[bytes]:
+        """Once, in the log and to the user."""
+        if self._thinning.is_full and not self._said_full:
+            self._said_full = True
+            self._on_fault("The log is full: what comes now is left out. Raise --log-limit to keep more.")
+        if self._said_thinning or self._thinning.stride == 1:
+            return []
+        self._said_thinning = True
+        said = self._thinning.says()
+        self._on_fault(said)
+        events = self._record_events(Notice(said, self._last_step))
+        self._thinning.count(_framed(events))
+        self._headed.add(_NOTICES)
+        return events
+
+    def _fit_points(self, points: Sequence[Point]) -> list[Point]:
         fit = []
         for tag, value, step, when in points:
             try:
@@ -126,29 +183,24 @@ class Encoder:
             return []
 
     def _rows_events(self, rows: TensorRows) -> list[bytes]:
-        number = self._tables.get(rows.table, len(self._tables))
-        said = self._thinning.update(self._used_bytes)
-        notice = self._record_events(Notice(said, rows.step)) if said else []
-        if not self._thinning.keep(number):
-            return notice
+        tag = self._tag_of(rows)
         values = np.ascontiguousarray(rows.values, dtype="<f4")
         tensor = float_tensor(values.shape, values.tobytes())
-        tag = f"{ROWS_TAG}{number}"
         heading = b"" if tag in self._headed else plugin_metadata(_json(dataclasses.asdict(rows.table)))
-        event = tensor_event(time.time(), rows.step, tag, tensor, heading)
-        self._tables[rows.table] = number
-        self._headed.add(tag)
-        return [*notice, event]
+        return [tensor_event(time.time(), rows.step, tag, tensor, heading)]
 
     def _record_events(self, record: Record) -> list[bytes]:
-        tag = RECORD_TAG + type(record).__name__
+        tag = self._tag_of(record)
         # To search packed numbers for secrets would hold up the training for ten milliseconds.
         write = _json if getattr(record, "without_text", False) else _json_without_secrets
         tensor = string_tensor(write(to_plain(record)))
         metadata = b"" if tag in self._headed else plugin_metadata()
-        event = tensor_event(time.time(), getattr(record, "step", 0), tag, tensor, metadata)
-        self._headed.add(tag)
-        return [event]
+        return [tensor_event(time.time(), getattr(record, "step", 0), tag, tensor, metadata)]
+
+    def _tag_of(self, record: Record) -> str:
+        if isinstance(record, TensorRows):
+            return f"{ROWS_TAG}{self._tables.setdefault(record.table, len(self._tables))}"
+        return RECORD_TAG + type(record).__name__
 
 
 def _as_time(when: float) -> float:
@@ -162,4 +214,8 @@ def _json_without_secrets(plain: Any) -> bytes:
 
 
 def _json(plain: Any) -> bytes:
-    return json.dumps(plain, separators=(",", ":")).encode()
+    return dumps(plain, separators=(",", ":")).encode()
+
+
+def _framed(events: Sequence[bytes]) -> int:
+    return sum(map(len, events)) + FRAME_BYTES * len(events)

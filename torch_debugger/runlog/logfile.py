@@ -7,10 +7,13 @@ import io
 import os
 import re
 import socket
-import time
+import sys
+from os import getpid
 from pathlib import Path
 
+from torch_debugger.clocks import time
 from torch_debugger.errors import DebuggerError
+from torch_debugger.file_numbers import out_of_the_way
 from torch_debugger.runlog.descriptors import Descriptor
 
 
@@ -18,7 +21,9 @@ class LogFile(io.FileIO):
     """A new file. It writes to nothing else, whatever the script does with its descriptor."""
 
     def __init__(self, path: Path) -> None:
-        self._descriptor = Descriptor(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))
+        self._descriptor = Descriptor(
+            out_of_the_way(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))
+        )
         super().__init__(self._descriptor.fd, "w", closefd=False)
 
     def write(self, data: memoryview) -> int:  # type: ignore[override]
@@ -41,7 +46,7 @@ class LogFiles:
         self._folder = Path(folder)
         self._suffix = re.sub(r"[/\\\0]", "_", suffix)
         whose = "" if rank is None else f".rank{rank}"
-        self._owner = f"{host_in_names()}.{os.getpid()}.torch_debugger{whose}"
+        self._owner = f"{host_in_names()}.{getpid()}.torch_debugger{whose}"
         self._opened_us = self._part = 0
 
     def open_first(self) -> io.FileIO:
@@ -122,3 +127,11 @@ def write_all(file: io.FileIO, data: bytes) -> None:
 
 def is_deleted(file: io.FileIO) -> bool:
     return os.fstat(file.fileno()).st_nlink == 0
+
+
+def free_bytes(file: io.FileIO) -> tuple[int, int]:
+    """Of the disk that the file is on, and all that it has; without end where the system does not say."""
+    if not hasattr(os, "fstatvfs"):
+        return sys.maxsize, sys.maxsize
+    disk = os.fstatvfs(file.fileno())
+    return disk.f_bavail * disk.f_frsize, disk.f_blocks * disk.f_frsize

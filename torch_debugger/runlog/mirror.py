@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import queue
 import sys
-import threading
-import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
+from torch_debugger.clocks import time
 from torch_debugger.errors import DebuggerError
 from torch_debugger.runlog.stores import Store, StoredFile
+from torch_debugger.signals import OwnThread
 
 _EVERY_S = 10.0
 _RETRY_S = 1.0
@@ -39,7 +39,7 @@ class Mirror:
         self._failing = self._closing = self._idle = False
         self._deadline_s = 0.0
         self._bell: queue.SimpleQueue[None] = queue.SimpleQueue()
-        self._thread = threading.Thread(target=self._run, name="torch_debugger mirror", daemon=True)
+        self._thread = OwnThread(self._run, "torch_debugger mirror")
         self._thread.start()
 
     def hurry(self) -> None:

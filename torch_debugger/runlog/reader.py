@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import io
 import os
-import time
 from collections.abc import Callable, Iterator
 
+from torch_debugger.clocks import time
 from torch_debugger.records import Record
 from torch_debugger.runlog.decoder import Decoder
 from torch_debugger.runlog.frames import unframe

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import subprocess
 import sys
 import tempfile
 import threading
 from collections.abc import Callable
+from os import getpid
 
 from torch_debugger.runlog.mirror import CLOSE_WAIT_S, Mirror
 from torch_debugger.runlog.stores import Store
@@ -27,11 +27,11 @@ class Spool:
         self.folder = tempfile.mkdtemp(prefix="torch-debugger-")
         self.mirror = Mirror(self.folder, store, self.found, on_fault)
         self._on_fault = on_fault
-        self._pid = os.getpid()
+        self._pid = getpid()
         self._closed = False
 
     def close(self) -> None:
-        if os.getpid() != self._pid or self._closed:
+        if getpid() != self._pid or self._closed:
             return
         self._closed = True
         if self._finish():

@@ -5,18 +5,21 @@ from __future__ import annotations
 import os
 import queue
 import threading
-import time
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
+from os import getpid
 
+from torch_debugger.clocks import time
 from torch_debugger.errors import DebuggerError
 from torch_debugger.records import Record
 from torch_debugger.runlog.appending import Appender, in_words
 from torch_debugger.runlog.encoder import Encoder
 from torch_debugger.runlog.logfile import LogFiles, rank_of_process
 from torch_debugger.runlog.points import Point
+from torch_debugger.runlog.thinning import NO_LIMIT
 from torch_debugger.runlog.waiting import Waiting
+from torch_debugger.signals import OwnThread
 
 _MUCH = 4096  # records waiting that end the pause between two writes early
 _MANY_POINTS = 4_000  # the same for single numbers
@@ -34,6 +37,7 @@ class LogWriter:
     not be changed after it. A process forked from the one that made the writer can call everything and
     nothing happens. `on_fault` is given each sentence once, mostly from the writer's thread.
 
+    As a log nears `limit_bytes` it keeps fewer and fewer of its curves, statistics and pictures, and says so.
     `flush_s` is the longest pause between two writes. With `purge_step`, readers leave out what earlier
     files of the folder hold from that step on: a run that crashed later and begins there again.
     """
@@ -42,7 +46,7 @@ class LogWriter:
         self,
         folder: str | os.PathLike[str],
         *,
-        limit_bytes: int = 200_000_000,
+        limit_bytes: int = NO_LIMIT,
         on_fault: Callable[[str], None],
         suffix: str = "",
         flush_s: float = 1.0,
@@ -57,7 +61,7 @@ class LogWriter:
         encoder = Encoder(limit_bytes, self._say)
         files = LogFiles(folder, rank_of_process() if rank is None else rank, suffix)
         self._appender = Appender(files, encoder, purge_step, rotate_bytes)
-        self._pid = os.getpid()
+        self._pid = getpid()
         self._waiting = Waiting(encoder.encode_points)
         self._points = self._waiting.points
         self._append_point = self._points.append  # looked up once: this is what add_scalar costs
@@ -67,7 +71,7 @@ class LogWriter:
         self._asleep = True
         self._failed = self._closing = False
         self.ended = False  # the thread has its last look at what waits
-        self._thread = threading.Thread(target=self._run, name="torch_debugger log", daemon=True)
+        self._thread = OwnThread(self._run, "torch_debugger log")
         try:
             self._thread.start()
         except RuntimeError as error:
@@ -76,7 +80,7 @@ class LogWriter:
 
     def add(self, record: Record) -> bool:
         """False where the log has ended: it belongs into another one."""
-        if self._failed or os.getpid() != self._pid:
+        if self._failed or getpid() != self._pid:
             return True
         waiting = self._waiting.add(record)
         if waiting is not None and (self._asleep or waiting == _MUCH):
@@ -100,7 +104,7 @@ class LogWriter:
         return waiting + size_bytes <= _MUCH_BYTES
 
     def _attend_to_points(self, newest: Point) -> bool:
-        if self._failed or os.getpid() != self._pid:
+        if self._failed or getpid() != self._pid:
             self._points.clear()
             return True
         if self.ended:  # what the thread's last look did not find is still there
@@ -128,7 +132,7 @@ class LogWriter:
 
     def end(self) -> None:
         """Closes, and nobody waits for it."""
-        if os.getpid() == self._pid:
+        if getpid() == self._pid:
             self._closing = True
             self._bell.put(None)
 
@@ -145,7 +149,7 @@ class LogWriter:
             self._say(f"The run log in {self.folder} is incomplete: the disk did not answer at the end.")
 
     def _may_wait(self) -> bool:
-        return os.getpid() == self._pid and threading.current_thread() is not self._thread
+        return getpid() == self._pid and threading.current_thread() is not self._thread
 
     def _say(self, sentence: str) -> None:
         if sentence not in self._said:
@@ -178,6 +182,7 @@ class LogWriter:
         self.ended = self._asleep = True
         self._waiting.seal()
         self._write_waiting()
+        self._appender.write_last()
 
     def _give_up(self, why: str) -> None:
         self._failed = True
