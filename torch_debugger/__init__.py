@@ -11,10 +11,10 @@ import contextlib
 import importlib
 import sys
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from torch_debugger._version import __version__
 
+TYPE_CHECKING = False  # by its own name: under `python -m`, a typing.py of the user's would be imported here
 if TYPE_CHECKING:
     from torch_debugger import memory, pictures
     from torch_debugger.anatomy.flops import flops

@@ -23,14 +23,14 @@ def result(path: str = "out.json") -> dict[str, object]:
     return read
 
 
-@pytest.mark.parametrize("name", ["SIGSEGV", "SIGABRT", "SIGKILL", "SIGTERM"])
+@pytest.mark.parametrize("name", ["SIGSEGV", "SIGABRT", "SIGKILL", "SIGTERM", "SIGINT"])
 def test_a_script_ended_by_a_signal_still_gets_its_report(name: str, write: Write) -> None:
     write(FLUSHED + f"os.kill(os.getpid(), signal.{name})")
     done = run_quick("--no-log", "--json", "out.json", "train.py")
     number = getattr(signal, name)
     assert done.returncode == -number
     assert result()["steps"] == 5
-    assert result()["outcome"] == ("stopped" if name == "SIGTERM" else "crashed")
+    assert result()["outcome"] == ("stopped" if name in ("SIGTERM", "SIGINT") else "crashed")
     assert result()["exit_code"] == 128 + number
     assert name in done.stderr
 

@@ -19,6 +19,8 @@ TIMEOUT_S, TICK_S = 2.0, 0.15
 def pulse(monkeypatch: pytest.MonkeyPatch) -> Pulse:
     """Of a process that waits, and whose watchdog was heard once."""
     monkeypatch.setattr(pulse_module, "view_process", lambda pid: KernelView(0.0, 0, "S", "futex", -1, ""))
+    monkeypatch.setattr(pulse_module, "has_handler", lambda pid, number: True)
+    monkeypatch.setattr(pulse_module, "ask", lambda pid, number, fd: "")
     board = Board.create()
     board.beats, board.stack_signal, board.stacks_fd = 1, 1, 10**6
     return Pulse(board, os.getpid(), TIMEOUT_S, "report")

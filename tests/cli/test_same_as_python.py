@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import py_compile
 import re
 import sys
+import textwrap
+import zipapp
+from pathlib import Path
 
 import pytest
 
@@ -11,7 +15,7 @@ from tests.cli.conftest import DEBUGGER, FRESH, Done, Write, run_forked, run_pla
 
 KNOWS_ITSELF = """
     '''A docstring.'''
-    import inspect, os, signal, sys, threading
+    import atexit, inspect, os, signal, sys, threading
     for name in ("torch", "numpy"):
         assert name not in sys.modules, name
     main = sys.modules["__main__"]
@@ -19,15 +23,21 @@ KNOWS_ITSELF = """
     print(sorted(name for name in globals() if name.startswith("__")))
     print(__name__, __doc__, __file__, __package__, __spec__, type(__loader__), __builtins__)
     print(__annotations__, globals().get("__cached__"))
-    print(sys.argv, sys.path, os.getcwd(), [word for word in sys.orig_argv if word != "-B"])
+    print(sys.argv, sys.path, os.getcwd(), sys.orig_argv)
+    atexit.register(lambda: print("at exit", globals().get("__file__"), globals().get("__cached__")))
     print(sorted(os.environ.items()), sys.flags, sys.warnoptions, sys.gettrace(), sys.getprofile())
     print([thread.name for thread in threading.enumerate()], sys.excepthook is sys.__excepthook__)
-    print(sys.stdout.line_buffering, sys.stdin.isatty())
+    print(sys.stdout.line_buffering, sys.stdin.isatty(), "file", os.open(os.devnull, os.O_RDONLY))
     print([signal.getsignal(n) for n in (signal.SIGINT, signal.SIGTERM, signal.SIGPIPE, signal.SIGHUP)])
     def documented(): return 1
     print(inspect.getsource(documented), inspect.signature(input), input.__name__, input.__module__)
     if __name__ == "__main__":
         print("main")
+"""
+
+NAMES_A_NEIGHBOUR = """
+    from neighbour import name
+    print(name)
 """
 
 TRAINS_WITH_HELPERS = """
@@ -153,7 +163,7 @@ def test_a_script_cannot_tell_the_real_command_from_python(write: Write) -> None
     write(KNOWS_ITSELF)
     words = ["train.py", "--lr", "0.1", "-m", "--json"]
     plain = run_plain(*words)
-    assert (plain.returncode, plain.stdout.splitlines()[-1]) == (0, "main"), plain.stderr
+    assert (plain.returncode, plain.stdout.splitlines()[-2]) == (0, "main"), plain.stderr
     _assert_as(plain, run_really([*DEBUGGER, "run", "--no-log", "--quiet", *words]))
 
 
@@ -190,9 +200,91 @@ def test_a_module_runs_as_under_python_m(words: list[str], write: Write) -> None
     _assert_same("-m", *words)
 
 
+def test_no_package_is_loaded_for_a_script_that_does_not_use_it(write: Write) -> None:
+    """Nothing but us, and modules of Python's own that we are made of."""
+    write("import sys; print(*sorted(sys.modules))")
+    plain = run_plain("train.py").stdout.split()
+    watched = run_really([*DEBUGGER, "run", "--no-log", "--quiet", "train.py"]).stdout.split()
+    more = {name.partition(".")[0] for name in set(watched) - set(plain)}
+    assert "torch_debugger" in more and set(plain) <= set(watched)
+    assert more - sys.stdlib_module_names == {"torch_debugger", "__mp_main__"}  # what multiprocessing makes
+
+
 def test_the_interpreter_s_own_flags_reach_the_script(write: Write) -> None:
-    write("import sys; print(sys.flags.optimize, sys.flags.utf8_mode, sys.warnoptions); assert False")
-    python = [sys.executable, "-O", "-X", "utf8", "-W", "error"]
+    asked = "sys.flags.optimize, sys.flags.utf8_mode, sys.warnoptions, sys.orig_argv[1:]"
+    write(f"import sys; print({asked}); assert False")
+    python = [sys.executable, "-O", "-X", "utf8", "-Werror", "-u"]
     plain = run_really([*python, "train.py"])
-    assert plain.stdout == "1 1 ['error']\n"
+    assert plain.stdout.startswith("1 1 ['error'] ['-O', '-X', 'utf8', '-Werror', '-u',")
     _assert_as(plain, run_really([*python, "-m", "torch_debugger", "run", "--no-log", "--quiet", "train.py"]))
+
+
+@pytest.mark.parametrize(
+    "form", ["zipapp", "zip without a header", "folder", "compiled", "compiled, named otherwise"]
+)
+def test_whatever_python_runs_is_run(form: str, write: Write, tmp_path: Path) -> None:
+    write("name = 'neighbour'", "app/neighbour.py")
+    source = write(
+        KNOWS_ITSELF.replace("inspect.getsource(documented)", "1") + NAMES_A_NEIGHBOUR, "app/__main__.py"
+    )
+    if form == "zipapp":
+        zipapp.create_archive(tmp_path / "app", tmp_path / "app.pyz", interpreter="/usr/bin/env python3")
+    elif form == "zip without a header":
+        zipapp.create_archive(tmp_path / "app", tmp_path / "app.zip")
+    elif form == "compiled":
+        py_compile.compile(str(source), str(tmp_path / "app" / "train.pyc"), doraise=True)
+    elif form == "compiled, named otherwise":
+        py_compile.compile(str(source), str(tmp_path / "app" / "train"), doraise=True)
+    target = {
+        "zipapp": "app.pyz",
+        "zip without a header": "app.zip",
+        "folder": "app",
+        "compiled": "app/train.pyc",
+    }
+    _assert_same(target.get(form, "app/train"), "--lr", "0.1")
+
+
+def test_a_script_from_stdin(write: Write) -> None:
+    write("name = 'neighbour'", "neighbour.py")
+    source = textwrap.dedent(KNOWS_ITSELF.replace("inspect.getsource(documented)", "1")) + textwrap.dedent(
+        NAMES_A_NEIGHBOUR
+    )
+    plain = run_plain("-", "--lr", "0.1", stdin=source)
+    assert "\nneighbour\n" in plain.stdout, plain.stderr
+    _assert_as(plain, run_forked([*FRESH, "run", "--no-log", "--quiet", "-", "--lr", "0.1"], source))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="/proc is Linux's")
+def test_a_folder_that_cannot_be_written(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The script runs there without us."""
+    script = write("import os; print(os.getcwd())")
+    monkeypatch.chdir("/proc")
+    plain = run_plain(str(script))
+    watched = run_forked([*FRESH, "run", str(script)])
+    assert (watched.returncode, watched.stdout) == (plain.returncode, plain.stdout) == (0, "/proc\n")
+    told = [line for line in watched.stderr.splitlines() if "no log is kept" in line]
+    assert len(told) == 1 and "Name another folder with --log-dir." in told[0]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="/proc is Linux's")
+def test_with_little_address_space_threads_reserve_no_heaps_of_their_own(write: Write) -> None:
+    """Ours are three, of 64 MB each: with `ulimit -v` these were missing where torch had just enough."""
+    write("""
+        import threading
+        def reserved_mb():
+            return int(next(line.split()[1] for line in open("/proc/self/status") if "VmSize" in line)) // 1024
+        before, release, working = reserved_mb(), threading.Event(), threading.Barrier(4)
+        def work():
+            held = bytearray(100_000)
+            working.wait()
+            release.wait()
+        threads = [threading.Thread(target=work) for _ in range(3)]
+        for thread in threads:
+            thread.start()
+        working.wait()
+        print(reserved_mb() - before < 64)
+        release.set()
+    """)
+    limited = f"ulimit -v 3000000; exec {' '.join(DEBUGGER)} run --no-log --quiet train.py"
+    assert run_really(["bash", "-c", limited]).stdout == "True\n"
+    assert run_plain("train.py").stdout == "False\n"

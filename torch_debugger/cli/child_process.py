@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import io
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -103,13 +103,24 @@ class ChildProcess:
 
 
 def _command(program: Program, orders: Orders) -> Sequence[str]:
-    flags = subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined]  # as multiprocessing does
-    flags += ["-u"] if _is_unbuffered() else []  # as torchrun starts its ranks
+    flags = flags_given(sys.orig_argv)
     return [sys.executable, *flags, FIRST_FILE, orders.to_json(), program.target, *program.arguments]
 
 
-def _is_unbuffered() -> bool:
-    """By a flag: what the environment says, the child hears itself."""
-    if os.environ.get("PYTHONUNBUFFERED"):
-        return False
-    return sys.__stdout__ is not None and isinstance(sys.__stdout__.buffer, io.RawIOBase)
+def flags_given(command: Sequence[str]) -> list[str]:
+    """Those of the interpreter, as they were typed. What the environment says besides, the child hears itself,
+    and the script does not expect it in sys.orig_argv."""
+    flags: list[str] = []
+    words = iter(command[1:])
+    for word in words:
+        parts = re.fullmatch(r"-(?!-|$)([^cmWX]*)([cmWX]?)(.*)", word, re.DOTALL)
+        if parts is None:
+            break
+        letters, last, value = parts.groups()
+        if last in ("c", "m"):  # here the program begins
+            flags += [f"-{letters}"] if letters else []
+            break
+        flags.append(word)
+        if last and not value:
+            flags.append(next(words, ""))
+    return flags

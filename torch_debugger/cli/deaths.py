@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from os import getpid
 
 _PR_SET_PDEATHSIG = 1  # of Linux's prctl
 
@@ -19,4 +20,4 @@ def die_with_parent() -> None:
     starter = os.getppid()
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != starter:  # it has gone before we asked
-        os.kill(os.getpid(), signal.SIGKILL)
+        os.kill(getpid(), signal.SIGKILL)

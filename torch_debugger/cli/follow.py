@@ -13,7 +13,7 @@ from torch_debugger.cli.handover import OFFERED, REFUSED, SHOWN, TAKEN
 from torch_debugger.cli.hang_desk import HangDesk, hang_findings
 from torch_debugger.cli.pulse import Pulse
 from torch_debugger.cli.status import Display, Progress
-from torch_debugger.records import CrashFact, Finding, Record
+from torch_debugger.records import CrashFact, EndFact, Finding, Record, Scalars
 from torch_debugger.report.ranks_digest import RanksDigest
 from torch_debugger.runlog.board import Board
 from torch_debugger.runlog.reader import LogFollower
@@ -51,6 +51,7 @@ class Follower:
         self._hangs, self._pulse = hangs, pulse
         self._say_news = say_news  # of those who take the run elsewhere
         self._crash: CrashFact | None = None
+        self._has_ended, self._logged_step = False, 0
         self._pace = Pace()
         self._unsaid: list[Finding] = []
 
@@ -63,6 +64,18 @@ class Follower:
             self._speak(time.monotonic())
         self._read()
         return status
+
+    def unlogged(self) -> list[Record]:
+        """The last steps of a child that was killed before it wrote them down: judged here, and for the log."""
+        if self._has_ended:
+            return []
+        noted = [noted for noted in self._board.last_steps() if noted.step > self._logged_step]
+        lost: list[Record] = [
+            Scalars(step, time, {} if math.isnan(loss) else {"loss": loss}) for step, time, loss in noted
+        ]
+        for record in lost:
+            self._take(record, self._rank)
+        return lost
 
     def _feel_pulse(self, now_s: float) -> None:
         found = self._pulse.look(now_s) if self._pulse is not None else None
@@ -91,13 +104,22 @@ class Follower:
     def _take(self, record: Record, rank: int | None) -> None:
         self._digest.see(record, rank)
         self._hangs.see(record, rank, time.monotonic())
-        if isinstance(record, CrashFact) and rank == self._rank:
-            self._crash = record
+        if rank == self._rank:
+            self._notice(record)
         for finding in self._judge.see(record, rank):
             if not hang_findings([finding]):  # these are told together, with the stacks
                 self._unsaid.append(finding)
             if finding.request is not None and rank == self._rank:
                 self._requests.send(finding.request)
+
+    def _notice(self, record: Record) -> None:
+        """What the child itself has said."""
+        if isinstance(record, CrashFact):
+            self._crash = record
+        elif isinstance(record, EndFact):
+            self._has_ended = True
+        elif isinstance(record, Scalars):
+            self._logged_step = max(self._logged_step, record.step)
 
     def _speak(self, now_s: float) -> None:
         step = max(self._board.step, self._digest.step)  # a process that starts the ranks makes no steps itself

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import os
 import sys
-import time
+from os import getpid
 
+from torch_debugger.clocks import time
 from torch_debugger.runlog.board import Board
 
 OFFERED, TAKEN, SHOWN, REFUSED = 1, 2, 3, 4
@@ -23,13 +24,13 @@ class Handover:
 
     def __init__(self, board: Board) -> None:
         self._board = board
-        self._pid, self._parent = os.getpid(), os.getppid()
+        self._pid, self._parent = getpid(), os.getppid()
         self._stderr = _identity_of_stderr()
 
     def is_possible(self) -> bool:
         """Only where the traceback would go to the very terminal or file that the parent writes to."""
         same = self._stderr is not None and self._stderr == _identity_of_stderr()
-        return os.getpid() == self._pid and sys.stderr is sys.__stderr__ and same
+        return getpid() == self._pid and sys.stderr is sys.__stderr__ and same
 
     def offer(self) -> bool:
         """Whether the parent shows the traceback; waits until it has, but not for long."""

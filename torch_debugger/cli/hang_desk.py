@@ -8,6 +8,7 @@ import functools
 import os
 import sys
 from collections.abc import Callable
+from os import getpid
 from typing import NoReturn
 
 import psutil
@@ -90,7 +91,7 @@ def _ids() -> frozenset[str]:
 
 def end_here() -> NoReturn:
     """This very process, at once: the thread that hangs would not hear of a wish to end."""
-    end_with_descendants(os.getpid(), itself=False)
+    end_with_descendants(getpid(), itself=False)
     for stream in (sys.stdout, sys.stderr):
         stream.flush()
     os._exit(ABORTED)

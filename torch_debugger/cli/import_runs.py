@@ -19,7 +19,7 @@ def run(arguments: argparse.Namespace) -> int:
     from torch_debugger.integrations.foreign.adopting import adopt, find_foreign_runs
     from torch_debugger.saying import say
 
-    for foreign in find_foreign_runs(Path(arguments.source)):
+    for foreign in find_foreign_runs(Path(arguments.source), say):
         folder = adopt(foreign, Path(arguments.into), say)
         sys.stdout.write(f"{folder}  {len(foreign.points):,} rows, {len(foreign.hparams):,} hyperparameters\n")
     return 0

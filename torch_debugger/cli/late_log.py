@@ -6,9 +6,9 @@ would come too late. The few records made before are kept until numpy is there.
 
 from __future__ import annotations
 
-import os
 import sys
 import threading
+from os import getpid
 from typing import TYPE_CHECKING
 
 from torch_debugger.errors import DebuggerError
@@ -30,12 +30,12 @@ class LateLog:
         self._refused = False  # no file could be made: said once, and the script runs without a log
         self._writer: LogWriter | None = None
         self._opening = threading.Lock()
-        self._pid = os.getpid()
+        self._pid = getpid()
 
     def add(self, record: Record) -> None:
         if self._writer is not None:
             self._writer.add(record)
-        elif os.getpid() == self._pid and not self._refused:
+        elif getpid() == self._pid and not self._refused:
             self._waiting.append(record)
             if "numpy" in sys.modules or "torch" in sys.modules:
                 self._open()

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import itertools
+import os
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 from torch_debugger.errors import DebuggerError, UsageError
@@ -21,8 +22,11 @@ def open_log_folder(chosen: str | None, script: str, *, keep: bool) -> Iterator[
     if keep and chosen is not None and is_url(chosen):
         with closing(_spool(chosen)) as spool:
             yield spool.folder
+    elif keep and chosen is not None:
+        with _chosen_folder(chosen) as folder:
+            yield str(folder)
     elif keep:
-        yield str(_chosen_folder(chosen) if chosen is not None else _new_folder(script))
+        yield str(_new_folder(script))
     else:
         with tempfile.TemporaryDirectory(prefix="torch-debugger-", ignore_cleanup_errors=True) as folder:
             yield folder
@@ -45,24 +49,69 @@ def holds_another_run(place: str) -> UsageError:
     return UsageError(f"{place} already holds the log of another run. Choose a new folder with --log-dir.")
 
 
-def _chosen_folder(chosen: str) -> Path:
+def can_keep_logs_here(*, say_so: bool) -> bool:
+    """Whether `runs` can be made in, or written to, where the user stands: a script may be started in a folder
+    that is read-only, and runs there without us."""
+    above = Path("runs") if os.path.lexists("runs") else Path()
+    try:
+        tempfile.TemporaryFile(dir=above).close()
+    except OSError as error:
+        if say_so:
+            where = f"{above.absolute()} cannot be written ({error.strerror})"
+            say(f"no log is kept: {where}. Name another folder with --log-dir.")
+        return False
+    return True
+
+
+@contextmanager
+def _chosen_folder(chosen: str) -> Iterator[Path]:
+    """It is ours as long as the run lasts: of two that begin at the same moment, one is refused."""
     folder = Path(chosen).absolute()
     make_writable(folder)
-    if any(folder.glob("*tfevents*")):
-        raise holds_another_run(chosen)
-    return folder
+    with _locked(folder) as is_ours:
+        if not is_ours or any(folder.glob("*tfevents*")):
+            raise holds_another_run(chosen)
+        yield folder
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[bool]:
+    """By a lock that is gone with the process, however that ends."""
+    try:
+        import fcntl
+    except ImportError:  # Windows: two at once are not told apart there
+        yield True
+        return
+    fd = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        is_ours = True
+    except BlockingIOError:
+        is_ours = False
+    except OSError:  # a file system without locks
+        is_ours = True
+    try:
+        yield is_ours
+    finally:
+        os.close(fd)
 
 
 def _new_folder(script: str) -> Path:
     """runs/train-20260131-174502; a run started within the same second gets -2."""
     first = Path("runs", f"{name_of_script(script)}-{time.strftime('%Y%m%d-%H%M%S')}").absolute()
     later = (first.with_name(f"{first.name}-{number}") for number in itertools.count(2))
-    folder = next(folder for folder in itertools.chain([first], later) if not folder.exists())
+    make_writable(first.parent)
+    for folder in itertools.chain([first], later):
+        with suppress(FileExistsError):
+            folder.mkdir()
+            break
     make_writable(folder)
     return folder
 
 
 def name_of_script(script: str) -> str:
+    if script == "-":
+        return "stdin"
     return Path(script).stem if script.endswith(".py") else Path(script).name
 
 

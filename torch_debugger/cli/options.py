@@ -169,7 +169,7 @@ class RunOptions:
         settings = Settings(
             log_dir=folder,
             budget=self.budget,
-            log_limit_bytes=self.log_limit_bytes,
+            log_limit_bytes=self.log_limit_bytes * 9 // 10,  # the rest is for what the parent writes
             max_steps=self.max_steps,
             deep_steps=self.deep_steps,
             breaks=self.breaks,
@@ -196,13 +196,13 @@ def read_program(words: Sequence[str], module: bool, verb: str = "run") -> Progr
     if not given:
         kind, example = ("module", "-m package.module") if module else ("script", "train.py")
         raise UsageError(f"No {kind} was given. Use it like this: torch-debugger {verb} {example}")
-    if not module:
+    if not module and given[0] != "-":  # stdin, as for python
         _require_script(given[0])
     return Program(given[0], tuple(given[1:]), module)
 
 
 def _require_script(path: str) -> None:
-    if os.path.isdir(path):
+    if os.path.isdir(path) and not {"__main__.py", "__main__.pyc"} & set(os.listdir(path)):
         raise UsageError(
             f"{path} is a folder. Name the script in it, such as {os.path.join(path, 'train.py')}."
         )

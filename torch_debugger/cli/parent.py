@@ -24,7 +24,7 @@ from torch_debugger.cli.pulse import Pulse
 from torch_debugger.cli.rank_launch import RankLaunch
 from torch_debugger.cli.rank_parent import Patience, rank_end, rank_fact, rank_process
 from torch_debugger.cli.status import Display, PlainStatus, Silence
-from torch_debugger.cli.surroundings_log import no_log, own_log
+from torch_debugger.cli.surroundings_log import log_late, no_log, own_log
 from torch_debugger.report.exits import outcome_of_exit
 from torch_debugger.report.ranks_digest import RanksDigest
 from torch_debugger.report.result import RunResult
@@ -63,7 +63,8 @@ def run_in_child(
     child = ChildProcess(options.program, orders) if launch is None else rank_process(options, orders, launch)
     log = LogFollower(folder)
     gathered = options.program if options.keep_log else None
-    own = own_log(folder, gathered) if gathered is not None or launch is not None else nullcontext(no_log)
+    is_logged = gathered is not None or launch is not None
+    own = own_log(folder, gathered, options.log_limit_bytes) if is_logged else nullcontext(no_log)
     status_line = _closed(display or _choose_display(options))
     result_of = functools.partial(_result, options, judge, digest, board, folder)
     with closing(log), closing(sender), status_line as shown, own as tell, child.running():
@@ -78,6 +79,7 @@ def run_in_child(
         if launch is not None:
             tell(rank_fact(launch, child))
         status = _follow(follower, Patience(child, lambda: _speak_early(judge, result_of, report_early)), child)
+        log_late(folder, follower.unlogged(), options.log_limit_bytes, child.pid)
         if launch is not None:
             tell(end := rank_end(launch, ABORTED if hangs.aborted else status, board))
             judge.see(end, launch.rank)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 
-from torch_debugger.dumped_stacks import Row, ask, first_thread
+from torch_debugger.dumped_stacks import Row, ask, first_thread, has_handler
 from torch_debugger.foreign_paths import is_user_path
 from torch_debugger.ranks.hangs.kernel_view import RUNNING, KernelView, view_process
 from torch_debugger.ranks.hangs.pace import CEILING_S, FLOOR_S
@@ -69,10 +69,12 @@ class Pulse:
 
     def _examine(self, quiet: _Quiet, now_s: float) -> HangFact | None:
         view, silent_s = view_process(self._pid), now_s - quiet.since_s
-        if view is None or view.state in ("T", "t", "Z", "X"):  # stopped by somebody, or at its end
+        pid, number = self._pid, self._board.stack_signal
+        # Stopped by somebody, at its end, or by exec another program
+        if view is None or view.state in ("T", "t", "Z", "X") or not has_handler(pid, number):
             self._quiet = _Quiet(now_s, view, now_s + self._least_s)
             return None
-        stack = self._stack()
+        stack = first_thread(ask(pid, number, self._board.stacks_fd))
         used = (view.cpu_s - quiet.view.cpu_s) / max(silent_s, 1e-3) if quiet.view is not None else 1.0
         computes = used > _IDLE or view.call == RUNNING
         in_loader = any(_LOADER in row[0] for row in stack) and self._board.step >= _LEAST_STEPS
@@ -80,16 +82,6 @@ class Pulse:
             return None  # long work in C, such as reading a large pickle, holds Python's lock as well
         self._told_s = quiet.since_s
         return self._fact(stack, view, LOOP if computes else CALL, silent_s)
-
-    def _stack(self) -> list[Row]:
-        try:
-            fd = os.open(f"/proc/{self._pid}/fd/{self._board.stacks_fd}", os.O_RDONLY)
-        except OSError:
-            return []
-        try:
-            return first_thread(ask(self._pid, self._board.stack_signal, fd))
-        finally:
-            os.close(fd)
 
     def _fact(self, rows: list[Row], view: KernelView, kind: str, silent_s: float) -> HangFact:
         lines = tuple(_line(*row) for row in rows if not row[0].startswith(_OURS))

@@ -8,6 +8,7 @@ import socket
 import time
 from collections.abc import Callable
 from contextlib import closing
+from os import getpid
 
 from torch_debugger.cli.child_process import ChildProcess, interrupts_left_to_child
 from torch_debugger.cli.ending import exit_code_of
@@ -36,7 +37,7 @@ def run_other_rank(options: RunOptions, launch: RankLaunch, folder: str) -> int:
     with (
         interrupts_left_to_child(),
         closing(sender),
-        own_log(folder, gathered) as tell,
+        own_log(folder, gathered, options.log_limit_bytes) as tell,
         child.running(),
     ):
         reader.close()  # the child has its own
@@ -52,7 +53,7 @@ def run_other_rank(options: RunOptions, launch: RankLaunch, folder: str) -> int:
 
 
 def rank_process(options: RunOptions, orders: Orders, launch: RankLaunch) -> ChildProcess:
-    leads_group = os.getpgrp() == os.getpid()
+    leads_group = os.getpgrp() == getpid()
     by_group = launch.by_torchrun and leads_group
     return ChildProcess(options.program, orders, is_rank=True, group_signalled=by_group)
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
-import os
 import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
+from os import getpid
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -58,7 +58,7 @@ class _RankWatch:
 
     def __init__(self, program: Program, settings: Settings) -> None:
         self._program, self._settings = program, settings
-        self._pid = os.getpid()
+        self._pid = getpid()
         self._watch: Watch | None = None
         self._originals: list[tuple[ModuleType, Any]] = []
         self._stop_waiting = when_imported("torch.distributed", self._listen)
@@ -82,7 +82,7 @@ class _RankWatch:
     def _around(self, original: Any) -> Any:
         def init_process_group(*arguments: Any, **keywords: Any) -> Any:
             result = original(*arguments, **keywords)
-            if os.getpid() == self._pid and self._watch is None:
+            if getpid() == self._pid and self._watch is None:
                 self._begin()
             return result
 

@@ -30,7 +30,7 @@ def run(arguments: argparse.Namespace) -> int:
     from torch_debugger.checks.ranks_judge import RanksJudge
     from torch_debugger.cli.couriers import Couriers
     from torch_debugger.cli.ending import end_like, require_writable
-    from torch_debugger.cli.log_folder import open_log_folder
+    from torch_debugger.cli.log_folder import can_keep_logs_here, open_log_folder
     from torch_debugger.cli.page_beside import PageBeside
     from torch_debugger.cli.rank_launch import rank_launch
 
@@ -39,6 +39,9 @@ def run(arguments: argparse.Namespace) -> int:
     if options.json_file is not None:
         require_writable(options.json_file)
     launch = None if options.in_process else rank_launch()
+    if options.keep_log and options.log_dir is None:
+        is_first = launch is None or launch.is_first
+        options = dataclasses.replace(options, keep_log=can_keep_logs_here(say_so=is_first))
     if launch is not None:
         return _run_rank(options, judge, launch)
     with (

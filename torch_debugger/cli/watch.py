@@ -9,6 +9,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from os import getpid
 from typing import TYPE_CHECKING, NoReturn
 
 from torch_debugger.cli.late_log import LateLog
@@ -47,7 +48,7 @@ class Watch:
         self._board = board
         self._requests = requests
         self._session: Session | None = None
-        self._pid = os.getpid()
+        self._pid = getpid()
         self.outcome = "finished"
 
     def start(self) -> None:
@@ -59,6 +60,8 @@ class Watch:
         self.outcome = _outcome(error)
         if self.outcome == "crashed":
             self._attempt(lambda: self._crash(error))
+        elif isinstance(error, KeyboardInterrupt):
+            self._attempt(lambda: self._session.interrupted(error) if self._session is not None else None)
 
     def tell(self, record: Record) -> None:
         """A fact that others have found out."""
@@ -104,7 +107,7 @@ class Watch:
             self._log.close()
 
     def _attempt(self, deed: Callable[[], None]) -> None:
-        if os.getpid() != self._pid:
+        if getpid() != self._pid:
             return  # a fork of the script's that ends like its parent
         try:
             deed()
@@ -131,7 +134,7 @@ def undisturbed() -> Iterator[None]:
         if before_term is not None:
             signal.signal(signal.SIGTERM, before_term)
         for number in asked:
-            os.kill(os.getpid(), number)
+            os.kill(getpid(), number)
 
 
 def _outcome(error: BaseException) -> str:

@@ -6,7 +6,7 @@ import sys
 from torch_debugger.cli import main
 
 subprocess.Popen = next(kind for kind in subprocess.Popen.__mro__ if kind.__module__ == "subprocess")
-subprocess._args_from_interpreter_flags = list  # those of the tests' own interpreter are not the script's
+del sys.orig_argv[1:]  # the flags of the tests' own interpreter are not the script's
 
 if __name__ == "__main__":
     sys.exit(main())

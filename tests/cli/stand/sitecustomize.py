@@ -19,6 +19,9 @@ class Session:
     def start(self):
         return
 
+    def interrupted(self):
+        pass
+
     def crash(self, error):
         import traceback
 
