@@ -374,8 +374,10 @@ def test_a_forward_that_trains_another_model_inside() -> None:
 def test_our_own_time_is_not_the_modules(monkeypatch: pytest.MonkeyPatch) -> None:
     """However long we look, a module's time is its own."""
     from torch_debugger.probes import forward, measured
+    from torch_debugger.probes.sampling import Governor
 
     now = [0.0]
+    monkeypatch.setattr(Governor, "LOOK_S", 1e6)
     monkeypatch.setattr(forward.time, "perf_counter", lambda: now[0])
     plain_take = measured.take_numbers
 

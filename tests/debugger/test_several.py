@@ -114,8 +114,8 @@ def test_in_a_thread(capfd: pytest.CaptureFixture[str]) -> None:
     assert found == ["softmax-before-cross-entropy", "model"]
 
 
-def test_a_call_in_another_thread_is_seen() -> None:
-    """Each thread has a call tree of its own: two models at once do not mix."""
+def test_of_two_threads_that_call_models_one_is_listened_to() -> None:
+    """Two models at once do not mix."""
     ready = threading.Barrier(2)
 
     class Slow(nn.Module):
@@ -135,8 +135,7 @@ def test_a_call_in_another_thread_is_seen() -> None:
         for thread in threads:
             thread.join()
     flows = [flow for flow, _ in d.report().flows]
-    assert [[step.depth for step in flow.steps] for flow in flows] == [[0, 1], [0, 1]]
-    assert len({flow.root for flow in flows}) == 2
+    assert [[step.depth for step in flow.steps] for flow in flows] == [[0, 1]]
     assert d.report().result.faults == ()
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
 
 from torch_debugger.probes import guard as guard_module
@@ -63,7 +65,7 @@ def test_a_fault_inside_another_probe_takes_off_only_itself(
     assert [probe for probe, _ in faults] == ["inner"]
 
 
-@pytest.mark.parametrize("ending", [KeyboardInterrupt, SystemExit, GeneratorExit])
+@pytest.mark.parametrize("ending", [KeyboardInterrupt, GeneratorExit])
 def test_the_users_own_endings_pass(guard: Guard, ending: type[BaseException]) -> None:
     def end() -> None:
         raise ending
@@ -73,6 +75,21 @@ def test_the_users_own_endings_pass(guard: Guard, ending: type[BaseException]) -
     assert guard.removed == set()
     assert guard.call("p", max, 1, 2) == 2
     assert guard.take_spent() > 0
+
+
+def test_an_end_of_our_own_passes(guard: Guard) -> None:
+    """--max-steps, a breakpoint that is quit."""
+    ours = compile("raise SystemExit(0)", guard_module.__file__, "exec")
+    with pytest.raises(SystemExit):
+        guard.call("p", exec, ours)
+    assert guard.removed == set()
+
+
+def test_an_object_that_ends_the_program_when_it_is_looked_at_does_not(
+    guard: Guard, faults: list[tuple[str, str]]
+) -> None:
+    guard.call("p", lambda: sys.exit())
+    assert [probe for probe, _ in faults] == ["p"]
 
 
 def test_time_is_counted(guard: Guard, clock: Clock) -> None:

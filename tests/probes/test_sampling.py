@@ -24,14 +24,20 @@ class Run:
             DEEP: costs_s.get("base", 0.0) + costs_s.get("deep", 0.002),
         }
         self.depths: list[int] = []
+        self.cut: list[int] = []  # steps
         self.governor.begin()
 
     def go(self, steps: int) -> Run:
         for _ in range(steps):
             depth = self.governor.choose(len(self.depths) + 1)
             self.depths.append(depth)
-            self.now += self.step_s + self.costs_s[depth]
-            self.governor.charge(depth, self.costs_s[depth])
+            spent_s = self.costs_s[depth]
+            if depth == DEEP and spent_s > self.governor.limit_s:
+                spent_s = self.governor.limit_s
+                self.governor.cut_short()
+                self.cut.append(len(self.depths))
+            self.now += self.step_s + spent_s
+            self.governor.charge(depth, spent_s)
         return self
 
     @property
@@ -73,14 +79,37 @@ def test_the_budget_holds_at_every_moment(costs: dict[str, float]) -> None:
             assert run.governor.spent_s <= free_s + 1e-9
 
 
-def test_the_first_steps_are_deep_whatever_they_cost() -> None:
-    run = Run(1e-6, deep=30.0).go(50)
+def test_the_first_steps_are_deep_whatever_the_budget() -> None:
+    run = Run(1e-6, deep=0.9).go(50)
     assert run.depths[:3] == [DEEP, DEEP, DEEP]
     assert DEEP not in run.depths[3:]
 
 
+def test_first_steps_that_take_long_are_fewer() -> None:
+    run = Run(1e-6, deep=2.9).go(50)
+    assert run.depths[:3] == [DEEP, DEEP, LIGHT]
+    assert run.cut == []
+
+
+def test_a_look_at_a_huge_model_is_cut_short_until_the_run_is_long_enough() -> None:
+    run = Run(0.02, step=1.0, deep=20.0).go(50)
+    assert run.cut == [1, 2]
+    assert run.governor.spent_s < 2 * Governor.LOOK_S + 0.1
+    assert run.governor.deep_steps == 0
+    run.go(20_000)
+    assert run.cut[2:] == sorted(run.cut[2:])
+    assert len(run.cut) == 4  # after 6 and 12 s, 24 are enough
+    assert run.depths[-10_000:].count(DEEP) >= 3
+    assert run.overhead <= 0.02
+
+
+def test_a_number_of_deep_steps_that_was_asked_for_is_not_cut() -> None:
+    assert Run(0.02, first_deep=5, deep=30.0).go(10).depths[:5] == [DEEP] * 5
+    assert Run(0.02, always_deep=True, deep=30.0).go(10).depths == [DEEP] * 10
+
+
 def test_a_dear_start_does_not_starve_later_looks() -> None:
-    run = Run(0.02, step=0.01, deep=5.0).go(2)  # sources are read, kernels loaded
+    run = Run(0.02, step=0.01, deep=5.0).go(1)  # sources are read, kernels loaded
     run.costs_s[DEEP] = 0.001
     run.go(3000)
     assert run.depths[100:].count(DEEP) > 3

@@ -28,6 +28,7 @@ from torch_debugger.debugger import Debugger
 from torch_debugger.plumbing import connect
 from torch_debugger.probes.gates import Gate
 from torch_debugger.probes.guard import Guard
+from torch_debugger.probes.listeners import Listeners
 from torch_debugger.probes.patches import Patches
 from torch_debugger.probes.sinks import Sinks
 from torch_debugger.probes.watch import Watch
@@ -36,7 +37,7 @@ from torch_debugger.session import Session
 from torch_debugger.settings import Settings
 
 # What holds the faults of all others cannot itself be made to fail. These hold nothing but a call of the guard.
-CONTAINS = {Guard, Watch, Patches, Gate, Sinks}
+CONTAINS = {Guard, Watch, Listeners, Patches, Gate, Sinks}
 SHELLS = {
     "Forward._before", "Forward._after", "Roots._around", "Roots._call", "Roots.of", "Evaluation._around",
     "Evaluation._call", "Optimizers._before_step", "Optimizers._after_step", "Scaler._skipped",

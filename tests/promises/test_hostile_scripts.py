@@ -4,6 +4,7 @@ at most one sentence about it."""
 from __future__ import annotations
 
 import functools
+import json
 import subprocess
 import sys
 import textwrap
@@ -49,6 +50,7 @@ def training(before: str = "", middle: str = "pass", after: str = "", steps: int
 PAUSE = "\ntime.sleep(1.2)  # longer than the log waits between two writes\n"
 CLOSES_EVERYTHING = """
 os.closerange(3, 256)
+below = [os.open(os.devnull, os.O_RDONLY) for _ in range(3, 200)]
 with open("numbers.txt", "w") as file:
     file.write("1\\n" * 1000)
 written = [open(f"own{number}.txt", "w+") for number in range(6)]  # these get the numbers of our files
@@ -80,6 +82,23 @@ import io
 real, sys.stdout, sys.stderr = sys.stdout, io.StringIO(), io.StringIO()
 sys.__stderr__ = sys.__stdout__ = None
 """
+REPLACES_FUNCTIONS = """
+import builtins, json, time, torch
+replaced = [(time, "time"), (time, "monotonic"), (time, "perf_counter"), (json, "dumps"), (builtins, "open"),
+            (torch.Tensor, "item")]
+originals = [getattr(owner, name) for owner, name in replaced]
+calls = []
+def own(*arguments, **keywords):
+    calls.append(arguments)
+    raise SystemExit("not for you")
+for owner, name in replaced:
+    setattr(owner, name, own)
+"""
+PUTS_THEM_BACK = """
+for (owner, name), original in zip(replaced, originals):
+    setattr(owner, name, original)
+print(len(calls))
+"""
 IMPORT_FAILS = """
 import sys
 for _ in range(2):
@@ -99,6 +118,7 @@ SCRIPTS = {
     "replaces the streams": training(middle=REPLACES_THE_STREAMS, after="print(1); sys.stdout = real"),
     "patches backward over us": training(middle=COUNTS_BACKWARDS, after="print(calls, backward.__name__)"),
     "patches the step over us": training(middle=COUNTS_STEPS, after="print(calls, original.__name__)"),
+    "replaces functions": training(before=REPLACES_FUNCTIONS, after=PUTS_THEM_BACK),
     "goes elsewhere": training(before="os.chdir('/')", after="print(os.getcwd())"),
     "deletes its folder": training(middle="import shutil; shutil.rmtree(os.getcwd())" + PAUSE),
     "has no torch": IMPORT_FAILS,
@@ -131,6 +151,55 @@ def test_a_hostile_script_runs_as_under_python(name: str, tmp_path: Path) -> Non
     if name == "closes all descriptors":
         written_after = folder.joinpath("own0.txt").read_text()
         assert written_after == "minekept to the end"
+
+
+# Several threads
+
+TRAINS_IN_THREADS = """
+    import sys, threading, torch
+    from concurrent.futures import ThreadPoolExecutor
+    torch.set_num_threads(1)
+    torch.manual_seed(0)
+    starting = threading.Barrier(2)
+    def train(seed, steps=60):
+        numbers = torch.Generator().manual_seed(seed)
+        net = torch.nn.Sequential(torch.nn.Linear(10, 64), torch.nn.ReLU(), torch.nn.Linear(64, 1))
+        with torch.no_grad():
+            for parameter in net.parameters():
+                parameter.copy_(torch.randn(parameter.shape, generator=numbers) * 0.1)
+        optimizer = torch.optim.Adam(net.parameters(), lr=1e-3)
+        for step in range(steps):
+            x = torch.randn(16, 10, generator=numbers)
+            loss = (net(x) - x.sum(1, keepdim=True)).pow(2).mean()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        return [parameter.sum().item() for parameter in net.parameters()]
+    def train_with_another(seed):
+        starting.wait()
+        return train(seed)
+    results = {}
+    threads = [threading.Thread(target=lambda n=n: results.update({n: train_with_another(n)})) for n in (0, 1)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    with ThreadPoolExecutor(2) as pool:
+        print(list(pool.map(train_with_another, range(4))))
+    print(sorted(results.items()), train(7))
+    sys.exit(5)
+"""
+
+
+def test_a_script_that_trains_in_several_threads(tmp_path: Path) -> None:
+    script, told = tmp_path / "train.py", tmp_path / "told.json"
+    script.write_text(textwrap.dedent(TRAINS_IN_THREADS))
+    plain = run([*PLAIN, str(script)])
+    watched = run([*DEBUGGER, "--quiet", "--no-log", "--json", str(told), str(script)])
+    assert (plain.code, plain.stderr) == (5, "")
+    assert watched == plain
+    notice = "several threads train at the same time: from here on the training is not looked at."
+    assert json.loads(told.read_text())["notices"] == [notice]
 
 
 # The log's disk

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from types import FrameType
 
-from torch_debugger.anatomy.naming import own_attributes, scopes
+from torch_debugger.anatomy.kinds import own_attributes
+from torch_debugger.anatomy.naming import scopes
 
 
 def aliases(value: object, frame: FrameType | None) -> tuple[str, ...]:

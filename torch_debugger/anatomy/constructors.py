@@ -12,6 +12,7 @@ from types import FrameType
 from torch import nn
 
 from torch_debugger.anatomy.containers import Built, assigned, call_name, dotted, elements
+from torch_debugger.anatomy.kinds import is_a
 from torch_debugger.anatomy.registrations import assignments, registrations, replacements
 from torch_debugger.anatomy.sources import class_source, is_user_file, place_at, tree_of
 from torch_debugger.records import Place
@@ -77,11 +78,12 @@ def _children_built(
     sources = [source for cls in type(owner).__mro__ if (source := class_source(cls)) is not None]
     registered = [registrations(file, statement) for file, statement in sources]
     contained = _contained(owner, owner_built, sources) if isinstance(owner, _CONTAINERS) else []
+    places = {name: place for place, name in enumerate(vars(owner).get("_modules", {}).keys())}
     for name, module in _children(owner):
         named = [made for entries in registered for made in (*entries.get(name, ()), *entries.get("", ()))]
         fitting = [made for made in replaced.get(name, ()) if _makes(made, module)]
         found = _best([*fitting, *(made for made in named if _names(made.key, name))], module)
-        found = found or _element(contained, owner, name, module)
+        found = found or _element(contained, places, name, module)
         if found is None and not sources:
             found = owner_built  # a layer that torch makes inside its own module
         if found is not None:
@@ -111,13 +113,12 @@ def _names(key: ast.expr | None, name: str) -> bool:
     return re.fullmatch("".join(parts), name) is not None
 
 
-def _element(found: list[Built], owner: nn.Module, name: str, module: nn.Module) -> Built | None:
+def _element(found: list[Built], places: dict[str, int], name: str, module: nn.Module) -> Built | None:
     keyed = [item for item in found if _names(item.key, name)]
     if keyed or not found:
         return _best(keyed, module)
-    siblings = list(vars(owner).get("_modules", {}))
-    place, loops = siblings.index(name), [index for index, item in enumerate(found) if item.repeated]
-    if len(found) == len(siblings) and not loops:
+    place, loops = places[name], [index for index, item in enumerate(found) if item.repeated]
+    if len(found) == len(places) and not loops:
         return _best([found[place]], module)
     if loops and (place < loops[0] or loops == [len(found) - 1]):  # before the loop, or in it and nothing after
         return _best([found[min(place, loops[0])]], module)
@@ -160,7 +161,7 @@ def _fits(built: Built, module: nn.Module) -> bool:
         return False
     known: set[int] = set()
     for value in vars(module).values():
-        known.update(item for item in (value if isinstance(value, tuple) else (value,)) if type(item) is int)
+        known.update(item for item in (value if is_a(value, tuple) else (value,)) if type(item) is int)
     written = [node.value for node in built.node.args if isinstance(node, ast.Constant)]
     return all(value in known for value in written if type(value) is int)
 

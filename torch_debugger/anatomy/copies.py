@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from types import FrameType
 from typing import Any
 
@@ -9,13 +10,15 @@ from torch import nn
 
 from torch_debugger.anatomy.assignments import parts
 from torch_debugger.anatomy.containers import dotted
-from torch_debugger.anatomy.naming import own_attributes, scopes
+from torch_debugger.anatomy.kinds import is_a, is_one_of, own_attributes
+from torch_debugger.anatomy.naming import scopes
 from torch_debugger.anatomy.registrations import assignments
 from torch_debugger.anatomy.sources import place_at, tree_of
 from torch_debugger.records import Place
 
 _GENERIC = ("module", "model", "net", "network")
 _DEEPEST, _VISITED, _ITEMS = 3, 2000, 32
+_LOOKS = 20_000  # at 1 to 2 us each
 
 
 def copies_of(model: nn.Module, frame: FrameType | None) -> list[tuple[str, nn.Module]]:
@@ -36,14 +39,17 @@ def copied_siblings(model: nn.Module, own: set[int]) -> list[tuple[str, nn.Modul
     """Of two parts side by side, alike in class and shapes: the one outside `own` parameters, and its model."""
     found = []
     for path, parent in model.named_modules():
-        children = [pair for pair in parent.named_children() if _shapes(pair[1])]
-        held = [pair for pair in children if all(id(p) in own for p in pair[1].parameters())]
-        others = [pair for pair in children if not any(id(p) in own for p in pair[1].parameters())]
+        if len(vars(parent).get("_modules", ())) < 2:  # also where modules are nested hundreds deep
+            continue
+        children = [(name, child, _shapes(child)) for name, child in parent.named_children()]
+        children = [each for each in children if each[2]]
+        held = [each for each in children if all(id(p) in own for p in each[1].parameters())]
+        others = [each for each in children if not any(id(p) in own for p in each[1].parameters())]
         found += [
             (name, copy, f"{path}.{of}".lstrip("."), part)
-            for name, copy in others
-            for of, part in held
-            if type(copy) is type(part) and _shapes(copy) == _shapes(part)
+            for name, copy, shapes in others
+            for of, part, same in held
+            if type(copy) is type(part) and shapes == same
         ]
     return found
 
@@ -51,10 +57,12 @@ def copied_siblings(model: nn.Module, own: set[int]) -> list[tuple[str, nn.Modul
 def _modules_in(frame: FrameType | None) -> list[tuple[str, nn.Module]]:
     found: list[tuple[str, nn.Module]] = []
     seen: set[int] = set()
+    looks = _LOOKS
     for names in scopes(frame):
-        waiting = [(name, value, 0) for name, value in names]
-        while waiting:
-            name, value, depth = waiting.pop(0)
+        waiting = deque((name, value, 0) for name, value in names)
+        while waiting and looks:
+            name, value, depth = waiting.popleft()
+            looks -= 1
             if id(value) in seen:
                 continue
             if issubclass(type(value), nn.Module) and name != "self":
@@ -68,11 +76,11 @@ def _modules_in(frame: FrameType | None) -> list[tuple[str, nn.Module]]:
 
 def _inside(value: Any) -> list[tuple[str, Any]]:
     """Attributes and children of an object, entries of a list: callbacks -> EMACallback -> ema -> module."""
-    if type(value) in (list, tuple):
+    if is_one_of(value, (list, tuple)):
         return [("", each) for each in value[:_ITEMS]]
     attributes = own_attributes(value)
     children = attributes.get("_modules")
-    return [*{**attributes, **children}.items()] if isinstance(children, dict) else [*attributes.items()]
+    return [*{**attributes, **children}.items()] if is_a(children, dict) else [*attributes.items()]
 
 
 def _label(holder: str, key: str) -> str:
@@ -83,8 +91,10 @@ def _label(holder: str, key: str) -> str:
 
 def _unwrapped(module: nn.Module) -> nn.Module:
     """An AveragedModel keeps the copy inside it."""
-    inside = module._modules.get("module")
-    return inside if inside is not None and len(module._modules) == 1 else module
+    if "_modules" not in vars(module):  # its class has not called super().__init__() yet
+        return module
+    inside = dict(module.named_children())
+    return inside["module"] if [*inside] == ["module"] else module
 
 
 def _shapes(module: nn.Module) -> list[tuple[int, ...]]:

@@ -61,5 +61,7 @@ def _scheduled(who: str) -> CoreUse | None:
 def _read(path: str) -> str:
     try:
         return Path(path).read_text()
-    except OSError:  # it has ended, or there is no such thing
-        return ""
+    except OSError as error:
+        if error.errno is None:  # no answer of the system's: thrown in by another thread of the script's
+            raise
+        return ""  # it has ended, or there is no such thing

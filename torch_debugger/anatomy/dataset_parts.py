@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 from typing import Any
 
+from torch_debugger.anatomy.kinds import is_one_of
 from torch_debugger.anatomy.sources import class_source
 
 _OBJECTS = 64
@@ -26,7 +27,7 @@ def dataset_parts(dataset: object) -> list[object]:
 
 def _held(part: object) -> Iterator[Any]:
     for name, value in vars(part).items() if hasattr(part, "__dict__") else ():
-        values = value if type(value) in (list, tuple) and len(value) <= 16 else [value]
+        values = value if is_one_of(value, (list, tuple)) and len(value) <= 16 else [value]
         for each in values:
             if name in ("dataset", "datasets", "transforms") or class_source(type(each)) is not None:
                 yield each

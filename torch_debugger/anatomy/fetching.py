@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pathlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from types import FrameType
@@ -13,6 +14,7 @@ from torch.utils.data._utils.worker import _worker_loop
 from torch.utils.data.dataloader import _SingleProcessDataLoaderIter
 
 from torch_debugger.anatomy.frames import locals_elsewhere
+from torch_debugger.anatomy.kinds import is_a
 from torch_debugger.anatomy.sources import is_user_file
 
 _MAP, _STREAM = _MapDatasetFetcher.fetch.__code__, _IterableDatasetFetcher.fetch.__code__
@@ -108,7 +110,7 @@ def file_named_in(frames: tuple[FrameType, ...]) -> tuple[str, int]:
 
 def _paths(held: dict[str, Any]) -> Iterator[str]:
     for value in list(held.values())[:_VALUES]:
-        if isinstance(value, os.PathLike):
+        if is_a(value, pathlib.PurePath):
             value = os.fspath(value)
         if type(value) is str and 0 < len(value) <= _LONGEST_NAME and "\0" not in value:
             yield value

@@ -10,13 +10,14 @@ import platform
 import signal
 import sys
 import tempfile
-import time
 import warnings
 from collections.abc import Callable
 
 import torch
 
+from torch_debugger.anatomy.accelerators import may_have_an_accelerator
 from torch_debugger.anatomy.alone import leave_process_groups
+from torch_debugger.clocks import time
 
 _PAUSE_S = 0.03  # between two looks: they are system calls, and steps may be short
 _ARM = ("aarch64", "arm64")
@@ -38,7 +39,7 @@ def has_other_kernels() -> bool:
 def can_differentiate_in_fork() -> bool:
     """Not with an accelerator in the machine, wherever the tensors are: torch keeps a thread for each from the
     first backward on, and refuses a backward in a fork then."""
-    return not torch.accelerator.is_available()
+    return not may_have_an_accelerator()
 
 
 class ForkedTask:

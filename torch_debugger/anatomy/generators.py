@@ -10,6 +10,7 @@ import numpy
 import torch
 
 from torch_debugger.anatomy.dataset_parts import asked_by_workers, dataset_parts, own_attribute_of
+from torch_debugger.anatomy.kinds import is_a
 from torch_debugger.anatomy.sources import class_source, place_at
 from torch_debugger.anatomy.statements import attribute_place
 from torch_debugger.records import Place
@@ -33,7 +34,7 @@ def kept_generators(dataset: object) -> list[KeptGenerator]:
 
 def _generators(owner: object) -> list[str]:
     held = vars(owner) if hasattr(owner, "__dict__") else {}
-    return [name for name, value in held.items() if isinstance(value, _KINDS)]
+    return [name for name, value in held.items() if is_a(value, _KINDS)]
 
 
 def _found(owner: object, attribute: str) -> KeptGenerator | None:

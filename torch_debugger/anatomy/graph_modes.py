@@ -12,6 +12,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from torch_debugger.anatomy.graph_recorder import Recorder
 from torch_debugger.anatomy.graph_undoing import Undoing
+from torch_debugger.anatomy.kinds import is_one_of
 from torch_debugger.anatomy.nested import tensors_in
 from torch_debugger.errors import DebuggerError
 
@@ -136,14 +137,14 @@ def _detail(args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
 
 def _plain(value: Any) -> str:
     """Numbers, words and tuples of them; no code of the user's runs for it."""
-    if type(value) in (int, float, bool, str):
+    if is_one_of(value, (int, float, bool, str)):
         return repr(value)
-    if type(value) in (torch.dtype, torch.device):
+    if is_one_of(value, (torch.dtype, torch.device)):
         return str(value).removeprefix("torch.")
     if type(value) is slice:
         ends = [_plain(end) for end in (value.start, value.stop, value.step)]
         return ":".join(ends).removesuffix(":") or ":"
-    if type(value) in (tuple, list, torch.Size) and value and len(value) < 9:
+    if is_one_of(value, (tuple, list, torch.Size)) and value and len(value) < 9:
         parts = [_plain(item) for item in value]
         return f"[{', '.join(parts)}]" if all(parts) else ""
     return ""

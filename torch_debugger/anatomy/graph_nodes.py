@@ -10,6 +10,7 @@ from typing import Any
 import torch
 
 from torch_debugger.records import GraphNode
+from torch_debugger.stats.unseen import item_of
 
 _NUMBERED = re.compile(r"Backward\d*$")
 _SCALARS = ("_saved_dim", "_saved_reduction", "_saved_ignore_index", "_saved_alpha", "_saved_keepdim")
@@ -107,7 +108,7 @@ def saved_factor(node: Any) -> dict[str, float | str]:
     if value is None:
         value = saved(node, "_saved_self")  # number * x
     if isinstance(value, torch.Tensor) and value.dim() == 0 and not value.is_cuda and not value.requires_grad:
-        value = value.item()
+        value = item_of(value)
     return {"factor": float(value)} if isinstance(value, (int, float)) else {}
 
 

@@ -14,6 +14,7 @@ import numpy
 import torch
 
 from torch_debugger.anatomy.dataset_parts import dataset_parts
+from torch_debugger.anatomy.kinds import is_a, is_one_of
 from torch_debugger.anatomy.sources import class_source
 
 _KINDS = (list, dict, set, deque, OrderedDict, defaultdict)
@@ -38,9 +39,9 @@ def containers_of(dataset: object) -> list[Container]:
     change what is read here: RuntimeError then, and nothing is known this time."""
     found = []
     for name, owner, value in _reached(dataset):
-        if isinstance(value, _CACHE):
+        if is_a(value, _CACHE):
             found.append(Container(name, owner, "cache", value.cache_info().currsize, 0, _made(value)))
-        elif type(value) in _KINDS and not (isinstance(value, deque) and value.maxlen is not None):
+        elif is_one_of(value, _KINDS) and not (is_a(value, deque) and value.maxlen is not None):
             found.append(Container(name, owner, type(value).__name__, len(value), _entry_bytes(value)))
     return found
 
@@ -69,7 +70,7 @@ def _made(cache: Any) -> tuple[str, int]:
 
 def _entry_bytes(container: Any) -> int:
     entries: Any = container
-    if isinstance(container, dict):
+    if is_a(container, dict):
         entries = container.values()
     ends = itertools.islice(reversed(entries), _ENTRIES) if hasattr(entries, "__reversed__") else ()
     sizes = [size_of(entry) for entry in ends]
@@ -82,10 +83,10 @@ def size_of(value: object, deep: bool = True) -> int:
         return value.numel() * value.element_size() + 300  # and the object itself
     if type(value) is numpy.ndarray:
         return int(value.nbytes) + 100
-    if deep and type(value) in (list, tuple, set):
+    if deep and is_one_of(value, (list, tuple, set)):
         parts: Any = value
         return sys.getsizeof(value) + sum(size_of(part, False) for part in itertools.islice(parts, _PARTS))
     if deep and type(value) is dict:
         pairs = list(itertools.islice(value.items(), _PARTS))
         return sys.getsizeof(value) + sum(size_of(part, False) for pair in pairs for part in pair)
-    return sys.getsizeof(value) if type(value) in (str, bytes, bytearray, int, float) else 64
+    return sys.getsizeof(value) if is_one_of(value, (str, bytes, bytearray, int, float)) else 64

@@ -14,10 +14,13 @@ import numpy
 import torch
 from torch import nn
 
+from torch_debugger.anatomy.kinds import is_a, is_one_of, own_attributes
+
 _KINDS = (numpy.random.Generator, numpy.random.RandomState, random.Random, torch.Generator)
 _NO_HOLDERS = (torch.Tensor, type, types.ModuleType, types.FunctionType, torch.jit.ScriptModule)
 _TORCHS_OWN = frozenset(vars(nn.Module()))
-_PLAIN = frozenset((bool, bytes, float, int, str, type(None)))  # most attributes: passed by for speed
+# Most attributes: passed by for speed.
+_PLAIN: frozenset[type] = frozenset((bool, bytes, float, int, str, type(None)))
 _ENTRIES = 64  # of a list or an object that are looked at
 _DEPTH = 3  # a transform's, in a list of transforms
 
@@ -26,7 +29,7 @@ def keep_held_states(modules: Iterable[object]) -> list[Callable[[], object]]:
     """The functions that put the states back."""
     known: dict[int, int] = {}
     generators = [each for module in modules for each in _within(module, _DEPTH, known)]
-    return [_keep(each) for each in generators if not isinstance(each, random.SystemRandom)]  # has no state
+    return [_keep(each) for each in generators if not is_a(each, random.SystemRandom)]  # has no state
 
 
 def _within(value: Any, depth: int, known: dict[int, int]) -> Iterator[Any]:
@@ -34,27 +37,27 @@ def _within(value: Any, depth: int, known: dict[int, int]) -> Iterator[Any]:
     if known.get(id(value), -1) >= depth:
         return
     known[id(value)] = depth
-    if isinstance(value, _KINDS):
+    if is_a(value, _KINDS):
         yield value
     elif depth:
         for part in islice(_parts(value), _ENTRIES):
-            if type(part) not in _PLAIN:
+            if not is_one_of(part, _PLAIN):
                 yield from _within(part, depth - 1, known)
 
 
 def _parts(value: Any) -> Iterator[Any]:
-    if isinstance(value, (list, tuple, set, deque)):
+    if is_a(value, (list, tuple, set, deque)):
         yield from value
-    elif isinstance(value, dict):
+    elif is_a(value, dict):
         yield from value.values()
-    elif not isinstance(value, _NO_HOLDERS) and hasattr(value, "__dict__"):
-        yield from (part for name, part in vars(value).items() if name not in _TORCHS_OWN)
+    elif not is_a(value, _NO_HOLDERS):
+        yield from (part for name, part in own_attributes(value).items() if name not in _TORCHS_OWN)
 
 
 def _keep(generator: Any) -> Callable[[], object]:
-    if isinstance(generator, numpy.random.Generator):
+    if is_a(generator, numpy.random.Generator):
         bits = generator.bit_generator
         return functools.partial(setattr, bits, "state", bits.state)
-    if isinstance(generator, random.Random):
+    if is_a(generator, random.Random):
         return functools.partial(generator.setstate, generator.getstate())
     return functools.partial(generator.set_state, generator.get_state())

@@ -11,7 +11,8 @@ from typing import Any
 import torch
 from torch import nn
 
-from torch_debugger.anatomy.naming import own_attributes, scopes
+from torch_debugger.anatomy.kinds import is_one_of, own_attributes
+from torch_debugger.anatomy.naming import scopes
 from torch_debugger.anatomy.sources import class_source
 
 _DEEPEST = 4
@@ -45,11 +46,11 @@ def _tensors(name: str, value: Any, depth: int, met: set[int]) -> Iterator[tuple
 
 
 def _inside(name: str, value: Any) -> Iterator[tuple[str, Any]]:
-    if type(value) in _ROWS:
+    if is_one_of(value, _ROWS):
         yield from ((name, each) for each in list(value))
     elif type(value) is dict:
         yield from (
-            (f"{name}[{key!r}]" if type(key) in (str, int) else name, value[key]) for key in list(value)
+            (f"{name}[{key!r}]" if is_one_of(key, (str, int)) else name, value[key]) for key in list(value)
         )
     elif issubclass(type(value), nn.Module) or class_source(type(value)) is not None:
         held = list(own_attributes(value).items())

@@ -11,6 +11,7 @@ from typing import Any
 
 import torch
 
+from torch_debugger.anatomy.kinds import is_a, is_one_of
 from torch_debugger.anatomy.nested import first_tensor
 from torch_debugger.anatomy.user_variables import DICTIONARIES
 
@@ -30,14 +31,14 @@ class Hoard:
 def hoards(variables: Variables) -> Iterator[Hoard]:
     """Containers whose first and last entries both hold a graph."""
     for name, value in variables:
-        if type(value) in (list, deque, *DICTIONARIES) and value:
+        if is_one_of(value, (list, deque, *DICTIONARIES)) and value:
             oldest, newest = (first_tensor(entry) for entry in _ends(value))
             if oldest is not None and _has_graph(oldest) and _has_graph(newest):
                 yield Hoard(name, len(value), oldest)
 
 
 def _ends(value: Any) -> tuple[Any, Any]:
-    if type(value) in (list, deque):
+    if is_one_of(value, (list, deque)):
         return value[0], value[-1]
     return next(iter(value.values())), next(reversed(value.values()))
 
@@ -45,7 +46,7 @@ def _ends(value: Any) -> tuple[Any, Any]:
 def sums(variables: Variables, loss: torch.Tensor) -> Iterator[Hoard]:
     """Scalars made by adding and adding; the loss at hand may be a sum of its own parts."""
     for name, value in variables:
-        if isinstance(value, torch.Tensor) and value is not loss and value.numel() == 1 and _has_graph(value):
+        if is_a(value, torch.Tensor) and value is not loss and value.numel() == 1 and _has_graph(value):
             count = _additions(value.grad_fn)
             if count > 1:
                 yield Hoard(name, count, value)

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from torch_debugger.anatomy.naming import own_attributes
+from torch_debugger.anatomy.kinds import is_a, is_one_of, own_attributes
 
 _TORCHS_OWN = frozenset(vars(nn.Module()))
 _DEEPEST, _MOST = 4, 5000
@@ -41,16 +41,16 @@ def _holders(roots: Iterable[Any]) -> Iterator[Any]:
     seen: set[int] = set()
     while waiting and len(seen) < _MOST:
         value, depth = waiting.pop()
-        if isinstance(value, _PLAIN) or id(value) in seen or depth > _DEEPEST:
+        if is_a(value, _PLAIN) or id(value) in seen or depth > _DEEPEST:
             continue
         seen.add(id(value))
-        held = value if type(value) in (list, dict) else own_attributes(value)
+        held = value if is_one_of(value, (list, dict)) else own_attributes(value)
         yield held
-        inside = value if type(value) in (list, tuple) else held.values()
+        inside = value if is_one_of(value, (list, tuple)) else held.values()
         waiting += [(each, depth + 1) for each in inside]
 
 
 def _changed(held: Any, before: Any) -> bool:
-    if isinstance(held, dict):
+    if is_a(held, dict):
         return held.keys() != before.keys() or any(held[key] is not before[key] for key in before)
     return len(held) != len(before) or any(now is not then for now, then in zip(held, before, strict=True))

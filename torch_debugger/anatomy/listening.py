@@ -9,6 +9,8 @@ from typing import Any
 
 from torch import nn
 
+from torch_debugger.anatomy.forward_methods import has_forward
+
 # path of this call (`act`, `act#2`), the module, what it was given and what it gave
 Listener = Callable[[str, nn.Module, Any, Any], Any]
 
@@ -29,7 +31,7 @@ def listening(layers: dict[str, nn.Module], listener: Listener) -> Iterator[Coun
 
 def not_called(layers: dict[str, nn.Module], ran: Counter[str]) -> list[str]:
     """Without lists of modules, which nobody calls."""
-    callable_ones = [path for path, module in layers.items() if type(module).forward is not nn.Module.forward]
+    callable_ones = [path for path, module in layers.items() if has_forward(module)]
     return [path for path in callable_ones if path not in ran]
 
 

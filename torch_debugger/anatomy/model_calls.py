@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from torch import nn
 
-from torch_debugger.anatomy.naming import own_attributes
+from torch_debugger.anatomy.kinds import own_attributes
 from torch_debugger.anatomy.sources import class_source, place_at
 from torch_debugger.anatomy.view_calls import can_make, written_sizes
 from torch_debugger.records import Place

@@ -17,14 +17,14 @@ from torch_debugger.anatomy.graph_modes import operations_told
 from torch_debugger.anatomy.graph_recorder import MOST_NODES, Recorder
 from torch_debugger.anatomy.graph_scopes import Scopes, class_of, scoped
 from torch_debugger.anatomy.graph_tree import tree_graph
+from torch_debugger.anatomy.kinds import own_attributes
 from torch_debugger.anatomy.layers import inner_model
-from torch_debugger.anatomy.naming import own_attributes
 from torch_debugger.anatomy.nested import first_tensor, named_leaves
 from torch_debugger.anatomy.rerun import leaving_no_trace, own_autocast_cache
 from torch_debugger.anatomy.unseen_runs import evaluating
 from torch_debugger.errors import DebuggerError
 from torch_debugger.records.op_graph import INPUT, OUTPUT, ModelGraph
-from torch_debugger.signals import came_by_signal
+from torch_debugger.signals import is_the_scripts
 
 _LONGEST_REASON = 300
 _SHARDED = {"FullyShardedDataParallel", "FSDPModule"}
@@ -43,7 +43,7 @@ def model_graph(model: nn.Module, inputs: Any = None) -> ModelGraph:
             return ModelGraph((), (), (), f"expected a torch.nn.Module, but got {type(model).__name__}.")
         return _graph(inner_model(model), inputs)
     except Exception as error:  # whatever a model of a kind we have never met does: the training goes on
-        if came_by_signal(error):
+        if is_the_scripts(error):
             raise
         return ModelGraph((), (), (), _why("the model could not be looked into", error))
 
@@ -58,7 +58,7 @@ def _graph(model: nn.Module, inputs: Any) -> ModelGraph:
             with torch.set_grad_enabled(gradients):
                 return _recorded(model, root, call, training)
         except Exception as error:  # the user's own, from forward: the graph of modules is still worth having
-            if came_by_signal(error):
+            if is_the_scripts(error):
                 raise
             reasons.append(_why("forward raised", error))
     return tree_graph(model, root, reasons[0])

@@ -10,6 +10,7 @@ from typing import Any
 import torch
 
 from torch_debugger.anatomy.frames import locals_of
+from torch_debugger.anatomy.kinds import is_a
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,6 @@ def moment_without_graphs(frame: FrameType) -> Moment:
     kept = {
         name: value
         for name, value in locals_of(frame).items()
-        if not isinstance(value, torch.Tensor) or value.grad_fn is None
+        if not is_a(value, torch.Tensor) or value.grad_fn is None
     }
     return Moment(code.co_filename, frame.f_lineno, code.co_name, kept, frame.f_globals)

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator, Mapping
-from types import FrameType, ModuleType
+from types import FrameType
 from typing import Any
 
 from torch import nn
 
 from torch_debugger.anatomy.frames import locals_of
+from torch_debugger.anatomy.kinds import is_a, is_one_of, own_attributes
 from torch_debugger.anatomy.sources import is_user_file
 
 WRAPPED = ("_orig_mod", "module")  # where torch.compile, DataParallel and DDP keep the model
@@ -80,14 +81,14 @@ def _wrapped(value: Any) -> list[Any]:
     if not issubclass(type(value), nn.Module):
         return []
     children = own_attributes(value).get("_modules")  # a scripted module keeps its children in no dictionary
-    return [children.get(name) for name in WRAPPED] if isinstance(children, dict) else []
+    return [children.get(name) for name in WRAPPED] if is_a(children, dict) else []
 
 
 def _attribute(module: object, names: Names) -> str | None:
     """self.policy before agent.policy; both are named `policy`."""
     for _, value in sorted(names, key=lambda item: item[0] != "self"):
         held = own_attributes(value)
-        places = [held, children] if isinstance(children := held.get("_modules"), dict) else [held]
+        places = [held, children] if is_a(children := held.get("_modules"), dict) else [held]
         for place in places:
             found = _variable(module, _readable(place)) or _wrapper(module, _readable(place))
             if found is not None:
@@ -104,19 +105,10 @@ def _entry(module: nn.Module, names: Names) -> str | None:
 
 
 def _items(value: Any) -> list[tuple[int | str, Any]]:
-    if type(value) in (list, tuple):
+    if is_one_of(value, (list, tuple)):
         return list(enumerate(value[:_ITEMS]))
     if type(value) is dict:
-        return [(key, item) for key, item in itertools.islice(value.items(), _ITEMS) if type(key) in (int, str)]
+        return [
+            (key, item) for key, item in itertools.islice(value.items(), _ITEMS) if is_one_of(key, (int, str))
+        ]
     return []
-
-
-def own_attributes(value: Any) -> dict[str, Any]:
-    """The instance dictionary of a plain object, without asking the object."""
-    if issubclass(type(value), type | ModuleType):  # not isinstance: an object may lie about its class
-        return {}
-    try:
-        held = object.__getattribute__(value, "__dict__")
-    except AttributeError:
-        return {}
-    return held if type(held) is dict else {}

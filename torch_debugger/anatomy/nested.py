@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import copy
-import dataclasses
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import torch
+
+from torch_debugger.anatomy.kinds import fields_of, is_a, is_dataclass, is_one_of
 
 _DEEPEST = 4
 
 
 def tensors_in(value: Any, depth: int = 0) -> Iterator[torch.Tensor]:
     """In order; none of the user's code runs for it."""
-    if isinstance(value, torch.Tensor):
+    if is_a(value, torch.Tensor):
         yield value
     elif depth < _DEEPEST:
         for item in _items(value):
@@ -29,7 +30,7 @@ def named_leaves(
     value: Any, kinds: type | tuple[type, ...] = torch.Tensor, name: str = "", depth: int = 0
 ) -> Iterator[tuple[str, Any]]:
     """The same with the way to each: "[0]", "[1][0]", "['logits']"; empty for a tensor that stands alone."""
-    if isinstance(value, kinds):
+    if issubclass(type(value), kinds):
         yield name, value
     elif depth < _DEEPEST:
         for key, item in zip(_keys(value), _items(value), strict=True):
@@ -43,46 +44,42 @@ def copied(value: Any) -> Any:
 
 def exchanged(value: Any, change: Callable[[Any], Any], kinds: type | tuple[type, ...] = torch.Tensor) -> Any:
     """The same tuples, dictionaries and dataclasses with something else in the tensors' place."""
-    if isinstance(value, kinds):
+    if issubclass(type(value), kinds):
         return change(value)
-    if type(value) in (list, tuple):
+    if is_one_of(value, (list, tuple)):
         return type(value)([exchanged(item, change, kinds) for item in value])
-    if isinstance(value, tuple) and hasattr(value, "_fields"):
-        return type(value)(*(exchanged(item, change, kinds) for item in value))
-    if isinstance(value, dict):
+    if is_a(value, tuple) and "_fields" in vars(type(value)):
+        return type(value)(*(exchanged(item, change, kinds) for item in tuple.__iter__(value)))
+    if is_a(value, dict):
         twin = copy.copy(value)
-        twin.update({key: exchanged(item, change, kinds) for key, item in value.items()})
+        twin.update({key: exchanged(item, change, kinds) for key, item in dict.items(value)})
         return twin
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+    if is_dataclass(value):
         return _with_fields(value, change, kinds)
     return value
 
 
 def _with_fields(value: Any, change: Callable[[Any], Any], kinds: type | tuple[type, ...]) -> Any:
     twin = copy.copy(value)
-    for field in dataclasses.fields(value):
-        if hasattr(value, field.name):
-            changed = exchanged(getattr(value, field.name), change, kinds)
-            object.__setattr__(twin, field.name, changed)  # also where it is frozen
+    for name, item in fields_of(value).items():
+        object.__setattr__(twin, name, exchanged(item, change, kinds))  # also where it is frozen
     return twin
 
 
 def _keys(value: Any) -> Iterable[Any]:
-    if isinstance(value, (tuple, list)):
-        return range(len(value))
-    if isinstance(value, dict):
-        return value.keys()
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return [field.name for field in dataclasses.fields(value)]
-    return ()
+    """Of what is in `_items`. A class of the user's own may run their code for its items; its base does not."""
+    if is_a(value, tuple) or is_a(value, list):
+        return range(len(_items(value)))
+    if is_a(value, dict):
+        return dict.keys(value)
+    return fields_of(value) if is_dataclass(value) else ()
 
 
-def _items(value: Any) -> Iterable[Any]:
-    if isinstance(value, (tuple, list)):
-        return value
-    if isinstance(value, dict):
-        return value.values()
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        held = (getattr(value, field.name, None) for field in dataclasses.fields(value))
-        return list(held)
-    return ()
+def _items(value: Any) -> Sequence[Any]:
+    if is_a(value, tuple):
+        return list(tuple.__iter__(value))
+    if is_a(value, list):
+        return list(list.__iter__(value))
+    if is_a(value, dict):
+        return list(dict.values(value))
+    return list(fields_of(value).values()) if is_dataclass(value) else ()

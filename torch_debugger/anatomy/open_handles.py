@@ -16,6 +16,7 @@ from typing import Any
 from numpy.lib.npyio import NpzFile
 
 from torch_debugger.anatomy.dataset_parts import asked_by_workers, dataset_parts, own_attribute_of
+from torch_debugger.anatomy.kinds import is_a
 from torch_debugger.anatomy.sources import class_source, place_at
 from torch_debugger.anatomy.statements import attribute_place
 from torch_debugger.records import Place
@@ -65,11 +66,11 @@ def _of(part: object) -> Iterator[OpenHandle]:
 
 def _descriptor(value: Any) -> tuple[int, str] | None:
     """Of the file that is read through it, and its name; None for what is closed, or nothing of the kind."""
-    if isinstance(value, sqlite3.Connection):
+    if is_a(value, sqlite3.Connection):
         return -1, ""
-    inside = next((name for kind, name in _INSIDE.items() if isinstance(value, kind)), None)
+    inside = next((name for kind, name in _INSIDE.items() if is_a(value, kind)), None)
     file = getattr(value, inside, None) if inside is not None else value
-    if not isinstance(file, _FILES) or file.closed:
+    if not is_a(file, _FILES) or file.closed:
         return None
     try:
         descriptor = file.fileno()

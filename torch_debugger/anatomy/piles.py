@@ -11,6 +11,7 @@ from typing import Any
 
 import torch
 
+from torch_debugger.anatomy.kinds import is_a, is_one_of
 from torch_debugger.anatomy.nested import tensors_in
 from torch_debugger.anatomy.user_variables import DICTIONARIES, variables_in_reach
 
@@ -34,13 +35,13 @@ def piles(frame: FrameType | None) -> Iterator[Pile]:
     """Variables with tensors, each once; what is in a container is not told again by itself."""
     told: tuple[str, ...] = ()
     for name, value in variables_in_reach(frame):
-        if (type(value) is not torch.Tensor and type(value) not in _HOLDING) or name.startswith(told):
+        if (type(value) is not torch.Tensor and not is_one_of(value, _HOLDING)) or name.startswith(told):
             continue
         if type(value) is torch.Tensor:
             yield Pile(name, 1, (value,), 1)
         elif value:
             entries = _sample(value)
-            if type(value) in DICTIONARIES and any(type(entry) in _CONTAINERS for entry in entries):
+            if is_one_of(value, DICTIONARIES) and any(is_one_of(entry, _CONTAINERS) for entry in entries):
                 continue  # a log of several lists: each is told by itself
             tensors = tuple(tensor for entry in entries for tensor in _tensors(entry))
             if tensors:
@@ -52,8 +53,8 @@ def piles(frame: FrameType | None) -> Iterator[Pile]:
 def _sample(value: Any) -> list[Any]:
     """The first, the last, and some between them at even distances."""
     if len(value) <= _SAMPLED:
-        return list(value.values() if type(value) in DICTIONARIES else value)
-    if type(value) in DICTIONARIES:
+        return list(value.values() if is_one_of(value, DICTIONARIES) else value)
+    if is_one_of(value, DICTIONARIES):
         values = value.values()
         return [*itertools.islice(values, _SAMPLED // 2), *itertools.islice(reversed(values), _SAMPLED // 2)]
     last = len(value) - 1
@@ -61,8 +62,8 @@ def _sample(value: Any) -> list[Any]:
 
 
 def _tensors(entry: Any) -> list[torch.Tensor]:
-    if isinstance(entry, torch.Tensor):
+    if is_a(entry, torch.Tensor):
         return [entry]
-    if type(entry) not in _HOLDING:
+    if not is_one_of(entry, _HOLDING):
         return []
     return list(itertools.islice(tensors_in(list(entry) if type(entry) is deque else entry), _TENSORS))

@@ -13,6 +13,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from torch_debugger.anatomy.kinds import is_a, is_one_of
 from torch_debugger.anatomy.randomness import keep_randomness
 
 _TORCHS_OWN = frozenset(vars(nn.Module()))
@@ -21,7 +22,7 @@ _TORCHS_OWN = frozenset(vars(nn.Module()))
 @contextlib.contextmanager
 def leaving_no_trace(root: nn.Module) -> Iterator[None]:
     """Runs the body with copies of the buffers, in silence, and puts everything back."""
-    modules = [module for module in root.modules() if not isinstance(module, torch.jit.ScriptModule)]
+    modules = [module for module in root.modules() if not is_a(module, torch.jit.ScriptModule)]
     held = [(module, dict(vars(module)), _containers(module)) for module in modules]
     scripted = [(buffer, buffer.clone()) for buffer in _scripted_buffers(root)]
     restore_randomness = keep_randomness(modules)
@@ -53,13 +54,13 @@ def _containers(module: nn.Module) -> list[tuple[Any, Any]]:
     """Each with what it holds: parameters, buffers, children, hooks. Hugging Face models hook themselves when
     they are first called, and note in an attribute that they did."""
     own = [value for name, value in vars(module).items() if name in _TORCHS_OWN]
-    return [(value, value.copy()) for value in own if isinstance(value, (dict, set))]
+    return [(value, value.copy()) for value in own if is_a(value, dict) or is_a(value, set)]
 
 
 def _scripted_buffers(root: nn.Module) -> Iterator[torch.Tensor]:
     """They cannot be exchanged for copies, as those of other modules are."""
     for module in root.modules():
-        if isinstance(module, torch.jit.ScriptModule):
+        if is_a(module, torch.jit.ScriptModule):
             yield from module.buffers(recurse=False)
 
 
@@ -69,9 +70,9 @@ def _copies(attributes: dict[str, Any]) -> dict[str, Any]:
 
 
 def _copy(value: Any) -> Any:
-    if isinstance(value, torch.Tensor):
+    if is_a(value, torch.Tensor):
         return value.detach().clone()
-    if type(value) in (list, dict, set, deque):
+    if is_one_of(value, (list, dict, set, deque)):
         return copy.copy(value)
     return value
 

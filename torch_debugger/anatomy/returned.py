@@ -62,4 +62,4 @@ def _is_activation(node: ast.expr, module: nn.Module, kind: type[nn.Module], fun
     if not isinstance(node, ast.Call):
         return False
     called = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
-    return called == function or isinstance(module._modules.get(called), kind)
+    return called == function or isinstance(dict(module.named_children()).get(called), kind)

@@ -11,6 +11,8 @@ from typing import Any
 
 import torch
 
+from torch_debugger.anatomy.kinds import is_a
+
 _RAW = "_raw_saved_"  # autograd has one for each tensor it saves, and none for numbers
 _VIEWS = frozenset({"TBackward0", "TransposeBackward0", "ViewBackward0", "PermuteBackward0"})
 _HALVES = (torch.float16, torch.bfloat16)
@@ -37,12 +39,12 @@ def saved_by(node: Any) -> Iterator[torch.Tensor]:
             value = getattr(node, name)
         except (RuntimeError, ValueError):  # let go of by backward, or overwritten since
             continue
-        if isinstance(value, torch.Tensor):
+        if is_a(value, torch.Tensor):
             yield value
-        elif isinstance(value, (tuple, list)):
-            yield from (each for each in value if isinstance(each, torch.Tensor))
+        elif is_a(value, (tuple, list)):
+            yield from (each for each in value if is_a(each, torch.Tensor))
     if isinstance(node, torch.autograd.function.BackwardCFunction):  # what the user's own function put aside
-        yield from (each for each in vars(node).values() if isinstance(each, torch.Tensor))
+        yield from (each for each in vars(node).values() if is_a(each, torch.Tensor))
 
 
 @functools.cache

@@ -11,6 +11,7 @@ import sys
 import sysconfig
 from types import FunctionType
 
+from torch_debugger.anatomy.kinds import class_dict, is_one_of, module_of_class, name_of_class
 from torch_debugger.records import Place
 
 # Source made by a machine and put into linecache: torch.fx graphs, attrs, the import system.
@@ -96,11 +97,12 @@ def _parse(source: str) -> ast.Module | None:
 
 def class_source(cls: type) -> tuple[str, ast.ClassDef] | None:
     """The file and class statement of a user's class; None for classes of torch and of libraries."""
-    if cls.__module__.partition(".")[0] in ("torch", "builtins"):
+    if module_of_class(cls).partition(".")[0] in ("torch", "builtins"):
         return None
+    name = name_of_class(cls)
     for file, line in _class_hints(cls):
         tree = tree_of(file) if is_user_file(file) else None
-        matches = [node for node in _classes(tree) if node.name == cls.__name__] if tree else []
+        matches = [node for node in _classes(tree) if node.name == name] if tree else []
         holding = [node for node in matches if line and node.lineno <= line <= (node.end_lineno or 0)]
         if holding or matches:
             return file, (holding or matches)[-1]
@@ -109,11 +111,12 @@ def class_source(cls: type) -> tuple[str, ast.ClassDef] | None:
 
 def _class_hints(cls: type) -> list[tuple[str, int]]:
     """Files that may hold the class, with a line inside it: its functions know, even in notebooks."""
-    functions = [getattr(item, "__func__", item) for item in vars(cls).values()]  # of static methods too
-    codes = [item.__code__ for item in functions if isinstance(item, FunctionType)]
+    held = class_dict(cls).values()
+    functions = [item.__func__ if is_one_of(item, (staticmethod, classmethod)) else item for item in held]
+    codes = [item.__code__ for item in functions if type(item) is FunctionType]
     own = [code for code in codes if is_user_file(code.co_filename)]
     hints = [(code.co_filename, code.co_firstlineno) for code in own]
-    file = getattr(sys.modules.get(cls.__module__), "__file__", None)
+    file = getattr(sys.modules.get(module_of_class(cls)), "__file__", None)
     return [*hints, (file, 0)] if isinstance(file, str) else hints
 
 

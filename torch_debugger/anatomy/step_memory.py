@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import time
 import weakref
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -17,6 +16,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves, tree_map
 
 from torch_debugger.anatomy.rerun import leaving_no_trace
+from torch_debugger.clocks import time
 
 _ROUNDED = 512  # the caching allocator hands out memory in these steps
 

@@ -17,7 +17,8 @@ from typing import Any
 import torch
 
 from torch_debugger.anatomy.frames import locals_of
-from torch_debugger.anatomy.naming import own_attributes, scopes
+from torch_debugger.anatomy.kinds import class_dict, is_a, is_one_of, name_of_class, own_attributes
+from torch_debugger.anatomy.naming import scopes
 from torch_debugger.anatomy.sources import class_source, is_user_file, nodes_of, tree_of
 
 _ITEMS = 64  # entries of a dictionary, attributes of an object that are looked into
@@ -68,7 +69,7 @@ class _Reach:
         if id(value) not in self._told:
             self._told.add(id(value))
             self.found.append((name, value))
-        if type(value) in _PLAIN or depth >= _DEEPEST or self._opened.get(id(value), _DEEPEST) <= depth:
+        if is_one_of(value, _PLAIN) or depth >= _DEEPEST or self._opened.get(id(value), _DEEPEST) <= depth:
             return
         if depth == 0 or self._is_opened(value):
             self._opened[id(value)] = depth
@@ -76,7 +77,7 @@ class _Reach:
                 self.add(key, item, depth + 1)
 
     def _is_opened(self, value: Any) -> bool:
-        if type(value) in _OPENED:
+        if is_one_of(value, _OPENED):
             return True
         if issubclass(type(value), type):
             return self._is_own(value)
@@ -90,28 +91,28 @@ class _Reach:
 
 
 def _parts(name: str, value: Any) -> list[tuple[str, Any]]:
-    if isinstance(value, torch.Tensor):
+    if is_a(value, torch.Tensor):
         return []
-    if type(value) in DICTIONARIES:
+    if is_one_of(value, DICTIONARIES):
         items = list(itertools.islice(value.items(), _ITEMS))
         # By a text or a number: the text of any other key is made by code that is not ours, and may take long.
-        return [(f"{name}[{key!r}]", item) for key, item in items if type(key) in (str, int)]
-    if type(value) in _FILLED:
+        return [(f"{name}[{key!r}]", item) for key, item in items if is_one_of(key, (str, int))]
+    if is_one_of(value, _FILLED):
         first = list(itertools.islice(value, _OBJECTS))
         return [(f"{name}[{place}]", item) for place, item in enumerate(first) if _is_object(item)]
-    if isinstance(value, MethodType):
-        return [(getattr(type(value.__self__), "__name__", name), value.__self__)]
-    if isinstance(value, FunctionType):
+    if type(value) is MethodType:
+        return [(name_of_class(type(value.__self__)), value.__self__)]
+    if type(value) is FunctionType:
         return _of_function(value)
-    if isinstance(value, GeneratorType):
+    if type(value) is GeneratorType:
         return _of_generator(value)
-    held = _of_class(value) if isinstance(value, type) else _of_module(value) or own_attributes(value)
+    held = _of_class(value) if is_a(value, type) else _of_module(value) or own_attributes(value)
     plain = [(key, item) for key, item in list(held.items()) if not key.startswith("_")]
     return [(f"{name}.{key}", item) for key, item in plain[:_ITEMS]]
 
 
 def _is_object(item: Any) -> bool:
-    return type(item) in DICTIONARIES or (bool(own_attributes(item)) and not isinstance(item, torch.Tensor))
+    return is_one_of(item, DICTIONARIES) or (bool(own_attributes(item)) and not is_a(item, torch.Tensor))
 
 
 def _of_function(function: FunctionType) -> list[tuple[str, Any]]:
@@ -136,7 +137,7 @@ def _of_generator(generator: GeneratorType[Any, Any, Any]) -> list[tuple[str, An
 
 
 def _of_class(kind: type) -> dict[str, Any]:
-    return dict(vars(kind)) if class_source(kind) is not None else {}
+    return dict(class_dict(kind)) if class_source(kind) is not None else {}
 
 
 def _of_module(value: Any) -> dict[str, Any]:

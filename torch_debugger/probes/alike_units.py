@@ -18,6 +18,7 @@ from torch_debugger.probes.optimizers import Optimizers
 from torch_debugger.probes.watch import Watch
 from torch_debugger.records import Place, TwinUnits
 from torch_debugger.stats.shards import own_part
+from torch_debugger.stats.unseen import no_grad
 
 _FEWEST = 4  # units; of two or three a matrix may well be symmetric
 
@@ -25,6 +26,7 @@ _FEWEST = 4  # units; of two or three a matrix may well be symmetric
 class AlikeUnits:
     # Equal up to the rounding of sums in another order.
     tolerance = 1e-5
+    MOST = 256  # matrices in one look; the others' turn comes when these are known to differ
 
     def __init__(self, watch: Watch, optimizers: Optimizers) -> None:
         self.watch = watch
@@ -32,11 +34,11 @@ class AlikeUnits:
         self._different: set[int] = set()  # ids of parameters whose units differ; they stay so
         self._told = False
 
-    @torch.no_grad()
+    @no_grad()
     def look(self, held: Held, optimizer: Optimizer) -> None:
         parameters = [p for group in optimizer.param_groups for p in group["params"]]
         matrices = [p for p in parameters if _is_candidate(p)]
-        waiting = [p for p in matrices if id(p) not in self._different]
+        waiting = [p for p in matrices if id(p) not in self._different][: self.MOST]
         if waiting or self._told:
             numbers = [compare_rows(p) for p in waiting]
             values = (

@@ -11,6 +11,7 @@ import torch
 
 from torch_debugger.anatomy.attention_source import attention_at
 from torch_debugger.anatomy.graph_nodes import made_shape, op_name, saved, signed
+from torch_debugger.anatomy.kinds import is_a
 from torch_debugger.anatomy.softmax_calls import softmax_call
 from torch_debugger.probes.layer_health import Consumers
 from torch_debugger.probes.roots import Roots
@@ -115,5 +116,5 @@ def _comes_from_product(softmax: Any) -> bool:
 def _saved_tensors(node: Any) -> Iterator[torch.Tensor]:
     for name in ("_saved_self", "_saved_other", "_saved_result1"):
         value = saved(node, name)
-        if isinstance(value, torch.Tensor) and value.layout is torch.strided:
+        if is_a(value, torch.Tensor) and value.layout is torch.strided:
             yield value

@@ -26,17 +26,18 @@ from torch_debugger.probes.nonfinite import NonFiniteHunt
 from torch_debugger.probes.optimizers import Optimizers
 from torch_debugger.probes.patches import Patches
 from torch_debugger.probes.phases import BACKWARD
+from torch_debugger.probes.probe import Probe
 from torch_debugger.probes.roots import Roots
 from torch_debugger.probes.sampling import DEEP
 from torch_debugger.probes.scaler import Scaler
 from torch_debugger.probes.tokentargets import read_token_targets
-from torch_debugger.probes.watch import Probe, Watch
+from torch_debugger.probes.watch import Watch
 from torch_debugger.records import GraphNode, LossGraph, LossSite, Place
+from torch_debugger.stats.unseen import item_of
 
 
 class Backward(Probe):
     name = "backward"
-    LOOKED_AT = Roots.LOOKED_AT  # steps that `on_look` hears of whatever their depth
     LOOKS_A_STEP = 4  # per site: LBFGS calls its closure, with a backward, dozens of times in one step
     GRAPHS = 3  # told per site; after that only when the graph looks different
 
@@ -69,12 +70,14 @@ class Backward(Probe):
     def _around_backward(self, original: Any) -> Any:
         @functools.wraps(original)
         def backward(tensors: Any, *arguments: Any, **keywords: Any) -> Any:
+            self.watch.trains()
             self.watch.probe("backward", self._before, tensors)
             if self.hunt.policy.waits:
                 self.hunt.policy.act()
             self.watch.mark(self.watch.phases.enter, BACKWARD)
             original(tensors, *arguments, **keywords)
             self.watch.mark(self.watch.phases.end_backward)
+            self.watch.keep_to_limit()
             if self.roots.states_kept:
                 self.watch.probe("models", self.roots.backward_done)
             if self._accumulates:  # at the step itself, the batch that did it would be long gone
@@ -112,7 +115,7 @@ class Backward(Probe):
         if self.watch.transfer.lags(loss):
             self.hunt.lagging.backward_called(unscaled if unscaled is not None else loss, frame)
         self._take_value(loss, loss if unscaled is None else unscaled, site)
-        if loss.grad_fn is not None and (self.watch.depth == DEEP or self.watch.step in self.LOOKED_AT):
+        if loss.grad_fn is not None and (self.watch.depth == DEEP or self.watch.is_looked_at):
             self._look(loss, site, frame)
 
     def _look(self, loss: torch.Tensor, site: LossSite, frame: FrameType | None) -> None:
@@ -122,9 +125,9 @@ class Backward(Probe):
             listeners = [*listeners, *self.on_look]
             if self.watch.depth == DEEP:
                 self.roots.notice_random_numbers()
-                self.watch.probe("loss graph", self._read_graph, loss, site, frame)
+                self.watch.hear("loss graph", self._read_graph, loss, site, frame)
         for listen in listeners:
-            self.watch.probe("loss listeners", listen, loss, frame)
+            self.watch.hear("loss listeners", listen, loss, frame)
 
     def loss_names(self) -> list[str]:
         return [site.name for site in self._sites.values()]
@@ -151,7 +154,7 @@ class Backward(Probe):
                 lambda found: self._late_value(float(found[0]), site, step),
             )
             return
-        value = unscaled.item()
+        value = item_of(unscaled)
         self._add_value(value, site)
         if not math.isfinite(value):
             self.met_nonfinite = True
@@ -171,8 +174,7 @@ class Backward(Probe):
         for name, (total, count) in self._sums.items():
             value = total / count  # the mean over accumulated batches
             self._accumulates = count > 1
-            if len(self._sites) > 1:
-                scalars[f"loss/{name}"] = value
+            scalars |= {f"loss/{name}": value} if len(self._sites) > 1 else {}
             scalars["loss"] = value  # of several, the last one of the step
         self._sums, self._looks = {}, {}
         if "loss" in scalars:
@@ -203,7 +205,7 @@ class Backward(Probe):
         self._graphs_told[site.name] = told + 1
         self._graph_seen[site.name] = signature
         nodes = tuple(self._with_place(node, site.place) for node in nodes)
-        value = math.nan if self.watch.transfer.lags(loss) else loss.item()
+        value = math.nan if self.watch.transfer.lags(loss) else item_of(loss)
         made = assignment_before(site.place, loss_name(site.place)) or Place()
         computed = computed_at(site.place, loss_name(site.place)) or made
         known = (value, nodes, local_tensors(frame), self.watch.step, truncated)
@@ -243,5 +245,4 @@ class Backward(Probe):
 
     def _returned(self, function: str) -> Place | None:
         kind = {"relu": torch.nn.ReLU, "dropout": torch.nn.modules.dropout._DropoutNd}[function]
-        places = (returned_activation(module, kind, function) for _, module in self.roots.alive())
-        return next(filter(None, places), None)
+        return next(filter(None, (returned_activation(m, kind, function) for _, m in self.roots.alive())), None)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import functools
 import statistics
-import time
 import weakref
 from typing import Any
 
@@ -16,12 +15,14 @@ import torch
 from torch.utils.data._utils.worker import _IterableDatasetStopIteration
 from torch.utils.data.dataloader import _MultiProcessingDataLoaderIter
 
+from torch_debugger.clocks import time
 from torch_debugger.probes.asked_batches import AskedBatches
 from torch_debugger.probes.batch_passes import Arrival, LoaderClock, PassClock, WorkerClock
 from torch_debugger.probes.loaders import Loaders
 from torch_debugger.probes.patches import Patches
+from torch_debugger.probes.probe import Probe
 from torch_debugger.probes.stalls import Batch, Stalls, samples_on, whole_indices
-from torch_debugger.probes.watch import Probe, Watch
+from torch_debugger.probes.watch import Watch
 from torch_debugger.probes.worker_boards import WorkerBoards
 from torch_debugger.records import WorkerTimes
 from torch_debugger.records.workers import WorkerTime

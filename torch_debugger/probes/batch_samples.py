@@ -16,18 +16,22 @@ from typing import Any
 import numpy
 import torch
 from torch import nn
+from torch._C._autograd import _profiler_enabled
 
+from torch_debugger.anatomy.forward_methods import forward_arguments
 from torch_debugger.anatomy.graph_nodes import made_shape, op_name, saved, signed, walk_nodes
 from torch_debugger.anatomy.nested import first_tensor, named_leaves
 from torch_debugger.anatomy.running import in_transform
 from torch_debugger.probes.backward import Backward
 from torch_debugger.probes.differences import BY_HAND, difference_sides
+from torch_debugger.probes.probe import Probe
 from torch_debugger.probes.roots import Root, Roots
 from torch_debugger.probes.sample_forms import Piece, first_reader, piece_of
 from torch_debugger.probes.sampling import DEEP
-from torch_debugger.probes.watch import Probe, Watch
+from torch_debugger.probes.watch import Watch
 from torch_debugger.records.samples import BatchSample
 from torch_debugger.stats.transfer import Numbers
+from torch_debugger.stats.unseen import no_grad
 
 _CHOOSING = ("NllLoss", "NllLoss2D")
 _LOSSES = (
@@ -67,9 +71,11 @@ class BatchSamples(Probe):
 
     def _is_due(self) -> bool:
         step = self.watch.step
+        if _profiler_enabled():  # what the script's profiler shows is the script's
+            return False
         if step == self._step:
             return True
-        close = self.watch.depth == DEEP or step in Roots.LOOKED_AT
+        close = self.watch.depth == DEEP or self.watch.is_looked_at
         if step < self._next or not close or self._steps >= self.MOST or self._bytes >= self.MOST_BYTES:
             return False
         self._step, self._next = step, 2 * step
@@ -98,7 +104,7 @@ class BatchSamples(Probe):
         if module is not None and next(module.parameters(), None) is not None:
             self._see_inputs(root, module, arguments, keywords)
 
-    @torch.no_grad()
+    @no_grad()
     def _see_inputs(
         self, root: Root, module: nn.Module, arguments: tuple[Any, ...], keywords: dict[str, Any]
     ) -> None:
@@ -123,7 +129,7 @@ class BatchSamples(Probe):
             if self._targets < self.TARGETS and op_name(node) in (*_LOSSES, *BY_HAND):
                 self._see_target(node)
 
-    @torch.no_grad()
+    @no_grad()
     def _see_target(self, node: Any) -> None:
         target, note = _target_of(node)
         if target is None or not _is_data(target):
@@ -187,8 +193,7 @@ def _named(
     module: nn.Module, arguments: tuple[Any, ...], keywords: dict[str, Any]
 ) -> Iterator[tuple[str, torch.Tensor]]:
     """The tensors that forward is given, by the names of its parameters."""
-    code = getattr(type(module).forward, "__code__", None)
-    names = code.co_varnames[1 : code.co_argcount] if code is not None else ()
+    names = forward_arguments(module)
     for place, value in enumerate(arguments):
         known = names[place] if place < len(names) else f"input {place + 1}"
         yield from named_leaves(value, name=known)

@@ -11,7 +11,8 @@ from typing import Any
 import torch
 
 from torch_debugger.probes.patches import Patches
-from torch_debugger.probes.watch import Probe, Watch
+from torch_debugger.probes.probe import Probe
+from torch_debugger.probes.watch import Watch
 
 
 class Captured(Probe):

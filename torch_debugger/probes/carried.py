@@ -16,6 +16,7 @@ import torch
 from torch_debugger.records import CarriedGradient, Place
 from torch_debugger.stats.summary import norm
 from torch_debugger.stats.transfer import Transfer
+from torch_debugger.stats.unseen import item_of
 
 Emit = Callable[[CarriedGradient], None]
 
@@ -46,7 +47,7 @@ class CarryTracker:
             self._cleared = True
         elif gradient.layout is torch.strided and len(self._norms) < 8:
             length = norm(gradient).float()
-            if not length.is_cuda and length.item() == 0.0:
+            if not length.is_cuda and item_of(length) == 0.0:
                 self._cleared = True
             self._norms.append(length)
             self._first = self._first or weakref.ref(gradient)

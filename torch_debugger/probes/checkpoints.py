@@ -12,9 +12,11 @@ from torch import nn
 
 from torch_debugger.anatomy.frames import locals_of, place_of, user_frame
 from torch_debugger.anatomy.kept_states import is_filled_from_elsewhere, taken_at
+from torch_debugger.anatomy.kinds import is_a
 from torch_debugger.probes.patches import Patches
-from torch_debugger.probes.watch import Probe
+from torch_debugger.probes.probe import Probe
 from torch_debugger.records import CheckpointLoad, Place, SavedTensor
+from torch_debugger.stats.unseen import no_grad
 
 
 class Checkpoints(Probe):
@@ -32,13 +34,13 @@ class Checkpoints(Probe):
         def load_state_dict(module: nn.Module, *arguments: Any, **keywords: Any) -> Any:
             result = original(module, *arguments, **keywords)
             given = arguments[0] if arguments else keywords.get("state_dict")
-            if isinstance(given, Mapping) and self._told < self.TOLD:
+            if is_a(given, Mapping) and self._told < self.TOLD:
                 self.watch.probe(self.name, self._tell, module, given, result)
             return result
 
         return load_state_dict
 
-    @torch.no_grad()
+    @no_grad()
     def _tell(self, module: nn.Module, given: Mapping[str, Any], result: Any) -> None:
         frame = user_frame(2)
         if frame is None:
@@ -73,17 +75,17 @@ class Checkpoints(Probe):
 
 def _is_same(one: Any, other: Any) -> bool:
     """The same memory: what is loaded is what is there."""
-    if not isinstance(one, torch.Tensor) or not isinstance(other, torch.Tensor) or one.device != other.device:
+    if not is_a(one, torch.Tensor) or not is_a(other, torch.Tensor) or one.device != other.device:
         return False
     return one is other or (one.data_ptr() == other.data_ptr() and one.data_ptr() != 0)
 
 
 def _saved(key: str, value: Any) -> SavedTensor:
-    return SavedTensor(str(key), tuple(value.shape) if isinstance(value, torch.Tensor) else ())
+    return SavedTensor(str(key), tuple(value.shape) if is_a(value, torch.Tensor) else ())
 
 
 def _nested(own: Mapping[str, Any], given: Mapping[str, Any]) -> str:
-    inside = {key: value for key, value in given.items() if isinstance(value, Mapping)}
+    inside = {key: value for key, value in given.items() if is_a(value, Mapping)}
     return next((str(key) for key, value in inside.items() if any(name in value for name in own)), "")
 
 
@@ -92,10 +94,10 @@ def _passed_over(
 ) -> Mapping[str, Any] | None:
     """`current.update(matching)`, and nothing matched: the state in reach of which no name fits."""
     for value in locals_of(frame).values() if is_filled_from_elsewhere(frame) else ():
-        if isinstance(value, Mapping) and value is not given and _is_state(value):
+        if is_a(value, Mapping) and value is not given and _is_state(value):
             return None if any(key in own for key in value) else value
     return None
 
 
 def _is_state(value: Mapping[str, Any]) -> bool:
-    return bool(value) and all(isinstance(each, torch.Tensor) for each in value.values())
+    return bool(value) and all(is_a(each, torch.Tensor) for each in value.values())

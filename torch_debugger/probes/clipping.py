@@ -19,11 +19,13 @@ from torch.optim import Optimizer
 from torch_debugger.anatomy.frames import place_of, user_frame
 from torch_debugger.probes.held import Held
 from torch_debugger.probes.patches import Patches
+from torch_debugger.probes.probe import Probe
 from torch_debugger.probes.sampling import DEEP
 from torch_debugger.probes.scaler import Scaler
-from torch_debugger.probes.watch import Probe, Watch
+from torch_debugger.probes.watch import Watch
 from torch_debugger.records import ClipFact, Place
 from torch_debugger.stats.summary import norms
+from torch_debugger.stats.unseen import no_grad
 
 _LIMITS = {"clip_grad_norm_": "max_norm", "clip_grad_value_": "clip_value"}
 Versions = list[tuple[Held, Optimizer, int, torch.Tensor]]  # and of its gradients: all versions, the norm
@@ -105,7 +107,7 @@ def _instead(ours: Callable[..., Any], original: Any) -> Callable[..., Any]:
     return ours
 
 
-@torch.no_grad()
+@no_grad()
 def _norm(optimizer: Optimizer) -> torch.Tensor:
     gradients = [p.grad for group in optimizer.param_groups for p in group["params"] if p.grad is not None]
     dense = [gradient for gradient in gradients if gradient.layout is torch.strided]

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import functools
 import sys
-import time
 from collections import deque
 from dataclasses import dataclass, field
 from types import CodeType, FrameType
@@ -18,10 +17,13 @@ from typing import Any
 
 import torch
 
+from torch_debugger.anatomy.kinds import is_a
 from torch_debugger.anatomy.rank_conditions import condition_on_rank
 from torch_debugger.anatomy.sources import is_user_file, place_at
+from torch_debugger.clocks import time
 from torch_debugger.probes.patches import Patches
-from torch_debugger.probes.watch import Probe, Watch
+from torch_debugger.probes.probe import Probe
+from torch_debugger.probes.watch import Watch
 from torch_debugger.records import CollectiveKind, CollectivesFact, Place
 from torch_debugger.records.ranks import stretches
 
@@ -204,9 +206,9 @@ class Collectives(Probe):
 def _tensor(method: str, arguments: tuple[Any, ...]) -> torch.Tensor | None:
     """The tensor whose form all ranks must agree on: given alone, in a list, or in a list of lists."""
     value: Any = arguments[method in _SECOND] if len(arguments) > (method in _SECOND) else None
-    while isinstance(value, (list, tuple)) and value:
+    while is_a(value, (list, tuple)) and value:
         value = value[0]
-    return value if isinstance(value, torch.Tensor) else None
+    return value if is_a(value, torch.Tensor) else None
 
 
 def _users(frame: FrameType | None) -> FrameType | None:

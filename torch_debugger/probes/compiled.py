@@ -15,8 +15,9 @@ from torch_debugger.anatomy.compiling import something_is_compiled
 from torch_debugger.probes.compilations import Compilations
 from torch_debugger.probes.forward import Forward
 from torch_debugger.probes.patches import Patches
+from torch_debugger.probes.probe import Probe
 from torch_debugger.probes.roots import Roots
-from torch_debugger.probes.watch import Probe, Watch
+from torch_debugger.probes.watch import Watch
 
 
 class Compiled(Probe):

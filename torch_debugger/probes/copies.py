@@ -22,10 +22,12 @@ from torch_debugger.anatomy.repetition import can_repeat
 from torch_debugger.anatomy.walks import Walk, walks_of
 from torch_debugger.probes.held import Held
 from torch_debugger.probes.optimizers import Optimizers
+from torch_debugger.probes.probe import Probe
 from torch_debugger.probes.roots import Roots
-from torch_debugger.probes.watch import Probe, Watch
+from torch_debugger.probes.watch import Watch
 from torch_debugger.records import CopyLook, Place
 from torch_debugger.stats.transfer import Numbers
+from torch_debugger.stats.unseen import no_grad
 
 Pair = tuple[list[float], ...]
 
@@ -186,7 +188,7 @@ def _calls(place: Place, method: str, owner: str | None) -> tuple[Place, ...]:
     return tuple(call for each, call in calls if owner is None or each == owner.rpartition(".")[2])
 
 
-@torch.no_grad()
+@no_grad()
 def _numbers_of(copy: nn.Module, model: nn.Module) -> torch.Tensor:
     """[2, n]: the first elements of the first and of the last parameter of each."""
     return torch.stack([_some_numbers(module) for module in (copy, model)])

@@ -12,6 +12,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from torch_debugger.anatomy.kinds import is_a, is_one_of
 from torch_debugger.anatomy.sources import is_user_file, package_folder
 from torch_debugger.probes.crash_source import statement_at
 from torch_debugger.records import LocalTensor
@@ -60,7 +61,7 @@ def _is_method(code: CodeType, module: nn.Module) -> bool:
         while function is not None:
             if getattr(function, "__code__", None) is code:
                 return True
-            function = vars(function).get("__wrapped__") if isinstance(function, FunctionType) else None
+            function = vars(function).get("__wrapped__") if is_a(function, FunctionType) else None
     return False
 
 
@@ -106,10 +107,12 @@ def _locals(names: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
 
 
 def _entries(value: Any) -> list[tuple[Any, Any]]:
-    if type(value) in (list, tuple):
+    if is_one_of(value, (list, tuple)):
         return list(enumerate(value[:_ITEMS]))
     if type(value) is dict:
-        return [(key, item) for key, item in itertools.islice(value.items(), _ITEMS) if type(key) in (str, int)]
+        return [
+            (key, item) for key, item in itertools.islice(value.items(), _ITEMS) if is_one_of(key, (str, int))
+        ]
     return []
 
 
@@ -134,7 +137,7 @@ def attribute(value: Any, name: str) -> Any:
     except AttributeError:
         return None
     for place in (held, held.get("_parameters"), held.get("_buffers"), held.get("_modules")):
-        if isinstance(place, dict) and name in place:
+        if is_a(place, dict) and name in place:
             return place[name]
     return None
 
@@ -167,7 +170,7 @@ def describe(name: str, tensor: torch.Tensor) -> LocalTensor | None:
 
 def _range(tensor: torch.Tensor) -> tuple[int | None, int | None]:
     """Of plain integers on the CPU; a device may be dead, and a float's range explains no crash."""
-    plain = type(tensor) in (torch.Tensor, torch.nn.Parameter) and tensor.layout is torch.strided
+    plain = is_one_of(tensor, (torch.Tensor, torch.nn.Parameter)) and tensor.layout is torch.strided
     if not plain or tensor.dtype not in _INTEGERS or tensor.device.type != "cpu":
         return None, None
     if not 0 < tensor.numel() <= _RANGE_LIMIT:

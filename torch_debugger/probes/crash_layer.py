@@ -9,6 +9,7 @@ from typing import Any
 from torch import nn
 from torch.nn.utils.rnn import PackedSequence
 
+from torch_debugger.anatomy.kinds import is_a, is_one_of
 from torch_debugger.anatomy.naming import name_root
 from torch_debugger.anatomy.places import constructor_places
 from torch_debugger.anatomy.sources import place_at
@@ -58,12 +59,12 @@ def _name_strays(owner: nn.Module | None, paths: dict[int, str]) -> None:
     """Name the modules that an owner keeps in a plain list or dict: net.layers[0]"""
     for name, value in list(vars(owner).items()) if owner is not None else ():
         items: list[tuple[Any, Any]] = []
-        if type(value) in (list, tuple):
+        if is_one_of(value, (list, tuple)):
             items = list(enumerate(value[:_STRAY_LIMIT]))
         elif type(value) is dict and not name.startswith("_"):
             items = list(value.items())[:_STRAY_LIMIT]
         for key, item in items:
-            if issubclass(type(item), nn.Module) and type(key) in (int, str):
+            if issubclass(type(item), nn.Module) and is_one_of(key, (int, str)):
                 _name_below(item, f"{paths[id(owner)]}.{name}[{key!r}]", paths)
 
 
@@ -135,9 +136,9 @@ def _settings(layer: nn.Module) -> dict[str, int | float | str]:
     kept: dict[str, int | float | str] = {}
     for name in _SETTINGS:
         value = held.get(name)
-        if isinstance(value, tuple):
+        if is_a(value, tuple):
             kept[name] = str(tuple(value))
-        elif isinstance(value, int | float | str):
+        elif value is not None and is_one_of(value, (bool, int, float, str)):
             kept[name] = value
     return kept
 
@@ -178,7 +179,7 @@ def _inputs(frames: Sequence[Seen], layer: nn.Module) -> tuple[LocalTensor, ...]
             break
     renamed = {names[int(key)] if key.isdigit() and int(key) < len(names) else key: given[key] for key in given}
     first = next(iter(renamed.values()), None)
-    if isinstance(first, PackedSequence):
+    if is_a(first, PackedSequence):
         return _padded(first, layer), *_described(dict(list(renamed.items())[1:]), skipped=0)
     # of a list, what follows must not be taken for the input
     return _described(renamed, skipped=1) if is_tensor(first) else ()
@@ -202,7 +203,7 @@ def _tensors(given: Mapping[str, Any], skipped: int) -> Iterator[tuple[str, Any]
     """What was given, with the parts of tuples after the first argument: the (h, c) of an LSTM."""
     for place, (name, value) in enumerate(given.items()):
         yield name, value
-        if place >= skipped and type(value) in (tuple, list):
+        if place >= skipped and is_one_of(value, (tuple, list)):
             yield from ((f"{name}[{index}]", part) for index, part in enumerate(value[:2]))
 
 

@@ -14,7 +14,9 @@ from typing import Any, TypeGuard
 
 import torch
 
+from torch_debugger.anatomy.kinds import is_one_of
 from torch_debugger.probes.crash_frames import attribute
+from torch_debugger.stats.unseen import no_grad
 
 _METHODS = frozenset({
     "long", "int", "float", "view", "view_as", "reshape", "unsqueeze", "squeeze", "flatten", "t", "transpose",
@@ -35,7 +37,7 @@ class UnknownValueError(Exception):
 def value_of(node: ast.expr, frame: FrameType) -> Any:
     """The value of an expression in a frame; raises UnknownValueError for whatever might do more than look."""
     try:
-        with torch.no_grad(), torch.utils._python_dispatch._disable_current_modes():
+        with no_grad(), torch.utils._python_dispatch._disable_current_modes():
             return _value(node, frame)
     except Exception as error:
         raise UnknownValueError from error
@@ -43,7 +45,7 @@ def value_of(node: ast.expr, frame: FrameType) -> Any:
 
 def is_plain_tensor(value: Any) -> TypeGuard[torch.Tensor]:
     """A tensor in memory, of no class of the user's, and small enough to be read through."""
-    plain = type(value) in (torch.Tensor, torch.nn.Parameter) and value.layout is torch.strided
+    plain = is_one_of(value, (torch.Tensor, torch.nn.Parameter)) and value.layout is torch.strided
     return bool(plain and value.device.type == "cpu" and value.numel() <= _LARGEST)
 
 
@@ -76,7 +78,7 @@ def _known(value: Any) -> Any:
 
 def _operand(node: ast.expr, frame: FrameType) -> Any:
     value = _value(node, frame)
-    if type(value) in _PLAIN or is_plain_tensor(value):
+    if is_one_of(value, _PLAIN) or is_plain_tensor(value):
         return value
     raise UnknownValueError
 
@@ -100,7 +102,7 @@ def _entry(node: ast.Subscript, frame: FrameType) -> Any:
     key = _value(node.slice, frame)
     if is_plain_tensor(owner):
         return owner[tuple(key) if isinstance(node.slice, ast.Tuple) else key]
-    if type(owner) in (list, tuple, dict, torch.Size) and type(key) in (int, str, slice):
+    if is_one_of(owner, (list, tuple, dict, torch.Size)) and is_one_of(key, (int, str, slice)):
         return owner[key]
     raise UnknownValueError
 
@@ -126,6 +128,6 @@ def _only_looks(method: str, args: list[Any]) -> bool:
 
 
 def _length(value: Any) -> int:
-    if type(value) in (list, tuple, dict, str, torch.Size) or is_plain_tensor(value):
+    if is_one_of(value, (list, tuple, dict, str, torch.Size)) or is_plain_tensor(value):
         return len(value)
     raise UnknownValueError

@@ -11,6 +11,7 @@ import re
 from types import ModuleType
 from typing import Any
 
+from torch_debugger.anatomy.kinds import is_a, is_one_of, long_name_of_class, module_of_class
 from torch_debugger.probes.crash_frames import Seen, is_tensor
 from torch_debugger.probes.crash_source import statement_at
 from torch_debugger.records import LocalValue
@@ -35,22 +36,22 @@ def values_in(seen: Seen) -> tuple[LocalValue, ...]:
 
 
 def _describe(name: str, value: Any, mentioned: bool) -> LocalValue:
-    size = len(value) if type(value) in _CONTAINERS else None
+    size = len(value) if is_one_of(value, _CONTAINERS) else None
     return LocalValue(name, kind_name(type(value)), _text(name, value, mentioned), size)
 
 
 def kind_name(kind: type) -> str:
     """int, numpy.ndarray, Net: builtins and the user's main file without their module."""
-    home = str(kind.__module__)
-    return kind.__qualname__ if home in ("builtins", "__main__") else f"{home}.{kind.__qualname__}"
+    home, name = module_of_class(kind), long_name_of_class(kind)
+    return name if home in ("builtins", "__main__") else f"{home}.{name}"
 
 
 def _text(name: str, value: Any, mentioned: bool) -> str:
-    if value is None or type(value) in (int, float, bool):
+    if value is None or is_one_of(value, (int, float, bool)):
         return repr(redact_value(name, value))[:_TEXT]
     if type(value) is str:
         return repr(redact_value(name, value[:_READ])[:_TEXT]) if mentioned else ""
-    if isinstance(value, type):
+    if is_a(value, type):
         return f"class {kind_name(value)}"
     if type(value) is ModuleType:
         return f"module {value.__name__}"
@@ -67,9 +68,9 @@ def carried_by(error: BaseException) -> dict[str, str | int]:
     kept: dict[str, str | int] = {}
     for name in _CARRIED:
         value = getattr(error, name, None)
-        if type(value) in (str, int):
+        if is_one_of(value, (str, int)):
             kept[name] = value if type(value) is int else str(value)[:_TEXT]
-    if isinstance(error, KeyError) and error.args and type(error.args[0]) in (str, int):
+    if isinstance(error, KeyError) and error.args and is_one_of(error.args[0], (str, int)):
         kept["key"] = error.args[0] if type(error.args[0]) is int else str(error.args[0])[:_TEXT]
     if isinstance(error, AttributeError):
         kept["object"] = kind_name(type(getattr(error, "obj", None)))

@@ -27,6 +27,7 @@ from torch_debugger.probes.shape_flow import replay_last_call, replay_shapes
 from torch_debugger.probes.spare_files import spare_files
 from torch_debugger.records import CrashEvidence, CrashFact, CrashFrame, FlowStep, Place
 from torch_debugger.signals import alarms_held
+from torch_debugger.tracebacks import similar_name
 
 _MESSAGE_LENGTH = 20_000
 _CHAIN_LENGTH = 50
@@ -188,7 +189,7 @@ def _traceback_text(error: BaseException) -> str:
             _drop_our_frames(part.stack)
             inner = [part.__cause__, part.__context__, *(getattr(part, "exceptions", None) or ())]
             waiting += [item for item in inner if item is not None]
-    return "".join(told.format())
+    return "".join(told.format()).removesuffix("\n") + similar_name(error) + "\n"
 
 
 def _drop_our_frames(stack: traceback.StackSummary) -> None:

@@ -8,10 +8,12 @@ from typing import Any
 
 import torch
 
+from torch_debugger.anatomy.kinds import is_a
 from torch_debugger.anatomy.sources import class_source
 from torch_debugger.probes.patches import Patches
+from torch_debugger.probes.probe import Probe
 from torch_debugger.probes.sampling import DEEP
-from torch_debugger.probes.watch import Probe, Watch
+from torch_debugger.probes.watch import Watch
 
 Meeting = Callable[[type[torch.autograd.Function], tuple[Any, ...], int], None]
 
@@ -42,7 +44,7 @@ class CustomFunctions(Probe):
         return classmethod(apply)
 
     def _meet(self, function: type[torch.autograd.Function], arguments: tuple[Any, ...]) -> None:
-        differentiated = any(isinstance(value, torch.Tensor) and value.requires_grad for value in arguments)
+        differentiated = any(is_a(value, torch.Tensor) and value.requires_grad for value in arguments)
         if not differentiated or not torch.is_grad_enabled() or len(self._met) >= self.CLASSES:
             return
         self._met.add(function)

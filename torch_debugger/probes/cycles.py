@@ -26,10 +26,11 @@ from torch_debugger.probes.ledger import gradient_state
 from torch_debugger.probes.lossgraph import local_tensors
 from torch_debugger.probes.optimizers import Optimizers
 from torch_debugger.probes.patches import Patches
+from torch_debugger.probes.probe import Probe
 from torch_debugger.probes.sampling import DEEP
 from torch_debugger.probes.twins import find_twin
 from torch_debugger.probes.unspent import unspent_loss
-from torch_debugger.probes.watch import Probe, Watch
+from torch_debugger.probes.watch import Watch
 from torch_debugger.records import Place, StepCycle
 from torch_debugger.stats.summary import sampled
 
@@ -138,16 +139,14 @@ class Cycles(Probe):
         if self.watch.depth == DEEP:
             self.watch.probe(self.name, self._stepped, optimizer)
             return
+        self.watch.probe(self.name, self._glance, optimizer)
+
+    def _glance(self, optimizer: Optimizer) -> None:
         held = self.optimizers.held.get(id(optimizer))
         lost = held is not None and held.sentinel is not None and held.sentinel.grad is None
         cycle = self._cycles.get(id(optimizer))
-        if held is not None and (not held.steps or lost):
-            self.watch.probe(self.name, self._look_closer, optimizer)
-        elif cycle is not None and cycle.unspent:
-            self.watch.probe(self.name, self._see_late_beginning, optimizer)
-
-    def _see_late_beginning(self, optimizer: Optimizer) -> None:
-        if any(parameter.grad is not None for parameter in _parameters(optimizer)):
+        begins = cycle is not None and cycle.unspent and any(p.grad is not None for p in _parameters(optimizer))
+        if begins or (held is not None and (not held.steps or lost)):
             self._look_closer(optimizer)
 
     def _look_closer(self, optimizer: Optimizer) -> None:

@@ -9,12 +9,13 @@ from torch_debugger.probes.graph_looks import GraphLooks
 from torch_debugger.probes.hand_made_weights import HandMade
 from torch_debugger.probes.inputs import LayerInputs
 from torch_debugger.probes.output_spreads import OutputSpreads
+from torch_debugger.probes.probe import Probe
 from torch_debugger.probes.root_inputs import RootInputs
 from torch_debugger.probes.roots import Roots
 from torch_debugger.probes.sequence_inputs import SequenceInputs
 from torch_debugger.probes.source_reading import SourceReading
 from torch_debugger.probes.targets import Targets
-from torch_debugger.probes.watch import Probe, Watch
+from torch_debugger.probes.watch import Watch
 from torch_debugger.settings import Settings
 
 

@@ -16,9 +16,10 @@ from torch_debugger.anatomy.graph_calls import Call, argument_names
 from torch_debugger.anatomy.running import in_backward, in_transform
 from torch_debugger.probes.flow_tracing import FlowTracer
 from torch_debugger.probes.forward import Forward
+from torch_debugger.probes.probe import Probe
 from torch_debugger.probes.roots import Root
 from torch_debugger.probes.sampling import DEEP
-from torch_debugger.probes.watch import Probe, Watch
+from torch_debugger.probes.watch import Watch
 
 
 class DataFlow(Probe):

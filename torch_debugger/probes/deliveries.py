@@ -18,6 +18,7 @@ from torch_debugger.probes.sampling import DEEP
 from torch_debugger.probes.watch import Watch
 from torch_debugger.records import BatchLook, TensorLook
 from torch_debugger.stats.digests import SAMPLES, digest_rows, sampled_rows
+from torch_debugger.stats.unseen import item_of, no_grad
 
 _WHOLE = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8, torch.bool)
 _COLUMNS = 8  # in which numbers are counted
@@ -117,7 +118,7 @@ def _plain(tensor: torch.Tensor) -> bool:
     return there and tensor.dim() > 0 and tensor.numel() > 0
 
 
-@torch.no_grad()
+@no_grad()
 def look_at(name: str, tensor: torch.Tensor) -> TensorLook:
     dtype = str(tensor.dtype).removeprefix("torch.")
     shape = tuple(tensor.shape)
@@ -126,7 +127,7 @@ def look_at(name: str, tensor: torch.Tensor) -> TensorLook:
         lowest, highest = (int(end) for end in tensor.detach().aminmax())
         return TensorLook(name, shape, dtype, (), tuple(map(int, labels)), 0.0, lowest, highest)
     rows = sampled_rows(tensor)
-    std = rows.float().std(correction=0).item()
+    std = item_of(rows.float().std(correction=0))
     digests = digest_rows(rows)
     return TensorLook(name, shape, dtype, digests, (), std, varied=_is_varied(rows, len(set(digests))))
 

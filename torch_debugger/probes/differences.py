@@ -11,6 +11,7 @@ from typing import Any
 import torch
 
 from torch_debugger.anatomy.graph_nodes import op_name, saved
+from torch_debugger.anatomy.kinds import is_a
 
 BY_HAND = ("Pow", "Abs")
 _SAME_ORDER = ("View", "UnsafeView", "ReshapeAlias", "Squeeze", "Unsqueeze")
@@ -65,4 +66,4 @@ def _leaves(node: Any) -> tuple[Any, Any]:
 
 
 def _is_plain(value: Any) -> bool:
-    return isinstance(value, torch.Tensor) and value.layout is torch.strided and value.is_floating_point()
+    return is_a(value, torch.Tensor) and value.layout is torch.strided and value.is_floating_point()

@@ -6,10 +6,10 @@ it comes back as a record.
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from json import dumps, loads
 from typing import Any
 
 import torch
@@ -89,7 +89,7 @@ def ask_eager(
     text = task.wait()
     if task.ended != "done":
         return None
-    crash = from_plain("CrashFact", plain) if (plain := json.loads(text)) is not None else None
+    crash = from_plain("CrashFact", plain) if (plain := loads(text)) is not None else None
     return EagerAnswer(crash if isinstance(crash, CrashFact) else None, call.outside)
 
 
@@ -104,7 +104,7 @@ def _run(call: CompiledCall, capture: Callable[[BaseException], CrashFact]) -> s
         with without_global_hooks():
             call.function(*call.args, **call.kwargs)
     except Exception as again:
-        return json.dumps(to_plain(capture(again)))
+        return dumps(to_plain(capture(again)))
     return "null"
 
 

@@ -11,7 +11,8 @@ from types import FrameType
 from typing import Any
 
 from torch_debugger.anatomy.frames import user_frame
-from torch_debugger.anatomy.naming import own_attributes, scopes
+from torch_debugger.anatomy.kinds import own_attributes
+from torch_debugger.anatomy.naming import scopes
 from torch_debugger.probes.roots import Root, Roots
 from torch_debugger.probes.watch import Watch
 

@@ -10,9 +10,11 @@ import torch
 from torch import nn
 from torch.nn.modules.loss import _Loss
 
+from torch_debugger.anatomy.kinds import is_a
 from torch_debugger.probes.gates import Gate
 from torch_debugger.probes.patches import Patches
-from torch_debugger.probes.watch import Probe, Watch
+from torch_debugger.probes.probe import Probe
+from torch_debugger.probes.watch import Watch
 
 
 class Evaluation(Probe):
@@ -42,7 +44,7 @@ class Evaluation(Probe):
         return value
 
     def _add(self, name: str, value: Any) -> None:
-        if not isinstance(value, torch.Tensor) or value.numel() != 1:
+        if not is_a(value, torch.Tensor) or value.numel() != 1:
             return
         number = value.detach().float().reshape(1)
         total, count = self._sums.get(name, (torch.zeros_like(number), 0))

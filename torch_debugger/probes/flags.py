@@ -18,8 +18,9 @@ from torch import nn
 from torch_debugger.anatomy.registrations import assignments, registrations
 from torch_debugger.anatomy.sources import class_source, is_user_file, place_at, tree_of
 from torch_debugger.probes.optimizers import Optimizers
+from torch_debugger.probes.probe import Probe
 from torch_debugger.probes.sampling import DEEP
-from torch_debugger.probes.watch import Probe, Watch
+from torch_debugger.probes.watch import Watch
 from torch_debugger.records import GradientFlag, Place
 
 _SWITCH = "requires_grad"

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import MutableMapping
 from typing import Any, NamedTuple
 
 import torch
-from torch.utils.weak import WeakTensorKeyDictionary
+from torch.utils.weak import TensorWeakRef, WeakTensorKeyDictionary
 
 from torch_debugger.anatomy.memory_ids import memory_id
 
@@ -23,12 +24,14 @@ class Origins:
         self._by_output: dict[tuple[Any, int], Origin] = {}
         self._by_node: dict[Any, int] = {}
         self._by_tensor: MutableMapping[torch.Tensor, Origin] = WeakTensorKeyDictionary()
+        self._by_memory: defaultdict[int, list[tuple[TensorWeakRef, Origin]]] = defaultdict(list)
 
     def put(self, tensor: torch.Tensor, origin: Origin) -> None:
         """The latest counts: a layer that gives back what it was given is passed through too."""
         if tensor.grad_fn is not None:
             self._by_output[tensor.grad_fn, tensor.output_nr] = origin
         self._by_tensor[tensor] = origin
+        self._by_memory[memory_id(tensor)].append((TensorWeakRef(tensor), origin))
 
     def put_operation(self, node: Any, place: int) -> None:
         self._by_node[node] = place
@@ -47,5 +50,8 @@ class Origins:
         if tensor in self._by_tensor:
             return self._by_tensor[tensor]
         memory = memory_id(tensor)
-        alike = [origin for other, origin in self._by_tensor.items() if memory_id(other) == memory]
-        return alike[-1] if alike else None
+        for reference, origin in reversed(self._by_memory.get(memory, ())):
+            other = reference()
+            if other is not None and memory_id(other) == memory:  # memory of a dead tensor is given to others
+                return origin
+        return None

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import functools
 import sys
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -22,13 +21,15 @@ from torch_debugger.anatomy.frames import call_frame, locals_of
 from torch_debugger.anatomy.naming import module_paths
 from torch_debugger.anatomy.nested import first_tensor
 from torch_debugger.anatomy.running import in_backward, in_transform
+from torch_debugger.clocks import time
 from torch_debugger.probes.calls import Calls, Entered
 from torch_debugger.probes.flow import Flow, flow_step
 from torch_debugger.probes.measured import Measured, tables, take_numbers
+from torch_debugger.probes.probe import Probe
 from torch_debugger.probes.roots import Root, Roots
 from torch_debugger.probes.sampling import DEEP, NONE
 from torch_debugger.probes.strays import Strays
-from torch_debugger.probes.watch import Probe, Watch
+from torch_debugger.probes.watch import Watch
 from torch_debugger.records import Table, TensorRows
 from torch_debugger.stats.summary import measurable
 
@@ -110,6 +111,9 @@ class Forward(Probe):
 
     def _before(self, module: nn.Module, arguments: Any) -> None:
         # Inside of a call that was entered also without gradients: its own end would else be taken for lost.
+        too_deep = self.watch.guard.contain("forward", self._calls.are_too_deep)
+        if not self.watch.is_training_thread() or self.watch.keep_to_limit(bool(too_deep)):
+            return
         heard = torch.is_grad_enabled() or self.flow.wanted or self._calls.stack
         if heard and not torch._C._get_tracing_state():
             self.watch.probe("forward", self._enter, module, arguments)
@@ -118,6 +122,8 @@ class Forward(Probe):
 
     def _after(self, module: nn.Module, arguments: Any, *rest: Any) -> None:
         """`rest` is (keywords, output), or after an exception the output alone."""
+        if not self.watch.is_training_thread():
+            return
         if self._quiet is module:
             self._quiet = None
             for hear in self.on_quiet:
@@ -140,7 +146,7 @@ class Forward(Probe):
         calls.stack.append(Entered(module, root, row, id(sys.exc_info()[1]), calls.own_s, began))
         if self._measuring and root is not None:
             for hear in self.on_every_enter:
-                self.watch.probe("layer listeners", hear, module, arguments)
+                self.watch.hear("layer listeners", hear, module, arguments)
 
     def _meet(self, module: nn.Module, arguments: Any) -> Root | None:
         if in_backward():  # a checkpointed block runs once more: no model of its own
@@ -181,14 +187,14 @@ class Forward(Probe):
             self.flow.tell(root.name, calls.rows, calls.modules)
         if self._measuring:
             for hear in self.on_every_output:
-                self.watch.probe("layer listeners", hear, path, module, given, output)
+                self.watch.hear("layer listeners", hear, path, module, given, output)
         if self._measuring and torch.is_grad_enabled():
             self.ran.add(id(module))
             self._measure(path, module, output)
             for listen in self.on_layer:
-                self.watch.probe("layer listeners", listen, path, module, given)
+                self.watch.hear("layer listeners", listen, path, module, given)
             for hear in self.on_output:
-                self.watch.probe("layer listeners", hear, path, module, given, output)
+                self.watch.hear("layer listeners", hear, path, module, given, output)
 
     def _measure(self, path: str, module: nn.Module, output: Any) -> None:
         if path in self._outputs or len(self._outputs) >= self.LIMIT or isinstance(module, _CONTAINERS):

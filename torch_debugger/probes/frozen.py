@@ -12,8 +12,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import torch
+from torch import isfinite
 
 from torch_debugger.stats.memory import free_bytes
+from torch_debugger.stats.unseen import no_grad
 
 
 @dataclass
@@ -35,7 +37,7 @@ class FrozenWeights:
         self._known: set[int] = set()
         self._refused = False
 
-    @torch.no_grad()
+    @no_grad()
     def watch(self, parameters: Sequence[torch.Tensor]) -> None:
         """Before an update: parameters that are not known yet are kept as they are now."""
         new = [p for p in parameters if id(p) not in self._known and p.is_floating_point()]
@@ -49,14 +51,14 @@ class FrozenWeights:
         for dtype, device in {(p.dtype, p.device) for p in new}:
             self._copies.append(_copies_of([p for p in new if (p.dtype, p.device) == (dtype, device)]))
 
-    @torch.no_grad()
+    @no_grad()
     def see(self, number: torch.Tensor) -> torch.Tensor:
         """Zero times a number is zero, or NaN where it is not finite."""
         if self.flag is None or self.flag.device != number.device:
             self.flag = torch.zeros((), device=number.device)
         return self.flag.add_(number.detach().float(), alpha=0)
 
-    @torch.no_grad()
+    @no_grad()
     def update(self) -> None:
         """After an update."""
         clean = self.flag == 0 if self.flag is not None else None
@@ -68,7 +70,7 @@ class FrozenWeights:
     def not_finite(self) -> list[torch.Tensor]:
         """The parameters of which no finite values were kept; the host waits for the answer."""
         pairs = [pair for copies in self._copies for pair in _pairs(copies)]
-        return [p for p, kept in pairs if not bool(torch.isfinite(kept).all())]
+        return [p for p, kept in pairs if not bool(isfinite(kept).all())]
 
     @contextlib.contextmanager
     def in_place(self) -> Iterator[bool]:

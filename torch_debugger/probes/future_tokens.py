@@ -16,6 +16,7 @@ from torch import nn
 
 from torch_debugger.anatomy.frames import place_of, user_frame
 from torch_debugger.anatomy.graph_nodes import made_shape, op_name, saved
+from torch_debugger.anatomy.kinds import is_a
 from torch_debugger.anatomy.model_calls import first_call
 from torch_debugger.anatomy.nested import first_tensor
 from torch_debugger.probes.forward import Forward
@@ -121,7 +122,7 @@ def _next_weights(node: Any, places: int) -> torch.Tensor:
 
 
 def _above(weights: Any, places: int, none: torch.Tensor) -> torch.Tensor:
-    square = isinstance(weights, torch.Tensor) and weights.dim() >= 2 and weights.shape[-1] == weights.shape[-2]
+    square = is_a(weights, torch.Tensor) and weights.dim() >= 2 and weights.shape[-1] == weights.shape[-2]
     if not square or weights.shape[-1] < places:
         return none
     row: torch.Tensor = weights.diagonal(offset=1, dim1=-2, dim2=-1).reshape(-1, weights.shape[-1] - 1).amax(0)

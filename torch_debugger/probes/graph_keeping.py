@@ -11,6 +11,7 @@ import torch
 
 from torch_debugger.anatomy.additions import addition_to, carried_over
 from torch_debugger.anatomy.kept_graphs import Hoard, hoards, steps_behind, sums
+from torch_debugger.anatomy.kinds import is_a
 from torch_debugger.anatomy.user_variables import variables_in_reach, waiting_generators, yields
 from torch_debugger.probes.node_numbers import StepNumbers
 from torch_debugger.probes.watch import Watch
@@ -48,7 +49,7 @@ class GraphKeeping:
     ) -> Iterator[tuple[Hoard, Place]]:
         """Tensors that are made of their own last value, and so keep the graphs of all steps behind them."""
         for name, value in variables:
-            if isinstance(value, torch.Tensor) and value.grad_fn is not None and name not in told:
+            if is_a(value, torch.Tensor) and value.grad_fn is not None and name not in told:
                 place = carried_over(file, name)
                 count = steps_behind(value, self.numbers.starts) if place is not None else 0
                 if place is not None and count > 1:

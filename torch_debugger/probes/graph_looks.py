@@ -18,6 +18,7 @@ from torch_debugger.probes.lossgraph import feeding_layer
 from torch_debugger.probes.sampling import DEEP
 from torch_debugger.probes.watch import Watch
 from torch_debugger.records import AxesLook, DropoutLook, Place, ReusedWeight
+from torch_debugger.stats.unseen import no_grad
 
 Shape = tuple[int, ...]
 _VIEWS = ("View", "UnsafeView", "ReshapeAlias")
@@ -36,7 +37,7 @@ class GraphLooks:
         self._looks = 0
         self._calls: dict[tuple[str, Shape], Place] = {}
 
-    @torch.no_grad()
+    @no_grad()
     def look(self, loss: torch.Tensor, frame: FrameType | None) -> None:
         if self.watch.depth != DEEP or self._looks >= self.LOOKS or self.backward.saved_hooks:
             return

@@ -13,6 +13,7 @@ from torch_debugger.probes.backward import Backward
 from torch_debugger.probes.layer_health import nodes_behind
 from torch_debugger.probes.watch import Watch
 from torch_debugger.records import HandMadeWeights, Place
+from torch_debugger.stats.unseen import item_of, no_grad
 
 
 class HandMade:
@@ -23,7 +24,7 @@ class HandMade:
         self.backward = backward
         self._looked = False
 
-    @torch.no_grad()
+    @no_grad()
     def look(self, loss: torch.Tensor, frame: FrameType | None) -> None:
         if self._looked or loss.is_cuda:
             return
@@ -40,4 +41,4 @@ class HandMade:
 
 def _spread(weight: torch.Tensor) -> float:
     """Which of its sizes counts inputs is not known: the smaller one says less."""
-    return weight.detach().float().square().mean().sqrt().item() * math.sqrt(min(weight.shape))
+    return item_of(weight.detach().float().square().mean().sqrt()) * math.sqrt(min(weight.shape))

@@ -20,6 +20,7 @@ from torch_debugger.probes.skipped import SkippedSteps
 from torch_debugger.probes.untied import Untied
 from torch_debugger.probes.watch import Watch
 from torch_debugger.probes.weighted_sums import WeightedSums
+from torch_debugger.stats.unseen import no_grad
 
 
 class Health:
@@ -42,7 +43,7 @@ class Health:
         ]
         optimizers.before_update.append(AlikeUnits(watch, optimizers).look)
 
-    @torch.no_grad()
+    @no_grad()
     def _look_at_graph(self, loss: torch.Tensor, frame: FrameType | None) -> None:
         if not self.backward.saved_hooks:  # to read what such a hook packed would run it
             consumers, names = nodes_behind(loss.grad_fn), self.backward.roots.path_of_parameter()

@@ -25,6 +25,7 @@ class Held:
     sentinel: torch.Tensor | None = None  # the parameter whose gradient is looked at in every step
     counted: int = 0  # the step of its last count of parameters
     carry: CarryTracker = field(default_factory=CarryTracker)
+    parameters: list[int] = field(default_factory=list)  # their ids
     told: tuple[Any, ...] = ()  # what the last OptimizerFact said
     keys: list[int] = field(default_factory=list)  # ids of the parameters in `table`
     table: Table | None = None

@@ -17,6 +17,7 @@ from torch_debugger.probes.watch import Watch
 from torch_debugger.records import IdleOptimizer, Place
 from torch_debugger.stats.summary import sampled
 from torch_debugger.stats.transfer import Numbers
+from torch_debugger.stats.unseen import no_grad
 
 
 @dataclass
@@ -100,7 +101,7 @@ def _condition(file: str | None, name: str) -> Place:
     return (condition_around(file, line) if file and line else None) or Place()
 
 
-@torch.no_grad()
+@no_grad()
 def _samples(optimizer: Optimizer, count: int) -> list[tuple[weakref.ref[torch.Tensor], torch.Tensor]]:
     trained = [p for group in optimizer.param_groups for p in group["params"] if p.requires_grad]
     smallest = sorted(trained, key=torch.numel)[:count]
@@ -111,7 +112,7 @@ def _note_reached(suspect: Suspect, flags: Numbers) -> None:
     suspect.reached = suspect.reached or bool(flags.any())
 
 
-@torch.no_grad()
+@no_grad()
 def _moved(suspect: Suspect) -> torch.Tensor:
     """Whether some parameter is no more what it was, on its own device."""
     now = [(p, sample) for reference, sample in suspect.samples if (p := reference()) is not None]

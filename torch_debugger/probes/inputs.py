@@ -27,6 +27,7 @@ from torch_debugger.probes.roots import Roots
 from torch_debugger.probes.watch import Watch
 from torch_debugger.records import InputLook, Place
 from torch_debugger.stats.digests import digest_rows, sampled_rows
+from torch_debugger.stats.unseen import no_grad
 
 _LEARN = (
     nn.Linear, nn.Conv1d, nn.Conv2d, nn.Conv3d, nn.RNN, nn.LSTM, nn.GRU, nn.Embedding, nn.EmbeddingBag
@@ -68,7 +69,7 @@ class LayerInputs:
     def _wants(self, path: str) -> bool:
         return self._looks.get(path, 0) < self.EACH and (path in self._looks or len(self._looks) < self.LAYERS)
 
-    @torch.no_grad()
+    @no_grad()
     def _look(self, path: str, kind: str, given: torch.Tensor) -> None:
         root = next((root for root, _ in self.roots.alive() if root.name == path.split(".")[0]), None)
         fed = first_tensor(root.call) if root is not None and root.call is not None else None

@@ -6,7 +6,6 @@ that is not finite is run again on both.
 
 from __future__ import annotations
 
-import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,9 +16,11 @@ import torch
 
 from torch_debugger.anatomy.moments import Moment, moment_without_graphs
 from torch_debugger.anatomy.nested import tensors_in
+from torch_debugger.clocks import time
 from torch_debugger.probes.frozen import FrozenWeights
+from torch_debugger.probes.probe import Probe
 from torch_debugger.probes.roots import Roots
-from torch_debugger.probes.watch import Probe, Watch
+from torch_debugger.probes.watch import Watch
 from torch_debugger.stats.memory import free_bytes
 
 Call = tuple[tuple[Any, ...], dict[str, Any]]

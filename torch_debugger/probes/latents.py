@@ -13,6 +13,7 @@ from typing import Any
 import torch
 
 from torch_debugger.anatomy.graph_nodes import op_name, saved
+from torch_debugger.anatomy.kinds import is_a
 from torch_debugger.probes.layer_health import Consumers
 from torch_debugger.probes.lossgraph import feeding_layer
 from torch_debugger.probes.watch import Watch
@@ -58,7 +59,7 @@ def _deviation(node: Any, consumers: Consumers) -> torch.Tensor | None:
     """The result of exp(); of another function (softplus), what was squared for the KL term."""
     if op_name(node) == "Exp":
         result = saved(node, "_saved_result")
-        return result if isinstance(result, torch.Tensor) else None
+        return result if is_a(result, torch.Tensor) else None
     return _squared(node, consumers)
 
 
@@ -68,7 +69,7 @@ def _squared(mean_node: Any, consumers: Consumers) -> torch.Tensor | None:
     while waiting:
         node, distance = waiting.pop(0)
         value = saved(node, "_saved_self") if op_name(node) == "Pow" else None
-        if isinstance(value, torch.Tensor):
+        if is_a(value, torch.Tensor):
             return value
         if op_name(node) in ("Sub", "Div") and distance < 2:
             waiting += [(taker, distance + 1) for taker in consumers[node]]

@@ -13,6 +13,7 @@ from typing import Any
 import torch
 
 from torch_debugger.anatomy.graph_nodes import made_shape, saved
+from torch_debugger.anatomy.kinds import is_a
 from torch_debugger.probes.lossgraph import feeding_layer
 from torch_debugger.probes.watch import Watch
 from torch_debugger.records import BatchNormLook, Squasher
@@ -81,7 +82,7 @@ class LayerHealth:
 
 
 def _has_numbers(result: Any) -> bool:
-    return isinstance(result, torch.Tensor) and result.layout is torch.strided and result.numel() >= 2
+    return is_a(result, torch.Tensor) and result.layout is torch.strided and result.numel() >= 2
 
 
 def biased_layer(norm: Any, consumers: Consumers, names: dict[int, str]) -> str:

@@ -6,6 +6,7 @@ Filled on deep steps, after the update; told when it says something new.
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
 
 import torch
 from torch.optim import Optimizer
@@ -14,11 +15,13 @@ from torch_debugger.probes.forward import Forward
 from torch_debugger.probes.held import Held
 from torch_debugger.probes.left_out import LeftOut, is_left_out
 from torch_debugger.probes.optimizers import Optimizers
+from torch_debugger.probes.probe import Probe
 from torch_debugger.probes.roots import Root, Roots
 from torch_debugger.probes.sampling import DEEP
-from torch_debugger.probes.watch import Probe, Watch
+from torch_debugger.probes.watch import Watch
 from torch_debugger.records import LedgerFact, LedgerRow
 from torch_debugger.stats.summary import norm
+from torch_debugger.stats.unseen import no_grad
 
 
 class Ledger(Probe):
@@ -41,7 +44,7 @@ class Ledger(Probe):
     def begin_step(self, depth: int) -> None:
         self._gradients = {}
 
-    @torch.no_grad()
+    @no_grad()
     def _read_gradients(self, held: Held, optimizer: Optimizer) -> None:
         """Before the update of a deep step, while every gradient stands: of all roots it touches."""
         own = {id(p) for group in optimizer.param_groups for p in group["params"]}
@@ -64,7 +67,7 @@ class Ledger(Probe):
                     self._tell(root, rows)
 
     def _rows(
-        self, root: Root, module: torch.nn.Module, held: set[int], changed: dict[int, bool]
+        self, root: Root, module: torch.nn.Module, held: Collection[int], changed: dict[int, bool]
     ) -> list[LedgerRow]:
         rows = []
         for path, child in module.named_modules():

@@ -6,6 +6,7 @@ Others are met when they are trained. Seen on deep steps.
 from __future__ import annotations
 
 import weakref
+from collections.abc import Collection
 from typing import Any
 
 from torch import nn
@@ -44,7 +45,7 @@ class LeftOut:
         return module.training and bool(own) and waits
 
 
-def is_left_out(root: Root, module: nn.Module, held: set[int]) -> bool:
+def is_left_out(root: Root, module: nn.Module, held: Collection[int]) -> bool:
     """Until now it has run in training mode and never with gradients on."""
     if not root.phases.get((True, False)) or any(with_graph for _, with_graph in root.phases):
         return False

@@ -7,7 +7,6 @@ Stacks sampled from another thread are not enough here: a call that keeps Python
 from __future__ import annotations
 
 import sys
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -15,8 +14,9 @@ from types import CodeType, FrameType
 from typing import Any
 
 from torch_debugger.anatomy.sources import is_user_file, place_at
+from torch_debugger.clocks import time
 from torch_debugger.records import LineCost
-from torch_debugger.signals import came_by_signal
+from torch_debugger.signals import is_the_scripts
 
 _Line = tuple[CodeType, int]
 _TOLD = 24
@@ -60,7 +60,7 @@ class LineClock:
         try:
             return self._enter(frame)
         except Exception as error:
-            if came_by_signal(error):
+            if is_the_scripts(error):
                 raise
             self._give_up(error)
             return None
@@ -69,7 +69,7 @@ class LineClock:
         try:
             return self._follow(frame, event)
         except Exception as error:
-            if came_by_signal(error):
+            if is_the_scripts(error):
                 raise
             self._give_up(error)
             return None

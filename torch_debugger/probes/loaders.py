@@ -3,31 +3,35 @@
 from __future__ import annotations
 
 import functools
-import time
 import weakref
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
-from torch.utils.data import DataLoader, IterableDataset, Subset
+from torch import isfinite
+from torch.utils.data import DataLoader, IterableDataset
 from torch.utils.data.dataloader import _BaseDataLoaderIter, _MultiProcessingDataLoaderIter, default_collate
 
 from torch_debugger.anatomy.aliases import aliases
-from torch_debugger.anatomy.dataset_facts import batch_count, class_names, data_held_by, sample_count
+from torch_debugger.anatomy.dataset_facts import base_of, batch_count, class_names, data_held_by, sample_count
 from torch_debugger.anatomy.frames import place_of, user_frame
+from torch_debugger.anatomy.kinds import is_a
 from torch_debugger.anatomy.loader_randomness import random_state
 from torch_debugger.anatomy.sampler_facts import is_shuffled, share_of
 from torch_debugger.anatomy.upstream import statements_behind
+from torch_debugger.clocks import time
 from torch_debugger.probes.asked_batches import AskedBatches
 from torch_debugger.probes.deliveries import Deliveries
 from torch_debugger.probes.line_clock import LineClock
 from torch_debugger.probes.loading_times import LoadingTimes
 from torch_debugger.probes.patches import Patches
 from torch_debugger.probes.phases import COPY, DATA, EVALUATION, LOGGING
+from torch_debugger.probes.probe import Probe
 from torch_debugger.probes.recent import RecentBatches
 from torch_debugger.probes.sampling import DEEP
-from torch_debugger.probes.watch import Probe, Watch
+from torch_debugger.probes.watch import Watch
 from torch_debugger.records import BatchFact, LoaderFact, Place
+from torch_debugger.stats.unseen import item_of, no_grad
 
 
 class Loaders(Probe):
@@ -171,6 +175,7 @@ class Loaders(Probe):
         self._told.add(number)
         sampler = getattr(loader, "sampler", None)
         replica, replicas = share_of(sampler)
+        samples = sample_count(loader.dataset)
         made = self._made.get(loader, Place())
         self.watch.emit(
             LoaderFact(
@@ -184,16 +189,16 @@ class Loaders(Probe):
                 number=number,
                 names=aliases(loader, user_frame(2)),
                 made=made,
-                samples=sample_count(loader.dataset),
+                samples=samples,
                 drop_last=bool(loader.drop_last),
                 base=self._datasets.setdefault(id(base_of(loader.dataset)), len(self._datasets) + 1),
                 upstream=statements_behind(made, self._given.get(loader, ())),
                 classes=class_names(base_of(loader.dataset)),
-                iterable=isinstance(loader.dataset, IterableDataset),
+                iterable=is_a(loader.dataset, IterableDataset),
                 persistent=bool(loader.persistent_workers),
                 prefetch=loader.prefetch_factor or 0,
                 collates=loader.collate_fn is default_collate,
-                holds=data_held_by(base_of(loader.dataset), sample_count(loader.dataset)),
+                holds=data_held_by(base_of(loader.dataset), samples),
                 sampler=type(sampler).__name__,
                 replica=replica,
                 replicas=replicas,
@@ -214,35 +219,26 @@ def _has_numbers(tensor: torch.Tensor) -> bool:
     return plain and tensor.numel() > 0
 
 
-def base_of(dataset: Any) -> Any:
-    """The dataset that a part is a part of."""
-    for _ in range(8):
-        if not isinstance(dataset, Subset):
-            break
-        dataset = dataset.dataset
-    return dataset
-
-
 def batch_tensors(batch: Any, limit: int = 8) -> list[tuple[str, torch.Tensor]]:
-    if isinstance(batch, torch.Tensor):
+    if is_a(batch, torch.Tensor):
         return [("batch", batch)]
-    if isinstance(batch, Mapping):
+    if is_a(batch, Mapping):
         items = [(f"batch[{key!r}]", value) for key, value in batch.items()]
-    elif isinstance(batch, (tuple, list)):
+    elif is_a(batch, (tuple, list)):
         items = [(f"batch[{index}]", value) for index, value in enumerate(batch)]
     else:
         return []
-    return [(name, value) for name, value in items if isinstance(value, torch.Tensor)][:limit]
+    return [(name, value) for name, value in items if is_a(value, torch.Tensor)][:limit]
 
 
-@torch.no_grad()
+@no_grad()
 def describe_batch(name: str, tensor: torch.Tensor, step: int) -> BatchFact:
     numbers = tensor.detach().reshape(-1)[: 2**20].to(torch.float32)
-    finite = torch.isfinite(numbers)
+    finite = isfinite(numbers)
     wrong = int(numbers.numel() - finite.sum())
     kept = numbers[finite] if wrong else numbers
-    low, high = (kept.min().item(), kept.max().item()) if kept.numel() else (0.0, 0.0)
-    mean = kept.mean().item() if kept.numel() else 0.0
-    std = kept.std(correction=0).item() if kept.numel() else 0.0
+    low, high = (item_of(kept.min()), item_of(kept.max())) if kept.numel() else (0.0, 0.0)
+    mean = item_of(kept.mean()) if kept.numel() else 0.0
+    std = item_of(kept.std(correction=0)) if kept.numel() else 0.0
     dtype = str(tensor.dtype).removeprefix("torch.")
     return BatchFact(name, tuple(tensor.shape), dtype, low, high, mean, std, wrong, step)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import statistics
 import sys
-import time
 import weakref
 from collections import deque
 from dataclasses import dataclass, field
@@ -14,6 +13,7 @@ import torch
 
 from torch_debugger.anatomy.core_use import CoreUse, of_this_thread, of_workers
 from torch_debugger.anatomy.nested import named_leaves
+from torch_debugger.clocks import time
 from torch_debugger.probes.line_clock import LineClock, costs_of
 from torch_debugger.probes.watch import Watch
 from torch_debugger.records import LoadingLines, LoadingTime

@@ -11,13 +11,14 @@ from torch_debugger.probes.name_switches import NameSwitches
 from torch_debugger.probes.optimizers import Optimizers
 from torch_debugger.probes.own_batches import OwnBatches
 from torch_debugger.probes.passes import Passes
+from torch_debugger.probes.probe import Probe
 from torch_debugger.probes.rank_digests import RankDigests
 from torch_debugger.probes.roots import Roots
 from torch_debugger.probes.schedulers import Schedulers
 from torch_debugger.probes.seeds import Seeds
 from torch_debugger.probes.shared_handles import SharedHandles
 from torch_debugger.probes.stalls import Stalls
-from torch_debugger.probes.watch import Probe, Watch
+from torch_debugger.probes.watch import Watch
 from torch_debugger.probes.worker_boards import WorkerBoards
 from torch_debugger.probes.worker_generators import WorkerGenerators
 

@@ -15,7 +15,9 @@ import torch
 
 from torch_debugger.anatomy.frames import locals_of
 from torch_debugger.anatomy.graph_nodes import saved
+from torch_debugger.anatomy.kinds import is_a
 from torch_debugger.records import LocalTensor, Rectifier
+from torch_debugger.stats.unseen import no_grad
 
 
 @dataclass(frozen=True)
@@ -50,7 +52,7 @@ def read_rectifiers(root: Any, names: dict[int, str], limit: int = 4000) -> list
     return found[::-1]
 
 
-@torch.no_grad()
+@no_grad()
 def _look_at_relu(node: Any, names: dict[int, str]) -> RectifierLook | None:
     result = saved(node, "_saved_result")
     source = feeding_layer(node, names) if result is not None else None
@@ -93,7 +95,7 @@ def local_tensors(frame: FrameType | None, limit: int = 24) -> tuple[LocalTensor
         return ()
     found: list[LocalTensor] = []
     for name, value in locals_of(frame).items():
-        if isinstance(value, torch.Tensor) and len(found) < limit:
+        if is_a(value, torch.Tensor) and len(found) < limit:
             found.append(describe_local(name, value))
     return tuple(found)
 

@@ -13,6 +13,7 @@ from typing import Any
 import torch
 
 from torch_debugger.anatomy.graph_nodes import saved
+from torch_debugger.anatomy.kinds import is_a
 from torch_debugger.anatomy.statements import last_call_before
 from torch_debugger.records import Origin, Place
 from torch_debugger.stats.operands import measure_operand
@@ -44,7 +45,7 @@ def find_in_graph(root: Any, site: Place, limit: int = 256) -> Origin | None:
         edge = _EDGES.get(node.name())
         if edge is not None:
             operand = saved(node, edge[0])
-            if isinstance(operand, torch.Tensor) and edge[1](operand.detach()):
+            if is_a(operand, torch.Tensor) and edge[1](operand.detach()):
                 found = (node.name(), operand.detach())
         for operand_node, _ in node.next_functions:
             if operand_node is not None and operand_node not in seen:

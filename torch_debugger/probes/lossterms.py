@@ -14,8 +14,10 @@ from typing import Any
 import torch
 
 from torch_debugger.anatomy.graph_nodes import made_shape, op_name, saved, signed
+from torch_debugger.anatomy.kinds import is_a
 from torch_debugger.probes.differences import BY_HAND, difference_sides
 from torch_debugger.records import ClassTargets, Comparison, Place, Record, Spread
+from torch_debugger.stats.unseen import no_grad
 
 _COMPARING = ("MseLoss", "SmoothL1Loss", "HuberLoss", "BinaryCrossEntropy", "BinaryCrossEntropyWithLogits")
 _CHOOSING = ("NllLoss", "NllLoss2D")
@@ -34,7 +36,7 @@ class TermLook:
     record: Callable[[Sequence[float]], Record]
 
 
-@torch.no_grad()
+@no_grad()
 def read_terms(nodes: Sequence[Any], site: str, step: int, made: Place) -> list[TermLook]:
     """A look at each of the first loss functions among the nodes of a graph."""
     looks: list[TermLook] = []
@@ -53,7 +55,7 @@ def sides(node: Any) -> tuple[torch.Tensor, torch.Tensor] | None:
     """What a loss was given, as it saved it: prediction and target."""
     prediction, target = saved(node, "_saved_self"), saved(node, "_saved_target")
     for side in (prediction, target):
-        if not isinstance(side, torch.Tensor) or side.layout is not torch.strided or not side.numel():
+        if not is_a(side, torch.Tensor) or side.layout is not torch.strided or not side.numel():
             return None
     return prediction.detach(), target.detach()
 
@@ -63,7 +65,7 @@ def _compare(node: Any, op: str, known: tuple[str, int, Place]) -> list[TermLook
     if pair is None or pair[0].is_complex():
         return []
     weight = saved(node, "_saved_pos_weight")
-    one = weight if isinstance(weight, torch.Tensor) and weight.numel() == 1 else None
+    one = weight if is_a(weight, torch.Tensor) and weight.numel() == 1 else None
     return [_compared(op, known, tuple(pair[0].shape), *pair, one)]
 
 
@@ -121,7 +123,7 @@ def _classes(chosen: torch.Tensor, weight: Any, classes: int) -> tuple[torch.Ten
     if classes > _MOST_CLASSES:
         return nothing, nothing
     counts = (chosen == torch.arange(classes, device=chosen.device).unsqueeze(1)).sum(1).float()
-    return counts, weight.detach().float() if isinstance(weight, torch.Tensor) else nothing
+    return counts, weight.detach().float() if is_a(weight, torch.Tensor) else nothing
 
 
 def _some_rows(scores: torch.Tensor, target: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:

@@ -11,6 +11,7 @@ import torch
 from torch_debugger.records import Table
 from torch_debugger.stats import underflow
 from torch_debugger.stats.summary import COLUMNS, measure
+from torch_debugger.stats.unseen import no_grad
 
 
 class Measured(NamedTuple):
@@ -18,7 +19,7 @@ class Measured(NamedTuple):
     dtype: torch.dtype
 
 
-@torch.no_grad()
+@no_grad()
 def take_numbers(tensor: torch.Tensor) -> Measured:
     numbers = measure(tensor)
     if underflow.can_underflow(tensor):

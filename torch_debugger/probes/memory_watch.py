@@ -6,25 +6,26 @@ Sizes are read, no values: nothing waits for the device, and nothing is kept ali
 from __future__ import annotations
 
 import math
-import time
 from types import FrameType
 
 import torch
 
 from torch_debugger.anatomy.frames import user_frame
+from torch_debugger.clocks import time
 from torch_debugger.probes.backward import Backward
 from torch_debugger.probes.forward import Forward
 from torch_debugger.probes.lagging import Lagging
 from torch_debugger.probes.memory_moment import Known, MemoryMoment
 from torch_debugger.probes.node_numbers import ModuleSpans, StepNumbers
+from torch_debugger.probes.spacing import Spacing
 from torch_debugger.probes.watch import Watch
 from torch_debugger.records.memory import AFTER_UPDATE, BEFORE_BACKWARD, MemoryLook
 from torch_debugger.stats.memory import measure_memory
 
 
 class MemoryWatch:
-    PROCESS_EVERY_S = 1.0  # at first; then two hundred times a doubling of the run's length
-    SPREAD = 200
+    PROCESS_EVERY_S, PROCESS_TIMES = 1.0, 200
+    LOOK_TIMES = 1000
     SHARE_OF_TIME = 0.002  # of the run, for looks after an update that is not a deep step's
 
     def __init__(
@@ -39,8 +40,8 @@ class MemoryWatch:
         self._known = Known()
         self._before: dict[str, MemoryLook] = {}  # by device: the fullest of the step's backward calls
         self._batch: set[int] = set()  # numbers of the storages that the step's batch is in
-        self._began = time.monotonic()
-        self._process_told = 0.0
+        self._process = Spacing(self.PROCESS_EVERY_S, self.PROCESS_TIMES)
+        self._looks = Spacing(0.0, self.LOOK_TIMES)
         self._next_look = math.inf
         backward.on_look.append(self._before_backward)
         watch.on_step.append(self._step_done)
@@ -50,13 +51,14 @@ class MemoryWatch:
 
     def _step_done(self, step: int, scalars: dict[str, float]) -> None:
         now = time.monotonic()
-        if self._before or now >= self._next_look:
+        if self._before or (now >= self._next_look and self._looks.is_time(now)):
             self.watch.probe("memory", self._tell)
             self._before, self._batch = {}, set()
             ended = time.monotonic()
             self._next_look = ended + (ended - now) / self.SHARE_OF_TIME
-        if now - self._process_told >= max(self.PROCESS_EVERY_S, (now - self._began) / self.SPREAD):
-            self._process_told = now
+            self._looks.done(now)
+        if self._process.is_time(now):
+            self._process.done(now)
             self.watch.probe("memory", self._tell_process, step)
 
     def _moment(self) -> MemoryMoment:

@@ -7,8 +7,9 @@ from torch_debugger.probes.forward import Forward
 from torch_debugger.probes.fresh_parameters import FreshParameters
 from torch_debugger.probes.optimizers import Optimizers
 from torch_debugger.probes.padded_states import PaddedStates
+from torch_debugger.probes.probe import Probe
 from torch_debugger.probes.quiet_models import QuietModels
-from torch_debugger.probes.watch import Probe, Watch
+from torch_debugger.probes.watch import Watch
 
 
 def model_use_probes(

@@ -14,8 +14,9 @@ from torch_debugger.anatomy.sources import class_source
 from torch_debugger.anatomy.two_modes import TwoModes, is_untouched, two_modes
 from torch_debugger.probes.held import Held
 from torch_debugger.probes.optimizers import Optimizers
+from torch_debugger.probes.probe import Probe
 from torch_debugger.probes.roots import Root, Roots
-from torch_debugger.probes.watch import Probe, Watch
+from torch_debugger.probes.watch import Watch
 from torch_debugger.records import ModeLook, Place
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import torch
 
 from torch_debugger.anatomy.graph_nodes import made_shape, op_name, saved, signed
+from torch_debugger.anatomy.kinds import is_a
 from torch_debugger.anatomy.mask_products import mask_product
 from torch_debugger.anatomy.softmax_calls import softmax_call
 from torch_debugger.probes.layer_health import Consumers
@@ -71,7 +72,7 @@ def _factor(node: Any) -> torch.Tensor | None:
         return None
     other = saved(node, "_saved_other")
     other = other if isinstance(other, torch.Tensor) else saved(node, "_saved_self")
-    plain = isinstance(other, torch.Tensor) and other.layout is torch.strided and other.numel() > 1
+    plain = is_a(other, torch.Tensor) and other.layout is torch.strided and other.numel() > 1
     return other if plain else None
 
 

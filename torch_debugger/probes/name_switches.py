@@ -13,8 +13,9 @@ from torch import nn
 
 from torch_debugger.anatomy.name_tests import NameTest, bare_comparisons, name_tests
 from torch_debugger.anatomy.sources import is_user_file
+from torch_debugger.probes.probe import Probe
 from torch_debugger.probes.roots import Roots
-from torch_debugger.probes.watch import Probe, Watch
+from torch_debugger.probes.watch import Watch
 from torch_debugger.records import Place, UnmatchedSwitch
 
 _WRAPPERS = ("module.", "_orig_mod.")

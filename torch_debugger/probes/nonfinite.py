@@ -27,6 +27,7 @@ from torch_debugger.probes.policies import Policy
 from torch_debugger.probes.roots import Roots
 from torch_debugger.probes.watch import Watch
 from torch_debugger.records import NonFinite, Origin, Place
+from torch_debugger.stats.unseen import no_grad
 
 FRAMES = 4  # of the user's, from the innermost out
 
@@ -137,7 +138,7 @@ class NonFiniteHunt:
         names = self.roots.path_of_parameter()
         return tuple(names[id(p)] for p in self.lagging.weights.not_finite() if id(p) in names)
 
-    @torch.no_grad()
+    @no_grad()
     def _wrong_parameters(self) -> tuple[str, ...]:
         wrong: list[str] = []
         for root, module in self.roots.alive():

@@ -19,11 +19,13 @@ from torch_debugger.anatomy.naming import name_of
 from torch_debugger.anatomy.statements import assignment_before, statement_at
 from torch_debugger.anatomy.update_forms import update_form
 from torch_debugger.probes.held import Held
+from torch_debugger.probes.known_optimizers import KnownOptimizers
 from torch_debugger.probes.parameters import ParameterLook
 from torch_debugger.probes.patches import Patches
+from torch_debugger.probes.probe import Probe
 from torch_debugger.probes.sampling import DEEP
 from torch_debugger.probes.strays import Strays
-from torch_debugger.probes.watch import Probe, Watch
+from torch_debugger.probes.watch import Watch
 from torch_debugger.records import OptimizerFact, Place
 from torch_debugger.stats.shards import own_part, shards_expected
 
@@ -39,7 +41,10 @@ class Optimizers(Probe):
         super().__init__(watch)
         self.strays = strays
         self.looks = looks
-        self.held: dict[int, Held] = {}
+        self.known = KnownOptimizers()
+        self.held = self.known.held
+        self.live = self.known.live
+        self.parameter_ids = strays.held = self.known.parameter_ids
         self.before_update: list[Callable[[Held, Optimizer], None]] = []  # told on deep steps
         self._handles: list[RemovableHandle] = []
         self._backward = Place()
@@ -56,16 +61,7 @@ class Optimizers(Probe):
         for handle in self._handles:
             handle.remove()
         self._handles = []
-        self.held.clear()
-
-    def live(self) -> list[tuple[Held, Optimizer]]:
-        pairs = [(held, held.optimizer()) for held in tuple(self.held.values())]
-        return [(held, optimizer) for held, optimizer in pairs if optimizer is not None]
-
-    def parameter_ids(self) -> set[int]:
-        return {
-            id(p) for _, optimizer in self.live() for group in optimizer.param_groups for p in group["params"]
-        }
+        self.known.clear()
 
     # Made
 
@@ -95,8 +91,8 @@ class Optimizers(Probe):
                     self._meet(optimizer)
 
     def _meet(self, optimizer: Optimizer, place: Place | None = None) -> Held:
-        known = self.held.get(id(optimizer))
-        if known is not None and known.optimizer() is optimizer:
+        known = self.known.of(optimizer)
+        if known is not None:
             return known
         key = id(optimizer)
 
@@ -105,14 +101,13 @@ class Optimizers(Probe):
 
         source = statement_at(place) if place else ""
         held = Held("", weakref.ref(optimizer, gone), place or Place(), source)
-        self.held[id(optimizer)] = held
-        self.watch.clock.made(id(optimizer))
-        self.strays.held = self.parameter_ids()
+        self.known.add(optimizer, held)
+        self.watch.clock.made(key)
         self.looks.several = len(self.held) > 1
         return held
 
     def _gone(self, key: int) -> None:
-        self.held.pop(key, None)
+        self.known.forget(key)
         self.watch.clock.gone(key)
 
     # Stepping
@@ -120,6 +115,7 @@ class Optimizers(Probe):
     def _before_step(self, optimizer: Optimizer, arguments: Any, keywords: Any) -> None:
         if torch.compiler.is_compiling():
             return
+        self.watch.trains()
         self.watch.probe("optimizers", self._look if self.watch.depth else self._glance, optimizer)
         policy = self.looks.hunt.policy
         if policy.waits:
@@ -131,6 +127,7 @@ class Optimizers(Probe):
         if torch.compiler.is_compiling() or not self.watch.active:
             return
         self.watch.mark(self.watch.phases.end_update)
+        self.watch.keep_to_limit()
         if self.looks.hunt.policy.waits:
             self.watch.probe("skipped updates", self.looks.hunt.policy.after_update, optimizer)
         if not self.watch.probe("optimizers", self._stepped, optimizer):
@@ -139,6 +136,7 @@ class Optimizers(Probe):
     def _stepped(self, optimizer: Optimizer) -> bool:
         held = self._meet(optimizer)
         held.steps += 1
+        self.known.has_stepped(id(optimizer), held)
         held.backwards = self.watch.clock.backwards
         self._take_rates(held, optimizer)
         if held.before:
@@ -178,10 +176,11 @@ class Optimizers(Probe):
     def _look(self, optimizer: Optimizer) -> None:
         held = self._meet(optimizer)
         parameters = [p for group in optimizer.param_groups for p in group["params"]]
+        self.known.holds(held, [id(p) for p in parameters])
         self._tell(held, optimizer, parameters)
         if self.watch.depth == DEEP:
             for listen in self.before_update:
-                self.watch.guard.contain(self.name, listen, held, optimizer)
+                self.watch.hear(self.name, listen, held, optimizer)
         if held.steps - held.counted >= self.COUNT_EVERY:
             held.counted = held.steps
             self.looks.notice_growth()
@@ -201,7 +200,6 @@ class Optimizers(Probe):
         sizes = tuple(len(group["params"]) for group in optimizer.param_groups)
         if held.told != told:  # the learning rate has curves of its own; a schedule tells nothing new
             held.told = told
-            self.strays.held = self.parameter_ids()
             self.watch.emit(
                 OptimizerFact(
                     held.name, type(optimizer).__name__, held.place, groups, self.looks.names(parameters),
@@ -211,18 +209,10 @@ class Optimizers(Probe):
 
     def _name(self, held: Held, optimizer: Optimizer, frame: FrameType | None) -> None:
         found = name_of(optimizer, frame) if frame is not None else None
-        held.name = self._free_name(found or "optimizer")
+        held.name = self.known.free_name(found or "optimizer")
         maker = assignment_before(place_of(frame), found) if found and not held.place else None
         if maker is not None and type(optimizer).__name__ in statement_at(maker):
             held.place, held.source = maker, statement_at(maker)
-
-    def _free_name(self, name: str) -> str:
-        taken = {held.name for held in self.held.values()}
-        number = 2
-        candidate = name
-        while candidate in taken:
-            candidate, number = f"{name}_{number}", number + 1
-        return candidate
 
 
 def _sentinel(ready: list[torch.Tensor]) -> torch.Tensor:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import time
 import weakref
 from collections import deque
 from dataclasses import dataclass, field
@@ -12,11 +11,13 @@ from typing import Any
 import torch
 from torch.utils.data.dataloader import _SingleProcessDataLoaderIter
 
+from torch_debugger.clocks import time
 from torch_debugger.probes.loaders import Loaders
 from torch_debugger.probes.patches import Patches
+from torch_debugger.probes.probe import Probe
 from torch_debugger.probes.stalls import Batch, Stalls, sample_seen
 from torch_debugger.probes.training_attendant import TrainingAttendant
-from torch_debugger.probes.watch import Probe, Watch
+from torch_debugger.probes.watch import Watch
 
 _KEPT = 200  # times of a loader
 

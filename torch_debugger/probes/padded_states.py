@@ -15,15 +15,18 @@ from torch import nn
 
 from torch_debugger.anatomy.frames import locals_of, place_of, user_frame
 from torch_debugger.anatomy.graph_nodes import op_name, saved, signed
+from torch_debugger.anatomy.kinds import is_a
 from torch_debugger.anatomy.last_steps import last_step_taken
 from torch_debugger.anatomy.nested import tensors_in
 from torch_debugger.anatomy.running import in_transform
 from torch_debugger.probes.backward import Backward
 from torch_debugger.probes.forward import Forward
 from torch_debugger.probes.layer_health import Consumers, nodes_behind
-from torch_debugger.probes.watch import Probe, Watch
+from torch_debugger.probes.probe import Probe
+from torch_debugger.probes.watch import Watch
 from torch_debugger.records import PaddedState, Place
 from torch_debugger.stats.endings import measure_ends
+from torch_debugger.stats.unseen import no_grad
 
 # What keeps steps apart: the loss sees the last one alone if that is all that is taken behind it.
 _PASSING = frozenset({
@@ -66,7 +69,7 @@ class PaddedStates(Probe):
     def end_step(self) -> None:
         self._tokens, self._reads, self._given_state = {}, [], False  # nothing of a graph outlives its step
 
-    @torch.no_grad()
+    @no_grad()
     def _see(self, path: str, module: nn.Module, given: Any, made: Any) -> None:
         if in_transform():
             return
@@ -171,6 +174,6 @@ def _lengths(frame: FrameType | None, rows: int) -> str:
     found = [
         name
         for name, value in known.items()
-        if isinstance(value, torch.Tensor) and value.shape == (rows,) and not value.is_floating_point()
+        if is_a(value, torch.Tensor) and value.shape == (rows,) and not value.is_floating_point()
     ]
     return next((name for name in found if "len" in name.lower() or name in ("n", "sizes")), "")

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy
 import torch
+from torch import isfinite
 from torch.optim import Optimizer
 
 from torch_debugger.probes.held import Held
@@ -21,6 +22,7 @@ from torch_debugger.probes.watch import Watch
 from torch_debugger.records import Place, Table, TensorRows
 from torch_debugger.stats.shards import own_part
 from torch_debugger.stats.summary import norms, sampled
+from torch_debugger.stats.unseen import item_of, no_grad
 
 COLUMNS = ("grad_norm", "weight_norm", "elements")
 UPDATE_COLUMNS = ("ratio", "change")
@@ -51,10 +53,10 @@ class ParameterLook:
         for listen in self.on_count:
             listen()
 
-    @torch.no_grad()
+    @no_grad()
     def before_update(self, held: Held, ready: list[torch.Tensor], backward: Place) -> None:
         """`ready` are the parameters that have a dense gradient."""
-        both = norms([p.grad for p in ready if p.grad is not None] + [p.detach() for p in ready])
+        both = norms([p.grad for p in ready if p.grad is not None] + ready)
         scale = getattr(held.optimizer(), "grad_scale", None)
         if scale is not None:  # a fused optimizer unscales its gradients only while it uses them
             both[: len(ready)] /= scale
@@ -76,7 +78,7 @@ class ParameterLook:
         held.carry.at_step(step, held.name, backward, self.watch.transfer, self.watch.emit)
         held.carry.choose(ready, table.names)
         self.hunt.lagging.before_update(ready, None if self.hunt.scaled else both)
-        if self.watch.depth == DEEP:
+        if self.watch.depth == DEEP and not self.watch.guard.is_over():
             held.before = {id(p): sampled(p).clone() for p in ready}
 
     def glance(self, held: Held, backward: Place) -> bool:
@@ -85,7 +87,7 @@ class ParameterLook:
         if gradient is None:
             return False
         if not self.watch.transfer.lags(gradient):
-            return not cmath.isfinite(gradient.sum().item())
+            return not cmath.isfinite(item_of(gradient.sum()))
         scaled = self.hunt.scaled  # what a GradScaler makes infinite is its own affair
         tell = functools.partial(self._tell_late, held, backward)
         self.hunt.lagging.see_gradient(None if scaled else gradient, tell)
@@ -131,7 +133,7 @@ class ParameterLook:
             if wrong:
                 self.hunt.weights_are_not_finite(wrong, backward, step)
 
-    @torch.no_grad()
+    @no_grad()
     def after_update(self, held: Held, optimizer: Optimizer) -> None:
         before, held.before = held.before, {}
         present = {id(p): p for group in optimizer.param_groups for p in group["params"]}
@@ -159,4 +161,4 @@ def _not_finite(names: Sequence[str], norms: Any, tensors: Sequence[torch.Tensor
 
 def _is_finite(tensor: torch.Tensor | None) -> bool:
     """By its elements, where that makes no host wait: a norm adds up squares, which overflow at 1e19."""
-    return tensor is not None and tensor.device.type == "cpu" and bool(torch.isfinite(tensor).all())
+    return tensor is not None and tensor.device.type == "cpu" and bool(isfinite(tensor).all())

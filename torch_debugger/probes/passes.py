@@ -16,6 +16,7 @@ from torch import nn
 from torch.utils.data import RandomSampler
 
 from torch_debugger.anatomy.frames import place_of, user_frame
+from torch_debugger.anatomy.kinds import is_a
 from torch_debugger.anatomy.method_calls import calls_of
 from torch_debugger.anatomy.nested import tensors_in
 from torch_debugger.anatomy.places import class_place
@@ -24,8 +25,9 @@ from torch_debugger.anatomy.two_modes import TwoModes, two_modes
 from torch_debugger.anatomy.uncalled import uncalled
 from torch_debugger.probes.loaders import Loaders
 from torch_debugger.probes.optimizers import Optimizers
+from torch_debugger.probes.probe import Probe
 from torch_debugger.probes.roots import Root, Roots
-from torch_debugger.probes.watch import Probe, Watch
+from torch_debugger.probes.watch import Watch
 from torch_debugger.records import PassCalls, PassFact, Place
 
 Phases = dict[tuple[bool, bool], int]
@@ -86,7 +88,7 @@ class Passes(Probe):
         self._open[id(iterator)] = _Pass(
             number,
             place_of(user_frame(2)),
-            isinstance(loader.sampler, RandomSampler),
+            is_a(loader.sampler, RandomSampler),
             min((held.steps for held, _ in self.optimizers.live()), default=0),
             before is not None and torch.equal(before, state),
             clock.optimizer_steps,

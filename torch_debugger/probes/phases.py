@@ -9,7 +9,6 @@ what was put there in between, or stood still until the host came: both are time
 from __future__ import annotations
 
 import threading
-import time
 from collections import deque
 from collections.abc import Callable
 from itertools import pairwise
@@ -17,6 +16,7 @@ from typing import Any
 
 import torch
 
+from torch_debugger.clocks import time
 from torch_debugger.probes.guard import Guard
 
 DATA, COPY, FORWARD, BACKWARD, OPTIMIZER = "data_wait", "copy", "forward", "backward", "optimizer"

@@ -16,14 +16,17 @@ from dataclasses import dataclass
 import torch
 from torch import nn
 
+from torch_debugger.anatomy.kinds import is_a, is_one_of
 from torch_debugger.anatomy.module_state import is_filled_later, running_update
 from torch_debugger.anatomy.sources import class_source, nodes_of, tree_of
 from torch_debugger.anatomy.statements import attribute_place
 from torch_debugger.probes.optimizers import Optimizers
-from torch_debugger.probes.watch import Probe, Watch
+from torch_debugger.probes.probe import Probe
+from torch_debugger.probes.watch import Watch
 from torch_debugger.records import Place, PlainTensor
 from torch_debugger.stats.summary import sampled
 from torch_debugger.stats.transfer import Numbers
+from torch_debugger.stats.unseen import no_grad
 
 _ENTRIES = 16  # of a list
 
@@ -50,7 +53,7 @@ class PlainTensors(Probe):
         self._kept: dict[tuple[str, str], Kept] = {}
         self._looks = 0
 
-    @torch.no_grad()
+    @no_grad()
     def end_step(self) -> None:
         """After a deep step, and when the run is over."""
         self._looks += 1
@@ -104,7 +107,7 @@ class PlainTensors(Probe):
 
 
 def _plain(module: nn.Module) -> Iterator[tuple[str, torch.Tensor]]:
-    found = [(name, value) for name, value in vars(module).items() if isinstance(value, torch.Tensor)]
+    found = [(name, value) for name, value in vars(module).items() if is_a(value, torch.Tensor)]
     if found and class_source(type(module)) is not None:
         for name, value in found:
             if not value.is_meta and value.layout is torch.strided and value.numel():
@@ -113,11 +116,11 @@ def _plain(module: nn.Module) -> Iterator[tuple[str, torch.Tensor]]:
 
 def _collected(module: nn.Module, known: set[int]) -> Iterator[tuple[str, torch.Tensor]]:
     """The first weight of each plain list, tuple or dictionary: factors[0]"""
-    held = [(name, value) for name, value in vars(module).items() if type(value) in (list, tuple, dict)]
+    held = [(name, value) for name, value in vars(module).items() if is_one_of(value, (list, tuple, dict))]
     for name, value in held if class_source(type(module)) is not None else ():
-        entries = [*value.items()] if isinstance(value, dict) else [*enumerate(value)]
+        entries = [*value.items()] if is_a(value, dict) else [*enumerate(value)]
         for key, each in entries[:_ENTRIES]:
-            if isinstance(each, torch.Tensor) and each.requires_grad and each.is_leaf and id(each) not in known:
+            if is_a(each, torch.Tensor) and each.requires_grad and each.is_leaf and id(each) not in known:
                 yield f"{name}[{key!r}]", each
                 break
 

@@ -7,11 +7,13 @@ from types import FrameType
 from typing import Any
 
 import torch
+from torch import isfinite
 from torch.optim import Optimizer
 
 from torch_debugger.anatomy.frames import user_frame
 from torch_debugger.probes.watch import Watch
 from torch_debugger.records import NonFinite
+from torch_debugger.stats.unseen import no_grad
 
 StopAt = Callable[[FrameType, str, dict[str, Any]], None]
 
@@ -46,7 +48,7 @@ class Policy:
 
     # skip-step
 
-    @torch.no_grad()
+    @no_grad()
     def before_update(self, optimizer: Optimizer) -> None:
         """Without gradients an optimizer changes nothing."""
         held = [(p, p.grad) for group in optimizer.param_groups for p in group["params"] if p.grad is not None]
@@ -69,4 +71,4 @@ def _all_finite(gradients: list[torch.Tensor]) -> bool:
     """By sums in float64, which no float32 gradient can overflow."""
     values = [gradient.coalesce().values() if gradient.is_sparse else gradient for gradient in gradients]
     sums = [value.sum(dtype=torch.float64).to(values[0].device) for value in values]
-    return bool(torch.isfinite(torch.stack(sums)).all())
+    return bool(isfinite(torch.stack(sums)).all())

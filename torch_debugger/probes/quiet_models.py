@@ -24,9 +24,11 @@ from torch_debugger.anatomy.running import in_transform
 from torch_debugger.anatomy.two_modes import TwoModes, two_modes
 from torch_debugger.probes.forward import Forward
 from torch_debugger.probes.optimizers import Optimizers
-from torch_debugger.probes.watch import Probe, Watch
+from torch_debugger.probes.probe import Probe
+from torch_debugger.probes.watch import Watch
 from torch_debugger.records import Place, QuietModel
 from torch_debugger.stats.summary import sampled
+from torch_debugger.stats.unseen import no_grad
 
 
 @dataclass
@@ -80,7 +82,7 @@ class QuietModels(Probe):
         if "." not in path and not any(tensor.requires_grad for tensor in tensors_in(made)):
             self._see(module, made)
 
-    @torch.no_grad()
+    @no_grad()
     def end_step(self) -> None:
         called, self._called, self._made = self._called, weakref.WeakKeyDictionary(), {}
         for module, call in called.items():

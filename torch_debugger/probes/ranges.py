@@ -18,10 +18,12 @@ from torch_debugger.anatomy.nested import first_tensor
 from torch_debugger.anatomy.running import in_backward, in_transform
 from torch_debugger.probes.forward import Forward
 from torch_debugger.probes.measured import Measured, tables
+from torch_debugger.probes.probe import Probe
 from torch_debugger.probes.sampling import LIGHT, NONE
-from torch_debugger.probes.watch import Probe, Watch
+from torch_debugger.probes.watch import Watch
 from torch_debugger.records import Table, TensorRows
 from torch_debugger.stats.summary import measurable
+from torch_debugger.stats.unseen import no_grad
 
 COLUMNS = ("min", "max")
 
@@ -72,7 +74,7 @@ class Ranges(Probe):
         if torch.is_grad_enabled() and not torch._C._get_tracing_state():
             self.watch.probe(self.name, self._measure, module, output)
 
-    @torch.no_grad()
+    @no_grad()
     def _measure(self, module: nn.Module, output: Any) -> None:
         tensor = first_tensor(output)
         if tensor is None or tensor.dtype is not torch.float16 or not measurable(tensor):

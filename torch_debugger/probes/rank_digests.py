@@ -21,12 +21,14 @@ from torch_debugger.probes.collectives import Collectives
 from torch_debugger.probes.inputs import model_call
 from torch_debugger.probes.optimizers import Optimizers
 from torch_debugger.probes.patches import Patches
+from torch_debugger.probes.probe import Probe
 from torch_debugger.probes.roots import Root, Roots
-from torch_debugger.probes.watch import Probe, Watch
+from torch_debugger.probes.watch import Watch
 from torch_debugger.records import CalledModel, GradientAverage, Place, RankDigest
 from torch_debugger.stats.checksums import checksums
 from torch_debugger.stats.summary import norms
 from torch_debugger.stats.transfer import Numbers
+from torch_debugger.stats.unseen import no_grad
 
 _GIVEN_ELEMENTS = 1024  # of a tensor that a model is given
 
@@ -83,7 +85,7 @@ class RankDigests(Probe):
         if not torch.compiler.is_compiling() and is_due(self.watch.step):  # in this order: it is traced
             self.watch.probe(self.name, self._look, optimizer)
 
-    @torch.no_grad()
+    @no_grad()
     def _look(self, optimizer: Optimizer) -> None:
         if not _is_one_of_several():
             return

@@ -11,9 +11,11 @@ import numpy
 import torch
 from torch.utils.data import DataLoader
 
-from torch_debugger.anatomy.naming import own_attributes, scopes
+from torch_debugger.anatomy.kinds import is_a, own_attributes
+from torch_debugger.anatomy.naming import scopes
 from torch_debugger.anatomy.view_calls import call_in_file
 from torch_debugger.records import Place
+from torch_debugger.stats.unseen import item_of
 
 Shape = tuple[int, ...]
 _COLUMNS = 64  # of a sample that are compared at first
@@ -47,9 +49,9 @@ def _arrays(names: list[list[tuple[str, Any]]], sample: Shape) -> list[torch.Ten
     """Those whose samples have the same sizes in another order."""
     found: dict[int, torch.Tensor] = {}
     for value in _held(names):
-        wanted = isinstance(value, (numpy.ndarray, torch.Tensor)) and value.ndim == len(sample) + 1
+        wanted = (is_a(value, torch.Tensor) or is_a(value, numpy.ndarray)) and value.ndim == len(sample) + 1
         if wanted and id(value) not in found and len(found) < _ARRAYS and _is_large(value, sample):
-            array = torch.from_numpy(value) if isinstance(value, numpy.ndarray) else value.detach()
+            array = torch.from_numpy(value) if is_a(value, numpy.ndarray) else value.detach()
             found[id(value)] = array[:_MOST_ROWS]
     return list(found.values())
 
@@ -58,7 +60,7 @@ def _held(names: list[list[tuple[str, Any]]]) -> Iterator[Any]:
     for scope in names:
         for _, value in scope:
             yield value
-            owner = value.dataset if isinstance(value, DataLoader) else value
+            owner = value.dataset if is_a(value, DataLoader) else value
             for part in list(own_attributes(owner).values())[:64]:
                 yield from part if type(part) is tuple and len(part) <= 8 else (part,)
 
@@ -67,13 +69,13 @@ def _is_large(value: Any, sample: Shape) -> bool:
     shape = tuple(value.shape[1:])
     moved = sorted(shape) == sorted(sample) and [s for s in shape if s > 1] != [s for s in sample if s > 1]
     plain = str(value.dtype).removeprefix("torch.") in ("uint8", "int32", "int64", "float32", "float64")
-    own = isinstance(value, numpy.ndarray) or (value.device.type == "cpu" and value.layout is torch.strided)
-    size = value.size if isinstance(value, numpy.ndarray) else value.numel()
+    own = is_a(value, numpy.ndarray) or (value.device.type == "cpu" and value.layout is torch.strided)
+    size = value.size if is_a(value, numpy.ndarray) else value.numel()
     return moved and plain and own and 0 < size <= _MOST_ELEMENTS and _is_contiguous(value)
 
 
 def _is_contiguous(value: Any) -> bool:
-    if isinstance(value, numpy.ndarray):
+    if is_a(value, numpy.ndarray):
         return bool(value.flags.c_contiguous and value.flags.writeable)  # torch warns of others
     return bool(value.is_contiguous())
 
@@ -84,7 +86,7 @@ def _is_misread(array: torch.Tensor, sample: torch.Tensor) -> bool:
     columns = torch.linspace(0, len(wanted) - 1, min(_COLUMNS, len(wanted))).long()
     best = int(_alike(rows[:, columns].float(), wanted[columns]).argmax())
     moved = array[best].permute(moved_axes(tuple(array.shape[1:]), tuple(sample.shape))).reshape(1, -1)
-    as_it_lies, as_it_should = (_alike(row.float(), wanted).item() for row in (rows[best : best + 1], moved))
+    as_it_lies, as_it_should = (item_of(_alike(row.float(), wanted)) for row in (rows[best : best + 1], moved))
     return as_it_lies > _SAME and as_it_should < _OTHER
 
 

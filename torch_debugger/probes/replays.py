@@ -7,6 +7,7 @@ from typing import Any
 from torch import nn
 
 from torch_debugger.anatomy.alone import has_fellows
+from torch_debugger.anatomy.kinds import is_one_of
 from torch_debugger.probes.crash_frames import is_tensor
 
 TIME_LIMIT_S = 0.6
@@ -33,7 +34,7 @@ def copied(value: Any) -> Any:
     """Tensors cloned, so that an in-place op of the replay does not reach the user's batch; graphs are kept."""
     if is_tensor(value):
         return value.clone()
-    if type(value) in (list, tuple):
+    if is_one_of(value, (list, tuple)):
         return type(value)(copied(item) for item in value)
     if type(value) is dict:
         return {key: copied(item) for key, item in value.items()}

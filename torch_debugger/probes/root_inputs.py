@@ -14,6 +14,7 @@ from torch_debugger.probes.sampling import DEEP
 from torch_debugger.probes.watch import Watch
 from torch_debugger.records import Place, RootInput
 from torch_debugger.stats.digests import sampled_rows
+from torch_debugger.stats.unseen import no_grad
 
 
 class RootInputs:
@@ -40,7 +41,7 @@ class RootInputs:
             self._in_step = (self.watch.step, looks + 1)
             self._look(root.name, False, (arguments, keywords))
 
-    @torch.no_grad()
+    @no_grad()
     def _look(self, root: str, trained: bool, given: Any) -> None:
         looks = self._looks.get((root, trained), 0)
         tensor = first_tensor(given)

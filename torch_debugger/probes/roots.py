@@ -16,15 +16,19 @@ from typing import Any
 
 import torch
 from torch import nn
+from torch._C._autograd import _profiler_enabled
 
+from torch_debugger.anatomy.kinds import is_a
 from torch_debugger.anatomy.naming import module_paths, name_root
 from torch_debugger.anatomy.nested import first_tensor
 from torch_debugger.anatomy.places import class_place
+from torch_debugger.anatomy.running import in_transform
 from torch_debugger.probes.gates import Gate
 from torch_debugger.probes.model_facts import describe_model
 from torch_debugger.probes.patches import Patches
 from torch_debugger.probes.phases import EVALUATION, FORWARD
-from torch_debugger.probes.watch import Probe, Watch
+from torch_debugger.probes.probe import Probe
+from torch_debugger.probes.watch import Watch
 from torch_debugger.records import PhaseFact
 from torch_debugger.stats.shards import expect_shards
 
@@ -56,8 +60,6 @@ class Root:
 class Roots(Probe):
     name = "models"
     CALM_LOOKS = 3  # deep steps without random numbers, after which none are expected
-    # Steps that are looked at whatever their depth: a tiny step gets few deep ones, and trends need more.
-    LOOKED_AT = frozenset({10, 30, 100, 300, 1000, 3000, 10_000})
     LIMIT = 64  # scripts that make modules on the fly must not fill the memory
 
     def __init__(self, watch: Watch) -> None:
@@ -81,6 +83,8 @@ class Roots(Probe):
         known = self.roots.get(id(module))
         if known is not None and known.module() is module:
             return known
+        if len(self.roots) >= self.LIMIT:
+            self.roots = {id(alive): root for root, alive in self.alive()}
         if isinstance(module, _NO_ROOTS) or len(self.roots) >= self.LIMIT:
             return None
         expect_shards(module)
@@ -175,12 +179,14 @@ class Roots(Probe):
 
     def _around(self, module: nn.Module) -> Callable[..., Any] | None:
         root = self.of(module)
-        return None if root is None else functools.partial(self._call, root, module)
+        if root is None or in_transform() or not self.watch.is_training_thread():
+            return None
+        return functools.partial(self._call, root, module)
 
     def _call(self, root: Root, module: nn.Module, /, *arguments: Any, **keywords: Any) -> Any:
         self.watch.probe("models", self.enter, root, arguments, keywords)
         output = module._call_impl(*arguments, **keywords)  # type: ignore[no-untyped-call]
-        if self.watch.step in self.LOOKED_AT and torch.is_grad_enabled():
+        if self.watch.is_looked_at and torch.is_grad_enabled():
             for hear in self.on_output:
                 self.watch.probe("models", hear, root, output)
         return output
@@ -202,11 +208,12 @@ class Roots(Probe):
                 root.first_rng = root.rng_state if root.first_rng is None else root.first_rng
                 self.states_kept = True
             first = arguments[0] if arguments else None
-            first = first if isinstance(first, torch.Tensor) else first_tensor((arguments, keywords))
+            first = first if is_a(first, torch.Tensor) else first_tensor((arguments, keywords))
             root.lags = first is not None and self.watch.transfer.lags(first)
             if first is not None and root.lags:
                 self._keep_device_state(root, first)
-        if not torch._C._get_tracing_state():  # what a listener computes would go into the user's trace
+        # What a listener computes would go into the user's trace, or be shown by the user's profiler.
+        if not torch._C._get_tracing_state() and not _profiler_enabled():
             for listen in self.on_call if phase[1] else self.on_evaluation:
                 listen(root, arguments, keywords)
 
@@ -229,7 +236,7 @@ def without_graph(
 
 
 def _cut(value: Any) -> Any:
-    return value.detach() if isinstance(value, torch.Tensor) and value.grad_fn is not None else value
+    return value.detach() if is_a(value, torch.Tensor) and value.grad_fn is not None else value
 
 
 def _has_something_to_tell(module: nn.Module) -> bool:

@@ -16,11 +16,12 @@ from torch import nn
 
 from torch_debugger.anatomy.compiling import something_is_compiled
 from torch_debugger.anatomy.frames import frames, locals_of
+from torch_debugger.anatomy.kinds import is_a
 from torch_debugger.anatomy.row_loops import RowLoop, row_loop_at
 from torch_debugger.anatomy.sources import place_at
 from torch_debugger.probes.watch import Watch
 from torch_debugger.records import RowPasses, StackNode, TakenRows
-from torch_debugger.signals import came_by_signal
+from torch_debugger.signals import is_the_scripts
 
 # Of one row these make other numbers than of all rows at once, or carry something from call to call.
 _APART = (nn.modules.batchnorm._BatchNorm, nn.RNNBase, nn.RNNCellBase, nn.modules.instancenorm._InstanceNorm)
@@ -142,7 +143,7 @@ class PassCount:
         return self._in_frame
 
     def _give_up(self, error: Exception) -> None:
-        if came_by_signal(error):
+        if is_the_scripts(error):
             raise error
         sys.settrace(None)
         self.fault = error
@@ -181,7 +182,7 @@ class _Names:
         first, *others = name.split(".")
         value = next((each[first] for each in self._variables if first in each), None)
         for other in others:
-            value = getattr(value, other, None) if isinstance(value, ModuleType) else _held(value, other)
+            value = getattr(value, other, None) if is_a(value, ModuleType) else _held(value, other)
         return value
 
     def taken(self, loop: RowLoop) -> tuple[TakenRows, ...]:
@@ -190,7 +191,7 @@ class _Names:
             return ()
         values = [self.value(name) for name, _ in loop.taken]
         if not all(
-            isinstance(value, torch.Tensor) and value.dim() > dim
+            is_a(value, torch.Tensor) and value.dim() > dim
             for value, (_, dim) in zip(values, loop.taken, strict=True)
         ):
             return ()
@@ -201,17 +202,17 @@ class _Names:
         tensors = [self.value(name) for name, _ in loop.taken]
         modules = [self.value(name) for name in loop.called]
         tensors += [each for module in modules if isinstance(module, nn.Module) for each in module.parameters()]
-        return any(isinstance(each, torch.Tensor) and each.requires_grad for each in tensors)
+        return any(is_a(each, torch.Tensor) and each.requires_grad for each in tensors)
 
     def is_torch_call(self, name: str) -> bool:
         """torch.relu, x.sum, self.layer"""
         first = self.value(name.split(".")[0])
-        if isinstance(first, ModuleType):
+        if is_a(first, ModuleType):
             return first.__name__.split(".")[0] == "torch"
         called, owner = self.value(name), self.value(name.rpartition(".")[0])
         if isinstance(called, nn.Module):
             return not any(isinstance(each, _APART) for each in called.modules())
-        return isinstance(owner, torch.Tensor) or getattr(called, "__module__", None) in (
+        return is_a(owner, torch.Tensor) or getattr(called, "__module__", None) in (
             "torch",
             "torch._C._nn",
             "torch.nn.functional",

@@ -9,8 +9,10 @@ from typing import Any
 import torch
 
 from torch_debugger.anatomy.frames import locals_of
+from torch_debugger.anatomy.kinds import is_a
 from torch_debugger.probes.watch import Watch
 from torch_debugger.records import SampleSpread
+from torch_debugger.stats.unseen import no_grad
 
 _SAMPLES, _FEATURES, _TENSORS = 8, 2, 8  # fewest samples and features, most tensors
 
@@ -25,7 +27,7 @@ class SampleSpreads:
     def variables(self, frame: FrameType | None) -> dict[str, torch.Tensor]:
         return embeddings(locals_of(frame) if frame is not None else {})
 
-    @torch.no_grad()
+    @no_grad()
     def measure(self, found: dict[str, torch.Tensor]) -> None:
         if len(found) < 2:  # two views of the same samples, or there is nothing to compare
             return
@@ -45,7 +47,7 @@ def embeddings(known: dict[str, Any]) -> dict[str, torch.Tensor]:
 
 def _is_made_of_samples(value: Any) -> bool:
     return (
-        isinstance(value, torch.Tensor)
+        is_a(value, torch.Tensor)
         and value.grad_fn is not None
         and value.dim() == 2
         and value.is_floating_point()

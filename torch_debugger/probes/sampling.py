@@ -8,9 +8,10 @@ show, are seen closely even in a short run.
 
 from __future__ import annotations
 
-import time
+import math
 from collections.abc import Callable
 
+from torch_debugger.clocks import time
 from torch_debugger.records import CostFact
 from torch_debugger.settings import DEEP_STEPS
 
@@ -23,6 +24,8 @@ class Governor:
     LIGHT_SHARE = 0.6
     LEAST_SHARE = 0.1  # of the budget that is left for looks whatever else costs
     REQUEST_OVERDRAFT = 2.0  # a request may use up to this many times the deep account
+    LOOK_S = 3.0  # what a deep step may take; one that takes longer is cut short
+    CHANCES = 2  # the first step also reads sources and loads kernels; one cut short twice is of a huge model
     INSISTED = 8  # deep steps of one run that may be had whatever they cost
 
     def __init__(
@@ -39,6 +42,9 @@ class Governor:
         self._first_deep = max(first_deep, self.FIRST_DEEP)
         self.start_s = self.base_s = self.light_s = self.deep_s = 0.0
         self.light_steps = self.deep_steps = 0
+        self.limit_s = math.inf if always_deep or first_deep > self.FIRST_DEEP else self.LOOK_S
+        self._is_cut = False  # the step under way
+        self.cuts = 0
         self._clock = clock
         self._started: float | None = None
         self._base_cost_s = self._light_cost_s = self._deep_cost_s = 0.0  # of one step, moving averages
@@ -79,8 +85,23 @@ class Governor:
         """Something changed that is seen now or never: another stage, gradients that no longer come."""
         self._insisted = min(max(self._insisted, steps), self._insisted_left)
 
+    def cut_short(self) -> None:
+        """The step under way has taken longer than `limit_s`. In the end the next try may take twice as long,
+        and waits until that is affordable."""
+        self._is_cut = True
+        self.cuts += 1
+        if self.cuts >= self.CHANCES:
+            self.limit_s = self._deep_cost_s = 2.0 * self.limit_s
+
     def charge(self, depth: int, spent_s: float) -> None:
         """A step of this depth is over and watching it has cost this much."""
+        if self._is_cut:
+            self._is_cut = False
+            if self.cuts <= self.CHANCES:
+                self.start_s += spent_s
+            else:
+                self.deep_s += spent_s
+            return
         if depth == DEEP and self.deep_steps < self._first_deep:
             # The first steps also read sources and load kernels: no measure for later ones.
             self.deep_steps += 1
@@ -109,11 +130,13 @@ class Governor:
         """The depth of the step that begins."""
         if self.rests:
             return NONE
-        if self._insisted:
+        is_huge = self.cuts >= self.CHANCES
+        if self._insisted and not is_huge:
             self._insisted, self._insisted_left = self._insisted - 1, self._insisted_left - 1
             self._last_deep = step
             return DEEP
-        if self.always_deep or step <= self._first_deep or self._deep_now(step):
+        is_first = step <= self._first_deep and self.start_s <= self.limit_s * (1 + self.cuts) and not is_huge
+        if self.always_deep or is_first or self._deep_now(step):
             self._last_deep = step
             self._requested = max(0, self._requested - 1)
             return DEEP

@@ -18,9 +18,10 @@ from torch_debugger.anatomy.naming import name_of
 from torch_debugger.probes.held import Held
 from torch_debugger.probes.optimizers import Optimizers
 from torch_debugger.probes.patches import Patches
+from torch_debugger.probes.probe import Probe
 from torch_debugger.probes.sampling import DEEP
 from torch_debugger.probes.scaled_losses import PLAIN, SCALED, ScaledLosses
-from torch_debugger.probes.watch import Probe, Watch
+from torch_debugger.probes.watch import Watch
 from torch_debugger.records import Place, ScalerMisuse
 
 
@@ -43,6 +44,9 @@ class Scaler(Probe):
 
     def begin_step(self, depth: int) -> None:
         self.losses.restart()
+
+    def cut_short(self) -> None:
+        """A loss that has been scaled is told unscaled whatever else is left out."""
 
     def see_backward(self, loss: torch.Tensor, place: Place) -> torch.Tensor:
         """The loss as it was before it was scaled."""

@@ -17,13 +17,15 @@ from torch.optim import Optimizer
 from torch.optim.lr_scheduler import LRScheduler, ReduceLROnPlateau
 
 from torch_debugger.anatomy.frames import place_of, user_frame
+from torch_debugger.anatomy.kinds import is_a
 from torch_debugger.anatomy.method_calls import calls_of
 from torch_debugger.anatomy.naming import name_of
 from torch_debugger.anatomy.statements import statement_at
 from torch_debugger.probes.held import Held
 from torch_debugger.probes.optimizers import Optimizers
 from torch_debugger.probes.patches import Patches
-from torch_debugger.probes.watch import Probe, Watch
+from torch_debugger.probes.probe import Probe
+from torch_debugger.probes.watch import Watch
 from torch_debugger.records import Place, SchedulerFact, SchedulerLook
 
 _NUMBERS = ("step_size", "gamma", "T_max", "total_steps", "total_iters", "T_0", "eta_min", "factor", "patience")
@@ -96,7 +98,7 @@ class Schedulers(Probe):
                 place,
                 self.watch.step,
                 number,
-                {key: float(value) for key, value in settings.items() if isinstance(value, (int, float))},
+                {key: float(value) for key, value in settings.items() if is_a(value, (int, float))},
                 statement_at(place),
             )
         )
@@ -138,7 +140,7 @@ class Schedulers(Probe):
                 held.name,
                 scheduler.last_epoch - known.first,
                 held.steps,
-                float(rate) if isinstance(rate, (int, float)) else math.nan,
+                float(rate) if is_a(rate, (int, float)) else math.nan,
                 known.calls,
                 known.update,
                 known.others_called,

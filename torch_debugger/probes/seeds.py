@@ -16,7 +16,8 @@ import torch
 from torch_debugger.anatomy.frames import place_of, user_frame
 from torch_debugger.probes.optimizers import Optimizers
 from torch_debugger.probes.patches import Patches
-from torch_debugger.probes.watch import Probe, Watch
+from torch_debugger.probes.probe import Probe
+from torch_debugger.probes.watch import Watch
 from torch_debugger.records import Place, Reseeding
 
 

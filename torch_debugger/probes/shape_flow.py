@@ -9,20 +9,21 @@ from __future__ import annotations
 import contextlib
 import os
 import threading
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-import torch
 from torch import nn
 from torch.nn.modules.module import register_module_forward_hook
 
 from torch_debugger.anatomy.global_hooks import without_global_hooks
+from torch_debugger.anatomy.kinds import is_a
 from torch_debugger.anatomy.rerun import leaving_no_trace
+from torch_debugger.clocks import time
 from torch_debugger.probes.crash_frames import Seen, describe, is_tensor
 from torch_debugger.probes.examiners.scene import Running
 from torch_debugger.probes.replays import TIME_LIMIT_S, TooLong, copied, is_small
 from torch_debugger.records import FlowStep
+from torch_debugger.stats.unseen import no_grad
 
 _STEPS_KEPT = 40
 _FUNCTIONAL = os.path.join("torch", "nn", "functional.py")
@@ -39,7 +40,7 @@ def replay_shapes(error: BaseException, frames: Sequence[Seen], paths: Mapping[i
     module, args, kwargs = call
     steps: list[FlowStep] = []
     try:
-        with leaving_no_trace(module), _recorded(steps, paths), torch.no_grad():
+        with leaving_no_trace(module), _recorded(steps, paths), no_grad():
             module.forward(*copied(args), **copied(kwargs))
     except TooLong:
         return []
@@ -62,7 +63,7 @@ def replay_last_call(error: BaseException, frames: Sequence[Seen], running: Runn
     steps: list[FlowStep] = []
     paths = {id(part): path for path, part in module.named_modules(prefix=models[0])}
     try:
-        with leaving_no_trace(module), _recorded(steps, paths), torch.no_grad():
+        with leaving_no_trace(module), _recorded(steps, paths), no_grad():
             module.forward(*copied(args), **copied(kwargs))
     except (TooLong, Exception):  # what ran through once and does not again tells nothing
         return []
@@ -108,6 +109,6 @@ def _recorded(steps: list[FlowStep], paths: Mapping[int, str]) -> Iterator[None]
 
 
 def _shapes(values: Any) -> tuple[tuple[int, ...], ...]:
-    parts = values if isinstance(values, tuple | list) else (values,)
+    parts = values if is_a(values, (tuple, list)) else (values,)
     facts = [describe("", part) for part in parts[:8] if is_tensor(part)]
     return tuple(fact.shape for fact in facts if fact is not None)

@@ -14,7 +14,8 @@ import torch
 
 from torch_debugger.anatomy.open_handles import OpenHandle, open_handles, position_of
 from torch_debugger.probes.loaders import Loaders
-from torch_debugger.probes.watch import Probe, Watch
+from torch_debugger.probes.probe import Probe
+from torch_debugger.probes.watch import Watch
 from torch_debugger.records import SharedHandle
 
 

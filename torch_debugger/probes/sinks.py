@@ -23,7 +23,7 @@ from torch_debugger.records import (
 )
 from torch_debugger.records.sink import Keeper, Sink
 from torch_debugger.saying import say
-from torch_debugger.signals import came_by_signal
+from torch_debugger.signals import is_the_scripts
 
 _STANDING = frozenset(
     {RunFact, ModelFact, ModelFlow, OptimizerFact, SchedulerFact, LossSite, LoaderFact, HparamsFact, SeedFact}
@@ -91,7 +91,7 @@ def hand(record: Record, sink: Sink) -> bool:
     try:
         sink.add(record)
     except Exception as error:  # whatever a sink does, the training goes on
-        if came_by_signal(error):
+        if is_the_scripts(error):
             raise
         name = type(sink).__name__
         say(f"{name} failed ({type(error).__name__}: {error}) and gets no more records; the training goes on.")

@@ -15,6 +15,7 @@ import torch
 
 from torch_debugger.anatomy.assignments import function_at
 from torch_debugger.anatomy.frames import frames, locals_of
+from torch_debugger.anatomy.kinds import is_a
 from torch_debugger.anatomy.places import find_call, place_at
 from torch_debugger.anatomy.sources import is_user_file
 from torch_debugger.probes.backward import Backward
@@ -57,7 +58,7 @@ class SkippedSteps:
             variables = locals_of(frame)
             for name in self.backward.loss_names() or ("loss",):
                 loss = variables.get(name)
-                if isinstance(loss, torch.Tensor) and self._may_be_thrown_away(loss):
+                if is_a(loss, torch.Tensor) and self._may_be_thrown_away(loss):
                     self._last = weakref.ref(loss)
                     at = frame.f_code.co_filename, frame.f_lineno
                     judge = functools.partial(self._judge, name, self.watch.step, at)

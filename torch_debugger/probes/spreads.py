@@ -20,12 +20,14 @@ from torch_debugger.anatomy.running import in_backward, in_transform
 from torch_debugger.probes.forward import Forward
 from torch_debugger.probes.held import Held
 from torch_debugger.probes.optimizers import Optimizers
+from torch_debugger.probes.probe import Probe
 from torch_debugger.probes.sampling import DEEP
-from torch_debugger.probes.watch import Probe, Watch
+from torch_debugger.probes.watch import Watch
 from torch_debugger.records import Table, TensorRows
 from torch_debugger.records.rows import QUANTILES
 from torch_debugger.stats.scattered import Scattered
 from torch_debugger.stats.summary import measurable
+from torch_debugger.stats.unseen import no_grad
 
 Samples = dict[str, torch.Tensor]
 
@@ -87,7 +89,7 @@ class Spreads(Probe):
             self._take("weight_spread", name, parameter)
             self._take("gradient_spread", name, parameter.grad, scale)
 
-    @torch.no_grad()
+    @no_grad()
     def _take(self, kind: str, name: str, tensor: Any, scale: Any = None) -> None:
         samples = self._samples.setdefault(kind, {})
         if name not in samples and len(samples) < self.LIMIT and measurable(tensor) and tensor.numel() > 1:

@@ -6,6 +6,7 @@ import statistics
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from torch_debugger.anatomy.kinds import is_a
 from torch_debugger.anatomy.sources import place_at
 from torch_debugger.probes.watch import Watch
 from torch_debugger.probes.worker_board import WorkerBoard
@@ -73,5 +74,5 @@ def samples_on(board: WorkerBoard) -> dict[int, tuple[int, SampleSeen]]:
 
 
 def whole_indices(indices: Any) -> tuple[int, ...]:
-    listed = indices if isinstance(indices, (list, tuple)) else [indices]
+    listed = indices if is_a(indices, (list, tuple)) else [indices]
     return tuple(listed) if all(type(index) is int for index in listed) else ()

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection
 from typing import Any
 
 from torch import nn
 
+from torch_debugger.anatomy.kinds import is_a
 from torch_debugger.anatomy.statements import attribute_place
 from torch_debugger.probes.roots import Root
 from torch_debugger.probes.watch import Watch
@@ -20,7 +22,7 @@ class Strays:
     def __init__(self, watch: Watch) -> None:
         self.watch = watch
         self.parameters: dict[int, str] = {}  # id of a stray parameter -> its would-be path
-        self.held: set[int] = set()  # ids of parameters some optimizer holds; kept by the optimizer probe
+        self.held: Callable[[], Collection[int]] = tuple  # ids of parameters some optimizer holds; of its probe
         self._told: dict[tuple[int, str], int] = {}
 
     def meet(self, module: nn.Module, root: Root, callers: list[nn.Module]) -> str:
@@ -43,7 +45,8 @@ class Strays:
     def _tell(self, owner: nn.Module, owner_path: str, attribute: str, container: str) -> None:
         modules = _modules_in(vars(owner)[attribute])
         parameters = [p for child in modules for p in child.parameters() if p.requires_grad]
-        held = sum(1 for parameter in parameters if id(parameter) in self.held)
+        ids = self.held()
+        held = sum(1 for parameter in parameters if id(parameter) in ids)
         key = (id(owner), attribute)
         if self._told.get(key) == held:
             return
@@ -68,15 +71,15 @@ def _hiding_place(owner: nn.Module, module: nn.Module) -> tuple[str, str, str] |
         if attribute not in _TORCHS_OWN:
             for key, item in _entries(value):
                 if any(held is module for held in _modules_in(item)):
-                    container = "dict" if isinstance(value, dict) else type(value).__name__
+                    container = "dict" if is_a(value, dict) else type(value).__name__
                     return attribute, container, f"[{key!r}]"
     return None
 
 
 def _entries(value: Any) -> list[tuple[Any, Any]]:
-    if isinstance(value, dict):
+    if is_a(value, dict):
         return list(value.items())
-    return list(enumerate(value)) if isinstance(value, (list, tuple)) else []
+    return list(enumerate(value)) if is_a(value, (list, tuple)) else []
 
 
 def _modules_in(value: Any, depth: int = 3) -> list[nn.Module]:

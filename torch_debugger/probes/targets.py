@@ -12,6 +12,7 @@ import torch
 
 from torch_debugger.anatomy.frames import place_of
 from torch_debugger.anatomy.graph_nodes import op_name, saved, walk_nodes
+from torch_debugger.anatomy.kinds import is_a
 from torch_debugger.anatomy.loss_variable import loss_name
 from torch_debugger.anatomy.statements import assignment_before
 from torch_debugger.probes.backward import Backward
@@ -19,6 +20,7 @@ from torch_debugger.probes.inputs import LayerInputs
 from torch_debugger.probes.watch import Watch
 from torch_debugger.records import Place, TargetLook
 from torch_debugger.stats.transfer import Numbers
+from torch_debugger.stats.unseen import no_grad
 
 _LOSSES = (
     "NllLoss",
@@ -52,7 +54,7 @@ class Targets:
         if len(found) == 1:  # of several, none is the model's one target
             self._look(found[0], frame)
 
-    @torch.no_grad()
+    @no_grad()
     def _look(self, node: Any, frame: FrameType | None) -> None:
         target = saved(node, "_saved_target")
         if not _plain(target):
@@ -86,7 +88,7 @@ class Targets:
 
 
 def _plain(value: Any) -> bool:
-    return isinstance(value, torch.Tensor) and value.layout is torch.strided and 0 < value.dim() <= 2
+    return is_a(value, torch.Tensor) and value.layout is torch.strided and 0 < value.dim() <= 2
 
 
 def _counted(labels: Numbers) -> dict[str, int]:

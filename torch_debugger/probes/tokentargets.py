@@ -13,10 +13,12 @@ from typing import Any
 import torch
 
 from torch_debugger.anatomy.graph_nodes import made_shape, op_name, saved, signed
+from torch_debugger.anatomy.kinds import is_a
 from torch_debugger.probes.lossterms import TermLook, sides
 from torch_debugger.probes.steps_apart import sequence_before
 from torch_debugger.records import Place, Record, TokenTargets
 from torch_debugger.stats.endings import measure_ends
+from torch_debugger.stats.unseen import no_grad
 
 _OFFSETS = (-1, 0, 1, 2)  # of the input token that a target may be equal to
 _MOST_TOKENS = 2**18
@@ -50,7 +52,7 @@ def next_tokens(nodes: Sequence[Any], names: dict[int, str]) -> NextTokens | Non
     found = []
     for node in nodes:
         tokens = saved(node, "_saved_indices") if op_name(node) == "Embedding" else None
-        if isinstance(tokens, torch.Tensor) and tokens.dim() == 2:
+        if is_a(tokens, torch.Tensor) and tokens.dim() == 2:
             ways = [
                 way for way in (rows, rows.T) if _is_next(way, tokens if way is rows else tokens.T, ignored)
             ]
@@ -62,7 +64,7 @@ def _is_next(rows: torch.Tensor, tokens: torch.Tensor, ignored: int) -> bool:
     return rows.shape[0] == tokens.shape[0] and bool(_match(rows, tokens, 1, ignored) == 1.0)
 
 
-@torch.no_grad()
+@no_grad()
 def read_token_targets(
     nodes: Sequence[Any], names: dict[int, str], site: str, step: int, made: Place
 ) -> TermLook | None:
@@ -160,7 +162,7 @@ def _embeddings_behind(loss: Any, rows: torch.Tensor, names: dict[int, str], apa
         node = queue.popleft()
         if op_name(node) == "Embedding":
             tokens = saved(node, "_saved_indices")
-            if isinstance(tokens, torch.Tensor) and tokens.dim() == 2 and _alike(tokens, rows):
+            if is_a(tokens, torch.Tensor) and tokens.dim() == 2 and _alike(tokens, rows):
                 found.append(_Embedding(tokens, _weight_name(node, names), _padding(node)))
             continue
         for operand, output in _operands(node, apart):

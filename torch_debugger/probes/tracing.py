@@ -10,6 +10,7 @@ from torch import nn
 from torch.nn.modules import module as module_hooks
 from torch.utils.hooks import RemovableHandle
 
+from torch_debugger.anatomy.forward_methods import forward_code
 from torch_debugger.anatomy.frames import frames
 from torch_debugger.anatomy.graph_nodes import walk_nodes
 from torch_debugger.anatomy.nested import tensors_in
@@ -98,5 +99,5 @@ class Tracing:
 
 
 def _file_of(module: nn.Module) -> str:
-    code = getattr(type(module).forward, "__code__", None)
+    code = forward_code(module)
     return code.co_filename if code is not None else "<none>"

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import threading
-import time
 from typing import Any
 
+from torch_debugger.clocks import time
 from torch_debugger.probes.sample_follower import PERIOD_S, SampleFollower
+from torch_debugger.signals import OwnThread
 
 
 class TrainingAttendant:
@@ -15,7 +16,7 @@ class TrainingAttendant:
         self._follower = SampleFollower()
         self._asked: tuple[int, float] | None = None  # the thread that makes a batch just now, and since when
         self._ended = False
-        self._thread = threading.Thread(target=self._run, name="torch-debugger samples", daemon=True)
+        self._thread = OwnThread(self._run, "torch-debugger samples")
 
     def begin(self) -> None:
         """This thread begins to make a batch."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from torch import nn
@@ -49,7 +50,7 @@ def _assigns(node: ast.Assign, name: str) -> bool:
     return any(dotted(target) in (name, f"self.{name}") for target in node.targets)
 
 
-def _is_held(module: nn.Module, held: set[int]) -> bool:
+def _is_held(module: nn.Module, held: Collection[int]) -> bool:
     return any(id(parameter) in held for parameter in module.parameters())
 
 

@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from torch_debugger.probes.patches import Patches
-from torch_debugger.probes.watch import Probe
+from torch_debugger.probes.probe import Probe
 
 
 class Uncompiled(Probe):

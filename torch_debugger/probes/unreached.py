@@ -14,9 +14,10 @@ from torch import nn
 from torch_debugger.anatomy.constructors import constructor_places
 from torch_debugger.probes.ledger import Ledger
 from torch_debugger.probes.loose_ends import explain_part
+from torch_debugger.probes.probe import Probe
 from torch_debugger.probes.sampling import DEEP
 from torch_debugger.probes.tracing import Tracing
-from torch_debugger.probes.watch import Probe, Watch
+from torch_debugger.probes.watch import Watch
 from torch_debugger.records import LedgerRow, Place, UnreachedPart
 from torch_debugger.stats.summary import sampled
 

@@ -9,6 +9,7 @@ from typing import Any
 import torch
 
 from torch_debugger.anatomy.frames import locals_of
+from torch_debugger.anatomy.kinds import is_a
 
 _NODES = 4000  # of one graph
 
@@ -17,7 +18,7 @@ def unspent_loss(frame: FrameType | None, parameters: list[torch.Tensor]) -> str
     """The variable of a frame, one number with a graph, that leads to these parameters; "" if none does."""
     own = {id(parameter) for parameter in parameters}
     for name, value in locals_of(frame).items() if frame is not None else ():
-        if isinstance(value, torch.Tensor) and value.numel() == 1 and _leads_to(value.grad_fn, own):
+        if is_a(value, torch.Tensor) and value.numel() == 1 and _leads_to(value.grad_fn, own):
             return name
     return ""
 

@@ -19,6 +19,7 @@ from torch_debugger.probes.watch import Watch
 from torch_debugger.records import UntiedWeights
 from torch_debugger.stats.summary import sampled
 from torch_debugger.stats.transfer import Numbers
+from torch_debugger.stats.unseen import no_grad
 
 
 class Untied:
@@ -28,7 +29,7 @@ class Untied:
         self._looked: set[tuple[str, int]] = set()  # model, optimizer
         optimizers.before_update.append(self._look)
 
-    @torch.no_grad()
+    @no_grad()
     def _look(self, held: Held, optimizer: Optimizer) -> None:
         own = {id(p) for group in optimizer.param_groups for p in group["params"]}
         for root, module in self.optimizers.looks.roots.alive():

@@ -7,16 +7,20 @@ follows. The next step is under way once a loader gave a batch to train on, or a
 from __future__ import annotations
 
 import functools
-import time
 from typing import Any
 
+import numpy
 import torch
 
+from torch_debugger.anatomy.kinds import is_a
+from torch_debugger.clocks import time
 from torch_debugger.imports import when_imported
 from torch_debugger.probes.loaders import Loaders
 from torch_debugger.probes.patches import Patches
-from torch_debugger.probes.watch import Probe, Watch
+from torch_debugger.probes.probe import Probe
+from torch_debugger.probes.watch import Watch
 from torch_debugger.records import Scalars
+from torch_debugger.stats.unseen import item_of
 
 _WRITERS = ("torch.utils.tensorboard.writer", "tensorboardX.writer", "torch_debugger.summaries.writer")
 
@@ -76,7 +80,7 @@ class UserScalars(Probe):
     def _around_log(self, original: Any) -> Any:
         @functools.wraps(original)
         def log(data: Any, *arguments: Any, **keywords: Any) -> Any:
-            if isinstance(data, dict):
+            if is_a(data, dict):
                 self.watch.probe(self.name, self._take, data)
             return original(data, *arguments, **keywords)
 
@@ -85,7 +89,7 @@ class UserScalars(Probe):
     def _around_run_log(self, original: Any) -> Any:
         @functools.wraps(original)
         def log(run: Any, data: Any, *arguments: Any, **keywords: Any) -> Any:
-            if isinstance(data, dict):
+            if is_a(data, dict):
                 self.watch.probe(self.name, self._take, data)
             return original(run, data, *arguments, **keywords)
 
@@ -104,10 +108,9 @@ class UserScalars(Probe):
 
 def _number(value: Any) -> float | None:
     """Plain numbers and one-element CPU tensors or arrays; never a sync with a device."""
-    if isinstance(value, (int, float)):
+    if issubclass(type(value), (int, float)):
         return float(value)
-    device = getattr(value, "device", "cpu")
-    if str(device) != "cpu" or not hasattr(value, "item"):
-        return None
-    size = value.numel() if hasattr(value, "numel") else getattr(value, "size", 0)
-    return float(value.item()) if size == 1 else None
+    if issubclass(type(value), torch.Tensor):
+        return float(item_of(value)) if value.is_cpu and value.numel() == 1 else None
+    is_array = issubclass(type(value), (numpy.ndarray, numpy.generic))
+    return float(value.item()) if is_array and value.size == 1 else None

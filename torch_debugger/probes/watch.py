@@ -6,50 +6,32 @@ used in a script that runs under `torch-debugger run`.
 
 from __future__ import annotations
 
-import os
-import time
+import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from torch._C._autograd import _profiler_enabled
+
 from torch_debugger.anatomy.core_use import of_this_thread
+from torch_debugger.clocks import time
 from torch_debugger.probes.clock import StepClock
+from torch_debugger.probes.costs import Costs
 from torch_debugger.probes.guard import Guard, is_of_a_dead_device
+from torch_debugger.probes.listeners import Listeners
 from torch_debugger.probes.patches import Patches
 from torch_debugger.probes.phases import Phases
-from torch_debugger.probes.sampling import DEEP, LIGHT, Governor
+from torch_debugger.probes.probe import Probe
+from torch_debugger.probes.sampling import DEEP, NONE, Governor
 from torch_debugger.probes.sinks import Sinks
+from torch_debugger.probes.training_thread import TrainingThread
 from torch_debugger.records import EndFact, Notice, ProbeFault, Scalars
+from torch_debugger.signals import leave_handlers, watch_handlers
 from torch_debugger.stats.transfer import Transfer
 
 
-class Probe:
-    """A pair of ears on one part of the training. Subclasses override what they need."""
-
-    name = "probe"
-    deep_only = False  # its end_step has news after a deep step only
-
-    def __init__(self, watch: Watch) -> None:
-        self.watch = watch
-
-    def install(self, patches: Patches) -> None:
-        """Put hooks on; every replaced attribute goes through `patches`."""
-
-    def begin_step(self, depth: int) -> None:
-        """A step begins."""
-
-    def end_step(self) -> None:
-        """A step ends; its numbers are due."""
-
-    def give_up(self) -> None:
-        """A fault of this probe's: it is asked nothing any more; what still costs comes off."""
-
-    def remove(self) -> None:
-        """Take off what `patches` does not."""
-
-
 class Watch:
-    COST_EVERY_S = 1.0
+    LOOKED_AT = frozenset({10, 30, 100, 300, 1000, 3000, 10_000})
 
     def __init__(
         self,
@@ -62,29 +44,25 @@ class Watch:
         self.clock = StepClock()
         self.governor = Governor(budget, always_deep=always_deep, first_deep=first_deep)
         self.guard = Guard(self._fault)
+        self.training_thread = TrainingThread(self._step_aside, self.guard.is_looking)
         self.transfer = Transfer()
         self.phases = Phases(self.guard, self._say_split)
         self.on_device = False  # the model's numbers come later than its calls
         self.max_steps = max_steps
         self.depth = DEEP
         self.active = False
+        self._installed = False
         self.stopping = False
         self.scalars: dict[str, float] = {}  # of the step under way
         self.on_step: list[Callable[[int, dict[str, float]], None]] = []  # (step, its scalars)
         self.between_steps: list[Callable[[int, dict[str, float]], None]] = []  # after the step is charged
         self.probes: list[Probe] = []
-        self._beginners: list[Probe] = []
-        self._enders: list[Probe] = []
-        self._light_enders: list[Probe] = []
-        self._light_beginners: list[Probe] = []
+        self._listeners = Listeners(self.guard)
         self.sinks = Sinks()
         self.emit = self.sinks.emit
         self._patches = Patches()
-        self._pid = os.getpid()
         self._step_began = time.perf_counter()
-        self._cost_said = 0.0
-        self._extra_charged_s = 0.0
-        self.tracing_s = 0.0  # spent on steps that were run again
+        self.costs = Costs(self.governor, self.sinks)
 
     @property
     def step(self) -> int:
@@ -94,35 +72,42 @@ class Watch:
     # Life and death
 
     def install(self, probes: Sequence[Probe]) -> None:
-        self.active = True
+        self.active = self._installed = True
+        watch_handlers(self._patches.replace)
         self.probes = list(probes)
-        # Asking nine probes twice a step costs more than most steps' news: only those who listen.
-        self._beginners = [probe for probe in probes if type(probe).begin_step is not Probe.begin_step]
-        self._enders = [probe for probe in probes if type(probe).end_step is not Probe.end_step]
-        self._light_enders = [probe for probe in self._enders if not probe.deep_only]
-        for probe in probes:
+        self.guard.call("step", self._listeners.gather, probes)
+        for probe in probes if self.active else ():  # else it has failed at once
             self.guard.call(probe.name, probe.install, self._patches)
         self.guard.call("step", self._begin_step)
 
     def uninstall(self) -> None:
         """Everything off; the process is as it was."""
-        if not self.active:
+        if not self._installed:
             return
-        self.active = False
+        self.active = self._installed = False
         for probe in self.probes:
             self.guard.contain(probe.name, probe.remove)
         self._patches.restore()
+        leave_handlers()
 
     def forget(self) -> None:
         """In a forked child (a loader's worker): never report, never write."""
-        self.active = False
+        self.active = self._installed = False
         self.sinks.forget()
+
+    def _step_aside(self) -> None:
+        if not self.guard.is_aside:
+            self.guard.step_aside()
+            self.active = False
+            for probe in self.probes:
+                self.guard.contain(probe.name, probe.step_aside)
+            self.notice("several threads train at the same time: from here on the training is not looked at.")
 
     def finish(self, outcome: str) -> None:
         self.guard.call("last numbers", self._say_rest)
         self.uninstall()
         self.guard.call("last numbers", self.transfer.drain)
-        self.guard.contain("cost", self._say_cost)
+        self.guard.contain("cost", self.costs.tell, self.clock.step)
         self.emit(self.ending(outcome))
 
     def ending(self, outcome: str) -> EndFact:
@@ -130,8 +115,7 @@ class Watch:
 
     def _say_rest(self) -> None:
         """What came in after the last step: a final validation, numbers still on the device."""
-        for probe in self._enders:
-            self.guard.call(probe.name, probe.end_step)
+        self._listeners.end_all()
         self.transfer.drain()
         self.mark(self.phases.finish)
         self.scalars.pop("time/data_wait_s", None)  # of a step that never was: its wait is no step's time
@@ -146,6 +130,40 @@ class Watch:
             return None
         return self.guard.call(name, function, *arguments)
 
+    def hear(self, name: str, listen: Callable[..., Any], *arguments: Any) -> None:
+        """A part of a look: left out where the look has taken too long."""
+        if not self.guard.is_over():
+            self.probe(name, listen, *arguments)
+
+    def trains(self) -> None:
+        """Said by the thread that trains, before each backward and each update."""
+        self.guard.contain("threads", self.training_thread.trains)
+        self.keep_to_limit()
+
+    def is_training_thread(self) -> bool:
+        return bool(self.guard.contain("threads", self.training_thread.is_this))
+
+    @property
+    def is_looked_at(self) -> bool:
+        """A step that is, whatever its depth: a tiny one gets few deep looks, and trends need more."""
+        return self.step in self.LOOKED_AT and not _profiler_enabled()
+
+    def keep_to_limit(self, are_calls_too_deep: bool = False) -> bool:
+        """Asked where hooks may come off: does this step's look end here? A part of one proves nothing: what is
+        missing was just not seen."""
+        if self.guard.is_over():
+            self.governor.cut_short()
+            if self.governor.cuts == Governor.CHANCES:
+                longest = f"a close look at all layers takes longer than {Governor.LOOK_S:.0f} s"
+                self.notice(f"{longest}: none is finished before the budget affords it.")
+        # What the script's profiler shows is the script's.
+        elif not are_calls_too_deep and not (self.depth and _profiler_enabled()):
+            return False
+        self.guard.allow(math.inf)
+        self.depth = NONE
+        self._listeners.cut_short()
+        return True
+
     def mark(self, act: Callable[..., None], *arguments: Any) -> None:
         """The training passes on to another part: heard so often that it is contained but not timed."""
         if self.phases.on and self.active and "phases" not in self.guard.removed:
@@ -156,7 +174,7 @@ class Watch:
         start = time.perf_counter()
         found = self.guard.call("replay", function, *arguments)
         took_s = time.perf_counter() - start
-        self.tracing_s += took_s
+        self.costs.tracing_s += took_s
         self.guard.spent_s -= took_s
         return found
 
@@ -177,51 +195,33 @@ class Watch:
             raise SystemExit(0)
 
     def _end_step(self) -> None:
-        for probe in self._enders if self.depth == DEEP else self._light_enders:
-            if probe.name not in self.guard.removed:
-                self.guard.contain(probe.name, probe.end_step)
+        self.keep_to_limit()
+        self._listeners.end_step(self.depth)
         self.transfer.poll()
         self.mark(self.phases.end_step, self.step, self.depth == DEEP)
-        now = time.perf_counter()
-        self.scalars["time/step_s"] = now - self._step_began
+        self.scalars["time/step_s"] = time.perf_counter() - self._step_began
         self.emit(Scalars(self.step, time.time(), self.scalars))
         for tell in self.on_step:
             self.guard.call("step listener", tell, self.step, self.scalars)
         self.clock.step += 1
-        self._charge(now)
+        self.governor.charge(self.depth, self.guard.take_spent())
+        self.guard.contain("cost", self.costs.charge, self.clock.step)
         for act in self.between_steps:
             self.guard.call("between steps", act, self.clock.step, self.scalars)
         self._begin_step()
-
-    def _charge(self, now: float) -> None:
-        self.governor.charge(self.depth, self.guard.take_spent())
-        if now - self._cost_said > self.COST_EVERY_S:
-            extra_s = self.sinks.cpu_s
-            self.governor.charge_base(extra_s - self._extra_charged_s)
-            self._extra_charged_s = extra_s
-            self.guard.contain("cost", self._say_cost)
 
     def _begin_step(self) -> None:
         self.scalars = {}
         self._step_began = time.perf_counter()
         before, self.depth = self.depth, self.governor.choose(self.step)
-        if DEEP in (before, self.depth):  # between steps that are not deep nothing changes for them
-            for probe in self._beginners:
-                self.guard.call(probe.name, probe.begin_step, self.depth)
-        elif self.depth == LIGHT:
-            for probe in self._light_beginners:
-                self.guard.call(probe.name, probe.begin_step, self.depth)
+        self.guard.allow(self.governor.limit_s if self.depth == DEEP else math.inf)
+        self._listeners.begin_step(before, self.depth)
         if "phases" not in self.guard.removed:
             self.guard.contain("phases", self.phases.begin_step, self.on_device)
 
     def tell_of_light_steps(self, probe: Probe) -> None:
         """From now on, this one too."""
-        self._light_beginners.append(probe)
-        self._light_enders.append(probe)
-
-    def _say_cost(self) -> None:
-        self._cost_said = time.perf_counter()
-        self.emit(self.governor.account(self.clock.step, self.tracing_s))
+        self._listeners.add_for_light_steps(probe)
 
     def _fault(self, probe: str, error: BaseException) -> None:
         if not is_of_a_dead_device(error):

@@ -8,15 +8,18 @@ from __future__ import annotations
 
 import os
 import threading
-import time
+from contextlib import suppress
+from os import getpid
 from typing import Any
 
 from torch.utils import data
 
 from torch_debugger.anatomy.growing import Container, containers_of
 from torch_debugger.anatomy.own_memory import own_memory
+from torch_debugger.clocks import time
 from torch_debugger.probes.sample_follower import PERIOD_S, SampleFollower
 from torch_debugger.probes.worker_board import WorkerBoard
+from torch_debugger.signals import OwnThread
 
 _WRITE_EVERY_S = 1.0
 _NO_WORKER_AFTER_S = 10.0  # a process that was forked beside the workers: none of our business
@@ -42,7 +45,7 @@ class WorkerAttendant:
 
     def start(self) -> None:
         """In the child, right after the fork; where no thread is to be had, this worker goes unseen."""
-        thread = threading.Thread(target=self._run, name="torch-debugger worker", daemon=True)
+        thread = OwnThread(self._run, "torch-debugger worker")
         try:
             thread.start()
         except RuntimeError:
@@ -57,7 +60,8 @@ class WorkerAttendant:
                 try:
                     self._attend(worker.id, worker.dataset)
                 except Exception as error:  # told by the training, whose guard takes the probe off
-                    self._board.write(worker.id, {"fault": f"{type(error).__name__}: {error}"})
+                    with suppress(Exception):  # a fault in telling: then nobody hears of it
+                        self._board.write(worker.id, {"fault": f"{type(error).__name__}: {error}"})
                     return
             elif time.monotonic() - began > _NO_WORKER_AFTER_S:
                 return
@@ -74,7 +78,7 @@ class WorkerAttendant:
 
     def _told(self) -> dict[str, Any]:
         return {
-            "pid": os.getpid(),
+            "pid": getpid(),
             **self._follower.told(),
             "memory": self._memory,
             "grown": self._grown[:_CONTAINERS_TOLD],

@@ -6,10 +6,10 @@ what is read in the middle of that is not believed. What a worker said last is s
 
 from __future__ import annotations
 
-import json
 import mmap
 import struct
 import zlib
+from json import dumps, loads
 from typing import Any
 
 _HEAD = struct.Struct("<II")  # length and checksum of the text
@@ -24,7 +24,7 @@ class WorkerBoard:
         self._memory = mmap.mmap(-1, self.workers * self.SLOT_BYTES)
 
     def write(self, worker: int, told: dict[str, Any]) -> None:
-        text = json.dumps(told).encode()
+        text = dumps(told).encode()
         if worker < self.workers and len(text) <= self.SLOT_BYTES - _HEAD.size:
             start = worker * self.SLOT_BYTES
             body = start + _HEAD.size
@@ -43,5 +43,5 @@ class WorkerBoard:
         text = self._memory[body : body + length]
         if zlib.crc32(text) != checksum:
             return None
-        told: dict[str, Any] = json.loads(text)
+        told: dict[str, Any] = loads(text)
         return told

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import functools
 import os
-import time
 import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from os import getpid
 from typing import Any
 
 import psutil
@@ -20,10 +20,12 @@ from torch.utils.data.dataloader import _MultiProcessingDataLoaderIter
 from torch_debugger.anatomy.additions import addition_to
 from torch_debugger.anatomy.dataset_parts import dataset_parts
 from torch_debugger.anatomy.sources import class_source, place_at
+from torch_debugger.clocks import time
 from torch_debugger.probes.loaders import Loaders
 from torch_debugger.probes.patches import Patches
+from torch_debugger.probes.probe import Probe
 from torch_debugger.probes.stalls import sample_seen
-from torch_debugger.probes.watch import Probe, Watch
+from torch_debugger.probes.watch import Watch
 from torch_debugger.probes.worker_attendant import WorkerAttendant
 from torch_debugger.probes.worker_board import WorkerBoard
 from torch_debugger.records import Place, WorkerLook
@@ -47,7 +49,7 @@ class WorkerBoards(Probe):
 
     def __init__(self, watch: Watch, loaders: Loaders) -> None:
         super().__init__(watch)
-        self.pid = os.getpid()
+        self.pid = getpid()
         self.making: WorkerBoard | None = None
         self._boards: weakref.WeakKeyDictionary[Any, _Board] = weakref.WeakKeyDictionary()
         self._lines: dict[tuple[int, int], tuple[Place, float, int]] = {}  # by loader and worker
@@ -127,7 +129,7 @@ class WorkerBoards(Probe):
         return __init__
 
     def _prepare(self, loader: Any) -> WorkerBoard | None:
-        if os.getpid() != self.pid:  # a fork, with loaders of its own
+        if getpid() != self.pid:  # a fork, with loaders of its own
             return None
         dataset_parts(loader.dataset)  # reads the source once for all workers
         _listen_for_forks()

@@ -8,6 +8,7 @@ import torch
 from torch.utils.data import IterableDataset
 
 from torch_debugger.anatomy.generators import kept_generators
+from torch_debugger.anatomy.kinds import is_a
 from torch_debugger.probes.loaders import Loaders
 from torch_debugger.probes.watch import Watch
 from torch_debugger.records import CopiedGenerator
@@ -22,7 +23,7 @@ class WorkerGenerators:
 
     def _look(self, loader: Any, iterator: Any, state: torch.Tensor) -> None:
         number = self.loaders.deliveries.number_of(loader)
-        seeded = loader.worker_init_fn is not None or isinstance(loader.dataset, IterableDataset)
+        seeded = loader.worker_init_fn is not None or is_a(loader.dataset, IterableDataset)
         if loader.num_workers < 2 or seeded or number in self._looked:
             return  # a stream that every worker goes through shows in the samples themselves
         self._looked.add(number)

@@ -15,6 +15,7 @@ from torch import nn
 
 from torch_debugger.stats.line import line_of
 from torch_debugger.stats.summary import sampled
+from torch_debugger.stats.unseen import item_of, no_grad
 from torch_debugger.stats.values import values_of
 
 BINS = 10
@@ -82,7 +83,7 @@ def count(tensor: torch.Tensor) -> Counted:
     )
     if values is None or not values.numel():
         return Counted(known, None)
-    with torch.no_grad(), torch._C.DisableTorchFunction():
+    with no_grad(), torch._C.DisableTorchFunction():
         return Counted(known, _numbers(values))
 
 
@@ -150,7 +151,7 @@ def _distance(part: torch.Tensor, mean: torch.Tensor) -> torch.Tensor:
 
 def _is_finite_here(number: torch.Tensor) -> bool:
     """Then all that was added up is finite, which saves work; a device is not asked, as that would wait."""
-    return number.is_cpu and math.isfinite(number.item())
+    return number.is_cpu and math.isfinite(item_of(number))
 
 
 def _sketch(part: torch.Tensor, low: torch.Tensor, high: torch.Tensor) -> torch.Tensor:

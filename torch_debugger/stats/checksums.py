@@ -7,12 +7,13 @@ from collections.abc import Sequence
 import torch
 
 from torch_debugger.stats.summary import sampled
+from torch_debugger.stats.unseen import no_grad
 
 ELEMENTS = 256  # of one tensor, evenly spread
 BITS = 24  # of a checksum: so many go through a float32 unharmed
 
 
-@torch.no_grad()
+@no_grad()
 def checksums(tensors: Sequence[torch.Tensor], limit: int = ELEMENTS) -> torch.Tensor:
     """One whole number below 2**BITS for each, on their own device: nothing waits for it. Half precision is
     told to the last bit; of float64 what a float32 keeps."""

@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import torch
+from torch import isfinite
 
 from torch_debugger.records import Operand
+from torch_debugger.stats.unseen import no_grad
 
 
 def measure_operand(tensor: torch.Tensor, name: str = "", parameter: str = "") -> Operand:
-    with torch._C.DisableTorchFunction(), torch.no_grad():
+    with torch._C.DisableTorchFunction(), no_grad():
         data = tensor.detach()
         plain = data.layout is torch.strided and not data.is_complex() and not data.is_quantized
         return Operand(
@@ -30,7 +32,7 @@ def _numbers(data: torch.Tensor) -> dict[str, Any]:
         found["negatives"] = int((data < 0).sum())
     finite = data
     if data.is_floating_point():
-        finite = data[torch.isfinite(data)]
+        finite = data[isfinite(data)]
         found["nans"], found["infs"] = int(data.isnan().sum()), int(data.isinf().sum())
     if finite.numel():
         found["low"], found["high"] = float(finite.min()), float(finite.max())

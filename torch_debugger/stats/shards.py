@@ -40,7 +40,7 @@ def _is_spread(module: nn.Module) -> bool:
     return not kinds.isdisjoint(_PARTS_KEEPERS) or any(type(each).__name__ == _SPREAD_KIND for each in kept)
 
 
-def is_of_parts(error: Exception) -> bool:
+def is_of_parts(error: BaseException) -> bool:
     """Whether a look went wrong because it met a part where it reckoned with the whole."""
     return isinstance(error, OutOfReachError) or (_expected and isinstance(error, (IndexError, RuntimeError)))
 

@@ -17,6 +17,7 @@ COLUMNS = ("mean", "std", "min", "max", "zeros")
 _KINDS = (torch.float32, torch.float64, torch.bfloat16, torch.float16)  # eight bits have no reductions
 _NARROW = (torch.bfloat16, torch.float16)
 _AT_ONCE = 2**18  # elements
+_NORMS_AT_ONCE = 4096  # tensors: each norm is a tensor of its own at first, of half a kilobyte
 SAMPLE = 2**16  # elements; their share of zeros is within 0.4 % of the whole tensor's
 
 
@@ -94,10 +95,16 @@ def norms(tensors: list[torch.Tensor]) -> torch.Tensor:
     """The 2-norms of many tensors as one float32 vector on the device of the first."""
     if not tensors:
         return torch.empty(0)
+    home = tensors[0].device
+    starts = range(0, len(tensors), _NORMS_AT_ONCE)
+    parts = [_norms(tensors[start : start + _NORMS_AT_ONCE], home) for start in starts]
+    return parts[0] if len(parts) == 1 else torch.cat(parts)
+
+
+def _norms(tensors: list[torch.Tensor], home: torch.device) -> torch.Tensor:
     kinds = {(tensor.device, tensor.dtype) for tensor in tensors}
     if kinds in ({(tensors[0].device, torch.float32)}, {(tensors[0].device, torch.float64)}):
         found = torch._foreach_norm(tensors)
     else:
         found = tuple(norm(tensor) for tensor in tensors)
-    home = tensors[0].device
     return torch.stack([value.to(home, torch.float32, non_blocking=True) for value in found])

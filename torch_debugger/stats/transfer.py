@@ -7,7 +7,6 @@ numbers, because each costs the host some twenty microseconds.
 
 from __future__ import annotations
 
-import time
 from collections import deque
 from collections.abc import Callable
 
@@ -15,6 +14,7 @@ import numpy
 import numpy.typing
 import torch
 
+from torch_debugger.clocks import time
 from torch_debugger.stats import landing
 
 Numbers = numpy.typing.NDArray[numpy.float32]

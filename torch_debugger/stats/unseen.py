@@ -10,6 +10,14 @@ from torch.utils._python_dispatch import _disable_current_modes
 
 from torch_debugger.stats.shards import ThisRankOnly, shards_expected
 
+# As they are before the script's first line: it may put others in their place, and count the calls.
+item_of = torch._C.TensorBase.item
+
+
+class no_grad(torch.no_grad):  # noqa: N801 - it is one
+    __enter__ = torch.no_grad.__enter__
+    __exit__ = torch.no_grad.__exit__
+
 
 def unseen(function: Callable[..., Any], *arguments: Any) -> Any:
     """A mode or a tensor class of the user's that counts or logs operations must not meet ours."""

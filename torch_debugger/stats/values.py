@@ -7,6 +7,8 @@ from typing import Any
 import torch
 from torch import nn
 
+from torch_debugger.stats.unseen import no_grad
+
 Values = tuple[torch.Tensor | None, tuple[str, ...]]  # None: it holds none; and what to know about them
 
 
@@ -16,7 +18,7 @@ def values_of(tensor: torch.Tensor) -> Values:
     if missing:
         return None, (missing,)
     try:
-        with torch.no_grad(), torch._C.DisableTorchFunction():
+        with no_grad(), torch._C.DisableTorchFunction():
             return _read(tensor.detach(), ())
     except Exception as error:  # kinds of tensors are without number, and each may refuse in its own way
         return None, (f"values cannot be read: {type(error).__name__}",)

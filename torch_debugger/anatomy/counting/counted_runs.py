@@ -18,7 +18,7 @@ from torch_debugger.anatomy.counting.twins import twinned, with_values, without_
 from torch_debugger.anatomy.global_hooks import without_global_hooks
 from torch_debugger.anatomy.graph_calls import Call
 from torch_debugger.anatomy.kept_objects import attributes_of_modules, objects_kept
-from torch_debugger.anatomy.naming import own_attributes
+from torch_debugger.anatomy.kinds import own_attributes
 from torch_debugger.anatomy.nested import exchanged, tensors_in
 from torch_debugger.anatomy.sources import is_user_file
 from torch_debugger.anatomy.unfused_encoders import unfused_encoders

@@ -9,6 +9,7 @@ import torch
 from torch import nn
 
 from torch_debugger.anatomy.counting.shape_tensors import shape_twin
+from torch_debugger.anatomy.kinds import is_one_of
 from torch_debugger.anatomy.nested import exchanged, first_tensor
 
 Twin = Callable[[torch.Tensor], torch.Tensor]
@@ -52,5 +53,5 @@ def twinned(model: nn.Module, twin: Twin) -> Iterator[None]:
 def _exchange_in_attributes(module: nn.Module, twins: dict[int, torch.Tensor]) -> None:
     """A recurrent layer keeps its weights in a list as well."""
     for name, value in list(vars(module).items()):
-        if name not in _KEPT and type(value) in (list, tuple, dict) and first_tensor(value) is not None:
+        if name not in _KEPT and is_one_of(value, (list, tuple, dict)) and first_tensor(value) is not None:
             vars(module)[name] = exchanged(value, lambda tensor: twins.get(id(tensor), tensor))

@@ -9,6 +9,7 @@ import torch
 from torch import nn
 from torch.nn.utils import parametrize
 
+from torch_debugger.anatomy.forward_methods import has_forward
 from torch_debugger.anatomy.summing.call_tree import MACS, SECONDS, Node, nodes
 from torch_debugger.anatomy.summing.parts import Held, Parts
 from torch_debugger.anatomy.summing.seen import Seen, dtype_name
@@ -171,9 +172,7 @@ def _name(path: str, caller: str) -> str:
 
 def can_be_called(module: nn.Module) -> bool:
     """Lists and dictionaries of modules cannot; a scripted one cannot be heard."""
-    if isinstance(module, torch.jit.ScriptModule):
-        return False
-    return type(module).forward is not nn.Module.forward
+    return not isinstance(module, torch.jit.ScriptModule) and has_forward(module)
 
 
 def _kernel(module: nn.Module) -> tuple[int, ...] | None:

@@ -25,7 +25,7 @@ from torch_debugger.anatomy.summing.shape_meter import ShapeMeter
 from torch_debugger.anatomy.summing.stopwatch import Stopwatch
 from torch_debugger.anatomy.unfused_encoders import unfused_encoders
 from torch_debugger.anatomy.unseen_runs import in_mode
-from torch_debugger.signals import came_by_signal
+from torch_debugger.signals import is_the_scripts
 
 _TIMED_RUNS = 3  # after one that warms up; the quickest is told
 
@@ -100,7 +100,7 @@ class Runner:
                     around.enter_context(meter)
                 self.model(*arguments, **keywords)
         except Exception as error:  # the user's own, from forward: another way of calling may fit
-            if came_by_signal(error):
+            if is_the_scripts(error):
                 raise
             self.failures.append(Failure(attempt, error, tree.under_way(), on_shapes))
             return None

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-import time
 from collections.abc import Callable, Iterator
 
 import torch
+
+from torch_debugger.clocks import time
 
 
 class Stopwatch:

@@ -7,6 +7,7 @@ import ast
 from torch import nn
 
 from torch_debugger.anatomy.constructors import constructor_places
+from torch_debugger.anatomy.kinds import is_a, is_one_of
 from torch_debugger.probes.crash_frames import describe
 from torch_debugger.probes.examiners.autograd_cuts import examine_cut
 from torch_debugger.probes.examiners.autograd_freed import examine_freed
@@ -31,7 +32,7 @@ _NO_INPUT = "differentiated Tensor"  # one of them, or the one at an index
 
 
 def examine_autograd(scene: Scene) -> AutogradEvidence | None:
-    if type(scene.error) not in _KINDS or _is_raised_by_the_user(scene):
+    if not is_one_of(scene.error, _KINDS) or _is_raised_by_the_user(scene):
         return None
     message = str(scene.error)
     roots = backward_roots(scene)
@@ -77,7 +78,7 @@ def _unreduced(scene: Scene) -> Place:
         made = loss_made(scene)
         for call in calls_in(scope.function):
             module = scope.held(call.func) if ast.unparse(call) == _value(made) else None
-            if isinstance(module, nn.Module) and getattr(module, "reduction", "") == "none":
+            if is_a(module, nn.Module) and getattr(module, "reduction", "") == "none":
                 name = ast.unparse(call.func)
                 return constructor_places(module, name, [scope.file]).get(name, Place())
     return Place()

@@ -10,6 +10,7 @@ from typing import Any
 import numpy
 from torch import nn
 
+from torch_debugger.anatomy.kinds import is_a, is_one_of
 from torch_debugger.anatomy.sources import is_user_file, tree_of
 from torch_debugger.probes.crash_frames import is_tensor
 from torch_debugger.probes.examiners.autograd_scene import models_of, named_modules, scopes
@@ -71,14 +72,14 @@ class _Walk:
         return None
 
     def _has_graph(self, value: Any) -> bool:
-        if type(value) in (list, tuple):
+        if is_one_of(value, (list, tuple)):
             return any(self._has_graph(item) for item in value[:8])
         return is_tensor(value) and bool(value.requires_grad)
 
     def _gives_graph(self, node: ast.expr) -> bool:
         """An expression made of something that has a graph: a trainable module's output, a variable."""
         called = [self.scope.held(call.func) for call in calls_in(node)]
-        modules = [module for module in called if isinstance(module, nn.Module)]
+        modules = [module for module in called if is_a(module, nn.Module)]
         trained = any(item.requires_grad for module in modules for item in module.parameters())
         return trained or any(self._has_graph(self.scope.named(name)) for name in names_read(node))
 
@@ -86,11 +87,11 @@ class _Walk:
         text = ast.unparse(cut.node)
         inner = ast.unparse(core_of(cut.inner)) if is_conversion(cut.node) else ""
         held = self.scope.held(core_of(cut.inner))
-        parts = len(held) if type(held) in (list, tuple) else 0
+        parts = len(held) if is_one_of(held, (list, tuple)) else 0
         return GraphCut(cut.reason, self.scope.place(node), text, inner, proven=proven, parts=parts)
 
     def _block(self, node: ast.stmt) -> GraphCut | None:
-        """`with torch.no_grad():` around a statement that would have made a graph."""
+        """`with no_grad():` around a statement that would have made a graph."""
         blocks = [
             one for one in self.scope.statements() if isinstance(one, ast.With) and covers(one, node.lineno)
         ]
@@ -110,7 +111,7 @@ class _Walk:
         for call in calls_in(node)[::-1]:
             called = self.scope.held(call.func)
             found = None
-            if isinstance(called, nn.Module) and self._is_given_result(node):
+            if is_a(called, nn.Module) and self._is_given_result(node):
                 found = self._model(called, call)
             elif inspect.isfunction(called):
                 found = function_cut(called, self.trainable)
@@ -142,7 +143,7 @@ class _Walk:
 
 
 def _is_data(value: Any) -> bool:
-    return is_tensor(value) or type(value) in (float, list, tuple, numpy.ndarray)
+    return is_tensor(value) or is_one_of(value, (float, list, tuple, numpy.ndarray))
 
 
 def function_cut(function: Any, trainable: bool) -> GraphCut | None:

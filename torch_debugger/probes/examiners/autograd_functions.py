@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 
+from torch_debugger.anatomy.kinds import is_a
 from torch_debugger.anatomy.sources import class_source
 from torch_debugger.probes.examiners.autograd_scene import backward_roots, graph_of, scopes
 from torch_debugger.probes.examiners.scene import Scene
@@ -78,11 +79,7 @@ def _needed(scene: Scene, cls: Any) -> tuple[bool, ...]:
 
 
 def _is_function(value: Any) -> bool:
-    return (
-        isinstance(value, type)
-        and issubclass(value, torch.autograd.Function)
-        and class_source(value) is not None
-    )
+    return is_a(value, type) and issubclass(value, torch.autograd.Function) and class_source(value) is not None
 
 
 def _from_graph(scene: Scene, message: str) -> Any:

@@ -10,6 +10,7 @@ from typing import Any
 
 from torch import nn
 
+from torch_debugger.anatomy.kinds import is_a
 from torch_debugger.anatomy.places import constructor_places
 from torch_debugger.anatomy.sources import tree_of
 from torch_debugger.probes.crash_frames import is_tensor
@@ -94,7 +95,7 @@ def _calls(scene: Scene) -> Iterator[tuple[nn.Module, tuple[Any, ...], dict[str,
             module = scope.held(call.func)
             args = tuple(scope.value(item) for item in call.args)
             named = {word.arg: scope.value(word.value) for word in call.keywords if word.arg}
-            if isinstance(module, nn.Module) and args and not any(item is None for item in args):
+            if is_a(module, nn.Module) and args and not any(item is None for item in args):
                 yield module, args, named
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from torch import nn
 
+from torch_debugger.anatomy.kinds import is_a, is_one_of
 from torch_debugger.anatomy.statements import attribute_place
 from torch_debugger.probes.crash_frames import describe, is_tensor
 from torch_debugger.probes.examiners.autograd_scene import scopes
@@ -82,7 +83,7 @@ def _to_numpy(scope: Scope) -> RefusedTensor | None:
 
 
 def _is_trained(module: Any) -> bool:
-    return isinstance(module, nn.Module) and any(item.requires_grad for item in module.parameters())
+    return is_a(module, nn.Module) and any(item.requires_grad for item in module.parameters())
 
 
 def _told(scope: Scope, value: Any, asked: str) -> RefusedTensor | None:
@@ -94,7 +95,7 @@ def _told(scope: Scope, value: Any, asked: str) -> RefusedTensor | None:
             held = scope.held(part)
             if held is value:
                 return _made(value, ast.unparse(part), asked, _assigned(scope, part))
-            if type(held) in (list, tuple, dict) and _holds(held, value):
+            if is_one_of(held, (list, tuple, dict)) and _holds(held, value):
                 return _made(value, "", asked, _filled(scope, ast.unparse(part)), ast.unparse(part))
             if issubclass(type(held), nn.Module):
                 kept = _kept_by(held, value)
@@ -106,7 +107,9 @@ def _told(scope: Scope, value: Any, asked: str) -> RefusedTensor | None:
 
 def _holds(held: Any, value: Any) -> bool:
     items = held.values() if type(held) is dict else held
-    return any(item is value or (type(item) in (list, tuple, dict) and _holds(item, value)) for item in items)
+    return any(
+        item is value or (is_one_of(item, (list, tuple, dict)) and _holds(item, value)) for item in items
+    )
 
 
 def _filled(scope: Scope, name: str) -> Place:

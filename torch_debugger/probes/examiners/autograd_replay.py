@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from types import FrameType
@@ -17,6 +16,7 @@ from torch_debugger.anatomy.frames import frames
 from torch_debugger.anatomy.global_hooks import without_global_hooks
 from torch_debugger.anatomy.rerun import leaving_no_trace
 from torch_debugger.anatomy.sources import is_user_file
+from torch_debugger.clocks import time
 from torch_debugger.probes.crash_frames import Seen, is_tensor
 from torch_debugger.probes.replays import TIME_LIMIT_S, TooLong, copied, is_small
 

@@ -11,6 +11,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from torch_debugger.anatomy.kinds import is_a
 from torch_debugger.anatomy.sources import is_user_file, nodes_of, tree_of
 from torch_debugger.probes.examiners.autograd_scene import (
     backward_roots,
@@ -73,7 +74,7 @@ def _loaded(scene: Scene, parameter: torch.Tensor) -> tuple[str, InPlaceWrite] |
             loads = isinstance(call.func, ast.Attribute) and call.func.attr == "load_state_dict"
             if loads and made < call.lineno < scope.line:
                 model = scope.held(_owner(call)[0])
-                held = model.parameters() if isinstance(model, nn.Module) else ()
+                held = model.parameters() if is_a(model, nn.Module) else ()
                 if any(item is parameter for item in held):
                     return "step", InPlaceWrite(scope.place(call), "load_state_dict")
     return None

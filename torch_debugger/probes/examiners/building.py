@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from torch_debugger.anatomy.kinds import is_a
 from torch_debugger.probes.examiners.building_classes import examine_class_use
 from torch_debugger.probes.examiners.building_forwards import examine_arguments, examine_forward
 from torch_debugger.probes.examiners.building_inits import examine_init
@@ -38,7 +39,7 @@ _PARTS: dict[str, Callable[[Scene], Any]] = {
 
 def examine_building(scene: Scene) -> BuildingEvidence | None:
     """The first part that has something to say; None for crashes of other kinds."""
-    if not isinstance(scene.error, _KINDS) or scene.user_frame is None:
+    if not is_a(scene.error, _KINDS) or scene.user_frame is None:
         return None
     for part, examine in _PARTS.items():
         if (fact := examine(scene)) is not None:

@@ -8,6 +8,7 @@ from typing import Any
 
 from torch import nn
 
+from torch_debugger.anatomy.kinds import is_a
 from torch_debugger.anatomy.sources import place_at
 from torch_debugger.anatomy.statements import attribute_place
 from torch_debugger.probes.crash_frames import Seen, is_tensor
@@ -79,7 +80,7 @@ def _makes_tensor(seen: Seen, node: ast.expr) -> bool:
     function = value_of(seen, node.func) if isinstance(node, ast.Call) else UNKNOWN
     home = getattr(function, "__module__", None) or getattr(type(function), "__module__", "")
     return issubclass(type(function), nn.Module) or (
-        callable(function) and not isinstance(function, type) and str(home).startswith("torch")
+        callable(function) and not is_a(function, type) and str(home).startswith("torch")
     )
 
 
@@ -97,7 +98,7 @@ def _asked_the_class(scene: Scene, seen: Seen, call: ast.Call) -> ClassUseFact |
 
 
 def _is_module_class(cls: Any) -> bool:
-    return isinstance(cls, type) and issubclass(cls, nn.Module)
+    return is_a(cls, type) and issubclass(cls, nn.Module)
 
 
 def class_use(

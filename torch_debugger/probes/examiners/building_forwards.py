@@ -9,6 +9,7 @@ from typing import Any
 
 from torch import nn
 
+from torch_debugger.anatomy.kinds import is_a
 from torch_debugger.anatomy.places import forward_place
 from torch_debugger.probes.examiners.class_sources import ClassSource, source_of
 from torch_debugger.probes.examiners.reading import words_for
@@ -55,7 +56,7 @@ def examine_arguments(scene: Scene) -> ArgumentsFact | None:
         return None
     held = inner.frame.f_locals
     module, args, kwargs = held.get("self"), held.get("args"), held.get("kwargs")
-    if not isinstance(module, nn.Module) or type(args) is not tuple or type(kwargs) is not dict:
+    if not is_a(module, nn.Module) or type(args) is not tuple or type(kwargs) is not dict:
         return None
     function = getattr(type(module), "forward", None)
     signature = inspect.signature(function) if callable(function) else None
@@ -102,6 +103,6 @@ def _is_without_self(signature: inspect.Signature) -> bool:
 def _container(scene: Scene, module: nn.Module) -> str:
     """The torch container whose forward called the module: it hands on one input."""
     outside = [seen for seen in scene.frames if seen.frame.f_locals.get("self") is not module]
-    if outside and not outside[-1].user and isinstance(outside[-1].module(), nn.Sequential):
+    if outside and not outside[-1].user and is_a(outside[-1].module(), nn.Sequential):
         return scene.paths.get(id(outside[-1].module()), "")
     return ""

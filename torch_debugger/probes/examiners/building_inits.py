@@ -10,6 +10,7 @@ from typing import Any
 
 from torch import nn
 
+from torch_debugger.anatomy.kinds import is_a
 from torch_debugger.anatomy.sources import is_user_file, place_at
 from torch_debugger.probes.crash_frames import Seen
 from torch_debugger.probes.examiners.class_sources import (
@@ -50,14 +51,14 @@ def _object_asked(scene: Scene) -> tuple[Any, str]:
     held, name = getattr(scene.error, "obj", None), getattr(scene.error, "name", None) or ""
     if inner is not None and inner.file.endswith("module.py") and not inner.user:
         held, name = inner.frame.f_locals.get("self"), inner.frame.f_locals.get("name", name)
-    return held, name if isinstance(name, str) else ""
+    return held, name if is_a(name, str) else ""
 
 
 def _maker_of(cls: type, name: str) -> type | None:
     """The library's base class whose __init__ assigns this attribute, while no __init__ of the user's does."""
     for base in cls.__mro__[1:]:
         init = vars(base).get("__init__")
-        if not isinstance(init, FunctionType) or is_user_file(init.__code__.co_filename):
+        if not is_a(init, FunctionType) or is_user_file(init.__code__.co_filename):
             continue
         if name in init.__code__.co_names:
             return base
@@ -71,7 +72,7 @@ def _at_fault(scene: Scene, cls: type, base: type, needed: str) -> InitFact | No
             return None
         init = vars(owner).get("__init__")
         source = source_of(owner)
-        if isinstance(init, FunctionType) and init.__code__.co_filename == "<string>" and source is not None:
+        if is_a(init, FunctionType) and init.__code__.co_filename == "<string>" and source is not None:
             return InitFact(owner.__name__, source.base, "dataclass", source.place, needed=needed)
         method = source.method("__init__") if source is not None else None
         if source is not None and method is not None:
@@ -154,7 +155,7 @@ def _fault_of_call(scene: Scene, seen: Seen, node: ast.expr, written: str) -> st
         return "wrong super" if _is_misspelt(node.attr) and isinstance(scene.error, AttributeError) else ""
     if isinstance(node, ast.Call) and re.fullmatch(r"[\w.]+\.__init__\(\)", written):
         owner = value_of(seen, node.func.value) if isinstance(node.func, ast.Attribute) else UNKNOWN
-        return "wrong super" if isinstance(owner, type) and isinstance(scene.error, TypeError) else ""
+        return "wrong super" if is_a(owner, type) and isinstance(scene.error, TypeError) else ""
     return ""
 
 
@@ -197,7 +198,7 @@ def _classes_concerned(scene: Scene) -> list[tuple[type, str]]:
     for call in calls_in(seen):
         if isinstance(scene.error, TypeError) and inner.function in (seen.function, "__init__"):
             cls = value_of(seen, call.func)
-            found += [(cls, "")] if isinstance(cls, type) and (call.args or call.keywords) else []
+            found += [(cls, "")] if is_a(cls, type) and (call.args or call.keywords) else []
         elif isinstance(scene.error, ValueError) and inner.file.endswith("optimizer.py"):
             named = [
                 value_of(seen, part) for part in ast.walk(call) if isinstance(part, ast.Name | ast.Attribute)

@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from torch_debugger.anatomy.kinds import is_a
 from torch_debugger.anatomy.sources import place_at
 from torch_debugger.probes.crash_frames import Seen, is_tensor
 from torch_debugger.probes.crash_values import kind_name
@@ -60,7 +61,7 @@ def _optimizer(scene: Scene) -> torch.optim.Optimizer | None:
             return None
         held = seen.frame.f_locals
         first = held.get("self", next(iter(held.get("args", ())), None))
-        if isinstance(first, torch.optim.Optimizer):
+        if is_a(first, torch.optim.Optimizer):
             return first
     return None
 
@@ -73,7 +74,7 @@ def argument_node(user: Seen) -> ast.expr | None:
     """What the user's line gives the optimizer as its parameters."""
     for call in calls_in(user):
         cls = value_of(user, call.func)
-        if isinstance(cls, type) and issubclass(cls, torch.optim.Optimizer):
+        if is_a(cls, type) and issubclass(cls, torch.optim.Optimizer):
             named = [word.value for word in call.keywords if word.arg == "params"]
             return named[0] if named else call.args[0] if call.args else None
     return None
@@ -82,7 +83,7 @@ def argument_node(user: Seen) -> ast.expr | None:
 def _refused_params(kind: str, text: str, given: Any) -> OptimizerRefusal | None:
     if issubclass(type(given), nn.Module):
         return OptimizerRefusal(kind, "model", text, type(given).__name__)
-    if isinstance(given, MethodType):
+    if is_a(given, MethodType):
         return OptimizerRefusal(kind, "method", text, given.__name__)
     if is_tensor(given):
         return OptimizerRefusal(kind, "tensor", text, kind_name(type(given)))
@@ -97,14 +98,14 @@ def _refused_group(
     node = argument_node(user)
     text = ast.unparse(node) if node is not None else ""
     number = (len(held),)
-    if not isinstance(group, dict):
+    if not is_a(group, dict):
         return OptimizerRefusal(kind, "no dict", _first_argument(user), kind_name(type(group)), groups=number)
     if "params" not in group:
         return OptimizerRefusal(kind, "no params", text, names=tuple(map(str, group)), groups=number)
     params = group["params"]
-    if isinstance(params, set):
+    if is_a(params, set):
         return OptimizerRefusal(kind, "set", text, groups=number)
-    items = params if isinstance(params, list) else []
+    items = params if is_a(params, list) else []
     odd = next((item for item in items if not is_tensor(item)), None)
     if odd is not None:
         return _odd_item(kind, text, odd, items)
@@ -127,11 +128,11 @@ def _first_argument(user: Seen) -> str:
 
 def _odd_item(kind: str, text: str, odd: Any, items: list[Any]) -> OptimizerRefusal:
     """What stands among the parameters and is none: a name, a module, a generator of parameters."""
-    if isinstance(odd, str):
+    if is_a(odd, str):
         return OptimizerRefusal(kind, "names", text, names=tuple(map(str, items[:_NAMES])))
     if issubclass(type(odd), nn.Module):
         return OptimizerRefusal(kind, "modules", text, type(odd).__name__)
-    if isinstance(odd, GeneratorType):
+    if is_a(odd, GeneratorType):
         return OptimizerRefusal(kind, "generators", text, odd.__name__)
     return OptimizerRefusal(kind, "other", text, kind_name(type(odd)))
 
@@ -185,7 +186,7 @@ def _unbound(user: Seen) -> OptimizerRefusal | None:
     """An optimizer built from no parameters at all, or from two models one after the other."""
     for call in calls_in(user):
         cls = value_of(user, call.func)
-        if isinstance(cls, type) and issubclass(cls, torch.optim.Optimizer):
+        if is_a(cls, type) and issubclass(cls, torch.optim.Optimizer):
             named = [str(word.arg) for word in call.keywords]
             if not call.args and "params" not in named:
                 return OptimizerRefusal(cls.__name__, "missing", ast.unparse(call))

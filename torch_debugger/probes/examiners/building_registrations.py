@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import ast
-from types import GeneratorType
+from types import BuiltinFunctionType, FunctionType, GeneratorType
 from typing import Any
 
 import torch
 from torch import nn
 
+from torch_debugger.anatomy.kinds import class_dict, is_a, is_one_of
 from torch_debugger.anatomy.statements import attribute_place
 from torch_debugger.probes.crash_frames import Seen, is_tensor
 from torch_debugger.probes.crash_values import kind_name
@@ -53,9 +54,9 @@ def _refused(scene: Scene, inner: Seen, module: nn.Module, role: str) -> Registr
     name: Any = held.get("name")
     value: Any = held.get({"module": "module", "parameter": "param", "buffer": "tensor"}[role])
     owner = scene.paths.get(id(module), "") or type(module).__name__
-    function = type(module).__name__ if isinstance(module, _CONTAINERS) else inner.function
-    size = len(value) if type(value) in (list, tuple) else None
-    if not isinstance(name, str):
+    function = type(module).__name__ if is_a(module, _CONTAINERS) else inner.function
+    size = len(value) if is_one_of(value, (list, tuple)) else None
+    if not is_a(name, str):
         return RegistrationRefusal(owner, role, repr(name), kind_name(type(name)), "not a name", function)
     if isinstance(scene.error, KeyError):
         taken = attribute_of(module, name)
@@ -110,7 +111,7 @@ def _plain_class(scene: Scene, user: Seen) -> RegistrationRefusal | None:
         elif isinstance(scene.error, TypeError) and isinstance(node, ast.Call):
             held = value_of(user, node.func)
         cls = type(held)
-        if held is not UNKNOWN and not issubclass(cls, nn.Module) and "forward" in vars(cls):
+        if held is not UNKNOWN and not issubclass(cls, nn.Module) and "forward" in class_dict(cls):
             source = source_of(cls)
             if source is not None and not callable(held):
                 asked = getattr(scene.error, "name", "") or "a call"
@@ -125,17 +126,17 @@ def _plain_class(scene: Scene, user: Seen) -> RegistrationRefusal | None:
 
 def _what(value: Any) -> str:
     """A function's or class's own name, else the kind of the value."""
-    if isinstance(value, type):
+    if is_a(value, type):
         return f"class {value.__name__}"
-    if isinstance(value, GeneratorType):
+    if is_a(value, GeneratorType):
         return "generator"
-    if callable(value) and not issubclass(type(value), nn.Module):
-        home = "torch." if "torch" in str(getattr(value, "__module__", "") or type(value)) else ""
-        return f"function {home}{getattr(value, '__name__', '')}"
+    if is_one_of(value, (FunctionType, BuiltinFunctionType)):
+        home = "torch." if "torch" in str(value.__module__ or type(value)) else ""
+        return f"function {home}{value.__name__}"
     return "Tensor" if type(value) is torch.Tensor else kind_name(type(value)).rpartition(".")[2]
 
 
 def _inside(value: Any) -> str:
     """What a list holds, where it is all of one kind of thing."""
-    items = value if type(value) in (list, tuple) else []
+    items = value if is_one_of(value, (list, tuple)) else []
     return "modules" if items and all(issubclass(type(item), nn.Module) for item in items) else ""

@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 
+from torch_debugger.anatomy.kinds import is_a
 from torch_debugger.anatomy.naming import name_of
 from torch_debugger.probes.crash_frames import Seen
 from torch_debugger.probes.examiners.calls_in_files import calls_in, user_files
@@ -43,9 +44,7 @@ def _called(scene: Scene) -> Seen | None:
     for seen in reversed(scene.frames):
         if seen.user:
             return found
-        if seen.file.endswith("grad_scaler.py") and isinstance(
-            seen.frame.f_locals.get("self"), torch.amp.GradScaler
-        ):
+        if seen.file.endswith("grad_scaler.py") and is_a(seen.frame.f_locals.get("self"), torch.amp.GradScaler):
             found = seen
     return None
 
@@ -75,7 +74,7 @@ _ORDER = {
 
 
 def _gradients(optimizer: Any) -> Iterator[torch.Tensor]:
-    groups = optimizer.param_groups if isinstance(optimizer, torch.optim.Optimizer) else ()
+    groups = optimizer.param_groups if is_a(optimizer, torch.optim.Optimizer) else ()
     return (p.grad for group in groups for p in group["params"] if p.grad is not None)
 
 
@@ -86,7 +85,7 @@ def _place(scene: Scene, user: Seen, fault: str, scaler: str) -> Place:
         found = [place for place, call in calls_in(files, "backward") if not call.args]
     elif fault == "not stepped":
         steps = calls_in(files, "step")
-        found = [place for place, call in steps if isinstance(_held(user, call), torch.optim.Optimizer)]
+        found = [place for place, call in steps if is_a(_held(user, call), torch.optim.Optimizer)]
     elif fault == "unscaled twice":
         others = calls_in(files, "unscale_")
         found = [place for place, _ in others if (place.file, place.line) != (user.file, user.line)]

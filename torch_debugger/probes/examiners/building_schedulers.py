@@ -12,6 +12,7 @@ import torch
 from torch.optim import lr_scheduler
 from torch.utils.data import DataLoader
 
+from torch_debugger.anatomy.kinds import is_a, is_one_of
 from torch_debugger.anatomy.sources import tree_of
 from torch_debugger.probes.crash_frames import Seen, is_tensor
 from torch_debugger.probes.crash_values import kind_name
@@ -52,7 +53,7 @@ def _scheduler(scene: Scene) -> Any:
         if seen.user:
             return None
         held = seen.frame.f_locals.get("self")
-        if isinstance(held, _SCHEDULER) and seen.file.endswith("lr_scheduler.py"):
+        if is_a(held, _SCHEDULER) and seen.file.endswith("lr_scheduler.py"):
             return held
     return None
 
@@ -64,12 +65,12 @@ def _refused(scene: Scene, user: Seen, scheduler: Any) -> SchedulerRefusal | Non
         return _refused_step(scene, user, scheduler, kind)
     held = building.frame.f_locals
     given = held.get("optimizer")
-    if not isinstance(given, torch.optim.Optimizer):
+    if not is_a(given, torch.optim.Optimizer):
         return SchedulerRefusal(kind, "no optimizer", kind_name(type(given)).rpartition(".")[2])
     if (
         isinstance(scene.error, KeyError)
         and "initial_lr" in str(scene.error)
-        and isinstance(held.get("last_epoch"), int)
+        and is_a(held.get("last_epoch"), int)
     ):
         return SchedulerRefusal(kind, "last epoch", numbers={"last_epoch": held["last_epoch"]})
     return _wrong_argument(user, kind, held, given)
@@ -79,7 +80,7 @@ def _wrong_argument(
     user: Seen, kind: str, held: dict[str, Any], optimizer: torch.optim.Optimizer
 ) -> SchedulerRefusal | None:
     milestones, gamma = held.get("milestones"), held.get("gamma")
-    if kind == "MultiStepLR" and isinstance(milestones, int | float):
+    if kind == "MultiStepLR" and is_a(milestones, (int, float)):
         numbers = {"milestone": int(milestones)} | ({"second": gamma} if type(gamma) is int else {})
         return SchedulerRefusal(kind, "milestones", repr(milestones), numbers=numbers)
     if kind == "ReduceLROnPlateau" and held.get("mode") not in ("min", "max"):
@@ -91,21 +92,21 @@ def _wrong_argument(
 
 def _wrong_functions(kind: str, given: Any, optimizer: torch.optim.Optimizer) -> SchedulerRefusal | None:
     groups = len(optimizer.param_groups)
-    if isinstance(given, list | tuple) and len(given) != groups:
+    if is_one_of(given, (list, tuple)) and len(given) != groups:
         return SchedulerRefusal(kind, "lambdas", numbers={"functions": len(given), "groups": groups})
-    return SchedulerRefusal(kind, "factor", repr(given)) if isinstance(given, int | float) else None
+    return SchedulerRefusal(kind, "factor", repr(given)) if is_a(given, (int, float)) else None
 
 
 def _wrong_sequence(
     kind: str, held: dict[str, Any], optimizer: torch.optim.Optimizer
 ) -> SchedulerRefusal | None:
     schedulers, milestones = held.get("schedulers"), held.get("milestones")
-    if not isinstance(schedulers, list | tuple):
+    if not is_a(schedulers, (list, tuple)):
         return None
     for index, item in enumerate(schedulers):
-        if isinstance(item, _SCHEDULER) and item.optimizer is not optimizer:
+        if is_a(item, _SCHEDULER) and item.optimizer is not optimizer:
             return SchedulerRefusal(kind, "stranger", type(item).__name__, numbers={"index": index})
-    if isinstance(milestones, list | tuple) and len(schedulers) != len(milestones) + 1:
+    if is_a(milestones, (list, tuple)) and len(schedulers) != len(milestones) + 1:
         numbers = {"schedulers": len(schedulers), "milestones": len(milestones)}
         return SchedulerRefusal(kind, "count", numbers=numbers)
     return None
@@ -114,7 +115,7 @@ def _wrong_sequence(
 def _wrong_length(user: Seen, kind: str, held: dict[str, Any]) -> SchedulerRefusal | None:
     """OneCycleLR without a length, or one that is no whole number."""
     for name in ("steps_per_epoch", "epochs", "total_steps", "T_0"):
-        if isinstance(held.get(name), float):
+        if is_a(held.get(name), float):
             return SchedulerRefusal(kind, "whole number", f"{name}={held[name]!r}")
     lengths = (held.get("epochs"), held.get("steps_per_epoch"))
     if kind == "OneCycleLR" and held.get("total_steps") is None and None in lengths:
@@ -129,7 +130,7 @@ def _refused_step(scene: Scene, user: Seen, scheduler: Any, kind: str) -> Schedu
     metrics = next(
         (seen.frame.f_locals["metrics"] for seen in scene.frames if "metrics" in seen.frame.f_locals), UNKNOWN
     )
-    if kind == "ReduceLROnPlateau" and metrics is not UNKNOWN and type(metrics) in (list, tuple, dict):
+    if kind == "ReduceLROnPlateau" and metrics is not UNKNOWN and is_one_of(metrics, (list, tuple, dict)):
         return SchedulerRefusal(kind, "metrics", type(metrics).__name__)
     if held.get("step_size") == 0:
         return SchedulerRefusal(kind, "step size", place=_built_at(user, scheduler))
@@ -154,7 +155,7 @@ def _lengths(user: Seen) -> dict[str, int]:
     """Numbers in reach that tell how often a scheduler is stepped: batches of a loader, epochs."""
     found: dict[str, int] = {}
     for name, value in {**user.frame.f_globals, **user.frame.f_locals}.items():
-        if isinstance(value, DataLoader) and "batches" not in found:
+        if is_a(value, DataLoader) and "batches" not in found:
             found["batches"] = len(value)
         elif type(value) is int and "epochs" in name.lower():
             found["epochs"] = value
@@ -163,7 +164,7 @@ def _lengths(user: Seen) -> dict[str, int]:
 
 def _name_of(user: Seen, kind: type) -> str:
     names = {**user.frame.f_globals, **user.frame.f_locals}
-    found = [name for name, value in names.items() if isinstance(value, kind) and not name.startswith("_")]
+    found = [name for name, value in names.items() if is_a(value, kind) and not name.startswith("_")]
     return min(found, key=lambda name: "train" not in name, default="")
 
 
@@ -182,11 +183,11 @@ def _unbound_call(user: Seen) -> SchedulerRefusal | None:
     """A call that Python could not bind: an argument of the constructor or of step() is missing."""
     for call in calls_in(user):
         held = value_of(user, call.func)
-        if isinstance(held, type) and issubclass(held, _SCHEDULER) and (missing := _missing(held, call)):
+        if is_a(held, type) and issubclass(held, _SCHEDULER) and (missing := _missing(held, call)):
             optimizer = _name_of(user, torch.optim.Optimizer)
             return SchedulerRefusal(held.__name__, "missing", missing[0], optimizer, _lengths(user))
         owner = value_of(user, call.func.value) if isinstance(call.func, ast.Attribute) else UNKNOWN
-        if isinstance(owner, _SCHEDULER) and getattr(call.func, "attr", "") == "step":
+        if is_a(owner, _SCHEDULER) and getattr(call.func, "attr", "") == "step":
             return _unbound_step(user, call, owner)
     return None
 
@@ -203,9 +204,9 @@ def _missing(cls: type, call: ast.Call) -> list[str]:
 
 def _unbound_step(user: Seen, call: ast.Call, owner: Any) -> SchedulerRefusal | None:
     kind = type(owner).__name__
-    if isinstance(owner, lr_scheduler.ReduceLROnPlateau) and not call.args and not call.keywords:
+    if is_a(owner, lr_scheduler.ReduceLROnPlateau) and not call.args and not call.keywords:
         return SchedulerRefusal(kind, "no metric", next(_metrics(user), ""))
-    if not isinstance(owner, lr_scheduler.ReduceLROnPlateau) and len(call.args) + len(call.keywords) > 1:
+    if not is_a(owner, lr_scheduler.ReduceLROnPlateau) and len(call.args) + len(call.keywords) > 1:
         return SchedulerRefusal(kind, "step arguments", numbers={"given": len(call.args) + len(call.keywords)})
     return None
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from torch import nn
 
+from torch_debugger.anatomy.kinds import is_a, is_one_of
 from torch_debugger.anatomy.sources import place_at
 from torch_debugger.probes.crash_frames import is_tensor
 from torch_debugger.probes.crash_values import kind_name
@@ -34,7 +35,7 @@ from torch_debugger.records.evidence.building import ClassUseFact, ValueFact
 
 def examine_value(scene: Scene) -> ValueFact | None:
     odd = odd_value(scene)
-    if odd is None or issubclass(type(odd.value), nn.Module) or isinstance(odd.value, type):
+    if odd is None or issubclass(type(odd.value), nn.Module) or is_a(odd.value, type):
         return None
     maker = _maker(scene, odd)
     if odd.value is UNKNOWN:
@@ -98,4 +99,4 @@ def _maker(scene: Scene, odd: Odd) -> Maker:
 
 
 def _is_data(value: Any) -> bool:
-    return type(value) in (int, float) or kind_name(type(value)) == "numpy.ndarray"
+    return is_one_of(value, (int, float)) or kind_name(type(value)) == "numpy.ndarray"

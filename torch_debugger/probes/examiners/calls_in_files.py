@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterable, Iterator
 
 from torch_debugger.anatomy.containers import call_name
+from torch_debugger.anatomy.kinds import is_a
 from torch_debugger.anatomy.sources import is_user_file, place_at, tree_of
 from torch_debugger.probes.crash_frames import Seen
 from torch_debugger.records import Place
@@ -16,7 +17,7 @@ def user_files(frames: Iterable[Seen]) -> list[str]:
     """The innermost first."""
     files = {seen.file: None for seen in reversed(list(frames)) if seen.user}
     script = getattr(sys.modules.get("__main__"), "__file__", None)
-    if isinstance(script, str) and is_user_file(script):
+    if is_a(script, str) and is_user_file(script):
         files[script] = None
     return list(files)
 

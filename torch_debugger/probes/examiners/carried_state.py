@@ -9,6 +9,7 @@ from typing import Any
 
 from torch import nn
 
+from torch_debugger.anatomy.kinds import is_a, is_one_of
 from torch_debugger.anatomy.sources import class_source
 from torch_debugger.probes.crash_frames import is_tensor
 from torch_debugger.probes.examiners.autograd_scene import Node, backward_roots, graph_of, named_modules, scopes
@@ -66,7 +67,7 @@ def _read(node: ast.stmt) -> list[str]:
 
 def graph_parts(value: Any) -> list[Any]:
     """The tensors with a graph in a value: itself, or the parts of a tuple or list."""
-    parts = [value] if is_tensor(value) else list(value[:_PARTS]) if type(value) in (tuple, list) else []
+    parts = [value] if is_tensor(value) else list(value[:_PARTS]) if is_one_of(value, (tuple, list)) else []
     return [part for part in parts if is_tensor(part) and part.grad_fn is not None]
 
 
@@ -100,7 +101,7 @@ def _in_objects(scene: Scene, graph: set[Node]) -> Iterator[CarriedState]:
             held = vars(owner)[name]
             yield CarriedState(
                 f"self.{name}", place, _behind(scene, source[0], method) or place,
-                0 if is_tensor(held) else len(parts), in_module=isinstance(owner, nn.Module),
+                0 if is_tensor(held) else len(parts), in_module=is_a(owner, nn.Module),
             )  # fmt: skip
 
 
@@ -109,7 +110,7 @@ def _objects(scene: Scene) -> Iterator[tuple[str, Any]]:
     yield from named_modules(scene)
     for scope in scopes(scene):
         owner = scope.seen.frame.f_locals.get("self")
-        if owner is not None and not isinstance(owner, nn.Module) and hasattr(type(owner), "__dict__"):
+        if owner is not None and not is_a(owner, nn.Module) and hasattr(type(owner), "__dict__"):
             yield "", owner
 
 

@@ -10,9 +10,12 @@ import os
 import re
 import shutil
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections import OrderedDict
+from collections.abc import Iterator
+from pathlib import PurePath
 from typing import Any
 
+from torch_debugger.anatomy.kinds import is_a, is_one_of, own_attributes
 from torch_debugger.probes.crash_frames import is_tensor
 from torch_debugger.probes.examiners.file_forms import ends_of, first_words, form_of
 from torch_debugger.probes.examiners.scene import Scene
@@ -29,9 +32,9 @@ def examine_file(scene: Scene, function: str) -> FileFact | None:
     if seen is None or scene.innermost is None or scene.innermost.user:
         return None
     given = seen.frame.f_locals.get("f")
-    path = _path(given)
+    path = path_given(given)
     if path is None:
-        return _in_memory(given) if isinstance(given, io.BytesIO) else None
+        return _in_memory(given) if is_a(given, io.BytesIO) else None
     if function == "load":
         return _to_read(path)
     fact = _to_write(path, seen.frame.f_locals.get("obj"))
@@ -50,13 +53,11 @@ def _name_of_os(scene: Scene) -> str:
     return next((name for name, value in held.items() if value is os), "")
 
 
-def _path(given: Any) -> str | None:
+def path_given(given: Any) -> str | None:
     """The path given, or that of the open file given."""
-    named = given if isinstance(given, str | os.PathLike) else getattr(given, "name", None)
-    try:
-        return os.fsdecode(os.fspath(named)) if isinstance(named, str | os.PathLike) else None
-    except (TypeError, ValueError):
-        return None
+    has_name = is_a(given, io.IOBase) and hasattr(given, "name")
+    named = given.name if has_name else own_attributes(given).get("name", given)
+    return str.__str__(named) if is_a(named, str) else str(named) if is_a(named, PurePath) else None
 
 
 def _to_read(path: str) -> FileFact:
@@ -120,6 +121,6 @@ def _bytes(value: Any, depth: int = 0) -> int:
         return int(value.numel() * value.element_size())
     if depth >= _DEPTH:
         return 0
-    if isinstance(value, Mapping):
+    if is_one_of(value, (dict, OrderedDict)):
         return sum(_bytes(item, depth + 1) for item in value.values())
-    return sum(_bytes(item, depth + 1) for item in value) if isinstance(value, list | tuple) else 0
+    return sum(_bytes(item, depth + 1) for item in value) if is_one_of(value, (list, tuple)) else 0

@@ -15,8 +15,10 @@ from typing import Any
 import torch
 from torch import nn
 
+from torch_debugger.anatomy.kinds import is_a
 from torch_debugger.anatomy.sources import is_user_file
 from torch_debugger.probes.crash_frames import walk_traceback
+from torch_debugger.probes.examiners.checkpoint_files import path_given
 from torch_debugger.probes.examiners.scene import Scene
 from torch_debugger.records.evidence.checkpoints import RefusedGlobal, StorageLocation
 
@@ -39,9 +41,8 @@ def examine_refusals(scene: Scene) -> tuple[tuple[RefusedGlobal, ...], bool]:
 
 def _path(given: Any) -> str:
     """Of the file that was given by its path, or open; empty for what has none, or is gone."""
-    named = given if isinstance(given, str | os.PathLike) else getattr(given, "name", "")
-    path = os.fspath(named) if isinstance(named, str | os.PathLike) else ""
-    return path if isinstance(path, str) and os.path.isfile(path) else ""
+    path = path_given(given)
+    return path if path is not None and os.path.isfile(path) else ""
 
 
 def _refused_first(error: BaseException) -> str:
@@ -96,21 +97,21 @@ def _describe(name: str, reach: Mapping[str, Any]) -> RefusedGlobal:
     return RefusedGlobal(
         name=name,
         user_class=_is_users(home, value),
-        function=isinstance(value, FunctionType),
-        module_class=isinstance(value, type) and issubclass(value, nn.Module),
+        function=is_a(value, FunctionType),
+        module_class=is_a(value, type) and issubclass(value, nn.Module),
         written=_written(value, name, reach) if value is not None else "",
     )
 
 
 def _reached(name: str, module: Any) -> Any:
-    return vars(module).get(name.rpartition(".")[2]) if isinstance(module, ModuleType) else None
+    return vars(module).get(name.rpartition(".")[2]) if is_a(module, ModuleType) else None
 
 
 def _is_users(home: str, value: Any) -> bool:
     file = getattr(sys.modules.get(home), "__file__", None)
     if home == "__main__":
         return True
-    return isinstance(file, str) and is_user_file(file) and value is not None
+    return is_a(file, str) and is_user_file(file) and value is not None
 
 
 def _written(value: Any, name: str, reach: Mapping[str, Any]) -> str:
@@ -118,7 +119,7 @@ def _written(value: Any, name: str, reach: Mapping[str, Any]) -> str:
     last = name.rpartition(".")[2]
     if reach.get(last, vars(builtins).get(last)) is value:
         return last
-    modules = [(held, module) for held, module in reach.items() if isinstance(module, ModuleType)]
+    modules = [(held, module) for held, module in reach.items() if is_a(module, ModuleType)]
     return next(_paths(value, name, modules), "")
 
 
@@ -139,7 +140,7 @@ def examine_location(scene: Scene) -> StorageLocation | None:
     if seen is None or load is None or innermost is None or innermost.user:
         return None
     location, asked = str(seen.frame.f_locals.get("location")), load.frame.f_locals.get("map_location")
-    given = str(asked) if isinstance(asked, str | torch.device) else ""
+    given = str(asked) if is_a(asked, (str, torch.device)) else ""
     return StorageLocation(
         location=location,
         available=_devices(location.partition(":")[0]),

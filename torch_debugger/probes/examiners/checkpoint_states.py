@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from torch_debugger.anatomy.kinds import is_a
 from torch_debugger.anatomy.naming import name_of, name_root
 from torch_debugger.anatomy.places import constructor_places, place_at
 from torch_debugger.probes.crash_frames import is_tensor
@@ -27,12 +28,12 @@ def examine_model_load(scene: Scene) -> ModelLoad | None:
     seen = scene.frame_of("load_state_dict", "module.py")
     held = seen.frame.f_locals if seen is not None else {}
     module, given = held.get("self"), held.get("state_dict")
-    if seen is None or scene.innermost is not seen or not isinstance(module, nn.Module):
+    if seen is None or scene.innermost is not seen or not is_a(module, nn.Module):
         return None  # an error of somebody's hook or own _load_from_state_dict
     caller = _caller(scene)
     name = name_root(module, caller)
     load = ModelLoad(name, type(module).__name__, kind_name(type(given)), bool(held.get("strict", True)))
-    if not isinstance(given, Mapping):
+    if not is_a(given, Mapping):
         return load
     wanted = dict(_wanted(module))
     return ModelLoad(
@@ -73,7 +74,7 @@ def _entries(given: Mapping[Any, Any]) -> tuple[StateEntry, ...]:
 
 def _inside(given: Mapping[Any, Any]) -> Iterator[InnerState]:
     for key, value in itertools.islice(given.items(), _KEYS):
-        if type(key) is not str or not isinstance(value, Mapping):
+        if type(key) is not str or not is_a(value, Mapping):
             continue
         entries, of_optimizer = _entries(value), _of_optimizer(value)
         if entries or of_optimizer:
@@ -106,13 +107,13 @@ def examine_optimizer_load(scene: Scene) -> OptimizerLoad | None:
     seen = scene.frame_of("load_state_dict", "optimizer.py")
     held = seen.frame.f_locals if seen is not None else {}
     optimizer, given = held.get("self"), held.get("state_dict")
-    if seen is None or scene.innermost is not seen or not isinstance(optimizer, torch.optim.Optimizer):
+    if seen is None or scene.innermost is not seen or not is_a(optimizer, torch.optim.Optimizer):
         return None
     name = name_of(optimizer, _caller(scene)) or "optimizer"
     groups = tuple(len(group["params"]) for group in optimizer.param_groups)
-    if not isinstance(given, Mapping):
+    if not is_a(given, Mapping):
         return OptimizerLoad(name, type(optimizer).__name__, kind_name(type(given)), groups=groups)
-    inner = [(key, value) for key, value in given.items() if type(key) is str and isinstance(value, Mapping)]
+    inner = [(key, value) for key, value in given.items() if type(key) is str and is_a(value, Mapping)]
     return OptimizerLoad(
         *(name, type(optimizer).__name__, kind_name(type(given))),
         keys=tuple(str(key) for key in itertools.islice(given, _KEYS)),
@@ -125,4 +126,4 @@ def examine_optimizer_load(scene: Scene) -> OptimizerLoad | None:
 
 def _saved_groups(given: Mapping[Any, Any]) -> tuple[int, ...]:
     groups = given.get("param_groups")
-    return tuple(len(group.get("params", ())) for group in groups) if isinstance(groups, list) else ()
+    return tuple(len(group.get("params", ())) for group in groups) if is_a(groups, list) else ()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import contextlib
-import time
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -12,8 +11,10 @@ import torch
 from torch import nn
 from torch.overrides import TorchFunctionMode
 
+from torch_debugger.anatomy.kinds import is_a
 from torch_debugger.anatomy.sources import tree_of
 from torch_debugger.anatomy.statements import function_around
+from torch_debugger.clocks import time
 from torch_debugger.probes.crash_frames import is_tensor
 from torch_debugger.probes.examiners.autograd_replay import Moment, moment, unseen
 from torch_debugger.probes.examiners.source_cuts import switched_off
@@ -120,9 +121,9 @@ def _name(func: Any) -> str:
 def _tensors(value: Any) -> Iterable[torch.Tensor]:
     if is_tensor(value):
         yield value
-    elif isinstance(value, tuple | list):
+    elif is_a(value, (tuple, list)):
         for item in value:
             yield from _tensors(item)
-    elif isinstance(value, dict):
+    elif is_a(value, dict):
         for item in value.values():
             yield from _tensors(item)

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 import torch
 
 from torch_debugger.anatomy.assignments import assignment_of
+from torch_debugger.anatomy.kinds import is_one_of
 from torch_debugger.probes.crash_frames import Seen
 from torch_debugger.probes.examiners.devices_known import statement_place
 from torch_debugger.probes.examiners.operands import resolve
@@ -76,7 +77,7 @@ def _by_variable(seen: Seen, place: Place, kind: str) -> Iterator[tuple[str, Pla
         return
     for node in ast.walk(tree):
         held = resolve(node, seen) if isinstance(node, ast.Name | ast.Attribute) else None
-        if not isinstance(held, torch.device | str) or not _is_of(str(held), kind):
+        if not is_one_of(held, (torch.device, str)) or not _is_of(str(held), kind):
             continue
         made = assignment_of(seen.file, seen.line, ast.unparse(node))
         if made is not None:

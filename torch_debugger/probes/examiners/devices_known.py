@@ -12,6 +12,7 @@ import torch
 from torch import nn
 
 from torch_debugger.anatomy.assignments import assignment_of, function_at, is_known_before, parameters
+from torch_debugger.anatomy.kinds import is_a, is_one_of
 from torch_debugger.anatomy.statements import attribute_place
 from torch_debugger.probes.crash_frames import Seen, is_tensor
 from torch_debugger.probes.crash_source import statement_at
@@ -63,16 +64,16 @@ def _names(tensor: torch.Tensor, seen: Seen) -> Iterator[Known]:
 
 def _key(tensor: torch.Tensor, value: Any) -> Any:
     """Where a small container holds the tensor."""
-    if type(value) in (list, tuple):
+    if is_one_of(value, (list, tuple)):
         return next((place for place, item in enumerate(value[:_ITEMS]) if item is tensor), None)
     if type(value) is dict:
         items = itertools.islice(value.items(), _ITEMS)
-        return next((key for key, item in items if item is tensor and type(key) in (str, int)), None)
+        return next((key for key, item in items if item is tensor and is_one_of(key, (str, int))), None)
     return None
 
 
 def _attributes(tensor: torch.Tensor, name: str, value: Any, seen: Seen) -> Iterator[Known]:
-    held = getattr(value, "__dict__", None) if not isinstance(value, type) and not is_tensor(value) else None
+    held = getattr(value, "__dict__", None) if not is_a(value, type) and not is_tensor(value) else None
     for attribute, item in itertools.islice(held.items(), _NAMES) if type(held) is dict else ():
         if item is tensor:
             yield Known(f"{name}.{attribute}", "attribute", seen, value)
@@ -142,10 +143,10 @@ def device_text(seen: Seen, line: int, accelerator: torch.device, code: str = ""
     given = parameters(function) if function is not None else []
     choices = [
         *(f"{name}.device" for name, value in ready if is_tensor(value) and name in mentioned),
-        *(name for name, value in ready if isinstance(value, torch.device | str)),
+        *(name for name, value in ready if is_a(value, (torch.device, str))),
         *_held_device(held, accelerator),
         *(f"{name}.device" for name in given for known, value in ready if known == name and is_tensor(value)),
-        *(f"next({name}.parameters()).device" for name, value in ready if isinstance(value, nn.Module)),
+        *(f"next({name}.parameters()).device" for name, value in ready if is_a(value, nn.Module)),
     ]
     return choices[0] if choices else ""
 
@@ -155,7 +156,7 @@ def _held_device(held: dict[str, Any], accelerator: torch.device) -> Iterator[st
     for name in ("self", "args", "config", "cfg", "opt"):
         own = getattr(held.get(name), "__dict__", {})
         device = own.get("device") if type(own) is dict else None
-        if isinstance(device, torch.device | str) and _is_on(device, accelerator):
+        if is_a(device, (torch.device, str)) and _is_on(device, accelerator):
             yield f"{name}.device"
 
 
@@ -163,11 +164,11 @@ def _is_on(value: Any, accelerator: torch.device) -> bool:
     """Whether a tensor or model is on the accelerator, or a device or its text means it."""
     if is_tensor(value):
         return bool(value.device == accelerator)
-    if isinstance(value, nn.Module):
+    if is_a(value, nn.Module):
         parameter = next(value.parameters(), None)
         return parameter is not None and bool(parameter.device == accelerator)
-    if isinstance(value, str):
+    if is_a(value, str):
         return value in (accelerator.type, str(accelerator))
-    if isinstance(value, torch.device):
+    if is_a(value, torch.device):
         return value.type == accelerator.type and value.index in (None, accelerator.index)
     return False

@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from torch_debugger.anatomy.kinds import is_a, is_one_of
 from torch_debugger.probes.crash_frames import Seen, is_tensor
 from torch_debugger.probes.examiners.operands import operands_of, running_expression
 from torch_debugger.probes.examiners.scene import Scene
@@ -71,7 +72,7 @@ def _given_to(layer: nn.Module, scene: Scene) -> Iterator[Meeting]:
 def _parts(name: str, value: Any) -> Iterator[tuple[str, torch.Tensor]]:
     if is_tensor(value):
         yield name, value
-    elif type(value) in (tuple, list):
+    elif is_one_of(value, (tuple, list)):
         yield from ((f"{name}[{place}]", part) for place, part in enumerate(value[:8]) if is_tensor(part))
 
 
@@ -79,7 +80,7 @@ def _optimizer(scene: Scene) -> torch.optim.Optimizer | None:
     for seen in reversed(scene.frames):
         first = seen.frame.f_code.co_varnames[:1]
         held = seen.frame.f_locals.get(first[0]) if first else None
-        if isinstance(held, torch.optim.Optimizer):
+        if is_a(held, torch.optim.Optimizer):
             return held
     return None
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from torch import nn
 
+from torch_debugger.anatomy.kinds import is_one_of
 from torch_debugger.anatomy.sources import place_at, tree_of
 from torch_debugger.anatomy.statements import attribute_place
 from torch_debugger.probes.crash_frames import Seen, is_tensor
@@ -120,5 +121,5 @@ def _registries() -> frozenset[str]:
 
 
 def _modules_in(value: Any) -> list[nn.Module]:
-    items = list(value.values()) if type(value) is dict else value if type(value) in (list, tuple) else []
+    items = list(value.values()) if type(value) is dict else value if is_one_of(value, (list, tuple)) else []
     return [item for item in items[:_ITEMS] if issubclass(type(item), nn.Module)]

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from types import GeneratorType
 from typing import Any
 
+from torch_debugger.anatomy.kinds import is_a, is_one_of
 from torch_debugger.probes.crash_frames import Seen
 from torch_debugger.probes.crash_values import kind_name
 from torch_debugger.probes.examiners.reading import calls_in
@@ -42,16 +43,16 @@ def _faults(held: Mapping[str, Any]) -> list[tuple[str, str]]:
     found: list[tuple[str, str]] = []
     for name in _NOT_NEGATIVE:
         value = held.get(name)
-        if isinstance(value, str):
+        if is_a(value, str):
             found.append((name, "text"))
-        elif isinstance(value, int | float) and value < 0:
+        elif is_a(value, (int, float)) and value < 0:
             found.append((name, "negative"))
-    if isinstance(held.get("lr"), GeneratorType):
-        found.append(("lr", "order" if isinstance(held.get("params"), float) else "two models"))
+    if is_a(held.get("lr"), GeneratorType):
+        found.append(("lr", "order" if is_a(held.get("params"), float) else "two models"))
     betas = held.get("betas", (0.9, 0.999))
-    if not isinstance(betas, tuple | list) or len(betas) != 2:
+    if not is_a(betas, (tuple, list)) or len(betas) != 2:
         found.append(("betas", "not two"))
-    elif any(type(beta) in (int, float) and not 0.0 <= beta < 1.0 for beta in betas):
+    elif any(is_one_of(beta, (int, float)) and not 0.0 <= beta < 1.0 for beta in betas):
         found.append(("betas", "out of range"))
     if held.get("nesterov") and (not held.get("momentum") or held.get("dampening")):
         found.append(("nesterov", "nesterov"))
@@ -59,6 +60,6 @@ def _faults(held: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 def _shown(value: Any) -> str:
-    if type(value) in (int, float, bool, str) or (type(value) is tuple and len(value) < 5):
+    if is_one_of(value, (int, float, bool, str)) or (type(value) is tuple and len(value) < 5):
         return repr(value)[:80]
     return kind_name(type(value)).rpartition(".")[2]

@@ -12,6 +12,7 @@ from torch_debugger.probes.examiners.scene import Scene
 from torch_debugger.probes.examiners.score_layer import find_score_layer
 from torch_debugger.records import LayerFact
 from torch_debugger.records.evidence import IndexEvidence
+from torch_debugger.stats.unseen import no_grad
 
 _WORDS = ("out of range", "out of bounds", "Class values must", "valid range", "index_size", "num_embeddings")
 _SHOWN = 5
@@ -34,7 +35,7 @@ def examine_lookup(scene: Scene, lookup: Lookup, message: str = "") -> IndexEvid
     """The values of one lookup that are out of range, if the message is about them."""
     if lookup.indices.is_floating_point() or not lookup.indices.numel():
         return None
-    with torch.no_grad(), torch.utils._python_dispatch._disable_current_modes():
+    with no_grad(), torch.utils._python_dispatch._disable_current_modes():
         values = lookup.indices.reshape(-1).long()
         counted = values != lookup.ignored if lookup.ignored is not None else torch.ones_like(values).bool()
         outside = ((values < lookup.allowed) | (values >= lookup.size)) & counted

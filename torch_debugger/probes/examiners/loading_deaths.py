@@ -8,7 +8,6 @@ import itertools
 import re
 import shutil
 import signal
-import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -17,6 +16,8 @@ import psutil
 from torch.utils.data import IterableDataset
 from torch.utils.data.dataloader import _MultiProcessingDataLoaderIter
 
+from torch_debugger.anatomy.kinds import is_a
+from torch_debugger.clocks import time
 from torch_debugger.probes.asked_batches import AskedBatches
 from torch_debugger.probes.examiners.loading_order import batch_indices
 from torch_debugger.probes.examiners.loading_refetch import Refetched, fetch_again
@@ -163,7 +164,7 @@ def _batches_at_work(iterator: Any, worker: int) -> dict[int, tuple[int, ...]]:
 
 
 def _again(loading: Loading, waiting: dict[int, tuple[int, ...]], exit_code: int) -> Refetched:
-    if isinstance(loading.dataset, IterableDataset):
+    if is_a(loading.dataset, IterableDataset):
         return Refetched()
     known = [index for indices in waiting.values() for index in indices]
     indices: Sequence[int] = known or range(min(length_of(loading.dataset) or 0, _SAMPLES))

@@ -8,6 +8,7 @@ from typing import Any
 
 from torch.utils.data import IterableDataset
 
+from torch_debugger.anatomy.kinds import is_a
 from torch_debugger.anatomy.sources import line_at
 from torch_debugger.probes.crash_frames import Seen
 from torch_debugger.probes.examiners.loading_forms import form_of, odd_part
@@ -43,7 +44,7 @@ def _here(scene: Scene, loading: Loading, until: Sequence[Seen], inside: Sequenc
     samples = fetch.frame.f_locals.get("data")
     asked = until[-1].frame.f_locals.get("idx")
     failing = (asked,) if type(asked) is int and not collating else ()
-    whole = samples if isinstance(samples, list) and len(samples) == len(indices) and collating else []
+    whole = samples if is_a(samples, list) and len(samples) == len(indices) and collating else []
     odd = (
         odd_part([(index, form_of(item)) for index, item in zip(indices, whole, strict=False)])
         if whole
@@ -60,7 +61,7 @@ def _here(scene: Scene, loading: Loading, until: Sequence[Seen], inside: Sequenc
 
 
 def _indices(held: Any) -> tuple[int, ...]:
-    listed = held if isinstance(held, (list, tuple)) else [held]
+    listed = held if is_a(held, (list, tuple)) else [held]
     return tuple(index for index in listed if type(index) is int)
 
 
@@ -70,7 +71,7 @@ def _in_worker(scene: Scene, loading: Loading, told: WorkerText) -> SampleFailur
     frame = told.user_frame
     raised = Raised(told.kind, told.message, told.place, frame.function if frame else "")
     failure = SampleFailure(told.stage, raised, told.worker, batch, indices[:_KEPT])
-    if told.stage == "start" or isinstance(loading.dataset, IterableDataset):
+    if told.stage == "start" or is_a(loading.dataset, IterableDataset):
         return failure
     return _looked_again(failure, fetch_again(loading.dataset, indices or _all(loading.dataset)))
 

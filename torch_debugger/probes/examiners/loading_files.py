@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 
+from torch_debugger.anatomy.kinds import is_a, is_one_of
 from torch_debugger.anatomy.sources import place_at, tree_of
 from torch_debugger.probes.crash_frames import Seen
 from torch_debugger.probes.examiners.scene import Scene
@@ -67,26 +68,26 @@ def _holders(scene: Scene) -> Iterator[tuple[str, int, str, Place]]:
 
 def _containers(name: str, value: Any) -> Iterator[tuple[str, Any]]:
     """The variable, and the lists and dicts an object of the user's keeps."""
-    if type(value) in (list, dict, set, deque):
+    if is_one_of(value, (list, dict, set, deque)):
         yield name, value
-    for attribute, kept in list(getattr(value, "__dict__", {}).items()) if not isinstance(value, type) else ():
-        if type(kept) in (list, dict, set, deque):
+    for attribute, kept in list(getattr(value, "__dict__", {}).items()) if not is_a(value, type) else ():
+        if is_one_of(kept, (list, dict, set, deque)):
             yield f"{name}.{attribute}", kept
 
 
 def _count(kept: Any) -> tuple[int, int]:
     leaves = [leaf for leaf, _ in zip(_leaves(kept), range(_ITEMS), strict=False)]
     shared = sum(
-        isinstance(leaf, torch.Tensor) and leaf.device.type == "cpu" and leaf.is_shared()  # type: ignore[no-untyped-call]
+        is_a(leaf, torch.Tensor) and leaf.device.type == "cpu" and leaf.is_shared()  # type: ignore[no-untyped-call]
         for leaf in leaves
     )
-    return shared, sum(isinstance(leaf, io.IOBase) and not leaf.closed for leaf in leaves)
+    return shared, sum(is_a(leaf, io.IOBase) and not leaf.closed for leaf in leaves)
 
 
 def _leaves(kept: Any, depth: int = 0) -> Iterator[Any]:
     inside: Iterable[Any] = kept.values() if type(kept) is dict else kept
     for item in list(inside):
-        if type(item) in (list, tuple, dict, set) and depth < 3:
+        if is_one_of(item, (list, tuple, dict, set)) and depth < 3:
             yield from _leaves(item, depth + 1)
         else:
             yield item

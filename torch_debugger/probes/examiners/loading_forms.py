@@ -10,6 +10,7 @@ from typing import Any
 import numpy
 import torch
 
+from torch_debugger.anatomy.kinds import is_a
 from torch_debugger.probes.crash_values import kind_name
 from torch_debugger.records.evidence.loading import OddPart
 
@@ -46,23 +47,24 @@ def form_of(value: Any, depth: int = 0) -> Form:
     """Of values of the user's classes only the name: they are not asked anything."""
     if value is None:
         return Form("None")
-    if isinstance(value, torch.Tensor):
+    if is_a(value, torch.Tensor):
         return Form(
             "tensor", f"{str(value.dtype).removeprefix('torch.')} {list(value.shape)}", (), value.nbytes
         )
-    if isinstance(value, numpy.ndarray):
+    if is_a(value, numpy.ndarray):
         kind = "ndarray" if value.dtype.kind not in "USO" else f"ndarray of {value.dtype}"
         return Form(kind, f"{value.dtype} {list(value.shape)}" if kind == "ndarray" else "", (), value.nbytes)
-    if isinstance(value, numpy.generic) and not isinstance(value, (str, bytes)):
+    if is_a(value, numpy.generic) and not is_a(value, (str, bytes)):
         return Form("numpy scalar", str(value.dtype))
-    if isinstance(value, Mapping) and type(value) is dict:
+    if is_a(value, Mapping) and type(value) is dict:
         return Form(
             "dict", str(len(value)), _parts(((f"[{key!r}]", item) for key, item in value.items()), depth)
         )
-    if isinstance(value, (tuple, list)):
-        kind = "list" if isinstance(value, list) else "tuple"
-        numbered = ((f"[{place}]", item) for place, item in enumerate(value[:_PARTS]))
-        return Form(kind, str(len(value)), _parts(numbered, depth))
+    if is_a(value, tuple) or is_a(value, list):
+        # also of a class of the user's, without asking it
+        held: list[Any] = list(list.__iter__(value) if is_a(value, list) else tuple.__iter__(value))
+        numbered = ((f"[{place}]", item) for place, item in enumerate(held[:_PARTS]))
+        return Form("list" if is_a(value, list) else "tuple", str(len(held)), _parts(numbered, depth))
     return Form(kind_name(type(value)))
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from torch.utils.data import BatchSampler, SequentialSampler
 
+from torch_debugger.anatomy.kinds import is_a
 from torch_debugger.probes.crash_frames import Seen
 from torch_debugger.probes.examiners.scene import Scene
 
@@ -44,13 +45,13 @@ def _order(sampler: Any, iterator: Any) -> Sequence[Any]:
     if type(sampler) is SequentialSampler:
         return range(len(sampler))
     running = getattr(iterator, "_sampler_iter", None)
-    frame = running.gi_frame if isinstance(running, GeneratorType) else None
+    frame = running.gi_frame if is_a(running, GeneratorType) else None
     single = frame.f_locals.get("sampler_iter", running) if frame is not None else None
-    source = single.gi_yieldfrom if isinstance(single, GeneratorType) else None
+    source = single.gi_yieldfrom if is_a(single, GeneratorType) else None
     # A list's iterator tells the list it goes through, and goes on from where it is.
     return source.__reduce__()[1][0] if type(source) is type(iter([])) else ()
 
 
 def _whole(indices: Any) -> tuple[int, ...]:
-    listed = list(indices) if isinstance(indices, (list, tuple, range)) else [indices]
+    listed = list(indices) if is_a(indices, (list, tuple, range)) else [indices]
     return tuple(listed) if all(type(index) is int for index in listed) else ()

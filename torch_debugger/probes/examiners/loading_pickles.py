@@ -7,7 +7,6 @@ import io
 import os
 import pickle
 import sys
-import time
 from collections.abc import Iterator
 from types import FunctionType, GeneratorType, MethodType
 from typing import Any
@@ -15,8 +14,10 @@ from typing import Any
 import numpy
 import torch
 
+from torch_debugger.anatomy.kinds import is_a
 from torch_debugger.anatomy.places import class_place
 from torch_debugger.anatomy.sources import place_at
+from torch_debugger.clocks import time
 from torch_debugger.probes.crash_values import kind_name
 from torch_debugger.probes.examiners.loading_scene import attribute_place, start_method
 from torch_debugger.probes.examiners.scene import Scene
@@ -31,7 +32,7 @@ class _Trying(pickle.Pickler):
     """Tensors, arrays and what belongs to multiprocessing are left out: they have ways of their own."""
 
     def persistent_id(self, value: Any) -> str | None:
-        data = isinstance(value, (torch.Tensor, torch.UntypedStorage, numpy.ndarray))
+        data = is_a(value, (torch.Tensor, torch.UntypedStorage, numpy.ndarray))
         return "kept" if data or type(value).__module__.partition(".")[0] == "multiprocessing" else None
 
 
@@ -41,7 +42,7 @@ class _Nowhere(io.RawIOBase):
 
 
 def unpicklable_part(scene: Scene) -> Unpicklable | None:
-    roots, sender, method = _sent(scene) if isinstance(scene.error, _REFUSALS) else ([], "", "")
+    roots, sender, method = _sent(scene) if is_a(scene.error, _REFUSALS) else ([], "", "")
     found = _search(roots, time.monotonic() + _BUDGET_S, 0)
     if found is None:
         return None
@@ -97,24 +98,24 @@ def _pickles(value: Any) -> bool:
 
 
 def _inside(path: str, value: Any) -> Iterator[Part]:
-    if isinstance(value, dict):
+    if is_a(value, dict):
         items = zip(range(_ITEMS), list(value.items()), strict=False)
         yield from ((f"{path}[{key!r}]", item, Place()) for _, (key, item) in items)
-    elif isinstance(value, (list, tuple, set, frozenset)):
+    elif is_a(value, (list, tuple, set, frozenset)):
         yield from (
             (f"{path}[{place}]", item, Place()) for place, item in zip(range(_ITEMS), value, strict=False)
         )
-    elif isinstance(value, functools.partial):
+    elif is_a(value, functools.partial):
         yield from ((f"{path}.{name}", getattr(value, name), Place()) for name in ("func", "args", "keywords"))
-    elif isinstance(value, MethodType):
+    elif is_a(value, MethodType):
         yield path, value.__self__, Place()
-    elif not isinstance(value, (FunctionType, type)) and not _has_own_state(value):
+    elif not is_a(value, (FunctionType, type)) and not _has_own_state(value):
         yield from _attributes(path, value)
 
 
 def _has_own_state(value: Any) -> bool:
     """What a class of the user's sends instead of its attributes is not known."""
-    if isinstance(value, torch.nn.Module):
+    if is_a(value, torch.nn.Module):
         return False
     own = getattr(type(value), "__getstate__", None)
     return own is not None and own is not getattr(object, "__getstate__", None)
@@ -131,24 +132,24 @@ def _attributes(path: str, value: Any) -> Iterator[Part]:
 
 
 def _kind(value: Any) -> tuple[str, str]:
-    if isinstance(value, FunctionType):
+    if is_a(value, FunctionType):
         return ("lambda", "") if value.__name__ == "<lambda>" else ("local function", value.__name__)
-    if isinstance(value, type):
+    if is_a(value, type):
         return "local class", value.__name__
     if _is_lost(type(value)):
         return "local class", type(value).__name__
-    if isinstance(value, io.IOBase):
+    if is_a(value, io.IOBase):
         return "open file", str(getattr(value, "name", ""))
-    if isinstance(value, GeneratorType):
+    if is_a(value, GeneratorType):
         return "generator", value.__name__
     return ("lock", "") if type(value).__module__ == "_thread" else (kind_name(type(value)), "")
 
 
 def _made(value: Any) -> Place:
     """Where a function or class is written; other values are known by the line that keeps them."""
-    if isinstance(value, FunctionType):
+    if is_a(value, FunctionType):
         return place_at(value.__code__.co_filename, value.__code__.co_firstlineno)
-    cls = value if isinstance(value, type) else type(value)
+    cls = value if is_a(value, type) else type(value)
     return class_place(cls) if _is_lost(cls) else Place()
 
 

@@ -7,11 +7,13 @@ import difflib
 import os
 import re
 from collections.abc import Iterator, Sequence
+from pathlib import PurePath
 from typing import Any
 
 import numpy
 import torch
 
+from torch_debugger.anatomy.kinds import is_a, is_one_of
 from torch_debugger.anatomy.sources import place_at
 from torch_debugger.probes.crash_frames import Seen
 from torch_debugger.probes.crash_operands import UnknownValueError, value_of
@@ -88,9 +90,9 @@ def _reach(tree: ast.AST, seen: Seen) -> Iterator[tuple[str, str]]:
     """The largest parts of the expression that are plain values: path = 'a.png'."""
     for node in ast.iter_child_nodes(tree):
         value = _resolve(node, seen) if not isinstance(node, ast.Constant) else _NOTHING
-        if type(value) in _PLAIN:
+        if is_one_of(value, _PLAIN):
             yield ast.unparse(node), repr(value)[:_TEXT]
-        elif isinstance(value, os.PathLike):
+        elif is_a(value, PurePath):
             yield ast.unparse(node), repr(os.fspath(value))[:_TEXT]
         elif not isinstance(node, ast.stmt) or not hasattr(node, "body"):
             yield from _reach(node, seen)
@@ -132,8 +134,8 @@ def _near(key: Any, container: dict[Any, Any]) -> str:
 
 def _lacks(container: Any, key: Any) -> bool:
     if type(container) is dict:
-        return type(key) in (int, str, tuple) and key not in container
-    sized = type(container) in (list, tuple, str, torch.Tensor, numpy.ndarray) and type(key) is int
+        return is_one_of(key, (int, str, tuple)) and key not in container
+    sized = is_one_of(container, (list, tuple, str, torch.Tensor, numpy.ndarray)) and type(key) is int
     return sized and _is_array(container) and not -len(container) <= key < len(container)
 
 
@@ -143,10 +145,10 @@ def _is_array(container: Any) -> bool:
 
 def _missing(error: BaseException) -> MissingFile | None:
     path = error.filename if isinstance(error, FileNotFoundError) else None
-    if not isinstance(path, (str, os.PathLike)) or not os.fspath(path):
+    text = str.__str__(path) if is_a(path, str) else str(path) if is_a(path, PurePath) else ""
+    if not text:
         return None
-    text = os.fspath(path)
-    folder, name = os.path.split(str(text))
+    folder, name = os.path.split(text)
     exists = os.path.isdir(folder or ".")
     names = (
         [entry.name for _, entry in zip(range(_ENTRIES), os.scandir(folder or "."), strict=False)]
@@ -155,7 +157,7 @@ def _missing(error: BaseException) -> MissingFile | None:
     )
     numbered = sorted(entry for entry in names if _digits(entry) == _digits(name))  # 007 is not meant by 008
     near = difflib.get_close_matches(name, numbered, n=1, cutoff=0.75)
-    return MissingFile(str(text), exists, len(names), near[0] if near else "", not os.path.isabs(text))
+    return MissingFile(text, exists, len(names), near[0] if near else "", not os.path.isabs(text))
 
 
 def _digits(name: str) -> str:

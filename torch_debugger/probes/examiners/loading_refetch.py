@@ -11,13 +11,14 @@ import os
 import pickle
 import re
 import select
-import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
 from torch_debugger.anatomy.forked import ForkedTask
+from torch_debugger.anatomy.kinds import is_a
 from torch_debugger.anatomy.sources import is_user_file, place_at
+from torch_debugger.clocks import time
 from torch_debugger.probes.crash_frames import walk_traceback
 from torch_debugger.probes.examiners.loading_forms import Form, form_of
 from torch_debugger.probes.examiners.loading_raised import describe_raised
@@ -107,7 +108,7 @@ def _told(text: str, ended: bool) -> Refetched:
             found.stuck = int(line[1:])
         elif line.startswith("=") and found.stuck is not None:
             result = pickle.loads(binascii.unhexlify(line[1:]))
-            kept: list[Any] = found.raised if isinstance(result, Raised) else found.forms
+            kept: list[Any] = found.raised if is_a(result, Raised) else found.forms
             kept.append((found.stuck, result))
             found.stuck = None
     found.died = found.stuck is not None and ended

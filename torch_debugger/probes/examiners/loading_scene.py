@@ -10,6 +10,7 @@ from typing import Any
 from torch.utils.data import DataLoader, Dataset, IterableDataset
 from torch.utils.data.dataloader import _BaseDataLoaderIter
 
+from torch_debugger.anatomy.kinds import is_a, own_attributes
 from torch_debugger.anatomy.places import class_place
 from torch_debugger.anatomy.sources import class_source, place_at, tree_of
 from torch_debugger.probes.examiners.scene import Scene
@@ -29,7 +30,7 @@ class Loading:
 def find_loading(scene: Scene) -> Loading | None:
     """The iterator whose method is in the traceback."""
     held = [seen.frame.f_locals.get("self") for seen in reversed(scene.frames) if not seen.user]
-    found = [value for value in held if isinstance(value, _BaseDataLoaderIter)]
+    found = [value for value in held if is_a(value, _BaseDataLoaderIter)]
     return loading_of(scene, found[0]) if found else None
 
 
@@ -45,7 +46,7 @@ def _loader_of(scene: Scene, dataset: Any) -> Any:
 def named_loaders(scene: Scene) -> Iterator[tuple[str, Any]]:
     """DataLoaders that the user's frames, and the objects whose methods they are, know by name."""
     for seen in reversed(scene.frames):
-        own = getattr(seen.frame.f_locals.get("self"), "__dict__", {})
+        own = own_attributes(seen.frame.f_locals.get("self"))
         for names in (seen.frame.f_locals, own, seen.frame.f_globals) if seen.user else ():
             yield from (
                 (name, value) for name, value in list(names.items()) if issubclass(type(value), DataLoader)
@@ -72,7 +73,7 @@ def describe_loader(scene: Scene, loading: Loading) -> LoaderState:
 
 
 def lacking_methods(dataset: Any) -> Iterator[str]:
-    if not isinstance(dataset, IterableDataset):
+    if not is_a(dataset, IterableDataset):
         needed = {"__len__": None, "__getitem__": Dataset.__getitem__}
         yield from (name for name, stub in needed.items() if getattr(type(dataset), name, stub) is stub)
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from torch.utils.data import DataLoader, IterableDataset, default_collate
 
+from torch_debugger.anatomy.kinds import is_a, is_one_of
 from torch_debugger.anatomy.sources import place_at, tree_of
 from torch_debugger.probes.crash_frames import Seen
 from torch_debugger.probes.crash_operands import UnknownValueError, value_of
@@ -29,7 +30,7 @@ def loader_call(scene: Scene) -> tuple[LoaderCall, Loading] | None:
     """The arguments of the DataLoader(...) that is in the traceback."""
     seen = scene.frame_of("__init__", "dataloader.py")
     made = seen.frame.f_locals.get("self") if seen is not None else None
-    if seen is None or not isinstance(made, DataLoader):
+    if seen is None or not is_a(made, DataLoader):
         return None
     held, parameters = seen.frame.f_locals, inspect.signature(DataLoader.__init__).parameters
     given = {
@@ -40,21 +41,23 @@ def loader_call(scene: Scene) -> tuple[LoaderCall, Loading] | None:
         and not _is_default(name, held[name], parameter.default)
     }
     dataset = held.get("dataset")
-    return LoaderCall(given, isinstance(dataset, IterableDataset)), Loading(None, dataset, made)
+    return LoaderCall(given, is_a(dataset, IterableDataset)), Loading(None, dataset, made)
 
 
 def _is_default(name: str, value: Any, default: Any) -> bool:
-    return value is default or (type(value) in _PLAIN and value == default) or (name == "shuffle" and not value)
+    return (
+        value is default or (is_one_of(value, _PLAIN) and value == default) or (name == "shuffle" and not value)
+    )
 
 
 def _text(value: Any) -> str:
-    return repr(value)[:80] if type(value) in _PLAIN else type(value).__name__
+    return repr(value)[:80] if is_one_of(value, _PLAIN) else type(value).__name__
 
 
 def loader_use(scene: Scene) -> tuple[LoaderUse, Loading] | None:
     """When the innermost line is the user's own and reads a loader or what came out of it."""
     seen = scene.innermost
-    if seen is None or not seen.user or not isinstance(scene.error, _USES):
+    if seen is None or not seen.user or not is_a(scene.error, _USES):
         return None
     failing = failing_expression(seen.frame.f_code, seen.instruction)
     found = next(_loops(seen, failing), None) or next(_mentions(seen, failing), None)
@@ -127,7 +130,7 @@ def _mentions(seen: Seen, failing: str) -> Iterator[tuple[LoaderUse, Any]]:
 
 def _sample(loader: Any) -> tuple[str, int | None, tuple[str, ...], str]:
     """The form of the first sample, or of a batch where a function of the user's makes those."""
-    if isinstance(loader.dataset, IterableDataset):
+    if is_a(loader.dataset, IterableDataset):
         return "", None, (), ""
     own = loader.collate_fn is not default_collate
     again = fetch_again(_Batches(loader) if own else loader.dataset, [0])

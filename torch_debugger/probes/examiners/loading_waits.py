@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from torch.utils.data import IterableDataset
 
+from torch_debugger.anatomy.kinds import is_a
 from torch_debugger.probes.examiners.loading_order import batch_indices
 from torch_debugger.probes.examiners.loading_refetch import fetch_again
 from torch_debugger.probes.examiners.loading_scene import Loading
@@ -20,7 +21,7 @@ def slow_batch(scene: Scene, loading: Loading) -> SlowBatch | None:
     batch = getattr(loading.iterator, "_rcvd_idx", None)
     info = loading.iterator._task_info.get(batch, (None,))
     indices = batch_indices(loading.iterator, batch)
-    if isinstance(loading.dataset, IterableDataset) or not indices:
+    if is_a(loading.dataset, IterableDataset) or not indices:
         return SlowBatch(float(timeout_s), info[0], batch)
     again = fetch_again(loading.dataset, indices)
     waiting = again.stuck if not again.died else None

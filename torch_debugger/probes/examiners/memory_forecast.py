@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import sys
-import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -13,6 +12,7 @@ from torch import nn
 from torch.utils._pytree import tree_leaves
 
 from torch_debugger.anatomy.step_memory import StepMemory, TooLongError, measure_step
+from torch_debugger.clocks import time
 from torch_debugger.probes.crash_frames import is_tensor
 from torch_debugger.probes.examiners.scene import Scene
 from torch_debugger.records.evidence.memory import Forecast, ModuleBytes

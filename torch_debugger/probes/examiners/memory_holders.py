@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import time
 from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -13,7 +12,9 @@ import torch
 from torch import nn
 
 from torch_debugger.anatomy.additions import addition_to
+from torch_debugger.anatomy.kinds import is_a, is_one_of
 from torch_debugger.anatomy.saved_tensors import nodes_from, saved_by
+from torch_debugger.clocks import time
 from torch_debugger.probes.crash_frames import Seen, is_tensor
 from torch_debugger.probes.examiners.scene import Scene
 from torch_debugger.records.evidence.memory import KeptTensors
@@ -90,7 +91,7 @@ def _to_come(optimizer: torch.optim.Optimizer, device: torch.device) -> int:
 
 def _optimizers(scene: Scene) -> list[torch.optim.Optimizer]:
     known = list(scene.running.optimizers.values())
-    return known or [value for _, value in _variables(scene) if isinstance(value, torch.optim.Optimizer)]
+    return known or [value for _, value in _variables(scene) if is_a(value, torch.optim.Optimizer)]
 
 
 def _variables(scene: Scene) -> Iterator[tuple[str, Any]]:
@@ -134,13 +135,13 @@ def _inside(value: Any) -> list[torch.Tensor]:
     """A tensor, or those in a container and in the containers inside that."""
     if is_tensor(value):
         return [value]
-    if type(value) not in (list, tuple, dict, deque, set):
+    if not is_one_of(value, (list, tuple, dict, deque, set)):
         return []
     items = list(itertools.islice(value.values() if type(value) is dict else value, _ITEMS))
     return [
         part
         for item in items
-        for part in ([item] if is_tensor(item) else item if type(item) in (list, tuple) else ())
+        for part in ([item] if is_tensor(item) else item if is_one_of(item, (list, tuple)) else ())
         if is_tensor(part)
     ]
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from torch import nn
 
+from torch_debugger.anatomy.kinds import is_a, is_one_of, module_of_class, own_attributes
 from torch_debugger.anatomy.sources import class_source, is_user_file, place_at
 from torch_debugger.probes.crash_frames import Seen, is_tensor
 from torch_debugger.probes.examiners.name_search import elsewhere, is_torchs, lineage, nearest, public_name
@@ -23,19 +24,19 @@ def examine_attribute(scene: Scene) -> NameEvidence | None:
     asked, owner = getattr(scene.error, "name", None), getattr(scene.error, "obj", None)
     if type(asked) is not str or owner is None or not asked_by_the_user(scene):
         return None
-    if isinstance(owner, ModuleType):
+    if is_a(owner, ModuleType):
         return _of_module(asked, owner) if is_torchs(owner.__name__) else None
     if issubclass(type(owner), nn.Module):
         return _of_layer(scene, asked, owner)
-    if isinstance(owner, type):
-        return _of_class(asked, owner) if is_torchs(owner.__module__) else None
-    return _of_snapshot(asked, owner) if type(owner) in (list, dict) else _of_object(asked, owner)
+    if is_a(owner, type):
+        return _of_class(asked, owner) if is_torchs(module_of_class(owner)) else None
+    return _of_snapshot(asked, owner) if is_one_of(owner, (list, dict)) else _of_object(asked, owner)
 
 
 def _of_snapshot(asked: str, owner: list[Any] | dict[str, Any]) -> NameEvidence | None:
     """A plain list, but one that torch.cuda.memory_snapshot made, as its entries tell."""
-    segments = owner.get("segments") if isinstance(owner, dict) else owner
-    first = segments[0] if isinstance(segments, list) and segments else None
+    segments = owner.get("segments") if is_a(owner, dict) else owner
+    first = segments[0] if is_a(segments, list) and segments else None
     if type(first) is not dict or not {"segment_type", "blocks", "total_size"} <= set(first):
         return None
     name = "torch.cuda.memory_snapshot()"
@@ -70,7 +71,7 @@ def _of_class(asked: str, owner: type) -> NameEvidence | None:
 def _of_object(asked: str, owner: Any) -> NameEvidence | None:
     kind = type(owner)
     torchs = [cls for cls in kind.__mro__ if is_torchs(cls.__module__)]
-    names = {*dir(kind), *getattr(owner, "__dict__", {})}
+    names = {*dir(kind), *own_attributes(owner)}
     if not torchs or asked in names:
         return None
     form = "tensor" if is_tensor(owner) else "object"

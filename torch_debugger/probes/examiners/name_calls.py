@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 
+from torch_debugger.anatomy.kinds import is_a
 from torch_debugger.probes.crash_frames import Seen, is_tensor
 from torch_debugger.probes.crash_source import failing_expression, statement_at
 from torch_debugger.probes.examiners.name_search import elsewhere, is_torchs, lineage, nearest, public_name
@@ -63,7 +64,7 @@ def _resolved(node: ast.expr, seen: Seen) -> Any:
     owner = _resolved(node.value, seen)
     if owner is _MISSING:
         return _MISSING
-    if isinstance(owner, ModuleType | type) or not hasattr(type(owner), node.attr):
+    if is_a(owner, (ModuleType, type)) or not hasattr(type(owner), node.attr):
         return inspect.getattr_static(owner, node.attr, _MISSING)
     return inspect.getattr_static(type(owner), node.attr, _MISSING)
 
@@ -99,8 +100,8 @@ def _refused(node: ast.Call, callee: Any, text: str) -> NameEvidence | None:
         asked=asked or (missing[1] if missing else ""),
         form="keyword" if refused else "missing-argument",
         owner=_callee_name(callee, node),
-        kind="class" if isinstance(callee, type) else "function",
-        lineage=lineage(callee) if isinstance(callee, type) else (),
+        kind="class" if is_a(callee, type) else "function",
+        lineage=lineage(callee) if is_a(callee, type) else (),
         near=nearest(asked, [name for name in taken if name not in given]) if asked else (),
         keywords=tuple(name for name in taken if name not in given),
         refused=tuple(refused),
@@ -109,7 +110,7 @@ def _refused(node: ast.Call, callee: Any, text: str) -> NameEvidence | None:
 
 def _keywords(callee: Any) -> list[str]:
     """All arguments it takes by name; those handed on by **kwargs are taken from its base classes."""
-    if not isinstance(callee, type):
+    if not is_a(callee, type):
         return _named(callee)[0]
     found: list[str] = []
     for cls in callee.__mro__:
@@ -145,7 +146,7 @@ def _usage(callee: Any) -> str:
 
 
 def _callee_name(callee: Any, node: ast.Call) -> str:
-    if isinstance(callee, type):
+    if is_a(callee, type):
         return public_name(callee)
     name = getattr(callee, "__name__", ast.unparse(node.func))
     if vars(torch).get(name) is callee:
@@ -154,7 +155,7 @@ def _callee_name(callee: Any, node: ast.Call) -> str:
         return f"torch.Tensor.{name}"
     home = sys.modules.get(getattr(callee, "__module__", ""))
     owner = vars(home).get(getattr(callee, "__qualname__", name).partition(".")[0]) if home else None
-    if isinstance(owner, type):
+    if is_a(owner, type):
         return f"{public_name(owner)}.{name}"
     places = elsewhere(name, "")
     same = [place for place in places if place.rpartition(".")[0] == getattr(callee, "__module__", "")]
@@ -169,7 +170,7 @@ def _wrong_use(seen: Seen, called: bool) -> NameEvidence | None:
         if not isinstance(inner, ast.Attribute):
             continue
         owner, value = _resolved(inner.value, seen), _resolved(inner, seen)
-        if called and isinstance(value, ModuleType) and is_torchs(value.__name__):
+        if called and is_a(value, ModuleType) and is_torchs(value.__name__):
             return NameEvidence(inner.attr, "called", value.__name__, "module", (value.__name__,))
         if is_tensor(owner) and (inspect.isroutine(value) is not called):
             return NameEvidence(

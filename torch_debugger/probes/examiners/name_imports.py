@@ -11,6 +11,7 @@ from types import ModuleType
 
 from torch import nn
 
+from torch_debugger.anatomy.kinds import is_a
 from torch_debugger.anatomy.sources import is_user_file, place_at
 from torch_debugger.probes.crash_source import statement_at
 from torch_debugger.probes.examiners.name_search import elsewhere, is_torchs, nearest
@@ -28,7 +29,7 @@ def examine_import(scene: Scene) -> NameEvidence | None:
         return None
     for home, asked in _imported(statement_at(seen.file, seen.line)[1]):
         module = sys.modules.get(home)
-        if is_torchs(home) and isinstance(module, ModuleType) and asked not in dir(module):
+        if is_torchs(home) and is_a(module, ModuleType) and asked not in dir(module):
             near = nearest(asked, dir(module))
             return NameEvidence(asked, "import", home, "module", (home,), near, elsewhere(asked, home))
     return None
@@ -48,7 +49,7 @@ def _absent_module(name: str) -> NameEvidence | None:
     home, _, last = name.rpartition(".")
     top = name.partition(".")[0]
     parent = sys.modules.get(home)
-    if home and is_torchs(home) and isinstance(parent, ModuleType):
+    if home and is_torchs(home) and is_a(parent, ModuleType):
         names = [*(found.name for found in pkgutil.iter_modules(getattr(parent, "__path__", ()))), *dir(parent)]
         return NameEvidence(last, "import", home, "module", (home,), nearest(last, names))
     if top and sys.modules.get(top) is None and importlib.util.find_spec(top) is None:

@@ -11,6 +11,8 @@ from typing import Any
 
 import torch
 
+from torch_debugger.anatomy.kinds import is_a
+
 _CLOSE, _SHOWN = 0.78, 3
 # Where people look for a name that stands in another room of torch.
 _ROOMS = (
@@ -52,7 +54,7 @@ def elsewhere(asked: str, but: str) -> tuple[str, ...]:
     found = []
     for room in _ROOMS:
         module = sys.modules.get(room)
-        if room != but and isinstance(module, ModuleType) and callable(vars(module).get(asked)):
+        if room != but and is_a(module, ModuleType) and callable(vars(module).get(asked)):
             found.append(f"{room}.{asked}")
     if but != "torch.Tensor" and asked in vars(torch.Tensor) and not found:
         found.append(f"torch.Tensor.{asked}")
@@ -77,7 +79,7 @@ def lineage(kind: type) -> tuple[str, ...]:
 
 def is_torchs(home: Any) -> bool:
     """Whether a module's name is torch's, or ours."""
-    return isinstance(home, str) and home.partition(".")[0] in ("torch", "torch_debugger")
+    return is_a(home, str) and home.partition(".")[0] in ("torch", "torch_debugger")
 
 
 def our_names() -> tuple[str, ...]:

@@ -6,6 +6,7 @@ import dataclasses
 
 import torch
 
+from torch_debugger.anatomy.kinds import is_a
 from torch_debugger.probes.examiners.name_attributes import examine_attribute
 from torch_debugger.probes.examiners.name_calls import examine_call, examine_number, examine_removed
 from torch_debugger.probes.examiners.name_imports import examine_import, examine_syntax, examine_variable
@@ -27,7 +28,7 @@ _EXAMINERS = {
 def examine_names(scene: Scene) -> NameEvidence | None:
     """By the class of the exception; only for names of torch, of its objects, and of the user's modules."""
     for kind, examine in _EXAMINERS.items():
-        if isinstance(scene.error, kind):
+        if is_a(scene.error, kind):
             found = examine(scene)
             version = torch.__version__.partition("+")[0]
             return dataclasses.replace(found, ours=our_names(), version=version) if found is not None else None

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 
 import torch
+from torch import isfinite
 
 from torch_debugger.probes.crash_frames import Seen, is_tensor
 from torch_debugger.probes.examiners.scene import Scene
@@ -62,7 +63,7 @@ def _from_the_user(scene: Scene) -> list[Seen]:
 
 def _is_bad(tensor: torch.Tensor) -> bool:
     plain = tensor.device.type == "cpu" and tensor.layout is torch.strided and tensor.is_floating_point()
-    return plain and 0 < tensor.numel() <= _LARGEST and not bool(torch.isfinite(tensor.detach()).all())
+    return plain and 0 < tensor.numel() <= _LARGEST and not bool(isfinite(tensor.detach()).all())
 
 
 def _bad_weights(scene: Scene) -> tuple[str, ...]:

@@ -10,6 +10,8 @@ from typing import Any
 import torch
 from torch import nn
 
+from torch_debugger.anatomy.forward_methods import forward_arguments
+from torch_debugger.anatomy.kinds import is_a
 from torch_debugger.probes.crash_frames import Seen, is_tensor
 from torch_debugger.probes.crash_values import kind_name
 from torch_debugger.probes.examiners.reading import UNKNOWN, expressions_in, value_of
@@ -56,11 +58,11 @@ def _into_layer(scene: Scene) -> Iterator[Odd]:
         args = seen.frame.f_locals.get("args")
         if module is None or seen.function not in _CALLERS or type(args) is not tuple:
             continue
-        if not type(module).__module__.startswith("torch.nn") or isinstance(module, nn.Sequential):
+        if not type(module).__module__.startswith("torch.nn") or is_a(module, nn.Sequential):
             return
         caller, module = _caller_of(scene, index, module)
         receiver = scene.paths.get(id(module), "") or type(module).__name__
-        names = _forward_names(module)
+        names = forward_arguments(module)
         before = _layer_before(caller, module)
         call = _call_of(caller, module) if caller.user else None
         for place, value in enumerate(args):
@@ -76,21 +78,16 @@ def _caller_of(scene: Scene, index: int, module: nn.Module) -> tuple[Seen, nn.Mo
         seen for seen in scene.frames[:index] if seen.module() is not module and seen.function != "inner"
     ]
     caller, container = outside[-1], outside[-1].module()
-    layers = list(vars(container)["_modules"].values()) if isinstance(container, nn.Sequential) else []
+    layers = list(vars(container)["_modules"].values()) if is_a(container, nn.Sequential) else []
     if container is not None and not caller.user and layers and layers[0] is module:
         inside = next(place for place, seen in enumerate(scene.frames) if seen.module() is container)
         return _caller_of(scene, inside, container)
     return caller, module
 
 
-def _forward_names(module: nn.Module) -> tuple[str, ...]:
-    code = getattr(type(module).forward, "__code__", None)
-    return code.co_varnames[1 : code.co_argcount] if code is not None else ()
-
-
 def _layer_before(caller: Seen, module: nn.Module) -> nn.Module | None:
     container = caller.module()
-    if not isinstance(container, nn.Sequential) or caller.user:
+    if not is_a(container, nn.Sequential) or caller.user:
         return None
     layers = list(vars(container)["_modules"].values())
     place = next((index for index, layer in enumerate(layers) if layer is module), 0)
@@ -162,4 +159,4 @@ def _operands(seen: Seen, node: ast.expr) -> Iterator[tuple[Any, ast.expr, str]]
 
 def _is_torchs(function: Any) -> bool:
     home = getattr(function, "__module__", None) or getattr(function, "__objclass__", None) or ""
-    return callable(function) and not isinstance(function, type) and "torch" in str(home)
+    return callable(function) and not is_a(function, type) and "torch" in str(home)

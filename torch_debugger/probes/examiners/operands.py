@@ -9,6 +9,7 @@ from typing import Any
 
 from torch import nn
 
+from torch_debugger.anatomy.kinds import is_one_of
 from torch_debugger.probes.crash_frames import Seen, attribute, is_tensor
 from torch_debugger.probes.crash_source import failing_expression, statement_at
 
@@ -52,7 +53,7 @@ def _operands(node: ast.AST, seen: Seen, outermost: bool = False) -> Iterator[Na
     held = resolve(node, seen)
     if is_tensor(held):
         yield ast.unparse(node), held
-    elif type(held) in (list, tuple):
+    elif is_one_of(held, (list, tuple)):
         parts = enumerate(held[:_ENTRIES])
         yield from ((f"{ast.unparse(node)}[{index}]", part) for index, part in parts if is_tensor(part))
     elif isinstance(node, ast.Call):
@@ -94,6 +95,6 @@ def resolve(node: ast.AST, seen: Seen) -> Any:
 def _entry(value: Any, key: Any) -> Any:
     if type(value) is dict:
         return value.get(key)
-    if type(value) in (list, tuple) and type(key) is int and -len(value) <= key < len(value):
+    if is_one_of(value, (list, tuple)) and type(key) is int and -len(value) <= key < len(value):
         return value[key]
     return None

@@ -11,6 +11,7 @@ import torch
 from torch.nn.utils.rnn import PackedSequence
 
 from torch_debugger.anatomy.assignments import statement_place
+from torch_debugger.anatomy.kinds import is_a, is_one_of
 from torch_debugger.anatomy.sources import tree_of
 from torch_debugger.probes.crash_frames import Seen
 from torch_debugger.probes.crash_operands import UnknownValueError, is_plain_tensor, value_of
@@ -46,7 +47,7 @@ def _while_packing(seen: Seen, user: Seen, found: Written) -> PackingEvidence | 
 def _behind(scene: Scene, seen: Seen, user: Seen, found: Written) -> PackingEvidence | None:
     """A recurrent layer that ran out of elements, where these lengths made its steps."""
     packed, module = seen.frame.f_locals.get("orig_input"), seen.module()
-    if not isinstance(packed, PackedSequence) or _is_whole(packed):
+    if not is_a(packed, PackedSequence) or _is_whole(packed):
         return None
     path = scene.paths.get(id(module), type(module).__name__)
     given, lengths = _argument(user, found[1], 0, "input"), _argument(user, found[1], 1, "lengths")
@@ -100,7 +101,7 @@ def _packed_from(packed: PackedSequence) -> Any:
 
 def _fact(user: Seen, found: Written, given: Any, lengths: Any, layer: str = "") -> PackingEvidence | None:
     statement, call = found
-    counts = torch.tensor(lengths) if type(lengths) in (list, tuple) else lengths
+    counts = torch.tensor(lengths) if is_one_of(lengths, (list, tuple)) else lengths
     if not torch.is_tensor(given) or not torch.is_tensor(counts) or counts.dim() != 1 or given.dim() < 2:
         return None
     batch_first = _argument(user, call, 2, "batch_first")

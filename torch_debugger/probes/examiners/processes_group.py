@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import re
 import socket
+from os import getpid
 from typing import Any
 
 import psutil
 import torch.cuda
 import torch.distributed
 
+from torch_debugger.anatomy.kinds import is_a
 from torch_debugger.probes.crash_frames import Seen
 from torch_debugger.probes.examiners.calls_in_files import calls_in, user_files
 from torch_debugger.probes.examiners.scene import Scene
@@ -50,12 +52,13 @@ def _is_about_a_group(scene: Scene) -> bool:
 
 
 def _is_a_variable(error: BaseException) -> bool:
-    return isinstance(error, KeyError) and bool(error.args) and error.args[0] in VARIABLES
+    key = error.args[0] if isinstance(error, KeyError) and error.args else None
+    return type(key) is str and key in VARIABLES
 
 
 def _text(call: Seen | None, name: str) -> str:
     held = call.frame.f_locals.get(name) if call is not None else None
-    return str(held) if isinstance(held, str) else ""
+    return str(held) if is_a(held, str) else ""
 
 
 def _number(call: Seen | None, name: str, variable: str) -> int | None:
@@ -77,7 +80,7 @@ def _holder(port: int) -> str:
     """The process that listens there; empty where this user may not know."""
     for one in psutil.net_connections(kind="tcp"):
         if one.laddr and one.laddr.port == port and one.status == psutil.CONN_LISTEN and one.pid:
-            if one.pid == os.getpid():
+            if one.pid == getpid():
                 return "this script itself"
             command = " ".join(psutil.Process(one.pid).cmdline())
             return f"`{command[:_COMMAND_LENGTH]}` (process {one.pid})"

@@ -10,6 +10,7 @@ import torch
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
+from torch_debugger.anatomy.kinds import is_a, is_one_of
 from torch_debugger.anatomy.naming import name_root
 from torch_debugger.anatomy.sources import tree_of
 from torch_debugger.probes.crash_frames import Seen, is_tensor
@@ -68,13 +69,11 @@ def _wrapper(scene: Scene) -> tuple[nn.Module, DistributedDataParallel | None] |
     """The module that is wrapped, and its wrapper once that is made."""
     for seen in reversed(scene.frames):
         own: Any = seen.frame.f_locals.get("self")
-        if isinstance(own, DistributedDataParallel):
+        if is_a(own, DistributedDataParallel):
             inner = vars(own).get("_modules", {}).get("module") or seen.frame.f_locals.get("module")
-            if isinstance(inner, nn.Module):
+            if is_a(inner, nn.Module):
                 return inner, own
-    wrappers = {
-        id(value): value for _, value in _held(scene.frames) if isinstance(value, DistributedDataParallel)
-    }
+    wrappers = {id(value): value for _, value in _held(scene.frames) if is_a(value, DistributedDataParallel)}
     return (next(iter(wrappers.values())).module, next(iter(wrappers.values()))) if len(wrappers) == 1 else None
 
 
@@ -114,7 +113,7 @@ def _graphs(scene: Scene, missing: Sequence[nn.Parameter]) -> tuple[str, tuple[s
 def _tensors(name: str, value: Any) -> Iterator[tuple[str, torch.Tensor]]:
     if is_tensor(value) and value.grad_fn is not None:
         yield name, value
-    elif type(value) in (tuple, list):
+    elif is_one_of(value, (tuple, list)):
         parts = [(f"{name}[{index}]", item) for index, item in enumerate(value[:8])]
         yield from ((part, item) for part, item in parts if is_tensor(item) and item.grad_fn is not None)
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
 
+from torch_debugger.anatomy.kinds import is_a, is_one_of
 from torch_debugger.anatomy.sources import place_at, tree_of
 from torch_debugger.anatomy.statements import function_around
 from torch_debugger.probes.crash_frames import Seen, describe, is_tensor
@@ -48,7 +49,7 @@ def named_in(names: Mapping[str, Any], node: ast.expr) -> Any:
 
 def attribute_of(owner: Any, name: str) -> Any:
     """An attribute kept in a dictionary of the object or of its class; no descriptor is asked."""
-    if isinstance(owner, type):
+    if is_a(owner, type):
         return _of_class(owner, name)
     if type(owner) is ModuleType:
         return vars(owner).get(name, UNKNOWN)
@@ -57,7 +58,7 @@ def attribute_of(owner: Any, name: str) -> Any:
     except AttributeError:
         held = {}
     for place in (held, held.get("_parameters"), held.get("_buffers"), held.get("_modules")):
-        if isinstance(place, dict) and name in place:
+        if is_a(place, dict) and name in place:
             return place[name]
     return _of_class(type(owner), name)
 
@@ -67,24 +68,24 @@ def _of_class(owner: type, name: str) -> Any:
 
 
 def _entry(owner: Any, key: Any) -> Any:
-    if type(owner) in (list, tuple) and type(key) is int and -len(owner) <= key < len(owner):
+    if is_one_of(owner, (list, tuple)) and type(key) is int and -len(owner) <= key < len(owner):
         return owner[key]
-    if type(owner) is dict and type(key) in (str, int) and key in owner:
+    if type(owner) is dict and is_one_of(key, (str, int)) and key in owner:
         return owner[key]
     modules = attribute_of(owner, "_modules") if owner is not UNKNOWN else None
-    return modules.get(str(key), UNKNOWN) if isinstance(modules, dict) else UNKNOWN
+    return modules.get(str(key), UNKNOWN) if is_a(modules, dict) else UNKNOWN
 
 
 def words_for(value: Any) -> str:
     """a tensor [8, 4] (float32), None, a list of 2, a Net"""
-    if value is None or type(value) in (int, float, bool):
+    if value is None or is_one_of(value, (int, float, bool)):
         return repr(value)
     if is_tensor(value):
         fact = describe("", value)
         return f"a tensor {list(fact.shape)}" if fact is not None else "a tensor"
     if kind_name(type(value)) == "numpy.ndarray":
         return f"a numpy array {list(value.shape)}"
-    if type(value) in (list, tuple, dict, set):
+    if is_one_of(value, (list, tuple, dict, set)):
         return f"a {type(value).__name__} of {len(value)}"
     name = kind_name(type(value)).rpartition(".")[2]
     return f"{'an' if name[:1].lower() in 'aeiou' else 'a'} {name}"
@@ -92,11 +93,11 @@ def words_for(value: Any) -> str:
 
 def entries_of(value: Any) -> tuple[str, ...]:
     """What a container or a plain object holds, in words: `[0]` a tensor [8, 4]"""
-    if type(value) in (list, tuple):
+    if is_one_of(value, (list, tuple)):
         return tuple(f"[{index}] {words_for(item)}" for index, item in enumerate(value[:_ENTRIES]))
-    if isinstance(value, dict):
+    if is_a(value, dict):
         return tuple(f"[{key!r}] {words_for(item)}" for key, item in list(value.items())[:_ENTRIES])
-    if isinstance(value, tuple) and hasattr(value, "_fields"):
+    if is_a(value, tuple) and hasattr(value, "_fields"):
         return tuple(f".{name} {words_for(item)}" for name, item in zip(value._fields, value, strict=False))
     try:
         held = object.__getattribute__(value, "__dict__")

@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 
+from torch_debugger.anatomy.kinds import is_a, is_one_of, name_of_class
 from torch_debugger.anatomy.sources import tree_of
 from torch_debugger.probes.crash_frames import attribute, is_tensor
 from torch_debugger.probes.examiners.autograd_scene import op_name, scopes
@@ -53,7 +54,7 @@ def _of_frames(scene: Scene) -> Iterator[Rebind]:
 
 
 def _of_methods(scene: Scene) -> Iterator[Rebind]:
-    objects = {type(value).__name__: value for scope in scopes(scene) for value in _held(scope)}
+    objects = {name_of_class(type(value)): value for scope in scopes(scene) for value in _held(scope)}
     for file in dict.fromkeys(scope.file for scope in scopes(scene)):
         tree = tree_of(file)
         classes = [node for node in ast.walk(tree) if isinstance(node, ast.ClassDef)] if tree else []
@@ -82,7 +83,7 @@ def _is_left_behind(rebind: Rebind) -> bool:
     plain = [item for item in tensors if not item.requires_grad]
     if plain and len(plain) == len(tensors):
         return rebind.reads_gradient or any(asks_gradient(node) for node in rebind.makers)
-    operator = next((name for kind, name in _OPERATORS.items() if isinstance(rebind.operator, kind)), "")
+    operator = next((name for kind, name in _OPERATORS.items() if is_a(rebind.operator, kind)), "")
     made = [item for item in tensors if item.grad_fn is not None and op_name(item.grad_fn) == operator]
     return bool(made) and rebind.reads_gradient and not any(_computes(node) for node in rebind.makers)
 
@@ -98,7 +99,9 @@ def _computes(maker: ast.stmt) -> bool:
 
 
 def _tensors(value: Any) -> list[torch.Tensor]:
-    items = list(value.values()) if type(value) is dict else value if type(value) in (list, tuple) else [value]
+    items = (
+        list(value.values()) if type(value) is dict else value if is_one_of(value, (list, tuple)) else [value]
+    )
     return [item for item in items if is_tensor(item)]
 
 

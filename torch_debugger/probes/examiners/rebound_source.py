@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from torch_debugger.anatomy.kinds import is_a, is_one_of
 from torch_debugger.anatomy.sources import tree_of
 from torch_debugger.probes.examiners.source_cuts import core_of
 from torch_debugger.probes.examiners.user_scope import LOOPS, covers
@@ -42,7 +43,7 @@ class Rebind:
 
 def rebinds_in(statements: Sequence[ast.stmt], file: str, held: Callable[[ast.expr], Any]) -> Iterator[Rebind]:
     for node in statements:
-        repeats = any(isinstance(one, LOOPS) and covers(one, node.lineno) for one in statements)
+        repeats = any(is_a(one, LOOPS) and covers(one, node.lineno) for one in statements)
         for target, value in _pairs(node) if isinstance(node, ast.Assign) else ():
             kept = target.value if isinstance(target, ast.Subscript) else target
             now = held(kept)
@@ -104,7 +105,7 @@ def in_place(rebind: Rebind, code: str) -> str:
 
 
 def _is_one(rebind: Rebind) -> bool:
-    return type(rebind.held) not in (list, tuple, dict) or isinstance(rebind.target, ast.Subscript)
+    return not is_one_of(rebind.held, (list, tuple, dict)) or isinstance(rebind.target, ast.Subscript)
 
 
 def _as_written(rebind: Rebind, code: str) -> ast.expr | None:

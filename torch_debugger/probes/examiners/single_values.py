@@ -9,6 +9,7 @@ from typing import Any
 
 from torch.utils.data import DataLoader
 
+from torch_debugger.anatomy.kinds import is_a, is_one_of
 from torch_debugger.anatomy.sources import place_at, tree_of
 from torch_debugger.anatomy.statements import function_around
 from torch_debugger.probes.crash_frames import Seen, is_tensor
@@ -48,7 +49,7 @@ def examine_single_value(scene: Scene) -> SingleValueFact | None:
 
 
 def _without_gradients(seen: Seen) -> bool:
-    """Whether the line stands in `with torch.no_grad():`, or in a function that is decorated with it."""
+    """Whether the line stands in `with no_grad():`, or in a function that is decorated with it."""
     tree = tree_of(seen.file)
     for node in ast.walk(tree) if tree is not None else ():
         if isinstance(node, ast.With) and covers(node, seen.line):
@@ -128,5 +129,5 @@ def _holds_one(target: ast.expr, seen: Seen) -> bool:
 def _tensors(value: Any) -> list[Any]:
     if is_tensor(value):
         return [value]
-    parts = value.values() if isinstance(value, Mapping) else value if type(value) in (tuple, list) else ()
+    parts = value.values() if is_a(value, Mapping) else value if is_one_of(value, (tuple, list)) else ()
     return [part for part in parts if is_tensor(part)]

@@ -8,6 +8,7 @@ from typing import Any
 
 from torch import nn
 
+from torch_debugger.anatomy.kinds import is_a, is_one_of
 from torch_debugger.anatomy.sources import tree_of
 from torch_debugger.anatomy.statements import function_around
 from torch_debugger.probes.crash_frames import Seen, attribute
@@ -75,11 +76,11 @@ class Scope:
 
 
 def _entry(owner: Any, key: Any) -> Any:
-    if type(owner) in (list, tuple) and type(key) is int:
+    if is_one_of(owner, (list, tuple)) and type(key) is int:
         return owner[key] if -len(owner) <= key < len(owner) else None
     if issubclass(type(owner), nn.Module):  # a Sequential's children
         return attribute(owner, str(key))
-    return owner.get(key) if type(owner) is dict and type(key) in (str, int) else None
+    return owner.get(key) if type(owner) is dict and is_one_of(key, (str, int)) else None
 
 
 def statement_place(file: str, line: int, module: str | None = None) -> Place:
@@ -94,7 +95,7 @@ def covers(node: ast.AST, line: int) -> bool:
 
 def _own_statements(node: ast.AST) -> Iterator[ast.stmt]:
     for child in ast.iter_child_nodes(node):
-        if isinstance(child, _NESTED):
+        if is_a(child, _NESTED):
             continue
         if isinstance(child, ast.stmt):
             yield child

@@ -9,6 +9,7 @@ from typing import Any
 
 from torch import nn
 
+from torch_debugger.anatomy.kinds import is_a
 from torch_debugger.anatomy.sources import is_user_file, place_at, tree_of
 from torch_debugger.probes.crash_frames import Seen
 from torch_debugger.probes.examiners.reading import UNKNOWN, binding_of, calls_in, value_of
@@ -49,7 +50,7 @@ def maker_of(scene: Scene, seen: Seen, node: ast.expr) -> Maker:
     made_by = value_of(seen, value.func)
     if isinstance(value.func, ast.Call):  # Net()(x): built and called at once
         built = value_of(seen, value.func.func)
-        made_by = built.forward if isinstance(built, type) and issubclass(built, nn.Module) else made_by
+        made_by = built.forward if is_a(built, type) and issubclass(built, nn.Module) else made_by
     return _described(scene, made_by, place, value, seen)
 
 
@@ -75,11 +76,11 @@ def _described(scene: Scene, made_by: Any, place: Place, call: ast.Call | None, 
     text = ast.unparse(call) if call is not None else ""
     if issubclass(type(made_by), nn.Module):
         path, kind = scene.paths.get(id(made_by), ""), type(made_by).__name__
-        if isinstance(made_by, SEVERAL):
+        if is_a(made_by, SEVERAL):
             return Maker(place, text, path, kind, "several", call=call, seen=seen)
         forward = getattr(type(made_by), "forward", None)
         return Maker(place, text, path, kind, *_returns(forward), call, seen, forward)
-    if isinstance(made_by, type):
+    if is_a(made_by, type):
         return Maker(place, text, "", made_by.__name__, call=call, seen=seen)
     name = getattr(made_by, "__qualname__", "") if made_by is not UNKNOWN else ""
     return Maker(place, text, "", name.removesuffix(".forward"), *_returns(made_by), call, seen, made_by)

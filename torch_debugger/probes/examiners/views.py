@@ -8,6 +8,7 @@ from typing import Any
 import torch
 
 from torch_debugger.anatomy.assignments import assignment_of
+from torch_debugger.anatomy.kinds import is_a, is_one_of
 from torch_debugger.probes.crash_frames import Seen
 from torch_debugger.probes.crash_operands import UnknownValueError, value_of
 from torch_debugger.probes.examiners.lookups import raising_expressions
@@ -57,7 +58,7 @@ def _sizes(seen: Seen, node: ast.Call) -> tuple[int, ...] | None:
         given = [value_of(item, seen.frame) for item in node.args]
     except UnknownValueError:
         return None
-    if len(given) == 1 and not isinstance(given[0], int):
+    if len(given) == 1 and not is_a(given[0], int):
         given = list(given[0].shape if torch.is_tensor(given[0]) else given[0])
     plain = not node.keywords and all(type(size) is int for size in given)
     return tuple(given) if plain and given else None
@@ -75,7 +76,7 @@ def _tensor(seen: Seen, node: ast.expr) -> torch.Tensor | None:
         inner, numbers = _tensor(seen, node.func.value), [_value(seen, item) for item in node.args]
         if inner is not None and None not in numbers and not node.keywords:
             value = getattr(inner.detach(), node.func.attr)(*numbers)
-    plain = type(value) in (torch.Tensor, torch.nn.Parameter) and value.layout is torch.strided
+    plain = is_one_of(value, (torch.Tensor, torch.nn.Parameter)) and value.layout is torch.strided
     return value if plain else None
 
 
