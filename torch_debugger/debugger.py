@@ -21,6 +21,7 @@ from typing import Any
 import torch
 from rich.console import Console
 
+from torch_debugger.anatomy.accelerators import gpu_or_cpu
 from torch_debugger.checks.judge import Judge
 from torch_debugger.explanations import Explanation
 from torch_debugger.integrations.concern import is_worth_a_comment
@@ -34,7 +35,7 @@ from torch_debugger.records import CrashFact, Finding, FlowFact, MemoryFact, Rec
 from torch_debugger.records.sink import Sink
 from torch_debugger.report.digest import RunDigest
 from torch_debugger.report.page import Report
-from torch_debugger.session import describe_run, device_of
+from torch_debugger.session import describe_run
 from torch_debugger.settings import Settings
 from torch_debugger.stats.memory import measure_memory
 from torch_debugger.tracebacks import hide_our_frames
@@ -77,8 +78,7 @@ class Debugger:
         self._pid = os.getpid()
         self._outlets = Outlets(self._settings, self._given, say)
         self._sinks: list[Sink] = [self, *self._outlets.sinks]
-        budget, version = self._settings.budget, str(torch.__version__)
-        run = describe_run(script_name(), sys.argv[1:], budget, version, device_of(torch))
+        run = describe_run(script_name(), sys.argv[1:], self._settings.budget, torch.__version__, gpu_or_cpu())
         self._sinks = [sink for sink in self._sinks if hand(run, sink)]
         self._plumbing = connect(self._settings, self._sinks, run)
         self._steps_before = self._plumbing.watch.clock.step

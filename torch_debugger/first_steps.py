@@ -13,7 +13,7 @@ import torch
 
 from torch_debugger.anatomy.frames import frames, locals_of
 from torch_debugger.anatomy.sources import is_user_file
-from torch_debugger.probes.watch import Probe
+from torch_debugger.probes.probe import Probe
 from torch_debugger.records import HparamsFact, OptimizerFact, SeedFact
 from torch_debugger.surroundings.hparams import find_hparams, optimizer_hparams
 from torch_debugger.surroundings.seeds import find_seeds

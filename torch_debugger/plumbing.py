@@ -38,6 +38,7 @@ from torch_debugger.probes.optimizers import Optimizers
 from torch_debugger.probes.parameters import ParameterLook
 from torch_debugger.probes.plain_tensors import PlainTensors
 from torch_debugger.probes.policies import Policy
+from torch_debugger.probes.probe import Probe
 from torch_debugger.probes.ranges import Ranges
 from torch_debugger.probes.roots import Roots
 from torch_debugger.probes.scaler import Scaler
@@ -46,7 +47,7 @@ from torch_debugger.probes.strays import Strays
 from torch_debugger.probes.uncompiled import Uncompiled
 from torch_debugger.probes.unreached import Unreached
 from torch_debugger.probes.user_scalars import UserScalars
-from torch_debugger.probes.watch import Probe, Watch
+from torch_debugger.probes.watch import Watch
 from torch_debugger.profiles import Profiles
 from torch_debugger.rank_processes import ProcessProbes
 from torch_debugger.records import CrashFact, RunFact
@@ -155,10 +156,7 @@ class Plumbing:
         """Explain an exception to these watchers, or to all."""
         self.watch.probe("ranks", self.processes.ranks.tell_ends)
         fact = self.capture(error)
-        if only:
-            self.watch.sinks.tell(only, fact)
-        else:
-            self.watch.emit(fact)
+        self.watch.sinks.tell(only, fact) if only else self.watch.emit(fact)
 
     def capture(self, error: BaseException) -> CrashFact:
         """The crash and all that the probes know of the run around it; without secrets, as trackers hear it."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import os
-import time
 from collections.abc import Callable
 from contextlib import ContextDecorator
 from types import TracebackType
@@ -13,6 +12,7 @@ from typing import Any
 import torch
 from torch.profiler import ProfilerActivity
 
+from torch_debugger.clocks import time
 from torch_debugger.profiling.line_log import LineLog
 from torch_debugger.profiling.module_log import ModuleLog
 from torch_debugger.profiling.telling import told

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-import time
 from collections import deque
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from torch_debugger.clocks import time
 from torch_debugger.probes.roots import Roots
 from torch_debugger.probes.watch import Watch
 from torch_debugger.settings import PROFILED_FROM

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import functools
-import os
 from collections.abc import Callable
 from multiprocessing.process import BaseProcess
+from os import getpid
 from typing import Any
 
 from torch import distributed
 
 from torch_debugger.probes.patches import Patches
-from torch_debugger.probes.watch import Probe, Watch
+from torch_debugger.probes.probe import Probe
+from torch_debugger.probes.watch import Watch
 from torch_debugger.ranks.deaths import Deaths
 from torch_debugger.ranks.groups import this_rank
 from torch_debugger.ranks.starts import Wrap, is_importable_elsewhere, wrap_target
@@ -36,7 +37,7 @@ class RankProcesses(Probe):
         super().__init__(watch)
         self.wrap: Wrap | None = None  # what watches in processes that are started here; None: nothing does
         self._deaths = Deaths()
-        self._pid = os.getpid()
+        self._pid = getpid()
         self._told: RankFact | None = None
         self._ends_told: set[int] = set()
         watch.between_steps.append(self._look)
@@ -49,7 +50,7 @@ class RankProcesses(Probe):
         self._tell_rank()
 
     def remove(self) -> None:
-        if os.getpid() == self._pid:
+        if getpid() == self._pid:
             self.tell_ends()
             self._deaths.stop()
 
@@ -99,6 +100,6 @@ class RankProcesses(Probe):
         return start
 
     def _wrap(self, process: BaseProcess) -> Callable[[], None] | None:
-        if self.wrap is None or os.getpid() != self._pid or not is_importable_elsewhere():
+        if self.wrap is None or getpid() != self._pid or not is_importable_elsewhere():
             return None
         return wrap_target(process, self.wrap)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 import torch
 
+from torch_debugger.clocks import time
 from torch_debugger.probes.roots import Root
 from torch_debugger.probes.watch import Watch
 from torch_debugger.trials.rehearsal import RehearsalProcess

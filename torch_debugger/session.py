@@ -10,12 +10,13 @@ import math
 import os
 import platform
 import sys
-import time
 from collections.abc import Callable, Sequence
+from os import getpid
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from torch_debugger._version import __version__
+from torch_debugger.clocks import time
 from torch_debugger.imports import when_imported
 from torch_debugger.probes.sinks import hand
 from torch_debugger.records import EndFact, Request, RunFact
@@ -67,9 +68,10 @@ class Session:
             say(f"could not begin to watch ({type(error).__name__}: {error}); the script runs unwatched.")
 
     def _connect(self, torch: ModuleType) -> None:
+        from torch_debugger.anatomy.accelerators import gpu_or_cpu
         from torch_debugger.plumbing import connect
 
-        run = self._describe(str(torch.__version__), device_of(torch))
+        run = self._describe(torch.__version__, gpu_or_cpu())
         self._sinks = [sink for sink in self._sinks if hand(run, sink)]
         self.plumbing = connect(self.settings, self._sinks, run)
         self.plumbing.reports_at_end = True
@@ -89,16 +91,23 @@ class Session:
     def _show_pulse(self, board: Board, plumbing: Plumbing) -> None:
         """So that the parent sees when this process stops altogether, and may ask where it is."""
 
+        asked = plumbing.hangs.asked
+
         def beat() -> None:
             board.beats += 1
+            board.stack_signal = 0 if self._ended else asked.number
 
-        board.stacks_fd, board.stack_signal = plumbing.hangs.asked.fd, plumbing.hangs.asked.number
+        board.stacks_fd = asked.fd
         plumbing.hangs.on_beat = beat
         beat()  # the first comes late: by then a script may hold Python's lock for good
 
     def crash(self, error: BaseException) -> None:
         if self.plumbing is not None:
             self.plumbing.crash(error)
+
+    def interrupted(self, by: KeyboardInterrupt) -> None:
+        if self.plumbing is not None:
+            self.plumbing.hangs.interrupted(by)
 
     def end(self, outcome: str) -> None:
         """Everything off, the last facts out. Doing it twice does it once."""
@@ -117,8 +126,11 @@ class Session:
 
     def _after_step(self, step: int, scalars: dict[str, float]) -> None:
         if self._board is not None:
+            loss = scalars.get("loss", math.nan)
             self._board.step = step
-            self._board.loss = scalars.get("loss", self._board.loss)
+            if "loss" in scalars:
+                self._board.loss = loss
+            self._board.note(step, time.time(), loss)
         if self._requests is not None and self.plumbing is not None:
             now = time.perf_counter()
             if now - self._asked > 0.2:  # a system call: not every step
@@ -160,10 +172,10 @@ def describe_run(
         script=script,
         arguments=redact_arguments(arguments, read_script(_file_of(script)).decode("utf-8", "replace")),
         folder=_folder(),
-        pid=os.getpid(),
+        pid=getpid(),
         started=time.time(),
         python=platform.python_version(),
-        torch=torch,
+        torch=str(torch),
         device=device,
         debugger=__version__,
         budget=budget,
@@ -182,8 +194,3 @@ def _folder() -> str:
         return os.getcwd()
     except OSError:  # deleted while the program runs
         return ""
-
-
-def device_of(torch: ModuleType) -> str:
-    """The accelerator torch would use, without waking it."""
-    return "cuda" if torch.backends.cuda.is_built() and torch.cuda.device_count() else "cpu"

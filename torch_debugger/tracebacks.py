@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import io
 import os
+import sys
+import threading
+from contextlib import redirect_stderr
 from types import TracebackType
+from typing import TextIO
 
 # The child's first file runs in the user's own __main__, so only its path tells that it is ours.
 FIRST_FILE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "cli", "child.py")
+_OF_CLASSES = type.__dict__  # a metaclass of the script's has its own
 
 
 def hide_our_frames(error: BaseException) -> None:
@@ -20,6 +26,43 @@ def hide_our_frames(error: BaseException) -> None:
             # By way of the base class: an exception may refuse to have its attributes set.
             BaseException.with_traceback(current, _without_ours(current.__traceback__))
             waiting += [current.__cause__, current.__context__, *_parts(current)]
+
+
+def similar_name(error: BaseException) -> str:
+    """ ". Did you mean: 'model'?", which before Python 3.12 is known to the printer in C alone."""
+    if sys.version_info >= (3, 12) or not isinstance(error, (NameError, AttributeError)):
+        return ""
+    if isinstance(error, AttributeError) and not _is_quiet(error.obj):
+        return ""
+    printed = _Printed(sys.stderr)
+    with redirect_stderr(printed):
+        sys.__excepthook__(type(error), error, error.__traceback__)
+    last = printed.getvalue().rstrip("\n").rpartition("\n")[2]
+    _, mark, name = last.rpartition(". Did you mean: ")
+    return mark + name if mark and not str(error).endswith(mark + name) else ""
+
+
+def _is_quiet(thing: object) -> bool:
+    """Whether nothing of the script's runs when it is asked for the names of its attributes."""
+    kind = type(thing)
+    if issubclass(kind, type):
+        return kind is type
+    spaces = [_OF_CLASSES["__dict__"].__get__(each) for each in _OF_CLASSES["__mro__"].__get__(kind)[:-1]]
+    loud = {"__dir__", "__class__", "__getattribute__"}
+    return not any(loud & space.keys() and not str(space["__module__"]).startswith("torch") for space in spaces)
+
+
+class _Printed(io.StringIO):
+    """What this thread prints; of the others, what they print goes where it went."""
+
+    def __init__(self, before: TextIO | None) -> None:
+        super().__init__()
+        self._before, self._thread = before, threading.get_ident()
+
+    def write(self, text: str) -> int:
+        if threading.get_ident() == self._thread or self._before is None:
+            return super().write(text)
+        return self._before.write(text)
 
 
 def _parts(error: BaseException) -> tuple[BaseException, ...]:
@@ -47,7 +90,8 @@ def _skip_ours(traceback: TracebackType | None) -> TracebackType | None:
 
 
 def _is_ours(traceback: TracebackType) -> bool:
-    frame = traceback.tb_frame
-    return str(frame.f_globals.get("__name__")).startswith("torch_debugger.") or (
-        frame.f_code.co_filename == FIRST_FILE
-    )
+    frame, file = traceback.tb_frame, traceback.tb_frame.f_code.co_filename
+    # Python leaves out the importer's own frames, unless one of ours stands between them.
+    if file in (FIRST_FILE, "<frozen importlib._bootstrap>"):
+        return True
+    return str(frame.f_globals.get("__name__")).startswith("torch_debugger.")

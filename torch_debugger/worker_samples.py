@@ -11,13 +11,15 @@ import multiprocessing
 import os
 import shutil
 import tempfile
-import time
+from os import getpid
 from typing import Any
 
 from torch.utils.data.dataloader import _MultiProcessingDataLoaderIter
 
+from torch_debugger.clocks import time
 from torch_debugger.probes.patches import Patches
-from torch_debugger.probes.watch import Probe, Watch
+from torch_debugger.probes.probe import Probe
+from torch_debugger.probes.watch import Watch
 from torch_debugger.profiling.stack_sampler import PERIOD_S
 from torch_debugger.profiling.stack_tree import StackTree
 from torch_debugger.profiling.worker_sampler import add_written, sample_this_worker
@@ -37,7 +39,7 @@ class WorkerSamples(Probe):
     def __init__(self, watch: Watch) -> None:
         super().__init__(watch)
         self.folder: str | None = None  # made for the first workers
-        self.pid = os.getpid()
+        self.pid = getpid()
         self._ended: dict[int, StackTree] = {}  # by worker: of processes that are over, whose files are gone
         self._period_s = PERIOD_S
         self._apart_s = _FIRST_READ_S
@@ -67,7 +69,7 @@ class WorkerSamples(Probe):
         def __init__(iterator: Any, loader: Any, *rest: Any, **keywords: Any) -> None:  # noqa: N807
             global _starting
             self.watch.probe(self.name, self._prepare)
-            is_ours = os.getpid() == self.pid  # and no fork of it, with loaders of its own
+            is_ours = getpid() == self.pid  # and no fork of it, with loaders of its own
             _starting = self if is_ours and self.folder is not None else None
             try:
                 original(iterator, loader, *rest, **keywords)

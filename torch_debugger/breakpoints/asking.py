@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
+from os import getpid
 from types import FrameType
 from typing import Protocol
 
@@ -38,13 +38,13 @@ class Asker:
     def __init__(self, find_watch: Callable[[], Watch | None]) -> None:
         self.find_watch = find_watch
         self._busy = _Busy()
-        self._pid = os.getpid()
+        self._pid = getpid()
 
     def is_awake(self) -> bool:
         """Not at a prompt, not in a fork (a loader's worker), not in a replay of ours."""
         watch = self.find_watch()
         asleep = watch is not None and not watch.active
-        return not (self._busy.now or asleep or os.getpid() != self._pid)
+        return not (self._busy.now or asleep or getpid() != self._pid)
 
     def ask(self, breakpoint: Breakpoint, scene: Scene, find_frame: Callable[[], FrameType]) -> None:
         if breakpoint.removed or not self.is_awake():

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import atexit
-import os
 from collections.abc import Callable, Sequence
+from os import getpid
 from types import FrameType
 from typing import Any
 
@@ -65,7 +65,7 @@ class Breakpoints:
         self._loss: float | None = None
         self._compiled = something_is_compiled()
         self._said_compiled = False
-        self._pid = os.getpid()
+        self._pid = getpid()
         atexit.register(self._end)
 
     def add(
@@ -92,7 +92,7 @@ class Breakpoints:
 
     def _end(self) -> None:
         """The script is over: what is still set has its last word."""
-        for post in self._posts if os.getpid() == self._pid else ():
+        for post in self._posts if getpid() == self._pid else ():
             post.remove()
 
     def _fit(self) -> None:

@@ -50,7 +50,7 @@ def relative_spread(rows: TensorRows, state: RunState) -> float:
         norms[one.path] / math.sqrt(one.shape[0])
         for model in state.models.values()
         for one in model.parameters
-        if len(one.shape) >= 2 and one.path in norms
+        if len(one.shape) >= 2 and one.shape[0] and one.path in norms
     ]
     return statistics.median(spreads) if spreads else math.nan
 

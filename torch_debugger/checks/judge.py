@@ -11,7 +11,7 @@ from torch_debugger.checks.causes import consequences
 from torch_debugger.checks.rank_check import RankCheck
 from torch_debugger.checks.state import RunState
 from torch_debugger.records import SEVERITIES, CrashFact, Finding, ProbeFault, Record
-from torch_debugger.signals import came_by_signal
+from torch_debugger.signals import is_the_scripts
 
 
 class Judge:
@@ -54,7 +54,7 @@ class Judge:
             try:
                 new += self._keep(self._hear(check, record))
             except Exception as error:  # a check's own bug must not cost the user the other verdicts
-                if came_by_signal(error):
+                if is_the_scripts(error):
                     raise
                 self._retire(check, error)
         return new
@@ -65,7 +65,7 @@ class Judge:
             try:
                 new += self._keep(self._hear_last(check))
             except Exception as error:  # as above
-                if came_by_signal(error):
+                if is_the_scripts(error):
                     raise
                 self._retire(check, error)
         return new

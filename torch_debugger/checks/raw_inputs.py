@@ -19,7 +19,8 @@ class RawInputs:
     """The looks at one layer, as long as all of them were large."""
 
     def __init__(self) -> None:
-        self._looks: dict[str, list[InputLook]] = {}
+        self._looks: dict[str, list[InputLook]] = {}  # the first ones, and the last
+        self._modest: set[str] = set()  # layers that were given other numbers as well
         self._classes: set[str] = set()
 
     def see(self, look: InputLook | TargetLook) -> None:
@@ -28,12 +29,14 @@ class RawInputs:
             return
         looks = self._looks.setdefault(look.layer, [])
         if all(look.step != earlier.step for earlier in looks):
-            looks.append(look)
+            looks[LOOKS:] = [look]
+            if rms(look) < LARGE:
+                self._modest.add(look.layer)
 
     def layers(self) -> list[list[InputLook]]:
         """Of every layer that was given large numbers all the time, the looks."""
-        enough = [looks for looks in self._looks.values() if len(looks) >= LOOKS]
-        return [looks for looks in enough if all(rms(look) >= LARGE for look in looks)]
+        large = [looks for layer, looks in self._looks.items() if layer not in self._modest]
+        return [looks for looks in large if len(looks) >= LOOKS]
 
     def severity(self, state: RunState) -> str:
         """A warning where the loss shows no learning; a run that learns all the same gets a note."""

@@ -9,6 +9,7 @@ import torch
 from torch import nn
 
 from torch_debugger.anatomy.frames import locals_of
+from torch_debugger.anatomy.kinds import is_one_of
 from torch_debugger.anatomy.layers import clean_path, inner_model
 
 
@@ -63,6 +64,6 @@ def _is_model(name: str, value: object) -> bool:
 
 def _place(tensor: torch.Tensor) -> tuple[int, int] | None:
     """Where a plain tensor's numbers begin, and how many there are."""
-    if type(tensor) not in (torch.Tensor, nn.Parameter) or tensor.layout is not torch.strided:
+    if not is_one_of(tensor, (torch.Tensor, nn.Parameter)) or tensor.layout is not torch.strided:
         return None
     return (tensor.data_ptr(), tensor.numel()) if tensor.numel() and not tensor.is_meta else None

@@ -9,6 +9,7 @@ import torch
 from torch import nn
 from torch.nn.utils.rnn import PackedSequence, pad_packed_sequence
 
+from torch_debugger.anatomy.forward_methods import has_forward
 from torch_debugger.anatomy.layers import Layers, chosen_layers, clean_path
 from torch_debugger.anatomy.listening import listening
 from torch_debugger.anatomy.nested import first_tensor
@@ -66,7 +67,7 @@ def several_layers(model: nn.Module, layers: SeveralLayers | None) -> dict[str, 
     found = chosen_layers(model, layers)
     if not found:
         raise UsageError("no layer was given: name one by its path, a pattern, its class or the module itself.")
-    chosen = {path: part for path, part in found.items() if type(part).forward is not nn.Module.forward}
+    chosen = {path: part for path, part in found.items() if has_forward(part)}
     if not chosen:
         raise UsageError("no layer to look at: these hold others and are never called themselves.")
     return chosen

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import sys
 import threading
-import time
 from bisect import bisect_right
 from types import FrameType
 from typing import Any
 
 from torch_debugger.anatomy.frames import frames
 from torch_debugger.anatomy.sources import is_user_file, place_at
+from torch_debugger.clocks import time
 from torch_debugger.records import Place
 
 Line = tuple[str, int]  # file and number

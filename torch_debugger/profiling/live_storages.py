@@ -14,8 +14,9 @@ from torch import nn
 
 from torch_debugger.anatomy.constructors import constructor_places
 from torch_debugger.anatomy.holders import holders
+from torch_debugger.anatomy.kinds import is_a, own_attributes
 from torch_debugger.anatomy.memory_ids import memory_of
-from torch_debugger.anatomy.naming import WRAPPED, name_of, name_root, own_attributes
+from torch_debugger.anatomy.naming import WRAPPED, name_of, name_root
 from torch_debugger.records import Place
 from torch_debugger.records.memory import (
     ACTIVATIONS,
@@ -100,7 +101,7 @@ def _roots(modules: list[nn.Module]) -> list[nn.Module]:
 def _unwrapped(root: nn.Module) -> nn.Module:
     """Not what torch.compile, DataParallel and DDP put around a model: the user knows it by its own name."""
     children = own_attributes(root).get("_modules")
-    while isinstance(children, dict) and len(children) == 1 and next(iter(children)) in WRAPPED:
+    while is_a(children, dict) and len(children) == 1 and next(iter(children)) in WRAPPED:
         root = next(iter(children.values()))
         children = own_attributes(root).get("_modules")
     return root
@@ -108,7 +109,7 @@ def _unwrapped(root: nn.Module) -> nn.Module:
 
 def _children(module: nn.Module) -> list[nn.Module]:
     children = own_attributes(module).get("_modules")  # a scripted module keeps its children in no dictionary
-    return [each for each in children.values() if each is not None] if isinstance(children, dict) else []
+    return [each for each in children.values() if each is not None] if is_a(children, dict) else []
 
 
 def _tensors_of(module: nn.Module) -> list[tuple[str, torch.Tensor, str]]:
@@ -118,7 +119,7 @@ def _tensors_of(module: nn.Module) -> list[tuple[str, torch.Tensor, str]]:
     return [
         (name, tensor, category)
         for category, tensors in held
-        if isinstance(tensors, dict)
+        if is_a(tensors, dict)
         for name, tensor in tensors.items()
         if tensor is not None
     ]
@@ -140,7 +141,7 @@ def _walked(root: nn.Module, root_name: str) -> Iterator[tuple[str, nn.Module]]:
         path, module = waiting.pop()
         yield path, module
         children = own_attributes(module).get("_modules")
-        for name, child in children.items() if isinstance(children, dict) else ():
+        for name, child in children.items() if is_a(children, dict) else ():
             if child is not None and id(child) not in met:
                 met.add(id(child))
                 waiting.append((f"{path}.{name}", child))
@@ -148,8 +149,8 @@ def _walked(root: nn.Module, root_name: str) -> Iterator[tuple[str, nn.Module]]:
 
 def _of_optimizer(optimizer: torch.optim.Optimizer, name: str) -> Iterator[_Use]:
     states = own_attributes(optimizer).get("state")
-    for state in list(states.values()) if isinstance(states, dict) else ():
-        for key, value in state.items() if isinstance(state, dict) else ():
+    for state in list(states.values()) if is_a(states, dict) else ():
+        for key, value in state.items() if is_a(state, dict) else ():
             if issubclass(type(value), torch.Tensor):
                 yield _Use(value, STATE, f"{name} {key}", Place())
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from typing import Any
 
@@ -12,6 +11,7 @@ from torch.utils.hooks import RemovableHandle
 
 from torch_debugger.anatomy.frames import user_frame
 from torch_debugger.anatomy.naming import module_paths, name_root
+from torch_debugger.clocks import time
 from torch_debugger.profiling.module_calls import ModuleCalls
 
 

@@ -6,11 +6,12 @@ from __future__ import annotations
 import gc
 import sys
 import threading
-import time
 from collections.abc import Callable, Collection
 from types import CodeType, FrameType
 
+from torch_debugger.clocks import time
 from torch_debugger.profiling.stack_tree import Key, StackTree, path_of
+from torch_debugger.signals import OwnThread
 
 PERIOD_S = 0.02
 LONGEST_PERIOD_S = 0.1
@@ -39,7 +40,7 @@ class StackSampler:
         self._of_step = StackTree()  # bounded: a script may go on for hours after its last step
         self._last = -1
         self._ended = False
-        self._thread = threading.Thread(target=self._run, name="torch-debugger stacks", daemon=True)
+        self._thread = OwnThread(self._run, "torch-debugger stacks")
 
     def start(self) -> None:
         self._thread.start()

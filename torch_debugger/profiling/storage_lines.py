@@ -20,6 +20,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.hooks import RemovableHandle
 
 from torch_debugger.anatomy.frames import user_frame
+from torch_debugger.anatomy.kinds import is_a
 from torch_debugger.anatomy.memory_ids import memory_of
 from torch_debugger.anatomy.naming import module_paths, name_root
 from torch_debugger.anatomy.sources import is_user_file
@@ -91,7 +92,7 @@ def _tensors(value: Any) -> Iterator[torch.Tensor]:
     """Operations of torch take and give tensors, and lists of them."""
     if issubclass(type(value), torch.Tensor):
         yield value
-    elif isinstance(value, list | tuple):
+    elif is_a(value, (list, tuple)):
         for each in value:
             yield from _tensors(each)
 

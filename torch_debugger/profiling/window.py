@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-import time
 from collections.abc import Mapping
 from typing import Any
 
 import torch
 from torch.profiler import ProfilerActivity
 
+from torch_debugger.clocks import time
 from torch_debugger.profiling.line_log import LineLog
 from torch_debugger.profiling.module_log import ModuleLog
 from torch_debugger.profiling.small_trace import write_small_trace

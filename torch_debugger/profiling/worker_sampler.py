@@ -10,14 +10,15 @@ import itertools
 import json
 import os
 import threading
-import time
 from multiprocessing import util
 from multiprocessing.queues import Queue
+from os import getpid
 from types import FrameType
 
 from torch.utils import data
 from torch.utils.data._utils.worker import _worker_loop
 
+from torch_debugger.clocks import time
 from torch_debugger.profiling.stack_sampler import StackSampler
 from torch_debugger.profiling.stack_tree import Key, StackTree, name_of, path_below
 
@@ -59,7 +60,7 @@ class WorkerSampler(StackSampler):
     def _find_number(self, now: float) -> None:
         worker = data.get_worker_info()
         if worker is not None:
-            self._file = os.path.join(self._folder, f"{worker.id}-{os.getpid()}.json")
+            self._file = os.path.join(self._folder, f"{worker.id}-{getpid()}.json")
             util.Finalize(None, self._write_last, exitpriority=0)  # a worker leaves without atexit
         elif now - self._began > _NO_WORKER_AFTER_S:
             self._ended = True

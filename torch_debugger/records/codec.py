@@ -7,6 +7,7 @@ import dataclasses
 import functools
 import types
 import typing
+from collections.abc import Callable
 from typing import Any
 
 from torch_debugger import records as _records
@@ -29,41 +30,54 @@ def from_plain(kind: str, plain: Any) -> Record | None:
     known = isinstance(record_class, type) and dataclasses.is_dataclass(record_class)
     if not known or issubclass(record_class, _WITH_FORMS_OF_THEIR_OWN):
         return None
-    return typing.cast(Record, _build(record_class, plain))
+    return typing.cast(Record, _builder(record_class)(plain))
 
 
 @functools.cache
-def _hints(record_class: Any) -> dict[str, Any]:
-    return typing.get_type_hints(record_class)
-
-
-def _build(hint: Any, value: Any) -> Any:
+def _builder(hint: Any) -> Callable[[Any], Any]:
+    """Worked out once: a log holds many thousands of a kind."""
     if dataclasses.is_dataclass(hint):
-        return _build_record(hint, _expect(dict, value))
+        return lambda value: _build_record(hint, _expect(dict, value))
     origin, inner = typing.get_origin(hint), typing.get_args(hint)
     if origin in (typing.Union, types.UnionType):
-        return _build_one_of(inner, value)
+        return _builder_of_one_of(inner)
     if origin is tuple:
-        return tuple(_build(inner[0], item) for item in _expect((list, tuple), value))
+        build = _builder(inner[0])
+        return lambda value: tuple(map(build, _expect((list, tuple), value)))
     if origin is dict:
-        return {name: _build(inner[1], item) for name, item in _expect(dict, value).items()}
-    if hint is int and isinstance(value, float) and value.is_integer():
-        return int(value)
-    return _expect(_PLAIN_KINDS[hint], value)
+        build = _builder(inner[1])
+        return lambda value: {name: build(item) for name, item in _expect(dict, value).items()}
+    kinds = _PLAIN_KINDS[hint]
+    return _whole if hint is int else lambda value: _expect(kinds, value)
+
+
+def _whole(value: Any) -> Any:
+    return int(value) if isinstance(value, float) and value.is_integer() else _expect(int, value)
 
 
 def _build_record(record_class: Any, values: dict[str, Any]) -> Any:
-    hints = _hints(record_class)
-    return record_class(**{name: _build(hints[name], values[name]) for name in hints if name in values})
+    return record_class(
+        **{name: build(values[name]) for name, build in _fields(record_class) if name in values}
+    )
 
 
-def _build_one_of(options: tuple[Any, ...], value: Any) -> Any:
-    if value is None and types.NoneType in options:
-        return None
-    for option in options:
-        if dataclasses.is_dataclass(option) or typing.get_origin(option) is tuple:
-            return _build(option, value)
-    return _expect(tuple(_PLAIN_KINDS[option] for option in options if option is not types.NoneType), value)
+@functools.cache
+def _fields(record_class: Any) -> tuple[tuple[str, Callable[[Any], Any]], ...]:
+    """When the first is built, and not before: a record may hold others of its own class."""
+    hints = typing.get_type_hints(record_class)
+    return tuple((field.name, _builder(hints[field.name])) for field in dataclasses.fields(record_class))
+
+
+def _builder_of_one_of(options: tuple[Any, ...]) -> Callable[[Any], Any]:
+    chosen = (each for each in options if dataclasses.is_dataclass(each) or typing.get_origin(each) is tuple)
+    build = _builder(first) if (first := next(chosen, None)) is not None else _expecting(options)
+    may_be_none = types.NoneType in options
+    return lambda value: None if value is None and may_be_none else build(value)
+
+
+def _expecting(options: tuple[Any, ...]) -> Callable[[Any], Any]:
+    kinds = tuple(_PLAIN_KINDS[option] for option in options if option is not types.NoneType)
+    return lambda value: _expect(kinds, value)
 
 
 def _expect(kinds: Any, value: Any) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 import signal
+import textwrap
 
 from torch_debugger.records import CostFact, Edit, Finding, ProbeFault
 from torch_debugger.records.ranks import ranks_in_words
@@ -16,10 +17,8 @@ from torch_debugger.report.result import RunResult
 from torch_debugger.report.source import short_paths, shown_path
 
 _SURE = 0.9  # from here on a finding is stated plainly; below, it says how sure it is
-_UNTRAINED = (
-    "Nothing wrong was found, but no training could be judged: backward() and optimizers are watched, updates "
-    "made by hand are not."
-)
+_UNTRAINED = "Nothing wrong was found, but no training could be judged"
+_UNSEEN = ": backward() and optimizers are watched, updates made by hand are not"
 _UNAVOIDABLE_S = 0.5  # putting probes on and the first deep steps cost this much at most, whatever the budget
 
 
@@ -96,7 +95,7 @@ def opening(result: RunResult) -> str:
     if result.outcome in ("crashed", "hung"):
         return f"{run_sentence(result)} {_unexplained(result)}"
     if result.steps == 0 and result.outcome == "finished" and not result.part:
-        return f"{run_sentence(result)} {_UNTRAINED}"
+        return f"{run_sentence(result)} {_UNTRAINED}{_UNSEEN if not result.notices else ''}."
     watched = f" ({result.checks} checks)" if result.checks else ""
     if result.outcome == "stopped" and result.exit_code and ending_signal(result.exit_code) is None:
         return f"{run_sentence(result)} Up to there nothing wrong was found{watched}."
@@ -141,7 +140,8 @@ def cost_sentence(cost: CostFact) -> str:
 
 def unseen(fault: ProbeFault) -> str:
     missing = f"{fault.probe}, from step {fault.step} on: it failed and was taken off"
-    return one_line(f"{missing}; the training was not touched ({fault.error}).")
+    error = textwrap.shorten(fault.error, 200, placeholder=" ...")  # torch's dispatcher may write pages
+    return one_line(f"{missing}; the training was not touched ({error}).")
 
 
 def _unexplained(result: RunResult) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import multiprocessing
 import os
 import threading
-import time
 import weakref
 from contextlib import suppress
 from multiprocessing.util import Finalize
@@ -13,10 +12,11 @@ from typing import Any
 
 import numpy as np
 
+from torch_debugger.clocks import time
 from torch_debugger.records import ForeignEvent, GraphSummary, Record
 from torch_debugger.runlog.opening import open_log
 from torch_debugger.saying import say
-from torch_debugger.signals import came_by_signal
+from torch_debugger.signals import is_the_scripts
 from torch_debugger.summaries.forks import begin_anew_after_fork
 from torch_debugger.summaries.logs import LateLog, Log, NoLog
 
@@ -120,7 +120,7 @@ class FileWriter:
                 self._folder, on_fault=say, suffix=self._suffix, flush_s=self._pause_s, purge_step=purge_step
             )
         except Exception as error:  # a folder that is none, a store that does not answer
-            if came_by_signal(error):
+            if is_the_scripts(error):
                 raise
             why = error.__cause__ or error
             say(f"SummaryWriter keeps nothing: a log in {self._folder!r} cannot be written ({why}).")

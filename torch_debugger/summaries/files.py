@@ -6,11 +6,11 @@ import contextlib
 import os
 import socket
 import threading
-import time
 from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
 
+from torch_debugger.clocks import time
 from torch_debugger.records import Record
 from torch_debugger.runlog.points import GivenTime
 from torch_debugger.runlog.summaries.cells import default_edges

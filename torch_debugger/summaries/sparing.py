@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
-from torch_debugger.signals import came_by_signal
+from torch_debugger.signals import is_the_scripts
 
 Method = TypeVar("Method", bound=Callable[..., None])
 
@@ -26,6 +26,6 @@ def sparing(method: Method) -> Method:
 
 
 def tell_instead(writer: Any, call: str, tag: object, error: Exception) -> None:
-    if came_by_signal(error):
+    if is_the_scripts(error):
         raise error
     writer.complaints.tell(call, tag if isinstance(tag, str) else "", error)

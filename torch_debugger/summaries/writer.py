@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import sys
-import time
 from typing import Any
 
+from torch_debugger.clocks import time
 from torch_debugger.errors import DebuggerError
 from torch_debugger.records import Chart, ChartsSummary, GraphSummary, HparamsSummary, Scalars
 from torch_debugger.summaries.arrays import as_number

@@ -26,6 +26,7 @@ from torch_debugger.records.memory import (
 from torch_debugger.report.memory import peak_sentence
 
 _MOST_LOOKS = 400
+_MOST_READ = 2000
 # From what stays to what comes and goes; what grows stands out on top.
 _ORDER = (
     PARAMETERS, STATE, BUFFERS, GRADIENTS, COPIES, INPUTS, ACTIVATIONS, VARIABLES, WATCHER, WORKSPACE, REST,
@@ -37,7 +38,7 @@ _TOLD_ALWAYS = (REST, KEPT)
 
 def memory_use_of(run: Run) -> list[dict[str, Any]]:
     """One entry for each device, the fullest first."""
-    looks = [record for record in run.records(MemoryLook) if isinstance(record, MemoryLook)]
+    looks = run.some_records(_MOST_READ, MemoryLook)
     devices = [[look for look in looks if look.device == device] for device in {each.device for each in looks}]
     return sorted(map(_of_device, devices), key=lambda told: -told["peak"]["bytes"])
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from itertools import islice
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,13 +22,11 @@ _LATE = 20  # steps over which a speed is measured: the last ones
 _ALIKE = 1e-4  # of a norm: what sums in another order explain
 _NORM = "weight_norm"
 
-_Fact = TypeVar("_Fact", RankFact, RankEnd)
-
 
 def ranks_of(run: Run) -> dict[str, Any]:
     every = run.ranks
     parts = dict(islice(every.items(), _MOST_RANKS))
-    facts = {rank: _last_of(part, RankFact) for rank, part in parts.items()}
+    facts = {rank: part.last_record(RankFact) for rank, part in parts.items()}
     # A rank that holds a part of the weights has a norm of its own, and is not expected to agree.
     whole = {rank: part for rank, part in parts.items() if not getattr(facts[rank], "sharded", False)}
     norms = {rank: _by_step(part) for rank, part in whole.items() if _has(part, _NORM)}
@@ -65,20 +63,15 @@ def _status(part: Run, whole: str) -> str:
     """As the rank says itself; one that said nothing while the run has ended was ended."""
     if part.facts.end is not None:
         return part.facts.end.outcome
-    end = _last_of(part, RankEnd)
+    end = part.last_record(RankEnd)
     if end is not None and end.exit_code == ASKED_TO_END:
         return "stopped"
     return "killed" if whole in ENDED or end is not None else part.status
 
 
-def _last_of(part: Run, kind: type[_Fact]) -> _Fact | None:
-    found = [record for record in part.records(kind) if isinstance(record, kind)]
-    return found[-1] if found else None
-
-
 def _phase(part: Run) -> str | None:
-    phases = [record for record in part.records(PhaseFact) if isinstance(record, PhaseFact)]
-    return ("training" if phases[-1].training else "evaluating") if phases else None
+    phase = part.last_record(PhaseFact)
+    return ("training" if phase.training else "evaluating") if phase is not None else None
 
 
 def _has(part: Run, tag: str) -> bool:
@@ -100,8 +93,8 @@ def _last(part: Run, tag: str) -> float | str | None:
 
 
 def _memory(part: Run) -> int | None:
-    facts = [record for record in part.records(MemoryFact) if isinstance(record, MemoryFact)]
-    return (facts[-1].device_bytes or facts[-1].resident_bytes) if facts else None
+    fact = part.last_record(MemoryFact)
+    return (fact.device_bytes or fact.resident_bytes) if fact is not None else None
 
 
 def _loss(part: Run) -> dict[str, Any]:

@@ -131,10 +131,9 @@ def _evaluations(run: Run) -> set[int]:
 
 
 def _cost(run: Run) -> dict[str, Any] | None:
-    costs = [record for record in run.records(CostFact) if isinstance(record, CostFact)]
-    if not costs:
+    last = run.last_record(CostFact)
+    if last is None:
         return None
-    last = costs[-1]
     return {
         "ratio": as_json(last.ratio),
         "spent_s": last.spent_s,

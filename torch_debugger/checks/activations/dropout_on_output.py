@@ -111,5 +111,5 @@ def _like(mask: GraphNode, graph: LossGraph, state: RunState) -> ModuleFact | No
 def _last_leaf(rows: TensorRows) -> str:
     """The module that ran last; those around it end after it."""
     names = rows.table.names
-    leaves = [name for name in names if not any(other.startswith(name + ".") for other in names)]
-    return leaves[-1] if leaves else ""
+    leaves = (name for name in reversed(names) if not any(other.startswith(name + ".") for other in names))
+    return next(leaves, "")

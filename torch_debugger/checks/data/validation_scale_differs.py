@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import functools
 import statistics
+from collections import deque
 from collections.abc import Iterable
 
 from torch_debugger.checks.base import Check
@@ -12,6 +13,8 @@ from torch_debugger.checks.deliveries import at, is_evaluation, name_of
 from torch_debugger.checks.model_call import only_argument
 from torch_debugger.checks.state import RunState
 from torch_debugger.records import BatchLook, Finding, Record, RootInput
+
+_MOST_LOOKS = 64  # the last ones
 
 
 class ValidationScaleDiffers(Check):
@@ -40,8 +43,8 @@ class ValidationScaleDiffers(Check):
     looks_needed = 3
 
     def __init__(self) -> None:
-        self._trained: dict[str, list[RootInput]] = {}
-        self._evaluated: dict[str, list[RootInput]] = {}
+        self._trained: dict[str, deque[RootInput]] = {}
+        self._evaluated: dict[str, deque[RootInput]] = {}
         self._loader_steps: set[int] = set()  # steps in which a validation loader delivered
         self._settled: set[str] = set()  # roots that are reported, or whose two scales have come close
 
@@ -52,7 +55,7 @@ class ValidationScaleDiffers(Check):
                 self._loader_steps.add(record.step)
         elif isinstance(record, RootInput) and self._counts(record):
             looks = self._trained if record.trained else self._evaluated
-            looks.setdefault(record.root, []).append(record)
+            looks.setdefault(record.root, deque(maxlen=_MOST_LOOKS)).append(record)
             yield from self._compare(record.root)
 
     def _counts(self, look: RootInput) -> bool:
@@ -63,8 +66,8 @@ class ValidationScaleDiffers(Check):
             yield from self._compare(root)
 
     def _compare(self, root: str) -> Iterable[Finding]:
-        trained = self._trained.get(root, [])
-        evaluated = [look for look in self._evaluated.get(root, []) if self._is_validation(look)]
+        trained = list(self._trained.get(root, ()))
+        evaluated = [look for look in self._evaluated.get(root, ()) if self._is_validation(look)]
         if root in self._settled or not trained or not evaluated:
             return
         shapes = {look.shape[1:] for look in [*trained, *evaluated]}

@@ -46,12 +46,16 @@ class AccumulationNotScaled(Check):
     means = ("NllLoss", "MseLoss", "Mean", "SmoothL1Loss", "HuberLoss", "BinaryCrossEntropyWithLogits")
 
     def __init__(self) -> None:
-        self._cycles: dict[str, list[StepCycle]] = {}
+        self._cycles: dict[str, list[StepCycle]] = {}  # of each length, the first ones and the last
         self._undivided: bool | None = None
 
     def see(self, record: Record, state: RunState) -> Iterable[Finding]:
         if isinstance(record, StepCycle):
-            self._cycles.setdefault(record.optimizer, []).append(record)
+            cycles = self._cycles.setdefault(record.optimizer, [])
+            alike = [each for each in cycles if each.backwards == record.backwards]
+            if len(alike) > self.looks_needed:
+                cycles.remove(alike[-1])
+            cycles.append(record)
         elif isinstance(record, LossGraph) and record.nodes:
             end = record.nodes[0]
             mean = end.op in self.means and end.saved.get("reduction", "mean") == "mean"

@@ -43,12 +43,13 @@ class AnomalyModeLeftOn(Check):
     least_samples = 25
 
     def __init__(self) -> None:
-        self._looks: list[tuple[int, float]] = []  # samples so far, and those in which a stack was written down
+        # Samples so far, and those in which a stack was written down: at the first look, and at the last.
+        self._looks: list[tuple[int, float]] = []
 
     def see(self, record: Record, state: RunState) -> Iterable[Finding]:
         assert isinstance(record, SampledStacks)
         if record.who == "training":
-            self._looks.append((record.samples, record.samples * share_below(record, self.noting)))
+            self._looks[1:] = [(record.samples, record.samples * share_below(record, self.noting))]
             yield from self._judge(state)
 
     def finish(self, state: RunState) -> Iterable[Finding]:

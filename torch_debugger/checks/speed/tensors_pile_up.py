@@ -17,11 +17,12 @@ from torch_debugger.records.units import bytes_text
 class _Seen:
     look: MemoryLook
     held: HeldByVariable
+    passes: int  # that had ended before its step
 
 
 @dataclass
 class _Variable:
-    seen: list[_Seen] = field(default_factory=list)
+    seen: list[_Seen] = field(default_factory=list)  # the first ones, and the last
     reported: bool = False
 
 
@@ -59,7 +60,7 @@ class TensorsPileUp(Check):
 
     def __init__(self) -> None:
         self._variables: dict[tuple[str, str], _Variable] = {}
-        self._passes: list[int] = []  # the steps at which training passes ended
+        self._passes, self._last_pass = 0, -1  # training passes that have ended; the step of the last one
         self._keeps_graphs: set[str] = set()
         self._most: dict[str, int] = {}  # bytes in use, by device, at the fullest look
 
@@ -67,7 +68,8 @@ class TensorsPileUp(Check):
         if isinstance(record, KeptGraphs):
             self._keeps_graphs.add(record.name)
         elif isinstance(record, PassFact):
-            self._passes += [record.step] if record.updates else []
+            self._passes += bool(record.updates)
+            self._last_pass = record.step if record.updates else self._last_pass
         elif isinstance(record, MemoryLook):
             self._most[record.device] = max(record.used_bytes, self._most.get(record.device, 0))
             if record.moment == AFTER_UPDATE:
@@ -81,10 +83,10 @@ class TensorsPileUp(Check):
 
     def _follow(self, look: MemoryLook, held: HeldByVariable) -> Iterable[Finding]:
         variable = self._variables.setdefault((look.device, held.name), _Variable())
-        now = _Seen(look, held)
+        now = _Seen(look, held, self._passes - (self._last_pass >= look.step))
         if variable.seen and not self._follows(variable.seen[-1], now):
             variable.seen = []
-        variable.seen.append(now)
+        variable.seen = [*variable.seen[: self.looks_needed], now]
         if not variable.reported and self._is_certain(variable.seen):
             found = list(self._judge(variable.seen))
             variable.reported = bool(found)
@@ -97,13 +99,12 @@ class TensorsPileUp(Check):
 
     def _is_certain(self, seen: list[_Seen]) -> bool:
         last = seen[-1]
-        outlived = [step for step in self._passes if seen[0].look.step <= step < last.look.step]
         return (
             last.held.grown
             and last.held.name not in self._keeps_graphs
             and last.held.size_bytes >= self.least_bytes
             and len(seen) >= self.looks_needed
-            and len(outlived) >= self.passes_outlived
+            and last.passes - seen[0].passes >= self.passes_outlived
         )
 
     def _judge(self, seen: list[_Seen]) -> Iterable[Finding]:
@@ -115,7 +116,7 @@ class TensorsPileUp(Check):
             return
         steps = last.look.step - first.look.step
         a_step = (held.size_bytes - first.held.size_bytes) / steps
-        passes = len([step for step in self._passes if first.look.step <= step < last.look.step])
+        passes = last.passes - first.passes
         device = "the CPU" if last.look.device == "cpu" else last.look.device
         yield self.finding(
             severity=severity,

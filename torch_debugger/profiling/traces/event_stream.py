@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import json
+import re
 import zlib
 from collections.abc import Iterator
 from typing import IO, Any
@@ -15,8 +16,11 @@ _CHUNK = 1 << 20  # bytes
 _WITH_GZIP_HEADER = 31  # as zlib numbers it
 _MOST_BEFORE = 64 << 20  # characters in front of the events
 _LARGEST_EVENT = 16 << 20  # characters
+_MOST_BLANKS = 1 << 20  # in a row
+_MOST_STRAY = 100_000  # values between the events that are none
 _MOST_CHARACTERS = 4 << 30  # unpacked; a small packed file may hold as many as it likes
 _KEY = '"traceEvents"'
+_BEFORE, _AFTER_KEY, _BETWEEN = (re.compile(f"[{blanks}]*") for blanks in (r"\s\ufeff", r"\s:", r"\s,"))
 _MISSING = object()
 
 
@@ -41,9 +45,9 @@ class EventStream:
 
     def _events(self) -> Iterator[dict[str, Any]]:
         self._find_events()
+        stray = 0
         while True:
-            self._skip(" \t\r\n,")
-            if self._place >= len(self._text):
+            if not self._skip(_BETWEEN) or stray > _MOST_STRAY:
                 self.cut = True
                 return
             if self._text[self._place] == "]":
@@ -54,22 +58,24 @@ class EventStream:
                 return
             if type(event) is dict:
                 yield event
+            else:
+                stray += 1
 
     def _find_events(self) -> None:
         """Past the bracket that opens them; a trace may also be the bare list."""
         self._more()
-        self._skip(" \t\r\n\ufeff")
-        if self._text[self._place : self._place + 1] == "[":
+        begins = self._skip(_BEFORE)
+        if begins == "[":
             self._place += 1
             return
-        if self._text[self._place : self._place + 1] != "{":
+        if begins != "{":
             raise UsageError(f"{self._path} is no JSON. Expected is {EXPECTED}.")
         while (found := self._text.find(_KEY)) < 0:
-            if len(self._text) > _MOST_BEFORE or not self._more():
+            self._place = max(self._place, len(self._text) - len(_KEY))  # what is in front is not kept
+            if self._read > _MOST_BEFORE or not self._more():
                 raise UsageError(f"{self._path} has no `traceEvents`. Expected is {EXPECTED}.")
         self._place = found + len(_KEY)
-        self._skip(" \t\r\n:")
-        if self._text[self._place : self._place + 1] != "[":
+        if self._skip(_AFTER_KEY) != "[":
             raise UsageError(f"The `traceEvents` of {self._path} are no list. Expected is {EXPECTED}.")
         self._place += 1
 
@@ -83,12 +89,17 @@ class EventStream:
                 if len(self._text) - self._place > _LARGEST_EVENT or not self._more():
                     return _MISSING
 
-    def _skip(self, blanks: str) -> None:
+    def _skip(self, blanks: re.Pattern[str]) -> str:
+        """The character behind them; empty where there is none, or nothing but blanks for very long."""
+        skipped = 0
         while True:
-            while self._place < len(self._text) and self._text[self._place] in blanks:
-                self._place += 1
-            if self._place < len(self._text) or not self._more():
-                return
+            found = blanks.match(self._text, self._place)
+            skipped += found.end() - self._place if found is not None else 0
+            self._place = found.end() if found is not None else self._place
+            if self._place < len(self._text):
+                return self._text[self._place]
+            if skipped > _MOST_BLANKS or not self._more():
+                return ""
 
     def _more(self) -> bool:
         if self._read > _MOST_CHARACTERS:

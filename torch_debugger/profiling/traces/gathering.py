@@ -39,7 +39,7 @@ class Gathered:
         for event in events:
             gathered._see(event)
             gathered.seen += 1
-            if gathered.kept > MOST_EVENTS or gathered.seen > _MOST_SEEN:
+            if gathered.kept > MOST_EVENTS or gathered.seen > (_MOST_SEEN if gathered.kept else MOST_EVENTS):
                 gathered.full = True
                 break
         return gathered

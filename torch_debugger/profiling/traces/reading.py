@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import os
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from torch_debugger.clocks import time
 from torch_debugger.errors import UsageError
 from torch_debugger.profiling.telling import told
 from torch_debugger.profiling.traces.event_stream import EXPECTED, EventStream

@@ -5,13 +5,13 @@ from __future__ import annotations
 import dataclasses
 import json
 import sys
-import time
 from typing import Any
 
 import torch
 
 from torch_debugger.anatomy.forked import ForkedTask
 from torch_debugger.anatomy.sources import class_source, place_at
+from torch_debugger.clocks import time
 from torch_debugger.records import GradientCheckFact, Place
 from torch_debugger.records.codec import from_plain, to_plain
 from torch_debugger.trials.gradcheck.first_order import gradcheck

@@ -15,6 +15,7 @@ from typing import Any
 
 from torch import nn
 
+from torch_debugger.anatomy.kinds import is_one_of
 from torch_debugger.anatomy.moments import Moment
 from torch_debugger.anatomy.sources import tree_of
 from torch_debugger.anatomy.statements import function_around
@@ -155,7 +156,7 @@ def _function(
     run: Callable[..., Any] = namespace[ONCE_MORE]
     held = {name: variables[name] for name in names}
     if copies:
-        held |= {name: copy.copy(each) for name, each in held.items() if type(each) in _CONTAINERS}
+        held |= {name: copy.copy(each) for name, each in held.items() if is_one_of(each, _CONTAINERS)}
     return lambda: run(**held)
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from typing import Any
 
 import numpy
 import torch
+
+from torch_debugger.clocks import time
 
 _TIME_LIMIT_S = 2.0
 _MOST = 10

@@ -11,7 +11,6 @@ import dataclasses
 import functools
 import json
 import os
-import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -21,6 +20,7 @@ import torch
 from torch_debugger.anatomy.forked import ForkedTask
 from torch_debugger.anatomy.moments import Moment
 from torch_debugger.anatomy.rerun import leaving_no_trace
+from torch_debugger.clocks import time
 from torch_debugger.records import Origin
 from torch_debugger.records.codec import from_plain
 from torch_debugger.trials.hunt.lines import Lines, lines_around

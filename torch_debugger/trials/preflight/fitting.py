@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
 from torch.optim import LBFGS, Adam, Optimizer
 
+from torch_debugger.clocks import time
 from torch_debugger.trials.preflight.case import Call, Case, NotPossibleError, optimized
 
 Tell = Callable[[int, float], None]  # the step and its loss

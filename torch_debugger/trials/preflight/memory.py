@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable
 
 import torch
 
 from torch_debugger.anatomy.nested import tensors_in
 from torch_debugger.anatomy.step_memory import StepMemory, TooLongError, measure_step
+from torch_debugger.clocks import time
 from torch_debugger.records import TrialResult
 from torch_debugger.records.units import bytes_text
 from torch_debugger.trials.preflight.case import Case, NotPossibleError

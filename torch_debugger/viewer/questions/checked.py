@@ -21,7 +21,7 @@ def answer(asked: Asked) -> dict[str, Any]:
 
 def checked(run: Run) -> dict[str, Any]:
     kinds = run.record_kinds | ({Scalars.__name__} if run.tags.get("scalars") else set())
-    cost = next(reversed([each for each in run.records(CostFact) if isinstance(each, CostFact)]), None)
+    cost = run.last_record(CostFact)
     notices = [each.text for each in run.records(Notice) if isinstance(each, Notice)]
     return {
         "families": [row for name in FAMILIES if (row := _family(name, kinds))["checks"]],

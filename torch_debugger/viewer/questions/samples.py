@@ -22,18 +22,18 @@ def answer(asked: Asked) -> dict[str, Any]:
 
 
 def headings(run: Run) -> dict[str, Any]:
-    kept = _kept(run)
+    kept = [each for each in _first_rank(run).records(BatchSample) if isinstance(each, BatchSample)]
     return {"steps": sorted({each.step for each in kept}), "tensors": [heading_of(each) for each in kept]}
 
 
 def _at(run: Run, step: int) -> list[BatchSample]:
     """Inputs before targets."""
-    found = [each for each in _kept(run) if each.step == step]
-    return sorted(found, key=lambda each: each.role != "input")[:_MOST_TENSORS]
+    found = _first_rank(run).records_at(step, BatchSample)
+    samples = [each for each in found if isinstance(each, BatchSample)]
+    return sorted(samples, key=lambda each: each.role != "input")[:_MOST_TENSORS]
 
 
-def _kept(run: Run) -> list[BatchSample]:
-    """Of one rank: they all look alike."""
+def _first_rank(run: Run) -> Run:
+    """They all look alike."""
     parts = run.ranks
-    first = parts[min(parts)] if parts else run
-    return [each for each in first.records(BatchSample) if isinstance(each, BatchSample)]
+    return parts[min(parts)] if parts else run

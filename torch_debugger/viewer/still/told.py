@@ -12,14 +12,15 @@ from torch_debugger.redaction import redact_record
 from torch_debugger.report.digest import RunDigest
 from torch_debugger.report.result import Losses, RunResult
 
-_SEEN = (RunFact, EndFact, CostFact, ProbeFault, Notice, TrialResult)
+_SEEN = (RunFact, EndFact, ProbeFault, Notice, TrialResult)
 _OUTCOMES = {"running": "was running", "killed": "was killed", "unknown": "was left"}
 
 
 def told_result(run: Run) -> RunResult:
     """Without secrets: this goes into a file that may be mailed."""
     digest = RunDigest(run.name)
-    for record in run.records(*_SEEN):
+    cost = run.last_record(CostFact)
+    for record in (*run.records(*_SEEN), *([cost] if cost is not None else [])):
         digest.see(record)
     digest.reached(run.steps)
     outcome = _OUTCOMES.get(run.status, run.status)
