@@ -5,6 +5,7 @@
 # make gallery  draws docs/gallery           make page      builds the web page from web/
 # make browser  installs Chromium for the tests of the page, where it may
 # make unit-tests, zoo-sample, page-tests  the parts of make test besides lint
+# make hostile  compares hostile programs, a thousand of them, with plain Python: python -m tests.hostile --help
 # make test-times  what every test file and every zoo script cost in the last run
 #
 # make zoo takes ONLY='setup/*' (or a check's name), SHARD=1/4, and CHANGED=1: the homes of the checks that the
@@ -19,7 +20,7 @@ PACKAGE := .venv/installed-package
 TESTING := .venv/installed-testing
 NPM := $(BIN)/python tools/build_backend/page_npm.py
 
-.PHONY: demo test unit-tests zoo-sample page-tests test-all test-times zoo lint page browser format docs gallery bench clean
+.PHONY: demo test unit-tests zoo-sample page-tests test-all test-times zoo lint page browser format docs gallery bench clean hostile
 
 demo: $(PACKAGE)
 	$(BIN)/torch-debugger demo
@@ -48,6 +49,9 @@ zoo: $(TESTING)
 	$(BIN)/python -m tests.zoo $(if $(ONLY),--only '$(ONLY)') $(if $(SHARD),--shard $(SHARD)) $(if $(CHANGED),--changed)
 
 test-all: test zoo
+
+hostile: $(TESTING)
+	$(BIN)/python -m tests.hostile $(if $(COUNT),--count $(COUNT)) $(if $(SEED),--seed $(SEED))
 
 test-times: $(TESTING)
 	@$(BIN)/python -m tests.times

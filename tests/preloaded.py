@@ -155,10 +155,7 @@ class Start:
             elif spawns_in_forks.items() <= self.env.items() and not _is_spawned(self.words):
                 _spawn_in_forks()
             code = _run_main(self.words)
-            threading._shutdown()  # type: ignore[attr-defined]
-            atexit._run_exitfuncs()
-            sys.stdout.flush()
-            sys.stderr.flush()
+            _finalize()
         except BaseException:
             traceback.print_exc()
         finally:
@@ -260,6 +257,13 @@ def _target(words: list[str]) -> tuple[str, list[str]] | None:
     return None if rest[0].startswith("-") else ("file", rest)
 
 
+def _finalize() -> None:
+    threading._shutdown()  # type: ignore[attr-defined]
+    atexit._run_exitfuncs()
+    sys.stdout.flush()
+    sys.stderr.flush()
+
+
 def _run_main(words: list[str]) -> int:
     """As the interpreter does: the exit code."""
     target = _target(words[1:])
@@ -288,7 +292,7 @@ def _run_main(words: list[str]) -> int:
         return 1
     except KeyboardInterrupt as interrupt:
         sys.excepthook(type(interrupt), interrupt, interrupt.__traceback__)
-        sys.stdout.flush()
+        _finalize()  # the interpreter kills itself when all else is done
         signal.signal(signal.SIGINT, signal.SIG_DFL)
         os.kill(os.getpid(), signal.SIGINT)
     except BaseException as error:

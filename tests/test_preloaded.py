@@ -48,6 +48,10 @@ def test_arguments_surroundings_output_and_exit_code_are_those_of_subprocess(
         ("import os; os.kill(os.getpid(), 9)", -9),
         ("import signal; signal.raise_signal(signal.SIGINT)", -signal.SIGINT),
         (
+            "import atexit, signal; atexit.register(print, 'late'); signal.raise_signal(signal.SIGINT)",
+            -signal.SIGINT,
+        ),
+        (
             "import threading, time; threading.Thread(target=lambda: (time.sleep(0.2), print('late'))).start()",
             0,
         ),

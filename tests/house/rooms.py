@@ -13,7 +13,7 @@ PACKAGE = REPOSITORY / "torch_debugger"
 # Who may import whom; a room may always import itself. What is not named here may not be imported.
 FOUNDATIONS = {
     "errors", "settings", "imports", "saying", "signals", "tracebacks", "redaction", "foreign_paths",
-    "dumped_stacks",
+    "dumped_stacks", "file_numbers", "clocks",
     "_version",
 }  # fmt: skip
 MAKERS = {"breakpoints", "probes", "profiling", "ranks", "trials", "inspections"}
@@ -23,11 +23,13 @@ MAY_IMPORT: dict[str, set[str]] = {
     "settings": {"errors"},
     "imports": set(),
     "saying": set(),
-    "signals": set(),
+    "signals": {"foreign_paths", "clocks"},
     "tracebacks": set(),
     "redaction": set(),
     "foreign_paths": set(),
-    "dumped_stacks": set(),
+    "dumped_stacks": {"clocks"},
+    "file_numbers": set(),
+    "clocks": set(),
     "records": set(),
     "runlog": {"records"} | FOUNDATIONS,
     "stats": {"records"} | FOUNDATIONS,
@@ -97,7 +99,7 @@ DOORS = {
 NO_TORCH = {
     "_version", "errors", "settings", "imports", "saying", "signals", "tracebacks", "redaction", "records",
     "runlog", "checks", "report", "pasted", "surroundings", "archive", "viewer", "diagrams", "dumps",
-    "foreign_paths", "dumped_stacks",
+    "foreign_paths", "dumped_stacks", "file_numbers", "clocks",
 }  # fmt: skip
 
 

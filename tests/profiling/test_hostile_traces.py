@@ -13,6 +13,7 @@ import pytest
 from tests.profiling.test_traces import STEP, memory, op, python, write
 from torch_debugger.cli.traces import TraceRuns, print_trace
 from torch_debugger.errors import UsageError
+from torch_debugger.profiling.traces import event_stream
 from torch_debugger.profiling.traces.reading import read_trace
 from torch_debugger.report.profile import profile_text
 
@@ -75,6 +76,39 @@ def test_a_tab_in_a_name_and_packed_parts_in_a_row_are_no_end(tmp_path: Path) ->
     trace = read_trace(str(tmp_path / "host.pt.trace.json.gz"))
     assert not any("ends in the middle" in note for note in trace.notes)
     assert "aten::\titem" in {each.op for each in trace.fact.ops}
+
+
+BLANKS = b" " * 1_000_000
+
+
+@pytest.mark.parametrize(
+    ("before", "piece", "said"),
+    [
+        (b"", BLANKS, "is no JSON"),
+        (b"{", BLANKS, "has no `traceEvents`"),
+        (b'{"traceEvents"', BLANKS, "are no list"),
+        (b"[", BLANKS, "holds no operation of torch and its end is missing"),
+        (b"[0", b",0" * 500_000, "holds no operation of torch and its end is missing"),
+        (b"[", b'{"a":' * 200_000, "holds no operation of torch and its end is missing"),
+        (b'["', b"x" * 1_000_000, "holds no operation of torch and its end is missing"),
+    ],
+    ids=["blanks", "blanks in front", "no list", "blanks for events", "numbers", "nested", "one long text"],
+)
+def test_a_small_file_that_unpacks_to_a_large_one_is_refused_early(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, before: bytes, piece: bytes, said: str
+) -> None:
+    """Counted is what is unpacked of its gigabyte."""
+    path = tmp_path / "host.pt.trace.json.gz"
+    packed = gzip.compress(piece)
+    path.write_bytes(gzip.compress(before) + packed * 1000)
+    unpacked: list[int] = []
+    pieces = event_stream._pieces
+    monkeypatch.setattr(
+        event_stream, "_pieces", lambda path: (unpacked.append(len(p)) or p for p in pieces(path))
+    )
+    with pytest.raises(UsageError, match=said):
+        read_trace(str(path))
+    assert sum(unpacked) < 70 << 20
 
 
 def test_runs_are_named_apart_and_stay_in_their_folder(tmp_path: Path) -> None:
