@@ -55,7 +55,7 @@ class StepReplays:
         ]
         with self._for_a_replay():
             if can_fork(models):
-                batch, dataset = self.loaders.last
+                batch, dataset = self.loaders.last.get()
                 scene = Scene(moments, models, not loss, batch, dataset, self.roots.step_rng, loss)
                 found = find_in_step(scene)
                 if found:

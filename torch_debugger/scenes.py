@@ -40,7 +40,7 @@ class Scenes:
         }
         optimizers = [optimizer for _, optimizer in self._optimizers.live()]
         scale = self._scale()
-        batch = self._loaders.last[0]
+        batch = self._loaders.last.get()[0]
         return Scene(own, models, optimizers, loss.item() / scale, batch, self._names_gpu, scale)
 
     def _scale(self) -> float:

@@ -1,6 +1,9 @@
-"""Integer tensors of the last batches are kept while CUDA is in use, and let go."""
+"""Batches of a moment ago: what is kept of them, and how long."""
 
 from __future__ import annotations
+
+import weakref
+from typing import Any
 
 import pytest
 import torch
@@ -31,6 +34,26 @@ def test_the_last_batches_are_kept_newest_first(monkeypatch: pytest.MonkeyPatch)
     assert len(kept) == BATCHES and all("batch[0]" not in batch for batch in kept)
     watch.uninstall()
     assert loaders.recent.latest_first() == []
+
+
+@pytest.mark.parametrize("batch", [list, tuple, lambda parts: dict(zip("ab", parts, strict=True))])
+def test_a_batch_without_its_iterator_lives_as_long_as_the_script_holds_it(batch: Any) -> None:
+    watch = Watch()
+    loaders = Loaders(watch)
+    watch.install([loaders])
+    rows = TensorDataset(torch.randn(8, 2), torch.arange(8))
+    loader = DataLoader(rows, 4, collate_fn=lambda samples: batch([torch.ones(2), "text"]))
+    held = next(iter(loader))
+    kept, dataset = loaders.last.get()
+    assert kept is not held and kept == held and dataset is rows
+    tensor = weakref.ref(held["a"] if isinstance(held, dict) else held[0])
+    del held, kept
+    assert tensor() is None and loaders.last.get() == (None, None)
+    iterator = iter(loader)
+    next(iterator)
+    assert loaders.last.get() != (None, None)
+    watch.uninstall()
+    assert loaders.last.get() == (None, None)
 
 
 def test_without_cuda_nothing_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:

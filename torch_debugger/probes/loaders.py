@@ -27,7 +27,7 @@ from torch_debugger.probes.loading_times import LoadingTimes
 from torch_debugger.probes.patches import Patches
 from torch_debugger.probes.phases import COPY, DATA, EVALUATION, LOGGING
 from torch_debugger.probes.probe import Probe
-from torch_debugger.probes.recent import RecentBatches
+from torch_debugger.probes.recent import LastBatch, RecentBatches
 from torch_debugger.probes.sampling import DEEP
 from torch_debugger.probes.watch import Watch
 from torch_debugger.records import BatchFact, LoaderFact, Place
@@ -54,8 +54,7 @@ class Loaders(Probe):
         self.on_pass_begin: list[Callable[[Any, Any, torch.Tensor], None]] = []
         self.on_pass_end: list[Callable[[Any], None]] = []
         self.asked: Callable[[], AskedBatches | None] = lambda: None  # answered by whoever times the workers
-        # The last batch and its dataset, for a step that must be run again; the user's loop holds it as long.
-        self.last: tuple[Any, Any] = (None, None)
+        self.last = LastBatch(watch)
 
     def install(self, patches: Patches) -> None:
         patches.replace(DataLoader, "__init__", self._around_init)
@@ -108,7 +107,6 @@ class Loaders(Probe):
                 batch = original(iterator) if clock is None else self._timed(clock, original, iterator)
             except StopIteration:
                 mark(enter, LOGGING)
-                self.last = (None, None)
                 self.watch.probe("loaders", self._end_pass, iterator)
                 raise
             waited_s, cpu_s = time.perf_counter() - start, time.thread_time() - cpu_start
@@ -116,11 +114,10 @@ class Loaders(Probe):
             mark(enter, COPY if torch.is_grad_enabled() else EVALUATION)
             self.batches_to_train_on += torch.is_grad_enabled()
             waits = (waited_s, cpu_s) if clock is None else None
-            self.watch.probe("loaders", self.times.delivered, iterator, batch, waits)
+            self.watch.probe("loaders", self._delivered, iterator, batch, waits)
             opening = iterator._num_yielded <= self.deliveries.OPENING
             if opening or self.deliveries.is_early or self.watch.depth == DEEP:
                 self.watch.probe("loaders", self._see, iterator, batch)
-            self.last = (batch, iterator._dataset)
             if torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
                 self.watch.probe("loaders", self._keep, batch)
             return batch
@@ -151,7 +148,12 @@ class Loaders(Probe):
         for listen in self.on_pass_begin:
             listen(loader, iterator, state)
 
+    def _delivered(self, iterator: Any, batch: Any, waits: tuple[float, float] | None) -> None:
+        self.times.delivered(iterator, batch, waits)
+        self.last.see(batch, iterator)
+
     def _end_pass(self, iterator: Any) -> None:
+        self.last.let_go()
         self.deliveries.exhausted(iterator)
         for listen in self.on_pass_end:
             listen(iterator)
@@ -163,7 +165,7 @@ class Loaders(Probe):
 
     def remove(self) -> None:
         self.recent.let_go()
-        self.last = (None, None)
+        self.last.let_go()
 
     def _keep(self, batch: Any) -> None:
         self.recent.see(batch_tensors(batch))
