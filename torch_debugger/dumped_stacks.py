@@ -7,6 +7,7 @@ import os
 import re
 
 from torch_debugger.clocks import time
+from torch_debugger.kernel_files import kernel_text
 
 FILE = "torch-debugger-stacks"  # in memory, its number is known to those who ask
 _ANSWER_S = 1.0
@@ -44,12 +45,10 @@ def is_file_of_stacks(pid: int, fd: int) -> bool:
 
 def has_handler(pid: int, number: int) -> bool:
     """Linux tells which signals a process catches, in bits. An exec forgets them all."""
-    try:
-        with open(f"/proc/{pid}/status", encoding="ascii", errors="replace") as status:
-            caught = next(line.split()[1] for line in status if line.startswith("SigCgt:"))
-    except OSError:
-        return False
-    return bool(int(caught, 16) >> (number - 1) & 1)
+    for line in kernel_text(f"/proc/{pid}/status").splitlines():
+        if line.startswith("SigCgt:"):
+            return bool(int(line.split()[1], 16) >> (number - 1) & 1)
+    return False
 
 
 def _answer(pid: int, number: int, file: int) -> str:

@@ -26,6 +26,6 @@ from torch_debugger.anatomy import core_use
     ],
 )
 def test_usable_cores(files: dict[str, str], cores: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(core_use, "_read", lambda path: files.get(path, ""))
+    monkeypatch.setattr(core_use, "kernel_text", lambda path: files.get(path, ""))
     monkeypatch.setattr(core_use.os, "sched_getaffinity", lambda pid: set(range(8)), raising=False)
     assert core_use.usable_cores() == cores

@@ -32,8 +32,9 @@ PROFILED = r"stdout: ([-+] \[(\('[\w<>]+', \d+\)(, )?)+\]( \| |$))+$"
 ALLOWED = [
     _allowed(r"threads: \+ (torch_debugger (log|ranks)|torch-debugger (watchdog|stacks|samples)) daemon=True$",
              "The writer of the log, the hang watch and others of ours live in the script's process."),
-    _allowed(r"file_numbers: \+ (/memfd|pipe|\S*/log/events\S*)$",
-             "The log, the board that the parent reads and the pipe to it are open in the script's process."),
+    _allowed(r"file_numbers: \+ (/memfd|pipe|\S*/log/events\S*|/proc/\d+/task/\d+/\w+)$",
+             "The log, the board that the parent reads and the pipe to it are open in the script's process, "
+             "and for moments what the hang watch asks of the kernel."),
     _allowed(r"frames_below: \+ (main_module.py (_run_\w+|run_as_main)|launch.py main|child.py <module>)$",
              "Something starts the script: as under runpy, its first frame has callers. Tracebacks hide them."),
     _allowed(r"importers: \+ _Finder$", "Torch is instrumented in the moment in which the script imports it."),

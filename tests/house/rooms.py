@@ -13,7 +13,7 @@ PACKAGE = REPOSITORY / "torch_debugger"
 # Who may import whom; a room may always import itself. What is not named here may not be imported.
 FOUNDATIONS = {
     "errors", "settings", "imports", "saying", "signals", "tracebacks", "redaction", "foreign_paths",
-    "dumped_stacks", "file_numbers", "clocks",
+    "dumped_stacks", "file_numbers", "clocks", "kernel_files",
     "_version",
 }  # fmt: skip
 MAKERS = {"breakpoints", "probes", "profiling", "ranks", "trials", "inspections"}
@@ -27,9 +27,10 @@ MAY_IMPORT: dict[str, set[str]] = {
     "tracebacks": set(),
     "redaction": set(),
     "foreign_paths": set(),
-    "dumped_stacks": {"clocks"},
+    "dumped_stacks": {"clocks", "kernel_files"},
     "file_numbers": set(),
     "clocks": set(),
+    "kernel_files": set(),
     "records": set(),
     "runlog": {"records"} | FOUNDATIONS,
     "stats": {"records"} | FOUNDATIONS,
@@ -99,7 +100,7 @@ DOORS = {
 NO_TORCH = {
     "_version", "errors", "settings", "imports", "saying", "signals", "tracebacks", "redaction", "records",
     "runlog", "checks", "report", "pasted", "surroundings", "archive", "viewer", "diagrams", "dumps",
-    "foreign_paths", "dumped_stacks", "file_numbers", "clocks",
+    "foreign_paths", "dumped_stacks", "file_numbers", "clocks", "kernel_files",
 }  # fmt: skip
 
 

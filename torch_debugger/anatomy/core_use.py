@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 import os
-from pathlib import Path
 from typing import Any, NamedTuple
+
+from torch_debugger.kernel_files import kernel_text
 
 _TICKS = os.sysconf("SC_CLK_TCK") if hasattr(os, "sysconf") else 100
 _MOST = 64
@@ -20,10 +21,12 @@ class CoreUse(NamedTuple):
 def usable_cores() -> int:
     """That this process may use at once: a container may allow fewer than the machine has."""
     allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    quota, _, period = _read("/sys/fs/cgroup/cpu.max").strip().partition(" ")
+    quota, _, period = kernel_text("/sys/fs/cgroup/cpu.max").strip().partition(" ")
     if not quota:
-        quota = _read("/sys/fs/cgroup/cpu/cpu.cfs_quota_us").strip()  # of older systems; -1 without a limit
-        period = _read("/sys/fs/cgroup/cpu/cpu.cfs_period_us").strip()
+        quota = kernel_text(
+            "/sys/fs/cgroup/cpu/cpu.cfs_quota_us"
+        ).strip()  # of older systems; -1 without a limit
+        period = kernel_text("/sys/fs/cgroup/cpu/cpu.cfs_period_us").strip()
     if not quota.isdecimal() or not period.isdecimal() or not int(period):
         return allowed
     return max(1, min(allowed, math.ceil(int(quota) / int(period))))
@@ -45,7 +48,7 @@ def of_workers(iterator: Any) -> dict[int, CoreUse]:
 
 def _of_process(pid: int) -> CoreUse | None:
     main = _scheduled(str(pid))
-    text = _read(f"/proc/{pid}/stat")
+    text = kernel_text(f"/proc/{pid}/stat")
     if main is None or not text:
         return None
     # The name of the program, in parentheses, may hold anything: count from behind it.
@@ -54,14 +57,5 @@ def _of_process(pid: int) -> CoreUse | None:
 
 
 def _scheduled(who: str) -> CoreUse | None:
-    numbers = _read(f"/proc/{who}/schedstat").split()
+    numbers = kernel_text(f"/proc/{who}/schedstat").split()
     return CoreUse(int(numbers[0]) / 1e9, int(numbers[1]) / 1e9) if len(numbers) >= 2 else None
-
-
-def _read(path: str) -> str:
-    try:
-        return Path(path).read_text()
-    except OSError as error:
-        if error.errno is None:  # no answer of the system's: thrown in by another thread of the script's
-            raise
-        return ""  # it has ended, or there is no such thing

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from torch_debugger.kernel_files import kernel_text
+
 _LINE = re.compile(r"^(Rss|Private_Dirty|Swap): +(\d+) kB$", re.MULTILINE)
 
 
@@ -15,11 +17,7 @@ class OwnMemory(NamedTuple):
 
 def own_memory() -> OwnMemory | None:
     """Takes 10 ms for 300 MB, most of them without Python's lock."""
-    try:
-        with open("/proc/self/smaps_rollup", encoding="ascii") as file:
-            found = _LINE.findall(file.read())
-    except OSError:  # another system, or one that does not let us
-        return None
+    found = _LINE.findall(kernel_text("/proc/self/smaps_rollup"))
     sizes = {name: 1024 * int(size) for name, size in found}
     resident = sizes.pop("Rss", 0)
     return OwnMemory(sum(sizes.values()), resident) if resident else None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import resource
 import sys
 from dataclasses import dataclass
@@ -10,6 +9,7 @@ from dataclasses import dataclass
 import psutil
 import torch
 
+from torch_debugger.kernel_files import kernel_text
 from torch_debugger.records import MemoryFact
 
 
@@ -29,14 +29,10 @@ def measure_memory(step: int) -> MemoryFact:
 
 def _resident_bytes() -> int:
     """Not by psutil where it can be helped: the `open` that it calls may be the script's."""
-    try:
-        file = os.open("/proc/self/statm", os.O_RDONLY | os.O_CLOEXEC)
-    except FileNotFoundError:  # not Linux
+    pages = kernel_text("/proc/self/statm").split()
+    if not pages:  # not Linux
         return int(psutil.Process().memory_info().rss)
-    try:
-        return int(os.read(file, 200).split()[1]) * resource.getpagesize()
-    finally:
-        os.close(file)
+    return int(pages[1]) * resource.getpagesize()
 
 
 @dataclass(frozen=True)

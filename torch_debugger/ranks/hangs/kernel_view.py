@@ -11,6 +11,8 @@ import threading
 from dataclasses import dataclass
 from os import getpid
 
+from torch_debugger.kernel_files import kernel_text
+
 RUNNING = "running"
 # Their numbers by machine; calls that are not here are nobody's concern.
 _CALLS = {
@@ -53,13 +55,12 @@ class KernelView:
 def view_thread(pid: int, thread: int) -> KernelView | None:
     """None where there is no /proc, or no such thread any more."""
     folder = f"/proc/{pid}/task/{thread}"
-    try:
-        with open(f"{folder}/schedstat", encoding="ascii") as file:
-            cpu_s = int(file.read().split()[0]) / 1e9
-        with open(f"{folder}/status", encoding="utf-8", errors="replace") as file:
-            status = dict(line.split(":\t", 1) for line in file if ":\t" in line)
-    except (OSError, ValueError, IndexError):
+    computed_ns = kernel_text(f"{folder}/schedstat").split()
+    lines = kernel_text(f"{folder}/status").splitlines()
+    if not computed_ns or not lines:
         return None
+    cpu_s = int(computed_ns[0]) / 1e9
+    status = dict(line.split(":\t", 1) for line in lines if ":\t" in line)
     wakes = int(status.get("voluntary_ctxt_switches", "0"))
     call, fd = _call(folder)
     target = link_of(pid, fd) if fd >= 0 else ""
@@ -77,12 +78,10 @@ def view_process(pid: int) -> KernelView | None:
 
 
 def _call(folder: str) -> tuple[str, int]:
-    try:
-        with open(f"{folder}/syscall", encoding="ascii") as file:
-            words = file.read().split()
-    except OSError:  # of another's process, or forbidden to all
+    words = kernel_text(f"{folder}/syscall").split()
+    if not words:  # of another's process, or forbidden to all
         return "", -1
-    if not words or words[0] == RUNNING:
+    if words[0] == RUNNING:
         return RUNNING, -1
     call = _CALLS.get(platform.machine(), {}).get(int(words[0]), "")
     fd = int(words[1], 16) if call in _OF_A_FILE and len(words) > 1 else -1
