@@ -11,7 +11,17 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import DEBUGGER, FRESH, Done, Write, run_forked, run_plain, run_really, run_watched
+from tests.cli.conftest import (
+    DEBUGGER,
+    FRESH,
+    Done,
+    Write,
+    debugger,
+    run_forked,
+    run_plain,
+    run_really,
+    run_watched,
+)
 
 KNOWS_ITSELF = """
     '''A docstring.'''
@@ -141,6 +151,14 @@ def test_a_forked_script_ends_as_under_python(source: str, write: Write) -> None
     write(source)
     words = ["train.py", "--lr", "0.1", "-m", "--json"]
     _assert_as(run_plain(*words), run_watched("--no-log", "--quiet", *words))
+
+
+@pytest.mark.parametrize(
+    "line", ["sys.setrecursionlimit(2000)", "sys.tracebacklimit = 2", "sys.tracebacklimit = 0"]
+)
+def test_as_many_frames_are_shown_as_by_python(line: str, write: Write) -> None:
+    write(f"import sys, torch\ndef f():\n    f()\n{line}\nf()")
+    _assert_as(run_plain("train.py"), debugger("run", "--no-log", "--quiet", "train.py"))
 
 
 def _assert_same(*words: str) -> None:

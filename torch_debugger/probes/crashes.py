@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import sys
 import traceback
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
@@ -180,16 +181,31 @@ def _user_place(frames: Sequence[Seen], paths: Mapping[int, str]) -> Place:
 
 
 def _traceback_text(error: BaseException) -> str:
-    told = traceback.TracebackException(type(error), error, error.__traceback__, compact=True)
+    told = traceback.TracebackException(
+        type(error), error, error.__traceback__, limit=sys.maxsize, compact=True
+    )
+    limit = _frames_shown()
     waiting, seen = [told], set()
     while waiting:
         part = waiting.pop()
         if id(part) not in seen:
             seen.add(id(part))
             _drop_our_frames(part.stack)
+            if limit:
+                del part.stack[:-limit]
+            else:  # then not even the line above them
+                part.stack = None  # type: ignore[assignment]
             inner = [part.__cause__, part.__context__, *(getattr(part, "exceptions", None) or ())]
             waiting += [item for item in inner if item is not None]
     return "".join(told.format()).removesuffix("\n") + similar_name(error) + "\n"
+
+
+def _frames_shown() -> int:
+    """How many frames, the innermost, Python itself prints of an exception that nobody catches."""
+    limit = getattr(sys, "tracebacklimit", None)
+    if type(limit) is int:
+        return max(limit, 0)
+    return 1000 if sys.version_info < (3, 13) else sys.maxsize
 
 
 def _drop_our_frames(stack: traceback.StackSummary) -> None:
