@@ -8,7 +8,6 @@ import itertools
 import linecache
 import os
 import sys
-import sysconfig
 from types import FunctionType
 
 from torch_debugger.anatomy.kinds import class_dict, is_one_of, module_of_class, name_of_class
@@ -58,7 +57,6 @@ def _foreign_folders() -> tuple[str, ...]:
     import torch  # not before: a trace in a file is read without it
 
     folders = {os.path.dirname(torch.__file__), os.path.dirname(os.__file__)}
-    folders |= {sysconfig.get_path("stdlib"), sysconfig.get_path("platstdlib")}
     return (package_folder(), *(os.path.abspath(folder) + os.sep for folder in folders))
 
 
