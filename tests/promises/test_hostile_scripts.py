@@ -246,7 +246,13 @@ def _ends_as_plain(project: Path, watched: Run) -> list[str]:
 def test_a_disk_that_fills_up(project: Path, small_disk: Path) -> None:
     project.joinpath("train.py").write_text(LONG)
     small_disk.joinpath("others").write_bytes(bytes(32 * 1024))
-    assert _ends_as_plain(project, _watched_onto(small_disk, project)) == [_no_space(small_disk)]
+    said = _ends_as_plain(project, _watched_onto(small_disk, project))
+    # Which comes first, or alone, depends on how the pieces that were written fit into the last pages.
+    left_to_the_training = (
+        "torch-debugger: The log keeps no more curves, statistics and pictures: the disk has only 0 MB left, "
+        "which are for the training."
+    )
+    assert said and {*said} <= {_no_space(small_disk), left_to_the_training}
     assert _written(small_disk)
 
 
