@@ -97,6 +97,9 @@ ALLOWED = [
     _allowed(r"main_module\[__warningregistry__\]: None -> 'dict'$|stderr: (\+ .*DeprecationWarning: This "
              r"process .* is multi-threaded.*|\+ +\S+ = os.fork\(\)|\+ +if os.fork\(\).*| \| )+$",
              "From Python 3.12 on, a fork warns where the process has several threads: ours count."),
+    _allowed(r"witness: (child |spawned )(start|exit) #\d+: False -> True$",
+             "A process that the script leaves behind is ended with it or soon after: how far it comes depends "
+             "on how long the script takes to end, and explaining a crash takes some tenths of a second."),
     _allowed(r"probe removed: (stacks|own batches): RuntimeError: can't start new thread$",
              "Where no thread can be had no stacks are sampled, no batch is timed, and the report says so."),
 ]  # fmt: skip

@@ -12,9 +12,10 @@ from typing import Any
 from tests.hostile.allowed import CPU_FACTOR, CPU_SECONDS, MEMORY_MB, MEMORY_SHARE
 from tests.hostile.running import Run
 
-# The report on stderr: its head, everything up to the rule that closes it, and its foot, where it has one.
+# The report on stderr: its head (behind what the script wrote last, where that did not end its line), all
+# up to the rule that closes it, and its foot, where it has one.
 REPORT = re.compile(
-    r"^(error|warning|note): [\w-]+  TD\d+(, \d+ % sure)? ─+\n(.*\n)*?─{20,}\n\n?"
+    r"(error|warning|note): [\w-]+  TD\d+(, \d+ % sure)? ─+\n(.*\n)*?─{20,}\n\n?"
     r"(^  (run|cost|log|more) .*\n( {12}.*\n)*)*",
     re.MULTILINE,
 )
@@ -110,10 +111,16 @@ def _by_moment(told: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
     """Each record under a name that does not depend on which of several children came first."""
     records: dict[str, dict[str, Any]] = {}
     for record in sorted(told, key=lambda record: str((record["child"], record["weights"]))):
-        base = f"{'child ' if record['child'] else ''}{record['moment']}"
+        base = f"{_whose(record)}{record['moment']}"
         number = sum(name.startswith(base + " #") for name in records) + 1
         records[f"{base} #{number}"] = {name: value for name, value in record.items() if name != "moment"}
     return records
+
+
+def _whose(record: dict[str, Any]) -> str:
+    if record["child"]:
+        return "child "
+    return "spawned " if "multiprocessing.spawn" in str(record["original_arguments"]) else ""
 
 
 def _costs(plain: Run, other: Run) -> list[Difference]:

@@ -213,12 +213,11 @@ import faulthandler
 import signal
 dumped = open("dump.txt", "w+")
 faulthandler.register(signal.SIGUSR1, dumped, all_threads=False)
-""", step="if step == 5:\n    " + USER_1, after="""
-print(faulthandler.unregister(signal.SIGUSR1))
-dumped.seek(0)
-print(dumped.readlines()[:2])
-dumped.truncate(0)  # who is below the script's first frame is another matter
-"""),
+""", step="if step == 5:\n    " + USER_1 + """
+    dumped.seek(0)
+    print(dumped.readlines()[:2])
+    dumped.truncate(0)  # who is below the script's first frame is another matter
+""", after="print(faulthandler.unregister(signal.SIGUSR1))"),
     Piece("faulthandler_later", setup="""
 import faulthandler
 late = open("late.txt", "w")

@@ -145,3 +145,17 @@ def test_numbers_that_nearly_all_differ() -> None:
     rows = torch.randn(8, 6)
     assert look_at("batch[0]", torch.cat([rows, rows, rows])).varied
     assert not look_at("batch[0]", torch.randint(0, 3, (24, 6)).float()).varied
+
+
+def test_the_scripts_profiler_sees_no_operations_of_ours() -> None:
+    def operations() -> set[str]:
+        torch.manual_seed(0)
+        loader, net = DataLoader(TensorDataset(X, Y), batch_size=8), nn.Sequential(nn.Linear(6, 3))
+        with torch.profiler.profile() as profiled:
+            train(loader, net, 2, loader)
+        return {row.key for row in profiled.key_averages()}
+
+    alone = operations()
+    with watched():
+        beside = operations()
+    assert beside - alone <= {"aten::item", "aten::_local_scalar_dense"}  # the loss of each step is read

@@ -60,7 +60,7 @@ def trained() -> tuple[FirstSteps, list[Counter[str]]]:
     session = Session(Settings(on_hang="off"), "train.py", [], [sink], board=Board.create())
     counts = []
     with pytest.MonkeyPatch.context() as patch:
-        # Lines are met at random moments, rare ones late: with room for few the tree is full before it is counted.
+        # Lines are met at random moments, rare ones late: with room for few the tree is soon full.
         patch.setattr(stack_tree, "_MOST_NODES", 20)
         session.start()
         training = Training()

@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 from torch import isfinite
+from torch._C._autograd import _profiler_enabled
 from torch.utils.data import DataLoader, IterableDataset
 from torch.utils.data.dataloader import _BaseDataLoaderIter, _MultiProcessingDataLoaderIter, default_collate
 
@@ -159,6 +160,8 @@ class Loaders(Probe):
             listen(iterator)
 
     def _see(self, iterator: Any, batch: Any) -> None:
+        if _profiler_enabled():  # what the script's profiler shows is the script's
+            return
         if self.watch.depth == DEEP:
             self._measure(batch)
         self.deliveries.see(iterator, batch)

@@ -29,6 +29,7 @@ from torch_debugger.probes.probe import Probe
 from torch_debugger.probes.roots import Root, Roots
 from torch_debugger.probes.watch import Watch
 from torch_debugger.records import PassCalls, PassFact, Place
+from torch_debugger.stats.unseen import same_state
 
 Phases = dict[tuple[bool, bool], int]
 
@@ -90,7 +91,7 @@ class Passes(Probe):
             place_of(user_frame(2)),
             is_a(loader.sampler, RandomSampler),
             min((held.steps for held, _ in self.optimizers.live()), default=0),
-            before is not None and torch.equal(before, state),
+            before is not None and same_state(before, state),
             clock.optimizer_steps,
             clock.backwards,
             {root.name: dict(root.phases) for root, _ in self.roots.alive()},

@@ -31,6 +31,7 @@ from torch_debugger.probes.probe import Probe
 from torch_debugger.probes.watch import Watch
 from torch_debugger.records import PhaseFact
 from torch_debugger.stats.shards import expect_shards
+from torch_debugger.stats.unseen import same_state
 
 _NO_ROOTS = (nn.modules.loss._Loss,)
 
@@ -139,10 +140,10 @@ class Roots(Probe):
         """At the backward of a deep step: has a forward drawn any? A state costs 1 to 3 us to keep."""
         state = torch.get_rng_state()
         if self.step_rng is not None:
-            self._calm_steps = 0 if not torch.equal(state, self.step_rng) else self._calm_steps + 1
+            self._calm_steps = 0 if not same_state(state, self.step_rng) else self._calm_steps + 1
         for root in self.roots.values():
             if root.rng_state is not None:
-                drawn = not torch.equal(state, root.rng_state)
+                drawn = not same_state(state, root.rng_state)
                 root.calm_looks = 0 if drawn else root.calm_looks + 1
                 root.draws = root.calm_looks < self.CALM_LOOKS
 

@@ -19,6 +19,7 @@ from torch_debugger.probes.patches import Patches
 from torch_debugger.probes.probe import Probe
 from torch_debugger.probes.watch import Watch
 from torch_debugger.records import Place, Reseeding
+from torch_debugger.stats.unseen import same_state
 
 
 @dataclass
@@ -96,8 +97,8 @@ class Seeds(Probe):
                 now.seed,
                 now.place,
                 now.updates - before.updates,
-                not torch.equal(now.after, now.fresh),
-                torch.equal(now.after, before.after),
+                not same_state(now.after, now.fresh),
+                same_state(now.after, before.after),
                 min((held.steps for held, _ in self.optimizers.live()), default=0),
             )
         )
