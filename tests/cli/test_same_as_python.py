@@ -272,6 +272,25 @@ def test_a_script_from_stdin(write: Write) -> None:
     _assert_as(plain, run_forked([*FRESH, "run", "--no-log", "--quiet", "-", "--lr", "0.1"], source))
 
 
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_streams_that_are_closed_stay_closed(closed: str, write: Write, tmp_path: Path) -> None:
+    """The script's first files get their numbers, and none of ours does."""
+    write("""
+        import os, sys
+        streams = [name for name in ("stdin", "stdout", "stderr") if getattr(sys, name) is None]
+        first = os.open(os.devnull, os.O_RDONLY)
+        print("printed")
+        with open("told.txt", "w") as file:
+            file.write(f"{streams} {first} {os.path.exists('/proc/self/fd/1')}")
+        sys.exit(5)
+    """)
+    told = []
+    for command in ([sys.executable], [*FRESH, "run", "--log-dir", "log"]):
+        done = run_really(["sh", "-c", f'exec "$@" train.py {closed}', "sh", *command])
+        told.append((done.returncode, done.stdout, (tmp_path / "told.txt").read_text()))
+    assert told[0] == told[1] and told[0][0] == 5
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="/proc is Linux's")
 def test_a_folder_that_cannot_be_written(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
     """The script runs there without us."""

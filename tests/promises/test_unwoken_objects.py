@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+import collections
 import contextlib
+import functools
 import io
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 import torch
+import wrapt
 from torch import nn
+from torch.utils._pytree import tree_map_only
 from torch.utils.data import DataLoader
 
+from tests.probes.watching import watched
 from tests.promises import odd_objects as odd
 from tests.promises.running import PLAIN, WATCHED, run
+from torch_debugger.anatomy.kinds import own_attributes
 from torch_debugger.explanations import explain
+from torch_debugger.stats import unseen as unseen_operations
 
 SCRIPT = Path(__file__).parent / "odd_objects.py"
 
@@ -137,6 +146,103 @@ def test_explaining_a_crash_wakes_none(tmp_path: Path, monkeypatch: pytest.Monke
             woken[line] = dict(odd.by_the_debugger)
             odd.by_the_debugger.clear()
     assert not woken
+
+
+def test_a_dictionary_is_read_where_it_is_pythons_own() -> None:
+    class Slotted:
+        __slots__ = ("made",)
+        __dict__ = property(lambda self: self.made.append("made") or {})  # type: ignore[assignment]
+
+        def __init__(self) -> None:
+            self.made: list[str] = []
+
+    made: list[str] = []
+    lazy = wrapt.LazyObjectProxy(lambda: made.append("made") or [])
+    assert own_attributes(lazy) == {} and not made
+    asked = Slotted()
+    assert own_attributes(asked) == {} and not asked.made
+    error = ValueError("kept")
+    error.step = 3  # type: ignore[attr-defined]
+    called = functools.partial(print)
+    called.step = 4  # type: ignore[attr-defined]
+    weight = nn.Parameter(torch.ones(1))
+    weight.step = 5
+    for value, step in ((error, 3), (called, 4), (weight, 5), (SimpleNamespace(step=6), 6)):
+        assert own_attributes(value) == {"step": step}
+    assert own_attributes(nn.Linear(1, 1)).keys() >= {"_parameters", "in_features"}
+
+
+def test_models_and_loaders_are_not_compared() -> None:
+    compared: list[str] = []
+
+    class Net(nn.Linear):
+        def __eq__(self, other: object) -> bool:
+            compared.append("model")
+            return self is other
+
+        __hash__ = object.__hash__
+
+    class Loader(DataLoader):  # type: ignore[type-arg]
+        def __eq__(self, other: object) -> bool:
+            compared.append("loader")
+            return self is other
+
+        __hash__ = object.__hash__
+
+    net = Net(4, 1)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    loader = Loader([torch.ones(4) for _ in range(8)], batch_size=2)
+    with watched() as seen:
+        for batch in (batch for _ in range(3) for batch in loader):
+            optimizer.zero_grad()
+            net(batch).square().mean().backward()
+            optimizer.step()
+    assert len(seen.scalars("loss")) == 12
+    assert not compared
+
+
+def test_operations_of_ours_reach_no_class_with_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that wraps another tensor and counts what is done to it."""
+    monkeypatch.setattr(unseen_operations, "_leaves_classes", False)
+    done: collections.Counter[str] = collections.Counter()
+
+    class Counting(torch.Tensor):
+        inner: torch.Tensor
+
+        @staticmethod
+        def __new__(cls, inner: torch.Tensor) -> Counting:
+            made = torch.Tensor._make_wrapper_subclass(cls, inner.shape, requires_grad=inner.requires_grad)  # type: ignore[attr-defined]
+            made.inner = inner
+            return made  # type: ignore[no-any-return]
+
+        @classmethod
+        def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            done[str(func)] += 1
+            args, kwargs = tree_map_only(Counting, lambda each: each.inner, (args, kwargs or {}))
+            return tree_map_only(torch.Tensor, Counting, func(*args, **kwargs))
+
+    class Net(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.weight = nn.Parameter(Counting(torch.ones(4, 1)))
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return x @ self.weight
+
+    def operations() -> collections.Counter[str]:
+        done.clear()
+        net = Net()
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.1, foreach=False)
+        for _ in range(5):
+            optimizer.zero_grad()
+            net(torch.ones(2, 4)).square().mean().backward()
+            optimizer.step()
+        return collections.Counter(done)
+
+    alone = operations()
+    with watched():
+        beside = operations()
+    assert alone["aten.mm.default"] and beside == alone
 
 
 def _variables() -> dict[str, object]:

@@ -7,8 +7,9 @@ it for its name, runs what its metaclass has.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Mapping
-from types import MemberDescriptorType, ModuleType
+from types import GetSetDescriptorType, MemberDescriptorType, ModuleType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
@@ -16,11 +17,14 @@ if TYPE_CHECKING:
 
 Kind = TypeVar("Kind")
 _MISSING = object()
+_KNOWN_PACKAGES = {*sys.stdlib_module_names, "torch", "numpy"}
 _OF_CLASSES = type.__dict__
 classes_of: Callable[[type], tuple[type, ...]] = _OF_CLASSES["__mro__"].__get__  # itself and those above it
 name_of_class: Callable[[type], str] = _OF_CLASSES["__name__"].__get__
 long_name_of_class: Callable[[type], str] = _OF_CLASSES["__qualname__"].__get__  # with the classes around it
 class_dict: Callable[[type], Mapping[str, Any]] = _OF_CLASSES["__dict__"].__get__
+# What Python says of the slot that it makes for the instances of a class statement.
+_SLOT_OF_CLASSES = class_dict(type("_", (), {}))["__dict__"].__doc__
 
 
 def is_a(value: Any, kind: type[Kind] | tuple[type[Kind], ...]) -> TypeIs[Kind]:
@@ -74,8 +78,25 @@ def own_attributes(value: Any) -> dict[str, Any]:
     """The instance dictionary of a plain object, without asking the object."""
     if issubclass(type(value), type | ModuleType):  # not isinstance: an object may lie about its class
         return {}
-    try:
-        held = object.__getattribute__(value, "__dict__")
-    except AttributeError:
-        return {}
+    slot = _dictionary_slot(type(value))
+    held = None if slot is None else slot.__get__(value)
     return held if type(held) is dict else {}
+
+
+def _dictionary_slot(kind: type) -> Any:
+    """What hands out the dictionary, where that is Python's own: a proxy written in C, as wrapt's are, has
+    one that makes the real object first, and a property may do anything."""
+    for each in classes_of(kind):
+        slot = class_dict(each).get("__dict__")
+        if slot is None:
+            continue
+        is_pythons = type(slot) is MemberDescriptorType or (
+            type(slot) is GetSetDescriptorType
+            and (slot.__doc__ == _SLOT_OF_CLASSES or _package(each) in _KNOWN_PACKAGES)
+        )
+        return slot if is_pythons else None
+    return None
+
+
+def _package(kind: type) -> str:
+    return module_of_class(kind).partition(".")[0]

@@ -31,6 +31,7 @@ class Verb(Protocol):
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs one command; the number is the exit code."""
+    _occupy_closed_streams()
     words = list(sys.argv[1:] if argv is None else argv)
     # The other verbs are needed only to list them in the help.
     names = (words[0],) if words and words[0] in VERBS else VERBS
@@ -54,6 +55,17 @@ def main(argv: Sequence[str] | None = None) -> int:
             f"torch-debugger: gave up by a fault of its own: {type(error).__name__}: {_plainly(error)}\n"
         )
         return 1
+
+
+def _occupy_closed_streams() -> None:
+    """Started without a stdout (`>&-`), we must open no file of ours under its number: what the script prints
+    would go there. These are closed again by exec, so that the script finds its streams as they were."""
+    while (fd := os.open(os.devnull, os.O_RDWR)) <= 2:
+        pass
+    os.close(fd)
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115 - for as long as we run
 
 
 def _plainly(error: Exception) -> str:

@@ -32,10 +32,13 @@ def interrupts_left_to_child() -> AbstractContextManager[None]:
 
 
 @contextmanager
-def _handled(names: Sequence[str], handler: Handler, *, for_good: bool = False) -> Iterator[None]:
-    # A handler, not SIG_IGN, which the child would inherit. What is ignored already (nohup) stays so.
+def _handled(
+    names: Sequence[str], handler: Handler, *, ignored: bool = False, for_good: bool = False
+) -> Iterator[None]:
+    """Those that are not ignored, or those that are (by nohup, say)."""
+    # A handler, not SIG_IGN, which the child would inherit.
     numbers = [getattr(signal, name) for name in names]
-    heard = [number for number in numbers if signal.getsignal(number) is not signal.SIG_IGN]
+    heard = [number for number in numbers if (signal.getsignal(number) is signal.SIG_IGN) == ignored]
     previous = {number: signal.signal(number, handler) for number in heard}
     try:
         yield
@@ -69,7 +72,9 @@ class ChildProcess:
             self._process = subprocess.Popen(self._command, close_fds=False)
             for number in self._early_signals:
                 self._process.send_signal(number)
-            yield
+            # The script has inherited what is ignored, and may ask for it all the same.
+            with _handled(_FORWARDED, self._forward, ignored=True, for_good=self._is_rank):
+                yield
 
     def wait(self, timeout_s: float) -> int | None:
         """The exit status (-n for signal n), or None when the process still runs after `timeout_s`."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from torch_debugger.anatomy.kinds import own_attributes
 
 _MARK = "_torch_debugger_explained"
 _CHAIN_LENGTH = 20
@@ -12,20 +12,11 @@ def is_told(error: BaseException) -> bool:
     """Whether it was explained, or what it was raised from: the explanation of a cause is that of both."""
     current: BaseException | None = error
     for _ in range(_CHAIN_LENGTH):
-        if current is None or _MARK in _attributes(current):
+        if current is None or _MARK in own_attributes(current):
             break
         current = current.__cause__
-    return current is not None and _MARK in _attributes(current)
+    return current is not None and _MARK in own_attributes(current)
 
 
 def mark_told(error: BaseException) -> None:
-    _attributes(error)[_MARK] = True
-
-
-def _attributes(error: BaseException) -> dict[str, Any]:
-    """The exception's own dictionary: its class may have strange ways to read and set attributes."""
-    try:
-        held = object.__getattribute__(error, "__dict__")
-    except Exception:  # a class of the user's may hide it; then it is told again
-        return {}
-    return held if type(held) is dict else {}
+    own_attributes(error)[_MARK] = True

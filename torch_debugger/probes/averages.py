@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-import weakref
-from collections.abc import Sequence
+from collections.abc import MutableMapping, Sequence
 from typing import Any
 
 import torch
@@ -12,6 +11,7 @@ from torch import nn
 from torch.nn.modules.module import register_module_module_registration_hook
 from torch.nn.parallel import DistributedDataParallel
 from torch.utils.hooks import RemovableHandle
+from torch.utils.weak import WeakIdKeyDictionary
 
 from torch_debugger.anatomy.frames import place_of, user_frame
 from torch_debugger.probes.collectives import Collectives
@@ -27,7 +27,7 @@ class Averages:
     MOST_OF = 0.9  # of the gradients: a part of a model may be left out on purpose
 
     def __init__(self) -> None:
-        self._wrappers: weakref.WeakKeyDictionary[nn.Module, Place] = weakref.WeakKeyDictionary()
+        self._wrappers: MutableMapping[nn.Module, Place] = WeakIdKeyDictionary()
 
     def listen(self, watch: Watch) -> RemovableHandle:
         """Hears of every module that goes into another one: the wrapper's own frames stay as they are, so that

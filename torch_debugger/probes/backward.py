@@ -33,7 +33,7 @@ from torch_debugger.probes.scaler import Scaler
 from torch_debugger.probes.tokentargets import read_token_targets
 from torch_debugger.probes.watch import Watch
 from torch_debugger.records import GraphNode, LossGraph, LossSite, Place
-from torch_debugger.stats.unseen import item_of
+from torch_debugger.stats.unseen import item_of, leave_classes_of
 
 
 class Backward(Probe):
@@ -100,6 +100,8 @@ class Backward(Probe):
         if not isinstance(loss, torch.Tensor) or loss.numel() != 1:
             return
         self.count += 1
+        if leave_classes_of((loss,)):
+            return
         self.watch.governor.begin()
         frame = user_frame(2)
         site = self._site(frame)

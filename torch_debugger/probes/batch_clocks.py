@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import functools
 import statistics
-import weakref
+from collections.abc import MutableMapping
 from typing import Any
 
 import torch
 from torch.utils.data._utils.worker import _IterableDatasetStopIteration
 from torch.utils.data.dataloader import _MultiProcessingDataLoaderIter
+from torch.utils.weak import WeakIdKeyDictionary
 
 from torch_debugger.clocks import time
 from torch_debugger.probes.asked_batches import AskedBatches
@@ -38,7 +39,7 @@ class BatchClocks(Probe):
         super().__init__(watch)
         self._deliveries = loaders.deliveries
         self._boards = boards
-        self._passes: weakref.WeakKeyDictionary[Any, PassClock] = weakref.WeakKeyDictionary()
+        self._passes: MutableMapping[Any, PassClock] = WeakIdKeyDictionary()
         self._of_number: dict[int, LoaderClock] = {}
         self._stalls = stalls
         self._latest: PassClock | None = None

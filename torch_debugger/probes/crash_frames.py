@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from torch_debugger.anatomy.kinds import is_a, is_one_of
+from torch_debugger.anatomy.kinds import is_a, is_one_of, own_attributes
 from torch_debugger.anatomy.sources import is_user_file, package_folder
 from torch_debugger.probes.crash_source import statement_at
 from torch_debugger.records import LocalTensor
@@ -132,10 +132,7 @@ def _mentioned(seen: Seen) -> Iterator[tuple[str, Any]]:
 
 def attribute(value: Any, name: str) -> Any:
     """An attribute that is kept in a dictionary; properties and __getattr__ are not asked."""
-    try:
-        held = object.__getattribute__(value, "__dict__")
-    except AttributeError:
-        return None
+    held = own_attributes(value)
     for place in (held, held.get("_parameters"), held.get("_buffers"), held.get("_modules")):
         if is_a(place, dict) and name in place:
             return place[name]

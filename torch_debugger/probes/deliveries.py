@@ -7,11 +7,12 @@ between makes it one that was trained on.
 
 from __future__ import annotations
 
-import weakref
+from collections.abc import MutableMapping
 from dataclasses import dataclass
 from typing import Any
 
 import torch
+from torch.utils.weak import WeakIdKeyDictionary
 
 from torch_debugger.anatomy.nested import named_leaves
 from torch_debugger.probes.sampling import DEEP
@@ -49,8 +50,8 @@ class Deliveries:
 
     def __init__(self, watch: Watch) -> None:
         self.watch = watch
-        self._of_loader: weakref.WeakKeyDictionary[Any, Delivered] = weakref.WeakKeyDictionary()
-        self._of_iterator: weakref.WeakKeyDictionary[Any, Delivered] = weakref.WeakKeyDictionary()
+        self._of_loader: MutableMapping[Any, Delivered] = WeakIdKeyDictionary()
+        self._of_iterator: MutableMapping[Any, Delivered] = WeakIdKeyDictionary()
         self._waiting: dict[int, _Waiting] = {}
         self._numbered = 0
         self._considered = 0

@@ -5,11 +5,11 @@ Others are met when they are trained. Seen on deep steps.
 
 from __future__ import annotations
 
-import weakref
-from collections.abc import Collection
+from collections.abc import Collection, MutableMapping
 from typing import Any
 
 from torch import nn
+from torch.utils.weak import WeakIdKeyDictionary
 
 from torch_debugger.anatomy.frames import user_frame
 from torch_debugger.probes.forward import Forward
@@ -26,7 +26,7 @@ class LeftOut:
         self.watch = watch
         self.roots = forward.roots
         self.optimizers = optimizers
-        self._steps: weakref.WeakKeyDictionary[nn.Module, set[int]] = weakref.WeakKeyDictionary()
+        self._steps: MutableMapping[nn.Module, set[int]] = WeakIdKeyDictionary()
         forward.on_quiet.append(self._see)
 
     def _see(self, module: nn.Module, output: Any) -> None:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import functools
-import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, MutableMapping
 from typing import Any
 
 import torch
@@ -12,6 +11,7 @@ from torch import isfinite
 from torch._C._autograd import _profiler_enabled
 from torch.utils.data import DataLoader, IterableDataset
 from torch.utils.data.dataloader import _BaseDataLoaderIter, _MultiProcessingDataLoaderIter, default_collate
+from torch.utils.weak import WeakIdKeyDictionary
 
 from torch_debugger.anatomy.aliases import aliases
 from torch_debugger.anatomy.dataset_facts import base_of, batch_count, class_names, data_held_by, sample_count
@@ -42,8 +42,8 @@ class Loaders(Probe):
     def __init__(self, watch: Watch) -> None:
         super().__init__(watch)
         self._told: set[int] = set()
-        self._made: weakref.WeakKeyDictionary[Any, Place] = weakref.WeakKeyDictionary()
-        self._given: weakref.WeakKeyDictionary[Any, tuple[str, ...]] = weakref.WeakKeyDictionary()
+        self._made: MutableMapping[Any, Place] = WeakIdKeyDictionary()
+        self._given: MutableMapping[Any, tuple[str, ...]] = WeakIdKeyDictionary()
         self._datasets: dict[int, int] = {}  # id of a dataset -> its number
         self._waited_s = 0.0
         self.batches_to_train_on = 0  # those taken while gradients are recorded

@@ -6,10 +6,12 @@ import statistics
 import sys
 import weakref
 from collections import deque
+from collections.abc import MutableMapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import torch
+from torch.utils.weak import WeakIdKeyDictionary
 
 from torch_debugger.anatomy.core_use import CoreUse, of_this_thread, of_workers
 from torch_debugger.anatomy.nested import named_leaves
@@ -64,7 +66,7 @@ class LoadingTimes:
 
     def __init__(self, watch: Watch) -> None:
         self.watch = watch
-        self._of_iterator: weakref.WeakKeyDictionary[Any, _Loading] = weakref.WeakKeyDictionary()
+        self._of_iterator: MutableMapping[Any, _Loading] = WeakIdKeyDictionary()
         self._of_number: dict[int, _Loading] = {}
         self._current: weakref.ref[Any] | None = None  # the iterator that was asked last
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import weakref
+from collections.abc import MutableMapping
 
 from torch import nn
 from torch.optim import Optimizer
+from torch.utils.weak import WeakIdKeyDictionary
 
 from torch_debugger.anatomy.cuts import covers
 from torch_debugger.anatomy.frames import place_of, user_frame
@@ -28,7 +29,7 @@ class Modes(Probe):
         super().__init__(watch)
         self.roots = roots
         self.optimizers = optimizers
-        self._kinds: weakref.WeakKeyDictionary[nn.Module, TwoModes] = weakref.WeakKeyDictionary()
+        self._kinds: MutableMapping[nn.Module, TwoModes] = WeakIdKeyDictionary()
         self._before: dict[str, tuple[int, int, int]] = {}  # root -> step, calls in train mode, in eval mode
         self._update = Place()
         self._next = 1

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import functools
-import weakref
 from collections import deque
+from collections.abc import MutableMapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import torch
 from torch.utils.data.dataloader import _SingleProcessDataLoaderIter
+from torch.utils.weak import WeakIdKeyDictionary
 
 from torch_debugger.clocks import time
 from torch_debugger.probes.loaders import Loaders
@@ -39,7 +40,7 @@ class OwnBatches(Probe):
         self._deliveries = loaders.deliveries
         self._stalls = stalls
         self._of_number: dict[int, _Loader] = {}
-        self._of_iterator: weakref.WeakKeyDictionary[Any, _Loader] = weakref.WeakKeyDictionary()
+        self._of_iterator: MutableMapping[Any, _Loader] = WeakIdKeyDictionary()
         self._attendant: TrainingAttendant | None = None
         loaders.on_pass_begin.append(functools.partial(watch.probe, self.name, self._begin_pass))
 

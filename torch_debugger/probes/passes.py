@@ -7,13 +7,14 @@ counts backwards and updates, and a pass reads both at its two ends (about 15 us
 from __future__ import annotations
 
 import dataclasses
-import weakref
+from collections.abc import MutableMapping
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import nn
 from torch.utils.data import RandomSampler
+from torch.utils.weak import WeakIdKeyDictionary
 
 from torch_debugger.anatomy.frames import place_of, user_frame
 from torch_debugger.anatomy.kinds import is_a
@@ -69,7 +70,7 @@ class Passes(Probe):
         self._open: dict[int, _Pass] = {}
         self._ended: _Ended | None = None
         self._states: dict[int, torch.Tensor] = {}  # of the generator, when a loader's last pass began
-        self._modes: weakref.WeakKeyDictionary[nn.Module, TwoModes] = weakref.WeakKeyDictionary()
+        self._modes: MutableMapping[nn.Module, TwoModes] = WeakIdKeyDictionary()
         loaders.on_pass_begin.append(self._begin)
         loaders.on_pass_end.append(self._end)
 

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import weakref
+from collections.abc import MutableMapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy
 import torch
 from torch import nn
+from torch.utils.weak import WeakIdKeyDictionary
 
 from torch_debugger.anatomy.frames import place_of, user_frame
 from torch_debugger.anatomy.method_calls import calls_of
@@ -56,9 +57,9 @@ class QuietModels(Probe):
     def __init__(self, watch: Watch, forward: Forward, optimizers: Optimizers) -> None:
         super().__init__(watch)
         self.optimizers = optimizers
-        self._known: weakref.WeakKeyDictionary[nn.Module, _Quiet] = weakref.WeakKeyDictionary()
+        self._known: MutableMapping[nn.Module, _Quiet] = WeakIdKeyDictionary()
         # In this step:
-        self._called: weakref.WeakKeyDictionary[nn.Module, _Called] = weakref.WeakKeyDictionary()
+        self._called: MutableMapping[nn.Module, _Called] = WeakIdKeyDictionary()
         self._made: dict[int, _Called] = {}  # by the address of what they made
         forward.on_quiet.append(self._see)
         forward.on_output.append(self._see_output)
@@ -84,7 +85,7 @@ class QuietModels(Probe):
 
     @no_grad()
     def end_step(self) -> None:
-        called, self._called, self._made = self._called, weakref.WeakKeyDictionary(), {}
+        called, self._called, self._made = self._called, WeakIdKeyDictionary(), {}
         for module, call in called.items():
             known, parameters = self._known[module], list(module.parameters())
             ends = [sampled(p).flatten().float() for p in (parameters[0], parameters[-1])]

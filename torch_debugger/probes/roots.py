@@ -31,7 +31,7 @@ from torch_debugger.probes.probe import Probe
 from torch_debugger.probes.watch import Watch
 from torch_debugger.records import PhaseFact
 from torch_debugger.stats.shards import expect_shards
-from torch_debugger.stats.unseen import same_state
+from torch_debugger.stats.unseen import leave_classes_of, same_state
 
 _NO_ROOTS = (nn.modules.loss._Loss,)
 
@@ -89,6 +89,7 @@ class Roots(Probe):
         if isinstance(module, _NO_ROOTS) or len(self.roots) >= self.LIMIT:
             return None
         expect_shards(module)
+        leave_classes_of(value for each in module.modules() for value in each._parameters.values())
         root = Root(self._free_name(name_root(module, frame)), weakref.ref(module))
         root.paths = module_paths(module, root.name)
         self.roots[id(module)] = root

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import functools
 import os
-import weakref
-from collections.abc import Sequence
+from collections.abc import MutableMapping, Sequence
 from dataclasses import dataclass, field
 from os import getpid
 from typing import Any
@@ -16,6 +15,7 @@ from typing import Any
 import psutil
 import torch
 from torch.utils.data.dataloader import _MultiProcessingDataLoaderIter
+from torch.utils.weak import WeakIdKeyDictionary
 
 from torch_debugger.anatomy.additions import addition_to
 from torch_debugger.anatomy.dataset_parts import dataset_parts
@@ -51,7 +51,7 @@ class WorkerBoards(Probe):
         super().__init__(watch)
         self.pid = getpid()
         self.making: WorkerBoard | None = None
-        self._boards: weakref.WeakKeyDictionary[Any, _Board] = weakref.WeakKeyDictionary()
+        self._boards: MutableMapping[Any, _Board] = WeakIdKeyDictionary()
         self._lines: dict[tuple[int, int], tuple[Place, float, int]] = {}  # by loader and worker
         self._apart_s = self.READ_EVERY_S
         self._read_at = 0.0

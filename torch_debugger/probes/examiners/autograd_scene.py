@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from torch_debugger.anatomy.kinds import own_attributes
 from torch_debugger.probes.crash_frames import is_tensor
 from torch_debugger.probes.examiners.scene import Scene
 from torch_debugger.probes.examiners.user_scope import Scope
@@ -95,10 +96,7 @@ def _held(scene: Scene, wanted: Callable[[Any], bool]) -> dict[str, Any]:
 
 
 def _attributes(value: Any) -> dict[str, Any]:
-    try:
-        held = object.__getattribute__(value, "__dict__")
-    except AttributeError:
-        return {}
+    held = own_attributes(value)
     children = held.get("_modules")
     return {**held, **children} if isinstance(children, dict) else dict(held)
 

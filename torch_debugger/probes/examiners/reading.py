@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
 
-from torch_debugger.anatomy.kinds import is_a, is_one_of
+from torch_debugger.anatomy.kinds import is_a, is_one_of, own_attributes
 from torch_debugger.anatomy.sources import place_at, tree_of
 from torch_debugger.anatomy.statements import function_around
 from torch_debugger.probes.crash_frames import Seen, describe, is_tensor
@@ -53,10 +53,7 @@ def attribute_of(owner: Any, name: str) -> Any:
         return _of_class(owner, name)
     if type(owner) is ModuleType:
         return vars(owner).get(name, UNKNOWN)
-    try:
-        held = object.__getattribute__(owner, "__dict__")
-    except AttributeError:
-        held = {}
+    held = own_attributes(owner)
     for place in (held, held.get("_parameters"), held.get("_buffers"), held.get("_modules")):
         if is_a(place, dict) and name in place:
             return place[name]
@@ -99,11 +96,8 @@ def entries_of(value: Any) -> tuple[str, ...]:
         return tuple(f"[{key!r}] {words_for(item)}" for key, item in list(value.items())[:_ENTRIES])
     if is_a(value, tuple) and hasattr(value, "_fields"):
         return tuple(f".{name} {words_for(item)}" for name, item in zip(value._fields, value, strict=False))
-    try:
-        held = object.__getattribute__(value, "__dict__")
-    except AttributeError:
-        return ()
-    return tuple(f".{name} {words_for(item)}" for name, item in list(held.items())[:_ENTRIES])
+    held = list(own_attributes(value).items())
+    return tuple(f".{name} {words_for(item)}" for name, item in held[:_ENTRIES])
 
 
 def statement_node(seen: Seen) -> ast.stmt | None:
