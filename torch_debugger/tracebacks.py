@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import builtins
 import io
 import os
 import sys
 import threading
 from contextlib import redirect_stderr
 from types import TracebackType
-from typing import TextIO
+from typing import Any, TextIO
 
 # The child's first file runs in the user's own __main__, so only its path tells that it is ours.
 FIRST_FILE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "cli", "child.py")
 _OF_CLASSES = type.__dict__  # a metaclass of the script's has its own
+_GROUP: Any = getattr(builtins, "BaseExceptionGroup", None)  # from Python 3.11 on
 
 
 def hide_our_frames(error: BaseException) -> None:
@@ -25,7 +27,7 @@ def hide_our_frames(error: BaseException) -> None:
             done.add(id(current))
             # By way of the base class: an exception may refuse to have its attributes set.
             BaseException.with_traceback(current, _without_ours(current.__traceback__))
-            waiting += [current.__cause__, current.__context__, *_parts(current)]
+            waiting += [current.__cause__, current.__context__, *parts_of(current)]
 
 
 def similar_name(error: BaseException) -> str:
@@ -65,13 +67,12 @@ class _Printed(io.StringIO):
         return self._before.write(text)
 
 
-def _parts(error: BaseException) -> tuple[BaseException, ...]:
-    """Of an exception group; other classes may mean anything by that name."""
-    try:
-        parts = getattr(error, "exceptions", ())
-    except Exception:  # the user's own attribute, and the user's own fault: it has no parts that we can tell
+def parts_of(error: BaseException) -> tuple[BaseException, ...]:
+    """Of an exception group, without asking it: its class may be the user's."""
+    if _GROUP is None or not issubclass(type(error), _GROUP):
         return ()
-    return tuple(part for part in parts if isinstance(part, BaseException)) if type(parts) is tuple else ()
+    parts: tuple[BaseException, ...] = _GROUP.exceptions.__get__(error)
+    return parts
 
 
 def _without_ours(traceback: TracebackType | None) -> TracebackType | None:

@@ -193,10 +193,26 @@ def test_an_interrupt_sent_to_the_parent_alone_changes_nothing(write: Write) -> 
         assert parent.wait(LIMIT_S) == 0
 
 
+NOHUP = ["sh", "-c", 'trap "" HUP; exec "$@"', "sh", *QUICK, "run", "--no-log", "train.py"]
+
+
 def test_what_nohup_ignores_stays_ignored(write: Write) -> None:
     write("import signal; print(signal.getsignal(signal.SIGHUP) == signal.SIG_IGN)")
-    done = run_really(["sh", "-c", 'trap "" HUP; exec "$@"', "sh", *QUICK, "run", "--no-log", "train.py"])
+    done = run_really(NOHUP)
     assert (done.returncode, done.stdout) == (0, "True\n")
+
+
+def test_a_script_that_asks_for_what_nohup_ignores_gets_it(write: Write) -> None:
+    write(
+        """
+        import os, signal
+        signal.signal(signal.SIGHUP, lambda number, frame: os.write(1, b"got it\\n"))
+        os.kill(os.getppid(), signal.SIGHUP)
+        signal.pause()
+        """
+    )
+    done = run_really(NOHUP)
+    assert (done.returncode, done.stdout) == (0, "got it\n")
 
 
 def test_the_training_goes_on_when_the_parent_is_killed(write: Write, tmp_path: Path) -> None:

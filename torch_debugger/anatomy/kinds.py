@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from typing_extensions import TypeIs
 
 Kind = TypeVar("Kind")
-_MISSING = object()
+MISSING = object()
 _KNOWN_PACKAGES = {*sys.stdlib_module_names, "torch", "numpy"}
 _OF_CLASSES = type.__dict__
 classes_of: Callable[[type], tuple[type, ...]] = _OF_CLASSES["__mro__"].__get__  # itself and those above it
@@ -55,23 +55,27 @@ def fields_of(value: Any) -> dict[str, Any]:
     """Of a dataclass: those that have a value."""
     found = (class_dict(kind).get("__dataclass_fields__") for kind in classes_of(type(value)))
     fields = next(each for each in found if each is not None)
-    held = {name: _held(value, name) for name, field in fields.items() if field._field_type.name == "_FIELD"}
-    return {name: item for name, item in held.items() if item is not _MISSING}
+    held = {
+        name: kept_attribute(value, name)
+        for name, field in fields.items()
+        if field._field_type.name == "_FIELD"
+    }
+    return {name: item for name, item in held.items() if item is not MISSING}
 
 
-def _held(value: Any, name: str) -> Any:
-    """In its dictionary or, by a class with __slots__, in a slot."""
+def kept_attribute(value: Any, name: str) -> Any:
+    """In its dictionary, in a slot (__slots__, or those of exceptions) or in its class; else MISSING."""
     own = own_attributes(value)
     if name in own:
         return own[name]
     spaces = map(class_dict, classes_of(type(value)))
-    found = next((space[name] for space in spaces if name in space), _MISSING)
+    found = next((space[name] for space in spaces if name in space), MISSING)
     if type(found) is not MemberDescriptorType:
         return found
     try:
         return found.__get__(value)
     except AttributeError:  # has none yet
-        return _MISSING
+        return MISSING
 
 
 def own_attributes(value: Any) -> dict[str, Any]:

@@ -97,11 +97,9 @@ class Backward(Probe):
 
     def _before(self, tensors: Any) -> None:
         loss = tensors[0] if isinstance(tensors, (tuple, list)) and len(tensors) == 1 else tensors
-        if not isinstance(loss, torch.Tensor) or loss.numel() != 1:
+        if not isinstance(loss, torch.Tensor) or loss.numel() != 1 or leave_classes_of((loss,)):
             return
         self.count += 1
-        if leave_classes_of((loss,)):
-            return
         self.watch.governor.begin()
         frame = user_frame(2)
         site = self._site(frame)

@@ -11,7 +11,7 @@ import re
 from types import ModuleType
 from typing import Any
 
-from torch_debugger.anatomy.kinds import is_a, is_one_of, long_name_of_class, module_of_class
+from torch_debugger.anatomy.kinds import is_a, is_one_of, kept_attribute, long_name_of_class, module_of_class
 from torch_debugger.probes.crash_frames import Seen, is_tensor
 from torch_debugger.probes.crash_source import statement_at
 from torch_debugger.records import LocalValue
@@ -67,11 +67,11 @@ def carried_by(error: BaseException) -> dict[str, str | int]:
     """What the exception itself carries: an errno, the name that was missing, the key."""
     kept: dict[str, str | int] = {}
     for name in _CARRIED:
-        value = getattr(error, name, None)
+        value = kept_attribute(error, name)
         if is_one_of(value, (str, int)):
             kept[name] = value if type(value) is int else str(value)[:_TEXT]
     if isinstance(error, KeyError) and error.args and is_one_of(error.args[0], (str, int)):
         kept["key"] = error.args[0] if type(error.args[0]) is int else str(error.args[0])[:_TEXT]
     if isinstance(error, AttributeError):
-        kept["object"] = kind_name(type(getattr(error, "obj", None)))
+        kept["object"] = kind_name(type(kept_attribute(error, "obj")))
     return kept

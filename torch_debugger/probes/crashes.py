@@ -28,7 +28,7 @@ from torch_debugger.probes.shape_flow import replay_last_call, replay_shapes
 from torch_debugger.probes.spare_files import spare_files
 from torch_debugger.records import CrashEvidence, CrashFact, CrashFrame, FlowStep, Place
 from torch_debugger.signals import alarms_held
-from torch_debugger.tracebacks import similar_name
+from torch_debugger.tracebacks import parts_of, similar_name
 
 _MESSAGE_LENGTH = 20_000
 _CHAIN_LENGTH = 50
@@ -141,10 +141,10 @@ def _text(error: BaseException) -> str:
 def _first_leaf(error: BaseException) -> BaseException:
     """The first plain exception inside (nested) exception groups."""
     for _ in range(_CHAIN_LENGTH):
-        inner = getattr(error, "exceptions", None)
-        if type(inner) is not tuple or not inner or not isinstance(inner[0], BaseException):
+        parts = parts_of(error)
+        if not parts:
             return error
-        error = inner[0]
+        error = parts[0]
     return error
 
 
