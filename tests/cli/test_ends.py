@@ -205,14 +205,24 @@ def test_what_nohup_ignores_stays_ignored(write: Write) -> None:
 def test_a_script_that_asks_for_what_nohup_ignores_gets_it(write: Write) -> None:
     write(
         """
-        import os, signal
-        signal.signal(signal.SIGHUP, lambda number, frame: os.write(1, b"got it\\n"))
+        import os, signal, time
+        got = []
+        signal.signal(signal.SIGHUP, lambda number, frame: got.append(number))
         os.kill(os.getppid(), signal.SIGHUP)
-        signal.pause()
+        while not got:
+            time.sleep(0.01)
+        print("got it")
         """
     )
     done = run_really(NOHUP)
     assert (done.returncode, done.stdout) == (0, "got it\n")
+
+
+@pytest.mark.parametrize("stderr", ["2> >(true)", "2> /dev/full"])
+def test_a_stderr_that_nobody_reads_costs_the_report_alone(stderr: str, write: Write) -> None:
+    write(TRAINS + "import time; time.sleep(0.5)\nos._exit(4)")
+    done = run_really(["bash", "-c", f'"$@" {stderr}', "sh", *QUICK, "run", "--no-log", "train.py"])
+    assert (done.returncode, done.stderr) == (4, "")
 
 
 def test_the_training_goes_on_when_the_parent_is_killed(write: Write, tmp_path: Path) -> None:

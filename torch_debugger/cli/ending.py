@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import io
 import json
 import os
 import signal
@@ -11,6 +12,7 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from torch_debugger.checks.catalog import find_check
 from torch_debugger.cli.status import fresh_line, write
@@ -23,6 +25,26 @@ from torch_debugger.report.result import RunResult
 from torch_debugger.report.whole_file import write_whole
 
 _STDERR = 2
+
+
+class _Unread(io.FileIO):
+    """stderr, also where nobody reads it any more."""
+
+    def write(self, data: Any) -> int:
+        try:
+            return super().write(data) or 0
+        except OSError:
+            return len(data)
+
+
+def speak_while_somebody_listens() -> None:
+    """For a parent, whose exit code is the script's: a closed pipe or a full disk at stderr costs the report
+    alone; nothing raises, now or when Python flushes its streams at the end."""
+    if sys.stderr is sys.__stderr__ and isinstance(sys.stderr, io.TextIOWrapper):
+        unread = io.BufferedWriter(_Unread(sys.stderr.fileno(), "w", closefd=False))
+        sys.stderr = io.TextIOWrapper(
+            unread, sys.stderr.encoding, errors="backslashreplace", line_buffering=True
+        )
 
 
 def print_crash(result: RunResult, traceback: str, *, quiet: bool) -> None:

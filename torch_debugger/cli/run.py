@@ -88,8 +88,10 @@ def _run_apart(
 ) -> int:
     """The exit status: -n when signal n ended the script."""
     from torch_debugger.cli.child_process import interrupts_left_to_child
+    from torch_debugger.cli.ending import speak_while_somebody_listens
     from torch_debugger.cli.parent import run_in_child
 
+    speak_while_somebody_listens()
     early: list[RunResult] = []
 
     def report_early(result: RunResult) -> None:

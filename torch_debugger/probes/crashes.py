@@ -10,10 +10,10 @@ from typing import TypeVar
 
 from torch import nn
 
+from torch_debugger.anatomy.kinds import classes_of, name_of_class
 from torch_debugger.anatomy.sources import place_at
 from torch_debugger.probes.crash_frames import (
     Seen,
-    is_launcher,
     is_ours,
     tensors_in,
     walk_traceback,
@@ -24,6 +24,7 @@ from torch_debugger.probes.crash_values import carried_by, kind_name, values_in
 from torch_debugger.probes.crash_views import views_before
 from torch_debugger.probes.eager import EagerAnswer, ask_eager
 from torch_debugger.probes.examiners.scene import Running, Scene
+from torch_debugger.probes.quiet_errors import FAILED, quiet, text_in, told_by
 from torch_debugger.probes.shape_flow import replay_last_call, replay_shapes
 from torch_debugger.probes.spare_files import spare_files
 from torch_debugger.records import CrashEvidence, CrashFact, CrashFrame, FlowStep, Place
@@ -43,30 +44,36 @@ Made = TypeVar("Made")
 @spare_files()
 def capture_crash(error: BaseException, step: int, running: Running = _ALONE, depth: int = 0) -> CrashFact:
     """What the exception and its frames tell. Never raises: a part that cannot be had stays empty."""
-    cause = _or(error, lambda: _first_leaf(error))
-    text = _text(cause)
+    told = _or(None, lambda: told_by(error))
+    text = FAILED if told is None else text_in(told)[:_MESSAGE_LENGTH]
+    leaf = _or(error, lambda: _first_leaf(error))
+    cause = _or(leaf, lambda: quiet(leaf, text))
+    whole = cause if leaf is error else error
     frames: list[Seen] = _or([], lambda: walk_traceback(cause.__traceback__))
     roots = {id(module): name for name, module in running.models.items()}
     paths: dict[int, str] = _or({}, lambda: module_paths(frames, roots))
     eager: EagerAnswer | None = _or(None, lambda: _eager(cause, frames, paths, step, running))
-    told = tuple(_frame_or_bare(seen, paths) for seen in frames)
-    uncompiled = _uncompiled(eager, told)
+    called = tuple(_frame_or_bare(seen, paths) for seen in frames)
+    uncompiled = _uncompiled(eager, called)
     scene = Scene(cause, frames, paths, running, eager)
     return CrashFact(
         kind=type(cause).__name__,
-        message=text,
-        frames=told,
+        message=_NO_TEXT if text == FAILED else text,
+        frames=called,
         place=_or(Place(), lambda: _user_place(frames, paths)),
         layer=_or(None, lambda: find_layer(frames, paths)),
-        traceback=_or(f"{type(cause).__name__}: {text}\n", lambda: _traceback_text(error)),
+        traceback=_or(
+            f"{type(cause).__name__}: {text}\n",
+            lambda: _traceback_text(told or told_by(error), whole),
+        ),
         step=step,
         flow=tuple(_flow(cause, frames, paths, running)),
         qualified=_or("", lambda: kind_name(type(cause))),
-        bases=tuple(base.__name__ for base in type(cause).__mro__),
+        bases=tuple(map(name_of_class, classes_of(type(leaf)))),
         attributes=_or({}, lambda: carried_by(cause)),
         causes=(uncompiled,) if uncompiled else _or((), lambda: _causes(cause, step, running, depth)),
         raised_from=cause.__cause__ is not None or uncompiled is not None,
-        evidence=_evidence(scene) if text != _NO_TEXT and _tells_its_class(cause) else CrashEvidence(),
+        evidence=_evidence(scene) if text != FAILED and _tells_its_class(cause) else CrashEvidence(),
     )
 
 
@@ -131,13 +138,6 @@ def _or(otherwise: Made, make: Callable[[], Made]) -> Made:
         return otherwise
 
 
-def _text(error: BaseException) -> str:
-    try:
-        return str(error)[:_MESSAGE_LENGTH]
-    except BaseException:  # the user's own __str__ may raise anything at all
-        return _NO_TEXT
-
-
 def _first_leaf(error: BaseException) -> BaseException:
     """The first plain exception inside (nested) exception groups."""
     for _ in range(_CHAIN_LENGTH):
@@ -180,10 +180,7 @@ def _user_place(frames: Sequence[Seen], paths: Mapping[int, str]) -> Place:
     return place_at(users[-1].file, users[-1].line, paths.get(id(module)) if module is not None else None)
 
 
-def _traceback_text(error: BaseException) -> str:
-    told = traceback.TracebackException(
-        type(error), error, error.__traceback__, limit=sys.maxsize, compact=True
-    )
+def _traceback_text(told: traceback.TracebackException, error: BaseException) -> str:
     limit = _frames_shown()
     waiting, seen = [told], set()
     while waiting:
@@ -209,11 +206,5 @@ def _frames_shown() -> int:
 
 
 def _drop_our_frames(stack: traceback.StackSummary) -> None:
-    """In place: our frames anywhere, and before the first other frame those that launched the script."""
-    kept: list[traceback.FrameSummary] = []
-    launched = False
-    for summary in stack:
-        launched = launched or is_ours(summary.filename)
-        if not is_ours(summary.filename) and (kept or not launched or not is_launcher(summary.filename)):
-            kept.append(summary)
-    stack[:] = kept
+    """In place."""
+    stack[:] = [summary for summary in stack if not is_ours(summary.filename)]
