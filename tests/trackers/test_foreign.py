@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import math
 import os
 import shutil
 import sqlite3
+import zlib
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
@@ -16,10 +19,12 @@ from wandb.proto.wandb_internal_pb2 import Record
 import torch_debugger
 from torch_debugger.cli import main
 from torch_debugger.errors import UsageError
-from torch_debugger.integrations.foreign import mlflow_runs
-from torch_debugger.integrations.foreign.adopting import find_foreign_runs
+from torch_debugger.integrations.foreign import adopting, mlflow_runs
+from torch_debugger.integrations.foreign.adopting import adopt, find_foreign_runs
+from torch_debugger.integrations.foreign.foreign_run import ForeignRun
 from torch_debugger.integrations.foreign.mlflow_runs import read_mlflow_folder
 from torch_debugger.integrations.foreign.wandb_runs import read_wandb_run
+from torch_debugger.runlog import waiting
 
 
 @pytest.fixture
@@ -79,17 +84,92 @@ def test_what_holds_no_runs_is_refused(tmp_path: Path) -> None:
     assert main(["import-runs", str(tmp_path / "other.db")]) == 2
 
 
+BEGINNING = b":W&B\xe1\xbe\x00"
+
+
 @pytest.mark.parametrize(
-    "content", [b"", b":W&B", b":W&B\xe1\xbe\x00" + bytes(100), b":W&B\xe1\xbe\x00" + b"\xff" * 99]
+    ("content", "damaged_from"),
+    [
+        (b"", 0),
+        (b":W&B", 0),
+        (bytes(7), 0),
+        (b"\x9c" * 40_000, 0),
+        (BEGINNING + bytes(100), 7),
+        (BEGINNING + b"\xff" * 99, 7),
+        (BEGINNING + bytes(3), 7),
+    ],
 )
-def test_a_file_that_is_none_of_wandb_s_gives_an_empty_run(content: bytes, tmp_path: Path) -> None:
-    (tmp_path / "run-x.wandb").write_bytes(content)
-    assert read_wandb_run(tmp_path, tmp_path / "run-x.wandb").points == []
+def test_a_file_that_is_none_of_wandb_s_gives_an_empty_run_and_is_named(
+    content: bytes, damaged_from: int, tmp_path: Path
+) -> None:
+    path = tmp_path / "run-x.wandb"
+    path.write_bytes(content)
+    run = read_wandb_run(tmp_path, path)
+    assert run.points == []
+    assert run.damaged == [f"{path} is damaged from its byte {damaged_from} on; the rest of it is not read."]
 
 
 def leveldb(record: Record) -> bytes:
     payload = record.SerializeToString()
-    return bytes(4) + len(payload).to_bytes(2, "little") + b"\x01" + payload
+    checked = b"\x01" + payload
+    return zlib.crc32(checked).to_bytes(4, "little") + len(payload).to_bytes(2, "little") + checked
+
+
+def history(**row: str) -> bytes:
+    record = Record()
+    for key, value in row.items():
+        record.history.item.add(key=key, value_json=value)
+    return leveldb(record)
+
+
+def test_of_a_wandb_file_the_rows_before_the_damage_are_kept(tmp_path: Path) -> None:
+    path, rows = tmp_path / "run-x.wandb", [history(_step=str(step), loss="0.5") for step in range(5)]
+    whole = BEGINNING + b"".join(rows)
+    third, length = len(BEGINNING) + 3 * len(rows[0]), len(rows[0])
+    flipped = bytearray(whole)
+    flipped[third + length - 3] ^= 1  # within a number: only the checksum tells
+    for content in (whole[: third + 3], whole[: third + length - 1], flipped, whole[:third] + bytes(50)):
+        path.write_bytes(content)
+        run = read_wandb_run(tmp_path, path)
+        assert [point.step for point in run.points] == [0, 1, 2]
+        assert run.damaged == [f"{path} is damaged from its byte {third} on; the rest of it is not read."]
+    path.write_bytes(whole)
+    assert read_wandb_run(tmp_path, path).damaged == []
+
+
+def test_a_record_in_chunks_is_put_together_and_its_torn_end_is_named(tmp_path: Path) -> None:
+    first, large = history(_step="0", loss="0.5"), Record()
+    large.history.item.add(key="_step", value_json="1")
+    large.history.item.add(key="note", value_json=json.dumps("x" * 50_000))
+    payload = large.SerializeToString()
+    room = 32768 - len(BEGINNING) - len(first) - 7
+    chunks = b""
+    for kind, part in ((2, payload[:room]), (4, payload[room:])):
+        checked = bytes([kind]) + part
+        chunks += zlib.crc32(checked).to_bytes(4, "little") + len(part).to_bytes(2, "little") + checked
+    path = tmp_path / "run-x.wandb"
+    path.write_bytes(BEGINNING + first + chunks)
+    run = read_wandb_run(tmp_path, path)
+    assert ([point.step for point in run.points], run.damaged) == ([0, 1], [])
+    path.write_bytes(BEGINNING + first + chunks[: 7 + room])  # whole chunks, but the last of them is missing
+    run = read_wandb_run(tmp_path, path)
+    assert [point.step for point in run.points] == [0]
+    start = len(BEGINNING) + len(first)
+    assert run.damaged == [f"{path} is damaged from its byte {start} on; the rest of it is not read."]
+
+
+def test_rows_of_wandb_without_a_step_that_fits_are_counted(tmp_path: Path) -> None:
+    path = tmp_path / "run-x.wandb"
+    steps = ["1", "99999999999999999999999", "2.5", '"NaN"', "1e999", "-9223372036854775809", '"x"', "3.0"]
+    odd = history(_step="4", loss="9" * 5000)  # more digits than Python takes: this record alone is left out
+    path.write_bytes(BEGINNING + b"".join(history(_step=step, loss="0.5") for step in steps) + odd)
+    told: list[str] = []
+    (run,) = find_foreign_runs(path, told.append)
+    assert [point.step for point in run.points] == [1, 3]
+    assert told == [
+        f"{path}: rows left out, as their step is no whole number of 64 bits: 6.",
+        f"{path}: records left out, as they hold something else than W&B writes: 1.",
+    ]
 
 
 def test_the_config_that_a_wandb_run_began_with_is_kept(tmp_path: Path) -> None:
@@ -100,7 +180,7 @@ def test_the_config_that_a_wandb_run_began_with_is_kept(tmp_path: Path) -> None:
     changed.config.update.add(key="lr", value_json="0.2")
     ended.exit.exit_code = 1
     path = tmp_path / "run-abc.wandb"
-    path.write_bytes(b":W&B\xe1\xbe\x00" + b"".join(map(leveldb, (begun, changed, ended))))
+    path.write_bytes(BEGINNING + b"".join(map(leveldb, (begun, changed, ended))))
 
     run = read_wandb_run(tmp_path, path)
 
@@ -151,7 +231,7 @@ def test_a_fifo_is_not_waited_for(mlruns: Path) -> None:
 
 def test_what_is_damaged_is_named_and_the_rest_is_taken_in(mlruns: Path, tmp_path: Path) -> None:
     shutil.copytree(mlruns / "0" / "3860baff", mlruns / "0" / "damaged")
-    (mlruns / "0" / "damaged" / "meta.yaml").write_text("run_id: damaged\n")
+    (mlruns / "0" / "damaged" / "meta.yaml").write_text("run_id: damaged\nstatus: 3\n")
     torn = mlruns / "0" / "damaged" / "metrics" / "loss"
     torn.write_text("1700000000100 2.0 1\n17000000002")
     (mlruns / "mlflow.db").write_bytes(b"no database" * 99)
@@ -189,7 +269,163 @@ def test_of_a_run_with_more_numbers_than_fit_the_first_are_taken(
     assert told == ["The run 3860baff has more than 100 numbers; the rest is left out."]
 
 
-def test_a_hyperparameter_that_is_none_refuses_the_run(mlruns: Path) -> None:
-    (mlruns / "0" / "3860baff" / "params" / "lr").write_bytes(b" " * 2_000_000)
-    with pytest.raises(UsageError, match="3860baff is left out: it is larger than 1,000,000 bytes"):
-        find_foreign_runs(mlruns, print)
+def test_what_is_too_large_for_a_hyperparameter_is_left_out_by_itself(mlruns: Path) -> None:
+    run = mlruns / "0" / "3860baff"
+    (run / "params" / "big").write_bytes(b" " * 2_000_000)
+    (run / "metrics" / "line").write_bytes(b"1" * 2_000_000)
+    found, told = taken_in(mlruns)
+    assert found[0].hparams == {"lr": "0.1"} and len(found[0].points) == 2
+    assert told == [
+        f"{run / 'metrics' / 'line'}:1 is no `timestamp value step`; the line is left out.",
+        f"{run / 'params' / 'big'} is left out: it is larger than 1,000,000 bytes.",
+    ]
+
+
+def taken_in(source: Path) -> tuple[list[ForeignRun], list[str]]:
+    told: list[str] = []
+    return find_foreign_runs(source, told.append), told
+
+
+@pytest.mark.parametrize("make", [lambda path: path.symlink_to("/etc/hosts"), os.mkfifo])
+@pytest.mark.parametrize("name", ["meta.yaml", "metrics/x", "params/x", "tags/x", "artifacts/result.json"])
+def test_links_and_pipes_are_named_and_the_rest_is_taken_in(
+    mlruns: Path, make: Callable[[Path], None], name: str
+) -> None:
+    path = mlruns / "0" / "3860baff" / name
+    path.parent.mkdir(exist_ok=True)
+    path.unlink(missing_ok=True)
+    make(path)
+    (run,), told = taken_in(mlruns)
+    assert run.hparams == {"lr": "0.1"} and len(run.points) == 2
+    assert run.outcome == ("" if name == "meta.yaml" else "finished")
+    assert told == [f"{path} is left out: it is {'a link' if path.is_symlink() else 'no regular file'}."]
+
+
+@pytest.mark.parametrize("folder", ["metrics", "params", "tags", "artifacts"])
+def test_a_folder_that_is_a_link_costs_the_run_no_more_than_that_folder(
+    mlruns: Path, tmp_path: Path, folder: str
+) -> None:
+    (tmp_path / "private").mkdir()
+    (tmp_path / "private" / "lr").write_text("7")
+    path = mlruns / "0" / "3860baff" / folder
+    shutil.rmtree(path, ignore_errors=True)
+    path.symlink_to(tmp_path / "private", target_is_directory=True)
+    (run,), told = taken_in(mlruns)
+    assert told == [f"{path} is left out: it is a link."]
+    assert run.hparams == ({} if folder == "params" else {"lr": "0.1"})
+    assert len(run.points) == (0 if folder == "metrics" else 2)
+
+
+def test_a_link_to_what_is_read_anyway_is_not_named(mlruns: Path, tmp_path: Path) -> None:
+    """As W&B makes one to the latest run; a link to a run of another folder is named."""
+    (mlruns / "latest").symlink_to("0", target_is_directory=True)
+    (mlruns / "debug.log").symlink_to("0/meta.yaml")
+    assert len(taken_in(mlruns)[0]) == 1 and not taken_in(mlruns)[1]
+    (tmp_path / "others").mkdir()
+    (mlruns / "others").symlink_to(tmp_path / "others", target_is_directory=True)
+    assert taken_in(mlruns)[1] == [f"{mlruns / 'others'} is left out: it is a link."]
+
+
+def test_links_of_wandb_are_named_though_there_is_no_run(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for number in range(30):
+        (tmp_path / f"run-{number:02}.wandb").symlink_to("/etc/hosts")
+    assert main(["import-runs", str(tmp_path), "--into", str(tmp_path / "runs")]) == 2
+    told = capsys.readouterr().err.splitlines()
+    assert told[0].endswith(f"{tmp_path / 'run-00.wandb'} is left out: it is a link.")
+    assert told[20:] == ["and 10 more that are damaged.", f"{tmp_path} holds no runs that can be read."]
+
+
+@pytest.mark.parametrize("content", ["", "run_id: 3860baff\nsta", "status: 3\nrun_id: 386", "a: 1\n"])
+def test_a_torn_meta_file_is_named(mlruns: Path, content: str) -> None:
+    path = mlruns / "0" / "3860baff" / "meta.yaml"
+    path.write_text(content)
+    (run,), told = taken_in(mlruns)
+    assert len(run.points) == 2 and run.hparams == {"lr": "0.1"}
+    assert told == [f"{path} is damaged: it breaks off, or says no status."]
+
+
+def test_rows_of_mlflow_without_a_step_that_fits_are_counted(mlruns: Path, tmp_path: Path) -> None:
+    loss = mlruns / "0" / "3860baff" / "metrics" / "loss"
+    huge = "".join(f"1700000000100 2.0 {10**22 + step}\n" for step in range(30))
+    loss.write_text(f"{huge}1700000000100 2.0 1.5\n{'9' * 400} 2.0 1\n1700000000100 2.0 {2**63 - 1}\n")
+    (run,), told = taken_in(mlruns)
+    assert [point.step for point in run.points] == [2, 2**63 - 1]
+    assert told == [
+        f"{loss}:32 is no `timestamp value step`; the line is left out.",
+        f"{loss}: rows left out, as their step is no whole number of 64 bits: 31.",
+    ]
+    assert main(["import-runs", str(mlruns), "--into", str(tmp_path / "runs")]) == 0
+    assert torch_debugger.runs(tmp_path / "runs")[0].steps == 2**63 - 1
+
+
+def test_of_a_damaged_database_all_is_taken_in_that_can_be_read(tmp_path: Path) -> None:
+    path = tmp_path / "mlflow.db"
+    with closing(sqlite3.connect(path)) as store, store:
+        store.execute("create table runs (run_uuid, name, status, artifact_uri, lifecycle_stage)")
+        store.execute("create table params (run_uuid, key, value)")
+        store.execute("create table metrics (run_uuid, key, value, step, timestamp, is_nan)")
+        for number, uri in (("a", "http://["), ("b", "x\0y"), ("c", b"\xff"), ("d", None)):
+            store.execute("insert into runs values (?, ?, 'FINISHED', ?, 'active')", [number, number, uri])
+            store.execute("insert into params values (?, 'lr', 0.1)", [number])
+        store.execute("insert into params values ('a', 'blob', ?)", [b"\xff"])
+        for value, step, time in (
+            (2.0, 1, 5),
+            (1.0, "1" * 30, 5),
+            (1.0, 1e300, 5),
+            ("x", 2, 5),
+            (1.0, 3, "9" * 400),
+        ):
+            store.execute("insert into metrics values ('a', 'loss', ?, ?, ?, 0)", [value, step, time])
+    found, told = taken_in(path)
+    assert [(run.name, run.hparams) for run in found] == [(name, {"lr": 0.1}) for name in "abcd"]
+    assert [point.step for point in found[0].points] == [1]
+    assert told == [
+        f"The run a in {path} is damaged: Invalid IPv6 URL.",
+        f"The run a in {path}: rows left out, as they are no numbers: 2.",
+        f"The run a in {path}: rows left out, as their step is no whole number of 64 bits: 2.",
+        f"The run a in {path}: hyperparameters left out, as they are no text, or too long: 1.",
+    ]
+
+
+def test_a_name_moves_no_cursor(mlruns: Path) -> None:
+    (mlruns / "0" / "3860baff" / "params" / "a\x1b[2J\n").symlink_to("/etc/hosts")
+    assert taken_in(mlruns)[1] == [f"{mlruns}/0/3860baff/params/a\\x1b[2J\\n is left out: it is a link."]
+
+
+def test_no_row_is_lost_to_a_log_that_is_slower_than_its_reader(
+    mlruns: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(waiting, "_MOST_RECORDS", 100)
+    monkeypatch.setattr(adopting, "_WRITTEN_TOGETHER", 50)
+    loss = mlruns / "0" / "3860baff" / "metrics" / "loss"
+    loss.write_text("".join(f"1700000000100 2.0 {step}\n" for step in range(5000)))
+    assert main(["import-runs", str(mlruns), "--into", str(tmp_path / "runs")]) == 0
+    assert len(torch_debugger.runs(tmp_path / "runs")[0].scalars("loss").steps) == 5000
+
+
+def test_long_names_are_shortened(mlruns: Path, tmp_path: Path) -> None:
+    long = mlruns / "0" / ("n" * 250)
+    shutil.copytree(mlruns / "0" / "3860baff", long)
+    (long / "tags" / "mlflow.runName").write_text("ü" * 5000)
+    for _ in range(2):
+        assert main(["import-runs", str(mlruns), "--into", str(tmp_path / "runs")]) == 0
+        assert torch_debugger.runs(tmp_path / "runs").names == ["_bold_run", "ü" * 100]
+
+
+def test_a_run_whose_log_cannot_be_written_leaves_the_others(
+    mlruns: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(run: ForeignRun, into: Path, tell: Callable[[str], None]) -> Path:
+        if run.identity == "mlflow-3860baff":
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return adopt(run, into, tell)
+
+    monkeypatch.setattr(adopting, "adopt", full)
+    arguments = ["import-runs", str(mlruns), "--into", str(tmp_path / "runs")]
+    assert main(arguments) == 2
+    assert "The run ../bold/run is left out: No space left on device." in capfd.readouterr().err
+    shutil.copytree(mlruns / "0" / "3860baff", mlruns / "0" / "another")
+    assert main(arguments) == 0
+    assert len(torch_debugger.runs(tmp_path / "runs")) == 1

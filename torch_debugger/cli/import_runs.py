@@ -17,9 +17,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     from torch_debugger.integrations.foreign.adopting import adopt, find_foreign_runs
+    from torch_debugger.integrations.foreign.inside import reason_of
     from torch_debugger.saying import say
 
+    code = 2
     for foreign in find_foreign_runs(Path(arguments.source), say):
-        folder = adopt(foreign, Path(arguments.into), say)
+        try:
+            folder = adopt(foreign, Path(arguments.into), say)
+        except OSError as error:
+            say(f"The run {foreign.name} is left out: {reason_of(error)}.")
+            continue
         sys.stdout.write(f"{folder}  {len(foreign.points):,} rows, {len(foreign.hparams):,} hyperparameters\n")
-    return 0
+        code = 0
+    return code

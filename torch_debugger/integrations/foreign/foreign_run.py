@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
+from typing import Any
 
 from torch_debugger.records import Scalars
 from torch_debugger.records.surroundings import HparamValue
+
+NO_STEP = "rows left out, as their step is no whole number of 64 bits"
+
+
+class NoStepError(ValueError):
+    """What stands for a step is no whole number, or does not fit in a log."""
 
 
 @dataclass
@@ -17,3 +25,17 @@ class ForeignRun:
     outcome: str = ""  # finished | crashed | killed, or nothing where it is not said
     result: str = ""  # the result.json that torch-debugger gave to the tracker
     damaged: list[str] = field(default_factory=list)  # what of it could not be read, a sentence each
+    left_out: Counter[str] = field(default_factory=Counter)  # what there may be much of: how often
+
+    def faults(self) -> list[str]:
+        return self.damaged + [f"{what}: {count:,}." for what, count in self.left_out.items()]
+
+
+def step_of(value: Any) -> int:
+    try:
+        step = int(value)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise NoStepError from error
+    if not -(1 << 63) <= step < 1 << 63 or (isinstance(value, float) and step != value):
+        raise NoStepError
+    return step

@@ -18,27 +18,63 @@ class NotInsideError(OSError):
     """A link, a FIFO, a device, a file of another folder, or one that is too large."""
 
 
-def files_below(folder: Path) -> Iterator[Path]:
-    """Regular files, however deep, by name; links are left out, be it to files or to folders."""
-    for here, folders, names in os.walk(folder):
-        folders.sort()
-        yield from (path for path in map(Path(here).joinpath, sorted(names)) if is_regular(path))
+class Inside:
+    """A folder with the list of what of it cannot be read: a sentence is added for each, the rest is read."""
+
+    def __init__(self, root: Path, damaged: list[str]) -> None:
+        self._root, self._damaged = root, damaged
+
+    def files(self, folder: Path) -> Iterator[Path]:
+        """All but folders, however deep, by name: also what cannot be read. Links to folders are not followed,
+        and named unless they lead to what is walked anyway."""
+        if folder != self._root and folder.is_symlink():
+            self.leave_out(folder, "it is a link")
+            return
+        walked = os.path.realpath(folder)
+        for here, folders, names in os.walk(folder, onerror=self._not_listed):
+            folders.sort()
+            for path in map(Path(here).joinpath, folders):
+                if path.is_symlink() and not Path(os.path.realpath(path)).is_relative_to(walked):
+                    self.leave_out(path, "it is a link")
+            yield from map(Path(here).joinpath, sorted(names))
+
+    def text(self, path: Path, most: int) -> str | None:
+        """None where it is not there, or is left out."""
+        content = self.content(path, most)
+        return None if content is None else content.decode("utf-8", "replace")
+
+    def content(self, path: Path, most: int = LARGEST_BYTES) -> bytes | None:
+        try:
+            return read_inside(self._root, path, most) if os.path.lexists(path) else None
+        except OSError as error:
+            self.leave_out(path, reason_of(error))
+            return None
+
+    def leave_out(self, path: Path | str, reason: str) -> None:
+        self._damaged.append(f"{path} is left out: {reason}.")
+
+    def _not_listed(self, error: OSError) -> None:
+        if not isinstance(error, FileNotFoundError):
+            self.leave_out(error.filename, reason_of(error))
 
 
-def is_regular(path: Path) -> bool:
-    try:
-        return stat.S_ISREG(os.lstat(path).st_mode)
-    except OSError:
-        return False
+def refuse_irregular(path: Path) -> None:
+    mode = os.lstat(path).st_mode
+    if not stat.S_ISREG(mode):
+        raise NotInsideError("it is a link" if stat.S_ISLNK(mode) else "it is no regular file")
 
 
 def read_inside(root: Path, path: Path, most: int = LARGEST_BYTES) -> bytes:
     """The bytes of a regular file below `root`."""
     if not path.parent.resolve().is_relative_to(root.resolve()):
         raise NotInsideError("it lies in another folder")
-    if not is_regular(path):
-        raise NotInsideError("it is a link or no file" if os.path.lexists(path) else "it is not there")
+    refuse_irregular(path)
     with os.fdopen(os.open(path, _OPEN), "rb") as file:
         if os.fstat(file.fileno()).st_size > most:
             raise NotInsideError(f"it is larger than {most:,} bytes")
         return file.read(most)
+
+
+def reason_of(error: OSError) -> str:
+    """Without the path, which the sentence names already."""
+    return error.strerror or str(error)

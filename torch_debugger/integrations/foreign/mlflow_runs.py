@@ -9,12 +9,14 @@ import sqlite3
 from collections.abc import Iterable, Iterator
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from torch_debugger.errors import UsageError
-from torch_debugger.integrations.foreign.foreign_run import ForeignRun
-from torch_debugger.integrations.foreign.inside import NotInsideError, files_below, is_regular, read_inside
+from torch_debugger.integrations.foreign.foreign_run import NO_STEP, ForeignRun, NoStepError, step_of
+from torch_debugger.integrations.foreign.inside import Inside, refuse_irregular
 from torch_debugger.records import Scalars
+from torch_debugger.records.surroundings import HparamValue
 
 _RUNS = "select run_uuid, name, status, artifact_uri from runs where lifecycle_stage = 'active'"
 _METRICS = "select key, value, step, timestamp, is_nan from metrics where run_uuid = ? order by step, timestamp"
@@ -25,50 +27,74 @@ _LARGEST_TEXT_BYTES = 1_000_000  # of a name, a hyperparameter, a status
 _MOST_ROWS = 2_000_000  # of a run; about 400 bytes each
 _MOST_TORN = 20  # lines of a file
 _INFINITY = 1.7e308  # MLflow keeps the largest float for it
-Row = tuple[str, float, int, int]  # name, value, step, milliseconds
+Row = tuple[str, float, int, float]  # name, value, step, seconds
 
 
 def read_mlflow_database(root: Path, path: Path) -> list[ForeignRun]:
+    refuse_irregular(path)
     try:
         with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as store:
-            return [_from_database(root, store, *row) for row in store.execute(_RUNS).fetchall()]
+            store.text_factory = lambda text: text.decode("utf-8", "replace")
+            return [_from_database(root, path, store, *row) for row in store.execute(_RUNS).fetchall()]
     except sqlite3.Error as error:
         raise UsageError(f"{path} is no database of MLflow's that can be read: {error}.") from error
 
 
 def _from_database(
-    root: Path, store: sqlite3.Connection, number: str, name: str | None, status: str, artifacts: str | None
+    root: Path, path: Path, store: sqlite3.Connection, number: str, name: str, status: str, artifacts: str
 ) -> ForeignRun:
-    run = ForeignRun(f"mlflow-{number}", name or number, outcome=_OUTCOMES.get(status, ""))
-    run.result = _result(root, _local_path(artifacts or ""))
+    run = ForeignRun(f"mlflow-{number}", str(name or number), outcome=_OUTCOMES.get(status, ""))
+    where = f"The run {run.name} in {path}"
     try:
-        run.hparams = dict(store.execute("select key, value from params where run_uuid = ?", [number]))
-        rows = (
-            (key, float("nan") if is_nan else float(value), int(step), int(timestamp))
-            for key, value, step, timestamp, is_nan in store.execute(_METRICS, [number])
-        )
-        run.points = _points(_first_of(rows, run))
-    except (sqlite3.Error, TypeError, ValueError) as error:
-        run.damaged.append(f"The run {run.name} is damaged in the database: {error}.")
+        run.points = _points(_first_of(_stored_rows(store, number, run, where), run))
+        for key, value in store.execute("select key, value from params where run_uuid = ?", [number]):
+            if isinstance(value, HparamValue) and len(str(value)) <= _LARGEST_TEXT_BYTES:
+                run.hparams[str(key)] = value
+            else:
+                run.left_out[f"{where}: hyperparameters left out, as they are no text, or too long"] += 1
+        run.result = _result(Inside(root, run.damaged), _local_path(str(artifacts or "")))
+    except (sqlite3.Error, ValueError) as error:
+        run.damaged.append(f"{where} is damaged: {error}.")
     return run
+
+
+def _stored_rows(store: sqlite3.Connection, number: str, run: ForeignRun, where: str) -> Iterator[Row]:
+    for key, value, step, timestamp, is_nan in store.execute(_METRICS, [number]):
+        try:
+            row = _row(str(key), "nan" if is_nan else value, step, timestamp)
+        except NoStepError:
+            run.left_out[f"{where}: {NO_STEP}"] += 1
+        except (TypeError, ValueError, OverflowError):
+            run.left_out[f"{where}: rows left out, as they are no numbers"] += 1
+        else:
+            yield row
+
+
+def _row(key: str, value: Any, step: Any, milliseconds: Any) -> Row:
+    return key, float(value), step_of(step), int(milliseconds) / 1000
 
 
 def read_mlflow_folder(root: Path, folder: Path) -> ForeignRun:
     """One run of a file store: a file a metric (`timestamp value step` a line), a file a param."""
-
-    def read(path: Path) -> str:
-        return read_inside(root, path, _LARGEST_TEXT_BYTES).decode("utf-8", "replace")
-
     run = ForeignRun(f"mlflow-{folder.name}", folder.name)
-    metrics, named = folder / "metrics", folder / "tags" / "mlflow.runName"
-    rows = _first_of(_all_rows(root, metrics, run), run)
+    inside = Inside(root, run.damaged)
+    rows = _first_of(_all_rows(inside, folder / "metrics", run), run)
     run.points = _points(sorted(rows, key=lambda row: row[2:]))
-    run.hparams = {path.name: read(path) for path in files_below(folder / "params")}
-    run.name = read(named).strip() if is_regular(named) else folder.name
-    status = re.search(r"^status: *(\w+)", read(folder / "meta.yaml"), re.MULTILINE)
+    run.hparams.update(_texts(inside, folder / "params"))
+    run.name = dict(_texts(inside, folder / "tags")).get("mlflow.runName", "").strip() or folder.name
+    meta = inside.text(folder / "meta.yaml", _LARGEST_TEXT_BYTES)
+    status = re.search(r"^status: *(\w+)", meta or "", re.MULTILINE)
     run.outcome = _OUTCOMES.get(status[1], "") if status else ""
-    run.result = _result(root, folder / "artifacts")
+    if meta is not None and not (status and meta.endswith("\n")):  # MLflow ends it with one
+        run.damaged.append(f"{folder / 'meta.yaml'} is damaged: it breaks off, or says no status.")
+    run.result = _result(inside, folder / "artifacts")
     return run
+
+
+def _texts(inside: Inside, folder: Path) -> Iterator[tuple[str, str]]:
+    for path in inside.files(folder):
+        if (text := inside.text(path, _LARGEST_TEXT_BYTES)) is not None:
+            yield path.name, text
 
 
 def _first_of(rows: Iterable[Row], run: ForeignRun) -> list[Row]:
@@ -78,9 +104,9 @@ def _first_of(rows: Iterable[Row], run: ForeignRun) -> list[Row]:
     return first[:_MOST_ROWS]
 
 
-def _all_rows(root: Path, metrics: Path, run: ForeignRun) -> Iterator[Row]:
-    for path in files_below(metrics):
-        with io.BytesIO(read_inside(root, path)) as lines:
+def _all_rows(inside: Inside, metrics: Path, run: ForeignRun) -> Iterator[Row]:
+    for path in inside.files(metrics):
+        with io.BytesIO(inside.content(path) or b"") as lines:
             yield from _rows(path, path.relative_to(metrics).as_posix(), lines, run)
 
 
@@ -90,8 +116,10 @@ def _rows(path: Path, key: str, lines: Iterable[bytes], run: ForeignRun) -> Iter
     for number, line in enumerate(lines, 1):
         try:
             timestamp, value, step = line.split(None, 3)[:3]
-            row = key, float(value), int(step), int(timestamp)
-        except ValueError:
+            row = _row(key, value, step, timestamp)
+        except NoStepError:
+            run.left_out[f"{path}: {NO_STEP}"] += 1
+        except (ValueError, OverflowError):
             run.damaged.append(f"{path}:{number} is no `timestamp value step`; the line is left out.")
             torn += 1
             if torn == _MOST_TORN:
@@ -101,33 +129,22 @@ def _rows(path: Path, key: str, lines: Iterable[bytes], run: ForeignRun) -> Iter
             yield row
 
 
-def find_mlflow_folders(folder: Path) -> list[Path]:
-    """Runs, which have metrics beside their meta.yaml; experiments have not."""
-    found = (path.parent for path in files_below(folder) if path.name == "meta.yaml")
-    return [each for each in found if (each / "metrics").is_dir()]
-
-
 def _local_path(uri: str) -> Path | None:
     parts = urlsplit(uri)
     return Path(unquote(parts.path)) if parts.scheme in ("", "file") and parts.path else None
 
 
-def _result(root: Path, artifacts: Path | None) -> str:
+def _result(inside: Inside, artifacts: Path | None) -> str:
     """What torch-debugger left there when the run was its own."""
-    if artifacts is None or not is_regular(artifacts / "result.json"):
-        return ""
-    try:
-        return read_inside(root, artifacts / "result.json", _LARGEST_RESULT_BYTES).decode("utf-8", "replace")
-    except NotInsideError:
-        return ""
+    return (artifacts and inside.text(artifacts / "result.json", _LARGEST_RESULT_BYTES)) or ""
 
 
 def _points(rows: Iterable[Row]) -> list[Scalars]:
     """One record a step and moment, as they were logged."""
     points: list[Scalars] = []
-    for key, value, step, timestamp in rows:
+    for key, value, step, time in rows:
         number = float("inf") * value if abs(value) > _INFINITY else value
         if not points or points[-1].step != step or key in points[-1].values:
-            points.append(Scalars(step, timestamp / 1000, {}))
+            points.append(Scalars(step, time, {}))
         points[-1].values[key] = number
     return points

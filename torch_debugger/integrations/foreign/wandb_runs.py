@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import json
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from torch_debugger.archive.parsing import FOREIGN
-from torch_debugger.integrations.foreign.foreign_run import ForeignRun
-from torch_debugger.integrations.foreign.inside import files_below, read_inside
+from torch_debugger.integrations.foreign.foreign_run import NO_STEP, ForeignRun, NoStepError, step_of
+from torch_debugger.integrations.foreign.inside import read_inside
 from torch_debugger.records import Scalars
 from torch_debugger.records.surroundings import HparamValue
 from torch_debugger.runlog.wire import fields, message
 
-# The log: a header, then blocks of chunks. A record that spans chunks is FIRST, MIDDLE ..., LAST.
+# The log: a header, then blocks of chunks, each with the CRC-32 of its kind and content. A record that spans
+# chunks is FIRST, MIDDLE ..., LAST.
 _MAGIC = b":W&B"
 _FILE_HEADER, _BLOCK, _CHUNK_HEADER = 7, 32768, 7
 _FULL, _FIRST, _MIDDLE, _LAST = 1, 2, 3, 4
@@ -25,40 +27,47 @@ _RUN_ID, _RUN_CONFIG, _RUN_NAME = 1, 4, 8
 _EXIT_CODE = 1
 
 
-def find_wandb_files(source: Path) -> list[Path]:
-    found = files_below(source) if source.is_dir() else [source.resolve()]
-    return [path for path in found if path.suffix == ".wandb"]
-
-
 def read_wandb_run(root: Path, path: Path) -> ForeignRun:
     """What is there; a file that ends in the middle, or is damaged, is read up to there."""
     run = ForeignRun(f"wandb-{path.stem.removeprefix('run-')}", path.stem)
-    for number, record in enumerate(_records(read_inside(root, path))):
+    for start, record in _records(read_inside(root, path)):
         try:
-            _add(run, record)
+            if record is None:
+                run.damaged.append(f"{path} is damaged from its byte {start:,} on; the rest of it is not read.")
+            else:
+                _add(run, record)
+        except NoStepError:
+            run.left_out[f"{path}: {NO_STEP}"] += 1
         except FOREIGN:
-            run.damaged.append(f"{path} is damaged from its record {number + 1:,} on.")
-            break
+            run.left_out[f"{path}: records left out, as they hold something else than W&B writes"] += 1
     return run
 
 
-def _records(data: bytes) -> Iterator[bytes]:
-    position, held = _FILE_HEADER, bytearray()  # to which a part is added without copying the others
-    while data.startswith(_MAGIC) and position + _CHUNK_HEADER <= len(data):
+def _records(data: bytes) -> Iterator[tuple[int, bytes | None]]:
+    """Where each begins, and what it holds. The last is None if the file is damaged from there on."""
+    position = start = _FILE_HEADER if data.startswith(_MAGIC) and len(data) >= _FILE_HEADER else 0
+    held, is_open = bytearray(), False  # to which a part is added without copying the others
+    while _FILE_HEADER <= position < len(data):
         left = _BLOCK - position % _BLOCK
         if left < _CHUNK_HEADER:
             position += left
             continue
-        start = position + _CHUNK_HEADER
-        position = start + int.from_bytes(data[start - 3 : start - 1], "little")
-        kind = data[start - 1]
-        if not _FULL <= kind <= _LAST or position > len(data):
-            return
-        if kind in (_FULL, _FIRST):
+        start = start if is_open else position
+        body = position + _CHUNK_HEADER
+        end = body + int.from_bytes(data[body - 3 : body - 1], "little")
+        checked = data[body - 1 : end]  # its kind too
+        is_sound = end <= len(data) and zlib.crc32(checked) == int.from_bytes(
+            data[position : body - 3], "little"
+        )
+        if not is_sound or checked[0] not in ((_MIDDLE, _LAST) if is_open else (_FULL, _FIRST)):
+            break
+        held += checked[1:]
+        position, is_open = end, checked[0] in (_FIRST, _MIDDLE)
+        if not is_open:
+            yield start, bytes(held)
             held.clear()
-        held += data[start:position]
-        if kind in (_FULL, _LAST):
-            yield bytes(held)
+    if is_open or position < max(len(data), _FILE_HEADER):
+        yield start, None
 
 
 def _add(run: ForeignRun, record: bytes) -> None:
@@ -72,8 +81,10 @@ def _add(run: ForeignRun, record: bytes) -> None:
     elif _EXIT in parts:
         run.outcome = "crashed" if message(parts[_EXIT]).get(_EXIT_CODE, 0) else "finished"
     elif _HISTORY in parts:
-        row = {key: number for key, value in _items(parts[_HISTORY]) if (number := _number(value)) is not None}
-        time, step = row.pop("_timestamp", 0.0), int(row.pop("_step", 0))
+        items = dict(_items(parts[_HISTORY]))
+        step = step_of(items.pop("_step", 0))
+        row = {key: number for key, value in items.items() if (number := _number(value)) is not None}
+        time = row.pop("_timestamp", 0.0)
         row.pop("_runtime", None)
         run.points.append(Scalars(step, time, row))
 
