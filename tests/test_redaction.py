@@ -253,6 +253,12 @@ def test_values_go_by_the_name_that_holds_them() -> None:
     assert redact_value("secrets.wandb", "abc") == SECRET
     assert redact_value("credentials.url", "abc") == SECRET
     assert redact_value("secret_env", "hunter2") == SECRET
+    assert (redact_value("pin", 1234), redact_value("pin", "1234")) == (SECRET, SECRET)
+    assert (redact_value("pin", 4), redact_value("pin", 10**5000), redact_value("pin", True)) == (
+        4,
+        10**5000,
+        True,
+    )
 
 
 COUNTS_LABELS_PATHS = [
@@ -331,6 +337,28 @@ def test_in_a_message_what_is_said_of_a_secret_goes_and_then_from_the_traceback(
     assert redact_message("password: must be longer") == "password: must be longer"
 
 
+def test_what_a_header_names_before_its_secret_is_no_secret() -> None:
+    """Remembered as one it would go from the next header, and with it what tells that a secret follows."""
+    remembered.forget()
+    for value in ("a1b2c3d4e5f6a7b8c9", "b2c3d4e5f6a7b8c9d0"):
+        assert redact_message(f"Authorization: Bearer {value}") == f"Authorization: Bearer {SECRET}"
+
+
+def test_what_stands_beside_a_secret_stays() -> None:
+    assert redact_text("Client(password=1234, retries=3)") == f"Client(password={SECRET}, retries=3)"
+    assert redact_text('smtp.login("me", "a(b")') == f'smtp.login("me", "{SECRET}")'
+    assert redact_text(f"Client(password={SECRET}, retries=3)") == f"Client(password={SECRET}, retries=3)"
+    assert redact_text("docker login -u me -p x9 host") == f"docker login -u me -p {SECRET} host"
+    assert redact_text("f\"{u}?token={'x9'}&n={n}\"") == f"f\"{{u}}?token={{'{SECRET}'}}&n={{n}}\""
+
+
+def test_a_number_that_an_option_has_from_the_start_goes() -> None:
+    line = 'parser.add_argument("--password", type=int, default=3466439456)'
+    assert redact_text(line) == line.replace("3466439456", SECRET)
+    line = 'parser.add_argument("--max-tokens", type=int, default=4096)'
+    assert redact_text(line) == line
+
+
 def test_json_is_searched_however_deep() -> None:
     plain = {"a": [{"password": "x"}, {"text": f"{AMAZON} here"}], "key": "layer1.weight", "n": 1, "none": None}
     assert redact_plain(plain) == {
@@ -380,6 +408,10 @@ PIECES = [
     "'--api-key' ", 'api_key = "', 'key = """', "api_key = [", "api_key: a | ", "api_key: a[", "login(",
     "password = x or ",
     "authorization: ", "Bearer ", "-----BEGIN ", "?key=", "api_key,  value  ", "token,\n",
+    "sshpass -p ", "docker login ", "docker login -p", ".login('a',", ".login(a,", ".login(a[", "FTP(a, ",
+    "auth=(a,", "okta", "okta 00a", "f'token={'", "token={'a'", "password: 1", "pin=", "pin: int",
+    "contraseña ", "密码", "mot de ", "t1.a", "pat.a.", "sl.a", "pk.eyJ", "sc_abcde.", "b8Q~", "bearer {'", "://a:{'",
+    "the password is ", "aaaaaa_",
 ]  # fmt: skip
 HOSTILE = """
 import json, resource, sys, time

@@ -10,6 +10,7 @@ from torch_debugger.redaction.names import Strength
 
 SECRET = "[secret]"
 _HARMLESS = {"", "true", "false", "none", "null", "yes", "no", "on", "off", SECRET}
+SCHEMES = {"bearer", "basic", "token", "ssws"}  # of a header: the secret stands behind them
 _WORDS = re.compile(r"[a-z]+(?:[_/.][a-z]+)+|[A-Z]+(?:_[A-Z]+)+")  # val_loss, OPENAI_API_KEY
 _MARK = re.compile(r"[<\[]\|?/?[\w-]{1,30}\|?[>\]]")  # <|user|>, [CLS]
 _PATH = re.compile(r"(?:[~.]{0,2}/|[A-Za-z]:\\)")

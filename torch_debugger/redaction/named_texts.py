@@ -10,18 +10,19 @@ import re
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from torch_debugger.redaction.looks import SECRET, is_no_word, is_secret, looks_random
-from torch_debugger.redaction.names import Strength, is_plural, strength
+from torch_debugger.redaction.languages import PHRASES
+from torch_debugger.redaction.looks import SCHEMES, SECRET, is_no_word, is_secret, looks_random
+from torch_debugger.redaction.names import Strength, is_plural, is_secret_number, strength
 from torch_debugger.redaction.remembered import remember
 
-_NAME = re.compile(r"(?<![\w.])[A-Za-z_][\w.-]{0,80}")
+_NAME = re.compile(rf"(?<![\w.])(?:(?i:{PHRASES})|[^\W\d][\w.-]{{0,80}})")
 # What stands between a name and its value: the name may be a subscript, a keyword, a key, an option.
 _TYPE = r"[A-Za-z_][A-Za-z_.]{0,40}(?:\[[\w., |\[\]]{0,60}\])?(?: ?\| ?[\w.]{1,20})?"
 # `api_key: str = "..."`. What ends with a sign of equality, as base64 does, has nothing behind it.
 _ANNOTATED = rf":[ \t]{{0,4}}(?:{_TYPE}|'{_TYPE}'|\"{_TYPE}\")[ \t]{{0,4}}=(?=[ \t]{{0,4}}[^\s=>,;)\]}}])"
 _BETWEEN = re.compile(
     r"(?P<close>['\"])?(?P<sign>\s{0,40}(?:\]\s{0,40})?"
-    rf"(?:(?(close)=(?![=>])|(?:{_ANNOTATED}|=(?![=>])))|[:+]=|==|=>|:"
+    rf"(?:(?(close)=(?![=>])|(?:{_ANNOTATED}|=(?![=>])))|[:+]=|==|=>|[:\uff1a]"
     r"|(?:,\s{0,40})?['\"]?\bvalue['\"]?\s{0,4}[:=]|,|\)\s{0,9}or\b)|[ \t]{1,4}(?=[^\s=:,]))[\s\\]{0,80}"
 )
 _TEXT = r"[bfrtuBFRTU]{0,2}(?:\"\"\".*?\"\"\"|'''.*?'''|\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*')"
@@ -29,12 +30,15 @@ _ONE = re.compile(_TEXT, re.DOTALL)
 _SEVERAL = re.compile(rf"{_TEXT}(?:[\s+\\-]{{0,80}}{_TEXT})*", re.DOTALL)
 _SHORT = re.compile(r"[bfrtuBFRTU]{0,2}(?P<quote>['\"])(?P<inside>[^'\"\s\\]{16,400})(?P=quote)")
 _PART = re.compile(rf"(?P<text>{_TEXT})(?P<key>\s{{0,9}}:)?|(?P<opens>[\[({{])|(?P<closes>[\])}}])", re.DOTALL)
+_PUT_IN = re.compile(r"\{\s{0,9}(?P<text>(?P<quote>['\"])[^'\"\n]{1,300}(?P=quote))\s{0,9}(?:![rsa])?\}")
+_NUMBER = re.compile(r"\d[\d_]{0,80}(?=[\s,;)\]}&#'\"\\]|[.:](?!\S)|$)")
 _UNQUOTED = re.compile(r"[^\s'\"&;]{1,400}")
 _DEFAULT = re.compile(r"\bdefault\s{0,9}=\s{0,9}")
 _OTHERWISE = re.compile(
     r"(?:\bor|\belse|\bdefault\s{0,3}=|\b(?:SecretStr|SecretBytes|Field|field|str|bytes|b64decode)\()\s{0,9}$"
 )
 _CODE = re.compile(r"[$<{(\[*]|%[sdr(]|[A-Za-z_][\w.]*[,)(\[\]:]|[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+$")
+_HIDDEN = SECRET.strip("[]")
 _NEAR, _FAR = 300, 2000  # characters
 
 
@@ -64,6 +68,8 @@ def redact_named(text: str, *, message: bool) -> str:
     done = 0
     for match in _NAME.finditer(text):
         level = strength(match[0]) if match.start() >= done else Strength.PLAIN
+        if match[0] == _HIDDEN and text[match.start() - 1 : match.end() + 1] == SECRET:
+            continue
         if level or match[0].endswith("login"):
             for start, end, put in _spans(Named(text, match[0], *match.span(), level, message)):
                 kept += [text[done:start], text[start:end] if put is None else put]
@@ -117,10 +123,31 @@ def _quoted(named: Named, between: re.Match[str]) -> Iterator[Span]:
         yield _hidden(match)
 
 
+def _put_in(named: Named, between: re.Match[str]) -> Iterator[Span]:
+    """f"token={'...'}": what an f-string puts in. Elsewhere it is a set of one text."""
+    match = _PUT_IN.match(named.text, between.end())
+    if match is None or between["close"] or not _is_in_f_string(named):
+        return
+    if is_secret(named.name, named.level, _inside(match["text"])):
+        yield Span(*match.span("text"), f"{match['quote']}{SECRET}{match['quote']}")
+
+
+def _number(named: Named, between: re.Match[str]) -> Iterator[Span]:
+    """{"password": 3466439456}, Client(password=1234, retries=3)"""
+    match = _NUMBER.match(named.text, between.end())
+    sign = between["sign"].strip()
+    if match is None or not sign or (sign == "," and not between["close"]):
+        return
+    if is_secret_number(named.name, match[0]):
+        yield Span(*match.span(), SECRET)
+
+
 def _unquoted(named: Named, between: re.Match[str]) -> Iterator[Span]:
     match = _UNQUOTED.match(named.text, between.end())
     if match is None or between["close"] or between["sign"].strip() == ",":
         return
+    if named.level < Strength.SOFT and match[0].startswith("{"):
+        return  # f"?token={token}"
     value = match[0].rstrip(",.)]}:") if named.message else match[0]
     if value and not value.startswith(SECRET) and _is_meant(named, between["sign"], value):
         if named.message and named.level >= Strength.SOFT:
@@ -134,9 +161,12 @@ def _default(named: Named, between: re.Match[str]) -> Iterator[Span]:
         return
     segment = re.split(r"['\"]--", named.text[named.end : named.end + _NEAR])[0]
     default = _DEFAULT.search(segment)
-    match = _ONE.match(named.text, named.end + default.end()) if default else None
+    start = named.end + default.end() if default else len(named.text)
+    match, number = _ONE.match(named.text, start), _NUMBER.match(named.text, start)
     if match is not None and _is_hidden(named, match[0]):
         yield _hidden(match)
+    elif number is not None and is_secret_number(named.name, number[0]):
+        yield Span(*number.span(), SECRET)
 
 
 def _otherwise(named: Named, between: re.Match[str]) -> Iterator[Span]:
@@ -151,7 +181,7 @@ def _otherwise(named: Named, between: re.Match[str]) -> Iterator[Span]:
 
 
 _FORMS: tuple[Callable[[Named, re.Match[str]], Iterator[Span]], ...] = (
-    _bracketed, _quoted, _unquoted, _default, _otherwise,
+    _put_in, _bracketed, _quoted, _number, _unquoted, _default, _otherwise,
 )  # fmt: skip
 
 
@@ -161,7 +191,12 @@ def _is_meant(named: Named, sign: str, value: str) -> bool:
     beside = not sign.strip() and named.before != "-"  # "the key torch/data0", "password 0123..."
     if looks_random(value) and level >= (Strength.SOFT if beside else Strength.HINT):
         return True
-    if not is_secret(name, level, value) or (value.isdigit() and is_plural(name)) or value == name:
+    if (
+        value.lower() in SCHEMES
+        or not is_secret(name, level, value)
+        or (value.isdigit() and is_plural(name))
+        or value == name
+    ):
         return False
     asked = sign == "=" and named.before in tuple("-?&;")  # --token=X, ?key=X
     if level < Strength.SOFT:
@@ -181,6 +216,12 @@ def _is_end_of_text(named: Named, between: re.Match[str], match: re.Match[str]) 
     line = named.text[max(named.text.rfind("\n", 0, named.start), named.start - _NEAR, 0) : named.start]
     goes_on = _inside(match[0]).lstrip()[:1] in tuple(",)")
     return not between["close"] and line.count(quote) % 2 == 1 and goes_on
+
+
+def _is_in_f_string(named: Named) -> bool:
+    line = named.text[max(named.text.rfind("\n", 0, named.start), named.start - _NEAR, 0) : named.start]
+    starts = {quote: line.lower().rfind(f"f{quote}") for quote in "'\""}
+    return any(start >= 0 and quote not in line[start + 2 :] for quote, start in starts.items())
 
 
 def _is_hidden(named: Named, literal: str) -> bool:

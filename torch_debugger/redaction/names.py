@@ -6,6 +6,8 @@ import functools
 import re
 from enum import IntEnum
 
+from torch_debugger.redaction.languages import in_english
+
 
 class Strength(IntEnum):
     PLAIN = 0
@@ -26,7 +28,7 @@ _OWNERS = {
     "deploy", "security", "personal", "refresh", "bearer", "login", "license", "webhook", "hf", "hub",
     "huggingface", "wandb", "openai", "anthropic", "comet", "neptune", "mlflow", "clearml", "aim", "gh",
     "github", "gitlab", "slack", "discord", "telegram", "aws", "azure", "gcp", "google", "gemini",
-    "cohere", "mistral", "replicate", "kaggle", "dagshub", "redis", "s3", "ngc", "nvidia", "jwt",
+    "cohere", "mistral", "okta", "replicate", "kaggle", "dagshub", "redis", "s3", "ngc", "nvidia", "jwt",
 }  # fmt: skip
 _LIKELY_OWNERS = {
     "account", "admin", "app", "bot", "client", "database", "db", "git", "master", "root", "service",
@@ -41,8 +43,10 @@ _ABOUT = _FILES | {  # a secret's length is none, nor is the file it lies in
     "count", "dim", "dir", "field", "file", "filename", "folder", "id", "len", "length", "limit", "name",
     "names", "path", "size", "type", "url",
 }  # fmt: skip
+_PIN = re.compile(r"(?:.*[^A-Za-z])?(?i:pin(?:[_-]?code)?)|.*[a-z]Pin(?:Code)?", re.DOTALL)
 _FILLERS = {"value", "values", "str", "string", "text", "raw", "default", "plain"}
 _WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
+_FEWEST_DIGITS = 3
 _TELLING = re.compile(r"key|token|secret|pass|pwd?|cred|auth|cookie|jwt|bearer|signature", re.IGNORECASE)
 
 
@@ -56,8 +60,24 @@ def is_plural(name: str) -> bool:
     return (_words(name) or [""])[-1].endswith("s")
 
 
-@functools.lru_cache(maxsize=4096)
+def is_pin(name: str, value: object) -> bool:
+    """`pin = 1234`: a few digits and nothing else. `pin = 4` is one of a plug, `pin = "9f8e7d6c"` a version."""
+    if isinstance(value, int):  # Python writes no number of thousands of digits as a text
+        few = 1_000 <= value < 10**12
+    else:
+        few = isinstance(value, str) and re.fullmatch(r"\d{4,12}", value) is not None
+    return few and _PIN.fullmatch(name[-80:]) is not None
+
+
+def is_secret_number(name: str, digits: str) -> bool:
+    """`password = 3466439456`. A token that is a number is one of a vocabulary."""
+    counts = is_plural(name) or (_words(name) or [""])[-1].endswith("token")
+    return len(digits) >= _FEWEST_DIGITS and strength(name) == Strength.SURE and not counts
+
+
+@functools.lru_cache(maxsize=16384)
 def strength(name: str) -> Strength:
+    name = in_english(name)
     if not _TELLING.search(name):
         return Strength.PLAIN
     words = _words(name)
@@ -69,7 +89,7 @@ def strength(name: str) -> Strength:
 
 
 def _words(name: str) -> list[str]:
-    words = [word.lower() for word in _WORDS.findall(name)]
+    words = [word.lower() for word in _WORDS.findall(in_english(name))]
     while words and (words[-1] in _FILLERS or words[-1].isdigit()):
         words.pop()
     if words[-3:] in (["access", "key", "id"], ["secret", "key", "id"]):

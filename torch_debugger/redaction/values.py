@@ -7,7 +7,7 @@ import re
 from typing import Any
 
 from torch_debugger.redaction.looks import SECRET, is_secret, looks_random
-from torch_debugger.redaction.names import Strength, is_plural, strength
+from torch_debugger.redaction.names import Strength, is_pin, is_plural, strength
 from torch_debugger.redaction.remembered import remember
 from torch_debugger.redaction.texts import redact_message, redact_text
 
@@ -19,11 +19,12 @@ def redact_value(name: str, value: Any) -> Any:
     """A value the user's program holds under a name; one that is a secret is replaced."""
     level = strength(name)
     if type(value) is str:
-        if is_secret(name, level, value):
+        if is_secret(name, level, value) or is_pin(name, value):
             return _hidden(level, value)
         return _without_password(name, redact_text(value))
     counted = is_plural(name) or type(value) not in (int, float)
-    return SECRET if level == Strength.SURE and not counted else value
+    hidden = level == Strength.SURE and not counted
+    return SECRET if hidden or (type(value) is int and is_pin(name, value)) else value
 
 
 def redact_plain(plain: Any) -> Any:
