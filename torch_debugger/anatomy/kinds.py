@@ -11,12 +11,15 @@ import sys
 from collections.abc import Callable, Iterable, Mapping
 from types import GetSetDescriptorType, MemberDescriptorType, ModuleType
 from typing import TYPE_CHECKING, Any, TypeVar
+from weakref import ref
 
 if TYPE_CHECKING:
     from typing_extensions import TypeIs
 
 Kind = TypeVar("Kind")
 MISSING = object()
+_MOST_CLASSES = 10_000
+_looked_at: dict[int, tuple[ref[type], bool]] = {}
 _KNOWN_PACKAGES = {*sys.stdlib_module_names, "torch", "numpy"}
 _OF_CLASSES = type.__dict__
 classes_of: Callable[[type], tuple[type, ...]] = _OF_CLASSES["__mro__"].__get__  # itself and those above it
@@ -82,24 +85,33 @@ def own_attributes(value: Any) -> dict[str, Any]:
     """The instance dictionary of a plain object, without asking the object."""
     if issubclass(type(value), type | ModuleType):  # not isinstance: an object may lie about its class
         return {}
-    slot = _dictionary_slot(type(value))
-    held = None if slot is None else slot.__get__(value)
+    if not _has_pythons_dictionary(type(value)):
+        return {}
+    held = object.__getattribute__(value, "__dict__")
     return held if type(held) is dict else {}
 
 
-def _dictionary_slot(kind: type) -> Any:
-    """What hands out the dictionary, where that is Python's own: a proxy written in C, as wrapt's are, has
-    one that makes the real object first, and a property may do anything."""
-    for each in classes_of(kind):
-        slot = class_dict(each).get("__dict__")
-        if slot is None:
-            continue
-        is_pythons = type(slot) is MemberDescriptorType or (
-            type(slot) is GetSetDescriptorType
-            and (slot.__doc__ == _SLOT_OF_CLASSES or _package(each) in _KNOWN_PACKAGES)
-        )
-        return slot if is_pythons else None
-    return None
+def _has_pythons_dictionary(kind: type) -> bool:
+    """Asked of all that a script holds, so each class is looked at once. By its number: to find a class in
+    a dictionary may run what its metaclass has."""
+    known = _looked_at.get(id(kind))
+    if known is not None and known[0]() is kind:
+        return known[1]
+    if len(_looked_at) >= _MOST_CLASSES:
+        _looked_at.clear()
+    found = next((each for each in classes_of(kind) if "__dict__" in class_dict(each)), None)
+    answer = found is not None and _is_pythons(found, class_dict(found)["__dict__"])
+    _looked_at[id(kind)] = ref(kind), answer
+    return answer
+
+
+def _is_pythons(kind: type, slot: Any) -> bool:
+    """Whether this class hands out a dictionary as Python does: a proxy written in C, as wrapt's are, makes the
+    real object first, and a property may do anything."""
+    return type(slot) is MemberDescriptorType or (
+        type(slot) is GetSetDescriptorType
+        and (slot.__doc__ == _SLOT_OF_CLASSES or _package(kind) in _KNOWN_PACKAGES)
+    )
 
 
 def _package(kind: type) -> str:
