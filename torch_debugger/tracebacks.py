@@ -76,23 +76,24 @@ def parts_of(error: BaseException) -> tuple[BaseException, ...]:
 
 
 def _without_ours(traceback: TracebackType | None) -> TracebackType | None:
-    first = _skip_ours(traceback)
-    current = first
-    while current is not None:
-        current.tb_next = _skip_ours(current.tb_next)
-        current = current.tb_next
-    return first
-
-
-def _skip_ours(traceback: TracebackType | None) -> TracebackType | None:
-    while traceback is not None and _is_ours(traceback):
+    entries = []
+    while traceback is not None:
+        entries.append(traceback)
         traceback = traceback.tb_next
-    return traceback
+    kept: TracebackType | None = None
+    leads_to_ours = False
+    for entry in reversed(entries):
+        file = entry.tb_frame.f_code.co_filename
+        # Python leaves out the importer's own frames, unless one of ours stands below them.
+        leads_to_ours = _is_ours(entry) or (leads_to_ours and file == "<frozen importlib._bootstrap>")
+        if not leads_to_ours:
+            entry.tb_next = kept
+            kept = entry
+    return kept
 
 
 def _is_ours(traceback: TracebackType) -> bool:
-    frame, file = traceback.tb_frame, traceback.tb_frame.f_code.co_filename
-    # Python leaves out the importer's own frames, unless one of ours stands between them.
-    if file in (FIRST_FILE, "<frozen importlib._bootstrap>"):
+    frame = traceback.tb_frame
+    if frame.f_code.co_filename == FIRST_FILE:
         return True
     return str(frame.f_globals.get("__name__")).startswith("torch_debugger.")

@@ -119,6 +119,8 @@ ENDS_OF_THE_INTERPRETER = {
     "syntax-error": "x = 1\nif x\n    print(x)\n",
     "indentation-error": "def f():\nreturn 1\n",
     "excepthook": "import sys\nsys.excepthook = lambda *e: print(e[0], e[2].tb_lineno, e[2].tb_next)\n1 / 0",
+    "damaged-module": "import importlib.util, sys, traceback\nsys.excepthook = traceback.print_exception\n"
+    "open('damaged.pyc', 'wb').write(importlib.util.MAGIC_NUMBER + bytes(12))\nimport damaged",
     "last-error": "import atexit, sys\natexit.register(lambda: print(repr(sys.last_value)))\n1 / 0",
 }
 ENDS = {
