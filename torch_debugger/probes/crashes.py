@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 import sys
 import traceback
 from collections.abc import Callable, Mapping, Sequence
@@ -188,6 +189,7 @@ def _traceback_text(told: traceback.TracebackException, error: BaseException) ->
         if id(part) not in seen:
             seen.add(id(part))
             _drop_our_frames(part.stack)
+            _leave_out_lines(part.stack)
             if limit:
                 del part.stack[:-limit]
             else:  # then not even the line above them
@@ -208,3 +210,10 @@ def _frames_shown() -> int:
 def _drop_our_frames(stack: traceback.StackSummary) -> None:
     """In place."""
     stack[:] = [summary for summary in stack if not is_ours(summary.filename)]
+
+
+def _leave_out_lines(stack: traceback.StackSummary) -> None:
+    """In place. Before Python 3.13 what prints is in C, and reads no line out of an archive."""
+    for summary in stack if sys.version_info < (3, 13) else ():
+        if not os.path.exists(summary.filename):
+            summary._line = ""  # type: ignore[attr-defined]
