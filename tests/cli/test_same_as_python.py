@@ -264,13 +264,6 @@ def test_whatever_python_runs_is_run(form: str, write: Write, tmp_path: Path) ->
     _assert_same(target.get(form, "app/train"), "--lr", "0.1")
 
 
-def test_lines_of_an_archive_are_shown_where_python_shows_them(write: Write, tmp_path: Path) -> None:
-    write("import torch\ndef f():\n    exec('1 / 0')\nf()", "app/__main__.py")
-    zipapp.create_archive(tmp_path / "app", tmp_path / "app.zip")
-    plain = run_really([sys.executable, "app.zip"])
-    _assert_as(plain, run_really([*DEBUGGER, "run", "--no-log", "--quiet", "app.zip"]))
-
-
 def test_a_script_from_stdin(write: Write) -> None:
     write("name = 'neighbour'", "neighbour.py")
     source = textwrap.dedent(KNOWS_ITSELF.replace("inspect.getsource(documented)", "1")) + textwrap.dedent(

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import builtins
 import contextlib
+import importlib
 import os
 import random
 import sys
 import types
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -117,6 +119,17 @@ def test_the_very_expression_that_raised(line: str, failing: str, tmp_path: Path
     frame = next(frame for frame in crash.frames if frame.file.endswith("net.py"))
     assert (frame.failing, frame.code_line) == (failing, 4)
     assert frame.code == "\n".join(part.strip() for part in line.split("\n"))
+
+
+def test_lines_of_an_archive_are_shown_where_python_shows_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with zipfile.ZipFile(tmp_path / "app.zip", "w") as archive:
+        archive.writestr("in_an_archive.py", "def divide():\n    return 1 / 0\n")
+    monkeypatch.syspath_prepend(tmp_path / "app.zip")
+    error = caught(importlib.import_module("in_an_archive").divide)
+    sys.__excepthook__(type(error), error, error.__traceback__)
+    assert capture_crash(error, 0).traceback == capsys.readouterr().err
 
 
 MADE = """
