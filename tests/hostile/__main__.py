@@ -15,10 +15,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from tests.hostile.allowed import Allowed
-from tests.hostile.catalog import OTHERS, named, programs
+from tests.hostile.catalog import OTHERS, PLAINEST, named, programs
 from tests.hostile.grammar import Program
 from tests.hostile.judging import Verdict, judge, shrink
-from tests.hostile.running import PLAIN, WATCHED
+from tests.hostile.running import PLAIN, WATCHED, run
 
 SIDES = {"torch-debugger": WATCHED, "plain": PLAIN}
 
@@ -29,6 +29,7 @@ def main() -> int:
     how = SIDES[options.against]
     verdicts = []
     with _folder(options.keep) as folder, ThreadPoolExecutor(options.jobs) as pool:
+        _try_the_plainest(folder / "plainest")
         roots = {number: folder / f"{number:05}" for number in chosen}
         runs = {pool.submit(judge, program, how, roots[number]): number for number, program in chosen.items()}
         progress = _Progress(len(runs))
@@ -80,6 +81,13 @@ def _chosen(options: argparse.Namespace) -> dict[int, Program]:
             print(program.text)
         sys.exit()
     return chosen
+
+
+def _try_the_plainest(root: Path) -> None:
+    """Where not even that one runs, every comparison would be one of two failures."""
+    plainest = run(named("+".join(piece.name for piece in PLAINEST)), PLAIN, root)
+    if plainest.ended != "exit 0":
+        sys.exit(f"The plainest program ends with {plainest.ended} here:\n{plainest.stderr.decode()}")
 
 
 @contextmanager

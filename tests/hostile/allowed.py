@@ -24,7 +24,10 @@ def _allowed(difference: str, reason: str) -> Allowed:
 
 OURS = "|".join(sorted({*sys.stdlib_module_names, "__mp_main__", "torch_debugger", "psutil"}))
 OURS += r"|_sysconfigdata[\w-]*"
-OF_A_MODULE_CALL = r"(\^+|File .* in _wrapped_call_impl|return self\._(compiled_)?call_impl\(.*\).*)"
+OF_A_MODULE_CALL = (
+    r"(\^+|File .* in (_wrapped_call_impl|_call_impl|inner)|return self\._(compiled_)?call_impl\(.*\).*"
+    r"|return inner\(\)|(return|result =) forward_call\(\*args, \*\*kwargs\))"
+)
 
 # cProfile's list of the script's functions and how often each was called.
 PROFILED = r"stdout: ([-+] \[(\('[\w<>]+', \d+\)(, )?)+\]( \| |$))+$"
@@ -52,8 +55,10 @@ ALLOWED = [
     _allowed(r"process\[limits\]\[RLIMIT_AS\]: [-+] \d+$",
              "The piece that sets this limit adds to the size that the process has; we import more than it."),
     _allowed(rf"stderr: ([-+] +{OF_A_MODULE_CALL}( \| |$))+$",
-             "While we listen, torch calls a module by its other branch: a traceback through it shows that "
-             "line of torch's _wrapped_call_impl."),
+             "While we listen, torch calls a module by its other branch: a traceback through it shows the "
+             "lines of that branch."),
+    _allowed(r"threads: [-+] QueueFeederThread daemon=True$",
+             "What feeds the queues of a loader's workers ends soon after the loader, not with it."),
     _allowed(r"hooks\[import\]: .*own_imports.*|main_module\[original_import\]: 'builtin_function",
              "Where a file of the script's is called like a module of ours, its imports and ours are told "
              "apart by __import__."),
@@ -65,6 +70,9 @@ ALLOWED = [
     _allowed(r"stdout: ([-+] \['multiprocessing\.[\w', .]+\]( \| |$))+$",
              "What we have imported before the script is not imported again: an audit hook misses it."),
     _allowed(r"stdout: ([-+] \[(['\"]open \(.*)?\]( \| |$))+$", "An audit hook sees the files that we open."),
+    _allowed(r"stderr: \+ Exception ignored in: .* in _shutdown .*NameError: name '__file__' is not defined",
+             "Under -m and in a folder __main__ has no __file__ between its last line and the exit handlers, "
+             "which a callback of sys.monitoring may meet."),
     _allowed(r"our frame in a traceback: File \S+/cli/(prompt|watch).py\", line \d+, in (restore|end)$",
              "A callback of sys.monitoring that fails when the interpreter ends fails in what runs last, and "
              "that is ours."),

@@ -83,7 +83,7 @@ def _run_by_runpy(module: str, alter_argv: bool = True) -> None:
         kept: dict[str, object] = {
             name: namespace[name] for name in ("__file__", "__cached__") if name in namespace
         }
-        atexit.register(lambda: namespace.update(kept))
+        atexit.register(namespace.update, kept)  # not Python: the script may listen to what is called
 
 
 def _put_on_path(folder: str, beginning: Beginning | None) -> None:
