@@ -57,6 +57,12 @@ ALLOWED = [
     _allowed(rf"stderr: ([-+] +{OF_A_MODULE_CALL}( \| |$))+$",
              "While we listen, torch calls a module by its other branch: a traceback through it shows the "
              "lines of that branch."),
+    _allowed(r"stdout: - \{(.*?)(?:'__len__': \d+, )?(.*)\} \| \+ \{\1'__len__': \d+, \2\}$",
+             "A loader's length is asked of its dataset: functions that count all calls hear that."),
+    _allowed(r"temporary\[pymp(/listener)?\]: ('0o\d+' -> None|None -> '0o\d+')$",
+             "Whether a loader's worker can clear up its folder before it is ended is a matter of moments."),
+    _allowed(r"stderr: - .*RuntimeWarning: coroutine '\w+' was never awaited .*\+ .* '\w+' was never awaited",
+             "Python warns of a forgotten coroutine in whatever line runs when it is collected."),
     _allowed(r"threads: [-+] QueueFeederThread daemon=True$",
              "What feeds the queues of a loader's workers ends soon after the loader, not with it."),
     _allowed(r"hooks\[import\]: .*own_imports.*|main_module\[original_import\]: 'builtin_function",
@@ -81,8 +87,8 @@ ALLOWED = [
     _allowed(r"garbage_collection\[enabled\]: True -> False$",
              "While a thread of ours looks at frames no garbage is collected: with a short switch interval "
              "the script can see such a moment."),
-    _allowed(r"(stderr: \+|our frame in a traceback:) +File \S+/cli/(launch|main_module).py\", line \d+, in "
-             r"(main|_run_\w+|run_as_main)",
+    _allowed(r"(stderr: \+|our frame in a traceback:) +File \S+/cli/(child|launch|main_module).py\", line \d+, "
+             r"in (<module>|main|_run_\w+|run_as_main)",
              "An exception that is printed after it has gone through all frames, as by asyncio, went through "
              "those that start the script."),
     _allowed(r"stdout: - open \d+ True \| \+ open \d+ True$",

@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from os import getpid
 from typing import Any
 
-import psutil
 import torch
 from torch.utils.data.dataloader import _MultiProcessingDataLoaderIter
 from torch.utils.weak import WeakIdKeyDictionary
@@ -30,6 +29,7 @@ from torch_debugger.probes.worker_attendant import WorkerAttendant
 from torch_debugger.probes.worker_board import WorkerBoard
 from torch_debugger.records import Place, WorkerLook
 from torch_debugger.records.workers import GrownContainer, SampleSeen
+from torch_debugger.stats.memory import host_memory
 
 _starting: WorkerBoards | None = None  # while a loader starts its workers
 
@@ -193,7 +193,7 @@ class WorkerBoards(Probe):
                 batches=known.delivered.get(worker, 0),
                 own_bytes=look[1],
                 resident_bytes=look[2],
-                free_bytes=int(psutil.virtual_memory().available),
+                free_bytes=host_memory()[1],
                 grown=grown,
             )
         )

@@ -27,12 +27,25 @@ def measure_memory(step: int) -> MemoryFact:
     )
 
 
+# Not by psutil where it can be helped: the `open` that it calls may be the script's, and so may be the module
+# that it finds under its own name.
+
+
 def _resident_bytes() -> int:
-    """Not by psutil where it can be helped: the `open` that it calls may be the script's."""
     pages = kernel_text("/proc/self/statm").split()
     if not pages:  # not Linux
         return int(psutil.Process().memory_info().rss)
     return int(pages[1]) * resource.getpagesize()
+
+
+def host_memory() -> tuple[int, int]:
+    """All of it, and what can be had without swapping."""
+    lines = (line.split() for line in kernel_text("/proc/meminfo").splitlines())
+    told = {line[0]: int(line[1]) * 1024 for line in lines if len(line) > 1}
+    if not {"MemTotal:", "MemAvailable:"} <= told.keys():  # not Linux
+        memory = psutil.virtual_memory()
+        return memory.total, memory.available
+    return told["MemTotal:"], told["MemAvailable:"]
 
 
 @dataclass(frozen=True)
@@ -63,4 +76,4 @@ def count_device(device: torch.device) -> DeviceCounts:
 
 
 def free_bytes(device: torch.device) -> int:
-    return torch.cuda.mem_get_info(device)[0] if device.type == "cuda" else psutil.virtual_memory().available
+    return torch.cuda.mem_get_info(device)[0] if device.type == "cuda" else host_memory()[1]

@@ -12,7 +12,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import psutil
 from torch.utils.data import IterableDataset
 from torch.utils.data.dataloader import _MultiProcessingDataLoaderIter
 
@@ -28,6 +27,7 @@ from torch_debugger.probes.examiners.scene import Scene
 from torch_debugger.records import Place
 from torch_debugger.records.evidence.loading import WorkerDeath
 from torch_debugger.records.workers import SampleSeen
+from torch_debugger.stats.memory import host_memory
 
 _SHARED = "/dev/shm"
 _GRACE_S = 0.1  # its connection breaks before its end can be asked for
@@ -101,7 +101,7 @@ def worker_death(scene: Scene, loading: Loading) -> WorkerDeath | None:
         culprit_place=place,
         shared_free_bytes=_shared().free if _shared() else -1,
         shared_total_bytes=_shared().total if _shared() else -1,
-        memory_free_bytes=int(psutil.virtual_memory().available),
+        memory_free_bytes=host_memory()[1],
         batch_bytes=_batch_bytes(loading, again),
         unguarded=unguarded_line(scene) if end.spawned else Place(),
     )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 
-import psutil
 import torch
 
 from torch_debugger.probes.examiners.memory_forecast import forecast
@@ -12,6 +11,7 @@ from torch_debugger.probes.examiners.memory_holders import count_by_kind, kept_t
 from torch_debugger.probes.examiners.memory_host import asked_of_host, sizes_asked
 from torch_debugger.probes.examiners.scene import Scene
 from torch_debugger.records.evidence import MemoryEvidence
+from torch_debugger.stats.memory import host_memory
 
 _DEVICE_FORM = re.compile(r"Tried to allocate ([\d.]+) ([KMG]i?B).*?GPU (\d+)", re.DOTALL)
 _ALLOWED = re.compile(r"([\d.]+) ([KMG]iB) allowed")  # by set_per_process_memory_fraction
@@ -26,13 +26,13 @@ def examine_memory(scene: Scene) -> MemoryEvidence | None:
     asked = asked_of_host(scene.error, text)
     if asked is None:
         return None
-    memory = psutil.virtual_memory()
+    total_bytes, free_bytes = host_memory()
     sizes, call = sizes_asked(scene, text, asked)
     return MemoryEvidence(
         device="cpu",
         asked_bytes=asked,
-        total_bytes=memory.total,
-        free_bytes=memory.available,
+        total_bytes=total_bytes,
+        free_bytes=free_bytes,
         sizes=sizes,
         sized_by=call,
     )
