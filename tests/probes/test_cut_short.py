@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import sys
+import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
@@ -17,8 +18,10 @@ from torch.nn.modules import module as module_hooks
 
 from tests.probes.watching import Seen, watched
 from torch_debugger.checks.judge import Judge
+from torch_debugger.probes.calls import Calls
 from torch_debugger.probes.guard import Guard
 from torch_debugger.probes.known_optimizers import KnownOptimizers
+from torch_debugger.probes.roots import Root
 from torch_debugger.probes.sampling import Governor
 from torch_debugger.records import LedgerFact, Notice, TensorRows
 
@@ -79,6 +82,26 @@ def test_nothing_of_it_is_told_but_the_losses_are(plain: torch.Tensor) -> None:
     assert sorted(seen.scalars("loss")) == [*range(1, STEPS + 1)]
     assert hooks == [0] * 2 * STEPS
     assert [notice.text for notice in seen.of(Notice) if "close look" in notice.text]
+
+
+def test_one_that_cannot_be_finished_is_not_gone_on_with(plain: torch.Tensor) -> None:
+    hooks: list[int] = []
+    foreseen = itertools.chain([0.0, 1.5 * Governor.LOOK_S], itertools.repeat(0.0))
+    with patch.object(Calls, "begin_module", lambda *_: next(foreseen)), watched(deep=False) as seen:
+        weights = train(hooks)
+    assert torch.equal(weights, plain)
+    assert rows(seen) == []
+    assert hooks == [0] * 2 * STEPS
+    assert len([notice for notice in seen.of(Notice) if "close look" in notice.text]) == 1
+
+
+def test_what_a_look_at_a_huge_model_takes_is_known_from_a_part_of_it() -> None:
+    calls, root = Calls(), Root("net", weakref.ref(nn.Identity()), dict.fromkeys(range(10_000), ""))
+    start_s, module_s = 0.5, 1e-3
+    foreseen = [calls.begin_module(root, start_s + number * module_s) for number in range(1, 10_001)]
+    told = [seconds for seconds in foreseen if seconds]
+    assert told == [pytest.approx(start_s + module_s * (1024 + 2 * (10_000 - 1024)))]
+    assert not any(foreseen[:1000])  # what most models have is looked at whatever it takes
 
 
 def test_with_time_enough_all_is_told() -> None:

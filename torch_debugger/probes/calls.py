@@ -13,6 +13,7 @@ from torch_debugger.probes.flow import Rows
 from torch_debugger.probes.roots import Root
 
 _COUNTED = 8  # nested calls, after which the frames are counted again
+_TRIED_FROM, _TRIED_TO = 768, 1024  # calls that tell what one costs, after those that are measured in full
 
 
 @dataclass(slots=True)
@@ -35,6 +36,19 @@ class Calls(threading.local):
         self.rows: Rows = []
         self.modules = 0  # that began since the outermost call did
         self.own_s = 0.0
+        self._spent_before_s = 0.0
+
+    def begin_module(self, root: Root | None, spent_s: float) -> float:
+        """One more module of this model is called, and so much has gone into this step's look. Once in each
+        call of a huge model: what the look will come to, as far as a part of it tells. Else 0."""
+        self.modules += 1
+        if self.modules == _TRIED_FROM:
+            self._spent_before_s = spent_s
+        if self.modules != _TRIED_TO or root is None:
+            return 0.0
+        each_s = (spent_s - self._spent_before_s) / (_TRIED_TO - _TRIED_FROM)
+        to_come_s = each_s * (len(root.paths) - _TRIED_TO)
+        return spent_s + 2.0 * to_come_s  # its gradients and its update take about as long again
 
     def are_too_deep(self) -> bool:
         """A call that is heard takes one frame more than others: what plain Python can just do must not end

@@ -139,7 +139,7 @@ class Forward(Probe):
         else:
             calls.rows, calls.modules = [], 0
             root = self._meet(module, arguments)
-        calls.modules += 1
+        self.watch.governor.foresee(calls.begin_module(root, self.watch.guard.spent_s))
         row = self.flow.reserve(calls.rows) if root is not None and not in_backward() else None
         began = time.perf_counter()
         calls.own_s += began - start

@@ -43,6 +43,8 @@ class Governor:
         self.start_s = self.base_s = self.light_s = self.deep_s = 0.0
         self.light_steps = self.deep_steps = 0
         self.limit_s = math.inf if always_deep or first_deep > self.FIRST_DEEP else self.LOOK_S
+        self.is_hopeless = False  # the step under way: its look will not fit into `limit_s`
+        self._foreseen_s = 0.0
         self._is_cut = False  # the step under way
         self.cuts = 0
         self._clock = clock
@@ -85,13 +87,20 @@ class Governor:
         """Something changed that is seen now or never: another stage, gradients that no longer come."""
         self._insisted = min(max(self._insisted, steps), self._insisted_left)
 
-    def cut_short(self) -> None:
-        """The step under way has taken longer than `limit_s`. In the end the next try may take twice as long,
-        and waits until that is affordable."""
-        self._is_cut = True
-        self.cuts += 1
+    def foresee(self, look_s: float) -> None:
+        """The look under way would take so long: what cannot be finished is not gone on with."""
+        if look_s > self.limit_s:
+            self.is_hopeless, self._foreseen_s = True, look_s
+
+    def cut_short(self) -> bool:
+        """The step under way takes longer than `limit_s`. In the end the next try may take twice as long, or
+        twice what was foreseen, and waits until that is affordable. Was this the last of its chances?"""
+        before = self.cuts
+        self._is_cut, self.is_hopeless = True, False
+        self.cuts = max(before + 1, self.CHANCES if self._foreseen_s else 0)
         if self.cuts >= self.CHANCES:
-            self.limit_s = self._deep_cost_s = 2.0 * self.limit_s
+            self.limit_s = self._deep_cost_s = 2.0 * max(self.limit_s, self._foreseen_s)
+        return before < self.CHANCES <= self.cuts
 
     def charge(self, depth: int, spent_s: float) -> None:
         """A step of this depth is over and watching it has cost this much."""

@@ -151,11 +151,10 @@ class Watch:
     def keep_to_limit(self, are_calls_too_deep: bool = False) -> bool:
         """Asked where hooks may come off: does this step's look end here? A part of one proves nothing: what is
         missing was just not seen."""
-        if self.guard.is_over():
-            self.governor.cut_short()
-            if self.governor.cuts == Governor.CHANCES:
-                longest = f"a close look at all layers takes longer than {Governor.LOOK_S:.0f} s"
-                self.notice(f"{longest}: none is finished before the budget affords it.")
+        if self.guard.is_over() or self.governor.is_hopeless:
+            if self.governor.cut_short():
+                takes = f"a close look at all layers takes longer than {Governor.LOOK_S:.0f} s"
+                self.notice(f"{takes}: the next one waits until the budget affords it.")
         # What the script's profiler shows is the script's.
         elif not are_calls_too_deep and not (self.depth and _profiler_enabled()):
             return False
