@@ -285,6 +285,20 @@ def test_a_very_long_model_is_cut_and_says_so() -> None:
     assert "not drawn" in looping.graph.note
 
 
+def test_a_graph_of_very_many_parameters_ends_with_a_note() -> None:
+    class Stacked(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.rows = nn.ParameterList(nn.Parameter(torch.ones(2)) for _ in range(4000))
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return x * torch.stack(list(self.rows)).mean(0)
+
+    graph = flow_of(Stacked(), torch.ones(2)).graph
+    assert len(graph.nodes) == 3001  # the output comes last
+    assert "ends after 3,000 nodes" in graph.note
+
+
 class Looping(nn.Module):
     def __init__(self) -> None:
         super().__init__()

@@ -162,6 +162,8 @@ class FlowTracer:
             told.append(
                 f"Of {len(self._paths):,} modules those below level {self._deepest} are not drawn one by one."
             )
+        if len(self._walks.nodes) >= self._walks.MOST_NODES:
+            told.append(f"The graph ends after {self._walks.MOST_NODES:,} nodes: the model has more.")
         if self._lost:
             told.append("Where tensors are computed without gradients, their way could not be followed.")
         return " ".join(told)

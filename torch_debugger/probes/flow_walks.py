@@ -67,7 +67,7 @@ class FlowWalks:
 
     def _origin_of_leaf(self, tensor: torch.Tensor, within: TracedCall) -> Origin | None:
         found = self.origins.of_leaf(tensor)
-        if found is None and id(tensor) in self._parameters:
+        if found is None and id(tensor) in self._parameters and len(self.nodes) < self.MOST_NODES:
             name = scoped(self._name, self._parameters[id(tensor)])
             found = Origin(self.add(name, PARAMETER, PARAMETER, within.scope, (form_of(tensor),)), 0)
             self.origins.put(tensor, found)
