@@ -84,7 +84,7 @@ def run_sentence(result: RunResult) -> str:
     if result.part and result.outcome == "finished":
         return one_line(f"{_watched(result)}.")
     if not result.torch_seen and result.outcome == "finished":
-        return one_line(f"{script} {_ending(result)} without using torch: there was nothing to watch.")
+        return one_line(f"{script} {_ending(result)} without training anything: there was nothing to watch.")
     return one_line(f"{script} {_ending(result)}{_progress(result)}.")
 
 
