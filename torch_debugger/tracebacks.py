@@ -7,13 +7,25 @@ import io
 import os
 import sys
 import threading
+import types
 from contextlib import redirect_stderr
-from types import TracebackType
+from types import FunctionType, ModuleType, TracebackType
 from typing import Any, TextIO
+
+from torch_debugger.foreign_paths import is_user_path
 
 # The child's first file runs in the user's own __main__, so only its path tells that it is ours.
 FIRST_FILE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "cli", "child.py")
 _OF_CLASSES = type.__dict__  # a metaclass of the script's has its own
+_OF_MODULES: Any = vars(ModuleType)
+_ASKED = {"__dir__", "__class__", "__dict__", "__getattribute__"}  # by dir()
+_IN_C = (  # what an entry of a class written in C is
+    types.BuiltinFunctionType,
+    types.GetSetDescriptorType,
+    types.MemberDescriptorType,
+    types.MethodDescriptorType,
+    types.WrapperDescriptorType,
+)
 _GROUP: Any = getattr(builtins, "BaseExceptionGroup", None)  # from Python 3.11 on
 
 
@@ -47,11 +59,18 @@ def similar_name(error: BaseException) -> str:
 def _is_quiet(thing: object) -> bool:
     """Whether nothing of the script's runs when it is asked for the names of its attributes."""
     kind = type(thing)
-    if issubclass(kind, type):
-        return kind is type
-    spaces = [_OF_CLASSES["__dict__"].__get__(each) for each in _OF_CLASSES["__mro__"].__get__(kind)[:-1]]
-    loud = {"__dir__", "__class__", "__getattribute__"}
-    return not any(loud & space.keys() and not str(space["__module__"]).startswith("torch") for space in spaces)
+    spaces = [_OF_CLASSES["__dict__"].__get__(each) for each in _OF_CLASSES["__mro__"].__get__(kind)]
+    if issubclass(kind, ModuleType):
+        spaces.append(_OF_MODULES["__dict__"].__get__(thing))
+    return not any(_is_scripts(space[name]) for space in spaces for name in _ASKED & space.keys())
+
+
+def _is_scripts(entry: Any) -> bool:
+    """Of a class or a module: whether it is written in Python, and not in a library's file."""
+    function = entry.fget if type(entry) is property else entry
+    if type(function) is FunctionType:
+        return is_user_path(function.__code__.co_filename)
+    return type(function) not in _IN_C
 
 
 class _Printed(io.StringIO):

@@ -196,7 +196,7 @@ def _traceback_text(told: traceback.TracebackException, error: BaseException) ->
                 part.stack = None  # type: ignore[assignment]
             inner = [part.__cause__, part.__context__, *(getattr(part, "exceptions", None) or ())]
             waiting += [item for item in inner if item is not None]
-    return "".join(told.format()).removesuffix("\n") + similar_name(error) + "\n"
+    return "".join(told.format()).removesuffix("\n") + _or("", lambda: similar_name(error)) + "\n"
 
 
 def _frames_shown() -> int:
