@@ -19,6 +19,7 @@ from torch_debugger.ranks.starts import Wrap, is_importable_elsewhere, wrap_targ
 from torch_debugger.records import RankEnd, RankFact
 from torch_debugger.settings import Settings
 from torch_debugger.stats.shards import shards_expected
+from torch_debugger.tracebacks import hidden_in_tracebacks
 from torch_debugger.worker_samples import WorkerSamples
 
 
@@ -79,7 +80,8 @@ class RankProcesses(Probe):
     def _around_init(self, original: Any) -> Any:
         @functools.wraps(original)
         def init_process_group(*arguments: Any, **keywords: Any) -> Any:
-            result = original(*arguments, **keywords)
+            with hidden_in_tracebacks:
+                result = original(*arguments, **keywords)
             self.watch.probe(self.name, self._tell_rank)
             return result
 
@@ -90,7 +92,8 @@ class RankProcesses(Probe):
         def start(process: BaseProcess) -> None:
             put_back = self.watch.probe(self.name, self._wrap, process)
             try:
-                original(process)
+                with hidden_in_tracebacks:
+                    original(process)
             finally:
                 if put_back is not None:
                     put_back()

@@ -42,6 +42,25 @@ def hide_our_frames(error: BaseException) -> None:
             waiting += [current.__cause__, current.__context__, *parts_of(current)]
 
 
+class _HiddenInTracebacks:
+    """Around the call of what a function of ours stands in for: a traceback that the script prints of what it
+    raises shows the frames that there would be without us. Python 3.10 lists ours all the same."""
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, entry: TracebackType | None
+    ) -> None:
+        if error is not None:
+            while entry is not None and _is_ours(entry):
+                entry = entry.tb_next
+            BaseException.with_traceback(error, entry)
+
+
+hidden_in_tracebacks = _HiddenInTracebacks()
+
+
 def similar_name(error: BaseException) -> str:
     """ ". Did you mean: 'model'?", which before Python 3.12 is known to the printer in C alone."""
     if sys.version_info >= (3, 12) or not isinstance(error, (NameError, AttributeError)):

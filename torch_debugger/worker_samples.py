@@ -24,6 +24,7 @@ from torch_debugger.profiling.stack_sampler import PERIOD_S
 from torch_debugger.profiling.stack_tree import StackTree
 from torch_debugger.profiling.worker_sampler import add_written, sample_this_worker
 from torch_debugger.records import SampledStacks
+from torch_debugger.tracebacks import hidden_in_tracebacks
 
 _FIRST_READ_S, _MOST_APART_S = 3.0, 60.0  # between two readings: each is twice as far from the last
 _MOST_FILES = 64  # read at once
@@ -72,7 +73,8 @@ class WorkerSamples(Probe):
             is_ours = getpid() == self.pid  # and no fork of it, with loaders of its own
             _starting = self if is_ours and self.folder is not None else None
             try:
-                original(iterator, loader, *rest, **keywords)
+                with hidden_in_tracebacks:
+                    original(iterator, loader, *rest, **keywords)
             finally:
                 _starting = None
             self.watch.probe(self.name, self._tell_of_others, loader)

@@ -327,3 +327,89 @@ def test_with_little_address_space_threads_reserve_no_heaps_of_their_own(write: 
     limited = f"ulimit -v 3000000; exec {' '.join(DEBUGGER)} run --no-log --quiet train.py"
     assert run_really(["bash", "-c", limited]).stdout == "True\n"
     assert run_plain("train.py").stdout == "False\n"
+
+
+CATCHES_AND_PRINTS = """
+    import traceback
+    import torch
+    from torch import nn
+    from torch.utils.data import DataLoader
+
+    class Samples(torch.utils.data.Dataset):
+        def __init__(self, bad=-1):
+            self.bad = bad
+        def __len__(self):
+            return 8
+        def __getitem__(self, i):
+            if i == self.bad:
+                raise ValueError("no such sample")
+            return torch.full((3,), float(i))
+
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.fc, self.fails = nn.Linear(3, 1), False
+        def forward(self, x):
+            if self.fails:
+                raise KeyError("fails")
+            return self.fc(x)
+
+    class Backwards(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x.clone()
+        @staticmethod
+        def backward(ctx, gradient):
+            raise ValueError("in backward")
+
+    def told(act, *arguments, **keywords):
+        try:
+            act(*arguments, **keywords)
+        except Exception:
+            traceback.print_exc()
+
+    def go_through(loader):
+        for batch in loader:
+            pass
+
+    def call(batch):
+        net.fails = True
+        net(batch)
+
+    net = Net()
+    optimizer = torch.optim.Adam(net.parameters(), lr=1e-3)
+    scheduler = torch.optim.lr_scheduler.StepLR(optimizer, 1)
+    scaler = torch.amp.GradScaler("cpu")
+    for epoch in range(30):
+        net.fails = False
+        for batch in DataLoader(Samples(), batch_size=4):
+            optimizer.zero_grad()
+            net(batch).pow(2).mean().backward()
+            optimizer.step()
+        scheduler.step()
+        if epoch in (0, 29):
+            told(go_through, DataLoader(Samples(bad=3)))
+            told(go_through, DataLoader(Samples(bad=3), num_workers=1))
+            told(torch.optim.Adam, [])
+            told(torch.optim.lr_scheduler.StepLR, optimizer, 0, unknown=1)
+            told(DataLoader, Samples(), batch_size=-1)
+            told(Backwards.apply(net(batch)).sum().backward)
+            told(torch.autograd.backward, Backwards.apply(net(batch)).sum())
+            told(net.load_state_dict, {})
+            told(nn.utils.clip_grad_norm_, 3, 1)
+            told(scaler.scale, "x")
+            told(scaler.step, optimizer)
+            told(optimizer.step, lambda: 1 / 0)
+            told(torch.manual_seed, "x")
+            told(net.zero_grad, 3, 4)
+    told(call, batch)  # with hooks on, torch itself takes other lines
+    told(torch.compile, 3, 4)
+"""
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="a frame that raises again is listed before Python 3.11")
+def test_tracebacks_that_the_script_prints_show_no_frame_of_ours(write: Write) -> None:
+    write(CATCHES_AND_PRINTS)
+    plain = run_plain("train.py")
+    assert plain.stderr.count("Traceback (most recent call last):\n") > 28
+    _assert_as(plain, run_watched("--no-log", "--quiet", "train.py"))

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from torch_debugger.tracebacks import hidden_in_tracebacks
+
 
 class Interception:
     """`told(*arguments)` is called before the function, which then does what it always did."""
@@ -28,7 +30,8 @@ class Interception:
         def function(*arguments: Any, **keywords: Any) -> Any:
             if self._ours is function:
                 self._told(*arguments, **keywords)
-            return original(*arguments, **keywords)
+            with hidden_in_tracebacks:
+                return original(*arguments, **keywords)
 
         function.__wrapped__ = original  # type: ignore[attr-defined]
         function.__name__, function.__doc__ = original.__name__, original.__doc__

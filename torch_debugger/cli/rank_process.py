@@ -15,7 +15,7 @@ from torch_debugger.imports import when_imported
 from torch_debugger.runlog.logfile import rank_of_process
 from torch_debugger.saying import say
 from torch_debugger.settings import Settings
-from torch_debugger.tracebacks import hide_our_frames
+from torch_debugger.tracebacks import hidden_in_tracebacks, hide_our_frames
 
 if TYPE_CHECKING:
     from torch_debugger.cli.watch import Watch
@@ -81,7 +81,8 @@ class _RankWatch:
 
     def _around(self, original: Any) -> Any:
         def init_process_group(*arguments: Any, **keywords: Any) -> Any:
-            result = original(*arguments, **keywords)
+            with hidden_in_tracebacks:
+                result = original(*arguments, **keywords)
             if getpid() == self._pid and self._watch is None:
                 self._begin()
             return result

@@ -34,6 +34,7 @@ from torch_debugger.probes.tokentargets import read_token_targets
 from torch_debugger.probes.watch import Watch
 from torch_debugger.records import GraphNode, LossGraph, LossSite, Place
 from torch_debugger.stats.unseen import item_of, leave_classes_of
+from torch_debugger.tracebacks import hidden_in_tracebacks
 
 
 class Backward(Probe):
@@ -75,7 +76,8 @@ class Backward(Probe):
             if self.hunt.policy.waits:
                 self.hunt.policy.act()
             self.watch.mark(self.watch.phases.enter, BACKWARD)
-            original(tensors, *arguments, **keywords)
+            with hidden_in_tracebacks:
+                original(tensors, *arguments, **keywords)
             self.watch.mark(self.watch.phases.end_backward)
             self.watch.keep_to_limit()
             if self.roots.states_kept:

@@ -27,6 +27,7 @@ from torch_debugger.probes.watch import Watch
 from torch_debugger.probes.worker_boards import WorkerBoards
 from torch_debugger.records import WorkerTimes
 from torch_debugger.records.workers import WorkerTime
+from torch_debugger.tracebacks import hidden_in_tracebacks
 
 _BLOCKED_S = 0.001  # in the queue: the batch was not there yet
 
@@ -70,7 +71,8 @@ class BatchClocks(Probe):
     def _around_next_index(self, original: Any) -> Any:
         @functools.wraps(original)
         def _next_index(iterator: Any) -> Any:
-            index = original(iterator)
+            with hidden_in_tracebacks:
+                index = original(iterator)
             self.watch.probe(self.name, self._sent, iterator, index)
             return index
 
@@ -80,7 +82,8 @@ class BatchClocks(Probe):
         @functools.wraps(original)
         def _get_data(iterator: Any) -> Any:
             start = time.monotonic()
-            found = original(iterator)
+            with hidden_in_tracebacks:
+                found = original(iterator)
             self.watch.probe(self.name, self._came, iterator, found, start)
             return found
 

@@ -17,6 +17,7 @@ from torch_debugger.probes.patches import Patches
 from torch_debugger.probes.probe import Probe
 from torch_debugger.records import CheckpointLoad, Place, SavedTensor
 from torch_debugger.stats.unseen import no_grad
+from torch_debugger.tracebacks import hidden_in_tracebacks
 
 
 class Checkpoints(Probe):
@@ -32,7 +33,8 @@ class Checkpoints(Probe):
     def _around_load(self, original: Any) -> Any:
         @functools.wraps(original)
         def load_state_dict(module: nn.Module, *arguments: Any, **keywords: Any) -> Any:
-            result = original(module, *arguments, **keywords)
+            with hidden_in_tracebacks:
+                result = original(module, *arguments, **keywords)
             given = arguments[0] if arguments else keywords.get("state_dict")
             if is_a(given, Mapping) and self._told < self.TOLD:
                 self.watch.probe(self.name, self._tell, module, given, result)

@@ -26,6 +26,7 @@ from torch_debugger.probes.watch import Watch
 from torch_debugger.records import ClipFact, Place
 from torch_debugger.stats.summary import norms
 from torch_debugger.stats.unseen import no_grad
+from torch_debugger.tracebacks import hidden_in_tracebacks
 
 _LIMITS = {"clip_grad_norm_": "max_norm", "clip_grad_value_": "clip_value"}
 Versions = list[tuple[Held, Optimizer, int, torch.Tensor]]  # and of its gradients: all versions, the norm
@@ -54,9 +55,11 @@ class Clipping(Probe):
         @functools.wraps(original)
         def clip(*arguments: Any, **keywords: Any) -> Any:
             if not self._is_curious() or torch.compiler.is_compiling():
-                return original(*arguments, **keywords)
+                with hidden_in_tracebacks:
+                    return original(*arguments, **keywords)
             before = self.watch.probe(self.name, self._versions, limit)
-            result = original(*arguments, **keywords)
+            with hidden_in_tracebacks:
+                result = original(*arguments, **keywords)
             if before:
                 self.watch.probe(self.name, self._compare, before, takes, limit, arguments, keywords, result)
             return result

@@ -26,6 +26,7 @@ from torch_debugger.probes.probe import Probe
 from torch_debugger.probes.watch import Watch
 from torch_debugger.records import CollectiveKind, CollectivesFact, Place
 from torch_debugger.records.ranks import stretches
+from torch_debugger.tracebacks import hidden_in_tracebacks
 
 # Methods of a process group, by the name that users know. Not those between two ranks: they differ by nature.
 _OPS = {
@@ -106,7 +107,8 @@ class Collectives(Probe):
         def collective(group: Any, *arguments: Any, **keywords: Any) -> Any:
             if watch.active and self.name not in watch.guard.removed:
                 watch.guard.contain(self.name, note, group, arguments)
-            return original(group, *arguments, **keywords)
+            with hidden_in_tracebacks:
+                return original(group, *arguments, **keywords)
 
         return collective
 

@@ -18,6 +18,7 @@ from torch_debugger.probes.patches import Patches
 from torch_debugger.probes.probe import Probe
 from torch_debugger.probes.roots import Roots
 from torch_debugger.probes.watch import Watch
+from torch_debugger.tracebacks import hidden_in_tracebacks
 
 
 class Compiled(Probe):
@@ -36,7 +37,8 @@ class Compiled(Probe):
     def _around_compile(self, original: Any) -> Any:
         def compile(*arguments: Any, **keywords: Any) -> Any:
             self.watch.probe(self.name, self._meet, arguments)
-            return original(*arguments, **keywords)
+            with hidden_in_tracebacks:
+                return original(*arguments, **keywords)
 
         compile.__wrapped__ = original  # type: ignore[attr-defined]
         compile.__doc__ = original.__doc__

@@ -33,6 +33,7 @@ from torch_debugger.probes.unspent import unspent_loss
 from torch_debugger.probes.watch import Watch
 from torch_debugger.records import Place, StepCycle
 from torch_debugger.stats.summary import sampled
+from torch_debugger.tracebacks import hidden_in_tracebacks
 
 
 @dataclass(frozen=True)
@@ -97,7 +98,8 @@ class Cycles(Probe):
         def zero_grad(owner: Any, *arguments: Any, **keywords: Any) -> Any:
             if not torch.compiler.is_compiling() and self.watch.depth == DEEP:
                 self.watch.probe(self.name, self._clear, owner)
-            return original(owner, *arguments, **keywords)
+            with hidden_in_tracebacks:
+                return original(owner, *arguments, **keywords)
 
         return zero_grad
 

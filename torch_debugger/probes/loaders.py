@@ -33,6 +33,7 @@ from torch_debugger.probes.sampling import DEEP
 from torch_debugger.probes.watch import Watch
 from torch_debugger.records import BatchFact, LoaderFact, Place
 from torch_debugger.stats.unseen import item_of, no_grad
+from torch_debugger.tracebacks import hidden_in_tracebacks
 
 
 class Loaders(Probe):
@@ -73,7 +74,8 @@ class Loaders(Probe):
     def _around_init(self, original: Any) -> Any:
         @functools.wraps(original)
         def __init__(loader: Any, *arguments: Any, **keywords: Any) -> None:  # noqa: N807
-            original(loader, *arguments, **keywords)
+            with hidden_in_tracebacks:
+                original(loader, *arguments, **keywords)
             self.watch.probe("loaders", self._note_maker, loader)
 
         return __init__
@@ -90,7 +92,8 @@ class Loaders(Probe):
             state = self.watch.probe("loaders", random_state, loader)  # drawn from in the next line
             self.watch.mark(self.watch.phases.enter, DATA)  # workers are started here
             start = time.perf_counter()
-            iterator = original(loader)
+            with hidden_in_tracebacks:
+                iterator = original(loader)
             took_s = time.perf_counter() - start
             self.watch.probe("loaders", self._begin_pass, loader, iterator, state, took_s)
             return iterator
@@ -105,7 +108,8 @@ class Loaders(Probe):
             mark(enter, DATA)
             clock = self.watch.probe("loaders", self.times.clock_for, iterator)
             try:
-                batch = original(iterator) if clock is None else self._timed(clock, original, iterator)
+                with hidden_in_tracebacks:
+                    batch = original(iterator) if clock is None else self._timed(clock, original, iterator)
             except StopIteration:
                 mark(enter, LOGGING)
                 self.watch.probe("loaders", self._end_pass, iterator)
@@ -131,14 +135,15 @@ class Loaders(Probe):
             if not getattr(iterator, "_shutdown", True):  # else they have ended before
                 self.watch.probe("loaders", self.times.closing, iterator)
             start = time.perf_counter()
-            original(iterator)
+            with hidden_in_tracebacks:
+                original(iterator)
             self.watch.probe("loaders", self.times.closed, iterator, time.perf_counter() - start)
 
         return _shutdown_workers
 
     def _timed(self, clock: LineClock, original: Any, iterator: Any) -> Any:
         before_s = clock.own_s
-        with clock.running():
+        with clock.running(), hidden_in_tracebacks:
             batch = original(iterator)
         self.watch.guard.spent_s += clock.own_s - before_s
         return batch
@@ -193,9 +198,7 @@ class Loaders(Probe):
                 step=self.watch.step,
                 number=number,
                 names=aliases(loader, user_frame(2)),
-                made=made,
-                samples=samples,
-                drop_last=bool(loader.drop_last),
+                made=made, samples=samples, drop_last=bool(loader.drop_last),
                 base=self._datasets.setdefault(id(base_of(loader.dataset)), len(self._datasets) + 1),
                 upstream=statements_behind(made, self._given.get(loader, ())),
                 classes=class_names(base_of(loader.dataset)),
@@ -204,11 +207,9 @@ class Loaders(Probe):
                 prefetch=loader.prefetch_factor or 0,
                 collates=loader.collate_fn is default_collate,
                 holds=data_held_by(base_of(loader.dataset), samples),
-                sampler=type(sampler).__name__,
-                replica=replica,
-                replicas=replicas,
+                sampler=type(sampler).__name__, replica=replica, replicas=replicas,
             )
-        )
+        )  # fmt: skip
 
     def _measure(self, batch: Any) -> None:
         if self._looked_at == self.watch.step:

@@ -28,6 +28,7 @@ from torch_debugger.probes.strays import Strays
 from torch_debugger.probes.watch import Watch
 from torch_debugger.records import OptimizerFact, Place
 from torch_debugger.stats.shards import own_part, shards_expected
+from torch_debugger.tracebacks import hidden_in_tracebacks
 
 _NUMBERS = ("lr", "initial_lr", "momentum", "weight_decay", "eps", "alpha", "rho", "max_iter")
 _SCHEDULED = frozenset({"lr", "initial_lr"})  # what a schedule sets: the second is the rate it starts from
@@ -67,7 +68,8 @@ class Optimizers(Probe):
 
     def _around_init(self, original: Any) -> Any:
         def __init__(optimizer: Optimizer, *arguments: Any, **keywords: Any) -> None:  # noqa: N807
-            original(optimizer, *arguments, **keywords)
+            with hidden_in_tracebacks:
+                original(optimizer, *arguments, **keywords)
             self.watch.probe("optimizers", self._made, optimizer)
 
         __init__.__wrapped__ = original  # type: ignore[attr-defined]

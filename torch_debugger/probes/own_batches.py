@@ -19,6 +19,7 @@ from torch_debugger.probes.probe import Probe
 from torch_debugger.probes.stalls import Batch, Stalls, sample_seen
 from torch_debugger.probes.training_attendant import TrainingAttendant
 from torch_debugger.probes.watch import Watch
+from torch_debugger.tracebacks import hidden_in_tracebacks
 
 _KEPT = 200  # times of a loader
 
@@ -59,9 +60,11 @@ class OwnBatches(Probe):
         def _next_data(iterator: Any) -> Any:
             start = self.watch.probe(self.name, self._begin, iterator)
             if start is None:
-                return original(iterator)
+                with hidden_in_tracebacks:
+                    return original(iterator)
             try:
-                batch = original(iterator)
+                with hidden_in_tracebacks:
+                    batch = original(iterator)
             finally:
                 attendant = self._attendant
                 if attendant is not None:

@@ -32,6 +32,7 @@ from torch_debugger.probes.watch import Watch
 from torch_debugger.records import PhaseFact
 from torch_debugger.stats.shards import expect_shards
 from torch_debugger.stats.unseen import leave_classes_of, same_state
+from torch_debugger.tracebacks import hidden_in_tracebacks
 
 _NO_ROOTS = (nn.modules.loss._Loss,)
 
@@ -187,7 +188,8 @@ class Roots(Probe):
 
     def _call(self, root: Root, module: nn.Module, /, *arguments: Any, **keywords: Any) -> Any:
         self.watch.probe("models", self.enter, root, arguments, keywords)
-        output = module._call_impl(*arguments, **keywords)  # type: ignore[no-untyped-call]
+        with hidden_in_tracebacks:
+            output = module._call_impl(*arguments, **keywords)  # type: ignore[no-untyped-call]
         if self.watch.is_looked_at and torch.is_grad_enabled():
             for hear in self.on_output:
                 self.watch.probe("models", hear, root, output)

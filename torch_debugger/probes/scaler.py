@@ -23,6 +23,7 @@ from torch_debugger.probes.sampling import DEEP
 from torch_debugger.probes.scaled_losses import PLAIN, SCALED, ScaledLosses
 from torch_debugger.probes.watch import Watch
 from torch_debugger.records import Place, ScalerMisuse
+from torch_debugger.tracebacks import hidden_in_tracebacks
 
 
 class Scaler(Probe):
@@ -58,7 +59,8 @@ class Scaler(Probe):
     def _around_scale(self, original: Any) -> Any:
         @functools.wraps(original)
         def scale(scaler: Any, outputs: Any) -> Any:
-            result = original(scaler, outputs)
+            with hidden_in_tracebacks:
+                result = original(scaler, outputs)
             if result is not outputs and isinstance(result, torch.Tensor) and not torch.compiler.is_compiling():
                 self.watch.probe(self.name, self.losses.made, scaler, outputs, result)
             return result
@@ -74,7 +76,8 @@ class Scaler(Probe):
             self.watch.probe(self.name, self._look, scaler, optimizer)
             self._stepping = True
             try:
-                result = original(scaler, optimizer, *arguments, **keywords)
+                with hidden_in_tracebacks:
+                    result = original(scaler, optimizer, *arguments, **keywords)
             finally:
                 self._stepping = False
             if self.watch.active and self.watch.clock.optimizer_steps == before:

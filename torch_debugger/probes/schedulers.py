@@ -27,6 +27,7 @@ from torch_debugger.probes.patches import Patches
 from torch_debugger.probes.probe import Probe
 from torch_debugger.probes.watch import Watch
 from torch_debugger.records import Place, SchedulerFact, SchedulerLook
+from torch_debugger.tracebacks import hidden_in_tracebacks
 
 _NUMBERS = ("step_size", "gamma", "T_max", "total_steps", "total_iters", "T_0", "eta_min", "factor", "patience")
 _NO_SCHEDULERS = {"", "self", "env", "envs", "scaler", "prof", "profiler", "p", "accelerator"}
@@ -74,7 +75,8 @@ class Schedulers(Probe):
 
     def _around_init(self, original: Any) -> Any:
         def __init__(scheduler: Any, *arguments: Any, **keywords: Any) -> None:  # noqa: N807
-            original(scheduler, *arguments, **keywords)
+            with hidden_in_tracebacks:
+                original(scheduler, *arguments, **keywords)
             self.watch.probe(self.name, self._meet, scheduler)
 
         __init__.__wrapped__ = original  # type: ignore[attr-defined]

@@ -20,6 +20,7 @@ from torch_debugger.probes.probe import Probe
 from torch_debugger.probes.watch import Watch
 from torch_debugger.records import Place, Reseeding
 from torch_debugger.stats.unseen import same_state
+from torch_debugger.tracebacks import hidden_in_tracebacks
 
 
 @dataclass
@@ -60,7 +61,8 @@ class Seeds(Probe):
     def _around(self, original: Any) -> Any:
         @functools.wraps(original)
         def manual_seed(seed: Any) -> Any:
-            generator = original(seed)
+            with hidden_in_tracebacks:
+                generator = original(seed)
             if self.watch.clock.optimizer_steps and not torch.compiler.is_compiling():
                 self.watch.probe(self.name, self._see, seed)
             return generator

@@ -21,6 +21,7 @@ from torch_debugger.probes.probe import Probe
 from torch_debugger.probes.watch import Watch
 from torch_debugger.records import Scalars
 from torch_debugger.stats.unseen import item_of
+from torch_debugger.tracebacks import hidden_in_tracebacks
 
 _WRITERS = ("torch.utils.tensorboard.writer", "tensorboardX.writer", "torch_debugger.summaries.writer")
 
@@ -73,7 +74,8 @@ class UserScalars(Probe):
         @functools.wraps(original)
         def add_scalar(writer: Any, tag: Any, scalar_value: Any, *arguments: Any, **keywords: Any) -> Any:
             self.watch.probe(self.name, self._take, {tag: scalar_value})
-            return original(writer, tag, scalar_value, *arguments, **keywords)
+            with hidden_in_tracebacks:
+                return original(writer, tag, scalar_value, *arguments, **keywords)
 
         return add_scalar
 
@@ -82,7 +84,8 @@ class UserScalars(Probe):
         def log(data: Any, *arguments: Any, **keywords: Any) -> Any:
             if is_a(data, dict):
                 self.watch.probe(self.name, self._take, data)
-            return original(data, *arguments, **keywords)
+            with hidden_in_tracebacks:
+                return original(data, *arguments, **keywords)
 
         return log
 
@@ -91,7 +94,8 @@ class UserScalars(Probe):
         def log(run: Any, data: Any, *arguments: Any, **keywords: Any) -> Any:
             if is_a(data, dict):
                 self.watch.probe(self.name, self._take, data)
-            return original(run, data, *arguments, **keywords)
+            with hidden_in_tracebacks:
+                return original(run, data, *arguments, **keywords)
 
         return log
 

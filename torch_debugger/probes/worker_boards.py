@@ -30,6 +30,7 @@ from torch_debugger.probes.worker_board import WorkerBoard
 from torch_debugger.records import Place, WorkerLook
 from torch_debugger.records.workers import GrownContainer, SampleSeen
 from torch_debugger.stats.memory import host_memory
+from torch_debugger.tracebacks import hidden_in_tracebacks
 
 _starting: WorkerBoards | None = None  # while a loader starts its workers
 
@@ -120,7 +121,8 @@ class WorkerBoards(Probe):
             self.making = board
             _starting = self if board is not None else None
             try:
-                original(iterator, loader, *rest, **keywords)
+                with hidden_in_tracebacks:
+                    original(iterator, loader, *rest, **keywords)
             finally:
                 _starting = self.making = None
             if board is not None:
