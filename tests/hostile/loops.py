@@ -65,6 +65,9 @@ parameters = parameters + list(rows.parameters())
 """
 
 
+WORKERS = ("time.monotonic",)  # without it, they and the loader end by whatever comes first
+
+
 def _loader(name: str, arguments: str, dataset: str = "Samples(96)", **parts: object) -> Piece:
     made = f"loader = torch.utils.data.DataLoader({dataset}, batch_size=8, {arguments})\n"
     return Piece(name, body=ROWS + SGD + DATASET + made + OVER_LOADER, **parts)  # type: ignore[arg-type]
@@ -349,8 +352,9 @@ def train():
         STEP
 """),
     _loader("loader", "shuffle=True"),
-    _loader("loader_workers", "num_workers=2, shuffle=True"),
-    _loader("loader_persistent", "num_workers=1, persistent_workers=True, prefetch_factor=3"),
+    _loader("loader_workers", "num_workers=2, shuffle=True", takes=WORKERS),
+    _loader("loader_persistent", "num_workers=1, persistent_workers=True, prefetch_factor=3",
+            takes=WORKERS),
     _loader("loader_generator", "shuffle=True, generator=torch.Generator().manual_seed(9)"),
     _loader("loader_collate", "num_workers=0, drop_last=True, collate_fn=lambda rows: "
             "(torch.stack([row[0] for row in rows]), torch.stack([row[1] for row in rows]), {'ids': (1, 2)})"),
@@ -376,8 +380,8 @@ class Stream(torch.utils.data.IterableDataset):
             yield x, x.sum(0, keepdim=True)
 """),
     _loader("loader_spawn", "num_workers=1, multiprocessing_context='spawn'", "torch.utils.data.TensorDataset("
-            "torch.ones(96, 6), torch.ones(96, 1))", guarded=True),
-    _loader("loader_broken_off", "num_workers=2", after="""
+            "torch.ones(96, 6), torch.ones(96, 1))", guarded=True, takes=WORKERS),
+    _loader("loader_broken_off", "num_workers=2", takes=WORKERS, after="""
 again = iter(loader)
 next(again)
 del again

@@ -200,6 +200,26 @@ print("parent death signal", flag.value)
     _ends_in_a_step("raises_mid_way", "raise ValueError('a bad batch')"),
     _ends_in_a_step("raises_from", "try:\n    {}['loss']\nexcept KeyError as missing:\n"
                     "    raise RuntimeError('no loss') from missing"),
+    _ends_in_a_step("misses_in_a_module", "os.pathh.join('a')"),
+    _ends_in_a_step("misses_in_a_tensor", "parameters[0].graad"),
+    _ends_in_a_step("misses_in_an_optimizer", "optimizers[0].zero_grads()"),
+    _ends_in_a_step("misses_a_name", "print(optimizerss)"),
+    _ends_in_a_step("misses_a_key", "{'a': 1}['b']"),
+    _ends_in_a_step("raises_in_a_loader", "list(torch.utils.data.DataLoader([1, None]))"),
+    _ends_in_a_step("raises_in_a_closure", "optimizers[0].step(lambda: 1 / 0)"),
+    Piece("prints_what_it_caught", step="caught()", setup="""
+import traceback
+def caught():
+    for act in (
+        lambda: list(torch.utils.data.DataLoader([1, None])), lambda: optimizers[0].step(lambda: 1 / 0),
+        lambda: torch.ones(2, requires_grad=True).backward(), lambda: os.pathh, lambda: torch.optim.SGD([], 1),
+        lambda: nn.Linear(2, 2).load_state_dict({}), lambda: torch.manual_seed("one"),
+    ):
+        try:
+            act()
+        except Exception:
+            traceback.print_exc()
+"""),
     _ends_in_a_step("raises_a_group", "raise ExceptionGroup('several', [ValueError(1), TypeError('two')])"),
     _ends_in_a_step("raises_unprintable", "raise Unprintable()", setup="""
 class Unprintable(Exception):

@@ -263,7 +263,7 @@ builtins.isinstance = own_isinstance
 clocks = time.time, time.monotonic, time.perf_counter
 time.time = time.monotonic = time.perf_counter = lambda: 1000.0
 """, after="time.time, time.monotonic, time.perf_counter = clocks"),
-    Piece("clock_raises", takes=("time.time", "time.perf_counter"), setup="""
+    Piece("clock_raises", takes=("time.time", "time.perf_counter", "time.monotonic"), setup="""
 clocks = time.time, time.monotonic, time.perf_counter
 def broken():
     raise SystemExit("no clock")
