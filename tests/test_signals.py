@@ -54,6 +54,34 @@ def test_a_fault_of_a_probe_is_still_its_own(number: int) -> None:
     assert faults == ["loaders"]
 
 
+def test_a_handler_is_looked_up_as_by_signal_itself() -> None:
+    """Among its constants, by the handler's own `__eq__`, in the versions of Python that do so."""
+    compared: list[str] = []
+
+    class Noticing:
+        __hash__ = None  # type: ignore[assignment]
+
+        def __call__(self, number: int, frame: FrameType | None) -> None:
+            pass
+
+        def __eq__(self, other: object) -> bool:
+            compared.append(type(other).__name__)
+            return self is other
+
+    session = Session(Settings(), "train.py", [], [lambda record: None])
+    told = []
+    for _ in range(2):  # without us, then with us
+        compared.clear()
+        handler = Noticing()
+        signal.signal(signal.SIGUSR1, handler)
+        got = signal.getsignal(signal.SIGUSR1)
+        before = signal.signal(signal.SIGUSR1, signal.SIG_DFL)
+        told.append((got is before is handler, list(compared)))
+        session.start()
+    session.end("finished")
+    assert told[0] == told[1] and told[0][0]
+
+
 def test_a_workers_end_waits_until_the_crash_is_explained() -> None:
     before = signal.signal(signal.SIGCHLD, ring)
     try:

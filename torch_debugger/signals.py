@@ -22,6 +22,7 @@ from typing import Any
 
 from torch_debugger.clocks import time
 from torch_debugger.foreign_paths import is_user_path
+from torch_debugger.tracebacks import hidden_in_tracebacks
 
 Handler = Callable[[int, "FrameType | None"], Any]
 
@@ -118,10 +119,18 @@ def _real(handler: Any) -> Any:
     return handler.handler if type(handler) is _Patient else handler
 
 
+def _told(handler: Any) -> Any:
+    """As `signal` tells it: that looks for it among its constants, by the script's own `__eq__`."""
+    if type(handler) is not _Patient:
+        return handler
+    return signal._int_to_enum(handler.handler, signal.Handlers)  # type: ignore[attr-defined]
+
+
 def _around_signal(original: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(original)
     def signal(signalnum: Any, handler: Any) -> Any:
-        return _real(original(signalnum, _Patient(handler) if _may_raise(handler) else handler))
+        with hidden_in_tracebacks:
+            return _told(original(signalnum, _Patient(handler) if _may_raise(handler) else handler))
 
     return signal
 
@@ -129,7 +138,8 @@ def _around_signal(original: Callable[..., Any]) -> Callable[..., Any]:
 def _around_getsignal(original: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(original)
     def getsignal(signalnum: Any) -> Any:
-        return _real(original(signalnum))
+        with hidden_in_tracebacks:
+            return _told(original(signalnum))
 
     return getsignal
 

@@ -256,3 +256,35 @@ def _variables() -> dict[str, object]:
         "odd_of_kind": odd.OfNoticingKind(), "Kind": odd.OfNoticingKind,
         "batch": {"x": torch.ones(4, 8), "odd": odd.OddObject()},
     }  # fmt: skip
+
+
+def test_models_and_loaders_are_not_asked_for_what_they_do_not_have() -> None:
+    asked: set[str] = set()
+
+    class Net(nn.Linear):
+        def __getattr__(self, name: str) -> Any:
+            asked.add(name)
+            return super().__getattr__(name)
+
+    class Loader(DataLoader):  # type: ignore[type-arg]
+        def __getattr__(self, name: str) -> Any:
+            asked.add(name)
+            raise AttributeError(name)
+
+    def train() -> set[str]:
+        net = Net(4, 1)
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+        loader = Loader([torch.ones(4) for _ in range(8)], batch_size=2)
+        asked.clear()
+        for batch in (batch for _ in range(3) for batch in loader):
+            optimizer.zero_grad()
+            net(batch).square().mean().backward()
+            optimizer.step()
+        net.eval()
+        with torch.no_grad():
+            net(batch)
+        return set(asked)
+
+    plain = train()
+    with watched():
+        assert train() - plain <= {"bias"}  # which a layer has

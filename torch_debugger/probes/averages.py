@@ -11,13 +11,13 @@ from torch import nn
 from torch.nn.modules.module import register_module_module_registration_hook
 from torch.nn.parallel import DistributedDataParallel
 from torch.utils.hooks import RemovableHandle
-from torch.utils.weak import WeakIdKeyDictionary
 
 from torch_debugger.anatomy.frames import place_of, user_frame
 from torch_debugger.probes.collectives import Collectives
 from torch_debugger.probes.roots import Roots
 from torch_debugger.probes.watch import Watch
 from torch_debugger.records import GradientAverage, Place
+from torch_debugger.stats.weak_keys import WeakKeysById
 
 _SHARDED = {"FSDPModule", "FullyShardedDataParallel"}
 _TARGET = re.compile(r"\s*([\w.]+)\s*(?::[^=]+)?=[^=]")
@@ -27,7 +27,7 @@ class Averages:
     MOST_OF = 0.9  # of the gradients: a part of a model may be left out on purpose
 
     def __init__(self) -> None:
-        self._wrappers: MutableMapping[nn.Module, Place] = WeakIdKeyDictionary()
+        self._wrappers: MutableMapping[nn.Module, Place] = WeakKeysById()
 
     def listen(self, watch: Watch) -> RemovableHandle:
         """Hears of every module that goes into another one: the wrapper's own frames stay as they are, so that

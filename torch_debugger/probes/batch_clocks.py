@@ -14,7 +14,6 @@ from typing import Any
 import torch
 from torch.utils.data._utils.worker import _IterableDatasetStopIteration
 from torch.utils.data.dataloader import _MultiProcessingDataLoaderIter
-from torch.utils.weak import WeakIdKeyDictionary
 
 from torch_debugger.clocks import time
 from torch_debugger.probes.asked_batches import AskedBatches
@@ -27,6 +26,7 @@ from torch_debugger.probes.watch import Watch
 from torch_debugger.probes.worker_boards import WorkerBoards
 from torch_debugger.records import WorkerTimes
 from torch_debugger.records.workers import WorkerTime
+from torch_debugger.stats.weak_keys import WeakKeysById
 from torch_debugger.tracebacks import hidden_in_tracebacks
 
 _BLOCKED_S = 0.001  # in the queue: the batch was not there yet
@@ -40,7 +40,7 @@ class BatchClocks(Probe):
         super().__init__(watch)
         self._deliveries = loaders.deliveries
         self._boards = boards
-        self._passes: MutableMapping[Any, PassClock] = WeakIdKeyDictionary()
+        self._passes: MutableMapping[Any, PassClock] = WeakKeysById()
         self._of_number: dict[int, LoaderClock] = {}
         self._stalls = stalls
         self._latest: PassClock | None = None

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-from torch.utils.weak import WeakIdKeyDictionary
 
 from torch_debugger.anatomy.nested import named_leaves
 from torch_debugger.probes.sampling import DEEP
@@ -20,6 +19,7 @@ from torch_debugger.probes.watch import Watch
 from torch_debugger.records import BatchLook, TensorLook
 from torch_debugger.stats.digests import SAMPLES, digest_rows, sampled_rows
 from torch_debugger.stats.unseen import item_of, no_grad
+from torch_debugger.stats.weak_keys import WeakKeysById
 
 _WHOLE = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8, torch.bool)
 _COLUMNS = 8  # in which numbers are counted
@@ -50,8 +50,8 @@ class Deliveries:
 
     def __init__(self, watch: Watch) -> None:
         self.watch = watch
-        self._of_loader: MutableMapping[Any, Delivered] = WeakIdKeyDictionary()
-        self._of_iterator: MutableMapping[Any, Delivered] = WeakIdKeyDictionary()
+        self._of_loader: MutableMapping[Any, Delivered] = WeakKeysById()
+        self._of_iterator: MutableMapping[Any, Delivered] = WeakKeysById()
         self._waiting: dict[int, _Waiting] = {}
         self._numbered = 0
         self._considered = 0

@@ -9,13 +9,13 @@ from collections.abc import Collection, MutableMapping
 from typing import Any
 
 from torch import nn
-from torch.utils.weak import WeakIdKeyDictionary
 
 from torch_debugger.anatomy.frames import user_frame
 from torch_debugger.probes.forward import Forward
 from torch_debugger.probes.optimizers import Optimizers
 from torch_debugger.probes.roots import Root
 from torch_debugger.probes.watch import Watch
+from torch_debugger.stats.weak_keys import WeakKeysById
 
 
 class LeftOut:
@@ -26,7 +26,7 @@ class LeftOut:
         self.watch = watch
         self.roots = forward.roots
         self.optimizers = optimizers
-        self._steps: MutableMapping[nn.Module, set[int]] = WeakIdKeyDictionary()
+        self._steps: MutableMapping[nn.Module, set[int]] = WeakKeysById()
         forward.on_quiet.append(self._see)
 
     def _see(self, module: nn.Module, output: Any) -> None:

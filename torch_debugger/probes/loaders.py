@@ -11,7 +11,6 @@ from torch import isfinite
 from torch._C._autograd import _profiler_enabled
 from torch.utils.data import DataLoader, IterableDataset
 from torch.utils.data.dataloader import _BaseDataLoaderIter, _MultiProcessingDataLoaderIter, default_collate
-from torch.utils.weak import WeakIdKeyDictionary
 
 from torch_debugger.anatomy.aliases import aliases
 from torch_debugger.anatomy.dataset_facts import base_of, batch_count, class_names, data_held_by, sample_count
@@ -33,6 +32,7 @@ from torch_debugger.probes.sampling import DEEP
 from torch_debugger.probes.watch import Watch
 from torch_debugger.records import BatchFact, LoaderFact, Place
 from torch_debugger.stats.unseen import item_of, no_grad
+from torch_debugger.stats.weak_keys import WeakKeysById
 from torch_debugger.tracebacks import hidden_in_tracebacks
 
 
@@ -43,8 +43,8 @@ class Loaders(Probe):
     def __init__(self, watch: Watch) -> None:
         super().__init__(watch)
         self._told: set[int] = set()
-        self._made: MutableMapping[Any, Place] = WeakIdKeyDictionary()
-        self._given: MutableMapping[Any, tuple[str, ...]] = WeakIdKeyDictionary()
+        self._made: MutableMapping[Any, Place] = WeakKeysById()
+        self._given: MutableMapping[Any, tuple[str, ...]] = WeakKeysById()
         self._datasets: dict[int, int] = {}  # id of a dataset -> its number
         self._waited_s = 0.0
         self.batches_to_train_on = 0  # those taken while gradients are recorded

@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import torch
-from torch.utils.weak import WeakIdKeyDictionary
 
 from torch_debugger.anatomy.core_use import CoreUse, of_this_thread, of_workers
 from torch_debugger.anatomy.nested import named_leaves
@@ -19,6 +18,7 @@ from torch_debugger.clocks import time
 from torch_debugger.probes.line_clock import LineClock, costs_of
 from torch_debugger.probes.watch import Watch
 from torch_debugger.records import LoadingLines, LoadingTime
+from torch_debugger.stats.weak_keys import WeakKeysById
 
 _KEPT = 1000  # waits and passes of which a loader's typical ones are told
 _SLOWEST = 0.05  # of the waits: a stall now and then is not what a batch costs
@@ -66,7 +66,7 @@ class LoadingTimes:
 
     def __init__(self, watch: Watch) -> None:
         self.watch = watch
-        self._of_iterator: MutableMapping[Any, _Loading] = WeakIdKeyDictionary()
+        self._of_iterator: MutableMapping[Any, _Loading] = WeakKeysById()
         self._of_number: dict[int, _Loading] = {}
         self._current: weakref.ref[Any] | None = None  # the iterator that was asked last
 

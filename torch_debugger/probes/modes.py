@@ -6,7 +6,6 @@ from collections.abc import MutableMapping
 
 from torch import nn
 from torch.optim import Optimizer
-from torch.utils.weak import WeakIdKeyDictionary
 
 from torch_debugger.anatomy.cuts import covers
 from torch_debugger.anatomy.frames import place_of, user_frame
@@ -19,6 +18,7 @@ from torch_debugger.probes.probe import Probe
 from torch_debugger.probes.roots import Root, Roots
 from torch_debugger.probes.watch import Watch
 from torch_debugger.records import ModeLook, Place
+from torch_debugger.stats.weak_keys import WeakKeysById
 
 
 class Modes(Probe):
@@ -29,7 +29,7 @@ class Modes(Probe):
         super().__init__(watch)
         self.roots = roots
         self.optimizers = optimizers
-        self._kinds: MutableMapping[nn.Module, TwoModes] = WeakIdKeyDictionary()
+        self._kinds: MutableMapping[nn.Module, TwoModes] = WeakKeysById()
         self._before: dict[str, tuple[int, int, int]] = {}  # root -> step, calls in train mode, in eval mode
         self._update = Place()
         self._next = 1

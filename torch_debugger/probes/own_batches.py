@@ -10,7 +10,6 @@ from typing import Any
 
 import torch
 from torch.utils.data.dataloader import _SingleProcessDataLoaderIter
-from torch.utils.weak import WeakIdKeyDictionary
 
 from torch_debugger.clocks import time
 from torch_debugger.probes.loaders import Loaders
@@ -19,6 +18,7 @@ from torch_debugger.probes.probe import Probe
 from torch_debugger.probes.stalls import Batch, Stalls, sample_seen
 from torch_debugger.probes.training_attendant import TrainingAttendant
 from torch_debugger.probes.watch import Watch
+from torch_debugger.stats.weak_keys import WeakKeysById
 from torch_debugger.tracebacks import hidden_in_tracebacks
 
 _KEPT = 200  # times of a loader
@@ -41,7 +41,7 @@ class OwnBatches(Probe):
         self._deliveries = loaders.deliveries
         self._stalls = stalls
         self._of_number: dict[int, _Loader] = {}
-        self._of_iterator: MutableMapping[Any, _Loader] = WeakIdKeyDictionary()
+        self._of_iterator: MutableMapping[Any, _Loader] = WeakKeysById()
         self._attendant: TrainingAttendant | None = None
         loaders.on_pass_begin.append(functools.partial(watch.probe, self.name, self._begin_pass))
 

@@ -14,7 +14,6 @@ from typing import Any
 import torch
 from torch import nn
 from torch.utils.data import RandomSampler
-from torch.utils.weak import WeakIdKeyDictionary
 
 from torch_debugger.anatomy.frames import place_of, user_frame
 from torch_debugger.anatomy.kinds import is_a
@@ -31,6 +30,7 @@ from torch_debugger.probes.roots import Root, Roots
 from torch_debugger.probes.watch import Watch
 from torch_debugger.records import PassCalls, PassFact, Place
 from torch_debugger.stats.unseen import same_state
+from torch_debugger.stats.weak_keys import WeakKeysById
 
 Phases = dict[tuple[bool, bool], int]
 
@@ -70,7 +70,7 @@ class Passes(Probe):
         self._open: dict[int, _Pass] = {}
         self._ended: _Ended | None = None
         self._states: dict[int, torch.Tensor] = {}  # of the generator, when a loader's last pass began
-        self._modes: MutableMapping[nn.Module, TwoModes] = WeakIdKeyDictionary()
+        self._modes: MutableMapping[nn.Module, TwoModes] = WeakKeysById()
         loaders.on_pass_begin.append(self._begin)
         loaders.on_pass_end.append(self._end)
 

@@ -15,7 +15,6 @@ from typing import Any
 import numpy
 import torch
 from torch import nn
-from torch.utils.weak import WeakIdKeyDictionary
 
 from torch_debugger.anatomy.frames import place_of, user_frame
 from torch_debugger.anatomy.method_calls import calls_of
@@ -30,6 +29,7 @@ from torch_debugger.probes.watch import Watch
 from torch_debugger.records import Place, QuietModel
 from torch_debugger.stats.summary import sampled
 from torch_debugger.stats.unseen import no_grad
+from torch_debugger.stats.weak_keys import WeakKeysById
 
 
 @dataclass
@@ -57,9 +57,9 @@ class QuietModels(Probe):
     def __init__(self, watch: Watch, forward: Forward, optimizers: Optimizers) -> None:
         super().__init__(watch)
         self.optimizers = optimizers
-        self._known: MutableMapping[nn.Module, _Quiet] = WeakIdKeyDictionary()
+        self._known: MutableMapping[nn.Module, _Quiet] = WeakKeysById()
         # In this step:
-        self._called: MutableMapping[nn.Module, _Called] = WeakIdKeyDictionary()
+        self._called: MutableMapping[nn.Module, _Called] = WeakKeysById()
         self._made: dict[int, _Called] = {}  # by the address of what they made
         forward.on_quiet.append(self._see)
         forward.on_output.append(self._see_output)
@@ -85,7 +85,7 @@ class QuietModels(Probe):
 
     @no_grad()
     def end_step(self) -> None:
-        called, self._called, self._made = self._called, WeakIdKeyDictionary(), {}
+        called, self._called, self._made = self._called, WeakKeysById(), {}
         for module, call in called.items():
             known, parameters = self._known[module], list(module.parameters())
             ends = [sampled(p).flatten().float() for p in (parameters[0], parameters[-1])]

@@ -14,7 +14,6 @@ from typing import Any
 
 import torch
 from torch.utils.data.dataloader import _MultiProcessingDataLoaderIter
-from torch.utils.weak import WeakIdKeyDictionary
 
 from torch_debugger.anatomy.additions import addition_to
 from torch_debugger.anatomy.dataset_parts import dataset_parts
@@ -30,6 +29,7 @@ from torch_debugger.probes.worker_board import WorkerBoard
 from torch_debugger.records import Place, WorkerLook
 from torch_debugger.records.workers import GrownContainer, SampleSeen
 from torch_debugger.stats.memory import host_memory
+from torch_debugger.stats.weak_keys import WeakKeysById
 from torch_debugger.tracebacks import hidden_in_tracebacks
 
 _starting: WorkerBoards | None = None  # while a loader starts its workers
@@ -52,7 +52,7 @@ class WorkerBoards(Probe):
         super().__init__(watch)
         self.pid = getpid()
         self.making: WorkerBoard | None = None
-        self._boards: MutableMapping[Any, _Board] = WeakIdKeyDictionary()
+        self._boards: MutableMapping[Any, _Board] = WeakKeysById()
         self._lines: dict[tuple[int, int], tuple[Place, float, int]] = {}  # by loader and worker
         self._apart_s = self.READ_EVERY_S
         self._read_at = 0.0
