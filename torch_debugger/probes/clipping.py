@@ -54,10 +54,9 @@ class Clipping(Probe):
 
         @functools.wraps(original)
         def clip(*arguments: Any, **keywords: Any) -> Any:
-            if not self._is_curious() or torch.compiler.is_compiling():
-                with hidden_in_tracebacks:
-                    return original(*arguments, **keywords)
-            before = self.watch.probe(self.name, self._versions, limit)
+            if torch.compiler.is_compiling():
+                return original(*arguments, **keywords)
+            before = self.watch.probe(self.name, self._versions, limit) if self._is_curious() else None
             with hidden_in_tracebacks:
                 result = original(*arguments, **keywords)
             if before:

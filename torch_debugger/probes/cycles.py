@@ -96,7 +96,9 @@ class Cycles(Probe):
     def _around_zero_grad(self, original: Any) -> Any:
         @functools.wraps(original)
         def zero_grad(owner: Any, *arguments: Any, **keywords: Any) -> Any:
-            if not torch.compiler.is_compiling() and self.watch.depth == DEEP:
+            if torch.compiler.is_compiling():
+                return original(owner, *arguments, **keywords)
+            if self.watch.depth == DEEP:
                 self.watch.probe(self.name, self._clear, owner)
             with hidden_in_tracebacks:
                 return original(owner, *arguments, **keywords)

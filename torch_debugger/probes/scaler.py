@@ -59,9 +59,11 @@ class Scaler(Probe):
     def _around_scale(self, original: Any) -> Any:
         @functools.wraps(original)
         def scale(scaler: Any, outputs: Any) -> Any:
+            if torch.compiler.is_compiling():
+                return original(scaler, outputs)
             with hidden_in_tracebacks:
                 result = original(scaler, outputs)
-            if result is not outputs and isinstance(result, torch.Tensor) and not torch.compiler.is_compiling():
+            if result is not outputs and isinstance(result, torch.Tensor):
                 self.watch.probe(self.name, self.losses.made, scaler, outputs, result)
             return result
 

@@ -61,9 +61,11 @@ class Seeds(Probe):
     def _around(self, original: Any) -> Any:
         @functools.wraps(original)
         def manual_seed(seed: Any) -> Any:
+            if torch.compiler.is_compiling():
+                return original(seed)
             with hidden_in_tracebacks:
                 generator = original(seed)
-            if self.watch.clock.optimizer_steps and not torch.compiler.is_compiling():
+            if self.watch.clock.optimizer_steps:
                 self.watch.probe(self.name, self._see, seed)
             return generator
 
