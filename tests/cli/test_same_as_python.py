@@ -329,6 +329,17 @@ def test_with_little_address_space_threads_reserve_no_heaps_of_their_own(write: 
     assert run_plain("train.py").stdout == "False\n"
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="the board is a file in memory on Linux")
+def test_where_no_file_may_be_as_large_as_ours_the_script_runs_without_us(write: Write) -> None:
+    write("import sys; print(__name__, sys.argv[1:], sys.orig_argv[1:], sys.flags)")
+    words = ["-B", "-m", "train", "--lr", "0.1"]  # -B: no files are left half compiled
+    limited = f"ulimit -f 4; exec {sys.executable} -B -m torch_debugger run {' '.join(words[1:])}"
+    watched, plain = run_really(["bash", "-c", limited]), run_really([sys.executable, *words])
+    assert (watched.returncode, watched.stdout) == (plain.returncode, plain.stdout)
+    assert plain.stdout.startswith("__main__ ['--lr', '0.1'] ['-B', '-m', 'train',")
+    assert watched.stderr.count("\n") == 1 and "runs unwatched" in watched.stderr
+
+
 CATCHES_AND_PRINTS = """
     import traceback
     import torch

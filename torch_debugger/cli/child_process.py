@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from types import FrameType
+from typing import NoReturn
 
 from torch_debugger.cli.hang_desk import end_with_descendants
 from torch_debugger.cli.launch import Orders
@@ -110,6 +111,11 @@ class ChildProcess:
 def _command(program: Program, orders: Orders) -> Sequence[str]:
     flags = flags_given(sys.orig_argv)
     return [sys.executable, *flags, FIRST_FILE, orders.to_json(), program.target, *program.arguments]
+
+
+def run_instead_of_us(program: Program) -> NoReturn:
+    """As Python itself would; this process is the script's from here on."""
+    os.execv(sys.executable, [sys.executable, *flags_given(sys.orig_argv), *program.words])
 
 
 def flags_given(command: Sequence[str]) -> list[str]:

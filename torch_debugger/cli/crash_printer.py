@@ -6,6 +6,7 @@ from torch_debugger.checks.judge import Judge
 from torch_debugger.checks.ranks_judge import RanksJudge
 from torch_debugger.cli.ending import print_crash
 from torch_debugger.records import CrashFact, Finding
+from torch_debugger.redaction.looks import SECRET
 from torch_debugger.report.digest import RunDigest
 from torch_debugger.report.ranks_digest import RanksDigest
 from torch_debugger.saying import say
@@ -16,11 +17,15 @@ class CrashPrinter:
         self._judge, self._digest, self._quiet = judge, digest, quiet
         self.told: tuple[Finding, ...] = ()
 
-    def show(self, crash: CrashFact) -> None:
+    def show(self, crash: CrashFact) -> bool:
+        """The explanation, and below it the traceback: unless secrets are left out of that. The script's own,
+        with all that it says, is for its own process to print."""
+        is_whole = SECRET not in crash.traceback
         result = self._digest.result(self._judge.findings, outcome="crashed", exit_code=1)
         try:
-            print_crash(result, crash.traceback, quiet=self._quiet)
+            print_crash(result, crash.traceback if is_whole else "", quiet=self._quiet)
         except Exception as error:  # whatever is wrong with our words, the traceback must be read
             say(f"the crash could not be explained ({type(error).__name__}: {error}).")
-            say(crash.traceback)
+            say(crash.traceback if is_whole else "")
         self.told = result.findings
+        return is_whole

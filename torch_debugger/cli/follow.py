@@ -34,7 +34,7 @@ class Follower:
         judge: RanksJudge,
         digest: RanksDigest,
         display: Display,
-        show_crash: Callable[[CrashFact], None],
+        show_crash: Callable[[CrashFact], bool],  # whether its traceback too
         say_news: Callable[[], None],
         hangs: HangDesk,
         pulse: Pulse | None = None,
@@ -94,8 +94,7 @@ class Follower:
             return
         self._board.crash = TAKEN
         self._unsaid.clear()  # the explanation says it all
-        self._show_crash(self._crash)
-        self._board.crash = SHOWN
+        self._board.crash = SHOWN if self._show_crash(self._crash) else REFUSED
 
     def _read(self, *, now_and_then: bool = False) -> None:
         for rank, record in self._log.read_ranks_on(now_and_then=now_and_then):

@@ -127,9 +127,8 @@ def _show(error: BaseException, crash: CrashFact | None, printer: CrashPrinter) 
         return _exit_code(error)
     hide_our_frames(error)
     sys.last_type, sys.last_value, sys.last_traceback = type(error), error, error.__traceback__
-    if crash is not None and crash.traceback and sys.excepthook is sys.__excepthook__:
-        printer.show(crash)
-    else:
+    is_plain = crash is not None and crash.traceback and sys.excepthook is sys.__excepthook__
+    if crash is None or not is_plain or not printer.show(crash):
         sys.excepthook(type(error), error, error.__traceback__)
     return -signal.SIGINT if isinstance(error, KeyboardInterrupt) else 1
 

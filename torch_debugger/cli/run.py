@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -28,6 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     from torch_debugger.checks.ranks_judge import RanksJudge
+    from torch_debugger.cli.child_process import run_instead_of_us
     from torch_debugger.cli.couriers import Couriers
     from torch_debugger.cli.ending import end_like, require_writable
     from torch_debugger.cli.log_folder import can_keep_logs_here, open_log_folder
@@ -38,6 +40,8 @@ def run(arguments: argparse.Namespace) -> int:
     judge = RanksJudge(options.only, options.ignore)  # complains about names it does not know
     if options.json_file is not None:
         require_writable(options.json_file)
+    if not options.in_process and not _can_watch():
+        run_instead_of_us(options.program)
     launch = None if options.in_process else rank_launch()
     if options.keep_log and options.log_dir is None:
         is_first = launch is None or launch.is_first
@@ -55,6 +59,19 @@ def run(arguments: argparse.Namespace) -> int:
             status = _run_apart(options, judge, folder, couriers)
         page.stay()
     return end_like(status)
+
+
+def _can_watch() -> bool:
+    """Whether there may be the little file through which the script tells where it is: limits (`ulimit -f`) can
+    forbid it."""
+    from torch_debugger.runlog.board import Board
+
+    try:
+        os.close(Board.create().fd)
+    except OSError as error:
+        say(f"cannot watch under the limits of this process ({error.strerror}); the script runs unwatched.")
+        return False
+    return True
 
 
 def _run_rank(options: RunOptions, judge: RanksJudge, launch: RankLaunch) -> int:
