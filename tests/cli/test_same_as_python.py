@@ -305,6 +305,13 @@ def test_a_folder_that_cannot_be_written(write: Write, monkeypatch: pytest.Monke
     assert len(told) == 1 and "Name another folder with --log-dir." in told[0]
 
 
+def test_a_folder_that_is_gone(write: Write, tmp_path: Path) -> None:
+    script = write("print('runs')")
+    started = f"mkdir gone; cd gone; rmdir ../gone; exec {' '.join(DEBUGGER)} run {script}"
+    done = run_really(["sh", "-c", started])
+    assert (done.returncode, done.stdout) == (0, "runs\n"), done.stderr
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="/proc is Linux's")
 def test_with_little_address_space_threads_reserve_no_heaps_of_their_own(write: Write) -> None:
     """Ours are three, of 64 MB each: with `ulimit -v` these were missing where torch had just enough."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+
 import torch
 from torch import nn
 
@@ -118,3 +120,21 @@ def test_a_loss_whose_backward_is_forgotten_beside_another() -> None:
             second.step()
     unspent = {cycle.optimizer: cycle.unspent for cycle in seen.of(StepCycle)}
     assert unspent == {"first": "", "second": "value_loss"}
+
+
+def test_gradients_and_weights_can_be_swapped() -> None:
+    """As `Module.to` does where a parameter is of a tensor class."""
+    with watched():
+        net, optimizer = pair()
+        for _ in range(3):
+            optimizer.zero_grad()
+            loss_of(net).backward()
+            optimizer.step()
+        del optimizer
+        gc.collect()
+        torch.__future__.set_swap_module_params_on_conversion(True)
+        try:
+            net.to(torch.float64)
+        finally:
+            torch.__future__.set_swap_module_params_on_conversion(False)
+    assert {parameter.grad.dtype for parameter in net.parameters()} == {torch.float64}  # type: ignore[union-attr]

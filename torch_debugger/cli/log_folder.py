@@ -57,7 +57,7 @@ def can_keep_logs_here(*, say_so: bool) -> bool:
         tempfile.TemporaryFile(dir=above).close()
     except OSError as error:
         if say_so:
-            where = f"{above.absolute()} cannot be written ({error.strerror})"
+            where = f"{above if above.name else 'this folder'} cannot be written ({error.strerror})"
             say(f"no log is kept: {where}. Name another folder with --log-dir.")
         return False
     return True

