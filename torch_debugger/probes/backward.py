@@ -48,8 +48,7 @@ class Backward(Probe):
         super().__init__(watch)
         self.roots = roots
         self.optimizers = optimizers
-        self.hunt = hunt
-        self.scaler = scaler
+        self.hunt, self.scaler = hunt, scaler
         self.on_look: list[Callable[[torch.Tensor, FrameType | None], None]] = []  # (loss, the caller's frame)
         self.on_every_look: list[Callable[[torch.Tensor, FrameType | None], None]] = []  # of those who count
         self._sites: dict[tuple[str, int], LossSite] = {}

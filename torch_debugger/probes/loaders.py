@@ -191,8 +191,7 @@ class Loaders(Probe):
             LoaderFact(
                 dataset=type(loader.dataset).__name__,
                 length=batch_count(loader),
-                batch_size=loader.batch_size,
-                workers=loader.num_workers,
+                batch_size=loader.batch_size, workers=loader.num_workers,
                 shuffle=is_shuffled(sampler),
                 place=place_of(user_frame(2)),
                 step=self.watch.step,
