@@ -17,7 +17,7 @@ def write_reviews(folder, count):
         label = number % 2
         text = " ".join(rng.choice(WORDS[label]) for _ in range(rng.randint(5, 15)))
         with open(os.path.join(folder, f"{number:03}-{label}.txt"), "w") as file:
-            file.write(text * 120_000 if number == 77 else text)
+            file.write(text * 240_000 if number == 77 else text)
 
 
 class Reviews(Dataset):
