@@ -26,6 +26,7 @@ class CrashPrinter:
             print_crash(result, crash.traceback if is_whole else "", quiet=self._quiet)
         except Exception as error:  # whatever is wrong with our words, the traceback must be read
             say(f"the crash could not be explained ({type(error).__name__}: {error}).")
-            say(crash.traceback if is_whole else "")
+            if is_whole:
+                say(crash.traceback)
         self.told = result.findings
         return is_whole
