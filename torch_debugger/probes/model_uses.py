@@ -5,6 +5,8 @@ from __future__ import annotations
 from torch_debugger.probes.backward import Backward
 from torch_debugger.probes.forward import Forward
 from torch_debugger.probes.fresh_parameters import FreshParameters
+from torch_debugger.probes.frozen_layers import FrozenLayers
+from torch_debugger.probes.graph_weights import GraphWeights
 from torch_debugger.probes.optimizers import Optimizers
 from torch_debugger.probes.padded_states import PaddedStates
 from torch_debugger.probes.probe import Probe
@@ -15,7 +17,10 @@ from torch_debugger.probes.watch import Watch
 def model_use_probes(
     watch: Watch, forward: Forward, backward: Backward, optimizers: Optimizers, *, page: bool
 ) -> list[Probe]:
-    backward.on_look.append(FreshParameters(watch, optimizers).see_backward)
+    weights = GraphWeights(watch, backward, optimizers)
+    forward.on_output.append(weights.see_output)
+    looks = (FreshParameters(watch, optimizers).see_backward, FrozenLayers(watch, backward.roots).look)
+    backward.on_look += [*looks, weights.see_backward]
     uses: list[Probe] = [PaddedStates(watch, forward, backward), QuietModels(watch, forward, optimizers)]
     if page:  # their code is a megabyte that nobody else needs
         from torch_debugger.probes.dataflow import DataFlow

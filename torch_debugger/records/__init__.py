@@ -119,10 +119,13 @@ from torch_debugger.records.training import (
 from torch_debugger.records.trial import TRIALS, CaseFact, TrialResult
 from torch_debugger.records.wiring import (
     CheckpointLoad,
+    DataWritten,
     FreshParameter,
+    FrozenAtRandom,
     GradientFlag,
     IdleOptimizer,
     PlainTensor,
+    ReplacedParameter,
     SavedTensor,
     StepCycle,
     UnmatchedSwitch,
@@ -144,31 +147,34 @@ Record = (
     DropoutLook | AxesLook | FutureLook | ReusedWeight | HandMadeWeights | NonFinite | Rehearsal |
     GradientCheckFact | TensorRows | CrashFact | HangFact | HangOver | FlowFact | StepCycle | IdleOptimizer |
     UnreachedPart | CheckpointLoad | GradientFlag | UnmatchedSwitch | FreshParameter | PlainTensor |
-    UntiedWeights | CaseFact | TrialResult | StepRehearsal | MemorySnapshot | TracedMemory | Finding | Summary
+    UntiedWeights | ReplacedParameter | DataWritten | FrozenAtRandom | CaseFact | TrialResult |
+    StepRehearsal | MemorySnapshot | TracedMemory | Finding | Summary
 )  # fmt: skip
 
 __all__ = [
     "SEVERITIES", "TRIALS", "AttentionByHand", "AxesLook", "BatchFact", "BatchLook", "BatchNormLook",
-    "BatchSample", "Box", "CallFact", "CalledModel", "CarriedGradient", "CaseFact", "Chart", "ChartsSummary",
-    "CheckpointLoad", "ClassTargets", "ClipFact", "CollectiveKind", "CollectivesFact", "Comparison",
-    "Compilation", "Construction", "CopiedGenerator", "CopyLook", "CopyTime", "CostFact", "CrashEvidence",
-    "CrashFact", "CrashFrame", "DeviceMemory", "DropoutLook", "Edit", "EndFact", "Finding", "FixedDraw",
-    "FlowFact", "FlowStep", "ForeignEvent", "FreshParameter", "FutureLook", "GradientAverage",
-    "GradientCheckFact", "GradientFlag", "GraphNode", "GraphSummary", "GroupState", "HandMadeWeights",
-    "HangFact", "HangOver", "HeldByVariable", "HeldData", "HistogramSummary", "HparamsFact", "HparamsSummary",
-    "IdleOptimizer", "InputLook", "KeptGraphs", "LatentLook", "LayerFact", "LedgerFact", "LedgerRow",
-    "LineCost", "LineTime", "LoaderFact", "LoadingLines", "LoadingTime", "LocalTensor", "LocalValue",
-    "LossGraph", "LossSite", "MemoryFact", "MemoryLook", "MemorySnapshot", "MemorySpot", "MeshSummary",
-    "ModeLook", "ModelFact", "ModelFlow", "ModuleFact", "ModuleTime", "MultipliedMask", "NonFinite", "Notice",
-    "OpTime", "Operand", "OptimizerFact", "Origin", "PaddedState", "ParameterFact", "PassCalls", "PassFact",
-    "PhaseFact", "PictureSummary", "Place", "PlainTensor", "PrCurveSummary", "ProbeFault", "ProductTime",
+    "BatchSample", "Box", "CallFact", "CalledModel", "CarriedGradient", "CaseFact", "Chart",
+    "ChartsSummary", "CheckpointLoad", "ClassTargets", "ClipFact", "CollectiveKind", "CollectivesFact",
+    "Comparison", "Compilation", "Construction", "CopiedGenerator", "CopyLook", "CopyTime", "CostFact",
+    "CrashEvidence", "CrashFact", "CrashFrame", "DataWritten", "DeviceMemory", "DropoutLook", "Edit",
+    "EndFact", "Finding", "FixedDraw", "FlowFact", "FlowStep", "ForeignEvent", "FreshParameter",
+    "FrozenAtRandom", "FutureLook", "GradientAverage", "GradientCheckFact", "GradientFlag", "GraphNode",
+    "GraphSummary", "GroupState", "HandMadeWeights", "HangFact", "HangOver", "HeldByVariable", "HeldData",
+    "HistogramSummary", "HparamsFact", "HparamsSummary", "IdleOptimizer", "InputLook", "KeptGraphs",
+    "LatentLook", "LayerFact", "LedgerFact", "LedgerRow", "LineCost", "LineTime", "LoaderFact",
+    "LoadingLines", "LoadingTime", "LocalTensor", "LocalValue", "LossGraph", "LossSite", "MemoryFact",
+    "MemoryLook", "MemorySnapshot", "MemorySpot", "MeshSummary", "ModeLook", "ModelFact", "ModelFlow",
+    "ModuleFact", "ModuleTime", "MultipliedMask", "NonFinite", "Notice", "OpTime", "Operand",
+    "OptimizerFact", "Origin", "PaddedState", "ParameterFact", "PassCalls", "PassFact", "PhaseFact",
+    "PictureSummary", "Place", "PlainTensor", "PrCurveSummary", "ProbeFault", "ProductTime",
     "ProfileFact", "QuietModel", "RankDigest", "RankEnd", "RankFact", "Record", "Rectifier", "Rehearsal",
-    "Request", "Reseeding", "ReusedWeight", "RootInput", "RowPasses", "RunFact", "SampleSpread",
-    "SampledStacks", "SavedByModule", "SavedTensor", "Scalars", "ScalerMisuse", "SchedulerFact",
-    "SchedulerLook", "SeedFact", "SequenceInput", "SharedHandle", "ShuffledPair", "SkippedLosses",
-    "SoundSummary", "SpeedSettings", "Spread", "Squasher", "StackLine", "StackNode", "StalledBatch", "Standing",
-    "StepCycle", "StepRehearsal", "StrayModuleFact", "Summary", "Surroundings", "SyncTime", "Table",
-    "TakenRows", "TargetLook", "TensorLook", "TensorRows", "TensorSummary", "TextSummary", "TokenTargets",
-    "TracedMemory", "TrialResult", "TwinUnits", "UncountedSummary", "UnmatchedSwitch", "UnreachedPart",
-    "UntiedWeights", "WeightedSum", "WorkerLook", "WorkerRecord", "WorkerTimes", "WrittenNumber",
+    "ReplacedParameter", "Request", "Reseeding", "ReusedWeight", "RootInput", "RowPasses", "RunFact",
+    "SampleSpread", "SampledStacks", "SavedByModule", "SavedTensor", "Scalars", "ScalerMisuse",
+    "SchedulerFact", "SchedulerLook", "SeedFact", "SequenceInput", "SharedHandle", "ShuffledPair",
+    "SkippedLosses", "SoundSummary", "SpeedSettings", "Spread", "Squasher", "StackLine", "StackNode",
+    "StalledBatch", "Standing", "StepCycle", "StepRehearsal", "StrayModuleFact", "Summary",
+    "Surroundings", "SyncTime", "Table", "TakenRows", "TargetLook", "TensorLook", "TensorRows",
+    "TensorSummary", "TextSummary", "TokenTargets", "TracedMemory", "TrialResult", "TwinUnits",
+    "UncountedSummary", "UnmatchedSwitch", "UnreachedPart", "UntiedWeights", "WeightedSum", "WorkerLook",
+    "WorkerRecord", "WorkerTimes", "WrittenNumber",
 ]  # fmt: skip

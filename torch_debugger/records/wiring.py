@@ -132,6 +132,51 @@ class FreshParameter:
 
 
 @dataclass(frozen=True, slots=True)
+class ReplacedParameter:
+    """A parameter that an optimizer held, and in whose place is another object that none holds."""
+
+    root: str
+    name: str  # net.head.weight
+    elements: int
+    in_step: (
+        bool  # since the forward of this step, so that backward() reaches the old one; else since the last look
+    )
+    looks: int  # at which it was another
+    place: Place  # the line that puts it there
+    step: int
+
+
+@dataclass(frozen=True, slots=True)
+class FrozenAtRandom:
+    """Frozen layers in front of trained ones, whose weights are still those that their initialization draws."""
+
+    root: str
+    parts: tuple[str, ...]  # net.backbone
+    elements: int
+    of: int  # values of the model
+    layers: int
+    drawn: str  # uniform(-0.177, 0.177), of the largest layer
+    spread: float  # the standard deviation of the largest layer
+    expected: float  # that such a draw has
+    place: Place  # the line that freezes
+    loading: Place  # a line that would load weights, and has not
+    step: int
+
+
+@dataclass(frozen=True, slots=True)
+class DataWritten:
+    """Values that the graph of a loss needs, and that were written through `.data` before its backward."""
+
+    name: str  # net.fc.weight, or a variable
+    elements: int
+    parameter: bool  # else a result of the forward
+    change: float  # of its norm, as a share of it; 0 where that is not known
+    place: Place  # the line that writes
+    backward: Place
+    step: int
+
+
+@dataclass(frozen=True, slots=True)
 class PlainTensor:
     """A tensor that a module keeps as a plain attribute, beside its parameters and buffers."""
 

@@ -30,7 +30,7 @@ class ParameterCreatedInForward(Check):
     name = "parameter-created-in-forward"
     title = "forward makes new parameters at every pass"
     reads = (FreshParameter,)
-    explains = ("parameters-not-in-optimizer", "module-in-python-list", "lr-too-high")
+    explains = ("parameter-replaced", "parameters-not-in-optimizer", "module-in-python-list", "lr-too-high")
 
     def see(self, record: Record, state: RunState) -> Iterable[Finding]:
         assert isinstance(record, FreshParameter)
