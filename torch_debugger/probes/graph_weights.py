@@ -181,9 +181,9 @@ class GraphWeights:
             self.watch.emit(fact)
 
 
+@no_grad()
 def _norms(tensors: Sequence[torch.Tensor]) -> torch.Tensor:
-    with torch.no_grad():
-        return norms([tensor.detach() for tensor in tensors])
+    return norms([tensor.detach() for tensor in tensors])
 
 
 def _runs_before(write: Place, backward: Place) -> bool:
