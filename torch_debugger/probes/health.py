@@ -10,6 +10,7 @@ from torch_debugger.probes.alike_units import AlikeUnits
 from torch_debugger.probes.backward import Backward
 from torch_debugger.probes.evaluated_losses import EvaluatedLosses
 from torch_debugger.probes.graph_keeping import GraphKeeping
+from torch_debugger.probes.latent_sampling import LatentSamplings
 from torch_debugger.probes.latents import Latents
 from torch_debugger.probes.layer_health import LayerHealth, nodes_behind
 from torch_debugger.probes.multiplied_masks import MultipliedMasks
@@ -30,6 +31,7 @@ class Health:
         self.numbers = StepNumbers(watch)
         self.backward = backward
         self._layers, self._latents = LayerHealth(watch), Latents(watch)
+        self._samplings = LatentSamplings(watch, backward.roots)
         self._sums = WeightedSums(watch, backward.roots)
         self._masks = MultipliedMasks(watch, backward.roots)
         self._softmax_looks = 0
@@ -49,6 +51,7 @@ class Health:
             consumers, names = nodes_behind(loss.grad_fn), self.backward.roots.path_of_parameter()
             self._layers.look(consumers, names)
             self._latents.look(consumers, names)
+            self._samplings.look(loss.grad_fn, consumers, names, frame)
             if self._softmax_looks < self.SOFTMAX_LOOKS:
                 self._softmax_looks += 1
                 self._sums.look(consumers, frame)

@@ -27,6 +27,14 @@ from torch_debugger.records.health import (
     TwinUnits,
     WeightedSum,
 )
+from torch_debugger.records.latents import (
+    DEVIATION_FORMS,
+    DivergenceReading,
+    FormFit,
+    LatentSampling,
+    NoiseLook,
+    WrittenSampling,
+)
 from torch_debugger.records.layer import Construction, LayerFact, WrittenNumber
 from torch_debugger.records.loading import HeldData, LineCost, LoadingLines, LoadingTime
 from torch_debugger.records.loop import (
@@ -41,12 +49,7 @@ from torch_debugger.records.loop import (
 )
 from torch_debugger.records.loss_terms import ClassTargets, Comparison, SkippedLosses, Spread, TokenTargets
 from torch_debugger.records.memory import HeldByVariable, MemoryLook, SavedByModule
-from torch_debugger.records.memory_snapshot import (
-    DeviceMemory,
-    MemorySnapshot,
-    MemorySpot,
-    TracedMemory,
-)
+from torch_debugger.records.memory_snapshot import DeviceMemory, MemorySnapshot, MemorySpot, TracedMemory
 from torch_debugger.records.model import (
     LedgerFact,
     LedgerRow,
@@ -139,32 +142,34 @@ Record = (
     EndFact | CostFact | ProbeFault | Notice | MemoryFact | MemoryLook | ProfileFact | SampledStacks |
     RowPasses | SpeedSettings | Compilation | ModelFact | ModelFlow | StrayModuleFact | OptimizerFact |
     SchedulerFact | SchedulerLook | PassFact | Reseeding | ModeLook | ClipFact | CopyLook | QuietModel |
-    LedgerFact | Scalars | LossSite | LossGraph | Comparison | ClassTargets | TokenTargets | SkippedLosses |
-    KeptGraphs | TwinUnits | Squasher | BatchNormLook | SampleSpread | LatentLook | WeightedSum |
-    MultipliedMask | AttentionByHand | PaddedState | SequenceInput | CarriedGradient | Rectifier |
-    ScalerMisuse | PhaseFact | LoaderFact | LoadingTime | LoadingLines | WorkerRecord | BatchFact | BatchLook |
-    BatchSample | InputLook | RootInput | TargetLook | ShuffledPair | FixedDraw | CopiedGenerator |
-    DropoutLook | AxesLook | FutureLook | ReusedWeight | HandMadeWeights | NonFinite | Rehearsal |
-    GradientCheckFact | TensorRows | CrashFact | HangFact | HangOver | FlowFact | StepCycle | IdleOptimizer |
-    UnreachedPart | CheckpointLoad | GradientFlag | UnmatchedSwitch | FreshParameter | PlainTensor |
-    UntiedWeights | ReplacedParameter | DataWritten | FrozenAtRandom | CaseFact | TrialResult |
-    StepRehearsal | MemorySnapshot | TracedMemory | Finding | Summary
+    LedgerFact | Scalars | LossSite | LossGraph | Comparison | ClassTargets | TokenTargets |
+    SkippedLosses | KeptGraphs | TwinUnits | Squasher | BatchNormLook | SampleSpread | LatentLook |
+    LatentSampling | WeightedSum | MultipliedMask | AttentionByHand | PaddedState | SequenceInput |
+    CarriedGradient | Rectifier | ScalerMisuse | PhaseFact | LoaderFact | LoadingTime | LoadingLines |
+    WorkerRecord | BatchFact | BatchLook | BatchSample | InputLook | RootInput | TargetLook |
+    ShuffledPair | FixedDraw | CopiedGenerator | DropoutLook | AxesLook | FutureLook | ReusedWeight |
+    HandMadeWeights | NonFinite | Rehearsal | GradientCheckFact | TensorRows | CrashFact | HangFact |
+    HangOver | FlowFact | StepCycle | IdleOptimizer | UnreachedPart | CheckpointLoad | GradientFlag |
+    UnmatchedSwitch | FreshParameter | PlainTensor | UntiedWeights | ReplacedParameter | DataWritten |
+    FrozenAtRandom | CaseFact | TrialResult | StepRehearsal | MemorySnapshot | TracedMemory | Finding |
+    Summary
 )  # fmt: skip
 
 __all__ = [
-    "SEVERITIES", "TRIALS", "AttentionByHand", "AxesLook", "BatchFact", "BatchLook", "BatchNormLook",
-    "BatchSample", "Box", "CallFact", "CalledModel", "CarriedGradient", "CaseFact", "Chart",
-    "ChartsSummary", "CheckpointLoad", "ClassTargets", "ClipFact", "CollectiveKind", "CollectivesFact",
-    "Comparison", "Compilation", "Construction", "CopiedGenerator", "CopyLook", "CopyTime", "CostFact",
-    "CrashEvidence", "CrashFact", "CrashFrame", "DataWritten", "DeviceMemory", "DropoutLook", "Edit",
-    "EndFact", "Finding", "FixedDraw", "FlowFact", "FlowStep", "ForeignEvent", "FreshParameter",
-    "FrozenAtRandom", "FutureLook", "GradientAverage", "GradientCheckFact", "GradientFlag", "GraphNode",
-    "GraphSummary", "GroupState", "HandMadeWeights", "HangFact", "HangOver", "HeldByVariable", "HeldData",
-    "HistogramSummary", "HparamsFact", "HparamsSummary", "IdleOptimizer", "InputLook", "KeptGraphs",
-    "LatentLook", "LayerFact", "LedgerFact", "LedgerRow", "LineCost", "LineTime", "LoaderFact",
-    "LoadingLines", "LoadingTime", "LocalTensor", "LocalValue", "LossGraph", "LossSite", "MemoryFact",
-    "MemoryLook", "MemorySnapshot", "MemorySpot", "MeshSummary", "ModeLook", "ModelFact", "ModelFlow",
-    "ModuleFact", "ModuleTime", "MultipliedMask", "NonFinite", "Notice", "OpTime", "Operand",
+    "DEVIATION_FORMS", "SEVERITIES", "TRIALS", "AttentionByHand", "AxesLook", "BatchFact", "BatchLook",
+    "BatchNormLook", "BatchSample", "Box", "CallFact", "CalledModel", "CarriedGradient", "CaseFact",
+    "Chart", "ChartsSummary", "CheckpointLoad", "ClassTargets", "ClipFact", "CollectiveKind",
+    "CollectivesFact", "Comparison", "Compilation", "Construction", "CopiedGenerator", "CopyLook",
+    "CopyTime", "CostFact", "CrashEvidence", "CrashFact", "CrashFrame", "DataWritten", "DeviceMemory",
+    "DivergenceReading", "DropoutLook", "Edit", "EndFact", "Finding", "FixedDraw", "FlowFact", "FlowStep",
+    "ForeignEvent", "FormFit", "FreshParameter", "FrozenAtRandom", "FutureLook", "GradientAverage",
+    "GradientCheckFact", "GradientFlag", "GraphNode", "GraphSummary", "GroupState", "HandMadeWeights",
+    "HangFact", "HangOver", "HeldByVariable", "HeldData", "HistogramSummary", "HparamsFact",
+    "HparamsSummary", "IdleOptimizer", "InputLook", "KeptGraphs", "LatentLook", "LatentSampling",
+    "LayerFact", "LedgerFact", "LedgerRow", "LineCost", "LineTime", "LoaderFact", "LoadingLines",
+    "LoadingTime", "LocalTensor", "LocalValue", "LossGraph", "LossSite", "MemoryFact", "MemoryLook",
+    "MemorySnapshot", "MemorySpot", "MeshSummary", "ModeLook", "ModelFact", "ModelFlow", "ModuleFact",
+    "ModuleTime", "MultipliedMask", "NoiseLook", "NonFinite", "Notice", "OpTime", "Operand",
     "OptimizerFact", "Origin", "PaddedState", "ParameterFact", "PassCalls", "PassFact", "PhaseFact",
     "PictureSummary", "Place", "PlainTensor", "PrCurveSummary", "ProbeFault", "ProductTime",
     "ProfileFact", "QuietModel", "RankDigest", "RankEnd", "RankFact", "Record", "Rectifier", "Rehearsal",
@@ -176,5 +181,5 @@ __all__ = [
     "Surroundings", "SyncTime", "Table", "TakenRows", "TargetLook", "TensorLook", "TensorRows",
     "TensorSummary", "TextSummary", "TokenTargets", "TracedMemory", "TrialResult", "TwinUnits",
     "UncountedSummary", "UnmatchedSwitch", "UnreachedPart", "UntiedWeights", "WeightedSum", "WorkerLook",
-    "WorkerRecord", "WorkerTimes", "WrittenNumber",
+    "WorkerRecord", "WorkerTimes", "WrittenNumber", "WrittenSampling",
 ]  # fmt: skip
