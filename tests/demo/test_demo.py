@@ -32,7 +32,7 @@ def test_finds_each_bug_in_turn_and_ends_healthy(played) -> None:
     shown = [line for line in process.stdout.splitlines() if line.startswith(("error:", "Nothing wrong"))]
     assert shown == [
         "error: shape-mismatch  TD901",
-        "error: loss-not-finite  TD601",
+        "error: wrong-reparameterization  TD582",
         "error: missing-zero-grad  TD101",
         "error: tensor-on-wrong-device  TD104",
         "Nothing wrong found in 640 steps.",
@@ -41,8 +41,8 @@ def test_finds_each_bug_in_turn_and_ends_healthy(played) -> None:
 
 def test_shows_the_edits_the_curves_and_the_log(played) -> None:
     _, process = played
-    assert "- epsilon = torch.randn(mean.shape)\n" in process.stdout
-    assert "+ epsilon = torch.randn(mean.shape, device=mean.device)\n" in process.stdout
+    assert "-     epsilon = torch.randn(mean.shape)\n" in process.stdout
+    assert "+     epsilon = torch.randn(mean.shape, device=mean.device)\n" in process.stdout
     first, last = _ends_of_curve(process.stdout, "before (missing-zero-grad)")
     learned_from, learned_to = _ends_of_curve(process.stdout, "after (nothing wrong)")
     assert learned_from == first and learned_to < 0.5 * first and learned_to < 0.8 * last

@@ -21,7 +21,7 @@ def test_the_edits_are_the_four_fixes() -> None:
     added = [line for old, new in itertools.pairwise(VERSIONS) for line in _added(old, new)]
     assert added == [
         "self.hidden = nn.Linear(LATENT, HIDDEN)",
-        "std = torch.exp(0.5 * log_var)",
+        "z = self.sample(mean, torch.exp(0.5 * log_var))",
         "optimizer.zero_grad()",
         "epsilon = torch.randn(mean.shape, device=mean.device)",
     ]
@@ -33,7 +33,7 @@ def _added(old: Version, new: Version) -> list[str]:
 
 def test_every_verdict_but_the_last_is_a_check() -> None:
     assert [find_check(each.verdict).name for each in VERSIONS if each.verdict] == [
-        "shape-mismatch", "loss-not-finite", "missing-zero-grad", "tensor-on-wrong-device",
+        "shape-mismatch", "wrong-reparameterization", "missing-zero-grad", "tensor-on-wrong-device",
     ]  # fmt: skip
     assert VERSIONS[-1].verdict is None
 

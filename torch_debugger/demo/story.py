@@ -36,9 +36,9 @@ VERSIONS = (
     Version(
         "v2_shape_fixed.py",
         "the shape fixed",
-        "loss-not-finite",
-        "The encoder gives the logarithm of the variance, which may be negative: its standard deviation "
-        "is exp(0.5 * log_var).",
+        "wrong-reparameterization",
+        "The encoder gives the logarithm of the variance; the noise is multiplied with the standard "
+        "deviation, which is exp(0.5 * log_var).",
     ),
     Version(
         "v3_math_fixed.py",

@@ -95,7 +95,7 @@ class WrongReparameterization(Check):
         message, why, fix, where, edit, evidence = say(last)
         return self.finding(
             severity="error",
-            confidence=0.96 if len(looks) >= self.looks_needed else 0.9,
+            confidence=0.99 if len(looks) >= self.looks_needed else 0.95,  # the numbers are exact
             message=message,
             why=why,
             fix=fix,
@@ -129,7 +129,7 @@ def _deviation(look: LatentSampling) -> Said:
     where = look.written.deviation_place or look.written.place
     meant = FORMULAS[RIGHT_USE[reading.form]].format(reading.form)
     message = (
-        f"The noise of the latent variables{_of(look)} is multiplied with {_called(reading, use)}"
+        f"{_noise_of(look)} is multiplied with {_called(reading, use)}"
         f"{at_line(where)}, where the KL term assumes {meant}: {look.size:.3g} in place of {reading.size:.3g} "
         "on average."
     )
@@ -160,8 +160,10 @@ def _called(reading: DivergenceReading, use: str) -> str:
     return f"{also}, {formula}," if also else formula
 
 
-def _of(look: LatentSampling) -> str:
-    return f" beside `{look.source}`" if look.source else ""
+def _noise_of(look: LatentSampling) -> str:
+    if not look.source:
+        return "The noise of the latent variables"
+    return f"The noise that is added to the mean, which `{look.source}` makes,"
 
 
 def _wrong_divergence(

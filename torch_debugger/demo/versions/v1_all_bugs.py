@@ -72,14 +72,14 @@ class VAE(nn.Module):
         self.encoder = Encoder()
         self.decoder = Decoder()
 
-    def sample(self, mean, log_var):
-        std = torch.sqrt(log_var)
+    def sample(self, mean, std):
         epsilon = torch.randn(mean.shape)
         return mean + std * epsilon
 
     def forward(self, pixels):
         mean, log_var = self.encoder(pixels)
-        return self.decoder(self.sample(mean, log_var)), mean, log_var
+        z = self.sample(mean, log_var)
+        return self.decoder(z), mean, log_var
 
 
 def loss_of(scores, pixels, mean, log_var):
