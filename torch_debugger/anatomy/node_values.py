@@ -96,7 +96,8 @@ def _factor(node: Any, op: str) -> torch.Tensor | float | None:
     other = saved(node, "_saved_other")
     if op == "Div":
         return None if other is None or node.next_functions[0][0] is None else 1.0 / other
-    return saved(node, "_saved_self") if other is None else other
+    factor: torch.Tensor | float | None = saved(node, "_saved_self") if other is None else other
+    return factor
 
 
 def _tensor(node: Any, name: str) -> torch.Tensor | None:

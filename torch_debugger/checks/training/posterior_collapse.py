@@ -120,7 +120,7 @@ class PosteriorCollapse(Check):
             "Multiply the KL term by a smaller number (try 0.01), or sum the reconstruction error over the "
             "features (`reduction='sum'`, divided by the batch) as the KL term is summed."
         )
-        evidence = {
+        evidence: dict[str, float | str] = {
             "divergence": last.divergence,
             "divergence_at_start": first.divergence,
             "between": last.between,

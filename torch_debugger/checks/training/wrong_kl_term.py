@@ -90,7 +90,7 @@ class WrongKlTerm(Check):
         sizes = [abs(part) for part in signs if part]
         if not weight or max(sizes) - min(sizes) > self.largest_difference * weight:
             return ""
-        known = {
+        known: dict[tuple[int, ...], str] = {
             (1, 0, 1): "no logarithm", (0, 1, 1): "no variance", (1, -1, 1): "sign of the logarithm",
             (-1, 1, 1): "sign of the variance", (1, 1, -1): "sign of the mean",
         }  # fmt: skip
