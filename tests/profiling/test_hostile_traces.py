@@ -104,7 +104,7 @@ def test_a_small_file_that_unpacks_to_a_large_one_is_refused_early(
     unpacked: list[int] = []
     pieces = event_stream._pieces
     monkeypatch.setattr(
-        event_stream, "_pieces", lambda path: (unpacked.append(len(p)) or p for p in pieces(path))
+        event_stream, "_pieces", lambda path, *more: (unpacked.append(len(p)) or p for p in pieces(path))
     )
     with pytest.raises(UsageError, match=said):
         read_trace(str(path))

@@ -9,11 +9,12 @@ from typing import ClassVar
 from torch_debugger.checks.base import Check
 from torch_debugger.checks.loading import Loading, waited_for
 from torch_debugger.checks.state import RunState
-from torch_debugger.records import Finding, LoadingTime, Record
+from torch_debugger.checks.traced_loading import TracedLoading
+from torch_debugger.records import Finding, LoadingTime, Record, TracedTraining
 
 
 class LoadingCheck(Check):
-    reads = (LoadingTime,)
+    reads = (LoadingTime, TracedTraining)
 
     # Of the time. Below, a wait is a small part of a step.
     least_share: ClassVar[float] = 0.25
@@ -27,7 +28,16 @@ class LoadingCheck(Check):
     def judge(self, loading: Loading, state: RunState) -> Iterable[Finding]:
         """The training waits for this loader that much; whose fault is it?"""
 
+    def judge_traced(self, loading: TracedLoading) -> Iterable[Finding]:
+        """The same, where a trace of the profiler is all that is known."""
+        return ()
+
     def see(self, record: Record, state: RunState) -> Iterable[Finding]:
+        if isinstance(record, TracedTraining):
+            loading = TracedLoading(record)
+            if loading.share >= self.least_share and loading.wait_s >= self.least_wait_s:
+                yield from self.judge_traced(loading)
+            return
         assert isinstance(record, LoadingTime)
         if record.elapsed_s >= self.settled_s:
             yield from self.finish(state)

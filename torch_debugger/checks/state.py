@@ -26,6 +26,7 @@ from torch_debugger.records import (
     Scalars,
     SchedulerFact,
     SpeedSettings,
+    TracedTraining,
 )
 from torch_debugger.records.hangs import ENDED
 
@@ -95,6 +96,9 @@ class RunState:
                 self.sampled[record.who] = record
             case SpeedSettings():
                 self.speed = record
+            case TracedTraining():
+                self.split = StepSplit(dict(record.seconds), record.steps, record.steps, settled=True)
+                self.step = record.steps
             case LossGraph():
                 numbers_by_op(record)  # known by the time that checks ask
             case HangFact():

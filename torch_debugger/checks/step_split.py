@@ -17,6 +17,7 @@ class StepSplit:
     seconds: dict[str, float] = field(default_factory=dict)
     steps: int = 0
     last_step: int = 0
+    settled: bool = False  # the steps of a trace: the profiler's schedule has left out the first ones
     queued_s: float = 0.0  # since the thread began, in line for a core that others used
 
     def add(self, step: int, scalars: Mapping[str, float]) -> None:
@@ -47,4 +48,5 @@ class StepSplit:
 
     def is_enough(self, least_s: float = 1.5, least_steps: int = 10) -> bool:
         """To judge speed by: the first steps, and short runs, are slow for reasons of their own."""
-        return self.total_s >= least_s and self.steps >= least_steps
+        enough = self.total_s >= least_s and self.steps >= least_steps
+        return enough or (self.settled and self.steps > 1)

@@ -67,6 +67,14 @@ class Work:
     ended_ns: int
     op: Op | None
     size_bytes: int
+    device: int = 0
+    stream: int = 0
+    blocks_per_sm: float = 0.0
+    occupancy: float = 0.0  # estimated by the profiler; a share
+
+    @property
+    def is_collective(self) -> bool:
+        return self.name.startswith(("nccl", "rccl")) or "ncclDevKernel" in self.name
 
     @property
     def is_copy(self) -> bool:
@@ -152,8 +160,12 @@ def _is_on_host(event: Any) -> bool:
 
 
 def _first_dtype(event: Any) -> str:
+    return dtype_named(next((name for name in getattr(event, "dtypes", list)() if name), ""))
+
+
+def dtype_named(name: str) -> str:
     """c10::Half -> float16"""
-    name = next((name for name in getattr(event, "dtypes", list)() if name), "").removeprefix("c10::")
+    name = name.removeprefix("c10::")
     return _DTYPES.get(name, name.lower())
 
 

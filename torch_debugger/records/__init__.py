@@ -105,6 +105,19 @@ from torch_debugger.records.summary import (
     UncountedSummary,
 )
 from torch_debugger.records.surroundings import HparamsFact, SeedFact, Surroundings
+from torch_debugger.records.trace import (
+    TracedAllocations,
+    TracedCollective,
+    TracedDevice,
+    TracedKernel,
+    TracedMoments,
+    TracedOp,
+    TracedRank,
+    TracedStack,
+    TracedStep,
+    TracedTraining,
+    TraceReport,
+)
 from torch_debugger.records.training import (
     BatchFact,
     CarriedGradient,
@@ -151,8 +164,8 @@ Record = (
     HandMadeWeights | NonFinite | Rehearsal | GradientCheckFact | TensorRows | CrashFact | HangFact |
     HangOver | FlowFact | StepCycle | IdleOptimizer | UnreachedPart | CheckpointLoad | GradientFlag |
     UnmatchedSwitch | FreshParameter | PlainTensor | UntiedWeights | ReplacedParameter | DataWritten |
-    FrozenAtRandom | CaseFact | TrialResult | StepRehearsal | MemorySnapshot | TracedMemory | Finding |
-    Summary
+    FrozenAtRandom | CaseFact | TrialResult | StepRehearsal | MemorySnapshot | TracedMemory |
+    TracedTraining | Finding | Summary
 )  # fmt: skip
 
 __all__ = [
@@ -179,7 +192,9 @@ __all__ = [
     "SkippedLosses", "SoundSummary", "SpeedSettings", "Spread", "Squasher", "StackLine", "StackNode",
     "StalledBatch", "Standing", "StepCycle", "StepRehearsal", "StrayModuleFact", "Summary",
     "Surroundings", "SyncTime", "Table", "TakenRows", "TargetLook", "TensorLook", "TensorRows",
-    "TensorSummary", "TextSummary", "TokenTargets", "TracedMemory", "TrialResult", "TwinUnits",
+    "TensorSummary", "TextSummary", "TokenTargets", "TraceReport", "TracedAllocations",
+    "TracedCollective", "TracedDevice", "TracedKernel", "TracedMemory", "TracedMoments", "TracedOp",
+    "TracedRank", "TracedStack", "TracedStep", "TracedTraining", "TrialResult", "TwinUnits",
     "UncountedSummary", "UnmatchedSwitch", "UnreachedPart", "UntiedWeights", "WeightedSum", "WorkerLook",
     "WorkerRecord", "WorkerTimes", "WrittenNumber", "WrittenSampling",
 ]  # fmt: skip

@@ -10,6 +10,7 @@ from torch_debugger.checks.loading import Loading, cores_in_words, with_keywords
 from torch_debugger.checks.loading_check import LoadingCheck
 from torch_debugger.checks.loading_lines import words_of_line
 from torch_debugger.checks.state import RunState
+from torch_debugger.checks.traced_loading import WORKERS, TracedLoading
 from torch_debugger.records import Finding
 
 
@@ -38,6 +39,30 @@ class DataLoadedInTheTrainingProcess(LoadingCheck):
         severity = severity_of(loading.gain)
         if severity is not None and not loading.fact.workers and not loading.time.on_device:
             yield self._told(loading, severity, state)
+
+    def judge_traced(self, loading: TracedLoading) -> Iterable[Finding]:
+        then_s = loading.best_s(WORKERS)
+        gain = 1 - then_s / loading.step_s
+        severity = severity_of(gain)
+        if severity is not None and loading.training.loader_workers is False:
+            yield self.finding(
+                severity=severity,
+                confidence=0.85,
+                message=(
+                    f"The training waits {loading.waits} for data: its DataLoader has num_workers=0, so the "
+                    "training process makes each batch itself."
+                ),
+                why="Without workers a batch is made while the model stands still.",
+                fix=(
+                    f"Pass `num_workers={WORKERS}, persistent_workers=True` to the DataLoader. A step should "
+                    f"then take about {milliseconds(then_s)} instead of {milliseconds(loading.step_s)} where "
+                    f"{WORKERS} cores are free."
+                ),
+                where=loading.training.loader_at,
+                first_step=1,
+                last_step=loading.training.steps,
+                evidence=loading.evidence(gain),
+            )
 
     def _told(self, loading: Loading, severity: str, state: RunState) -> Finding:
         workers, wait_s = loading.best_workers(), loading.wait_s

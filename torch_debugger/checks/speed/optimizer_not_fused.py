@@ -9,7 +9,7 @@ from torch_debugger.checks.base import Check
 from torch_debugger.checks.gains import milliseconds, severity_of
 from torch_debugger.checks.keyword_argument import with_keyword
 from torch_debugger.checks.state import RunState
-from torch_debugger.records import CostFact, Finding, OptimizerFact, Record
+from torch_debugger.records import CostFact, Finding, OptimizerFact, Record, TracedTraining
 
 
 class OptimizerNotFused(Check):
@@ -30,7 +30,7 @@ class OptimizerNotFused(Check):
     id = "TD739"
     name = "optimizer-not-fused"
     title = "the update runs in many kernels on the GPU"
-    reads = (CostFact,)
+    reads = (CostFact, TracedTraining)
 
     kinds = ("Adam", "AdamW", "SGD")  # which have a fused form on CUDA
     # Of the update, by the form it has. On an H200, AdamW with 12 parameters of 4096 x 4096: 0.63 and 0.60.

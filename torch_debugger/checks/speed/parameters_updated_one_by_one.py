@@ -10,7 +10,7 @@ from torch_debugger.checks.base import Check
 from torch_debugger.checks.gains import LEAST_GAIN, expected, milliseconds
 from torch_debugger.checks.keyword_argument import with_keyword
 from torch_debugger.checks.state import RunState
-from torch_debugger.records import CostFact, Finding, OptimizerFact, Record
+from torch_debugger.records import CostFact, Finding, OptimizerFact, Record, TracedTraining
 
 
 class ParametersUpdatedOneByOne(Check):
@@ -32,7 +32,7 @@ class ParametersUpdatedOneByOne(Check):
     id = "TD718"
     name = "parameters-updated-one-by-one"
     title = "the update treats every parameter by itself"
-    reads = (CostFact,)
+    reads = (CostFact, TracedTraining)
 
     # Share of an update that the fused kernel saved: at least 0.43 with few large parameters, 0.73 to 0.80 with
     # 38 to 82 small ones for Adam; 0.30 and 0.56 to 0.68 for SGD with momentum.
@@ -88,8 +88,10 @@ class ParametersUpdatedOneByOne(Check):
 
     def _is_new(self, state: RunState) -> bool:
         """Whether this torch has the fused update on the device of the model."""
-        if state.run is None or state.speed is None or state.speed.device != "cpu":
+        if state.speed is None or state.speed.device != "cpu":
             return False
+        if state.run is None:
+            return state.split.settled  # a trace does not say; it is hardly one of an older torch
         major, minor = state.run.torch.split(".")[:2]
         return (int(major), int(minor)) >= self.oldest_torch
 

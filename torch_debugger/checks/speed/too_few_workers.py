@@ -9,6 +9,7 @@ from torch_debugger.checks.gains import WARNED_GAIN, milliseconds, severity_of
 from torch_debugger.checks.loading import Loading, cores_in_words, with_keywords
 from torch_debugger.checks.loading_check import LoadingCheck
 from torch_debugger.checks.state import RunState
+from torch_debugger.checks.traced_loading import TracedLoading
 from torch_debugger.records import Finding
 
 
@@ -49,6 +50,30 @@ class TooFewWorkers(LoadingCheck):
             severity = severity_of(loading.gain)
             if severity is not None:
                 yield self._more_workers(loading, severity)
+
+    def judge_traced(self, loading: TracedLoading) -> Iterable[Finding]:
+        then_s = loading.best_s(2)
+        gain = 1 - then_s / loading.step_s
+        severity = severity_of(gain)
+        if severity is not None and loading.training.loader_workers:
+            yield self.finding(
+                severity=severity,
+                confidence=0.75,
+                message=(
+                    f"The training waits {loading.waits} for data, although its DataLoader has workers: "
+                    "they do not keep up."
+                ),
+                why="The workers together take longer to make a batch than the training takes for a step.",
+                fix=(
+                    "Pass a larger `num_workers`, or do less for each sample. Twice as many workers bring a "
+                    f"step from {milliseconds(loading.step_s)} to about {milliseconds(then_s)} where the "
+                    "machine has the cores for them."
+                ),
+                where=loading.training.loader_at,
+                first_step=1,
+                last_step=loading.training.steps,
+                evidence=loading.evidence(gain),
+            )
 
     def _is_crowded(self, loading: Loading) -> bool:
         """Other programs keep the cores busy, and the time in line for one can be what is waited for."""

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import codecs
 import json
+import os
 import re
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import IO, Any
 
 from torch_debugger.errors import UsageError
@@ -18,6 +19,7 @@ _MOST_BEFORE = 64 << 20  # characters in front of the events
 _LARGEST_EVENT = 16 << 20  # characters
 _MOST_BLANKS = 1 << 20  # in a row
 _MOST_STRAY = 100_000  # values between the events that are none
+_MOST_HEADER = 1 << 20  # characters
 _MOST_CHARACTERS = 4 << 30  # unpacked; a small packed file may hold as many as it likes
 _KEY = '"traceEvents"'
 _BEFORE, _AFTER_KEY, _BETWEEN = (re.compile(f"[{blanks}]*") for blanks in (r"\s\ufeff", r"\s:", r"\s,"))
@@ -25,10 +27,13 @@ _MISSING = object()
 
 
 class EventStream:
-    """Iterated once. Afterwards `cut` says whether the file ended in the middle of its events."""
+    """Iterated once. Afterwards `cut` says whether the file ended in the middle of its events, and `header` is
+    the text in front of them. `on_share` hears how much of the file has been read, from 0 to 1."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, on_share: Callable[[float], None] = lambda share: None) -> None:
         self._path = path
+        self._on_share = on_share
+        self.header = ""
         self._decoder = json.JSONDecoder(strict=False)  # names may hold a tab
         self._pieces: Iterator[str] = iter(())
         self._text = ""
@@ -38,7 +43,7 @@ class EventStream:
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
         try:
-            self._pieces = _pieces(self._path)
+            self._pieces = _pieces(self._path, self._on_share)
             yield from self._events()
         except OSError as error:
             raise UsageError(f"{self._path} cannot be read: {error.strerror or error}.") from error
@@ -71,9 +76,11 @@ class EventStream:
         if begins != "{":
             raise UsageError(f"{self._path} is no JSON. Expected is {EXPECTED}.")
         while (found := self._text.find(_KEY)) < 0:
+            self.header = (self.header + self._text[self._place :])[:_MOST_HEADER]
             self._place = max(self._place, len(self._text) - len(_KEY))  # what is in front is not kept
             if self._read > _MOST_BEFORE or not self._more():
                 raise UsageError(f"{self._path} has no `traceEvents`. Expected is {EXPECTED}.")
+        self.header = (self.header + self._text[self._place : found])[:_MOST_HEADER]
         self._place = found + len(_KEY)
         if self._skip(_AFTER_KEY) != "[":
             raise UsageError(f"The `traceEvents` of {self._path} are no list. Expected is {EXPECTED}.")
@@ -111,13 +118,15 @@ class EventStream:
         return bool(came)
 
 
-def _pieces(path: str) -> Iterator[str]:
+def _pieces(path: str, on_share: Callable[[float], None] = lambda share: None) -> Iterator[str]:
     """Of a packed file without its end, what can be unpacked."""
     decode = codecs.getincrementaldecoder("utf-8")("replace").decode
+    size = max(1, os.path.getsize(path))
     with open(path, "rb") as file:
         packed = file.read(2) == b"\x1f\x8b"
         file.seek(0)
         for piece in _unpacked(file) if packed else iter(lambda: file.read(_CHUNK), b""):
+            on_share(min(1.0, file.tell() / size))
             yield decode(piece)
 
 

@@ -1,17 +1,22 @@
-"""A trace of torch.profiler as facts: time by op, by function and by module, and memory over time."""
+"""A trace of torch.profiler as facts: time by op, by function and by module, memory, and its timeline."""
 
 from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from torch_debugger.clocks import time
 from torch_debugger.errors import UsageError
 from torch_debugger.profiling.telling import told
+from torch_debugger.profiling.traces.communication import collectives, rank_of
 from torch_debugger.profiling.traces.event_stream import EXPECTED, EventStream
 from torch_debugger.profiling.traces.gathering import MOST_EVENTS, Gathered
+from torch_debugger.profiling.traces.header import Header, read_header
+from torch_debugger.profiling.traces.lanes import Lanes, lanes_of, whole_span
+from torch_debugger.profiling.traces.memory_use import allocations, curves, in_milliseconds
+from torch_debugger.profiling.traces.operators import kernels, operators
 from torch_debugger.profiling.traces.python_calls import (
     Functions,
     PythonCall,
@@ -19,10 +24,20 @@ from torch_debugger.profiling.traces.python_calls import (
     functions_of,
     modules_of,
 )
-from torch_debugger.records import LineTime, ProfileFact, TracedMemory
-
-_MOMENTS = 400
-_MOST_DEVICES = 32
+from torch_debugger.profiling.traces.stacks import stack_tree
+from torch_debugger.profiling.traces.step_parts import step_windows, traced_steps
+from torch_debugger.profiling.traces.training import optimizers, settings_of, traced_training
+from torch_debugger.records import (
+    LineTime,
+    OptimizerFact,
+    Place,
+    ProfileFact,
+    SpeedSettings,
+    TracedDevice,
+    TracedKernel,
+    TracedMemory,
+    TraceReport,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,24 +45,84 @@ class Trace:
     fact: ProfileFact
     memory: TracedMemory | None  # None where it was made without profile_memory=True
     notes: tuple[str, ...]  # what is missing in it, and why
+    report: TraceReport
+    lanes: Lanes
+    settings: SpeedSettings
+    optimizers: tuple[OptimizerFact, ...]
 
 
-def read_trace(path: str) -> Trace:
-    """UsageError, with a sentence, for whatever is no trace."""
+def read_trace(path: str, on_share: Callable[[float], None] = lambda share: None) -> Trace:
+    """UsageError, with a sentence, for whatever is no trace. `on_share` hears how much of it has been read."""
     began = time.perf_counter()
     if os.path.exists(path) and not os.path.isfile(path):
         raise UsageError(f"{path} is no plain file. Expected is {EXPECTED}.")
     if not os.path.isfile(path):
         raise UsageError(f"There is no file {path} (looked in {os.getcwd()}).")
-    stream = EventStream(path)
+    stream = EventStream(path, on_share)
     gathered = Gathered.of(stream)
     if not gathered.ops and not gathered.works:
         end = " and its end is missing" if stream.cut else ""
         raise UsageError(f"{path} holds no operation of torch{end}. Expected is {EXPECTED}.")
+    header = read_header(stream.header)
     notes = tuple(_notes(gathered, path, cut=stream.cut))
     fact = _fact(gathered, os.path.abspath(path))
+    report = _report(gathered, header, fact, notes)
     fact = dataclasses.replace(fact, cost_s=time.perf_counter() - began)
-    return Trace(fact, _memory(gathered), notes)
+    report = dataclasses.replace(report, profile=fact)
+    memory = in_milliseconds(report.memory)
+    settings = settings_of(gathered, header)
+    return Trace(fact, memory, notes, report, lanes_of(gathered), settings, optimizers(gathered))
+
+
+def _report(gathered: Gathered, header: Header, fact: ProfileFact, notes: tuple[str, ...]) -> TraceReport:
+    began, _ = whole_span(gathered)
+    span = _span(gathered)
+    windows = step_windows(gathered) or [(0, *span)]
+    ops, ops_by_shape = operators(gathered)
+    found = kernels(gathered)
+    name = os.path.basename(fact.trace)
+    return TraceReport(
+        file=fact.trace,
+        steps=traced_steps(gathered, began),
+        wall_s=(span[1] - span[0]) / 1e9,
+        profile=fact,
+        device=_device(header, fact, found),
+        ops=ops,
+        ops_by_shape=ops_by_shape,
+        kernels=found,
+        collectives=collectives(gathered),
+        rank=rank_of(gathered, header, fact.trace, name, windows),
+        memory=curves(gathered, began),
+        allocations=allocations(gathered),
+        stacks=stack_tree(_calls_of_training(gathered), *span),
+        training=traced_training(gathered, windows, _place_at(gathered)),
+        notes=notes,
+    )
+
+
+def _place_at(gathered: Gathered) -> Callable[[int], Place]:
+    """The user's function that ran at a moment, where the trace knows functions."""
+    functions = functions_of(_calls_of_training(gathered))
+
+    def place(moment_ns: int) -> Place:
+        file, line = functions.at(moment_ns)
+        name = functions.names.get((file, line))
+        return Place(file, line, code=f"in {name}") if file else Place()
+
+    return place
+
+
+def _device(header: Header, fact: ProfileFact, found: tuple[TracedKernel, ...]) -> TracedDevice | None:
+    if not fact.on_device:
+        return None
+    wall_s, total_s = max(fact.wall_s, 1e-12), max(sum(each.total_s for each in found), 1e-12)
+    return TracedDevice(
+        header.device_name or "GPU",
+        min(1.0, fact.device_busy_s / wall_s),
+        min(1.0, sum(each.total_s * min(each.blocks_per_sm, 1.0) for each in found) / wall_s),
+        sum(each.total_s * each.occupancy for each in found) / total_s,
+        sum(each.total_s for each in found if each.tensor_cores) / total_s,
+    )
 
 
 def _fact(gathered: Gathered, path: str) -> ProfileFact:
@@ -64,7 +139,7 @@ def _fact(gathered: Gathered, path: str) -> ProfileFact:
 
 def _span(gathered: Gathered) -> tuple[int, int]:
     """Of the steps, where they were told; else from the first op to the last."""
-    stretches = [(began, ended) for _, began, ended in gathered.steps]
+    stretches = [(began, ended) for _, began, ended in step_windows(gathered)]
     stretches = stretches or [
         *((op.began_ns, op.ended_ns) for op in gathered.ops),
         *((work.began_ns, work.ended_ns) for work in gathered.works),
@@ -82,36 +157,6 @@ def _named(line: LineTime, functions: Functions) -> LineTime:
     name = functions.names.get((line.place.file or "", line.place.line or 0))
     code = f"in {name}" if name else None
     return dataclasses.replace(line, place=dataclasses.replace(line.place, code=code))
-
-
-def _memory(gathered: Gathered) -> TracedMemory | None:
-    """Each device's last number holds until its next; of a stretch the highest is kept."""
-    if not gathered.memory:
-        return None
-    events = sorted(gathered.memory)
-    first, last = events[0][0], events[-1][0]
-    moments = min(_MOMENTS, len(events))
-    edges = [first + (last - first) * part // max(moments - 1, 1) for part in range(moments)]
-    by_device: dict[str, list[tuple[int, str, int]]] = {}
-    for each in events:
-        if len(by_device) < _MOST_DEVICES or each[1] in by_device:
-            by_device.setdefault(each[1], []).append(each)
-    curves = {device: _highest(each, edges) for device, each in sorted(by_device.items())}
-    peaks = {device: max(used for _, _, used in each) for device, each in sorted(by_device.items())}
-    return TracedMemory(tuple((edge - first) / 1e6 for edge in edges), curves, peaks)
-
-
-def _highest(events: list[tuple[int, str, int]], edges: list[int]) -> tuple[int, ...]:
-    found: list[int] = []
-    place, now = 0, 0
-    for edge in edges:
-        most = now
-        while place < len(events) and events[place][0] <= edge:
-            now = events[place][2]
-            most = max(most, now)
-            place += 1
-        found.append(most)
-    return tuple(found)
 
 
 def _notes(gathered: Gathered, path: str, *, cut: bool) -> Iterator[str]:
