@@ -6,6 +6,7 @@ import argparse
 
 from torch_debugger.cli.options import add_run_options
 from torch_debugger.cli.run import run as run_watched
+from torch_debugger.errors import UsageError
 
 NAME = "profile"
 HELP = "Profile some steps of a training script, then end it: time by line, by module and by op."
@@ -19,8 +20,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--read",
         metavar="PATH",
-        help="run nothing: tell what is in a trace of torch.profiler, a file or a folder of "
-        "tensorboard_trace_handler",
+        help="run nothing: show what is in a trace of torch.profiler, a file or a folder of "
+        "tensorboard_trace_handler; --json FILE (or -) writes it as JSON",
+    )
+    parser.add_argument(
+        "--compare",
+        metavar="PATH",
+        help="with --read: what has changed from the first trace to this one, in a step and by operator",
     )
     parser.epilog = (
         f"After the first steps {_STEPS} are profiled, or as many as --profile-steps says; then the script "
@@ -31,12 +37,29 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     from torch_debugger.settings import PROFILED_FROM
 
-    if arguments.read is not None:
-        from torch_debugger.cli.traces import print_trace
+    traces = _named_traces(arguments)
+    if traces:
+        from torch_debugger.cli.trace_report import print_trace
 
-        print_trace(arguments.read)
+        print_trace(traces[0], traces[1] if len(traces) > 1 else None, arguments.json)
         return 0
+    if arguments.compare is not None:
+        raise UsageError("--compare compares traces: name the first one with --read.")
     arguments.profile_steps = arguments.profile_steps or str(_STEPS)
     if arguments.max_steps is None and arguments.profile_steps.isdecimal():
         arguments.max_steps = str(PROFILED_FROM + int(arguments.profile_steps))
     return run_watched(arguments)
+
+
+def _named_traces(arguments: argparse.Namespace) -> list[str]:
+    """`--read ONE [OTHER]`, `--read ONE --compare OTHER`, and traces where a script could stand."""
+    from torch_debugger.profiling.traces.finding import is_trace
+
+    words = list(arguments.program)
+    if arguments.read is None and not (words and all(map(is_trace, words))):
+        return []
+    named = ([arguments.read] if arguments.read is not None else []) + words
+    named += [arguments.compare] if arguments.compare is not None else []
+    if len(named) > 2:
+        raise UsageError(f"Of {len(named)} traces no difference can be shown: name two.")
+    return named

@@ -39,8 +39,8 @@ def run(arguments: argparse.Namespace) -> int:
     folders = traces.folders | (read_folders(traces.others) if traces.others else {})
     token = arguments.token or ("" if is_loopback(arguments.host) else secrets.token_urlsafe(24))
     port = read_port("--port", arguments.port)
-    server = make_page_server(folders, arguments.host, port, token, call_profiles=profiles)
-    place = address(arguments.host, server.server_port, token) + ("#/time" if traces.are_all else "")
+    server = make_page_server(folders, arguments.host, port, token, call_profiles=profiles, traces=traces.book)
+    place = address(arguments.host, server.server_port, token) + ("#/profile" if traces.are_all else "")
     sys.stdout.write(f"The page is at {place} until you press Ctrl-C.\n")
     sys.stdout.flush()
     try:

@@ -10,7 +10,8 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from torch_debugger.records import Place, ProfileFact, SampledStacks
+from torch_debugger.records import Place, ProfileFact, SampledStacks, SyncTime
+from torch_debugger.records.units import bytes_text
 from torch_debugger.report.printable import one_line
 from torch_debugger.report.sampled_lines import Row, sampled_tables
 from torch_debugger.report.source import shown_path
@@ -24,13 +25,18 @@ _LEAST_SHARE = 0.01  # of the window: less is not worth a line
 
 
 def profile_blocks(
-    fact: ProfileFact, folder: str | None, width: int, sampled: Sequence[SampledStacks] = ()
+    fact: ProfileFact,
+    folder: str | None,
+    width: int,
+    sampled: Sequence[SampledStacks] = (),
+    *,
+    with_ops: bool = True,
 ) -> list[RenderableType]:
     blocks: list[RenderableType] = [Text(opening(fact), style="bold")]
     tables = (
         ("by line", _lines(fact, folder)),
         ("by module, forward and backward", _modules(fact)),
-        ("by op, without what it calls", _ops(fact)),
+        ("by op, without what it calls", _ops(fact) if with_ops else []),
         ("the host waited for the device", _syncs(fact, folder)),
         ("copies", _copies(fact, folder)),
         *sampled_tables(sampled, folder),
@@ -102,7 +108,7 @@ def _ops(fact: ProfileFact) -> list[Row]:
 def _syncs(fact: ProfileFact, folder: str | None) -> list[Row]:
     wall_s = max(fact.wall_s, 1e-12)
     rows = [
-        (each.wait_s / wall_s, (_spot(each.place, folder), f"{one_line(each.op)}, {_code(each.place)}",
+        (each.wait_s / wall_s, (_spot(each.place, folder), _called(each),
         each.wait_s / wall_s, _each(each.wait_s, fact)))
         for each in fact.syncs
     ]  # fmt: skip
@@ -113,7 +119,7 @@ def _copies(fact: ProfileFact, folder: str | None) -> list[Row]:
     found: list[Row] = []
     for each in fact.copies[:_MOST]:
         memory = "pinned" if each.pinned else "pageable"
-        size = f"{each.size_bytes / max(fact.steps, 1) / 1e6:.3g} MB a step"
+        size = f"{bytes_text(each.size_bytes // max(fact.steps, 1))} a step"
         told = f"{each.way}, {memory} memory, {size}"
         share = each.device_s / max(fact.wall_s, 1e-12)
         found.append((_spot(each.place, folder), told, share, _each(each.device_s, fact)))
@@ -133,8 +139,8 @@ def _spot(place: Place, folder: str | None) -> str:
     return one_line(f"{shown_path(place.file, folder)}:{place.line}") if place.file else "elsewhere"
 
 
-def _code(place: Place) -> str:
-    return one_line(place.code or "")
+def _called(sync: SyncTime) -> str:
+    return ", ".join(one_line(part) for part in (sync.op, sync.place.code) if part)
 
 
 def _cut(name: str) -> str:

@@ -52,10 +52,18 @@ def _tag(part: str) -> str:
 
 def modules_of(run: Run) -> dict[str, Any] | None:
     """The last profile as a tree: each model, its parts, and what is left for itself."""
+    fact = _last(run)
+    return modules_of_fact(fact) if fact is not None else None
+
+
+def _last(run: Run) -> ProfileFact | None:
     facts = [record for record in run.records(ProfileFact) if isinstance(record, ProfileFact)]
-    if not facts or not facts[-1].modules:
+    return facts[-1] if facts else None
+
+
+def modules_of_fact(fact: ProfileFact) -> dict[str, Any] | None:
+    if not fact.modules:
         return None
-    fact = facts[-1]
     times = {each.module: _seconds(each, fact.on_device) / max(fact.steps, 1) for each in fact.modules}
     roots = [path for path in times if _parent(path, times) is None]
     children = [_node(path, times) for path in roots]
@@ -64,10 +72,11 @@ def modules_of(run: Run) -> dict[str, Any] | None:
 
 def profile_of(run: Run) -> dict[str, Any] | None:
     """The last profile as tables: of lines and of ops, the dearest first."""
-    facts = [record for record in run.records(ProfileFact) if isinstance(record, ProfileFact)]
-    if not facts:
-        return None
-    fact = facts[-1]
+    fact = _last(run)
+    return profile_of_fact(fact) if fact is not None else None
+
+
+def profile_of_fact(fact: ProfileFact) -> dict[str, Any]:
     steps, whole_s = max(fact.steps, 1), fact.device_busy_s if fact.on_device else fact.wall_s
     lines = [
         (

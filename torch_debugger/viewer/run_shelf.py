@@ -16,6 +16,7 @@ from torch_debugger.runlog.stores import is_url
 from torch_debugger.viewer.open_runs import OpenRuns
 from torch_debugger.viewer.run_finder import RunFinder, Shown
 from torch_debugger.viewer.standing import stand_of
+from torch_debugger.viewer.trace_book import TraceBook
 
 _Answer = TypeVar("_Answer")
 
@@ -39,6 +40,7 @@ class RunShelf:
     def __init__(self, folders: Mapping[str, str], *, of_others: bool = False) -> None:
         self._finder = RunFinder(folders, of_others=of_others)
         self._open = OpenRuns()
+        self.traces = TraceBook()
         self.call_profiles: dict[str, dict[str, Any]] = {}  # of Python's own profilers, shown instead of runs
 
     @property

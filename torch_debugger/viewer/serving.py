@@ -15,6 +15,7 @@ from torch_debugger.viewer.app import make_app
 from torch_debugger.viewer.doorkeeper import LOOPBACK, Doorkeeper
 from torch_debugger.viewer.http_server import PageServer
 from torch_debugger.viewer.run_shelf import RunShelf
+from torch_debugger.viewer.trace_book import TraceBook
 
 HERE = "127.0.0.1"
 _EVERYWHERE = ("", "0.0.0.0", "::")
@@ -29,6 +30,7 @@ def make_page_server(
     token: str = "",
     listening: socket.socket | None = None,
     call_profiles: Mapping[str, dict[str, Any]] | None = None,
+    traces: TraceBook | None = None,
 ) -> PageServer:
     """`folders` are prefix -> folder; `call_profiles` are shown instead of runs. Whoever makes it reachable
     from elsewhere gives a token."""
@@ -43,6 +45,7 @@ def make_page_server(
     )
     shelf = RunShelf(folders, of_others=True)
     shelf.call_profiles.update(call_profiles or {})
+    shelf.traces = traces or shelf.traces
     return PageServer(taken, make_app(shelf, edit_token, door))
 
 

@@ -74,6 +74,16 @@ def read_trace(path: str, on_share: Callable[[float], None] = lambda share: None
     return Trace(fact, memory, notes, report, lanes_of(gathered), settings, optimizers(gathered))
 
 
+def read_rank(path: str) -> Header:
+    """What stands in front of a trace's events alone; nothing known of a file that is no trace."""
+    stream = EventStream(path)
+    try:
+        next(iter(stream), None)
+    except UsageError:
+        return Header()
+    return read_header(stream.header)
+
+
 def _report(gathered: Gathered, header: Header, fact: ProfileFact, notes: tuple[str, ...]) -> TraceReport:
     began, _ = whole_span(gathered)
     span = _span(gathered)

@@ -18,7 +18,9 @@ _TIMED = {"ProfileFact", "TracedMemory"}  # of a trace of torch.profiler, which 
 
 def answer(asked: Asked) -> dict[str, Any]:
     names = {"runs": len(asked.shelf.names()), "given_name": _given_name(asked)}
-    return {**asked.of_run(about), **names}
+    told = {**asked.of_run(about), **names}
+    told["has"]["profile"] = bool(asked.shelf.traces.files)
+    return told
 
 
 def _given_name(asked: Asked) -> str | None:

@@ -12,6 +12,7 @@ def answer(asked: Asked) -> dict[str, Any]:
     return {
         "runs": len(asked.shelf.names()),
         "profiles": list(asked.shelf.call_profiles),
+        "traces": len(asked.shelf.traces.files),
         "edit_token": asked.edit_token,
         "version": __version__,
     }
