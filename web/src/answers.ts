@@ -63,6 +63,8 @@ export interface Session {
   runs: number;
   /** Files of Python's own profilers that are shown instead of runs; missing in older reports. */
   profiles?: string[];
+  /** How many traces of torch.profiler are shown beside the runs; missing in reports. */
+  traces?: number;
   edit_token: string;
   version: string;
 }

@@ -14,7 +14,8 @@ from torch_debugger.profiling.traces.communication import collectives, rank_of
 from torch_debugger.profiling.traces.event_stream import EXPECTED, EventStream
 from torch_debugger.profiling.traces.gathering import MOST_EVENTS, Gathered
 from torch_debugger.profiling.traces.header import Header, read_header
-from torch_debugger.profiling.traces.lanes import Lanes, lanes_of, whole_span
+from torch_debugger.profiling.traces.lane_making import lanes_of, whole_span
+from torch_debugger.profiling.traces.lanes import Lanes
 from torch_debugger.profiling.traces.memory_use import allocations, curves, in_milliseconds
 from torch_debugger.profiling.traces.operators import kernels, operators
 from torch_debugger.profiling.traces.python_calls import (

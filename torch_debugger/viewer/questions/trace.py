@@ -19,14 +19,10 @@ def answer(asked: Asked) -> dict[str, Any]:
     trace = asked.shelf.traces.find(asked.text("trace"))
     report = trace.report
     part = asked.text("part", "overview")
-    return (
-        _PARTS[part](report)
-        if part in _PARTS
-        else _overview(report)
-        | {
-            "findings": [finding_to_json(each, os.getcwd(), None) for each in trace.findings],
-        }
-    )
+    if part in _PARTS:
+        return _PARTS[part](report)
+    advice = [finding_to_json(each, os.getcwd(), None) for each in trace.findings]
+    return _overview(report) | {"findings": advice}
 
 
 def _overview(report: TraceReport) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 import { useEffect, useMemo } from "preact/hooks";
 import { useAnswer } from "../answer_hooks";
 import { useTheme } from "../frame/theme";
-import { Icicle } from "../icicle/Icicle";
+import { FlameChoice } from "../icicle/FlameChoice";
 import { choose, type Link } from "../links";
 import { Button } from "../pieces/Button";
 import { count, duration } from "../pieces/numbers";
@@ -51,13 +51,14 @@ function Profile({ profile, link }: { profile: CallProfile; link: Link }) {
       <p class="calls-summary">
         {count(profile.calls, "call")} of {count(profile.functions.length + profile.left_out, "function")} took <b>{duration(profile.total_s)}</b>.{left}
       </p>
-      <Panel
+      <FlameChoice
+        key={from?.place ?? "all"}
+        root={root}
+        label="Time by function"
         title={from ? `Below ${from.name} (${spotOf(from)})` : "Time by function"}
         tools={tools}
-        about="A function stands below the one that called it and is as wide as its time. cProfile keeps who called whom but no stacks: where a caller was called from several places, its parts are divided by its time in each, which is an estimate. Recursive calls are in the bar of the first."
-      >
-        <Icicle key={from?.place ?? "all"} root={root} label="Time by function" />
-      </Panel>
+        about="A function stands next to the one that called it and is as wide as its time. cProfile keeps who called whom but no stacks: where a caller was called from several places, its parts are divided by its time in each, which is an estimate. Recursive calls are in the bar of the first."
+      />
       <Panel title="Functions" about="Of recursive functions all calls, and those from outside behind the stroke. Press a name to see it alone above.">
         <CallTable rows={rows} total_s={profile.total_s} sort={readSort(link.parameters.sort)} onShow={(place) => choose({ from: String(place) })} />
       </Panel>

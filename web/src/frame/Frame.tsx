@@ -3,8 +3,9 @@ import { useAnswer } from "../answer_hooks";
 import type { Session } from "../answers";
 import { setEditToken } from "../asking";
 import { CallsPage } from "../calls/CallsPage";
-import { useLink } from "../links";
+import { useLink, type Link } from "../links";
 import { Empty, Problem, Waiting } from "../states";
+import { ProfileBody } from "../views/profile/Body";
 import { RunPage } from "./RunPage";
 import { useTick, type Names } from "./runs";
 
@@ -20,8 +21,18 @@ export function Frame() {
   const profiles = session.answer?.profiles ?? [];
   const run = link.parameters.run ?? names.answer?.runs[0];
   if (profiles.length) return <CallsPage profiles={profiles} link={link} />;
+  if (run === undefined && session.answer?.traces) return <TracesPage link={link} />;
   if (run === undefined || names.answer === null) return <Nothing error={names.error} waiting={names.answer === null} />;
   return <RunPage run={run} names={names.answer} link={link} version={session.answer?.version} />;
+}
+
+/** Traces alone, of which none has been read so far. */
+function TracesPage({ link }: { link: Link }) {
+  return (
+    <main id="main" class="body" aria-label="Profile">
+      <ProfileBody chosen={link.parameters} />
+    </main>
+  );
 }
 
 function Nothing({ error, waiting }: { error: string | null; waiting: boolean }) {

@@ -7,8 +7,8 @@ import "./icicle.css";
 const ROW_REM = 1.75;
 
 /** A whole and its parts below it, as wide as their time. A press on one makes it the whole, Escape goes back; one bar
- *  takes part in the order of the tab key, and arrows lead to the others. */
-export function Icicle({ root, label }: { root: Node; label: string }) {
+ *  takes part in the order of the tab key, and arrows lead to the others. Upwards, the whole is at the bottom: a flame graph. */
+export function Icicle({ root, label, upwards = false }: { root: Node; label: string; upwards?: boolean }) {
   const [path, setPath] = useState<readonly string[]>([]);
   const [at, setAt] = useState(""); // the bar that has the focus, or would get it
   const [told, setTold] = useState<string | null>(null);
@@ -25,7 +25,7 @@ export function Icicle({ root, label }: { root: Node; label: string }) {
     moved.current = place.current?.contains(document.activeElement) ?? false;
   };
   const press = (event: KeyboardEvent) => {
-    const next = current && neighbour(cells, current, event.key);
+    const next = current && neighbour(cells, current, upwards ? turned(event.key) : event.key);
     if (next) {
       setAt(idOf(next));
       moved.current = true;
@@ -42,7 +42,7 @@ export function Icicle({ root, label }: { root: Node; label: string }) {
       {path.length ? <Button onClick={() => open(path.slice(0, -1))}>Back to {nodeAt(root, path.slice(0, -1)).name}</Button> : null}
       <div class="icicle" ref={place} role="group" aria-label={label} style={{ height: `${(depth + 1) * ROW_REM}rem` }} onKeyDown={press} onMouseLeave={() => setTold(null)}>
         {cells.map((cell) => (
-          <Bar key={`${idOf(cell)} ${cell.start}`} cell={cell} words={wordsOf(cell.node, whole)} reached={cell === current} onOpen={() => open(cell.depth ? [...path, ...cell.path] : path.slice(0, -1))} onTold={setTold} onFocus={() => setAt(idOf(cell))} />
+          <Bar key={`${idOf(cell)} ${cell.start}`} cell={cell} row={upwards ? depth - cell.depth : cell.depth} words={wordsOf(cell.node, whole)} reached={cell === current} onOpen={() => open(cell.depth ? [...path, ...cell.path] : path.slice(0, -1))} onTold={setTold} onFocus={() => setAt(idOf(cell))} />
         ))}
       </div>
       <p class="icicle-told" aria-hidden="true">
@@ -52,8 +52,14 @@ export function Icicle({ root, label }: { root: Node; label: string }) {
   );
 }
 
+function turned(key: string): string {
+  return key === "ArrowUp" ? "ArrowDown" : key === "ArrowDown" ? "ArrowUp" : key;
+}
+
 interface BarProps {
   cell: Cell;
+  /** Counted from the top. */
+  row: number;
   words: string;
   reached: boolean;
   onOpen: () => void;
@@ -61,9 +67,9 @@ interface BarProps {
   onFocus: () => void;
 }
 
-function Bar({ cell, words, reached, onOpen, onTold, onFocus }: BarProps) {
+function Bar({ cell, row, words, reached, onOpen, onTold, onFocus }: BarProps) {
   const { node, depth, start, width } = cell;
-  const place = { left: `${start * 100}%`, width: `${width * 100}%`, top: `${depth * ROW_REM}rem`, borderTopColor: node.quiet ? "var(--line)" : `var(--chart-${(depth % 8) + 1})` };
+  const place = { left: `${start * 100}%`, width: `${width * 100}%`, top: `${row * ROW_REM}rem`, borderTopColor: node.quiet ? "var(--line)" : `var(--chart-${(depth % 8) + 1})` };
   const focused = () => {
     onTold(words);
     onFocus();

@@ -11,13 +11,13 @@ export function Split({ parts, label }: { parts: readonly Part[]; label: string 
     <div class="time-split">
       <div class="time-bar" role="img" aria-label={`${label}: ${parts.map((part) => `${part.name} ${percent(part.seconds / total)}`).join(", ")}`}>
         {parts.map((part, place) => (
-          <span key={part.name} class="time-part" title={`${part.name}: ${duration(part.seconds)}`} style={{ flexGrow: part.seconds, background: colourOf(part.rest ? REST : place) }} />
+          <span key={part.name} class="time-part" title={`${part.name}: ${duration(part.seconds)}`} style={{ flexGrow: part.seconds, background: part.colour ? `var(${part.colour})` : colourOf(part.rest ? REST : place) }} />
         ))}
       </div>
       <ul>
         {parts.map((part, place) => (
           <li key={part.name}>
-            <span class="time-swatch" style={{ background: colourOf(part.rest ? REST : place) }} aria-hidden="true" />
+            <span class="time-swatch" style={{ background: part.colour ? `var(${part.colour})` : colourOf(part.rest ? REST : place) }} aria-hidden="true" />
             {part.name} <b>{percent(part.seconds / total)}</b> <span class="quiet">{duration(part.seconds)}</span>
           </li>
         ))}

@@ -5,6 +5,8 @@ import type { Node } from "../../icicle/cells";
 import { count } from "../../pieces/numbers";
 
 export interface Part {
+  /** The name of a colour variable; without it, the place decides. */
+  colour?: string;
   name: string;
   seconds: number;
   /** What is left over, not measured by itself. */
