@@ -56,8 +56,10 @@ def _named_traces(arguments: argparse.Namespace) -> list[str]:
     from torch_debugger.profiling.traces.finding import is_trace
 
     words = list(arguments.program)
-    if arguments.read is None and not (words and all(map(is_trace, words))):
+    if arguments.read is None and not (words and is_trace(words[0])):  # JSON would run as Python
         return []
+    if late := [word for word in words if word.startswith("-")]:
+        raise UsageError(f"{late[0]} stands behind a trace: options come first.")
     named = ([arguments.read] if arguments.read is not None else []) + words
     named += [arguments.compare] if arguments.compare is not None else []
     if len(named) > 2:

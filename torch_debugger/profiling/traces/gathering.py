@@ -65,15 +65,18 @@ class Gathered:
         for event in events:
             gathered._see(event)
             gathered.seen += 1
-            if gathered.kept > MOST_EVENTS or gathered.seen > (_MOST_SEEN if gathered.kept else MOST_EVENTS):
+            if gathered.seen > MOST_EVENTS and gathered.is_too_much():
                 gathered.full = True
                 break
         return gathered
 
     @property
     def kept(self) -> int:
-        on_host = len(self.ops) + len(self.calls) + len(self.steps) + len(self.stretches)
-        return on_host + len(self.works) + len(self.memory)
+        return len(self.ops) + len(self.works) + len(self.calls) + len(self.stretches) + len(self.memory)
+
+    def is_too_much(self) -> bool:
+        kept = self.kept
+        return kept > MOST_EVENTS or self.seen > (_MOST_SEEN if kept else MOST_EVENTS)
 
     def timeline(self) -> Timeline:
         self.ops.sort(key=lambda each: (each.began_ns, -each.ended_ns))

@@ -7,6 +7,7 @@ import type { Allocations, MemoryAnswer, Moments } from "./answers";
 import { SortTable, type SortColumn } from "./SortTable";
 
 const MEGABYTE = 1e6;
+const MILLISECONDS = 1000; // in a second
 
 export function Memory({ trace }: { trace: string }) {
   const { answer, error } = useAnswer<MemoryAnswer>("trace", { trace, part: "memory" });
@@ -18,7 +19,7 @@ export function Memory({ trace }: { trace: string }) {
     <>
       {Object.keys(memory.allocated_bytes).map((device) => (
         <Panel key={device} title={`Memory on ${device}`} about={`At most ${bytes(memory.peak_bytes[device])}, ${duration(memory.peak_s[device] ?? null)} after the trace began.`}>
-          <Chart label={`Megabytes on ${device}`} lines={linesOf(memory, device)} x={{ name: "time", kind: "duration" }} height={220} marks={[{ x: memory.peak_s[device] ?? 0, label: "peak", colour: "--quiet" }]} />
+          <Chart label={`Megabytes on ${device}`} lines={linesOf(memory, device)} x={{ name: "ms", kind: "number" }} height={220} marks={[{ x: (memory.peak_s[device] ?? 0) * MILLISECONDS, label: "peak", colour: "--quiet" }]} />
         </Panel>
       ))}
       <Panel title="What asked for memory" about="Requests of torch's allocator by the operator that made them, over the whole trace. Kept is what it had not given back when it ended.">
@@ -29,7 +30,7 @@ export function Memory({ trace }: { trace: string }) {
 }
 
 function linesOf(memory: Moments, device: string) {
-  const line = (name: string, sizes: readonly number[], colour: number) => ({ name, x: memory.moments_s, y: sizes.map((size) => size / MEGABYTE), colour });
+  const line = (name: string, sizes: readonly number[], colour: number) => ({ name, x: memory.moments_s.map((each) => each * MILLISECONDS), y: sizes.map((size) => size / MEGABYTE), colour });
   const reserved = memory.reserved_bytes[device];
   return [line("MB given out", memory.allocated_bytes[device] ?? [], 0), ...(reserved ? [line("MB reserved", reserved, 1)] : [])];
 }

@@ -23,13 +23,13 @@ export function Overview({ trace }: { trace: string }) {
       <p class="profile-summary">{answer.summary}</p>
       <Advice findings={answer.findings} />
       {answer.steps.length ? (
-        <Panel title="Where the time of a step goes" about="The mean over the steps. Where several things went on at once, the first of these counts.">
+        <Panel title="Where the time of a step goes" about="The mean over the steps. Where several things went on at once, the first of them in this order counts.">
           <Split parts={parts} label="Time of a step" />
         </Panel>
       ) : null}
       {answer.steps.length > 1 ? <Steps steps={answer.steps} /> : null}
       {answer.device ? <Gpu device={answer.device} /> : null}
-      <ProfileTables profile={answer.profile} />
+      <ProfileTables profile={{ ...answer.profile, told: "", ops: [] }} />
       {answer.modules ? (
         <Panel title="Time by module" about="A part stands below its whole and is as wide as its time, forward and backward.">
           <Icicle root={answer.modules} label="Time by module" />
@@ -73,15 +73,15 @@ function Steps({ steps }: { steps: readonly Step[] }) {
   const most = Math.max(...shown.map((step) => step.took_s));
   return (
     <Panel title="Step by step" about={`The highest took ${duration(most)}.${steps.length > MOST_BARS ? ` These are the first ${MOST_BARS}.` : ""}`}>
-      <div class="profile-steps" role="img" aria-label={`Time of ${shown.length} steps: ${shown.slice(0, 10).map((step) => `step ${step.number} ${duration(step.took_s)}`).join(", ")}`}>
+      <div class="profile-steps" role="img" aria-label={`Time of ${shown.length} steps: ${shown.slice(0, 10).map((step) => `#${step.number} ${duration(step.took_s)}`).join(", ")}`}>
         {shown.map((step) => (
           <div key={step.number} class="profile-step" title={wordsOf(step)}>
             <div class="profile-step-bar" style={{ height: `${(step.took_s / most) * 100}%` }}>
               {PARTS.map(({ name, colour }) => (
-                <span key={name} style={{ flexGrow: step.parts[name] ?? 0, background: `var(${colour})` }} />
+                <span key={name} style={{ flexGrow: (100 * (step.parts[name] ?? 0)) / (step.took_s || 1), background: `var(${colour})` }} />
               ))}
             </div>
-            <span class="profile-step-name">{step.number}</span>
+            <span class="profile-step-name">#{step.number}</span>
           </div>
         ))}
       </div>
@@ -91,7 +91,7 @@ function Steps({ steps }: { steps: readonly Step[] }) {
 
 function wordsOf(step: Step): string {
   const parts = PARTS.filter(({ name }) => step.parts[name]).map(({ name, title }) => `${title} ${duration(step.parts[name])}`);
-  return `Step ${step.number}: ${duration(step.took_s)}. ${parts.join(", ")}`;
+  return `ProfilerStep#${step.number}: ${duration(step.took_s)}. ${parts.join(", ")}`;
 }
 
 function Gpu({ device }: { device: Device }) {

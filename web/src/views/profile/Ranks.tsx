@@ -51,7 +51,7 @@ function RankBar({ rank, most }: { rank: Rank; most: number }) {
       <span class="profile-rank-name">rank {rank.rank}</span>
       <div class="profile-rank-bar" role="img" aria-label={`Rank ${rank.rank}: ${words}`} title={words} style={{ width: `${most > 0 ? (rank.step_s / most) * 100 : 0}%` }}>
         {PARTS.map(([key, title, colour]) => (
-          <span key={title} style={{ flexGrow: rank[key] as number, background: `var(${colour})` }} />
+          <span key={title} style={{ flexGrow: (100 * (rank[key] as number)) / (rank.step_s || 1), background: `var(${colour})` }} />
         ))}
       </div>
     </div>

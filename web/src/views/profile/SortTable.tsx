@@ -34,7 +34,7 @@ export function SortTable<Row>({ caption, rows, columns, by, words, what }: Prop
   return (
     <>
       {words && rows.length > 10 ? <SearchField label="Find" value={typed} onInput={setTyped} placeholder={`name of ${what === "operator" ? "an" : "a"} ${what}`} {...(typed ? { found: count(shown.length, what) } : {})} /> : null}
-      <div class="table" role="region" aria-label={caption} tabIndex={0}>
+      <div class="table profile-table" role="region" aria-label={caption} tabIndex={0}>
         <table>
           <caption class="unseen">{caption}</caption>
           <thead>

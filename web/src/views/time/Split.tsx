@@ -11,7 +11,7 @@ export function Split({ parts, label }: { parts: readonly Part[]; label: string 
     <div class="time-split">
       <div class="time-bar" role="img" aria-label={`${label}: ${parts.map((part) => `${part.name} ${percent(part.seconds / total)}`).join(", ")}`}>
         {parts.map((part, place) => (
-          <span key={part.name} class="time-part" title={`${part.name}: ${duration(part.seconds)}`} style={{ flexGrow: part.seconds, background: part.colour ? `var(${part.colour})` : colourOf(part.rest ? REST : place) }} />
+          <span key={part.name} class="time-part" title={`${part.name}: ${duration(part.seconds)}`} style={{ flexGrow: (100 * part.seconds) / total, background: part.colour ? `var(${part.colour})` : colourOf(part.rest ? REST : place) }} />
         ))}
       </div>
       <ul>

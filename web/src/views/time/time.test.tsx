@@ -32,7 +32,7 @@ const SAMPLED: Sampled = {
 test("a split says its shares in words, and its parts are as wide as their time", () => {
   act(() => render(<Split label="A step" parts={[{ name: "forward", seconds: 3 }, { name: "other", seconds: 1, rest: true }]} />, place));
   expect(place.querySelector("[role=img]")!.getAttribute("aria-label")).toBe("A step: forward 75 %, other 25 %");
-  expect([...place.querySelectorAll<HTMLElement>(".time-part")].map((part) => part.style.flexGrow)).toEqual(["3", "1"]);
+  expect([...place.querySelectorAll<HTMLElement>(".time-part")].map((part) => part.style.flexGrow)).toEqual(["75", "25"]);
 });
 
 test("a split of nothing is not drawn", () => {
