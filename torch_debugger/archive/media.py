@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from torch_debugger.archive import numbers
-from torch_debugger.archive.parsing import HISTOGRAMS, PICTURES, SOUNDS, TEXTS, Value
+from torch_debugger.archive.graphs.model_graph import graphs
+from torch_debugger.archive.parsing import GRAPHS, HISTOGRAMS, PICTURES, SOUNDS, TEXTS, Value
 from torch_debugger.archive.tensors import read_numbers, read_strings
 from torch_debugger.runlog.events import VALUE_TENSOR
 from torch_debugger.runlog.wire import fields, message
@@ -98,6 +99,7 @@ DECODERS: dict[str, Callable[[int, float, Value], Iterator[Any]]] = {
     PICTURES: pictures,
     TEXTS: texts,
     SOUNDS: sounds,
+    GRAPHS: graphs,
 }
 
 

@@ -3,7 +3,8 @@ give them; `runlog.events` has those that our own writer uses as well."""
 
 from __future__ import annotations
 
-EVENT_GRAPH, EVENT_SESSION = 4, 7
+EVENT_GRAPH, EVENT_SESSION, EVENT_META_GRAPH = 4, 7, 9
+META_GRAPH_GRAPH = 2
 SESSION_STATUS, SESSION_START = 1, 1
 VALUE_IMAGE, VALUE_HISTOGRAM, VALUE_SOUND = 4, 5, 6
 

@@ -13,6 +13,7 @@ from torch_debugger.runlog.wire import fields, message, signed
 SCALARS, HISTOGRAMS, PICTURES, TEXTS, SOUNDS, TENSORS = (
     "scalars", "histograms", "pictures", "texts", "sounds", "tensors",
 )  # fmt: skip
+GRAPHS, MESHES = "graphs", "mesh"
 RECORDS, ROWS = "records", "rows"  # our own
 _FORMS = {
     numbers.VALUE_IMAGE: PICTURES,
@@ -57,7 +58,7 @@ class EventParser:
         (time,) = struct.unpack("<d", parts.get(events.EVENT_TIME, bytes(8)))
         summary = fields(parts.get(events.EVENT_SUMMARY, b""))
         values = [self._value(body) for number, body in summary if number == events.SUMMARY_VALUE]
-        return Event(step, time, values, _starts_session(parts))
+        return Event(step, time, values + _graph(parts), _starts_session(parts))
 
     def _value(self, data: bytes) -> Value:
         parts = message(data)
@@ -94,6 +95,14 @@ class EventParser:
             self._plugins[tag] = plugin[events.PLUGIN_NAME].decode("utf-8", "replace")
         content: bytes = plugin.get(events.PLUGIN_CONTENT, b"")
         return content
+
+
+def _graph(parts: dict[int, Any]) -> list[Value]:
+    """A graph has no tag of its own."""
+    graph = parts.get(numbers.EVENT_GRAPH)
+    if graph is None and numbers.EVENT_META_GRAPH in parts:
+        graph = message(parts[numbers.EVENT_META_GRAPH]).get(numbers.META_GRAPH_GRAPH)
+    return [] if graph is None else [Value("graph", GRAPHS, 0.0, numbers.EVENT_GRAPH, graph, b"")]
 
 
 def _starts_session(parts: dict[int, Any]) -> bool:

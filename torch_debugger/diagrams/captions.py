@@ -8,7 +8,15 @@ from dataclasses import dataclass
 from torch_debugger.diagrams.lettering import shortened, text_width, visible
 from torch_debugger.diagrams.parts import PIECE, REPEAT, Part
 from torch_debugger.diagrams.wiring import MOST_LINES, Carried
-from torch_debugger.records.op_graph import INPUT, MODULE, OPERATION, GraphModule, ModelGraph, TensorForm
+from torch_debugger.records.op_graph import (
+    INPUT,
+    MODULE,
+    OPERATION,
+    UNKNOWN_FORM,
+    GraphModule,
+    ModelGraph,
+    TensorForm,
+)
 
 NAME_SIZE, SMALL_SIZE = 12.0, 12.0  # smaller is not read at the size at which it is drawn
 _LONGEST_NAME, _LONGEST_LINE = 34, 56
@@ -49,7 +57,7 @@ class Captions:
             return _caption(part.name, held, shapes or forms_text(node.outputs), node.detail)
         if part.kind in (REPEAT, PIECE):
             return _caption(part.name, "", part.module or f"{part.boxes:,} operations", shapes)
-        if not part.parts:
+        if part.nodes and not part.parts:
             node = self._graph.nodes[part.nodes[0]]
             shapes = shapes if part.kind == INPUT else self._taken(part.nodes[0])
             beside = "" if part.name.startswith(part.kind) else part.kind
@@ -85,12 +93,14 @@ def _some(names: list[str]) -> str:
 
 def forms_text(forms: Iterable[TensorForm]) -> str:
     """[2, 64]; two of them; 3 tensors"""
-    texts = list(dict.fromkeys(form_text(form) for form in forms))
+    texts = list(dict.fromkeys(form_text(form) for form in forms if form != UNKNOWN_FORM))
     return ", ".join(texts) if len(texts) < 3 else f"{len(texts)} shapes"
 
 
 def form_text(form: TensorForm) -> str:
-    """[2, ?, 64]: ragged in the middle."""
+    """[2, ?, 64]: ragged in the middle; nothing where the shape is not known."""
+    if form == UNKNOWN_FORM:
+        return ""
     return f"[{', '.join('?' if size < 0 else str(size) for size in form.shape)}]"
 
 

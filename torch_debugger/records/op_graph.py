@@ -16,6 +16,9 @@ class TensorForm:
     device: str  # cpu, cuda:0
 
 
+UNKNOWN_FORM = TensorForm((), "unknown", "")  # of a graph from elsewhere that does not tell its shapes
+
+
 @dataclass(frozen=True, slots=True)
 class GraphNode:
     name: str  # unique: ResNet/layer1/0/conv1/conv2d

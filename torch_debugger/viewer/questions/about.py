@@ -62,7 +62,7 @@ def what_there_is(run: Run) -> dict[str, bool]:
     """By view: whether there is anything to show."""
     return {
         "layers": next(iter(run.records(TensorRows)), None) is not None,
-        "model": next(iter(run.records(ModelFact)), None) is not None,
+        "model": bool(run.tags.get("graphs")) or next(iter(run.records(ModelFact)), None) is not None,
         "flow": next(iter(run.records(ModelFlow)), None) is not None,
         "data": next(iter(run.records(BatchSample, BatchFact, InputLook)), None) is not None,
         "pictures": any(run.tags.get(kind) for kind in ("pictures", "texts", "sounds", "histograms")),

@@ -31,7 +31,7 @@ export function ModelPage({ run, model, chosen, version }: Props) {
   const way: Way = chosen.look === "table" || chosen.look === "drawing" ? chosen.look : isNarrow() ? "table" : "drawing";
   const module = model.modules.find((each) => each.path === chosen.module) ?? null;
   const told = module ?? model.modules[0]; // nothing chosen: the model as a whole
-  const colour = chosen.colour ?? "";
+  const colour = model.logged ? "" : (chosen.colour ?? "");
   const asked = colour && !isFixed(colour) ? "model_health" : null;
   const health = useAnswer<Health>(asked, { run, root: model.root, number: colour }, version);
   const measured = useMemo(() => {
@@ -47,14 +47,14 @@ export function ModelPage({ run, model, chosen, version }: Props) {
         {model.roots.length > 1 ? <Roots model={model} /> : null}
         <Choice label="Shown as" quiet options={WAYS} value={way} onChange={(value) => choose({ look: value })} />
         <ModuleSearch paths={paths} onChoose={take} onSearch={setOnly} />
-        <ColourTools numbers={model.numbers} chosen={colour} health={asked ? health.answer : null} measured={measured} />
+        {model.logged ? null : <ColourTools numbers={model.numbers} chosen={colour} health={asked ? health.answer : null} measured={measured} />}
       </div>
       {health.error && asked ? <Problem text={health.error} /> : null}
       <div class="model-both">
         {way === "drawing" ? (
           <ModelDrawing model={model} chosen={chosen} measured={measured} />
         ) : (
-          <ModuleTree modules={model.modules} only={only} chosen={module?.path ?? null} onChoose={take} measured={measured} />
+          <ModuleTree modules={model.modules} logged={model.logged === true} only={only} chosen={module?.path ?? null} onChoose={take} measured={measured} />
         )}
         {told ? (
           <aside class="model-side" aria-label="Chosen module">
@@ -80,8 +80,10 @@ function Heading({ model }: { model: Model }) {
   const whole = model.modules[0];
   const told = [
     count(model.all_modules, "module"),
-    `${si(whole?.parameters ?? 0)} parameters`,
+    model.operations === undefined ? "" : count(model.operations, "operation"),
+    model.logged && !whole?.parameters ? "" : `${si(whole?.parameters ?? 0)} parameters`,
     whole?.flops ? `${whole.missing ? "at least " : ""}${si(whole.flops)} FLOPs a forward` : "",
+    model.logged ? "as add_graph has logged it" : "",
     model.step === null ? "" : `as it ran in step ${model.step}`,
   ];
   return (

@@ -15,12 +15,14 @@ interface Props {
 }
 
 export function ModulePanel({ run, module, drawn, measured }: Props) {
+  const logged = module.operations !== undefined;
   const layer = writeLink({ view: "layers", parameters: { run, layer: module.path } });
   return (
     <Panel title={module.path} about={module.class}>
       <dl class="model-facts">
-        <Fact name="Parameters">{module.parameters.toLocaleString("en-US")}</Fact>
-        <Fact name="FLOPs of a forward">{flopsText(module)}</Fact>
+        {logged && !module.parameters ? null : <Fact name="Parameters">{module.parameters.toLocaleString("en-US")}</Fact>}
+        {logged ? null : <Fact name="FLOPs of a forward">{flopsText(module)}</Fact>}
+        {module.operations?.length ? <Fact name="Its own operations">{module.operations.map(([op, times]) => (times > 1 ? `${op} (${times})` : op)).join(", ")}</Fact> : null}
         {module.given.length ? <Fact name="Given">{module.given.map(shapeText).join(", ")}</Fact> : null}
         {module.made.length ? <Fact name="Made">{module.made.map(shapeText).join(", ")}</Fact> : null}
         {module.calls !== null ? <Fact name="Calls">{module.calls ? count(module.calls, "call") : "none of its own"}</Fact> : null}
@@ -33,16 +35,18 @@ export function ModulePanel({ run, module, drawn, measured }: Props) {
           </Fact>
         ) : null}
       </dl>
-      {drawn ? null : <p class="quiet">It was not called in the forward that was traced, so it has no place of its own in the drawing.</p>}
+      {drawn || logged ? null : <p class="quiet">It was not called in the forward that was traced, so it has no place of its own in the drawing.</p>}
       {module.findings.map((finding) => (
         <p key={finding.name} class="model-finding">
           <SeverityBadge severity={finding.severity} /> {finding.message}
         </p>
       ))}
       <OwnParameters module={module} />
-      <p>
-        <a href={layer}>Its numbers over time</a>
-      </p>
+      {logged ? null : (
+        <p>
+          <a href={layer}>Its numbers over time</a>
+        </p>
+      )}
     </Panel>
   );
 }
@@ -68,15 +72,16 @@ function measuredText({ say, of, step }: Measured, module: Module): string {
 
 function OwnParameters({ module }: { module: Module }) {
   if (!module.own.length) return null;
+  if (module.own.every((row) => row.shape === null)) return <p>Its own parameters and buffers: {module.own.map((row) => row.name).join(", ")}. The graph does not tell their shapes.</p>;
   return (
     <Table
       caption="Its own parameters"
       captioned
       columns={[
         { title: "Name", cell: (row) => <code>{row.name}</code> },
-        { title: "Shape", cell: (row) => shapeText(row.shape) },
+        { title: "Shape", cell: (row) => (row.shape ? shapeText(row.shape) : "not told") },
         { title: "Kind", cell: (row) => row.dtype },
-        { title: "Trained", cell: (row) => (row.trainable ? "yes" : "frozen") },
+        { title: "Trained", cell: (row) => (row.trainable === null ? "not told" : row.trainable ? "yes" : "frozen") },
       ]}
       rows={module.own}
     />

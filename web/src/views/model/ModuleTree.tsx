@@ -9,6 +9,8 @@ import { holderOf, treeRows, type TreeRow } from "./tree_rows";
 
 interface Props {
   modules: readonly Module[];
+  /** A logged graph tells of no FLOPs, and of parameters only where it has their shapes. */
+  logged: boolean;
   /** Of the search; null without one. */
   only: ReadonlySet<string> | null;
   chosen: string | null;
@@ -17,7 +19,7 @@ interface Props {
 }
 
 /** The same as the drawing, as a table that needs no sight of it. */
-export function ModuleTree({ modules, only, chosen, onChoose, measured }: Props) {
+export function ModuleTree({ modules, logged, only, chosen, onChoose, measured }: Props) {
   const [toggled, setToggled] = useState<ReadonlySet<string>>(new Set());
   const open = useMemo(() => openPaths(modules, toggled, chosen), [modules, toggled, chosen]);
   const rows = useMemo(() => treeRows(modules, open, only), [modules, open, only]);
@@ -29,15 +31,15 @@ export function ModuleTree({ modules, only, chosen, onChoose, measured }: Props)
           <tr>
             <th scope="col">Module</th>
             <th scope="col">Class</th>
-            <th scope="col" class="numeric">Parameters</th>
-            <th scope="col" class="numeric">FLOPs</th>
+            {logged && !modules[0]?.parameters ? null : <th scope="col" class="numeric">Parameters</th>}
+            {logged ? null : <th scope="col" class="numeric">FLOPs</th>}
             <th scope="col">Made</th>
             {measured ? <th scope="col" class="numeric">{measured.title}</th> : null}
           </tr>
         </thead>
         <tbody>
           {rows.map((row, at) => (
-            <Row key={row.module.path} row={row} first={at === 0} chosen={chosen} onChoose={onChoose} onToggle={toggle} measured={measured} />
+            <Row key={row.module.path} row={row} logged={logged} sized={!logged || !!modules[0]?.parameters} first={at === 0} chosen={chosen} onChoose={onChoose} onToggle={toggle} measured={measured} />
           ))}
         </tbody>
       </table>
@@ -55,13 +57,14 @@ function openPaths(modules: readonly Module[], toggled: ReadonlySet<string>, cho
   return open;
 }
 
-interface RowProps extends Pick<Props, "chosen" | "onChoose" | "measured"> {
+interface RowProps extends Pick<Props, "chosen" | "onChoose" | "measured" | "logged"> {
+  sized: boolean;
   row: TreeRow;
   first: boolean;
   onToggle: (path: string) => void;
 }
 
-function Row({ row, first, chosen, onChoose, onToggle, measured }: RowProps) {
+function Row({ row, logged, sized, first, chosen, onChoose, onToggle, measured }: RowProps) {
   const { module, level, open } = row;
   const isChosen = module.path === chosen;
   const short = level === 1 ? module.path : module.path.slice(holderOf(module.path).length + 1);
@@ -83,8 +86,8 @@ function Row({ row, first, chosen, onChoose, onToggle, measured }: RowProps) {
         <Name text={short} />
       </th>
       <td>{module.class}</td>
-      <td class="numeric">{module.parameters.toLocaleString("en-US")}</td>
-      <td class="numeric" title={module.missing || undefined}>{flops(module)}</td>
+      {sized ? <td class="numeric">{module.parameters.toLocaleString("en-US")}</td> : null}
+      {logged ? null : <td class="numeric" title={module.missing || undefined}>{flops(module)}</td>}
       <td>{module.made.map(shapeText).join(", ")}</td>
       {measured ? <MeasuredCell value={measured.of(module.path)} measured={measured} /> : null}
     </tr>

@@ -4,9 +4,10 @@ import type { Finding, Num } from "../../answers";
 
 export interface Parameter {
   name: string;
-  shape: number[];
+  /** Null, as is `trainable`, where a logged graph does not tell it. */
+  shape: number[] | null;
   dtype: string;
-  trainable: boolean;
+  trainable: boolean | null;
 }
 
 export interface Module {
@@ -25,6 +26,8 @@ export interface Module {
   missing: string;
   findings: Pick<Finding, "name" | "severity" | "message">[];
   place: { file: string; line: number | null; code: string | null } | null;
+  /** Of a logged graph: those that stand directly in it, the most frequent first. */
+  operations?: [string, number][];
 }
 
 export interface HealthNumber {
@@ -46,6 +49,9 @@ export interface Model {
   modules: Module[];
   all_modules: number;
   numbers: HealthNumber[];
+  /** What `add_graph` of a SummaryWriter has written: nothing was measured of it. */
+  logged?: boolean;
+  operations?: number;
 }
 
 export interface NoModel {
