@@ -19,6 +19,7 @@ from tests.viewer.asking import ask
 from torch_debugger.archive.graphs.graph_def import read_graph_def
 from torch_debugger.archive.graphs.model_graph import model_graph
 from torch_debugger.archive.run import Run
+from torch_debugger.errors import DebuggerError
 from torch_debugger.records.op_graph import OPERATION, OUTPUT, PARAMETER, ModelGraph
 from torch_debugger.runlog.frames import frame
 from torch_debugger.viewer.run_shelf import RunShelf
@@ -159,13 +160,17 @@ def test_lines_in_a_circle_are_cut_and_said() -> None:
     assert len(graph.nodes) == 3
 
 
-@pytest.mark.parametrize("body", [b"\xff\xff\xff", b"\x0a\x02\x08\x01", b"\x0a\x05\x0a\x03abc", b""])
-def test_a_damaged_graph_says_so_or_is_small(tmp_path: Path, body: bytes) -> None:
+def answered(folder: Path, body: bytes) -> Any:
     event = Event(wall_time=1.0, step=2, graph_def=body)
-    (tmp_path / "events.out.tfevents.1").write_bytes(frame([event.SerializeToString()]))
-    answer: Any = None
-    try:
-        answer = ask(RunShelf({"": str(tmp_path)}, of_others=True), "model", run=".")
-    except torch_debugger.errors.DebuggerError as error:
-        assert "damaged" in str(error)
-    assert answer is None or answer["root"] == "add_graph"
+    (folder / "events.out.tfevents.1").write_bytes(frame([event.SerializeToString()]))
+    return ask(RunShelf({"": str(folder)}, of_others=True), "model", run=".")
+
+
+@pytest.mark.parametrize("body", [b"\xff\xff\xff", b"\x0a\x02\x08\x01", b"\x0a\x05\x0a\x09abc"])
+def test_a_damaged_graph_is_said_to_be(tmp_path: Path, body: bytes) -> None:
+    with pytest.raises(DebuggerError, match="damaged: its bytes are no GraphDef"):
+        answered(tmp_path, body)
+
+
+def test_an_empty_graph_is_drawn_as_nothing(tmp_path: Path) -> None:
+    assert answered(tmp_path, b"")["operations"] == 0

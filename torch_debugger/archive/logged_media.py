@@ -42,6 +42,12 @@ class LoggedMedia:
         found = self._log_with(kind, tag).media(kind, tag, media.DECODERS[kind], frozenset(steps))
         return list(found)
 
+    def plugin_content(self, kind: str, tag: str) -> bytes:
+        """What the first event of a tag tells its plugin; later ones need not say it again."""
+        log = self._log_with(kind, tag)
+        first = log.steps(kind).get(tag, [])[:1]
+        return next((value.plugin_content for _, value in log.values(kind, tag, frozenset(first))), b"")
+
     def _media(self, kind: str, tag: str, decode: Decode[_Medium]) -> list[_Medium]:
         return list(self._log_with(kind, tag).media(kind, tag, decode))
 

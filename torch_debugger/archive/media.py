@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from torch_debugger.archive import numbers
 from torch_debugger.archive.graphs.model_graph import graphs
-from torch_debugger.archive.parsing import GRAPHS, HISTOGRAMS, PICTURES, SOUNDS, TEXTS, Value
+from torch_debugger.archive.meshes import mesh_parts
+from torch_debugger.archive.parsing import GRAPHS, HISTOGRAMS, MESHES, PICTURES, SOUNDS, TEXTS, Value
 from torch_debugger.archive.tensors import read_numbers, read_strings
 from torch_debugger.runlog.events import VALUE_TENSOR
 from torch_debugger.runlog.wire import fields, message
@@ -100,6 +101,7 @@ DECODERS: dict[str, Callable[[int, float, Value], Iterator[Any]]] = {
     TEXTS: texts,
     SOUNDS: sounds,
     GRAPHS: graphs,
+    MESHES: mesh_parts,
 }
 
 

@@ -68,6 +68,7 @@ def first_questions(run: Run, ask: Ask) -> Iterator[Question]:
     yield from _maps(run, ask, most=1)
     yield from (_of(run, "samples", step=step) for step in _steps_of_samples(run, ask)[:1])
     yield from _media(run, ask, lambda steps: steps[-1:])
+    yield from _spaces(run, ask, lambda steps: steps[-1:])
 
 
 def further_questions(run: Run, ask: Ask) -> Iterator[Question]:
@@ -77,6 +78,7 @@ def further_questions(run: Run, ask: Ask) -> Iterator[Question]:
     yield from (_of(run, "rank_curves", rank=rank) for rank in run.ranks if len(run.ranks) > 1)
     yield from _panels(run, ask)
     yield from _media(run, ask, lambda steps: steps[-2::-1])
+    yield from _spaces(run, ask, lambda steps: steps[-2::-1])
 
 
 def finer_curves(run: Run) -> Iterator[Question]:
@@ -158,6 +160,21 @@ def _events(run: Run, ask: Ask, kind: str, tag: str, steps: list[int]) -> Iterat
         yield event
         for item in (ask(event) or {}).get("items", []) if kind in _FILES else []:
             yield _of(run, _FILES[kind], tag=tag, step=step, index=item["index"])
+
+
+def _spaces(run: Run, ask: Ask, steps_of: Callable[[list[int]], list[int]]) -> Iterator[Question]:
+    """Meshes, and embeddings with the pictures of their points."""
+    has = (ask(_of(run, "about")) or {}).get("has", {})
+    if has.get("meshes"):
+        yield _of(run, "meshes")
+        for mesh in (ask(_of(run, "meshes")) or {}).get("meshes", []):
+            yield from (_of(run, "meshes", name=mesh["name"], step=step) for step in steps_of(mesh["steps"]))
+    if has.get("projector"):
+        yield _of(run, "embeddings")
+        for each in (ask(_of(run, "embeddings")) or {}).get("embeddings", []):
+            for step in steps_of(each["steps"]):
+                yield _of(run, "embeddings", tag=each["tag"], step=step)
+                yield _of(run, "sprite", tag=each["tag"], step=step)
 
 
 _FILES = {"pictures": "picture", "sounds": "sound"}

@@ -171,20 +171,26 @@ class _Making:
 
     def _note(self) -> str:
         graph = self._graph
-        controls = sum(node.controls for node in graph.nodes)
         said = [
-            *self._notes,
-            _counted(graph.left_out, "more node was", "more nodes were") + " left out." if graph.left_out else "",
-            _counted(graph.functions, "function of its library is", "functions of its library are") + " not drawn."
-            if graph.functions
-            else "",
-            _counted(controls, "control input, which carries no tensor, is",
-                     "control inputs, which carry no tensor, are") + " not drawn." if controls else "",
-            _counted(self._circles, "line that leads", "lines that lead") + " back in a circle had to be cut."
-            if self._circles
-            else "",
-        ]  # fmt: skip
-        return " ".join(filter(None, said))
+            (graph.left_out, "more node was left out.", "more nodes were left out."),
+            (
+                graph.functions,
+                "function of its library is not drawn.",
+                "functions of its library are not drawn.",
+            ),
+            (
+                sum(node.controls for node in graph.nodes),
+                "control input, which carries no tensor, is not drawn.",
+                "control inputs, which carry no tensor, are not drawn.",
+            ),
+            (
+                self._circles,
+                "line that leads back in a circle had to be cut.",
+                "lines that lead back in a circle had to be cut.",
+            ),
+        ]
+        counted = [f"{count:,} {one if count == 1 else several}" for count, one, several in said if count]
+        return " ".join([*self._notes, *counted])
 
 
 def _is_note(node: Node) -> bool:
@@ -194,7 +200,3 @@ def _is_note(node: Node) -> bool:
 
 def _form(shape: Shape, node: Node) -> TensorForm:
     return UNKNOWN_FORM if shape is None else TensorForm(shape, node.dtype, node.device)
-
-
-def _counted(count: int, one: str, several: str) -> str:
-    return f"{count:,} {one if count == 1 else several}"

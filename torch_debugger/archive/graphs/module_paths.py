@@ -1,6 +1,7 @@
 """Where in a model a node stands, told from its name: `Net/Sequential[layers]/Block[0]/Conv2d[conv1]/577`.
 
-torch names the modules that were called, so lists of modules are missing; the names of their parameters have them.
+torch names the modules that were called, so lists of modules are missing: the names of their parameters
+have them.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What each node of a GraphDef is to a reader: an operation, what it reads, or a trace's way of passing things on.
+"""What each node of a GraphDef is to a reader: an operation, what it reads, or what only passes things on.
 
 torch.jit's traces have a node for every constant, list and size, and one node for each output of an operation.
 """

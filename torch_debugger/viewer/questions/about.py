@@ -10,6 +10,7 @@ from torch_debugger.records import BatchFact, BatchSample, InputLook, ModelFact,
 from torch_debugger.report.exits import ending_signal
 from torch_debugger.viewer.asked import Asked
 from torch_debugger.viewer.labels import entry_of, read_labels
+from torch_debugger.viewer.projector.showing import has_any
 from torch_debugger.viewer.step_times import STEP_TAG
 
 _STARTING_S = 60.0
@@ -66,6 +67,8 @@ def what_there_is(run: Run) -> dict[str, bool]:
         "flow": next(iter(run.records(ModelFlow)), None) is not None,
         "data": next(iter(run.records(BatchSample, BatchFact, InputLook)), None) is not None,
         "pictures": any(run.tags.get(kind) for kind in ("pictures", "texts", "sounds", "histograms")),
+        "meshes": bool(run.tags.get("mesh")),
+        "projector": has_any(run),
         "ranks": len(run.ranks) > 1,
         "time": STEP_TAG in run.tags.get("scalars", []) or bool(run.record_kinds & _TIMED),
     }

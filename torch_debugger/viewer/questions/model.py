@@ -1,6 +1,6 @@
 """A model of a run: its graph laid out, and its modules with their shapes, parameters, FLOPs and findings.
 
-`root` names the model; without it the largest is told. `roots` are all there are, graphs of `add_graph` among them.
+`root` names the model; without it the largest is told. `roots` are all there are, with graphs of `add_graph`.
 """
 
 from __future__ import annotations

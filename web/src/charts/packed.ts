@@ -7,7 +7,7 @@ export function unpack(packed: Packed): ArrayLike<number> {
   return "f4" in packed ? new Float32Array(bytesOf(packed.f4)) : new Float64Array(bytesOf(packed.f8));
 }
 
-function bytesOf(text: string): ArrayBuffer {
+export function bytesOf(text: string): ArrayBuffer {
   const read = atob(text);
   const bytes = new Uint8Array(read.length);
   for (let place = 0; place < read.length; place++) bytes[place] = read.charCodeAt(place);

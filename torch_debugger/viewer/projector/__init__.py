@@ -1,0 +1,1 @@
+"""What the page's projector shows of an embedding."""
