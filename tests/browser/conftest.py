@@ -3,6 +3,18 @@
 from tests.browser.chromium import browser, chromium, page
 from tests.browser.data_recordings import data_served
 from tests.browser.recordings import recordings, served
+from tests.browser.space_recordings import boards, boards_served
 from tests.browser.sweep import sweep, swept
 
-__all__ = ["browser", "chromium", "data_served", "page", "recordings", "served", "sweep", "swept"]
+__all__ = [
+    "boards",
+    "boards_served",
+    "browser",
+    "chromium",
+    "data_served",
+    "page",
+    "recordings",
+    "served",
+    "sweep",
+    "swept",
+]
