@@ -7,6 +7,7 @@ export type Way = "pca" | "tsne";
 
 const MOST_ARRANGED = 5000; // points that t-SNE moves; more take minutes
 const SLICE_MS = 25;
+const SHOWN_EVERY_MS = 150; // drawing takes its time too
 const KEPT = 4;
 
 export interface Arrangement {
@@ -71,6 +72,7 @@ function keep(key: string, made: Ended): void {
 /** Works until it is given up; between two slices the page has its turn. */
 function inSlices(work: Generator<Progress, Float64Array>, tell: (now: Progress & { done: boolean }) => void): () => void {
   let waits = 0;
+  let told = -Infinity;
   const slice = () => {
     const until = performance.now() + SLICE_MS;
     let last: Progress | null = null;
@@ -82,7 +84,10 @@ function inSlices(work: Generator<Progress, Float64Array>, tell: (now: Progress 
       }
       last = step.value;
     }
-    if (last) tell({ ...last, done: false });
+    if (last && performance.now() - told > SHOWN_EVERY_MS) {
+      tell({ ...last, done: false });
+      told = performance.now();
+    }
     waits = window.setTimeout(slice, 0);
   };
   waits = window.setTimeout(slice, 0);
