@@ -211,3 +211,19 @@ def test_damage_is_told_below_the_table(tmp_path: Path, capsys: pytest.CaptureFi
         lines[2]
         == "torn: events.out.tfevents.1 is no event file in spite of its name; nothing was read from it."
     )
+
+
+def test_the_metrics_of_add_hparams_are_columns_beside_the_settings(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for number, accuracy in enumerate([0.5, 0.75]):
+        with SummaryWriter(str(tmp_path / f"run{number}")) as writer:
+            writer.add_scalar("loss", 1.0, 1)
+            writer.add_hparams({"lr": 0.1 * (number + 1)}, {"hparam/accuracy": accuracy})
+
+    table = listed(capsys, "--sort", "name", str(tmp_path))
+
+    assert table[0].split()[-2:] == ["lr", "accuracy"]
+    assert [line.split()[-2:] for line in table[1:]] == [["0.1", "0.5"], ["0.2", "0.75"]]
+    plain = json.loads("\n".join(listed(capsys, "--json", "--sort", "name", str(tmp_path))))
+    assert [each["metrics"] for each in plain] == [{"hparam/accuracy": 0.5}, {"hparam/accuracy": 0.75}]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 
@@ -37,6 +38,16 @@ def said_hparams(logs: Iterable[Log]) -> dict[str, HparamValue]:
         with suppress(*parsing.FOREIGN):
             found |= media.hparams(value)
     return found
+
+
+def said_metrics(logs: Sequence[Log]) -> dict[str, float]:
+    """The metrics given to `add_hparams`, each with its last value; the last log that has one counts."""
+    found: dict[str, float] = {}
+    for _, value in (each for log in logs for each in log.values("hparams")):
+        with suppress(*parsing.FOREIGN):
+            found |= dict.fromkeys(media.metric_tags(value), math.nan)
+    curves = {tag: [log.curve(tag) for log in logs if log.has(parsing.SCALARS, tag)] for tag in found}
+    return {tag: float(known[-1].values[-1]) for tag, known in curves.items() if known and len(known[-1])}
 
 
 def _only_optimizer(facts: Sequence[HparamsFact]) -> str | None:

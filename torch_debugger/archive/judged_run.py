@@ -20,6 +20,7 @@ class JudgedRun:
     reads: int
 
     def __init__(self) -> None:
+        super().__init__()
         self._aside: JudgedAside | None = None
 
     @property

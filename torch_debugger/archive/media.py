@@ -118,6 +118,14 @@ def hparams(value: Value) -> dict[str, bool | float | str]:
     return found
 
 
+def metric_tags(value: Value) -> list[str]:
+    """The tags that `add_hparams` calls metrics."""
+    told = message(value.plugin_content).get(numbers.HPARAMS_EXPERIMENT, b"")
+    infos = [message(info) for number, info in fields(told) if number == numbers.EXPERIMENT_METRICS]
+    names = [message(info.get(numbers.METRIC_NAME, b"")) for info in infos]
+    return [name.get(numbers.METRIC_TAG, b"").decode("utf-8", "surrogateescape") for name in names]
+
+
 def _plain(parts: dict[int, Any]) -> bool | float | str | None:
     if numbers.PLAIN_NUMBER in parts:
         return _read_double(parts[numbers.PLAIN_NUMBER])

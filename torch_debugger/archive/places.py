@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import tempfile
 
-from torch_debugger.archive.folders import MARK, Found
+from torch_debugger.archive.event_names import MARK
+from torch_debugger.archive.folders import Found
 from torch_debugger.errors import DebuggerError
 from torch_debugger.runlog.stores import fetch_new, is_url, list_files
 

@@ -11,11 +11,12 @@ from torch_debugger.archive.curve import Curve
 from torch_debugger.archive.facts import KINDS, Facts, gather
 from torch_debugger.archive.frame import to_frame
 from torch_debugger.archive.hparam_folders import hparam_folders
-from torch_debugger.archive.hparams import said_hparams
+from torch_debugger.archive.hparams import said_hparams, said_metrics
 from torch_debugger.archive.judged_run import JudgedRun
 from torch_debugger.archive.judgements import result_stamp
 from torch_debugger.archive.log import Log
 from torch_debugger.archive.logged_media import LoggedMedia
+from torch_debugger.archive.logged_series import LoggedSeries
 from torch_debugger.archive.loss_tag import find_loss_tag
 from torch_debugger.archive.naming import missing
 from torch_debugger.archive.places import place_of
@@ -33,7 +34,7 @@ _Kind = TypeVar("_Kind")
 _KEPT_BYTES = 4_000_000  # of records, as they are in the file, that are kept when they were read once
 
 
-class Run(JudgedRun, LoggedMedia):
+class Run(JudgedRun, LoggedMedia, LoggedSeries):
     """Nothing is read before something is asked for. What was read stays as it is until `poll`, which reads on
     from there. Where several ranks wrote, a tag is that of the lowest rank that has it; `ranks` has them all.
     """
@@ -56,6 +57,7 @@ class Run(JudgedRun, LoggedMedia):
         self._read = True
         self._place.refresh()
         came, lost = self._log.poll(self._place.path)
+        came = self._poll_series(self._place) or came
         self.reads += came
         if lost:
             self.judge_anew()
@@ -83,7 +85,7 @@ class Run(JudgedRun, LoggedMedia):
     @property
     def tags(self) -> dict[str, list[str]]:
         """By kind: scalars, histograms, pictures, texts, sounds, or the name of the plugin that shows them."""
-        return self._once("tags", lambda: self._whole().tags())
+        return self._once("tags", lambda: self._with_series(self._whole().tags()))
 
     @property
     def loss_tag(self) -> str | None:
@@ -93,7 +95,8 @@ class Run(JudgedRun, LoggedMedia):
     def scalars(self, tag: str) -> Curve:
         """Every point of a tag, NaN and Inf included, in the order in which they were written; of several files
         that were written at the same time, by step."""
-        return self._log_with(parsing.SCALARS, tag).curve(tag)
+        of_series = self._series_curve(tag)
+        return of_series if of_series is not None else self._log_with(parsing.SCALARS, tag).curve(tag)
 
     def records(self, *kinds: type) -> Iterator[Record]:
         """Our own records of these classes, or all of them, in the order in which they were written."""
@@ -140,6 +143,11 @@ class Run(JudgedRun, LoggedMedia):
     def hparams(self) -> dict[str, HparamValue]:
         """Those given to `add_hparams`, and those found in the script."""
         return self.facts.hparams
+
+    @property
+    def hparam_metrics(self) -> dict[str, float]:
+        """Those given to `add_hparams`, by their tags: of each the last value."""
+        return self._once("metrics", lambda: said_metrics([self._whole(), *self._hparam_notes()]))
 
     @property
     def status(self) -> str:
@@ -203,6 +211,7 @@ class Run(JudgedRun, LoggedMedia):
         part = Run(self.folder, f"{self.name}, rank {rank}")
         part._place, part._log, part._by_rank, part._read = self._place, log, {rank: log}, True
         part._is_part = True
+        part._series = self._series if rank == min(self._by_rank) else {}
         return part
 
     def _once(self, name: str, make: Callable[[], _Answer]) -> _Answer:
@@ -219,8 +228,10 @@ class Run(JudgedRun, LoggedMedia):
         raise missing(kind, tag, self.tags.get(kind, []), self.name)
 
     def _said_hparams(self) -> dict[str, HparamValue]:
-        notes = [Run(folder)._whole() for folder in hparam_folders(self._place.path)]
-        return said_hparams([self._whole(), *notes])
+        return said_hparams([self._whole(), *self._hparam_notes()])
+
+    def _hparam_notes(self) -> list[Log]:
+        return [Run(folder)._whole() for folder in hparam_folders(self._place.path)]
 
     def _is_silent(self) -> bool:
         paths = [] if self._place.is_copy else [file.path for file in self._log.files]

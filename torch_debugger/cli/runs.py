@@ -122,6 +122,7 @@ def _line(each: Run) -> RunLine:
         duration_s=each.duration_s,
         changed=each.changed,
         hparams=each.hparams,
+        metrics=each.hparam_metrics,
     )
 
 
@@ -145,6 +146,7 @@ def _plain(each: _Listed) -> dict[str, Any]:
         "duration_s": line.duration_s,
         "changed": line.changed,
         "hparams": {name: _number(value) for name, value in line.hparams.items()},
+        "metrics": {tag: _number(value) for tag, value in line.metrics.items()},
         "tags": each.tags,
         "damage": each.damage,
     }

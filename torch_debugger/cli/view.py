@@ -97,7 +97,7 @@ def read_folders(paths: Sequence[str]) -> dict[str, str]:
 
 
 def _existing(path: str) -> str:
-    from torch_debugger.archive.folders import MARK
+    from torch_debugger.archive.event_names import MARK
 
     if is_url(path) or os.path.isdir(path):
         return path.rstrip("/") or "/"

@@ -42,6 +42,7 @@ class RunLine:
     duration_s: float | None = None
     changed: float = 0.0  # when it was last written, seconds since the epoch
     hparams: dict[str, bool | int | float | str] = field(default_factory=dict)
+    metrics: dict[str, float] = field(default_factory=dict)  # those given to `add_hparams`, by tag
 
 
 class _Column(NamedTuple):
@@ -51,21 +52,24 @@ class _Column(NamedTuple):
 
 
 def render_runs(lines: Sequence[RunLine], console: Console) -> None:
-    """Print the table; hyperparameters are shown where they differ, as many as there is room for. For the first
-    of them names are cut and the columns that tell least go."""
+    """Print the table; hyperparameters are shown where they differ, with the metrics logged beside them, as
+    many as there is room for. For the first of both names are cut and the columns that tell least go."""
     columns = [column for column in _COLUMNS if console.width >= column.from_width]
     hparams = [_hparam_column(name) for name in differing_hparams([line.hparams for line in lines])]
-    needed = _width(hparams[0], lines) if hparams else 0
+    metrics = _metric_columns(lines)
+    first = [*hparams[:1], *metrics[:1]]
+    needed = sum(_width(column, lines) for column in first)
     while _room(columns, lines, console, _SHORTEST_NAME) < needed and columns[-1].heading in _FIRST_TO_GO:
         columns.pop()
-    room, left_out = _room(columns, lines, console), []
-    for column in hparams:
+    room = _room(columns, lines, console)
+    chosen: list[_Column] = []
+    for column in [*first, *hparams[1:], *metrics[1:]]:
         width = _width(column, lines)
-        if width <= (_room(columns, lines, console, _SHORTEST_NAME) if column is hparams[0] else room):
-            columns.append(column)
+        if width <= (_room([*columns, *chosen], lines, console, _SHORTEST_NAME) if column in first else room):
+            chosen.append(column)
             room -= width
-        else:
-            left_out.append(column.heading)
+    columns += [column for column in (*hparams, *metrics) if column in chosen]
+    left_out = [column.heading for column in (*hparams, *metrics) if column not in chosen]
     longest = max((len(one_line(line.name)) for line in lines), default=0) + min(room, 0)
     named = [
         replace(line, name=cut_middle(one_line(line.name), max(longest, _SHORTEST_NAME))) for line in lines
@@ -118,8 +122,25 @@ def _hparam_column(name: str) -> _Column:
     return _Column(one_line(name), 0, cell)
 
 
+def _metric_columns(lines: Sequence[RunLine]) -> list[_Column]:
+    """Of every metric that a run has; hparam/accuracy, as torch's example has it, says no more."""
+    tags = dict.fromkeys(tag for line in lines for tag in line.metrics)
+    short = [tag.removeprefix("hparam/") for tag in tags]
+    return [
+        _metric_column(tag, name if short.count(name) == 1 else tag)
+        for tag, name in zip(tags, short, strict=True)
+    ]
+
+
+def _metric_column(tag: str, title: str) -> _Column:
+    def cell(line: RunLine) -> Text:
+        return Text(f"{line.metrics[tag]:.4g}") if tag in line.metrics else Text("-", style="dim")
+
+    return _Column(one_line(title), 0, cell)
+
+
 def _not_shown(names: list[str]) -> Text:
-    """Of the hyperparameters for which there was no room."""
+    """Of the hyperparameters and metrics for which there was no room."""
     more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
     named = ", ".join(names[:_MOST_NAMED]) + more
     return Text(f"No room for what differs in {named}: a wider terminal or --json shows it.", style="dim")

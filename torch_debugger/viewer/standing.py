@@ -6,6 +6,7 @@ import os
 from typing import NamedTuple
 
 from torch_debugger.archive.folders import event_files
+from torch_debugger.archive.series_folders import series_folders
 from torch_debugger.archive.status import may_grow
 
 _RESULT = "result.json"  # written once a run of ours has ended
@@ -24,7 +25,9 @@ class Stand(NamedTuple):
 
 
 def stand_of(folder: str) -> Stand:
-    files = {path: state for path in event_files(folder) if (state := _state(path)) is not None}
+    folders = [folder, *(series.folder for series in series_folders(folder))]
+    paths = [path for each in folders for path in event_files(each)]
+    files = {path: state for path in paths if (state := _state(path)) is not None}
     size = sum(each.st_size for each in files.values())
     changed = max((each.st_mtime for each in files.values()), default=0.0)
     result = _state(os.path.join(folder, _RESULT))

@@ -50,6 +50,7 @@ class RunEvidence:
         self.looks: defaultdict[tuple[type, int], list[Record]] = defaultdict(list)  # by class and step
         self._facts: defaultdict[type, list[Record]] = defaultdict(list)
         self.hparams: dict[str, HparamValue] = {}  # those that were given to the log by hand
+        self.metrics: dict[str, float] = {}  # those that were given beside them
         self.damage: list[str] = []  # what could not be read of the log
         self.findings: list[Finding] = []  # ranked
         self.verdict: Finding | None = None
@@ -67,7 +68,8 @@ class RunEvidence:
                 continue
             curve = part.scalars(tag)
             evidence.curves[tag] = dict(zip(curve.steps.tolist(), curve.values.tolist(), strict=True))
-        evidence.hparams, evidence.damage = part.hparams, run.damage
+        evidence.hparams, evidence.metrics = part.hparams, part.hparam_metrics
+        evidence.damage = run.damage
         return evidence
 
     def _keep(self, record: Record) -> None:

@@ -16,4 +16,10 @@ def compare_outcomes(first: RunEvidence, second: RunEvidence) -> Topic:
 def _ended(run: RunEvidence, tags: list[str]) -> dict[str, object]:
     outcome = {"outcome": run.end.outcome, "a step is one of": run.end.counted} if run.end else {"outcome": ""}
     steps = {"steps": max(run.steps, default=0)}
-    return {**outcome, **steps, **{f"last {tag}": run.curves[tag][max(run.curves[tag])] for tag in tags}}
+    metrics = {f"metric {tag}": value for tag, value in run.metrics.items() if tag not in tags}
+    return {
+        **outcome,
+        **steps,
+        **metrics,
+        **{f"last {tag}": run.curves[tag][max(run.curves[tag])] for tag in tags},
+    }
