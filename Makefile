@@ -23,6 +23,7 @@ NPM := $(BIN)/python tools/build_backend/page_npm.py
 .PHONY: demo test unit-tests zoo-sample page-tests test-all test-times zoo lint page browser format docs gallery bench clean hostile
 
 demo: $(PACKAGE)
+	@$(BIN)/python tools/page_for_demo.py
 	$(BIN)/torch-debugger demo
 
 # Of all that is installed for the tests a fraction is imported, and compiled when it is: written down also where

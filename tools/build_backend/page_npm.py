@@ -14,7 +14,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -37,20 +37,27 @@ def is_stale() -> bool:
     return not BUILT.exists() or _newest_source() > BUILT.stat().st_mtime
 
 
-def build() -> None:
+def build(quiet: bool = False, environment: Mapping[str, str] | None = None) -> None:
+    """Quiet: what npm says is in the error, if it fails."""
     if not INSTALLED.exists() or INSTALLED.stat().st_mtime < (WEB / "package-lock.json").stat().st_mtime:
-        npm(["install", "--no-save", "--no-audit", "--no-fund"])  # takes the lock file and leaves it alone
-    npm(["run", "build"])
+        # Takes the lock file and leaves it alone.
+        npm(["install", "--no-save", "--no-audit", "--no-fund"], quiet, environment)
+    npm(["run", "build"], quiet, environment)
 
 
-def npm(words: Sequence[str]) -> None:
+def npm(words: Sequence[str], quiet: bool = False, environment: Mapping[str, str] | None = None) -> None:
     """Raises NoNpmError where there is none, CalledProcessError where it fails."""
     command = find_npm()
     if not command:
         raise NoNpmError(f"npm with Node 20.19 or newer is not on PATH (pip install {WHEEL} brings it)")
     folder = os.path.dirname(command[0])  # its node, for the programs that npm starts
-    environment = {**os.environ, "PATH": os.pathsep.join([folder, os.environ.get("PATH", os.defpath)])}
-    subprocess.run([*command, *words], cwd=WEB, env=environment, check=True)
+    path = os.pathsep.join([folder, os.environ.get("PATH", os.defpath)])
+    surroundings = {**os.environ, **(environment or {}), "PATH": path}
+    said = subprocess.PIPE if quiet else None
+    both = subprocess.STDOUT if quiet else None
+    subprocess.run(
+        [*command, *words], cwd=WEB, env=surroundings, check=True, stdout=said, stderr=both, text=True
+    )
 
 
 def find_npm() -> list[str]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 import os
+import shutil
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -18,6 +20,7 @@ from torch_debugger.demo.story import PICTURES, SCRIPT, VERSIONS, Version, chang
 from torch_debugger.report.curves import render_curve
 from torch_debugger.report.diff import diff_lines
 from torch_debugger.report.trimmed import Trimmed
+from torch_debugger.viewer.bundle import page_file
 
 _WIDEST = 100
 _CURVE_ROWS = 6
@@ -78,7 +81,10 @@ class Stage:
 
     def closing(self, folder: Path, last: Played, seconds: float) -> None:
         pictures = ", ".join(name for name in PICTURES if (folder / name).exists())
+        runs = _shown(folder / "runs")
+        page = f"{_command()} view {runs}" if page_file("page.js") is not None else _no_page(runs)
         rows = {
+            "page": page,
             "pictures": f"{pictures} in {_shown(folder)}",
             "log": f"{_shown(last.log)} (any TensorBoard reads it too)",
             "time": f"{seconds:.0f} s for {len(VERSIONS)} runs",
@@ -99,6 +105,19 @@ def _labelled(label: str, body: RenderableType) -> RenderableType:
 
 def _ends(losses: Sequence[float]) -> str:
     return f"{losses[0]:.4g} -> {losses[-1]:.4g} in {len(losses)} steps" if losses else "no steps"
+
+
+def _command() -> str:
+    """As it can be typed here: a fresh clone's command is not on PATH."""
+    found = shutil.which("torch-debugger")
+    called = Path(sys.argv[0])
+    if called.name != "torch-debugger" or (found is not None and os.path.samefile(found, called)):
+        return "torch-debugger"
+    return _shown(called)
+
+
+def _no_page(runs: str) -> str:
+    return f"not built here; `make page` builds it, and until then there is `{_command()} runs {runs}`"
 
 
 def _shown(path: Path) -> str:
