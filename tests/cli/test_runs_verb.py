@@ -227,3 +227,12 @@ def test_the_metrics_of_add_hparams_are_columns_beside_the_settings(
     assert [line.split()[-2:] for line in table[1:]] == [["0.1", "0.5"], ["0.2", "0.75"]]
     plain = json.loads("\n".join(listed(capsys, "--json", "--sort", "name", str(tmp_path))))
     assert [each["metrics"] for each in plain] == [{"hparam/accuracy": 0.5}, {"hparam/accuracy": 0.75}]
+
+
+def test_folders_by_names(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    make_runs(tmp_path / "a")
+    make_runs(tmp_path / "b")
+
+    table = listed(capsys, "--sort", "name", f"old:{tmp_path}/a", f"new:{tmp_path}/b/ours1")
+
+    assert [line.split()[0] for line in table[1:]] == ["old/ours0", "old/ours1", "old/theirs", "new"]

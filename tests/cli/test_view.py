@@ -152,12 +152,12 @@ def test_folders_are_called_by_what_is_in_them(tmp_path: Path) -> None:
     end_run(make_run(tmp_path / "a" / "one"))
     end_run(make_run(tmp_path / "b" / "one"))
     above, one, other = str(tmp_path / "a"), str(tmp_path / "a" / "one"), str(tmp_path / "b" / "one")
-    assert read_folders([above]) == {"": above}
-    assert read_folders([one]) == {"one": one}
-    assert read_folders([one + "/", one]) == {"one": one}
-    assert read_folders([one, other]) == {"one": one, other: other}
+    assert read_folders([(None, above)]) == {"": above}
+    assert read_folders([(None, one)]) == {"one": one}
+    assert read_folders([(None, one + "/"), (None, one)]) == {"one": one}
+    assert read_folders([(None, one), (None, other)]) == {"one": one, other: other}
     file = next(path for path in os.listdir(one) if "tfevents" in path)
-    assert read_folders([os.path.join(one, file)]) == {"one": one}
+    assert read_folders([(None, os.path.join(one, file))]) == {"one": one}
 
 
 def test_a_run_is_shown_while_it_goes_on_and_keeps_its_exit_code(tmp_path: Path, write: Write) -> None:

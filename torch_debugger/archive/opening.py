@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 from torch_debugger.archive.folders import event_files, find_runs
+from torch_debugger.archive.named_places import named_place
 from torch_debugger.archive.naming import NotInArchiveError
 from torch_debugger.archive.run import Run
 from torch_debugger.errors import UsageError
@@ -15,10 +16,12 @@ _MOST_NAMED = 8
 
 
 def open_run(where: str | os.PathLike[str] | Run) -> Run:
-    """The folder of a log, its name under ./runs, a URL, the result.json beside a log, or a run itself."""
+    """The folder of a log, its name under ./runs, a URL, the result.json beside a log, or a run itself; each
+    with a name in front of it (base:runs/a), if it is to be called so."""
     if isinstance(where, Run):
         return where
-    return Run(where) if is_url(os.fspath(where)) else Run(_folder(Path(where)))
+    name, place = named_place(os.fspath(where))
+    return Run(place if is_url(place) else _folder(Path(place)), name)
 
 
 def open_one_run(where: str | os.PathLike[str] | Run) -> Run:
@@ -28,7 +31,7 @@ def open_one_run(where: str | os.PathLike[str] | Run) -> Run:
         return run
     below = find_runs(run.folder)
     if len(below) == 1:
-        return Run(below[0].folder)
+        return Run(below[0].folder, named_place(os.fspath(where))[0] if not isinstance(where, Run) else None)
     if not below:
         raise UsageError(f"There is no log in {run.folder}: no event file is in it or below it.")
     named = ", ".join(each.name for each in below[:_MOST_NAMED])

@@ -12,9 +12,14 @@ NAME = "diff"
 HELP = "compare two runs: what differs, and the first step and tensor at which they part"
 
 
+_FIRST_HELP = (
+    "a run: the folder of its log, its name under ./runs, or its result.json; base:runs/a calls it base"
+)
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("first", metavar="A", help="a run: the folder of its log, its name under ./runs, or its result.json")
+    add("first", metavar="A", help=_FIRST_HELP)
     add("second", metavar="B", help="the run to compare it with")
     add(
         "--replicates",

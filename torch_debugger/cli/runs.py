@@ -5,13 +5,16 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from rich.console import Console
 from rich.text import Text
 
+from torch_debugger.archive.named_places import named_places
 from torch_debugger.archive.run import Run
 from torch_debugger.archive.runs import Runs
 from torch_debugger.archive.runs import runs as find_runs
@@ -29,7 +32,10 @@ _SORTS = ("when", "name", "loss", "steps", "took", "status", "verdict")
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "folder", nargs="?", default="runs", help="where to look, also in its subfolders (runs)"
+        "folders",
+        nargs="*",
+        metavar="FOLDER",
+        help="where to look, also in its subfolders (runs); with a name in front, if you like: base:runs/a",
     )
     parser.add_argument("--sort", choices=_SORTS, default="when", help="newest first, unless you say otherwise")
     parser.add_argument("--limit", type=_count, default=_MOST_SHOWN, help=f"how many to show ({_MOST_SHOWN})")
@@ -37,15 +43,27 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    found = find_runs(arguments.folder)
+    found = _find(named_places(arguments.folders or ["runs"]))
     if arguments.json:
         json.dump([_plain(each) for each in _chosen(found, arguments.sort, None)], sys.stdout, indent=1)
         sys.stdout.write("\n")
     elif not len(found):
-        sys.stdout.write(_nothing(arguments.folder))
+        sys.stdout.write(_nothing(found.folder))
     else:
         _print(found, arguments, Console())
     return 0
+
+
+def _find(places: Sequence[tuple[str | None, str]]) -> Runs:
+    """Of several folders the names of the runs begin with the folder's, or with the name that was given."""
+    if len(places) == 1 and places[0][0] is None:
+        return find_runs(places[0][1])
+    found = [
+        replace(run, name=os.path.normpath(os.path.join(name or place, run.name)))
+        for name, place in places
+        for run in find_runs(place).found
+    ]
+    return Runs(", ".join(place for _, place in places), found)
 
 
 def _print(found: Runs, arguments: argparse.Namespace, console: Console) -> None:

@@ -9,12 +9,14 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
+from torch_debugger.archive.named_places import named_places
 from torch_debugger.errors import UsageError
 from torch_debugger.runlog.stores import is_url
 
 NAME = "view"
 _PATH_HELP = (
-    "a folder of runs, one run, a trace of torch.profiler, or a .prof file of Python's cProfile (default: runs)"
+    "a folder of runs, one run, a trace of torch.profiler, or a .prof file of Python's cProfile (default: runs);"
+    " a folder or a run takes a name: base:runs/a tuned:runs/b, or base:runs/a,tuned:runs/b"
 )
 HELP = "show runs in the browser: what was found, curves, layers, pictures"
 
@@ -35,8 +37,10 @@ def run(arguments: argparse.Namespace) -> int:
     from torch_debugger.viewer.serving import address, is_loopback, make_page_server
 
     profiles = read_profiles(arguments.paths)
-    traces = TraceRuns([] if profiles else _without_snapshots(arguments.paths or ["runs"]))
-    folders = traces.folders | (read_folders(traces.others) if traces.others else {})
+    places = named_places([] if profiles else _without_snapshots(arguments.paths or ["runs"]))
+    traces = TraceRuns([place for _, place in places])
+    shown = [each for each in places if each[1] in traces.others]
+    folders = traces.folders | (read_folders(shown) if shown else {})
     token = arguments.token or ("" if is_loopback(arguments.host) else secrets.token_urlsafe(24))
     port = read_port("--port", arguments.port)
     server = make_page_server(folders, arguments.host, port, token, call_profiles=profiles, traces=traces.book)
@@ -84,15 +88,19 @@ def _without_snapshots(paths: Sequence[str]) -> Sequence[str]:
     return paths
 
 
-def read_folders(paths: Sequence[str]) -> dict[str, str]:
-    """Prefix -> folder: what the page calls the runs below it. One folder of runs needs no prefix."""
-    if len(paths) == 1:
-        folder = _existing(paths[0])
-        return {_name(folder) if _is_run(folder) else "": folder}
+def read_folders(places: Sequence[tuple[str | None, str]]) -> dict[str, str]:
+    """Prefix -> folder: what the page calls the runs below it. One folder of runs needs no prefix unless it was
+    given one."""
+    folders = list(dict.fromkeys((name, _existing(path)) for name, path in places))
+    if len(folders) == 1:
+        ((name, folder),) = folders
+        return {name or (_name(folder) if _is_run(folder) else ""): folder}
     named: dict[str, str] = {}
-    for folder in dict.fromkeys(map(_existing, paths)):
-        name = _name(folder)
-        named[folder if name in named else name] = folder
+    for name, folder in folders:
+        if name in named and named[name] != folder:
+            raise UsageError(f"Two folders are to be called {name}: {named[name]} and {folder}.")
+        own = name or _name(folder)
+        named[folder if own in named else own] = folder
     return named
 
 

@@ -6,10 +6,10 @@ A name that a browser sends is looked up among what was found, and never becomes
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
+from torch_debugger.archive.named_places import named_place
 from torch_debugger.archive.run import Run
 from torch_debugger.errors import UsageError
 from torch_debugger.runlog.stores import is_url
@@ -25,12 +25,8 @@ def folders_of(logdir: str, spec: str = "") -> dict[str, str]:
     """Prefix -> folder. A spec is TensorBoard's `name:path,other:path`; a plain logdir has no prefix."""
     if logdir:
         return {"": os.path.expanduser(logdir)}
-    folders: dict[str, str] = {}
-    for part in filter(None, spec.split(",")):
-        named = re.fullmatch(r"(?P<name>[^/:][^:]*):(?P<path>(?!//).+)", part)  # no s3://
-        path = named["path"] if named else part
-        folders[named["name"] if named else path] = os.path.expanduser(path)
-    return folders
+    named = [named_place(part) for part in spec.split(",") if part]
+    return {name or path: os.path.expanduser(path) for name, path in named}
 
 
 class RunShelf:
