@@ -7,6 +7,8 @@ from typing import Any, TypeVar
 
 from torch_debugger.archive import media, parsing
 from torch_debugger.archive.log import Decode, Log
+from torch_debugger.archive.pr_curves import KIND as PR_CURVES
+from torch_debugger.archive.pr_curves import PrCurve, pr_curves
 
 _Medium = TypeVar("_Medium")
 
@@ -33,13 +35,17 @@ class LoggedMedia:
     def sounds(self, tag: str) -> list[media.Sound]:
         return self._media(parsing.SOUNDS, tag, media.sounds)
 
+    def pr_curves(self, tag: str) -> list[PrCurve]:
+        return self._media(PR_CURVES, tag, pr_curves)
+
     def steps_of(self, kind: str) -> dict[str, list[int]]:
         """By tag, the steps at which something of this kind (pictures, texts) was logged. Reads nothing."""
         return self._whole().steps(kind)
 
     def media_at(self, kind: str, tag: str, steps: Iterable[int]) -> list[Any]:
         """What `pictures`, `histograms`, `texts` or `sounds` have of these steps alone; of a big log, soon."""
-        found = self._log_with(kind, tag).media(kind, tag, media.DECODERS[kind], frozenset(steps))
+        decode = pr_curves if kind == PR_CURVES else media.DECODERS[kind]
+        found = self._log_with(kind, tag).media(kind, tag, decode, frozenset(steps))
         return list(found)
 
     def plugin_content(self, kind: str, tag: str) -> bytes:

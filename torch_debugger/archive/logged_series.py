@@ -6,6 +6,7 @@ from torch_debugger.archive.curve import Curve
 from torch_debugger.archive.log import Log
 from torch_debugger.archive.parsing import SCALARS
 from torch_debugger.archive.places import Folder
+from torch_debugger.archive.scalar_charts import KIND, ScalarCategory, scalar_charts
 from torch_debugger.archive.series_folders import Series, series_folders
 
 
@@ -24,6 +25,11 @@ class LoggedSeries:
         for tag, (series, _) in self._series.items():
             charts.setdefault(series.chart, {})[series.name] = tag
         return charts
+
+    @property
+    def scalar_categories(self) -> list[ScalarCategory]:
+        """What `add_custom_scalars` has asked for."""
+        return scalar_charts(value for _, value in self._whole().values(KIND))
 
     def _poll_series(self, place: Folder) -> bool:
         """Reads on; True if anything came. Of a run in an object store only its own files are here."""

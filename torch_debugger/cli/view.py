@@ -15,8 +15,8 @@ from torch_debugger.runlog.stores import is_url
 
 NAME = "view"
 _PATH_HELP = (
-    "a folder of runs, one run, a trace of torch.profiler, or a .prof file of Python's cProfile (default: runs);"
-    " a folder or a run takes a name: base:runs/a tuned:runs/b, or base:runs/a,tuned:runs/b"
+    "a folder of runs, one run, a trace of torch.profiler, or a .prof file of cProfile (default: runs)."
+    " Folders and runs take names: base:runs/a tuned:runs/b, or base:runs/a,tuned:runs/b"
 )
 HELP = "show runs in the browser: what was found, curves, layers, pictures"
 

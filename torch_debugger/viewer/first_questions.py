@@ -61,6 +61,8 @@ def first_questions(run: Run, ask: Ask) -> Iterator[Question]:
         yield _of(run, name)
     yield _of(run, "data")
     yield _of(run, "media")
+    yield _of(run, "scalar_charts")
+    yield from _pr_curves(run, ask, lambda steps: steps[-1:])
     yield from (
         Question("explain", {"check": name}) for name in dict.fromkeys(each.name for each in run.findings)
     )
@@ -79,6 +81,7 @@ def further_questions(run: Run, ask: Ask) -> Iterator[Question]:
     yield from _panels(run, ask)
     yield from _media(run, ask, lambda steps: steps[-2::-1])
     yield from _spaces(run, ask, lambda steps: steps[-2::-1])
+    yield from _pr_curves(run, ask, lambda steps: steps[-2::-1])
 
 
 def finer_curves(run: Run) -> Iterator[Question]:
@@ -149,6 +152,14 @@ def _media(run: Run, ask: Ask, steps_of: Callable[[list[int]], list[int]]) -> It
         shown[each["kind"]] = shown.get(each["kind"], 0) + 1
         if shown[each["kind"]] <= _MEDIA_AT_ONCE:
             yield from _events(run, ask, each["kind"], each["tag"], steps_of(each["steps"]))
+
+
+def _pr_curves(run: Run, ask: Ask, steps_of: Callable[[list[int]], list[int]]) -> Iterator[Question]:
+    if not run.tags.get("pr_curves"):
+        return
+    yield _of(run, "pr_curves")
+    for each in (ask(_of(run, "pr_curves")) or {}).get("tags", [])[:_MEDIA_AT_ONCE]:
+        yield from (_of(run, "pr_curves", tag=each["tag"], step=step) for step in steps_of(each["steps"]))
 
 
 def _events(run: Run, ask: Ask, kind: str, tag: str, steps: list[int]) -> Iterator[Question]:

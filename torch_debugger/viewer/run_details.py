@@ -17,6 +17,7 @@ from torch_debugger.viewer.grids import as_json, thinned
 _MOST_POINTS = 60  # of a small curve
 _MOST_HPARAMS = 100
 _MOST_METRICS = 12
+_MOST_HPARAM_METRICS = 20
 _LONGEST_TEXT = 120
 _MOST_KEPT = 20_000
 _LARGEST_LOG = 300_000_000  # bytes: what takes longer than a look at a table may
@@ -97,6 +98,9 @@ def _of_log(run: Run) -> Details:
         "seeds": run.facts.seeds,
         "loss_tag": run.loss_tag,
         "curve": _curve(run, run.loss_tag),
+        "hparam_metrics": {
+            tag: as_json(value) for tag, value in list(run.hparam_metrics.items())[:_MOST_HPARAM_METRICS]
+        },
         "metrics": {tag: _last(run, tag) for tag in _metrics(run)},
     }
 

@@ -26,6 +26,14 @@ export interface Finding {
   symptom_of?: number | null;
 }
 
+export interface NotShownKind {
+  /** What a reader calls one of them. */
+  kind: string;
+  count: number;
+  /** The first of their tags. */
+  tags: string[];
+}
+
 /** /ask/about?run=NAME: what a view needs to know before it asks for anything. */
 export interface About {
   run: string;
@@ -46,6 +54,8 @@ export interface About {
   /** How many runs the page can show; missing in the report, which shows one. */
   runs?: number;
   damage: string[];
+  /** What the log holds and no view shows; missing in older reports. */
+  not_shown?: NotShownKind[];
   /** What the reader has called it; missing in the report. */
   given_name?: string | null;
 }

@@ -10,6 +10,7 @@ from torch_debugger.records import BatchFact, BatchSample, InputLook, ModelFact,
 from torch_debugger.report.exits import ending_signal
 from torch_debugger.viewer.asked import Asked
 from torch_debugger.viewer.labels import entry_of, read_labels
+from torch_debugger.viewer.not_shown import not_shown
 from torch_debugger.viewer.projector.showing import has_any
 from torch_debugger.viewer.step_times import STEP_TAG
 
@@ -50,6 +51,7 @@ def about(run: Run) -> dict[str, Any]:
         "has": what_there_is(run),
         "ranks": len(run.ranks),
         "damage": run.damage,
+        "not_shown": not_shown(run),
     }
 
 

@@ -1,18 +1,18 @@
 import { createContext } from "preact";
-import { useContext, useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useContext, useMemo, useRef } from "preact/hooks";
 import type uPlot from "uplot";
 import { Chart } from "../../charts/Chart";
-import type { Mark, Range, XAxis } from "../../charts/lines";
+import type { Mark, XAxis } from "../../charts/lines";
+import { wholeNumber } from "../../charts/numbers";
+import { useCurves } from "./asked_curves";
 import { CardHead } from "./CardHead";
+import { linesOfChart, tagsOf, type SharedChart } from "./chart_lines";
 import type { Choices } from "./choices";
-import { extentOf, isWide, linesOf, type TagCurves } from "./curve_answers";
+import { extentOf, isWide, linesOf } from "./curve_answers";
 import type { CurveBook } from "./curve_book";
 import { measuredInWords } from "./measured";
 import { useInSight } from "./sight";
 import type { Zoomer } from "./zoom";
-
-const PX_A_BUCKET = 2;
-const WIDTH_STEP = 50; // so that charts of nearly one width are asked for together
 
 /** What all cards share. */
 export interface Sheet {
@@ -31,38 +31,48 @@ export interface Sheet {
 /** By a context, so that what changes with every zoom reaches the charts in sight and not thousands of empty cards. */
 export const SheetContext = createContext<Sheet | null>(null);
 
-/** One tag. Its chart is there only while it is in sight; its name and its room always are. */
-export function Card({ tag, large = false }: { tag: string; large?: boolean }) {
+interface CardProps {
+  tag: string;
+  large?: boolean;
+  /** Of several tags; `tag` is its key. */
+  chart?: SharedChart | undefined;
+}
+
+/** One tag, or several in one chart. It is drawn only while it is in sight; its name and its room are always there. */
+export function Card({ tag, large = false, chart }: CardProps) {
   const place = useRef<HTMLElement>(null);
   const seen = useInSight(place);
   return (
     <article class={large ? "curves-card curves-large" : "curves-card"} ref={place} tabIndex={-1} aria-label={tag}>
-      {seen ? <Filled tag={tag} large={large} /> : <h3 title={tag}>{tag}</h3>}
+      {seen ? <Filled tag={tag} large={large} chart={chart} /> : <h3 title={tag}>{chart?.title ?? tag}</h3>}
     </article>
   );
 }
 
-function Filled({ tag, large }: { tag: string; large: boolean }) {
+function Filled({ tag, large, chart }: CardProps & { large: boolean }) {
   const sheet = useContext(SheetContext)!;
   const { choices, runs, x, zoom } = sheet;
   const { logX, smoothing, by } = choices;
   const range = zoom.rangeOf(tag);
   const body = useRef<HTMLDivElement>(null);
-  const { curves, error } = useCurves(sheet.book, tag, body, range);
-  const lines = useMemo(() => (curves ? linesOf(curves, tag, { smoothing, logX, range, runs, by }) : null), [curves, smoothing, logX, range, runs, by]);
+  const tags = useMemo(() => (chart ? tagsOf(chart) : [tag]), [tag, chart]);
+  const { curves: found, error } = useCurves(sheet.book, tags, body, range);
+  const curves = useMemo(() => found && { curves: [...found.values()].flatMap((each) => each.curves), groups: [...found.values()].flatMap((each) => each.groups) }, [found]);
+  const drawn = { smoothing, logX, range, runs, by };
+  const lines = useMemo(() => (found && curves ? (chart ? linesOfChart(found, chart, drawn) : linesOf(curves, tag, drawn)) : null), [found, chart, smoothing, logX, range, runs, by]);
   const whole = useMemo(() => (curves ? extentOf(curves.curves, curves.groups) : null), [curves]);
   const wide = useMemo(() => curves !== null && isWide(curves), [curves]);
   const logY = choices.logY ?? wide;
   const marks = useMemo(() => (large || tag === sheet.loss ? sheet.marks : sheet.marks.map((mark) => ({ ...mark, label: "" }))), [sheet.marks, large]);
   const plot = useRef<uPlot | null>(null);
   const saved = () => (plot.current && lines ? { plot: plot.current, run: sheet.run, tag, x, lines, marks, logX, logY } : null);
-  const notes = [choices.logY === null && wide ? "log y" : "", measuredInWords(tag, curves, sheet.steps)].filter(Boolean);
+  const notes = [choices.logY === null && wide ? "log y" : "", chart ? leftOut(chart) : measuredInWords(tag, curves, sheet.steps)].filter(Boolean);
   return (
     <>
-      <CardHead {...{ tag, notes, runs, large, saved }} pins={choices.pinned} />
+      <CardHead {...{ tag, notes, runs, large, saved }} chart={chart} pins={choices.pinned} />
       <div class="curves-body" ref={body}>
         {error ? <p class="curves-said">{error}</p> : null}
-        {lines && !lines.some((line) => (line.raw ?? line).x.length) ? <p class="curves-said">No points of this tag.</p> : null}
+        {lines && !lines.some((line) => (line.raw ?? line).x.length) ? <p class="curves-said">{chart ? nothingIn(chart) : "No points of this tag."}</p> : null}
         {lines?.length ? (
           <Chart
             {...{ label: tag, lines, marks, x, logX, logY, range, whole, syncKey: "curves" }}
@@ -79,19 +89,10 @@ function Filled({ tag, large }: { tag: string; large: boolean }) {
   );
 }
 
-interface Told {
-  curves: TagCurves | null;
-  error: string | null;
+function leftOut({ left_out = 0 }: SharedChart): string {
+  return left_out ? `${wholeNumber(left_out)} more tags fit and are not drawn` : "";
 }
 
-/** The curves of a tag for what is in sight; the old ones stay until the new ones are there. */
-function useCurves(book: CurveBook, tag: string, place: { current: HTMLElement | null }, range: Range | null): Told {
-  const [told, setTold] = useState<Told>({ curves: null, error: null });
-  const width = () => Math.max(1, Math.ceil((place.current?.clientWidth ?? 400) / PX_A_BUCKET / WIDTH_STEP)) * WIDTH_STEP;
-  useEffect(() => {
-    const tell = (curves: TagCurves | null, error: string | null) => setTold((before) => ({ curves: curves ?? before.curves, error }));
-    return book.need(tag, { width: width(), range }, tell);
-  }, [book, tag]);
-  useLayoutEffect(() => book.change(tag, { width: width(), range }), [range?.[0], range?.[1]]); // asked before the old points are drawn
-  return told;
+function nothingIn({ asked = [] }: SharedChart): string {
+  return asked.length ? `No tag of this run fits ${asked.join(", ")}.` : "No points of these tags.";
 }

@@ -3,9 +3,10 @@ import { useEffect, useRef } from "preact/hooks";
 import { choose } from "../../links";
 import { Button } from "../../pieces/Button";
 import { Card } from "./Card";
+import type { SharedChart } from "./chart_lines";
 
 /** One curve as large as the page, with the controls that the grid has. */
-export function LargeView({ tag, children }: { tag: string; children: ComponentChildren }) {
+export function LargeView({ tag, chart, children }: { tag: string; chart: SharedChart | undefined; children: ComponentChildren }) {
   useEffect(() => {
     const leave = (event: KeyboardEvent) => {
       if (event.key === "Escape" && !event.defaultPrevented && !document.querySelector("dialog[open]")) back();
@@ -15,12 +16,12 @@ export function LargeView({ tag, children }: { tag: string; children: ComponentC
   }, []);
   return (
     <>
-      <h1 class="curves-title">Curve of {tag}</h1>
+      <h1 class="curves-title">{chart ? `Curves of ${chart.title}` : `Curve of ${tag}`}</h1>
       <div class="curves-back">
         <Button onClick={back}>All curves</Button>
       </div>
       {children}
-      <Card key={tag} tag={tag} large />
+      <Card key={tag} tag={tag} chart={chart} large />
       <p class="quiet">
         Drag along x or a box to zoom, turn the wheel or pinch to zoom around a place, shift and drag to move, double click to see all. With the chart in focus: + and - zoom, arrows
         move, 0 shows all, Escape goes back.

@@ -18,16 +18,23 @@ interface ChooserProps {
 
 /** Which runs are drawn together, and by what they are grouped. */
 export function RunChooser({ run, others, by }: ChooserProps) {
+  return (
+    <>
+      <Overlay run={run} others={others} />
+      {others.length ? <GroupChooser runs={[run, ...others]} by={by} /> : null}
+    </>
+  );
+}
+
+/** Which runs are drawn together; they stand as `runs` in the address. */
+export function Overlay({ run, others }: Omit<ChooserProps, "by">) {
   const { place, open, onToggle } = useClosing();
   const count = others.length + 1;
   return (
-    <>
-      <details class="curves-runs" ref={place} onToggle={onToggle}>
-        <summary>{count === 1 ? "Overlay runs" : `${count} runs overlaid`}</summary>
-        {open ? <RunList run={run} others={others} /> : null}
-      </details>
-      {others.length ? <GroupChooser runs={[run, ...others]} by={by} /> : null}
-    </>
+    <details class="curves-runs" ref={place} onToggle={onToggle}>
+      <summary>{count === 1 ? "Overlay runs" : `${count} runs overlaid`}</summary>
+      {open ? <RunList run={run} others={others} /> : null}
+    </details>
   );
 }
 

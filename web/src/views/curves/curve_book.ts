@@ -19,11 +19,20 @@ export interface Need {
   range: Range | null;
 }
 
+type Tell = (curves: ReadonlyMap<string, TagCurves> | null, error: string | null) => void;
+
 interface Kept {
+  tags: readonly string[];
   need: Need;
   /** The terms and the need that `curves` answers. */
   stamp: string;
-  tell: (curves: TagCurves | null, error: string | null) => void;
+  tell: Tell;
+}
+
+/** What one chart has asked for. */
+export interface Asking {
+  change: (need: Need) => void;
+  stop: () => void;
 }
 
 const MOST_AT_ONCE = 40; // tags in one address
@@ -31,7 +40,7 @@ const AIR = 0.25; // of the range, on either side: a little movement needs no ne
 
 export class CurveBook {
   private terms: Terms | null = null;
-  private readonly needs = new Map<string, Kept>();
+  private readonly needs = new Set<Kept>();
   private asking = false;
   private planned = false;
 
@@ -43,21 +52,16 @@ export class CurveBook {
     this.plan();
   }
 
-  /** From now on `tell` is given the curves of this tag whenever they change; the answer ends it. */
-  need(tag: string, need: Need, tell: Kept["tell"]): () => void {
-    const kept = { need, stamp: "", tell };
-    this.needs.set(tag, kept);
+  /** From now on `tell` is given the curves of these tags whenever they change. */
+  need(tags: readonly string[], need: Need, tell: Tell): Asking {
+    const kept: Kept = { tags, need, stamp: "", tell };
+    this.needs.add(kept);
     this.plan();
-    return () => {
-      if (this.needs.get(tag) === kept) this.needs.delete(tag);
+    const change = (changed: Need) => {
+      kept.need = changed;
+      this.plan();
     };
-  }
-
-  change(tag: string, need: Need): void {
-    const kept = this.needs.get(tag);
-    if (!kept) return;
-    kept.need = need;
-    this.plan();
+    return { change, stop: () => void this.needs.delete(kept) };
   }
 
   private plan(): void {
@@ -80,21 +84,20 @@ export class CurveBook {
     if (ahead.length && this.open(this.terms ?? terms).length) this.plan();
   }
 
-  private open(terms: Terms): [string, Kept][] {
-    return [...this.needs].filter(([, kept]) => kept.stamp !== stampOf(terms, kept.need));
+  private open(terms: Terms): Kept[] {
+    return [...this.needs].filter((kept) => kept.stamp !== stampOf(terms, kept.need));
   }
 
-  private async fetch(terms: Terms, batch: [string, Kept][]): Promise<void> {
-    const need = batch[0]![1].need;
+  private async fetch(terms: Terms, batch: Kept[]): Promise<void> {
+    const need = batch[0]!.need;
     const stamp = stampOf(terms, need);
-    for (const [, kept] of batch) kept.stamp = stamp;
-    const tags = batch.map(([tag]) => tag);
+    for (const kept of batch) kept.stamp = stamp;
     try {
-      const found = await curvesOf(terms, tags, need);
-      for (const [tag, kept] of batch) kept.tell(found.get(tag) ?? { curves: [], groups: [] }, null);
+      const found = await curvesOf(terms, [...new Set(batch.flatMap(({ tags }) => tags))], need);
+      for (const kept of batch) kept.tell(new Map(kept.tags.map((tag) => [tag, found.get(tag) ?? { curves: [], groups: [] }])), null);
       this.onFirst();
     } catch (error) {
-      for (const [, kept] of batch) kept.tell(null, (error as Error).message);
+      for (const kept of batch) kept.tell(null, (error as Error).message);
     }
   }
 }
@@ -104,20 +107,38 @@ function stampOf(terms: Terms, need: Need): string {
 }
 
 /** Those with the same need go together. */
-function batches(open: [string, Kept][]): [string, Kept][][] {
-  const byNeed = new Map<string, [string, Kept][]>();
+function batches(open: Kept[]): Kept[][] {
+  const byNeed = new Map<string, Kept[]>();
   for (const each of open) {
-    const key = isReport() ? each[0] : JSON.stringify(each[1].need);
+    const key = isReport() ? JSON.stringify(each.tags) : JSON.stringify(each.need);
     byNeed.set(key, [...(byNeed.get(key) ?? []), each]);
   }
-  return [...byNeed.values()].flatMap((batch) => {
-    const parts: [string, Kept][][] = [];
-    for (let start = 0; start < batch.length; start += MOST_AT_ONCE) parts.push(batch.slice(start, start + MOST_AT_ONCE));
-    return parts;
-  });
+  return [...byNeed.values()].flatMap(parted);
 }
 
+/** In parts of not too many tags; a chart is in one part. */
+function parted(batch: Kept[]): Kept[][] {
+  const parts: Kept[][] = [];
+  let room = 0;
+  for (const each of batch) {
+    if (each.tags.length > room) {
+      parts.push([]);
+      room = MOST_AT_ONCE;
+    }
+    parts[parts.length - 1]!.push(each);
+    room -= each.tags.length;
+  }
+  return parts;
+}
+
+/** A report has each tag by itself; one that did not fit into it is left out beside others. */
 async function curvesOf(terms: Terms, tags: string[], need: Need): Promise<Map<string, TagCurves>> {
+  if (!isReport() || tags.length === 1) return curvesTogether(terms, tags, need);
+  const each = await Promise.allSettled(tags.map((tag) => curvesTogether(terms, [tag], need)));
+  return new Map(each.flatMap((part) => (part.status === "fulfilled" ? [...part.value] : [])));
+}
+
+async function curvesTogether(terms: Terms, tags: string[], need: Need): Promise<Map<string, TagCurves>> {
   const found = new Map<string, TagCurves>(tags.map((tag) => [tag, { curves: [], groups: [] }]));
   if (terms.by) {
     const { groups } = await ask<{ groups: GroupAnswer[] }>("grouped", { ...parametersOf(terms, tags, need), by: terms.by });

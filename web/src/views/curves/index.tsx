@@ -1,12 +1,15 @@
+import type { ComponentChildren } from "preact";
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { useAnswer } from "../../answer_hooks";
 import { isReport } from "../../asking";
 import type { Mark, XAxis } from "../../charts/lines";
 import { wholeNumber } from "../../charts/numbers";
+import { useLast } from "../../last_answer";
 import { choose } from "../../links";
 import { Empty, Problem, Waiting } from "../../states";
 import type { Shown, View } from "../../views";
 import { Card, SheetContext, type Sheet } from "./Card";
+import { chartGroups, seriesCharts, withCharts, type ChartGroup, type ChartsAnswer, type SharedChart } from "./chart_lines";
 import { readChoices, writeList, type Choices } from "./choices";
 import { Controls } from "./Controls";
 import type { MarksAnswer, TagsAnswer } from "./curve_answers";
@@ -34,20 +37,29 @@ function Sheets({ run, about, version, chosen, known }: SheetsProps) {
   const sheet = useSheet(run, about.steps, version, choices, known);
   const filter = useMemo(() => filterOf(choices.filter), [choices.filter]);
   const tags = useMemo(() => known.tags.filter(filter.matches), [known.tags, filter]);
-  const groups = useMemo(() => groupTags(tags, known.loss, choices.pinned), [tags, known.loss, chosen.pins]);
-  const sections = useMemo(() => groups.map((group) => <GroupSection key={group.name} group={group} closed={choices.closed} alone={known.tags.length === 1} />), [groups, chosen.closed]);
+  const charts = useCharts(run, sheet.runs, version, known);
+  const groups = useMemo(() => groupTags(withCharts(tags, charts.series), withCharts(known.loss === null ? [] : [known.loss], charts.series)[0] ?? null, choices.pinned), [tags, known.loss, charts, chosen.pins]);
+  const layout = useMemo(() => chartGroups(charts.answer, filter.matches), [charts, filter]);
+  const sections = useMemo(
+    () => [
+      ...layout.map((group) => <ChartSection key={`layout ${group.name}`} group={group} turned={choices.closed} />),
+      ...groups.map((group) => <GroupSection key={group.name} group={group} closed={choices.closed} alone={known.tags.length === 1} charts={charts.series} />),
+    ],
+    [layout, groups, charts, chosen.closed],
+  );
+  const open = useMemo(() => charts.series.get(choices.tag) ?? chartGroups(charts.answer, () => true).flatMap((group) => group.charts).find((chart) => chart.key === choices.tag), [charts, choices.tag]);
   const place = useFocusOnTag(choices.tag);
   const controls = (filtered: { fault: string | null; shown: number; all: number } | null) => (
     <Controls {...{ run, choices, filtered }} axes={known.axes} zoomed={sheet.zoom.zoomed} onReset={sheet.zoom.showAll} />
   );
   const inside = choices.tag ? (
-    <LargeView tag={choices.tag}>{controls(null)}</LargeView>
+    <LargeView tag={choices.tag} chart={open}>{controls(null)}</LargeView>
   ) : (
     <>
       <h1 class="curves-title">Curves</h1>
       {controls({ fault: filter.fault, shown: tags.length, all: known.tags.length })}
-      {tags.length ? null : <Empty title="No tag matches the filter.">The filter is a regular expression; an empty one shows all {wholeNumber(known.tags.length)} tags.</Empty>}
-      {sections}
+      {tags.length || layout.length ? null : <Empty title="No tag matches the filter.">The filter is a regular expression; an empty one shows all {wholeNumber(known.tags.length)} tags.</Empty>}
+      {charts.asking ? <Waiting what="the charts" /> : sections}
     </>
   );
   return (
@@ -72,6 +84,20 @@ function useSheet(run: string, steps: number, version: string, choices: Choices,
   return { book, run, runs, choices, x, marks, loss: known.loss, steps, zoom };
 }
 
+interface Charts {
+  answer: ChartsAnswer | null;
+  /** Of add_scalars, by what stands in for their tags. */
+  series: ReadonlyMap<string, SharedChart>;
+  /** Nothing is known yet: single curves would be drawn and taken away again. */
+  asking: boolean;
+}
+
+function useCharts(run: string, runs: string[], version: string, known: TagsAnswer): Charts {
+  const { answer: now, error } = useAnswer<ChartsAnswer>("scalar_charts", runs.length > 1 ? { runs: writeList(runs) } : { run }, version);
+  const answer = useLast(now);
+  return useMemo(() => ({ answer, series: seriesCharts(answer, known.tags), asking: answer === null && error === null }), [answer, error, known.tags]);
+}
+
 function marksOf(found: MarksAnswer | null): Mark[] {
   return (found?.marks ?? []).map(({ x, name, severity }) => ({ x, label: name, colour: severity === "error" ? "--error" : "--warning" }));
 }
@@ -81,23 +107,56 @@ function axisOf(kind: string, axes: TagsAnswer["axes"]): XAxis {
   return { name, kind: kind === "relative" ? "duration" : kind === "time" ? "clock" : "number" };
 }
 
-function GroupSection({ group, closed, alone }: { group: TagGroup; closed: ReadonlySet<string>; alone: boolean }) {
-  const open = !closed.has(group.name);
-  const toggle = () => choose({ closed: writeList(open ? [...closed, group.name] : [...closed].filter((name) => name !== group.name)) });
+interface GroupProps {
+  group: TagGroup;
+  closed: ReadonlySet<string>;
+  alone: boolean;
+  charts: ReadonlyMap<string, SharedChart>;
+}
+
+function GroupSection({ group, closed, alone, charts }: GroupProps) {
+  return (
+    <Section name={group.name} count={group.tags.length} open={!closed.has(group.name)} turnedKey={group.name} turned={closed} alone={alone}>
+      {group.tags.map((tag) => (
+        <Card key={tag} tag={tag} large={alone} chart={charts.get(tag)} />
+      ))}
+    </Section>
+  );
+}
+
+/** A category of add_custom_scalars, which says itself whether it is open at first. */
+function ChartSection({ group, turned }: { group: ChartGroup; turned: ReadonlySet<string> }) {
+  const key = `layout ${group.name}`;
+  return (
+    <Section name={group.name} count={group.charts.length} open={turned.has(key) === group.closed} turnedKey={key} turned={turned} alone={false}>
+      {group.charts.map((chart) => (
+        <Card key={chart.key} tag={chart.key} chart={chart} />
+      ))}
+    </Section>
+  );
+}
+
+interface SectionProps {
+  name: string;
+  count: number;
+  open: boolean;
+  /** What stands in the address when it was opened or closed by the reader. */
+  turnedKey: string;
+  turned: ReadonlySet<string>;
+  alone: boolean;
+  children: ComponentChildren;
+}
+
+function Section({ name, count, open, turnedKey, turned, alone, children }: SectionProps) {
+  const toggle = () => choose({ closed: writeList(turned.has(turnedKey) ? [...turned].filter((each) => each !== turnedKey) : [...turned, turnedKey]) });
   return (
     <section class="curves-group">
       <h2>
-        <button type="button" aria-expanded={open} onClick={toggle} title={group.name}>
-          <span>{group.name}</span> <small>{wholeNumber(group.tags.length)}</small>
+        <button type="button" aria-expanded={open} onClick={toggle} title={name}>
+          <span>{name}</span> <small>{wholeNumber(count)}</small>
         </button>
       </h2>
-      {open ? (
-        <div class={alone ? "curves-alone" : "curves-grid"}>
-          {group.tags.map((tag) => (
-            <Card key={tag} tag={tag} large={alone} />
-          ))}
-        </div>
-      ) : null}
+      {open ? <div class={alone ? "curves-alone" : "curves-grid"}>{children}</div> : null}
     </section>
   );
 }

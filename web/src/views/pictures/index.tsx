@@ -4,6 +4,7 @@ import { useLast } from "../../last_answer";
 import { choose } from "../../links";
 import { Button } from "../../pieces/Button";
 import { count } from "../../pieces/numbers";
+import { NotShown } from "../../pieces/NotShown";
 import { Panel } from "../../pieces/Panel";
 import { SearchField } from "../../pieces/SearchField";
 import { Slider } from "../../pieces/Slider";
@@ -17,7 +18,7 @@ import "./pictures.css";
 const AT_ONCE = 24;
 const TITLES: Record<Kind, string> = { pictures: "Pictures", texts: "Texts", sounds: "Sounds", histograms: "Histograms" };
 
-function Pictures({ run, version, chosen }: Shown) {
+function Pictures({ run, about, version, chosen }: Shown) {
   const find = chosen.find ?? "";
   const { answer: now, error } = useAnswer<Media>("media", { run, find }, version);
   const answer = useLast(now);
@@ -29,6 +30,7 @@ function Pictures({ run, version, chosen }: Shown) {
       {!answer && !error ? <Waiting what="what was logged" /> : null}
       {answer?.all === 0 ? <Nothing /> : null}
       {answer && answer.all > 0 && !open ? <All run={run} version={version} chosen={chosen} media={answer} find={find} /> : null}
+      <NotShown about={about} />
       {open ? <Compare run={run} tag={open} version={version} chosen={chosen} /> : null}
     </>
   );

@@ -19,7 +19,7 @@ export function shownColumns(all: readonly RunColumn[], runs: readonly Listed[],
 }
 
 function isUsual(column: RunColumn, runs: readonly Listed[], hparams: readonly RunColumn[]): boolean {
-  if (USUAL.has(column.key)) return true;
+  if (USUAL.has(column.key) || column.key.startsWith("metric:")) return true;
   return column.key.startsWith("hparam:") ? hparams.includes(column) : runs.length < 2 || differs(column, runs);
 }
 

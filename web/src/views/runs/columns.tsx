@@ -1,4 +1,5 @@
 import type { ComponentChildren } from "preact";
+import type { Num } from "../../answers";
 import { number, bytes, duration } from "../../pieces/numbers";
 import { SeverityBadge, StatusBadge } from "../../pieces/Badge";
 import { CutName } from "../../pieces/CutName";
@@ -6,7 +7,7 @@ import { Name } from "../../pieces/Name";
 import { Inline } from "../../pieces/Prose";
 import { Sparkline } from "../../pieces/Sparkline";
 import { writeLink } from "../../links";
-import { isLabelled, titleOf, type Listed, type Value } from "./rows";
+import { isLabelled, metricTitle, titleOf, type Listed, type Value } from "./rows";
 
 export interface RunColumn {
   key: string;
@@ -32,9 +33,14 @@ const LAST: RunColumn[] = [
   { key: "size", title: "Log", width: 5.5, numeric: true, sorts: true, cell: (run) => bytes(run.size_bytes) },
 ];
 
-/** All that there can be, hyperparameters in this order. */
-export function columnsFor(hparams: readonly string[]): RunColumn[] {
-  return [...FIRST, ...hparams.map(hparamColumn), ...LAST];
+/** All that there can be, hyperparameters and metrics in this order. */
+export function columnsFor(hparams: readonly string[], metrics: readonly string[] = []): RunColumn[] {
+  const names = [...hparams, ...metrics];
+  return [...FIRST, ...hparams.map(hparamColumn), ...metrics.map((tag) => metricColumn(tag, metricTitle(tag, names))), ...LAST];
+}
+
+function metricColumn(tag: string, title: string): RunColumn {
+  return { key: `metric:${tag}`, title, width: 7, numeric: true, sorts: true, cell: (run) => <Metric value={run.details?.hparam_metrics?.[tag]} /> };
 }
 
 function hparamColumn(name: string): RunColumn {
@@ -92,6 +98,11 @@ function Curve({ run }: { run: Listed }) {
 function Hparam({ value }: { value: Value | undefined }) {
   if (value === undefined || value === null) return <Unknown />;
   return <Name text={typeof value === "number" ? number(value) : String(value)} />;
+}
+
+function Metric({ value }: { value: Num | undefined }) {
+  if (value === undefined || value === null) return <Unknown />;
+  return <span class={typeof value === "string" ? "runs-odd" : ""}>{number(value)}</span>;
 }
 
 function Unknown() {

@@ -32,7 +32,7 @@ export function chosenRuns(runs: readonly Listed[], { text, severity, status, ta
 }
 
 function wordsOf(run: Listed): string {
-  const hparams = Object.entries(run.details?.hparams ?? {}).map(([name, value]) => `${name}=${value}`);
+  const hparams = Object.entries({ ...run.details?.hparams, ...run.details?.hparam_metrics }).map(([name, value]) => `${name}=${value}`);
   return [run.name, run.label.name, ...(run.label.tags ?? []), run.label.note, run.verdict, run.message, ...hparams].join("\n");
 }
 
@@ -41,6 +41,7 @@ const SEVERITIES = ["error", "warning", "note"];
 /** What a column is sorted by. */
 export function keyOf(run: Listed, column: string): Value | undefined {
   if (column.startsWith("hparam:")) return run.details?.hparams?.[column.slice(7)];
+  if (column.startsWith("metric:")) return asKey(run.details?.hparam_metrics?.[column.slice(7)]);
   if (column === "name") return titleOf(run);
   if (column === "verdict") return run.severity ? SEVERITIES.indexOf(run.severity) : SEVERITIES.length;
   if (column === "loss") return asKey(run.loss);

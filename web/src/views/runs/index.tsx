@@ -12,7 +12,7 @@ import { EditDialog } from "./EditDialog";
 import { Filters } from "./Filters";
 import { useListing, type Listing } from "./listing";
 import { Overview } from "./Overview";
-import { constant, titleOf, type Listed } from "./rows";
+import { constant, metricsOf, titleOf, type Listed } from "./rows";
 import { keepWord, keptWord, type EditWord } from "./edit_word";
 import { RunTable, type Sort } from "./RunTable";
 import { footnote, summary } from "./words";
@@ -51,7 +51,7 @@ function Lines({ run, listing, sort, selected }: { run: string; listing: Listing
   const [wishes, wish, forget] = useWishes();
   const box = useRef<HTMLDivElement>(null);
   const { labels, shown, all } = listing;
-  const every = useMemo(() => columnsFor([...listing.hparams, ...constant(all ?? [])]), [all, listing.hparams]);
+  const every = useMemo(() => columnsFor([...listing.hparams, ...constant(all ?? [])], metricsOf(all ?? [])), [all, listing.hparams]);
   const columns = useMemo(() => shownColumns(every, all ?? [], wishes), [every, wishes]);
   useEffect(() => {
     if (word?.deleted) box.current?.focus(); // the row that had the focus goes

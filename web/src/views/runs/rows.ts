@@ -31,7 +31,10 @@ export interface Details {
   seeds?: Record<string, number>;
   loss_tag?: string | null;
   curve?: SmallCurve | null;
+  /** The last value of every curve, as far as they are few. */
   metrics?: Record<string, Num>;
+  /** Those given to add_hparams, by tag. */
+  hparam_metrics?: Record<string, Num>;
   verdict?: string;
   severity?: Finding["severity"];
   message?: string;
@@ -94,6 +97,17 @@ export function constant(runs: readonly Listed[]): string[] {
   const values = new Map<string, Set<string>>();
   for (const { details } of runs) for (const [name, value] of Object.entries(details?.hparams ?? {})) values.set(name, (values.get(name) ?? new Set<string>()).add(JSON.stringify(value)));
   return [...values].filter(([, each]) => each.size === 1).map(([name]) => name);
+}
+
+/** The metrics that any run was given by add_hparams, in the order in which they come. */
+export function metricsOf(runs: readonly Listed[]): string[] {
+  return [...new Set(runs.flatMap((run) => Object.keys(run.details?.hparam_metrics ?? {})))];
+}
+
+/** hparam/accuracy, as torch's example has it, says no more than accuracy, unless something else is called so. */
+export function metricTitle(tag: string, names: readonly string[]): string {
+  const short = tag.replace(/^hparam\//, "");
+  return names.filter((each) => each.replace(/^hparam\//, "") === short).length > 1 ? tag : short;
 }
 
 function lastPart(name: string): string {

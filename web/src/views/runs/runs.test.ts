@@ -4,7 +4,7 @@ import { columnsFor, noVerdict } from "./columns";
 import { tagsIn } from "./EditDialog";
 import { chosenRuns, patternOf, sorted } from "./finding";
 import { inOrderOfNeed } from "./listing";
-import { constant, differing, listed, titleOf, type Details, type Label, type Listed, type Row } from "./rows";
+import { constant, differing, listed, metricsOf, titleOf, type Details, type Label, type Listed, type Row } from "./rows";
 import { windowOf } from "./scrolling";
 import { footnote, summary } from "./words";
 
@@ -104,4 +104,13 @@ test("the sentences count", () => {
   expect(summary(runs, 1200)).toContain("reading 1,200 more");
   expect(footnote(runs)).toBe("Hyperparameters and curves are read as rows come into sight: of 1 of 2 runs so far; sorting by them puts the others last.");
   expect(tagsIn(" a, b ,,a")).toEqual(["a", "b"]);
+});
+
+test("metrics of add_hparams are columns behind the hyperparameters, and sort as numbers", () => {
+  const runs = [run("a", {}, { hparams: { lr: 1 }, hparam_metrics: { "hparam/accuracy": 0.5, "hparam/lr": 3 } }), run("b", {}, { hparams: { lr: 2 }, hparam_metrics: { "hparam/accuracy": "nan" } })];
+  expect(metricsOf(runs)).toEqual(["hparam/accuracy", "hparam/lr"]);
+  const columns = shownColumns(columnsFor(differing(runs), metricsOf(runs)), runs, {});
+  expect(columns.map((column) => column.title).slice(4)).toEqual(["lr", "accuracy", "hparam/lr"]);
+  expect(names(sorted(runs, "metric:hparam/accuracy", false))).toEqual(["a", "b"]);
+  expect(names(chosenRuns(runs, { ...ANY, text: "accuracy=0\\.5" }))).toEqual(["a"]);
 });

@@ -2,6 +2,7 @@ import { useAnswer } from "../../answer_hooks";
 import type { About } from "../../answers";
 import { SeverityBadge } from "../../pieces/Badge";
 import { Details } from "../../pieces/Details";
+import { NotShown } from "../../pieces/NotShown";
 import { count } from "../../pieces/numbers";
 import { Panel } from "../../pieces/Panel";
 import { Inline } from "../../pieces/Prose";
@@ -45,6 +46,7 @@ function Verdict({ run, about, version, chosen }: Shown) {
           </Details>
         ) : null}
         {facts ? <FactsPanel facts={facts} /> : null}
+        <NotShown about={about} />
       </aside>
     </div>
   );
