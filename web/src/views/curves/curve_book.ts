@@ -121,7 +121,7 @@ function parted(batch: Kept[]): Kept[][] {
   const parts: Kept[][] = [];
   let room = 0;
   for (const each of batch) {
-    if (each.tags.length > room) {
+    if (!parts.length || each.tags.length > room) {
       parts.push([]);
       room = MOST_AT_ONCE;
     }
@@ -133,6 +133,7 @@ function parted(batch: Kept[]): Kept[][] {
 
 /** A report has each tag by itself; one that did not fit into it is left out beside others. */
 async function curvesOf(terms: Terms, tags: string[], need: Need): Promise<Map<string, TagCurves>> {
+  if (!tags.length) return new Map(); // a chart of a layout that fits nothing
   if (!isReport() || tags.length === 1) return curvesTogether(terms, tags, need);
   const each = await Promise.allSettled(tags.map((tag) => curvesTogether(terms, [tag], need)));
   return new Map(each.flatMap((part) => (part.status === "fulfilled" ? [...part.value] : [])));
