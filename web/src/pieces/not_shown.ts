@@ -7,7 +7,7 @@ export function notShownInWords(kinds: readonly NotShownKind[]): string {
   return `Also logged, and not shown by this page: ${each.join("; ")}. TensorBoard reads the same log.`;
 }
 
-/** 2 tags of the plugin x; 1 embedding (add_embedding). */
+/** 2 tags of the plugin x; 1 value of no known kind. */
 function many(count: number, kind: string): string {
   const [first = "", ...rest] = kind.split(" ");
   return [count.toLocaleString("en-US"), count === 1 ? first : `${first}s`, ...rest].join(" ");
