@@ -160,6 +160,14 @@ def test_writing_into_an_input() -> None:
     assert "in place; copies were given to it" in str(noted)
 
 
+def test_writing_into_the_incoming_gradient() -> None:
+    """Alone it gives the right gradients, and so passes torch's gradcheck."""
+    overwriting = function(torch.relu, lambda g, x: g.mul_(x > 0))
+    assert only_problem(gradcheck(overwriting, drawn(6))) == "incoming-gradient-written"
+    cloned = function(torch.relu, lambda g, x: g.clone().mul_(x > 0))
+    assert gradcheck(cloned, drawn(6)) and gradcheck(function(torch.relu, lambda g, x: g * (x > 0)), drawn(6))
+
+
 def test_marked_as_dirty_is_no_fault() -> None:
     class Doubled(torch.autograd.Function):
         @staticmethod

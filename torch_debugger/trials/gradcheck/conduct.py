@@ -100,6 +100,15 @@ def in_place(names: Sequence[str]) -> Problem:
     )
 
 
+def incoming_written() -> Problem:
+    return Problem(
+        "incoming-gradient-written",
+        "in-place: backward writes into the gradient that it gets, which others in the graph may share.",
+        "Compute a new tensor (`grad_output * x`, not `grad_output.mul_(x)`), or begin with "
+        "`grad_output = grad_output.clone()`.",
+    )
+
+
 def handles_missing_gradients(point: Point) -> bool:
     """With several outputs, backward must cope with a gradient for only one of them."""
     weights = torch.ones_like(point.at_point)

@@ -92,6 +92,8 @@ class Examination:
         if not conduct.pulls_alike(point):
             self._problems.append(conduct.backward_non_deterministic())
             return False
+        if point.wrote_into_incoming:
+            self._problems.append(conduct.incoming_written())
         if len(point.y) > 1 and not conduct.handles_missing_gradients(point):
             self._problems.append(_needs_all_gradients())
             return False

@@ -39,6 +39,7 @@ class Point:
         self.y: tuple[Slot, ...] = lay_out(names, self.outputs)
         self.at_point = to_row(self.outputs, self.y) if self.y else torch.zeros(0, dtype=torch.float64)
         self.inputs = to_row(subject.leaves, self.x)
+        self.wrote_into_incoming = False
 
     @functools.cached_property
     def precision(self) -> float:
@@ -64,19 +65,21 @@ class Point:
             return [None for _ in self.x]
         taking = range(len(self.outputs)) if only is None else only
         gradients = from_row(weights, self.y)
+        # Copies: a backward may write into the gradient it is given.
+        copies = [gradients[number].clone() for number in taking]
         try:
-            return list(
-                torch.autograd.grad(
-                    [self.outputs[number] for number in taking],
-                    self.subject.leaves,
-                    # Copies: a backward may write into the gradient it is given.
-                    [gradients[number].clone() for number in taking],
-                    retain_graph=True,
-                    allow_unused=True,
-                )
+            pulled = torch.autograd.grad(
+                [self.outputs[number] for number in taking],
+                self.subject.leaves,
+                copies,
+                retain_graph=True,
+                allow_unused=True,
             )
         except Exception as error:  # the user's backward may raise anything
             raise BackwardError from error
+        kept = zip(copies, (gradients[number] for number in taking), strict=True)
+        self.wrote_into_incoming |= not all(torch.equal(copy, given) for copy, given in kept)
+        return list(pulled)
 
 
 def _words(count: int) -> list[str]:
