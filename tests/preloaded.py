@@ -11,6 +11,7 @@ imported, or of the terminal of a process.
 from __future__ import annotations
 
 import atexit
+import contextlib
 import ctypes
 import fcntl
 import itertools
@@ -29,7 +30,7 @@ import traceback
 import types
 import warnings
 import weakref
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -304,10 +305,10 @@ def _run_main(words: list[str]) -> int:
 class Server:
     """The preloaded process, seen from a test."""
 
-    def __init__(self) -> None:
+    def __init__(self, *modules: str) -> None:
         self.socket, theirs = socket.socketpair()
         with theirs:
-            command = [sys.executable, "-m", "tests.preloaded", str(theirs.fileno())]
+            command = [sys.executable, "-m", "tests.preloaded", str(theirs.fileno()), *modules]
             self.process = _real(command, cwd=ROOT, pass_fds=[theirs.fileno()])
         self.pid = os.getpid()
 
@@ -351,6 +352,19 @@ def _server() -> Server:
         _servers[:] = [Server()]
         atexit.register(_servers[0].end)
     return _servers[0]
+
+
+@contextlib.contextmanager
+def with_modules(*modules: str) -> Iterator[None]:
+    """Programs that are started meanwhile find these imported too: for many that draw, or write TensorBoard's
+    files."""
+    before, server = _servers[:], Server(*modules)
+    _servers[:] = [server]
+    try:
+        yield
+    finally:
+        _servers[:] = before
+        server.end()
 
 
 def serve(asked: socket.socket, leaving: bool = False) -> None:
@@ -419,5 +433,5 @@ def _tell(reply: socket.socket, number: int) -> None:
 if __name__ == "__main__":
     from tests.zoo.runner import preload
 
-    preload()
+    preload(sys.argv[2:])
     serve(socket.socket(fileno=int(sys.argv[1])))

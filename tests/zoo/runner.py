@@ -73,7 +73,7 @@ def result_name(script: Path) -> str:
     return "_".join(script.absolute().parts[-4:]).replace(".py", "")
 
 
-def preload() -> None:
+def preload(also: Iterable[str] = ()) -> None:
     """Everything that a watched run imports, once for all forks; the scripts are made for one core each."""
     os.environ["OMP_NUM_THREADS"] = "1"
     import torch
@@ -87,7 +87,8 @@ def preload() -> None:
         package = importlib.import_module(f"torch_debugger.{room}")
         for module in pkgutil.walk_packages(getattr(package, "__path__", []), f"{package.__name__}."):
             importlib.import_module(module.name)
-    importlib.import_module("torch_debugger.cli.in_process")
+    for name in ("torch_debugger.cli.in_process", *also):
+        importlib.import_module(name)
     catalog()
     for owner, name, value in time_limits.lifted():
         setattr(owner, name, value)
