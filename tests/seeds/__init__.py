@@ -1,0 +1,1 @@
+"""What five tutorials on debugging PyTorch teach, as programs: README.md."""

@@ -1,0 +1,5 @@
+"""Says which torch this is."""
+
+import torch
+
+print(torch.__version__.split(".")[0] == "2")

@@ -1,0 +1,51 @@
+"""What the snippets of the tutorials become here: the same exit code with and without us, silence about what is
+right, the fault by its name where there is one, and our own calls beside those of the other tools."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests import preloaded
+from tests.seeds.expected import DOCUMENTS, HERE, read_blocks, read_document
+from tests.seeds.running import ALSO_IMPORTED, SURROUNDINGS, problems
+
+
+@pytest.fixture(scope="module", autouse=True)
+def surroundings() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in SURROUNDINGS.items():
+            patch.setenv(name, value)
+        with preloaded.with_modules(*ALSO_IMPORTED):
+            yield
+
+
+@pytest.mark.parametrize("document", DOCUMENTS)
+def test_every_program_yields_what_it_must(document: str, tmp_path: Path) -> None:
+    blocks = [block for block in read_document(document) if block.is_runnable]
+    said = {block.name: problems(block, tmp_path / str(number)) for number, block in enumerate(blocks)}
+    assert not {name: problem for name, problem in said.items() if problem}
+
+
+@pytest.mark.parametrize("document", DOCUMENTS)
+def test_every_snippet_has_its_program(document: str) -> None:
+    blocks = read_document(document)
+    shown = {number for block in blocks for number in block.snippets}
+    assert shown == set(range(1, DOCUMENTS[document] + 1))
+    files = {path.name for path in (HERE / document).iterdir() if path.is_file()} - {"expected.txt"}
+    assert files == {block.name for block in blocks if block.is_runnable}
+
+
+def test_what_is_not_yielded_is_said(tmp_path: Path) -> None:
+    """Each word of `expected.txt` can fail."""
+    program = tmp_path / "program.py"
+    program.write_text("print('one')\nraise SystemExit(3)\n")
+    text = "[program.py]\nexit: 4\nverdict: dead-relu\nstdout: two\nraises: three\nreport: four\nmakes: *.png\n"
+    (wrong,) = read_blocks(str(tmp_path), text + "then: torch-debugger checks\nsays: five\n")
+    said = " ".join(problems(wrong, tmp_path / "wrong"))
+    for part in ("not 4", "not dead-relu", "'two'", "'three'", "'four'", "*.png was not made", "'five'"):
+        assert part in said
+    (right,) = read_blocks(str(tmp_path), "[program.py]\nexit: 3\nstdout: one\n")
+    assert not problems(right, tmp_path / "right")

@@ -1,0 +1,34 @@
+"""Everything switched on at once, on a machine without a GPU."""
+
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+
+def train():
+    torch.autograd.set_detect_anomaly(True)
+    torch.cuda.set_sync_debug_mode(1)
+    try:
+        for inputs, targets in batches:
+            assert not torch.isnan(inputs).any()
+            with torch.cuda.amp.autocast():
+                loss = criterion(net(inputs), targets)
+            optimizer.zero_grad()
+            loss.backward()
+            for path, parameter in net.named_parameters():
+                if parameter.grad is None:
+                    print("no gradient:", path)
+            optimizer.step()
+    except Exception:
+        print(torch.cuda.memory_summary())
+        raise
+
+
+torch.manual_seed(21)
+rows = torch.randn(64, 6)
+batches = DataLoader(TensorDataset(rows, (rows[:, 0] > 0).long()), batch_size=16)
+net = nn.Sequential(nn.Linear(6, 10), nn.ReLU(), nn.Linear(10, 2))
+criterion = nn.CrossEntropyLoss()
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+train()
+print("trained")
