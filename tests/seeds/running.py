@@ -1,4 +1,4 @@
-"""Runs a program by plain python and by `torch-debugger run`, and holds it against its block of `expected.txt`."""
+"""Runs a program by plain python and by `torch-debugger run`, and compares it with its block of expected.txt"""
 
 from __future__ import annotations
 
