@@ -11,7 +11,7 @@ HERE = Path(__file__).parent
 DOCUMENTS = {"first_look": 2, "tools": 34, "errors": 19, "exercises": 12, "visuals": 4}
 _HEAD = re.compile(r"\[(.+)\]")
 _REPEATED = ("stdout", "report", "raises", "makes", "snippet")
-_STEPS = ("then", "code", "says", "page", "calls", "has")
+_STEPS = ("then", "code", "says", "page", "view", "calls", "has")
 _ONCE = ("exit", "verdict", "line", "fix", "options", "output", "nothing")
 
 

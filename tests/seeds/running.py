@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
+import http.client
 import json
+import os
+import re
 import shlex
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from tests import preloaded
+from tests.preloaded import ROOT
 from tests.promises import running
 from tests.promises.running import Run
 from tests.seeds.expected import Block
@@ -89,7 +96,7 @@ def _listed(text: str) -> list[str]:
 
 
 def _of_the_steps(block: Block, folder: Path) -> Iterator[str]:
-    """`then`, `page` and `calls` begin something, `code`, `says` and `has` are about what began last."""
+    """`then`, `page`, `view` and `calls` begin something, `code`, `says` and `has` are about what began last."""
     code, text, last = 0, "", ""
     for key, value in block.steps:
         if key == "then":
@@ -102,6 +109,8 @@ def _of_the_steps(block: Block, folder: Path) -> Iterator[str]:
                 yield f"`{value}` ended with {code}, not {expected}: {text[-500:]}"
         elif key == "page":
             text, last = _answer(value, folder), f"the page: {value}"
+        elif key == "view":
+            text, last = _names_on_the_page(shlex.split(value), folder), f"torch-debugger view {value}"
         elif key == "calls":
             text, last = json.dumps(read_profiles([str(folder / value)])), f"the page of {value}"
         elif key in ("says", "has"):
@@ -117,13 +126,34 @@ def _answer(asked: str, folder: Path) -> str:
     """`FOLDER QUESTION NAME=VALUE ...`: what the page of `view FOLDER` shows of it."""
     where, question, *words = shlex.split(asked)
     answer = find_answer(question)
-    assert answer is not None, question
+    if answer is None:
+        return f"there is no question {question}"
     shelf = RunShelf({"": str(folder / where)}, of_others=True)
     given = dict(word.split("=", 1) for word in words)
     if given.get("run") == "*":  # the only one: torch names it by the time
         (given["run"],) = [path.name for path in (folder / where).iterdir()]
     made = answer(Asked(shelf, given))
     return json.dumps(made, default=str)
+
+
+def _names_on_the_page(words: list[str], folder: Path) -> str:
+    """What `view` calls the runs: of a process of its own."""
+    command = [*COMMAND, "view", "--no-open", *words]
+    pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    process = preloaded.Popen(command, cwd=folder, env=environment, text=True, **pipes)
+    with process:
+        try:
+            said = process.stdout.readline()
+            port = re.search(r"127\.0\.0\.1:(\d+)", said)
+            if port is None:
+                return said + process.stdout.read()
+            connection = http.client.HTTPConnection("127.0.0.1", int(port[1]), timeout=running.LIMIT_S)
+            with contextlib.closing(connection):
+                connection.request("GET", "/ask/names")
+                return connection.getresponse().read().decode()
+        finally:
+            process.kill()
 
 
 def _missing(where: str, wanted: list[str], text: str) -> Iterator[str]:
