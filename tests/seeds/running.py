@@ -14,18 +14,21 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import torch_debugger
 from tests import preloaded
 from tests.preloaded import ROOT
 from tests.promises import running
 from tests.promises.running import Run
 from tests.seeds.expected import Block
+from torch_debugger import pictures
 from torch_debugger.cli.view import read_profiles
 from torch_debugger.viewer.asked import Asked
 from torch_debugger.viewer.questions import find_answer
 from torch_debugger.viewer.run_shelf import RunShelf
 
 # What the programs import that takes long, and is no part of what they show.
-ALSO_IMPORTED = ("matplotlib.pyplot", "torch.utils.tensorboard", "torch_debugger.pictures.canvas")
+_OURS = {*torch_debugger._HOMES.values(), *pictures._HOMES.values()}
+ALSO_IMPORTED = ("matplotlib.pyplot", "tensorboardX", "torch.utils.tensorboard", *sorted(_OURS))
 SURROUNDINGS = {"MPLBACKEND": "Agg", "WANDB_MODE": "offline", "WANDB_SILENT": "true"}
 COMMAND = [sys.executable, "-m", "torch_debugger"]
 
@@ -40,7 +43,7 @@ def problems(block: Block, folder: Path) -> list[str]:
     plain = running.run([sys.executable, str(block.path)], plain_folder)
     result = folder / "result.json"
     options = shlex.split(block.once.get("options", ""))
-    how = ["run", "--log-dir", str(folder / "log"), "--json", str(result), *options, str(block.path)]
+    how = ["run", "--no-log", "--json", str(result), *options, str(block.path)]
     watched = running.run([*COMMAND, *how], watched_folder)
     found = json.loads(result.read_text(encoding="utf-8")) if result.exists() else None
     return [
@@ -96,7 +99,7 @@ def _listed(text: str) -> list[str]:
 
 
 def _of_the_steps(block: Block, folder: Path) -> Iterator[str]:
-    """`then`, `page`, `view` and `calls` begin something, `code`, `says` and `has` are about what began last."""
+    """`then`, `page`, `view` and `calls` begin something; `code`, `says` and `has` are about what began last"""
     code, text, last = 0, "", ""
     for key, value in block.steps:
         if key == "then":
