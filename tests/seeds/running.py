@@ -77,6 +77,8 @@ def _of_the_findings(block: Block, found: dict[str, Any] | None, watched: Run) -
     if found is None:
         yield f"no result: {watched.stderr[-500:]}"
         return
+    if not found["torch_seen"] or "unwatched" in watched.stderr:
+        yield f"it was not watched: {watched.stderr[:500]}"
     wanted = block.once.get("verdict", "silence")
     loud = [each for each in found["findings"] if each["severity"] in ("error", "warning")]
     verdict = found["findings"][found["verdict"]] if found["verdict"] is not None else None
