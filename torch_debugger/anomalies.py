@@ -11,6 +11,7 @@ import contextlib
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
+from torch_debugger.anatomy.bare_calls import shown_where_bare
 from torch_debugger.anatomy.frames import user_frame
 from torch_debugger.anatomy.naming import module_paths, name_root
 from torch_debugger.checks.numerics.loss_not_finite import LossNotFinite
@@ -155,15 +156,17 @@ def find_nan(
         if found:
             print(found)  # the op, its line, its module, the numbers it was given, and what to change
 
-    `loss` makes a loss of the model's output; without it the backward starts with ones. With
-    `backward=False` only the forward is looked at. Buffers, gradients and random numbers are put back.
+    As a line of its own it prints what it has found. `loss` makes a loss of the model's output; without it
+    the backward starts with ones. With `backward=False` only the forward is looked at. Buffers, gradients
+    and random numbers are put back.
     """
     origin = find_in_model(_seen_as(model, inputs, kwargs), slopes=backward, loss=loss)
     if origin is None:
-        return NanSearch(None)
+        return shown_where_bare(NanSearch(None))
     what = "gradient" if origin.phase == "backward" else "output" if loss is None else "loss"
     names = (origin.given,) if origin.phase == "weights" else ()
-    return NanSearch(NonFinite(0, what, origin.made or "nan", Place(), origin, names, how="step"))
+    fact = NonFinite(0, what, origin.made or "nan", Place(), origin, names, how="step")
+    return shown_where_bare(NanSearch(fact))
 
 
 def _seen_as(model: nn.Module, inputs: tuple[Any, ...], keywords: dict[str, Any]) -> Model:

@@ -16,6 +16,8 @@ from tests.untouched_models import model_untouched
 from torch_debugger.anatomy.nested import tensors_in
 from torch_debugger.errors import UsageError
 from torch_debugger.inspections.activations import activations
+from torch_debugger.inspections.gradients import gradients
+from torch_debugger.inspections.taps import tap
 
 
 def by_hand(model: nn.Module, *inputs: Any, **keywords: Any) -> list[tuple[str, torch.Tensor]]:
@@ -124,6 +126,20 @@ def test_layers_by_pattern_and_by_class(layers: Any, found: list[str]) -> None:
     assert list(activations(model, *inputs, layers=layers)) == found
 
 
+def test_a_class_beside_others_may_have_no_layer() -> None:
+    """As in `isinstance(module, (nn.Conv2d, nn.Linear))` over any model."""
+    model, x = nn.Sequential(nn.Conv2d(3, 4, 3), nn.ReLU(), nn.Conv2d(4, 4, 3)), torch.randn(2, 3, 8, 8)
+    seen = activations(model, x, layers=[nn.Conv2d, nn.Linear, nn.LSTM])
+    assert list(seen) == ["0", "2"] and seen.absent == ("Linear", "LSTM")
+    assert str(seen).splitlines()[-1] == "no layer of class Linear or LSTM in this model"
+    found = gradients(model, x, loss=lambda output: output.sum(), layers=(nn.Linear, nn.Conv2d))
+    assert found.outputs.absent == ("Linear",) and list(found.outputs) == ["0", "2"]
+    with tap(model, iter([nn.Conv2d, nn.Linear]), lambda *seen: None) as taps:
+        assert taps.paths == ("0", "2") and taps.absent == ("Linear",)
+    with pytest.raises(UsageError, match="no layer `fc`"):  # a path that is not there is a slip
+        activations(model, x, layers=[nn.Conv2d, "fc"])
+
+
 def test_layers_that_are_not_there() -> None:
     model, inputs, _, _ = build("in place")
     with pytest.raises(UsageError) as raised:
@@ -132,8 +148,12 @@ def test_layers_that_are_not_there() -> None:
         "no layer `cnov` in this model. There is `conv`. "
         "Patterns are paths as in named_modules(), such as `encoder.*`."
     )
-    with pytest.raises(UsageError, match="no layer of class `LSTM`"):
-        activations(model, *inputs, layers=nn.LSTM)
+    there = "It has " + ", ".join(f"{type(each).__name__} (`{path}`)" for path, each in model.named_children())
+    for absent in (nn.LSTM, [nn.LSTM], [nn.LSTM, nn.GRU]):
+        with pytest.raises(UsageError) as raised:
+            activations(model, *inputs, layers=absent)
+        names = "`LSTM` or `GRU`" if absent == [nn.LSTM, nn.GRU] else "`LSTM`"
+        assert str(raised.value) == f"no layer of class {names} in this model. {there}."
     with pytest.raises(UsageError, match=r"^keep='all' is unknown: it is 'stats' or 'tensors'\.$"):
         activations(model, *inputs, keep="all")
     with pytest.raises(UsageError, match=r"^expected a model, an `nn\.Module`, but got function\.$"):
@@ -192,7 +212,8 @@ def test_prints_of_the_model_are_heard(capsys: pytest.CaptureFixture[str]) -> No
             print("shape", list(x.shape))
             return x
 
-    activations(Printing(), torch.ones(2))
+    seen = activations(Printing(), torch.ones(2))
+    assert list(seen) == [""]
     assert capsys.readouterr().out == "shape [2]\n"
 
 

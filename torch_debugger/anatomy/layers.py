@@ -14,6 +14,16 @@ Wanted = str | type[nn.Module] | nn.Module
 Layers = Wanted | Iterable[Wanted]
 
 _COMPILED = "_orig_mod"
+_KINDS_NAMED = 8  # of a model, where none was found
+_NAMES_OF_A_KIND = 3
+
+
+class ChosenLayers(dict[str, nn.Module]):
+    """Path to module; `absent` are the classes asked for beside others of which the model has no layer."""
+
+    def __init__(self, found: dict[str, nn.Module], absent: tuple[str, ...] = ()) -> None:
+        super().__init__(found)
+        self.absent = absent
 
 
 def inner_model(model: nn.Module) -> nn.Module:
@@ -29,16 +39,26 @@ def inner_model(model: nn.Module) -> nn.Module:
         model = wrapped
 
 
-def chosen_layers(model: nn.Module, layers: Layers) -> dict[str, nn.Module]:
-    """Path to module; the path of the model itself is empty. A shared one has its first path that fits."""
+def chosen_layers(model: nn.Module, layers: Layers) -> ChosenLayers:
+    """Path to module; the path of the model itself is empty. A shared one has its first path that fits.
+
+    A list of classes is a question about any model, so some of them may fit nothing; a path that fits
+    nothing is a slip.
+    """
     chosen: dict[str, nn.Module] = {}
+    absent: list[type[nn.Module]] = []
     for wanted in [layers] if isinstance(layers, (str, type, nn.Module)) else layers:
         fitting = _found(model, wanted) or _found(model, _without_wrapper(wanted))
-        if not fitting:
+        if not fitting and not isinstance(wanted, type):
             raise UsageError(_nothing_fits(wanted, [clean_path(path) for path, _ in model.named_modules()]))
+        absent += [wanted] if isinstance(wanted, type) and not fitting else []
         taken = {id(module) for module in chosen.values()}
         chosen |= {path: module for path, module in fitting.items() if id(module) not in taken}
-    return chosen
+    if absent and not chosen:
+        raise UsageError(
+            f"no layer of class {_class_names(absent, ' or ')} in this model. {_kinds_there(model)}"
+        )
+    return ChosenLayers(chosen, tuple(kind.__name__ for kind in absent))
 
 
 def one_layer(model: nn.Module, layer: str | nn.Module) -> tuple[str, nn.Module]:
@@ -85,14 +105,30 @@ def _fitting(named: Iterable[tuple[str, nn.Module]], wanted: Wanted) -> dict[str
     return {path: module for path, module in found.items() if fnmatchcase(path, wanted)}
 
 
-def _nothing_fits(wanted: Wanted, paths: list[str]) -> str:
+def _class_names(classes: list[type[nn.Module]], link: str) -> str:
+    return link.join(f"`{kind.__name__}`" for kind in classes)
+
+
+def _kinds_there(model: nn.Module) -> str:
+    """It has Conv2d (`conv1`, `conv2`), ReLU (`act`)."""
+    kinds: dict[str, list[str]] = {}
+    for path, module in model.named_modules():
+        if path and not any(True for _ in module.children()):
+            kinds.setdefault(type(module).__name__, []).append(f"`{clean_path(path)}`")
+    if not kinds:
+        return "It holds no layers."
+    named = [
+        f"{kind} ({', '.join(paths[:_NAMES_OF_A_KIND])}{', ...' if len(paths) > _NAMES_OF_A_KIND else ''})"
+        for kind, paths in list(kinds.items())[:_KINDS_NAMED]
+    ]
+    more = len(kinds) - _KINDS_NAMED
+    return f"It has {', '.join(named)}{f' and {more} more kinds' if more > 0 else ''}."
+
+
+def _nothing_fits(wanted: str | nn.Module, paths: list[str]) -> str:
     if isinstance(wanted, nn.Module):
         return f"the {type(wanted).__name__} given as layer is no part of this model."
-    name = f"`{wanted}`" if isinstance(wanted, str) else f"of class `{wanted.__name__}`"
-    near = (
-        difflib.get_close_matches(str(wanted), paths, n=3, cutoff=0.4) or [path for path in paths if path][:3]
-    )
+    near = difflib.get_close_matches(wanted, paths, n=3, cutoff=0.4) or [path for path in paths if path][:3]
     hint = f" There is {', '.join(f'`{path}`' for path in near)}." if near else ""
-    return (
-        f"no layer {name} in this model.{hint} Patterns are paths as in named_modules(), such as `encoder.*`."
-    )
+    paths_are = "Patterns are paths as in named_modules(), such as `encoder.*`."
+    return f"no layer `{wanted}` in this model.{hint} {paths_are}"

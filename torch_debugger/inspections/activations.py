@@ -7,6 +7,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from torch_debugger.anatomy.bare_calls import shown_where_bare
 from torch_debugger.anatomy.layers import Layers, chosen_layers, inner_model
 from torch_debugger.anatomy.listening import listening, not_called
 from torch_debugger.anatomy.nested import copied, named_leaves
@@ -29,7 +30,8 @@ def activations(
         seen["encoder.0"].std              # a number
         activations(model, images, layers=[nn.Conv2d, nn.ReLU], keep="tensors")["conv1"]
 
-    `layers` are patterns of paths, classes, or several of both. The model runs in its present mode
+    `layers` are patterns of paths, classes, or several of both; of several classes those that the model
+    has no layer of are left out, and the table says so. The model runs in its present mode
     (train or eval) on copies of the inputs, without gradients unless `grad=True`, and is left as it
     was: buffers, random numbers, hooks. All other keywords go to the model.
     """
@@ -43,4 +45,6 @@ def activations(
 
     with as_if_never(inner), torch.set_grad_enabled(grad), listening(chosen, look) as ran:
         inner(*copied(inputs), **copied(keywords))
-    return Readings(finished(seen), not_called(chosen, ran), "not called")
+    return shown_where_bare(
+        Readings(finished(seen), not_called(chosen, ran), "not called", absent=chosen.absent)
+    )

@@ -8,6 +8,7 @@ from typing import Any
 import numpy
 import torch
 
+from torch_debugger.anatomy.bare_calls import shown_where_bare
 from torch_debugger.anatomy.nested import named_leaves
 from torch_debugger.errors import UsageError
 from torch_debugger.inspections.readings import Readings
@@ -27,13 +28,13 @@ def describe(value: Any) -> TensorStats | Readings:
     dataclasses of them.
     """
     if isinstance(value, _KINDS):
-        return _of_one(value)
+        return shown_where_bare(_of_one(value))
     found = {_plain(way): _of_one(leaf) for way, leaf in named_leaves(value, _KINDS)}
     if not found:
         name = type(value).__name__
         got = f"a {name} that holds none" if isinstance(value, (dict, list, tuple)) else name
         raise UsageError(f"describe() takes a tensor, an array, or several in a dict or list, not {got}.")
-    return Readings(found, root="")
+    return shown_where_bare(Readings(found, root=""))
 
 
 def _plain(way: str) -> str:

@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from torch_debugger.anatomy.bare_calls import shown_where_bare
 from torch_debugger.anatomy.layers import inner_model
 from torch_debugger.inspections.gradient_reasons import explain_rows
 from torch_debugger.inspections.gradient_rows import GradientRow, read_rows
@@ -73,7 +74,7 @@ def check_gradients(model: nn.Module, loss: torch.Tensor | None = None) -> Gradi
     """Which parameters have a gradient, after `loss.backward()` and before the step; nothing is changed.
 
         loss.backward()
-        print(check_gradients(model))
+        check_gradients(model)             # prints the table, where its result is not used
         assert check_gradients(model), "some layers do not learn"
 
     Each parameter's gradient is none, zero, tiny, fine or not finite, and the table says why as far
@@ -83,4 +84,4 @@ def check_gradients(model: nn.Module, loss: torch.Tensor | None = None) -> Gradi
     inner = inner_model(model)
     found = losses_in(sys._getframe(1)) if loss is None else {"loss": loss}
     losses = Losses(found, {id(parameter) for parameter in inner.parameters()})
-    return GradientCheck(explain_rows(read_rows(inner), inner, losses))
+    return shown_where_bare(GradientCheck(explain_rows(read_rows(inner), inner, losses)))

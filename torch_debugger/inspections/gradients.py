@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from torch_debugger.anatomy.bare_calls import shown_where_bare
 from torch_debugger.anatomy.layers import Layers, chosen_layers, clean_path, inner_model
 from torch_debugger.anatomy.listening import listening, not_called
 from torch_debugger.anatomy.nested import copied, named_leaves, tensors_in
@@ -72,9 +73,9 @@ def gradients(
         trained = {name: each for name, each in inner.named_parameters() if each.requires_grad}
         found = torch.autograd.grad(value, list(trained.values()), allow_unused=True) if trained else ()
         of_parameters = dict(zip(map(clean_path, trained), found, strict=True))
-    outputs = follower.readings(not_called(chosen, ran))
+    outputs = follower.readings(not_called(chosen, ran), chosen.absent)
     number = math.nan if value.is_meta else value.item()
-    return Gradients(number, outputs, _of_layers(of_parameters, inner, chosen, keep))
+    return shown_where_bare(Gradients(number, outputs, _of_layers(of_parameters, inner, chosen, keep)))
 
 
 class _Follower:
@@ -108,10 +109,10 @@ class _Follower:
                 self._seen[f"{where} (a view, written over in place)"] = self._seen.pop(where)
         self._views = {}
 
-    def readings(self, silent: list[str]) -> Readings:
+    def readings(self, silent: list[str], absent: tuple[str, ...]) -> Readings:
         found = {where: value for where, value in self._seen.items() if value is not None}
         missing = [where for where in self._seen if where not in found]
-        return Readings(finished(found), [*missing, *silent], "no gradient came back")
+        return Readings(finished(found), [*missing, *silent], "no gradient came back", absent=absent)
 
 
 def _loss_of(output: Any, loss: Loss | None) -> torch.Tensor:

@@ -11,6 +11,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from torch_debugger.anatomy.bare_calls import shown_where_bare
 from torch_debugger.errors import UsageError
 from torch_debugger.inspections.graph_boxes import Box, boxes_of
 from torch_debugger.inspections.graph_reading import Operation, read_operations
@@ -97,7 +98,7 @@ def graph(
         raise UsageError(f"graph() takes a tensor, but got {type(loss).__name__}.")
     frame = sys._getframe(1)
     found = names_for(model, names, frame)
-    return Graph(found.by_id.get(id(loss), "loss"), loss, found)
+    return shown_where_bare(Graph(found.by_id.get(id(loss), "loss"), loss, found))
 
 
 def _why_no_graph(loss: Any) -> str:

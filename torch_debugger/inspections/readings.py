@@ -23,9 +23,15 @@ class Readings(dict[str, Any]):
     """
 
     def __init__(
-        self, found: dict[str, Any], missing: Iterable[str] = (), why: str = "", root: str = "(model)"
+        self,
+        found: dict[str, Any],
+        missing: Iterable[str] = (),
+        why: str = "",
+        root: str = "(model)",
+        absent: Iterable[str] = (),
     ) -> None:
         super().__init__(found)
+        self.absent = tuple(absent)  # classes asked for, of which the model has no layer
         self.missing = tuple(missing)  # asked for, but there was nothing to see
         self._why = why
         self._root = root  # shown for the path ""
@@ -44,7 +50,7 @@ class Readings(dict[str, Any]):
         lines = {self._shown(where): str(stats) for where, stats in self._stats().items()}
         width = max(map(len, lines), default=0)
         table = [f"{where:{width}}  {line}" for where, line in lines.items()]
-        return "\n".join([*table, *self._missing_line()]) or "no tensors"
+        return "\n".join([*table, *self._missing_line(), *self._absent_line()]) or "no tensors"
 
     __repr__ = __str__
 
@@ -57,6 +63,9 @@ class Readings(dict[str, Any]):
         named = ", ".join(f"`{self._shown(path)}`" for path in self.missing[:_NAMED])
         more = len(self.missing) - _NAMED
         return [f"{self._why}: {named}{f' and {more} more' if more > 0 else ''}"]
+
+    def _absent_line(self) -> list[str]:
+        return [f"no layer of class {' or '.join(self.absent)} in this model"] if self.absent else []
 
     def _shown(self, where: str) -> str:
         return where if where and where[0] not in "[#" else f"{self._root}{where}"

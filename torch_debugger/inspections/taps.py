@@ -11,7 +11,7 @@ from torch import nn
 from torch.utils.hooks import RemovableHandle
 
 from torch_debugger.anatomy.compiling import uncompiled
-from torch_debugger.anatomy.layers import Layers, chosen_layers, inner_model
+from torch_debugger.anatomy.layers import ChosenLayers, Layers, chosen_layers, inner_model
 from torch_debugger.anatomy.nested import named_leaves
 from torch_debugger.anatomy.running import in_backward
 from torch_debugger.errors import UsageError
@@ -22,8 +22,9 @@ PLACES = ("output", "input", "grad")
 class Tap:
     """Hooks that are on; `remove()`, or the end of a `with` block, takes them off."""
 
-    def __init__(self, chosen: dict[str, nn.Module], look: Callable[..., Any], on: str) -> None:
+    def __init__(self, chosen: ChosenLayers, look: Callable[..., Any], on: str) -> None:
         self.paths = tuple(chosen)
+        self.absent = chosen.absent  # classes asked for, of which the model has no layer
         self._look = look
         self._nodes: list[RemovableHandle] = []  # hooks on autograd nodes
         self._most_nodes = 1024
@@ -45,7 +46,8 @@ class Tap:
         self.remove()
 
     def __repr__(self) -> str:
-        return f"<Tap on {len(self.paths)} layers>"
+        absent = f", none of class {' or '.join(self.absent)}" if self.absent else ""
+        return f"<Tap on {len(self.paths)} layers{absent}>"
 
     def _put_on(self, path: str, module: nn.Module, on: str) -> RemovableHandle:
         def before(module: nn.Module, arguments: Any, keywords: Any) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 
+from torch_debugger.anatomy.bare_calls import shown_where_bare
 from torch_debugger.anatomy.randomness import randomness_kept
 from torch_debugger.errors import DebuggerError
 from torch_debugger.trials.gradcheck.comparing import Tolerance
@@ -58,7 +59,7 @@ def gradcheck(
         result = _checked(fn_or_module, inputs, tolerance)
     if raise_exception and not result:
         raise WrongGradientError(result)
-    return result
+    return result if raise_exception else shown_where_bare(result)
 
 
 def _checked(target: Target, inputs: Any, tolerance: Tolerance) -> GradcheckResult:

@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 
+from torch_debugger.anatomy.bare_calls import shown_where_bare
 from torch_debugger.anatomy.randomness import randomness_kept
 from torch_debugger.trials.gradcheck.comparing import Tolerance
 from torch_debugger.trials.gradcheck.examining import Examination
@@ -41,7 +42,7 @@ def gradgradcheck(
         result = _checked(fn_or_module, inputs, Tolerance(eps, atol, rtol))
     if raise_exception and not result:
         raise WrongGradientError(result)
-    return result
+    return result if raise_exception else shown_where_bare(result)
 
 
 def _checked(target: Target, inputs: Any, tolerance: Tolerance) -> GradcheckResult:
