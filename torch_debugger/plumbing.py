@@ -86,9 +86,9 @@ class Plumbing:
         self.roots = Roots(watch)
         self.forward = Forward(watch, self.roots, self.strays)
         self.lagging = Lagging(watch, self.roots)
-        replays = StepReplays(watch, self.roots, self.loaders, self.lagging)
+        self._replays = StepReplays(watch, self.roots, self.loaders, self.lagging)
         policy = Policy(watch, settings.on_nan, _stop_at)
-        self.hunt = NonFiniteHunt(watch, self.roots, self.lagging, replays, policy)
+        self.hunt = NonFiniteHunt(watch, self.roots, self.lagging, self._replays, policy)
         looks = ParameterLook(watch, self.roots, self.strays, self.hunt)
         self.optimizers = Optimizers(watch, self.strays, looks)
         self.scaler = Scaler(watch, self.optimizers)
@@ -133,7 +133,9 @@ class Plumbing:
         others += [Clipping(watch, self.scaler), Ranges(watch, self.forward)]
         others += [self._compile_probe(), Captured(watch), self.cycles, Checkpoints(watch)]
         others += [FirstStep(watch), *self._data_probes, *self.processes.all, self.hangs]
-        others += model_use_probes(watch, self.forward, self.backward, self.optimizers, page=self._page)
+        others += model_use_probes(
+            watch, self.forward, self.backward, self.optimizers, self._replays, page=self._page
+        )
         others += loop_probes(watch, self.roots, self.optimizers, self.loaders)
         if self._checks_gradients:
             others.append(CustomFunctions(watch, self._gradients.begin))

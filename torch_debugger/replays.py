@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
+from torch import nn
 
 from torch_debugger.anatomy.alone import has_fellows
 from torch_debugger.anatomy.forked import can_differentiate_in_fork, has_other_kernels, in_fork
@@ -64,6 +65,23 @@ class StepReplays:
                 said_all = not has_other_kernels() and (bool(loss) or can_differentiate_in_fork())
                 return (None if said_all else _find_here(moments[:1], models, not loss)) or (None, "step")
             return _find_here(moments[:1], models, not loss)
+
+    def of_call(
+        self, module: nn.Module, paths: dict[int, str], given: tuple[tuple[Any, ...], dict[str, Any]]
+    ) -> tuple[Origin | None, str]:
+        """One call of a model that nobody trains: in a fork, or where there is none right here."""
+        from torch_debugger.trials.hunt.model import Model
+        from torch_debugger.trials.hunt.step import Scene, can_fork, find_in_step
+
+        if in_fork() or shards_expected():
+            return None, ""
+        models = [Model(module, paths, given)]
+        with self._for_a_replay():
+            if can_fork(models):
+                found = find_in_step(Scene((), models, slopes=False))
+                if found or not has_other_kernels():
+                    return (found.origin, found.how) if found else (None, "model")
+            return _find_here((), models, False) or (None, "model")
 
     @contextlib.contextmanager
     def _for_a_replay(self) -> Iterator[None]:

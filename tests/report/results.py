@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 
 from tests import fakes
-from torch_debugger.records import Finding, Notice, ProbeFault, Record
+from torch_debugger.records import Finding, Notice, ProbeFault, Record, RunFact
 from torch_debugger.report.digest import RunDigest
 from torch_debugger.report.result import RunResult
 
@@ -45,6 +46,10 @@ def result_of(
     for record in (fakes.run(folder=str(folder)), *records):
         digest.see(record)
     return digest.result(findings, exit_code=exit_code, log=log, checks=12)
+
+
+def without_torch(folder: Path) -> RunFact:
+    return dataclasses.replace(fakes.run(folder=str(folder)), torch="")
 
 
 ZERO_GRAD = fakes.finding(
@@ -133,6 +138,6 @@ def all_results(folder: Path) -> dict[str, RunResult]:
             folder, [CRASH], fakes.model({"net": "Sequential"}), fakes.end("crashed", 0), exit_code=1
         ),
         "killed": result_of(folder, [], *trained[:3], exit_code=-9),
-        "no_torch": result_of(folder, [], fakes.end(steps=0), log=None),
+        "no_torch": result_of(folder, [], without_torch(folder), fakes.end(steps=0), log=None),
         "hostile": result_of(folder, [HOSTILE], *trained),
     }

@@ -16,7 +16,7 @@ from rich.text import Text
 
 from tests import fakes
 from tests.report.results import CRASH, DEAD, NOTE, ZERO_GRAD, all_results, result_of, write_script
-from torch_debugger.records import Finding, Place
+from torch_debugger.records import Finding, Place, UntrainedModel
 from torch_debugger.report import sentences
 from torch_debugger.report.result import RunResult
 from torch_debugger.report.terminal import render_terminal
@@ -107,6 +107,25 @@ def test_a_run_without_a_training_step_gets_no_all_clear() -> None:
     assert sentences.opening(result) == (
         "train.py finished; no training step was seen. Nothing wrong was found, but no training could be "
         "judged: backward() and optimizers are watched, updates made by hand are not."
+    )
+
+
+def test_a_script_that_only_runs_models_is_told_what_was_seen_and_what_can_be_done() -> None:
+    net = UntrainedModel("net", "Net", 20, 8, Place())
+    other = UntrainedModel("aux", "Sequential", 1, 1, Place())
+    result = result_of(ANYWHERE, [], net, other, fakes.end(steps=0), log=None)
+    assert sentences.opening(result) == (
+        "train.py finished: `net` (Net) was called 20 times, `aux` (Sequential) once; no backward() and no "
+        "optimizer step was seen. No NaN in 9 outputs looked at. torch_debugger.activations(net, x) shows "
+        "what each layer gives, torch_debugger.doctor(net, loss_fn, (x, y)) tries the model before it is "
+        "trained, and a script that trains it is watched step by step."
+    )
+
+
+def test_a_script_that_calls_no_model_is_not_said_to_be_without_torch() -> None:
+    result = result_of(ANYWHERE, [], fakes.end(steps=0), log=None)
+    assert sentences.opening(result).startswith(
+        "train.py finished; it imported torch, but no model was called and nothing was trained. torch_debugger."
     )
 
 

@@ -96,7 +96,7 @@ def test_a_run_tells_a_stranger_what_it_was(tmp_path: Path, way: list[str]) -> N
 
 def test_a_script_that_never_sees_torch_has_surroundings_all_the_same(tmp_path: Path) -> None:
     (tmp_path / "plain.py").write_text("print('hello')\n")
-    assert "without training anything" in run(tmp_path, "--log-dir", "log", "plain.py").stderr
+    assert "plain.py finished" in run(tmp_path, "--log-dir", "log", "plain.py").stderr
     (around,) = records(tmp_path / "log")[Surroundings]
     assert isinstance(around, Surroundings) and around.source == "print('hello')\n"
 

@@ -52,7 +52,7 @@ class Forward(Probe):
         self.on_every_output: list[Callable[[str, nn.Module, Any, Any], None]] = []
         self.on_layer: list[Callable[[str, nn.Module, Any], None]] = []  # (its path, itself, what it was given)
         self.on_output: list[Callable[[str, nn.Module, Any, Any], None]] = []  # the same, and what it made
-        self.on_quiet: list[Callable[[nn.Module, Any], None]] = []  # outermost where no gradient is wanted
+        self.on_quiet: list[Callable[[nn.Module, Any, Any], None]] = []  # outermost calls without gradients
         self._quiet: nn.Module | None = None  # such a call under way
         self.paused = False  # a compiled region must not see hooks
         self.makes_half = False  # some module's output has been float16
@@ -127,7 +127,7 @@ class Forward(Probe):
         if self._quiet is module:
             self._quiet = None
             for hear in self.on_quiet:
-                self.watch.probe("quiet calls", hear, module, rest[-1])
+                self.watch.probe("quiet calls", hear, module, (arguments, rest[:-1]), rest[-1])
         if self._calls.stack:
             self.watch.probe("forward", self._leave, module, arguments, rest[:-1], rest[-1])
 

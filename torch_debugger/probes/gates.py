@@ -19,18 +19,27 @@ Around = Callable[[nn.Module], Callable[..., Any] | None]
 
 
 class Gate:
-    """Asks `around(module)` at each call what to call instead of the module; None leaves it alone."""
+    """Asks `around(module)` at each call what to call instead of the module; None leaves it alone.
 
-    def __init__(self, around: Around) -> None:
+    A class has one gate. One that stands `behind` another gives its place to that one, and comes off with it.
+    """
+
+    def __init__(self, around: Around, behind: Gate | None = None) -> None:
         self._around = around
         self._classes: weakref.WeakSet[type] = weakref.WeakSet()
+        self._followers: list[Gate] = []
+        if behind is not None:
+            behind._followers.append(self)
 
     def put_on(self, kind: type) -> None:
-        if vars(kind).get(_SLOT) is None:
+        standing = vars(kind).get(_SLOT)
+        if standing is None or standing in self._followers:
             setattr(kind, _SLOT, self)
             self._classes.add(kind)
 
     def take_off(self) -> None:
+        for follower in self._followers:
+            follower.take_off()
         for kind in tuple(self._classes):
             if vars(kind).get(_SLOT) is self:
                 delattr(kind, _SLOT)

@@ -29,7 +29,7 @@ class LeftOut:
         self._steps: MutableMapping[nn.Module, set[int]] = WeakKeysById()
         forward.on_quiet.append(self._see)
 
-    def _see(self, module: nn.Module, output: Any) -> None:
+    def _see(self, module: nn.Module, given: Any, output: Any) -> None:
         if self.roots.holder(module) is not None or not self._is_waited_for(module):
             return
         steps = self._steps.setdefault(module, set())

@@ -64,7 +64,7 @@ class QuietModels(Probe):
         forward.on_quiet.append(self._see)
         forward.on_output.append(self._see_output)
 
-    def _see(self, module: nn.Module, made: Any) -> None:
+    def _see(self, module: nn.Module, given: Any, made: Any) -> None:
         if in_transform():
             return
         known = self._known.get(module)
@@ -81,7 +81,7 @@ class QuietModels(Probe):
             if address in self._made:
                 self._made[address].feeds = True
         if "." not in path and not any(tensor.requires_grad for tensor in tensors_in(made)):
-            self._see(module, made)
+            self._see(module, given, made)
 
     @no_grad()
     def end_step(self) -> None:

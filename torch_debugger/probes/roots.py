@@ -69,12 +69,13 @@ class Roots(Probe):
         self.roots: dict[int, Root] = {}
         self.on_call: list[Callable[[Root, tuple[Any, ...], dict[str, Any]], None]] = []
         self.on_output: list[Callable[[Root, Any], None]] = []  # of calls with gradients, also on light steps
+        self.on_made: list[Callable[[nn.Module, Any, Any], None]] = []  # of every call at a gate
         self.on_evaluation: list[Callable[[Root, tuple[Any, ...], dict[str, Any]], None]] = []
         self.step_rng: torch.Tensor | None = None  # torch's random state when the step began
         self.any_lags = False
         self.states_kept = False  # some root has a first_rng
         self._calm_steps = 0  # deep steps in which the script drew no random number
-        self._gate = Gate(self._around)
+        self.gate = Gate(self._around)
         self._compiled: list[weakref.ref[nn.Module]] = []  # their calls must not be hooked; named at backward
 
     def install(self, patches: Patches) -> None:
@@ -96,9 +97,9 @@ class Roots(Probe):
         self.roots[id(module)] = root
         if _has_something_to_tell(module):
             self.watch.emit(describe_model(module, root.name, self.watch.step))
-            self._gate.put_on(type(module))
+            self.gate.put_on(type(module))
         elif class_place(type(module)):  # a loss of the user's own: its inputs are worth keeping for a replay
-            self._gate.put_on(type(module))
+            self.gate.put_on(type(module))
         return root
 
     def meet_compiled(self, module: nn.Module) -> None:
@@ -173,7 +174,7 @@ class Roots(Probe):
 
     def open_gates(self) -> None:
         """Calls are no longer heard: the watch ends, or dynamo would trace what we do in them."""
-        self._gate.take_off()
+        self.gate.take_off()
 
     def _free_name(self, name: str) -> str:
         taken = {root.name for root, _ in self.alive()}
@@ -190,9 +191,10 @@ class Roots(Probe):
         self.watch.probe("models", self.enter, root, arguments, keywords)
         with hidden_in_tracebacks:
             output = module._call_impl(*arguments, **keywords)  # type: ignore[no-untyped-call]
-        if self.watch.is_looked_at and torch.is_grad_enabled():
-            for hear in self.on_output:
-                self.watch.probe("models", hear, root, output)
+        for hear in self.on_output if self.watch.is_looked_at and torch.is_grad_enabled() else ():
+            self.watch.probe("models", hear, root, output)
+        for made in self.on_made:
+            self.watch.probe("untrained models", made, module, (arguments, keywords), output)
         return output
 
     def enter(self, root: Root, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> None:

@@ -61,7 +61,7 @@ from torch_debugger.records.model import (
     StrayModuleFact,
 )
 from torch_debugger.records.model_flow import CallFact, ModelFlow
-from torch_debugger.records.nonfinite import NonFinite, Operand, Origin
+from torch_debugger.records.nonfinite import NonFinite, NonFiniteOutput, Operand, Origin, UntrainedModel
 from torch_debugger.records.place import Place
 from torch_debugger.records.profile import (
     CopyTime,
@@ -161,11 +161,11 @@ Record = (
     CarriedGradient | Rectifier | ScalerMisuse | PhaseFact | LoaderFact | LoadingTime | LoadingLines |
     WorkerRecord | BatchFact | BatchLook | BatchSample | InputLook | RootInput | TargetLook |
     ShuffledPair | FixedDraw | CopiedGenerator | DropoutLook | AxesLook | FutureLook | ReusedWeight |
-    HandMadeWeights | NonFinite | Rehearsal | GradientCheckFact | TensorRows | CrashFact | HangFact |
-    HangOver | FlowFact | StepCycle | IdleOptimizer | UnreachedPart | CheckpointLoad | GradientFlag |
-    UnmatchedSwitch | FreshParameter | PlainTensor | UntiedWeights | ReplacedParameter | DataWritten |
-    FrozenAtRandom | CaseFact | TrialResult | StepRehearsal | MemorySnapshot | TracedMemory |
-    TracedTraining | Finding | Summary
+    HandMadeWeights | NonFinite | Rehearsal | NonFiniteOutput | UntrainedModel | GradientCheckFact |
+    TensorRows | CrashFact | HangFact | HangOver | FlowFact | StepCycle | IdleOptimizer | UnreachedPart |
+    CheckpointLoad | GradientFlag | UnmatchedSwitch | FreshParameter | PlainTensor | UntiedWeights |
+    ReplacedParameter | DataWritten | FrozenAtRandom | CaseFact | TrialResult | StepRehearsal |
+    MemorySnapshot | TracedMemory | TracedTraining | Finding | Summary
 )  # fmt: skip
 
 __all__ = [
@@ -182,9 +182,9 @@ __all__ = [
     "LayerFact", "LedgerFact", "LedgerRow", "LineCost", "LineTime", "LoaderFact", "LoadingLines",
     "LoadingTime", "LocalTensor", "LocalValue", "LossGraph", "LossSite", "MemoryFact", "MemoryLook",
     "MemorySnapshot", "MemorySpot", "MeshSummary", "ModeLook", "ModelFact", "ModelFlow", "ModuleFact",
-    "ModuleTime", "MultipliedMask", "NoiseLook", "NonFinite", "Notice", "OpTime", "Operand",
-    "OptimizerFact", "Origin", "PaddedState", "ParameterFact", "PassCalls", "PassFact", "PhaseFact",
-    "PictureSummary", "Place", "PlainTensor", "PrCurveSummary", "ProbeFault", "ProductTime",
+    "ModuleTime", "MultipliedMask", "NoiseLook", "NonFinite", "NonFiniteOutput", "Notice", "OpTime",
+    "Operand", "OptimizerFact", "Origin", "PaddedState", "ParameterFact", "PassCalls", "PassFact",
+    "PhaseFact", "PictureSummary", "Place", "PlainTensor", "PrCurveSummary", "ProbeFault", "ProductTime",
     "ProfileFact", "QuietModel", "RankDigest", "RankEnd", "RankFact", "Record", "Rectifier", "Rehearsal",
     "ReplacedParameter", "Request", "Reseeding", "ReusedWeight", "RootInput", "RowPasses", "RunFact",
     "SampleSpread", "SampledStacks", "SavedByModule", "SavedTensor", "Scalars", "ScalerMisuse",
@@ -195,6 +195,6 @@ __all__ = [
     "TensorSummary", "TextSummary", "TokenTargets", "TraceReport", "TracedAllocations",
     "TracedCollective", "TracedDevice", "TracedKernel", "TracedMemory", "TracedMoments", "TracedOp",
     "TracedRank", "TracedStack", "TracedStep", "TracedTraining", "TrialResult", "TwinUnits",
-    "UncountedSummary", "UnmatchedSwitch", "UnreachedPart", "UntiedWeights", "WeightedSum", "WorkerLook",
-    "WorkerRecord", "WorkerTimes", "WrittenNumber", "WrittenSampling",
+    "UncountedSummary", "UnmatchedSwitch", "UnreachedPart", "UntiedWeights", "UntrainedModel",
+    "WeightedSum", "WorkerLook", "WorkerRecord", "WorkerTimes", "WrittenNumber", "WrittenSampling",
 ]  # fmt: skip

@@ -65,3 +65,27 @@ class NonFinite:
     update: dict[str, float] = field(default_factory=dict)  # of that optimizer: lr, eps, for a bad update
     gradients_seen: bool = True  # all those of the update that made the weights so; else it may have been they
     policy: str = "report"  # what was done about it: report | stop | break | skip-step
+
+
+@dataclass(frozen=True, slots=True)
+class NonFiniteOutput:
+    """A model gave NaN in a script that had trained nothing by then."""
+
+    model: str  # the user's name for it
+    kind: str
+    call: int  # which of its calls, from 1
+    bad_rows: int  # samples with a NaN in its output; 0 where it was seen too late to be counted
+    rows: int
+    training: bool  # the mode it was in
+    fact: NonFinite
+
+
+@dataclass(frozen=True, slots=True)
+class UntrainedModel:
+    """A model that was called in a script without a backward, said at its end."""
+
+    model: str
+    kind: str
+    calls: int
+    looks: int  # of those, whose output was looked at
+    place: Place  # of the first call

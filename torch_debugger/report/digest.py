@@ -28,6 +28,7 @@ from torch_debugger.records import (
     StepRehearsal,
     Surroundings,
     TrialResult,
+    UntrainedModel,
 )
 from torch_debugger.report.exits import outcome_of_exit
 from torch_debugger.report.result import Losses, RunResult
@@ -57,6 +58,7 @@ class RunDigest:
         self.rehearsal: StepRehearsal | None = None
         self.profile: ProfileFact | None = None
         self.sampled: dict[str, SampledStacks] = {}
+        self.untrained: list[UntrainedModel] = []
         self.hang: HangFact | None = None  # the last, where it did not go on
         self.memory: dict[str, MemoryLook] = {}  # by device, the fullest look; with the peak of all so far
 
@@ -93,6 +95,8 @@ class RunDigest:
                 self.hang = record
             case HangOver():
                 self.hang = None
+            case UntrainedModel():
+                self.untrained.append(record)
             case _:
                 pass
 
@@ -135,6 +139,7 @@ class RunDigest:
             profile=self.profile,
             sampled=tuple(self.sampled.values()),
             memory=tuple(self.memory.values()),
+            untrained=tuple(self.untrained),
             hangs=(self.hang,) if self.hang is not None and self.hang.final else (),
         )
 

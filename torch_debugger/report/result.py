@@ -17,6 +17,7 @@ from torch_debugger.records import (
     SampledStacks,
     StepRehearsal,
     TrialResult,
+    UntrainedModel,
 )
 from torch_debugger.report.chapters import Chapter, cause_index, chapters_of
 
@@ -71,6 +72,7 @@ class RunResult:
     profile: ProfileFact | None = None  # of --profile
     sampled: tuple[SampledStacks, ...] = ()  # of each thread or worker the last
     memory: tuple[MemoryLook, ...] = ()  # of each device the fullest look
+    untrained: tuple[UntrainedModel, ...] = ()  # called in a script without a backward
     hangs: tuple[HangFact, ...] = ()  # of each rank the last, where it did not go on
     ranks: tuple[RankResult, ...] = ()  # empty for a program of one process
 

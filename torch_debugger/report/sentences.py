@@ -15,6 +15,7 @@ from torch_debugger.report.printable import one_line
 from torch_debugger.report.rank_words import ranks_sentence
 from torch_debugger.report.result import RunResult
 from torch_debugger.report.source import short_paths, shown_path
+from torch_debugger.report.untrained import trained_nothing, what_can_be_done, what_was_seen
 
 _SURE = 0.9  # from here on a finding is stated plainly; below, it says how sure it is
 _UNTRAINED = "Nothing wrong was found, but no training could be judged"
@@ -83,15 +84,15 @@ def run_sentence(result: RunResult) -> str:
     script = os.path.basename(result.script) or "the script"
     if result.part and result.outcome == "finished":
         return one_line(f"{_watched(result)}.")
-    if not result.torch_seen and result.outcome == "finished":
-        return one_line(f"{script} {_ending(result)} without training anything: there was nothing to watch.")
+    if trained_nothing(result):
+        return one_line(f"{script} {_ending(result)}{what_was_seen(result)}.")
     return one_line(f"{script} {_ending(result)}{_progress(result)}.")
 
 
 def opening(result: RunResult) -> str:
     """What a report says first when there is no verdict."""
-    if not result.torch_seen and result.outcome == "finished" and not result.part:
-        return run_sentence(result)
+    if trained_nothing(result):
+        return f"{run_sentence(result)} {what_can_be_done(result)}".rstrip()
     if result.outcome in ("crashed", "hung"):
         return f"{run_sentence(result)} {_unexplained(result)}"
     if result.steps == 0 and result.outcome == "finished" and not result.part:

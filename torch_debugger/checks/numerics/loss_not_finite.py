@@ -35,7 +35,7 @@ class LossNotFinite(Check):
     id = "TD601"
     name = "loss-not-finite"
     title = "the loss became NaN or Inf"
-    explains = ("values-not-finite",)
+    explains = ("values-not-finite", "output-not-finite")
     reads = (NonFinite, Scalars)
 
     # The replay that names the operation needs some steps' time; after that the bare fact is reported.
