@@ -102,6 +102,13 @@ def test_nothing_is_alarming_about_a_healthy_run() -> None:
     )
 
 
+def test_one_backward_pass_is_one_pass() -> None:
+    for steps, counted in ((1, "1 backward pass"), (2, "2 backward passes")):
+        end = dataclasses.replace(fakes.end(steps=steps), counted="backward passes")
+        result = result_of(ANYWHERE, [], fakes.scalars(steps, loss=1.0), end)
+        assert f"after {counted}, loss" in sentences.run_sentence(result)
+
+
 def test_a_run_without_a_training_step_gets_no_all_clear() -> None:
     result = result_of(ANYWHERE, [], fakes.scalars(0, grad_norm=1.0), exit_code=0)
     assert sentences.opening(result) == (

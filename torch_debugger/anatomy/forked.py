@@ -10,13 +10,13 @@ import platform
 import signal
 import sys
 import tempfile
-import warnings
 from collections.abc import Callable
 
 import torch
 
 from torch_debugger.anatomy.accelerators import may_have_an_accelerator
 from torch_debugger.anatomy.alone import leave_process_groups
+from torch_debugger.anatomy.unwarned import unwarned
 from torch_debugger.clocks import time
 
 _PAUSE_S = 0.03  # between two looks: they are system calls, and steps may be short
@@ -108,9 +108,8 @@ class ForkedTask:
 
 
 def _fork() -> int:
-    with warnings.catch_warnings():
-        # Python 3.12 warns of forks beside threads; the child uses one thread, and has a timeout.
-        warnings.simplefilter("ignore", DeprecationWarning)
+    # Python 3.12 warns of forks beside threads; the child uses one thread, and has a timeout.
+    with unwarned(DeprecationWarning):
         return os.fork()
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import copy
 import io
-import warnings
 from collections import deque
 from collections.abc import Iterator
 from typing import Any
@@ -15,6 +14,7 @@ from torch import nn
 
 from torch_debugger.anatomy.kinds import is_a, is_one_of
 from torch_debugger.anatomy.randomness import keep_randomness
+from torch_debugger.anatomy.unwarned import unwarned
 
 _TORCHS_OWN = frozenset(vars(nn.Module()))
 
@@ -33,8 +33,7 @@ def leaving_no_trace(root: nn.Module) -> Iterator[None]:
         vars(module).update(_copies(attributes))
     quiet = contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO())
     try:
-        with quiet[0], quiet[1], warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with quiet[0], quiet[1], unwarned():
             yield
     finally:
         for module, attributes, containers in held:

@@ -17,6 +17,7 @@ from torch_debugger.report.result import RunResult
 from torch_debugger.report.source import short_paths, shown_path
 from torch_debugger.report.untrained import trained_nothing, what_can_be_done, what_was_seen
 
+_ONE = {"backward passes": "backward pass"}
 _SURE = 0.9  # from here on a finding is stated plainly; below, it says how sure it is
 _UNTRAINED = "Nothing wrong was found, but no training could be judged"
 _UNSEEN = ": backward() and optimizers are watched, updates made by hand are not"
@@ -180,7 +181,9 @@ def _progress(result: RunResult) -> str:
 
 
 def _steps(result: RunResult) -> str:
-    counted = result.counted.removesuffix("s") if result.steps == 1 else result.counted
+    counted = (
+        _ONE.get(result.counted, result.counted.removesuffix("s")) if result.steps == 1 else result.counted
+    )
     return f"{result.steps:,} {counted}"
 
 

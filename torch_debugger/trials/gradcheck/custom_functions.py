@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from types import ModuleType
@@ -11,6 +10,7 @@ from typing import Any
 import torch
 
 from torch_debugger.anatomy.sources import class_source
+from torch_debugger.anatomy.unwarned import unwarned
 from torch_debugger.trials.gradcheck.first_order import gradcheck
 from torch_debugger.trials.gradcheck.guessing import Guess, as_given, guesses, required_parameters
 from torch_debugger.trials.gradcheck.result import GradcheckResult
@@ -55,8 +55,7 @@ def check_function(function: Function, given: Sequence[Any], *, second_order: bo
     tries = [as_given(function, given)] if given else guesses(function)
     check = gradgradcheck if second_order else gradcheck
     results = ((guess, check(function.apply, guess.inputs)) for guess in tries)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of inputs that nobody else would give
+    with unwarned():  # of inputs that nobody else would give
         return _best(function, results, sure=bool(given))
 
 
