@@ -33,11 +33,11 @@ def break_when(condition: str, at: str | None = None, *, model: nn.Module | None
         with torch_debugger.break_when("max(abs(weight)) > 10 or loss > 5", model=net):
             train(net)
 
-    Names: input, output, grad, weight, bias, module (its class), path, training, step, loss. Functions: nan,
-    inf, finite, any, all, norm, min, max, mean, std, sum, zeros (their share), abs, shape, dim, numel, len,
-    dtype, device, parameter('name'). `at` is a glob over module paths; the model's own name may be left
-    out. `model` keeps to the modules of one model. Without a terminal the first stop is printed, and the run
-    goes on.
+    Names: input, output, grad, weight, bias, module (its class), path, training, step (from 1), loss.
+    Functions: nan, inf, finite, any, all, norm, min, max, mean, std, sum, zeros (their share), abs, shape,
+    dim, numel, len, dtype, device, parameter('name'). `at` is a glob over module paths; the model's own name
+    may be left out. `model` keeps to the modules of one model. Without a terminal the first stop is printed,
+    and the run goes on.
     """
     return set_breakpoint(parse_condition(condition), at, _current_watch, model, caller())
 

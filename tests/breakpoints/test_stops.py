@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from types import FrameType
 
 import pytest
 import torch
@@ -14,6 +15,7 @@ import torch_debugger
 from tests.breakpoints.conftest import Stop
 from tests.breakpoints.models import Block, Functional, Net, Several, train
 from torch_debugger import break_on_shape, break_when
+from torch_debugger.breakpoints.stopping import _free_names, _own_step
 from torch_debugger.errors import UsageError
 
 BAD = -torch.ones(8, 4)
@@ -218,6 +220,21 @@ def test_the_user_s_own_variables_are_not_hidden(stops: list[Stop]) -> None:
         nn.ReLU()(torch.zeros(2))
     (stop,) = stops
     assert stop.names["output"] == output and stop.names["_output"].tolist() == [0, 0]
+
+
+def test_a_loop_that_counts_from_0_and_the_step_of_the_report() -> None:
+    def frame_of_a_loop() -> FrameType:
+        step = 0
+        assert step == 0
+        return sys._getframe()
+
+    names = {"step": 1, "loss": 0.5}
+    at_hand = _free_names(frame_of_a_loop(), names)
+    assert at_hand == {"_step": 1, "loss": 0.5}
+    assert _own_step(names, at_hand) == (
+        "`step` here is the script's own; `_step` counts as the report does, from 1: 1. "
+    )
+    assert _own_step(names, names) == ""
 
 
 def test_shapes(stops: list[Stop]) -> None:

@@ -32,10 +32,10 @@ def stop(
     at_hand = _free_names(frame, names)
     if debugger is None:
         commands = HELP.format(off="off (this breakpoint), " if off is not None else "")
-        say(_report(frame, reason, at_hand, commands))
+        say(_report(frame, reason, at_hand, _own_step(names, at_hand) + commands))
         TensorPdb(at_hand, off).stop(frame)
     else:
-        say(_report(frame, reason, at_hand, f"At hand: {', '.join(at_hand)}."))
+        say(_report(frame, reason, at_hand, _own_step(names, at_hand) + f"At hand: {', '.join(at_hand)}."))
         call_in(frame, debugger, at_hand)
     return True
 
@@ -55,6 +55,13 @@ def _report(frame: FrameType, reason: str, names: Mapping[str, Any], last: str) 
     numbers = [f"{name}: {value:g}" for name, value in names.items() if isinstance(value, float)]
     lines = [f"{reason} ({place_in_words(frame)})", *tensor_lines(names), *numbers, last]
     return "\n  ".join(lines)
+
+
+def _own_step(names: Mapping[str, Any], at_hand: Mapping[str, Any]) -> str:
+    """A loop that counts from 0 calls `step` what is one more everywhere else."""
+    if "_step" not in at_hand or "step" in at_hand:
+        return ""
+    return f"`step` here is the script's own; `_step` counts as the report does, from 1: {names['step']}. "
 
 
 def _free_names(frame: FrameType, names: Mapping[str, Any]) -> dict[str, Any]:

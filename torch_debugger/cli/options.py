@@ -63,7 +63,7 @@ def add_run_options(parser: argparse.ArgumentParser) -> None:
         metavar="'EXPR @ GLOB'",
         action="append",
         default=[],
-        help="stop with pdb where this holds, such as 'nan(output) @ encoder.*'",
+        help="stop with pdb where this holds, such as 'nan(output) @ encoder.*'; `step` counts from 1",
     )
     add(
         "--on-nan",
