@@ -31,6 +31,23 @@ def test_scores_that_start_far_too_large() -> None:
     assert "nn.init.normal_(head.weight, std=0.02)" in result.advice
 
 
+@pytest.mark.parametrize(("classes", "limit"), [(2, 1.693), (4, 2.386), (10, 3.454), (1000, 10.36)])
+def test_scores_that_start_too_large_whatever_the_number_of_classes(classes: int, limit: float) -> None:
+    """Four times the guess is far from it for any of them; what torch's own layers begin with is not."""
+    torch.manual_seed(0)
+    x, y = torch.randn(256, 64), torch.randint(classes, (256,))
+    result = outcome(lambda: try_initial_loss(started), started := case(nn.Linear(64, classes), (x, y)))
+    assert result.outcome == "passed"
+    model = nn.Linear(64, classes)
+    with torch.no_grad():
+        while F.cross_entropy(model(x), y) < limit:
+            model.weight.mul_(1.05)
+    subject = case(model, (x, y))
+    result = outcome(lambda: try_initial_loss(subject), subject)
+    assert result.outcome == "failed" and result.numbers["limit"] == pytest.approx(limit, rel=1e-3)
+    assert result.message.endswith(f"what guessing among {classes} classes gives.")
+
+
 def test_targets_far_from_zero() -> None:
     x, _ = samples()
     subject = case(nn.Linear(8, 1), (x, 500.0 + x[:, :1]), nn.MSELoss())

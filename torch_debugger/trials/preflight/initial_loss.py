@@ -11,8 +11,10 @@ from torch_debugger.trials.preflight.outcomes import failed, passed
 
 NAME = "initial loss"
 
-# Scores as torch starts them stay below 1.5 times the guess.
-_TIMES, _ABOVE = 3.0, 2.0
+# Scores that know nothing and are spread by s cost half of s squared more than a guess. As torch starts its
+# layers, s is about 0.6 for inputs of deviation 1 and the loss 0.2 above the guess; 1.0 above it is s = 1.4,
+# inputs or a last layer more than twice as large. With many classes half of the guess is more than that.
+_TIMES, _ABOVE = 1.5, 1.0
 _TIMES_VARIANCE = 20.0
 _LARGE = 50.0  # numbers that a last layer takes long to reach, or to come down from
 _FEWEST = 8  # targets
@@ -41,7 +43,11 @@ def try_initial_loss(case: Case) -> TrialResult:
         )
     if guess.targets >= _FEWEST and value > _most(guess):
         return failed(
-            NAME, f"The loss is {value:.4g}, and expected is {guess.words}.", _ADVICE[guess.kind], **numbers
+            NAME,
+            f"The loss is {value:.4g}, {value / guess.loss:.3g} times what is expected: {guess.words}.",
+            _ADVICE[guess.kind],
+            limit=_most(guess),
+            **numbers,
         )
     if value < _KNOWING * guess.loss and guess.kind != "numbers":
         words = "The model knows something already: its weights are trained, or the answer is in the input."
@@ -52,7 +58,7 @@ def try_initial_loss(case: Case) -> TrialResult:
 def _most(guess: Guess) -> float:
     if guess.kind == "numbers":
         return _TIMES_VARIANCE * guess.loss + 1e-12 if guess.size > _LARGE else math.inf
-    return _TIMES * guess.loss + _ABOVE * guess.times
+    return max(_TIMES * guess.loss, guess.loss + _ABOVE * guess.times)
 
 
 NOT_LOGS = (
