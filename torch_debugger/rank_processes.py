@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 from collections.abc import Callable
 from multiprocessing.process import BaseProcess
 from os import getpid
@@ -15,6 +16,7 @@ from torch_debugger.probes.probe import Probe
 from torch_debugger.probes.watch import Watch
 from torch_debugger.ranks.deaths import Deaths
 from torch_debugger.ranks.groups import this_rank
+from torch_debugger.ranks.nccl_settings import told_of_errors
 from torch_debugger.ranks.starts import Wrap, is_importable_elsewhere, wrap_target
 from torch_debugger.records import RankEnd, RankFact
 from torch_debugger.settings import Settings
@@ -74,8 +76,11 @@ class RankProcesses(Probe):
     def _tell_rank(self) -> None:
         fact = this_rank()
         if fact is not None and fact != self._told:
+            words = told_of_errors(os.environ) if "nccl" in fact.backend and self._told is None else ""
             self._told = fact
             self.watch.emit(fact)
+            if words:
+                self.watch.notice(words)
 
     def _around_init(self, original: Any) -> Any:
         @functools.wraps(original)

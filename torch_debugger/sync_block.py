@@ -49,6 +49,7 @@ class syncs(ContextDecorator):  # noqa: N801  a context manager that is also a d
         self._quiet = quiet
         self._counts: dict[tuple[str, int], int] = {}
         self._before = 0
+        self._listened = False
         self._warnings: warnings.catch_warnings[Any] | None = None
         self._show: Callable[..., Any] = warnings.showwarning
 
@@ -57,6 +58,7 @@ class syncs(ContextDecorator):  # noqa: N801  a context manager that is also a d
         if not torch.cuda.is_available():
             say("torch_debugger.syncs() does nothing here: this torch sees no CUDA device to wait for.")
             return self
+        self._listened = True
         self._before = torch.cuda.get_sync_debug_mode()
         self._warnings = warnings.catch_warnings()
         self._warnings.__enter__()
@@ -85,6 +87,8 @@ class syncs(ContextDecorator):  # noqa: N801  a context manager that is also a d
 
     def __str__(self) -> str:
         total = sum(self._counts.values())
+        if not self._listened:
+            return "This torch sees no CUDA device: there is nothing that the host could wait for."
         if not total:
             return "The host waited for the GPU nowhere in this block, as far as torch tells."
         times = "once" if total == 1 else f"{total:,} times"

@@ -38,10 +38,10 @@ for step in range(4):
 def shown(tmp_path: Path, looks: bool) -> list[str]:
     script = tmp_path / "train.py"
     script.write_text(SCRIPT.format(looks=looks))
-    done = subprocess.run(
-        [sys.executable, str(script)], capture_output=True, text=True, check=True,
-        cwd=Path(__file__).parents[2], env={"PYTHONPATH": str(Path(__file__).parents[2]), "OMP_NUM_THREADS": "1"},
-    )  # fmt: skip
+    root = str(Path(__file__).parents[2])
+    environment = {"PYTHONPATH": root, "OMP_NUM_THREADS": "1"}
+    command = [sys.executable, str(script)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=root, env=environment)
     return [line.split(":", 2)[2] for line in done.stderr.splitlines() if line.startswith(str(script))]
 
 

@@ -53,6 +53,13 @@ def test_waits_are_counted_by_line(modes: list[int], monkeypatch: pytest.MonkeyP
     assert f"3 x  tests/doors/test_syncs.py:{line_of('in a loop')}  warnings.warn_explicit(" in sentence
 
 
+def test_nothing_is_said_of_waits_where_there_is_no_device(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    with torch_debugger.syncs(quiet=True) as waits:
+        pass
+    assert str(waits) == "This torch sees no CUDA device: there is nothing that the host could wait for."
+
+
 def test_other_warnings_go_their_way(modes: list[int]) -> None:
     with warnings.catch_warnings(record=True) as heard, torch_debugger.syncs(quiet=True) as waits:
         warnings.simplefilter("always")

@@ -175,8 +175,9 @@ def nccl_advice(fact: HangFact) -> str:
         return ""
     recorder = "" if fact.recorded else " Set TORCH_FR_BUFFER_SIZE=2000 to let PyTorch record its collectives."
     return (
-        " With NCCL, TORCH_NCCL_ASYNC_ERROR_HANDLING at its default lets the ranks fail after the timeout "
-        f"of init_process_group(timeout=...) instead of waiting for ever.{recorder}"
+        " With NCCL, TORCH_NCCL_ASYNC_ERROR_HANDLING (before torch 2.2: NCCL_ASYNC_ERROR_HANDLING, still read "
+        "where the new name is not set) at its default, 3, lets the ranks fail after the timeout of "
+        f"init_process_group(timeout=...); 0 lets them wait for ever.{recorder}"
     )
 
 

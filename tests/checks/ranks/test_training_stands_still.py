@@ -56,7 +56,10 @@ def test_with_nccl_it_says_what_helps_the_next_time() -> None:
     group = GroupState("0", "nccl", (0, 1), 12)
     facts = [waiting(rank, "all_reduce", 37, groups=(group,)) for rank in range(2)]
     (finding,) = among_ranks(NAME, *facts)
-    assert "TORCH_NCCL_ASYNC_ERROR_HANDLING" in finding.fix and "TORCH_FR_BUFFER_SIZE=2000" in finding.fix
+    assert (
+        "TORCH_NCCL_ASYNC_ERROR_HANDLING (before torch 2.2: NCCL_ASYNC_ERROR_HANDLING" in finding.fix
+        and "TORCH_FR_BUFFER_SIZE=2000" in finding.fix
+    )
     recorded = [waiting(rank, "all_reduce", 37, groups=(group,), recorded=("all_reduce",)) for rank in range(2)]
     (finding,) = among_ranks(NAME, *recorded)
     assert "TORCH_FR_BUFFER_SIZE" not in finding.fix and finding.evidence["recorded 1"] == "all_reduce"

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from torch_debugger.checks.deadlocks import GONE, Deadlock, deadlock_of
 from torch_debugger.checks.hang_check import HangCheck
-from torch_debugger.checks.hang_scene import Scene, patience, seconds, spot
+from torch_debugger.checks.hang_scene import Scene, nccl_advice, patience, seconds, spot
 from torch_debugger.records import Finding, HangFact, Place
 from torch_debugger.records.ranks import ranks_in_words
 
@@ -67,6 +67,5 @@ class RankGone(HangCheck):
             )
         return (
             f"Mend what ended rank {rank}. Start the ranks with torchrun, which ends all of them when one "
-            "fails; and with NCCL leave TORCH_NCCL_ASYNC_ERROR_HANDLING at its default, so that the others "
-            "fail instead of waiting."
+            f"fails.{nccl_advice(waiting)}"
         )
