@@ -92,7 +92,7 @@ class WrongReparameterization(Check):
     def _judge(self, fault: str, looks: list[LatentSampling], state: RunState) -> Finding:
         first, last = looks[0], looks[-1]
         say = {"swapped": _swapped, "noise": _uniform, "deviation": _deviation}[fault]
-        message, why, fix, where, edit, evidence = say(last)
+        message, why, fix, where, edit, evidence = say(first)
         return self.finding(
             severity="error",
             confidence=0.99 if len(looks) >= self.looks_needed else 0.95,  # the numbers are exact
@@ -102,7 +102,7 @@ class WrongReparameterization(Check):
             where=where,
             first_step=first.step,
             last_step=max(last.step, state.step),
-            evidence={"fault": fault, "weight_of_the_divergence": look_weight(last), **evidence},
+            evidence={"fault": fault, "weight_of_the_divergence": look_weight(first), **evidence},
             edit=edit,
         )
 
