@@ -58,6 +58,8 @@ def test_a_note_explains_nothing_away() -> None:
         ("loss-sign", "loss-not-finite"),
         ("memory-grows", "out-of-memory"),
         ("optimizer-holds-stale-parameters", "parameters-not-in-optimizer"),
+        ("parameters-not-in-optimizer", "posterior-collapse"),
+        ("graph-cut", "posterior-collapse"),
         ("bad-init-scale", "vanishing-gradient"),
         ("softmax-wrong-dim", "nll-on-raw-logits"),
     ],

@@ -9,6 +9,7 @@ import torch
 from torch import nn
 
 from tests.probes.watching import watched
+from torch_debugger.probes.sampling import NONE
 from torch_debugger.records import EndFact, OptimizerFact, SchedulerFact, TensorRows
 
 
@@ -161,6 +162,21 @@ def test_a_parameter_group_that_comes_later() -> None:
         opt.add_param_group({"params": head.parameters(), "lr": 0.2})
         step(net, opt)
     assert [len(fact.parameters) for fact in seen.of(OptimizerFact)] == [2, 4]
+
+
+def test_what_optimizers_hold_is_known_of_steps_that_are_not_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    with watched() as seen:
+        net, head = nn.Linear(4, 1), nn.Linear(4, 1)
+        opt = torch.optim.SGD(net.parameters(), lr=0.1)
+        step(net, opt)
+        monkeypatch.setattr(seen.plumbing.watch.governor, "choose", lambda step: NONE)
+        step(net, opt)
+        opt.add_param_group({"params": head.parameters(), "lr": 0.2})
+        other = torch.optim.SGD(head.parameters(), lr=0.1)
+        step(net, opt)
+        step(net, other)
+    told = [(fact.name, len(fact.parameters), fact.step) for fact in seen.of(OptimizerFact)]
+    assert told == [("optimizer", 2, 1), ("optimizer", 4, 3), ("optimizer_2", 2, 4)]
 
 
 def test_the_constructor_keeps_its_face() -> None:

@@ -18,17 +18,21 @@ def is_adaptive(kind: str) -> bool:
     return any(word in kind.lower() for word in _ADAPTIVE)
 
 
-def whole_model(call: str, root: str, names: Iterable[str]) -> tuple[str, str] | None:
+def whole_model(call: str, root: str, names: Iterable[str], held: Iterable[str]) -> tuple[str, str] | None:
     """The one `x.parameters()` of the call as (x, the text for the whole model inside x).
 
     Both are equal where x already is the whole model. The user's text may name the model
     differently here (self.net) than where it was first called (net): what follows the root decides.
+    A part may have a variable of its own as well (decoder): then what the optimizer holds is that part.
     """
     given = _PARAMETERS.findall(call)
     if len(given) != 1:
         return None
     parts = given[0].split(".")
-    known = tuple(names)
+    known, own = tuple(names), set(held)
+    part = f"{root}.{parts[-1]}."
+    if given[0] != root and own and own == {name for name in known if name.startswith(part)}:
+        return given[0], root if len(parts) == 1 else ".".join(parts[:-1])
     for length in range(1, len(parts)):
         inner = ".".join([root, *parts[length:]]) + "."
         if any(name.startswith(inner) for name in known):
@@ -37,7 +41,7 @@ def whole_model(call: str, root: str, names: Iterable[str]) -> tuple[str, str] |
 
 
 def give_whole_model(optimizer: OptimizerFact, root: str, names: Iterable[str]) -> Edit | None:
-    found = whole_model(optimizer.place.code or "", root, names)
+    found = whole_model(optimizer.place.code or "", root, names, optimizer.parameters)
     if found is None or found[0] == found[1]:
         return None
     return _edit(optimizer, f"{found[0]}.parameters()", f"{found[1]}.parameters()")

@@ -140,6 +140,7 @@ class Optimizers(Probe):
         held.steps += 1
         self.known.has_stepped(id(optimizer), held)
         held.backwards = self.watch.clock.backwards
+        self._tell_what_it_holds(held, optimizer)
         self._take_rates(held, optimizer)
         if held.before:
             self.looks.after_update(held, optimizer)
@@ -147,6 +148,14 @@ class Optimizers(Probe):
         if self.watch.clock.stepped(id(optimizer)):
             self.watch.end_step()
         return True
+
+    def _tell_what_it_holds(self, held: Held, optimizer: Optimizer) -> None:
+        """At its first step and whenever that changes, on steps that are not looked at as well: 0.2 us."""
+        count = sum([len(group["params"]) for group in optimizer.param_groups])
+        if not held.told or held.told[0] != count:
+            parameters = [p for group in optimizer.param_groups for p in group["params"]]
+            self.known.holds(held, [id(p) for p in parameters])
+            self._tell(held, optimizer, parameters)
 
     def _take_rates(self, held: Held, optimizer: Optimizer) -> None:
         prefix = f"lr/{held.name}" if self.looks.several else "lr"

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from tests.fakes import judged, ledger, ledger_row, losses, optimizer, rows
+from tests.fakes import judged, ledger, ledger_row, losses, optimizer
 from torch_debugger.records import Edit, Finding, LedgerFact, LedgerRow, PhaseFact, Record
 
 
@@ -96,12 +96,19 @@ def test_an_unfrozen_backbone_is_a_warning_at_the_end_with_both_ways_out() -> No
     assert finding.fix.endswith("If `net.body` should stay fixed, freeze it: `net.body.requires_grad_(False)`.")
 
 
-def test_a_backbone_that_may_have_been_handed_over_unseen_is_silent() -> None:
+def test_a_backbone_is_missing_until_an_optimizer_has_taken_it() -> None:
     body, head = missing("net.body.weight"), ledger_row("net.head.weight")
-    known = (optimizer(parameters=("net.head.weight",)), *ledgers(body, head))
-    look = rows(90, "parameter", ("grad_norm",), {"net.head.weight": [1.0]})
-    assert not check(*known, *losses([1.0] * 100))
-    assert check(*known, *losses([1.0] * 100), look)
+    known = (optimizer(parameters=("net.head.weight",)), *ledgers(body, head), *losses([1.0] * 100))
+    assert check(*known)
+    assert not check(*known, optimizer(parameters=("net.head.weight", "net.body.weight"), step=60))
+
+
+def test_a_part_that_has_a_variable_of_its_own_is_exchanged_for_the_whole() -> None:
+    rows = (missing("net.encoder.weight"), ledger_row("net.decoder.weight"))
+    made = optimizer(parameters=("net.decoder.weight",), source="Adam(decoder.parameters(), lr=1e-3)")
+    (finding,) = check(made, *ledgers(*rows))
+    assert finding.fix.startswith("Pass `net.parameters()` to `optimizer` at train.py:28")
+    assert finding.edit is not None and finding.edit.after == "optimizer = Adam(net.parameters(), lr=1e-3)"
 
 
 def test_what_was_unfrozen_after_the_optimizer_was_made() -> None:

@@ -37,7 +37,7 @@ class GraphCut(Check):
     name = "graph-cut"
     title = "a line cuts a part of the model off its gradients"
     reads = (UnreachedPart, LedgerFact, TensorRows, CheckpointLoad)
-    explains = ("lr-too-high",)  # what is not trained keeps the loss where it was
+    explains = ("lr-too-high", "posterior-collapse")  # what is not trained keeps the loss where it was
 
     # Structural, for any optimizer; where the run was killed, the last look must lie in its second half.
     looks_needed = 3

@@ -31,7 +31,7 @@ class ParameterNotRegistered(Check):
     name = "parameter-not-registered"
     title = "a weight is a plain tensor and not a parameter"
     reads = (PlainTensor,)
-    explains = ("lr-too-high",)  # what is not trained keeps the loss where it was
+    explains = ("lr-too-high", "posterior-collapse")  # what is not trained keeps the loss where it was
 
     # Identity and values, for any optimizer.
     looks_needed = 2  # after the first

@@ -17,7 +17,6 @@ from torch_debugger.records import (
     PhaseFact,
     Place,
     Record,
-    TensorRows,
 )
 
 
@@ -44,29 +43,24 @@ class ParametersNotInOptimizer(Check):
     id = "TD102"
     name = "parameters-not-in-optimizer"
     title = "parameters get gradients but no optimizer holds them"
-    reads = (LedgerFact, PhaseFact, TensorRows)
-    explains = ("lr-too-high",)  # what is not trained keeps the loss where it was
+    reads = (LedgerFact, PhaseFact)
+    explains = ("lr-too-high", "posterior-collapse")  # what is not trained keeps the loss where it was
 
     # A second ledger, of a later step, must agree: an optimizer may be made, or given another
     # group, between the first steps.
     ledgers_needed = 2
-    # A backbone may be handed over late: the last look must lie in the second half of the run.
-    looked_until = 0.5
 
     def __init__(self) -> None:
         self._agreeing: dict[str, dict[str, int]] = {}  # root -> parameter -> ledgers in a row
         self._steps: dict[str, tuple[int, int]] = {}  # root -> first step with something missing, last step
         self._training: dict[str, bool] = {}
         self._reported: dict[str, Finding] = {}
-        self._last_look = 0
         self._frozen: set[str] = set()  # parameters that were, at some time
 
     def see(self, record: Record, state: RunState) -> Iterable[Finding]:
         if isinstance(record, PhaseFact):
             if record.grad:
                 self._training[record.root] = self._training.get(record.root, False) or record.training
-        elif isinstance(record, TensorRows):
-            self._last_look = record.step  # an optimizer that took more parameters would have told so
         elif isinstance(record, LedgerFact) and record.optimizers:
             yield from self._see_ledger(record, state)
 
@@ -89,7 +83,7 @@ class ParametersNotInOptimizer(Check):
             agreed = self._agreed(ledger) & self._missing(ledger, state)
             if root in self._reported:
                 yield dataclasses.replace(self._reported[root], last_step=ledger.step)
-            elif agreed and (agreed <= self._frozen or self._last_look >= self.looked_until * state.step):
+            elif agreed:  # nor did an optimizer take them later: it would have told so in that very step
                 yield self._judge(ledger, agreed, state)
 
     def _agreed(self, ledger: LedgerFact) -> set[str]:
@@ -163,7 +157,8 @@ def _fix(
         maker += f" at {optimizer.place.file}:{optimizer.place.line}"
     if groups[0][0] == ledger.root:
         return f"Give {maker} the parameters of `{ledger.root}` too: add `list({ledger.root}.parameters())`."
-    found = whole_model(optimizer.source, ledger.root, [row.name for row in ledger.rows])
+    names = [row.name for row in ledger.rows]
+    found = whole_model(optimizer.source, ledger.root, names, optimizer.parameters)
     if found is not None and found[0] == found[1]:
         return f"Make {maker} after the line that adds or replaces {parts}, not before it."
     advice = (
