@@ -123,8 +123,7 @@ class Plumbing:
             else:
                 self.step_rehearsals = StepRehearsals(self.backward, scenes, settings)
         if settings.rehearse and run is not None and run.names_accelerator and run.device == "cpu":
-            self.roots.on_call.append(self._rehearsals.begin)
-            watch.on_step.append(self._rehearsals.poll)
+            self._rehearsals.listen(self.backward)
 
     def start(self) -> None:
         # Their end_step runs in this order: numbers of the step first, the inputs let go last.
@@ -132,7 +131,8 @@ class Plumbing:
         others = [self.loaders, Evaluation(watch), UserScalars(watch, self.loaders), self.scaler]
         others += [Clipping(watch, self.scaler), Ranges(watch, self.forward)]
         others += [self._compile_probe(), Captured(watch), self.cycles, Checkpoints(watch)]
-        others += [FirstStep(watch), *self._data_probes, *self.processes.all, self.hangs]
+        others += [FirstStep(watch), self._rehearsals.moves, *self._data_probes, *self.processes.all]
+        others.append(self.hangs)
         others += model_use_probes(
             watch, self.forward, self.backward, self.optimizers, self._replays, page=self._page
         )

@@ -1,12 +1,21 @@
-"""Rehearsals of the script's models on a pretended accelerator: when they begin, and when they are heard."""
+"""Rehearsals on a pretended accelerator: when they begin, and when they are heard.
+
+Of the script's models, and of the lines that the script has ahead of it."""
 
 from __future__ import annotations
 
+from types import FrameType
 from typing import Any
 
 import torch
 
+from torch_debugger.anatomy.forked import in_fork
+from torch_debugger.anatomy.frames import frames
+from torch_debugger.anatomy.moments import Moment, moment_of
+from torch_debugger.anatomy.sources import is_user_file, line_at
 from torch_debugger.clocks import time
+from torch_debugger.probes.backward import Backward
+from torch_debugger.probes.module_moves import ModuleMoves
 from torch_debugger.probes.roots import Root
 from torch_debugger.probes.watch import Watch
 from torch_debugger.trials.rehearsal import RehearsalProcess
@@ -20,6 +29,27 @@ class Rehearsals:
         self.watch = watch
         self._running: list[RehearsalProcess] = []
         self._begun = 0
+        self.moves = ModuleMoves(watch)
+        self._script_begun = False
+
+    def listen(self, backward: Backward) -> None:
+        backward.roots.on_call.append(self.begin)
+        backward.on_look.append(self.begin_script)
+        self.watch.on_step.append(self.poll)
+
+    def begin_script(self, loss: torch.Tensor, frame: FrameType | None) -> None:
+        """At the first backward: the step, and all that the script has ahead of it."""
+        if self._script_begun or in_fork():
+            return
+        self._script_begun = True
+        from torch_debugger.trials.script_rehearsal.conduct import start
+
+        moves = self.moves.alive()
+        if moves and (moments := _own_frames()):
+            with torch._C._EnableTorchFunction():
+                process = start(moments, moves, self.watch.step)
+            if process is not None:
+                self._running.append(process)
 
     def begin(self, root: Root, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> None:
         module = root.module()
@@ -46,3 +76,14 @@ class Rehearsals:
             time.sleep(0.02)
         for process in self._running:
             process.close()
+
+
+def _own_frames() -> list[Moment]:
+    """The user's, from the innermost out to where a library called them; none where it calls backward()."""
+    found: list[Moment] = []
+    for frame in frames(2):
+        if is_user_file(frame.f_code.co_filename):
+            found.append(moment_of(frame))
+        elif found:
+            break
+    return found if found and "backward" in line_at(found[0].file, found[0].line) else []

@@ -24,6 +24,12 @@ _ARM = ("aarch64", "arm64")
 
 
 _inside = False
+_writing = -1
+
+
+def result_fd() -> int:
+    """Where such a fork writes its result, which nothing in it may close."""
+    return _writing
 
 
 def in_fork() -> bool:
@@ -114,8 +120,8 @@ def _fork() -> int:
 
 
 def _be_the_child(task: Callable[[], str], writing: int, timeout_s: float, urgent: bool, kernels: bool) -> None:
-    global _inside
-    status, _inside = 1, True
+    global _inside, _writing
+    status, _inside, _writing = 1, True, writing
     try:
         _set_alarm(timeout_s)
         _touch_nothing_outside()

@@ -189,3 +189,11 @@ class Rehearsal:
     cost_s: float
     step: int
     origin: Place = field(default_factory=Place)  # the line that made the odd tensor
+    # Of the lines that a script has ahead of it, where it is no model's forward alone:
+    of_script: bool = False
+    device_text: str = ""  # what the model is moved to, as the script writes it: DEVICE
+    brought: str = ""  # the variable that brings the odd tensor to `place`
+    taken_from: str = ""  # what the loop takes it from: enumerate(loader); empty where it is made by a line
+    moved_at: Place = field(default_factory=Place)  # the first line of that loop, or the line that assigns it
+    moved: tuple[str, ...] = ()  # the variables that should be moved there
+    moved_kind: str = "tensor"  # or, of a single one, list | dict | argument (there, and nowhere else)

@@ -63,10 +63,10 @@ def _files_of(folder: str, module: str) -> Iterator[str]:
 
 def _chooses(tree: ast.Module) -> bool:
     plain_text = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}  # docstrings
-    return any(_is_choice(node) for node in ast.walk(tree) if id(node) not in plain_text)
+    return any(is_choice(node) for node in ast.walk(tree) if id(node) not in plain_text)
 
 
-def _is_choice(node: ast.AST) -> bool:
+def is_choice(node: ast.AST) -> bool:
     match node:
         case ast.Attribute(attr=name) | ast.Name(id=name):
             return name in _NAMES

@@ -40,7 +40,7 @@ def describe(
         module=module,
         error=f"{mismatch.__cause__ or mismatch}".replace("lazy", draft.device),
         devices=(f"{draft.device}:0", "cpu"),
-        tensors=tuple(_tensors(frame, mismatch.odd, accelerated, draft.device)),
+        tensors=tuple(tensors_of(frame, mismatch.odd, accelerated, draft.device)),
         origin=place_at(*made_at, module),
     )
 
@@ -60,7 +60,7 @@ def _first_argument(frame: FrameType) -> Any:
     return frame.f_locals.get(names[0]) if names and frame.f_code.co_argcount else None
 
 
-def _tensors(
+def tensors_of(
     frame: FrameType, odd: torch.Tensor | None, accelerated: Callable[[torch.Tensor], bool], device: str
 ) -> Iterator[LocalTensor]:
     """The tensors this frame can name, the odd one first where it is among them."""

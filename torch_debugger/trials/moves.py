@@ -9,7 +9,11 @@ from collections.abc import Iterator
 MOVES = frozenset({"to", "cuda", "xpu", "mps", "type", "type_as", "copy_", "data"})
 DEVICES = frozenset({"cuda", "xpu", "mps", "device", "type_as", "accelerator", "is_cuda", "gpu", "use_cuda"})
 _DEFAULTS = frozenset({"set_default_device", "set_default_tensor_type"})
-_KNOWN_LIBRARIES = ("torch", "math", "numpy", "random", "itertools")
+# None of them puts a tensor on an accelerator unasked.
+_KNOWN_LIBRARIES = (
+    "torch", "math", "numpy", "random", "itertools", "functools", "collections", "typing", "os", "pathlib",
+    "time", "torchvision", "sklearn", "pandas", "PIL", "tqdm", "__future__",
+)  # fmt: skip
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 Assignment = ast.Assign | ast.AnnAssign | ast.AugAssign
@@ -17,9 +21,16 @@ Assignment = ast.Assign | ast.AnnAssign | ast.AugAssign
 
 def mentions(node: ast.AST, words: frozenset[str]) -> bool:
     named = (
-        name_of(part) for part in ast.walk(node) if isinstance(part, ast.Name | ast.Attribute | ast.keyword)
+        name_of(part)
+        for part in ast.walk(node)
+        if isinstance(part, ast.Name | ast.Attribute | ast.keyword) and not _is_package(part)
     )
     return any(name in words for name in named)
+
+
+def _is_package(node: ast.AST) -> bool:
+    """torch.utils.data, whose last part is none of a tensor's"""
+    return isinstance(node, ast.Attribute) and node.attr == "data" and name_of(node.value) == "utils"
 
 
 def calls_a_mover(node: ast.AST, tree: ast.Module) -> bool:

@@ -42,9 +42,9 @@ class RehearsalProcess:
 
         `unregistered`: layers in plain lists count as left on the CPU (in a run another check tells)."""
         draft = Rehearsal(root_name, device, "failed", Place(), None, "", (), (), 0.0, step)
-        refusal = _refusal()
-        if refusal:
-            return RehearsalProcess(None, dataclasses.replace(draft, error=refusal))
+        reason = refusal()
+        if reason:
+            return RehearsalProcess(None, dataclasses.replace(draft, error=reason))
         task = ForkedTask(lambda: _rehearse_here(root, args, kwargs, draft, unregistered), timeout_s)
         return RehearsalProcess(task, draft)
 
@@ -98,7 +98,7 @@ def rehearse(
     return process.wait()
 
 
-def _refusal() -> str:
+def refusal() -> str:
     if sys.platform == "win32":
         return "this system cannot fork"
     if torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
@@ -135,7 +135,7 @@ def _forward(
     from torch_debugger.trials.pretence import DeviceMismatchError, Pretence
 
     pretence = Pretence(draft.device, stays)
-    _prepare_torch()
+    prepare_torch()
     try:
         with torch.no_grad(), pretence:
             getattr(model, "_orig_mod", model)(*args, **kwargs)
@@ -144,7 +144,7 @@ def _forward(
     return dataclasses.replace(draft, outcome="passed")
 
 
-def _prepare_torch() -> None:
+def prepare_torch() -> None:
     torch.distributions.Distribution.set_default_validate_args(False)  # it would look at values
     for hooks in ("_global_forward_pre_hooks", "_global_forward_hooks"):
         getattr(torch.nn.modules.module, hooks).clear()

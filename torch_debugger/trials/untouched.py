@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from torch_debugger.trials.moves import (
     DEVICES,
     MOVES,
+    Assignment,
     Function,
     assignments,
     calls_a_mover,
@@ -38,9 +39,9 @@ class Following:
         if mentions(expression, DEVICES | MOVES) or calls_a_mover(expression, tree):
             return False
         around = function_around(tree, line)
-        return all(self._name_untouched(name, tree, around) for name in _names(expression))
+        return all(self.name_untouched(name, tree, around) for name in _names(expression))
 
-    def _name_untouched(self, name: str, tree: ast.Module, around: Function | None) -> bool:
+    def name_untouched(self, name: str, tree: ast.Module, around: Function | None) -> bool:
         if (id(around), name) in self._seen or name in known_names(tree):
             return True
         self._seen.add((id(around), name))
@@ -51,15 +52,15 @@ class Following:
             return False
         if name in _parameters(around):
             return self._argument_untouched(name, around)
-        return self._name_untouched(name, tree, None)
+        return self.name_untouched(name, tree, None)
 
-    def _argument_untouched(self, name: str, constructor: Function) -> bool:
-        """What the script passes for this parameter of a class's `__init__`, wherever it makes one."""
+    def _argument_untouched(self, name: str, function: Function) -> bool:
+        """What the script passes for this parameter of a function, or of a class's `__init__`, in all calls."""
         given = [
             (argument, tree)
             for tree in self.trees
-            for call in _constructions(tree, self.trees[0], constructor)
-            if (argument := _argument(call, constructor, name)) is not None
+            for call in _calls(tree, self.trees[0], function)
+            if (argument := _argument(call, function, name)) is not None
         ]
         return bool(given) and all(self.untouched(value, tree, value.lineno) for value, tree in given)
 
@@ -76,10 +77,23 @@ def _names(expression: ast.AST) -> Iterator[str]:
 
 
 def _values(name: str, scope: ast.AST) -> Iterator[ast.expr]:
-    for assignment in assignments(scope):
+    own = _outside_functions(scope, name) if isinstance(scope, ast.Module) else assignments(scope)
+    for assignment in own:
         names = {target.id for target in targets(assignment) if isinstance(target, ast.Name)}
         if name in names and assignment.value is not None:
             yield assignment.value
+
+
+def _outside_functions(node: ast.AST, name: str) -> Iterator[Assignment]:
+    """Of a file's own variable: a function's variable of that name is another one, unless it says `global`."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, Function):
+            spoken = [each for each in ast.walk(child) if isinstance(each, ast.Global)]
+            yield from assignments(child) if any(name in each.names for each in spoken) else ()
+            continue
+        if isinstance(child, Assignment):
+            yield child
+        yield from _outside_functions(child, name)
 
 
 def _parameters(function: Function) -> list[str]:
@@ -87,19 +101,19 @@ def _parameters(function: Function) -> list[str]:
     return [each.arg for each in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)]
 
 
-def _constructions(tree: ast.Module, home: ast.Module, constructor: Function) -> Iterator[ast.Call]:
-    """The calls in this file that make an object of the class that owns this `__init__`."""
-    owners = {
-        node.name for node in ast.walk(home) if isinstance(node, ast.ClassDef) and constructor in node.body
-    }
+def _calls(tree: ast.Module, home: ast.Module, function: Function) -> Iterator[ast.Call]:
+    """The calls of a function in this file; of an `__init__` those that make an object of its class."""
+    owners = {node.name for node in ast.walk(home) if isinstance(node, ast.ClassDef) and function in node.body}
+    names = owners if function.name == "__init__" else {function.name}
     for node in ast.walk(tree):
-        if isinstance(node, ast.Call) and name_of(node.func) in owners:
+        if isinstance(node, ast.Call) and name_of(node.func) in names:
             yield node
 
 
 def _argument(call: ast.Call, function: Function, name: str) -> ast.expr | None:
     by_keyword = [keyword.value for keyword in call.keywords if keyword.arg == name]
-    position = _parameters(function).index(name) - 1  # self is not passed
-    if by_keyword or position >= len(call.args):
+    parameters = _parameters(function)
+    position = parameters.index(name) - (parameters[0] in ("self", "cls"))  # these are not passed
+    if by_keyword or not 0 <= position < len(call.args):
         return by_keyword[0] if by_keyword else None
     return call.args[position]

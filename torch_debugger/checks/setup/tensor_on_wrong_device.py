@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from torch_debugger.checks.base import Check
 from torch_debugger.checks.factory_line import as_buffer, as_module_list, assigned, maker, names_in, with_device
 from torch_debugger.checks.state import RunState
+from torch_debugger.checks.unmoved import unmoved_fix, unmoved_message
 from torch_debugger.records import Edit, Finding, LocalTensor, Place, Record, Rehearsal
 
 
@@ -19,17 +20,20 @@ class TensorOnWrongDevice(Check):
         device".
     Evidence:
         The forward pass was rehearsed once, in a process of its own, with the model and the batch on
-        a pretended accelerator; nothing was computed. One line mixed two devices there. The numbers
-        are the shape of the tensor that stayed on the CPU and what the rehearsal cost the training.
+        a pretended accelerator; nothing was computed. So were, from the first backward on, the lines that the
+        script still had ahead of it: its step, the rest of its loop, its evaluation and what follows the
+        training, each loop with one turn. One line mixed two devices there. The numbers are the shape of the
+        tensor that stayed on the CPU and what the rehearsal cost the training.
     Fix:
         Make the tensor where the others are: `torch.randn(n, device=x.device)`, `torch.randn_like(x)`.
         A tensor that belongs to the module goes into `self.register_buffer(...)`, which `.to(device)`
-        moves along.
+        moves along. A batch is moved at the top of its loop: `x, y = x.to(device), y.to(device)`.
     Known limits:
-        Only scripts that choose or name an accelerator are judged. Only the forward pass is rehearsed: a
-        batch or a target that the loop forgets to move is not seen. A forward pass that depends on
-        values (`.item()`, boolean masks) ends the rehearsal without a finding, and so does a tensor
-        that another branch of the script may move.
+        Only scripts that choose or name an accelerator are judged, and lines outside of a forward pass only
+        where the script moves its model by `.to(device)` or `.cuda()` and calls backward() itself. A batch
+        counts as left on the CPU where all that leads to its loader is known not to move it. A forward pass
+        that depends on values (`.item()`, boolean masks) ends its rehearsal without a finding, and so does a
+        tensor that another branch of the script may move.
     """
 
     id = "TD104"
@@ -39,11 +43,37 @@ class TensorOnWrongDevice(Check):
 
     # Shapes and devices are exact in the rehearsal; what may differ on the real machine is the path taken.
     confidence = 0.95
+    confidence_in_a_script = 0.9
+
+    def __init__(self) -> None:
+        self._told: set[Place] = set()
 
     def see(self, record: Record, state: RunState) -> Iterable[Finding]:
         assert isinstance(record, Rehearsal)
         named = state.run is not None and state.run.names_accelerator
-        return [self.judge(record)] if record.outcome == "mismatch" and named else ()
+        if record.outcome != "mismatch" or not named or record.origin in self._told:
+            return
+        self._told.add(record.origin)  # a model's forward is part of the script, and rehearsed with it
+        yield self._judge_script(record) if record.of_script else self.judge(record)
+
+    def _judge_script(self, record: Rehearsal) -> Finding:
+        edit, fix = unmoved_fix(record, _reference(record))
+        return self.finding(
+            severity="error",
+            confidence=self.confidence_in_a_script,
+            message=unmoved_message(record),
+            why=(
+                f"The lines ahead of the script were gone through with the model on {record.device}, where an "
+                "operation takes tensors of one device only. On the CPU everything is in one place, so the run "
+                "here does not show it."
+            ),
+            fix=fix,
+            where=record.place if record.taken_from else record.origin,
+            first_step=record.step,
+            last_step=record.step,
+            evidence=_evidence(record, record.brought or None),
+            edit=edit,
+        )
 
     def judge(self, record: Rehearsal) -> Finding:
         """Of a mismatch, whether or not the script names an accelerator."""

@@ -1,0 +1,71 @@
+"""A tensor that the script's own lines leave on the CPU: what brings it there, and the line that moves it."""
+
+from __future__ import annotations
+
+import os
+import re
+
+from torch_debugger.checks.factory_line import made_on, maker
+from torch_debugger.records import Edit, Place, Rehearsal
+
+
+def unmoved_message(record: Rehearsal) -> str:
+    where = _line(record.place)
+    what = f"`{record.brought}`" if record.brought else "a tensor"
+    if record.taken_from:
+        source = f"{what} comes from `{record.taken_from}` on the CPU and is not moved"
+    else:
+        made = maker(record.origin.code)
+        source = f"{what} is made on the CPU" + (f" by `{made}`" if made else "")
+        if record.origin.line != record.place.line:
+            source += f" at {_line(record.origin)}"
+    model = f"while the model is on `{record.device_text}`" if record.device_text else "while the model is not"
+    return f"{where} mixes {record.device} and cpu: {source}, {model}. On a GPU this line raises an error."
+
+
+def unmoved_fix(record: Rehearsal, reference: str | None) -> tuple[Edit | None, str]:
+    device = record.device_text or (f"{reference}.device" if reference else "")
+    found = _moved(record, device) if device else None
+    if found is None:
+        target = device or "the device of the model"
+        what = f"`{record.brought}`" if record.brought else "the tensor"
+        return None, f"Move {what} to `{target}` before {_line(record.place)}, or make it there."
+    place, after, added = found
+    assert place.file is not None and place.line is not None
+    edit = Edit(place.file, place.line, place.code or "", after)
+    before = " before the rest of the loop" if record.taken_from and record.moved_kind != "argument" else ""
+    return edit, f"At {_line(place)} write `{added}`{before}."
+
+
+def _moved(record: Rehearsal, device: str) -> tuple[Place, str, str] | None:
+    """Where to edit, how the line should read, and what is new of it."""
+    place = record.moved_at
+    if not place or not place.code or not record.moved:
+        made = made_on(record.origin.code or "", device)
+        return (record.origin, made, made) if made is not None and record.origin else None
+    if record.moved_kind == "argument":
+        given = re.compile(rf"(?<![\w.]){re.escape(record.moved[0])}\b(?!\s*=[^=])")
+        after = given.sub(f"{record.moved[0]}.to({device})", place.code)
+        return (place, after, after) if len(given.findall(place.code)) == 1 else None
+    line = _moving(record, device)
+    if record.taken_from:
+        return place, f"{line}\n{place.code}", line
+    made = made_on(place.code, device) if len(record.moved) == 1 and place.line == record.origin.line else None
+    if made is not None:
+        return place, made, made
+    if place.code.count("(") != place.code.count(")"):  # the first line of several
+        return None
+    return place, f"{place.code}\n{line}", line
+
+
+def _moving(record: Rehearsal, device: str) -> str:
+    names = record.moved
+    if len(names) == 1 and record.moved_kind == "dict":
+        return f"{names[0]} = {{key: each.to({device}) for key, each in {names[0]}.items()}}"
+    if len(names) == 1 and record.moved_kind == "list":
+        return f"{names[0]} = [each.to({device}) for each in {names[0]}]"
+    return f"{', '.join(names)} = {', '.join(f'{name}.to({device})' for name in names)}"
+
+
+def _line(place: Place) -> str:
+    return f"{os.path.basename(place.file or '?')}:{place.line}"

@@ -1,0 +1,124 @@
+"""The statements that a frame has ahead of it: its loop once more, in one turn, then what follows the loop.
+
+Each statement stands in a `try` of its own: what cannot be made without values is passed over.
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+from collections.abc import Sequence
+
+from torch_debugger.anatomy.moments import Moment
+from torch_debugger.anatomy.sources import tree_of
+from torch_debugger.anatomy.statements import function_around
+from torch_debugger.trials.hunt.lines import Lines
+from torch_debugger.trials.moves import name_of
+
+PASSED_OVER = "_rehearsal_passed_over"  # what a failing statement is handed to
+ONE_TURN = "_rehearsal_one_turn"  # what a training loop's iterator goes through
+RETURNED = "_rehearsal_returned"  # what the frame inside gave back when it was rehearsed
+
+_UNTOUCHED = (
+    ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom, ast.Global, ast.Nonlocal,
+    ast.Break, ast.Continue, ast.Pass,
+)  # fmt: skip
+
+
+def lines_ahead(moment: Moment, inner: str = "") -> Lines | None:
+    """inner: the function that the statement at the moment's line calls, which has been rehearsed: the
+    statement goes on with what it gave back. Without one, the whole loop around the line has one more turn."""
+    tree = tree_of(moment.file)
+    scope = function_around(tree, moment.line) if tree is not None else None
+    if scope is None or isinstance(scope, ast.Module) != (moment.function == "<module>"):
+        return None
+    found = _after(scope.body, moment.line, inner)  # type: ignore[attr-defined]
+    return Lines(moment, [_guarded(each) for each in found], in_loop=False) if found else None
+
+
+def _after(body: Sequence[ast.stmt], line: int, inner: str) -> list[ast.stmt]:
+    at = next((number for number, each in enumerate(body) if _covers(each, line)), None)
+    if at is None:
+        return []
+    return [*_begun(body[at], line, inner), *map(copy.deepcopy, body[at + 1 :])]
+
+
+def _begun(statement: ast.stmt, line: int, inner: str) -> list[ast.stmt]:
+    """What is left of the statement at the line: of a loop one whole turn, or the rest of one."""
+    if isinstance(statement, (ast.For, ast.While)) and any(_covers(each, line) for each in statement.body):
+        turn = _rest_of_turn(statement, line, inner) if inner else _one_turn(statement, line)
+        return [turn] if turn is not None else []
+    for name in ("body", "orelse", "finalbody"):
+        block = getattr(statement, name, [])
+        if not isinstance(statement, _UNTOUCHED) and any(_covers(each, line) for each in block):
+            rest = _after(block, line, inner)
+            return [_with_body(statement, rest)] if isinstance(statement, ast.With) and rest else rest
+    made = copy.deepcopy(statement)
+    if not inner:
+        return [made]
+    returned = _Returned(inner)
+    made = returned.visit(made)
+    return [made] if returned.found else []
+
+
+class _Returned(ast.NodeTransformer):
+    """The call of a function exchanged for what it has given back."""
+
+    def __init__(self, function: str) -> None:
+        self.function = function
+        self.found = False
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        if name_of(node.func) == self.function:
+            self.found = True
+            return ast.copy_location(ast.Name(RETURNED, ast.Load()), node)
+        return self.generic_visit(node)
+
+
+def _one_turn(loop: ast.For | ast.While, line: int) -> ast.stmt:
+    """The loop and those inside of it that lead to the line, each with one turn."""
+    made = copy.deepcopy(loop)
+    made.body = [
+        _one_turn(each, line) if isinstance(each, (ast.For, ast.While)) and _covers(each, line) else each
+        for each in made.body
+    ]
+    if isinstance(made, ast.For):
+        made.iter = _called(ONE_TURN, made.iter)
+        return made
+    turn = ast.parse("for _turn in (0,):\n    pass").body[0]
+    return _with_body(ast.copy_location(turn, loop), made.body)
+
+
+def _rest_of_turn(loop: ast.For | ast.While, line: int, inner: str) -> ast.stmt | None:
+    rest = _after(loop.body, line, inner)
+    turn = ast.parse("for _turn in (0,):\n    pass").body[0]
+    return _with_body(ast.copy_location(turn, loop), rest) if rest else None
+
+
+def _with_body(statement: ast.stmt, body: list[ast.stmt]) -> ast.stmt:
+    made = copy.copy(statement)
+    made.body = body  # type: ignore[attr-defined]
+    return made
+
+
+def _called(name: str, argument: ast.expr) -> ast.expr:
+    function = ast.copy_location(ast.Name(name, ast.Load()), argument)
+    return ast.copy_location(ast.Call(function, [argument], []), argument)
+
+
+def _guarded(statement: ast.stmt) -> ast.stmt:
+    if isinstance(statement, _UNTOUCHED):
+        return statement
+    for name in ("body", "orelse", "finalbody"):
+        block = getattr(statement, name, None)
+        if block:
+            setattr(statement, name, [_guarded(each) for each in block])
+    guard = ast.parse(f"try:\n    pass\nexcept Exception as _error:\n    {PASSED_OVER}(_error)").body[0]
+    for node in ast.walk(guard):
+        ast.copy_location(node, statement)
+    guard.body = [statement]  # type: ignore[attr-defined]
+    return guard
+
+
+def _covers(node: ast.stmt, line: int) -> bool:
+    return node.lineno <= line <= (node.end_lineno or node.lineno)

@@ -1,0 +1,175 @@
+"""Which variable brings a tensor of the CPU to where it meets others, and where it should be moved."""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+from collections.abc import Iterator
+from types import FrameType
+from typing import Any
+
+import torch
+from torch import nn
+
+from torch_debugger.anatomy.nested import tensors_in
+from torch_debugger.anatomy.sources import place_at, tree_of
+from torch_debugger.records import Place, Rehearsal
+from torch_debugger.trials.hunt.lines import ONCE_MORE
+from torch_debugger.trials.mismatch import tensors_of
+from torch_debugger.trials.moves import assignments, function_around, targets
+from torch_debugger.trials.origin import is_proven
+from torch_debugger.trials.pretence import DeviceMismatchError, FrameLine
+from torch_debugger.trials.script_rehearsal.numbers import ScriptPretence
+from torch_debugger.trials.script_rehearsal.residence import loop_at, may_be_moved
+
+
+def describe(mismatch: DeviceMismatchError, pretence: ScriptPretence, draft: Rehearsal) -> Rehearsal | None:
+    """The draft filled in; None where it is not certain that the tensor would be on the CPU.
+
+    To be asked while the frames of the mismatch stand."""
+    if mismatch.frame is None or mismatch.used_at is None or mismatch.made_at is None:
+        return None
+    frame, name = _bringer(mismatch.frame, mismatch.made_at, pretence)
+    file, line = frame.f_code.co_filename, frame.f_lineno
+    made_file, made_line = mismatch.made_at
+    loop = _loop(made_file, made_line)
+    if loop is not None:
+        names = [
+            each for each in _left(loop) if _holds_cpu(frame.f_locals.get(each), mismatch.made_at, pretence)
+        ]
+        if may_be_moved(list(_bound(loop)), made_file, made_line):
+            return None
+        first, text = loop.body[0], ast.unparse(_inner(loop.iter))
+        moved_at = place_at(made_file, first.lineno)
+    else:
+        if not is_proven(mismatch.made_at, mismatch.used_at):
+            return None
+        names, moved_at, text = *_assigned(frame, name, mismatch.made_at, pretence), ""
+    kind = _kind(frame.f_locals.get(names[0])) if len(names) == 1 else "tensor"
+    place = place_at(file, line) if name or loop is not None else place_at(*mismatch.used_at)
+    if loop is not None and _uses_the_cpu(loop):
+        names, moved_at, kind = [name], place, "argument"
+    return dataclasses.replace(
+        draft,
+        outcome="mismatch",
+        place=place,
+        error=f"{mismatch.__cause__ or mismatch}".replace("lazy", draft.device),
+        devices=(f"{draft.device}:0", "cpu"),
+        tensors=tuple(
+            tensors_of(frame if name else mismatch.frame, mismatch.odd, pretence.accelerated, draft.device)
+        ),
+        origin=place_at(*mismatch.made_at),
+        brought=name,
+        taken_from=text,
+        moved_at=moved_at,
+        moved=tuple(names),
+        moved_kind=kind,
+        device_text=draft.device_text if _is_known(draft.device_text, frame) else "",
+    )
+
+
+def _uses_the_cpu(loop: ast.For) -> bool:
+    """Whether a turn also computes on the CPU: then the variable itself may be meant to stay there."""
+    return any(isinstance(part, ast.Attribute) and part.attr == "cpu" for part in ast.walk(loop))
+
+
+def _inner(iterated: ast.expr) -> ast.expr:
+    """enumerate(tqdm(loader)) -> loader"""
+    while isinstance(iterated, ast.Call) and len(iterated.args) == 1:
+        iterated = iterated.args[0]
+    return iterated
+
+
+def _kind(value: Any) -> str:
+    return "dict" if isinstance(value, dict) else "list" if isinstance(value, (list, tuple)) else "tensor"
+
+
+def _loop(file: str, line: int) -> ast.For | None:
+    tree = tree_of(file)
+    return loop_at(tree, line) if tree is not None else None
+
+
+def _bringer(frame: FrameType, made_at: FrameLine, pretence: ScriptPretence) -> tuple[FrameType, str]:
+    """The outermost frame with a variable of that origin in the statement it is at, and the variable."""
+    found, name, asked = frame, "", frame
+    while asked is not None:
+        known = next(_of_origin(asked, made_at, pretence), "")
+        if known:
+            found, name = asked, known
+        asked = asked.f_back if asked.f_code.co_name != ONCE_MORE else None  # type: ignore[assignment]
+    return found, name
+
+
+def _of_origin(frame: FrameType, made_at: FrameLine, pretence: ScriptPretence) -> Iterator[str]:
+    tree = tree_of(frame.f_code.co_filename)
+    held = frame.f_locals
+    for statement in _statements_at(tree, frame.f_lineno) if tree is not None else ():
+        for node in ast.walk(statement):
+            if not isinstance(node, ast.Name) or not _reads(statement, node):
+                continue
+            if _holds_cpu(held.get(node.id), made_at, pretence):
+                yield node.id
+
+
+def _reads(statement: ast.stmt, node: ast.Name) -> bool:
+    adds = isinstance(statement, ast.AugAssign) and statement.target is node
+    return adds or isinstance(node.ctx, ast.Load)
+
+
+def _statements_at(tree: ast.Module, line: int) -> Iterator[ast.stmt]:
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.stmt) or hasattr(node, "body"):
+            continue
+        if node.lineno <= line <= (node.end_lineno or node.lineno):
+            yield node
+
+
+def _holds_cpu(value: Any, made_at: FrameLine, pretence: ScriptPretence) -> bool:
+    if isinstance(value, nn.Module):
+        return False
+    return any(pretence.line_of(each) == made_at for each in tensors_in(value))
+
+
+def _bound(loop: ast.For) -> Iterator[str]:
+    yield from (node.id for node in ast.walk(loop.target) if isinstance(node, ast.Name))
+
+
+def _left(loop: ast.For) -> Iterator[str]:
+    """The variables that a turn begins with, that it uses, and that it moves nowhere."""
+    parts = [part for each in loop.body for part in ast.walk(each)]
+    used = {part.id for part in parts if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load)}
+    calls = [part.func for part in parts if isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute)]
+    moved = {ast.unparse(each.value) for each in calls if each.attr in ("to", "cuda")}
+    yield from (name for name in _bound(loop) if name in used and name not in moved)
+
+
+def _assigned(
+    frame: FrameType, name: str, made_at: FrameLine, pretence: ScriptPretence
+) -> tuple[list[str], Place]:
+    """The last statement before the frame's line that assigns the variable, and all that it leaves there."""
+    tree = tree_of(frame.f_code.co_filename)
+    if tree is None or not name:
+        return [], Place()
+    scope = function_around(tree, frame.f_lineno) or tree
+    before = [
+        each
+        for each in assignments(scope)
+        if each.lineno < frame.f_lineno
+        and name in {target.id for target in targets(each) if isinstance(target, ast.Name)}
+    ]
+    last = max(before, key=lambda each: each.lineno, default=None)
+    if last is None or not isinstance(last, ast.Assign):
+        return [], Place()
+    names = [target.id for target in targets(last) if isinstance(target, ast.Name)]
+    own = [each for each in names if each == name or _is_left(frame.f_locals.get(each), pretence)]
+    return own, place_at(frame.f_code.co_filename, last.lineno)
+
+
+def _is_left(value: Any, pretence: ScriptPretence) -> bool:
+    return isinstance(value, torch.Tensor) and pretence.line_of(value) is not None
+
+
+def _is_known(text: str, frame: FrameType) -> bool:
+    """Whether the expression means something where the tensor is brought in."""
+    root = text.partition(".")[0]
+    return not root.isidentifier() or root in frame.f_locals or root in frame.f_globals

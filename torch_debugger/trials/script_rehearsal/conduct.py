@@ -1,0 +1,109 @@
+"""What a script has ahead of it at its first backward, rehearsed in a fork: the step, the rest of the loop, the
+evaluation and whatever follows, with the modules that were moved on a pretended accelerator."""
+
+from __future__ import annotations
+
+import builtins
+import dataclasses
+import itertools
+import json
+import warnings
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import torch
+from torch import nn
+
+from torch_debugger.anatomy.forked import ForkedTask
+from torch_debugger.anatomy.moments import Moment
+from torch_debugger.anatomy.nested import tensors_in
+from torch_debugger.records import Place, Rehearsal
+from torch_debugger.records.codec import to_plain
+from torch_debugger.trials.origin import left_behind
+from torch_debugger.trials.rehearsal import RehearsalProcess, prepare_torch, refusal
+from torch_debugger.trials.replaced import replaced
+from torch_debugger.trials.script_rehearsal.ahead import ONE_TURN, PASSED_OVER, RETURNED, lines_ahead
+from torch_debugger.trials.script_rehearsal.residence import (
+    chosen_device,
+    gives_cpu_batches,
+    moved_weights,
+    tensors_on_the_cpu,
+)
+
+_TIME_LIMIT_S = 20.0
+
+
+class _FoundError(BaseException):
+    """A mismatch that is certain; no `except Exception` of the user's may catch it."""
+
+    def __init__(self, record: Rehearsal) -> None:
+        super().__init__()
+        self.record = record
+
+
+def start(
+    moments: Sequence[Moment], moves: Iterable[tuple[nn.Module, Place]], step: int
+) -> RehearsalProcess | None:
+    """Fork now, inside the first backward, and return at once. None where no module is put on an accelerator.
+
+    moments: of the user's frames that led there without others between them, the innermost first.
+    """
+    asked = [(module, device) for module, place in moves if (device := chosen_device(place)) is not None]
+    if not asked or not moments or refusal():
+        return None
+    modules, device = [module for module, _ in asked], asked[0][1]
+    draft = Rehearsal(
+        "", "cuda", "failed", Place(), None, "", (), (), 0.0, step, of_script=True, device_text=device
+    )
+    return RehearsalProcess(ForkedTask(lambda: _told(moments, modules, draft), _TIME_LIMIT_S), draft)
+
+
+def _told(moments: Sequence[Moment], modules: Sequence[nn.Module], draft: Rehearsal) -> str:
+    try:
+        record = _rehearsed(moments, modules, draft)
+    except _FoundError as found:
+        record = found.record
+    except BaseException as error:  # the user's own code runs here, and may raise anything
+        record = dataclasses.replace(draft, error=f"{type(error).__name__}: {error}"[:500])
+    return json.dumps(to_plain(record))
+
+
+def _rehearsed(moments: Sequence[Moment], modules: Sequence[nn.Module], draft: Rehearsal) -> Rehearsal:
+    from torch_debugger.trials.pretence import line_of, user_frame
+    from torch_debugger.trials.script_rehearsal.bringing import describe
+    from torch_debugger.trials.script_rehearsal.numbers import ScriptPretence
+    from torch_debugger.trials.script_rehearsal.sandbox import seal, without_training
+
+    stays = {key: line for module in modules for key, line in left_behind(module).items()}
+    left, moved = tensors_on_the_cpu(moments) | stays, moved_weights(modules)
+    pretence = ScriptPretence(draft.device, left, moved, lambda error, known: describe(error, known, draft))
+
+    def batch_taken(loader: Any, batch: Any) -> None:
+        line = line_of(user_frame())
+        if line is not None and gives_cpu_batches(loader, *line):
+            for tensor in tensors_in(batch):
+                pretence.stays(tensor, line)
+
+    def passed_over(error: Exception) -> None:
+        if id(error) in pretence.told:
+            raise _FoundError(pretence.told[id(error)])
+
+    def move(module: nn.Module, *arguments: Any, **keywords: Any) -> nn.Module:
+        return pretence.move(module, *arguments, **keywords)
+
+    def leave(module: nn.Module) -> nn.Module:
+        return pretence.leave(module)
+
+    moving = [(nn.Module, "to", move), (nn.Module, "cuda", move), (nn.Module, "cpu", leave)]
+    setattr(builtins, PASSED_OVER, passed_over)
+    setattr(builtins, ONE_TURN, lambda items: itertools.islice(items, 1))
+    warnings.simplefilter("ignore")
+    prepare_torch()
+    seal()
+    for moment, inner in zip(moments, ["", *(each.function for each in moments)], strict=False):
+        lines = lines_ahead(moment, inner)
+        run = lines.function(0) if lines is not None else None
+        if run is not None:
+            with torch.no_grad(), without_training(batch_taken), replaced(moving), pretence:
+                setattr(builtins, RETURNED, run())
+    return dataclasses.replace(draft, outcome="passed")
