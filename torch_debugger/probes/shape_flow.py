@@ -34,8 +34,8 @@ _NOT_AGAIN = ("CUDA error", "DefaultCPUAllocator")
 
 def replay_shapes(error: BaseException, frames: Sequence[Seen], paths: Mapping[int, str]) -> list[FlowStep]:
     """The modules that ran before the crash, in order; empty when a replay is unwise or disagrees."""
-    call = _outermost_call(frames)
-    if call is None or not _is_wise(error, *call):
+    call = outermost_call(frames)
+    if call is None or not is_wise(error, *call):
         return []
     module, args, kwargs = call
     steps: list[FlowStep] = []
@@ -56,7 +56,7 @@ def replay_last_call(error: BaseException, frames: Sequence[Seen], running: Runn
     if len(models) != 1 or not is_outside:
         return []
     module, (args, kwargs) = running.models[models[0]], running.calls[models[0]]
-    if not _is_wise(error, module, args, kwargs):
+    if not is_wise(error, module, args, kwargs):
         return []
     if not any(word in str(error) for word in _OF_SHAPES):
         return []
@@ -70,7 +70,7 @@ def replay_last_call(error: BaseException, frames: Sequence[Seen], running: Runn
     return steps[-_STEPS_KEPT:]
 
 
-def _outermost_call(frames: Sequence[Seen]) -> tuple[nn.Module, tuple[Any, ...], dict[str, Any]] | None:
+def outermost_call(frames: Sequence[Seen]) -> tuple[nn.Module, tuple[Any, ...], dict[str, Any]] | None:
     for seen in frames:
         module, held = seen.module(), seen.frame.f_locals
         if module is not None and seen.function in ("_call_impl", "_wrapped_call_impl"):
@@ -79,7 +79,7 @@ def _outermost_call(frames: Sequence[Seen]) -> tuple[nn.Module, tuple[Any, ...],
     return None
 
 
-def _is_wise(error: BaseException, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+def is_wise(error: BaseException, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
     """Only errors that say the same twice, on a model that is small and not compiled."""
     if type(error) not in (RuntimeError, ValueError, AssertionError, IndexError):
         return False
@@ -98,7 +98,7 @@ def _recorded(steps: list[FlowStep], paths: Mapping[int, str]) -> Iterator[None]
         if time.monotonic() > deadline:
             raise TooLong
         path = paths.get(id(module), type(module).__name__)
-        steps.append(FlowStep(path, type(module).__name__, _shapes(given), _shapes(made)))
+        steps.append(FlowStep(path, type(module).__name__, shapes_of(given), shapes_of(made)))
 
     with without_global_hooks():
         handle = register_module_forward_hook(record)
@@ -108,7 +108,7 @@ def _recorded(steps: list[FlowStep], paths: Mapping[int, str]) -> Iterator[None]
             handle.remove()
 
 
-def _shapes(values: Any) -> tuple[tuple[int, ...], ...]:
+def shapes_of(values: Any) -> tuple[tuple[int, ...], ...]:
     parts = values if is_a(values, (tuple, list)) else (values,)
     facts = [describe("", part) for part in parts[:8] if is_tensor(part)]
     return tuple(fact.shape for fact in facts if fact is not None)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 
 from tests import fakes
@@ -96,3 +98,59 @@ def test_is_silent_when_the_script_names_no_accelerator() -> None:
 @pytest.mark.parametrize("outcome", ["passed", "failed", "timeout"])
 def test_is_silent_when_no_mismatch_was_proven(outcome: str) -> None:
     assert judge(rehearsal(outcome=outcome)) == []
+
+
+FLAT = "x = x.flatten(1)"
+CALL = Place("vae.py", 52, None, "x_hat = model(x)")
+
+
+def of_script(**others: object) -> Rehearsal:
+    facts: dict[str, object] = {
+        "place": Place("vae.py", 52, None, "x_hat, mean, log_var = model(x)"),
+        "origin": Place("vae.py", 50, None, "for x, y in train_loader:"),
+        "of_script": True, "device_text": "DEVICE", "brought": "x", "taken_from": "train_loader",
+        "moved_at": Place("vae.py", 51, None, "x = x.flatten(1)"), "moved": ("x", "y"),
+    }  # fmt: skip
+    return dataclasses.replace(rehearsal(), module=None, **{**facts, **others})  # type: ignore[arg-type]
+
+
+def test_a_batch_that_the_loop_does_not_move_is_moved_at_its_top() -> None:
+    (finding,) = judge(of_script())
+    assert finding.message == (
+        "vae.py:52 mixes cuda and cpu: `x` comes from `train_loader` on the CPU and is not moved, while the "
+        "model is on `DEVICE`. On a GPU this line raises an error."
+    )
+    assert finding.edit == Edit(
+        "vae.py", 51, "x = x.flatten(1)", "x, y = x.to(DEVICE), y.to(DEVICE)\nx = x.flatten(1)"
+    )
+    assert finding.where.line == 52
+
+
+@pytest.mark.parametrize(
+    ("others", "after"),
+    [
+        ({"moved": ("b",), "moved_kind": "dict"}, "b = {key: each.to(DEVICE) for key, each in b.items()}\n" + FLAT),
+        ({"moved": ("b",), "moved_kind": "list"}, "b = [each.to(DEVICE) for each in b]\n" + FLAT),
+        ({"moved": ("x",), "moved_kind": "argument", "moved_at": CALL}, "x_hat = model(x.to(DEVICE))"),
+    ],
+)  # fmt: skip
+def test_what_is_moved_of_other_batches(others: dict[str, object], after: str) -> None:
+    (finding,) = judge(of_script(**others))
+    assert finding.edit is not None and finding.edit.after == after
+
+
+def test_noise_that_a_line_makes_gets_the_device_of_the_model() -> None:
+    line = Place("vae.py", 60, None, "noise = torch.randn(16, 8)")
+    made = {"taken_from": "", "origin": line, "moved_at": line, "moved": ("noise",), "brought": "noise"}
+    (finding,) = judge(of_script(**made))
+    assert finding.edit is not None and finding.edit.after == "noise = torch.randn(16, 8, device=DEVICE)"
+    assert finding.where == line
+
+
+def test_what_forward_has_told_is_not_told_again_of_the_script() -> None:
+    forward = rehearsal()
+    state = Judge()
+    state.see(fakes.run(names_accelerator=True))
+    state.see(forward)
+    state.see(of_script(origin=forward.origin, taken_from=""))
+    assert len([each for each in state.findings if each.name == "tensor-on-wrong-device"]) == 1

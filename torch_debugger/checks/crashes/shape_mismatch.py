@@ -23,6 +23,7 @@ from torch_debugger.checks.explainers.shapes.product_shapes import explain_produ
 from torch_debugger.checks.explainers.shapes.sequence_shapes import explain_sequence
 from torch_debugger.checks.explainers.shapes.shape_flow import showing_flow
 from torch_debugger.checks.explainers.shapes.state_shapes import explain_state
+from torch_debugger.checks.explainers.shapes.swapped_sizes import explain_swapped_sizes
 from torch_debugger.checks.explainers.shapes.view_shapes import explain_view
 
 
@@ -38,6 +39,7 @@ class ShapeMismatch(CrashCheck):
         The expression that raised (Python 3.11 and later tell which it is), the shapes in the frames of
         the traceback, what the layer was built for and the lines that build it, and the shapes that flowed
         through the model up to the crash, from running its forward once more; the last of them are shown.
+        Two sizes that may have been given to a constructor in the wrong order are tried in the other.
         The exception's message alone is not enough.
     Fix:
         Change the constructor's argument, or the form of the tensor, as the finding says; the line to
@@ -54,6 +56,7 @@ class ShapeMismatch(CrashCheck):
     explainers = tuple(
         showing_flow(explain)
         for explain in (
+            explain_swapped_sizes,
             explain_linear,
             explain_conv,
             explain_pool,

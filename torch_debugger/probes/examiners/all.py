@@ -19,6 +19,7 @@ from torch_debugger.probes.examiners.numbers import examine_numbers
 from torch_debugger.probes.examiners.packing import examine_packing
 from torch_debugger.probes.examiners.processes import examine_processes
 from torch_debugger.probes.examiners.scene import Scene
+from torch_debugger.probes.examiners.swapped_arguments import examine_swaps
 from torch_debugger.probes.examiners.views import examine_view
 from torch_debugger.records.evidence import CrashEvidence
 
@@ -37,6 +38,7 @@ _EXAMINERS: dict[str, Callable[[Scene], Any]] = {
     "packing": examine_packing,
     "numbers": examine_numbers,
     "entry": examine_entry,
+    "swaps": examine_swaps,
 }
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from torch_debugger.records.evidence.autograd import AutogradEvidence
-from torch_debugger.records.evidence.building import BuildingEvidence
+from torch_debugger.records.evidence.building import BuildingEvidence, SwappedArguments
 from torch_debugger.records.evidence.checkpoints import CheckpointEvidence
 from torch_debugger.records.evidence.cuda import CudaEvidence
 from torch_debugger.records.evidence.devices import DeviceEvidence
@@ -36,11 +36,12 @@ class CrashEvidence:
     packing: PackingEvidence | None = None
     numbers: NumberEvidence | None = None
     entry: Subscripted | None = None
+    swaps: SwappedArguments | None = None
     faults: tuple[str, ...] = ()  # examiners that failed, and how: "autograd: KeyError: 'x'"
 
 
 __all__ = [
     "AutogradEvidence", "BuildingEvidence", "CheckpointEvidence", "CrashEvidence", "CudaEvidence",
     "DeviceEvidence", "IndexEvidence", "LoadingEvidence", "MemoryEvidence", "NameEvidence", "NumberEvidence",
-    "PackingEvidence", "ProcessEvidence", "ViewEvidence",
+    "PackingEvidence", "ProcessEvidence", "SwappedArguments", "ViewEvidence",
 ]  # fmt: skip

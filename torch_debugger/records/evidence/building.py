@@ -191,6 +191,18 @@ class SingleValueFact:
 
 
 @dataclass(frozen=True, slots=True)
+class SwappedArguments:
+    """Two sizes of one constructor: exchanged, what has failed goes through."""
+
+    function: str  # Decoder
+    first: str  # hidden_dim
+    second: str  # latent_dim
+    place: Place  # their line
+    after: str = ""  # the line with the two exchanged; empty where they stand on several lines
+    named: bool = False  # then they would bear the names of their parameters
+
+
+@dataclass(frozen=True, slots=True)
 class BuildingEvidence:
     """How a module, optimizer or scheduler was built and called."""
 
