@@ -38,7 +38,7 @@ from torch_debugger.report.page import Report
 from torch_debugger.session import describe_run
 from torch_debugger.settings import Settings
 from torch_debugger.stats.memory import measure_memory
-from torch_debugger.tracebacks import hide_our_frames
+from torch_debugger.tracebacks import hide_our_frames, is_left_by_hand
 
 
 class Debugger:
@@ -163,7 +163,7 @@ class Debugger:
         if self._plumbing is None:
             return
         reported = self._is_reported_elsewhere() or is_told(error)
-        self._outcome = "stopped" if isinstance(error, (KeyboardInterrupt, SystemExit)) else "crashed"
+        self._outcome = "stopped" if isinstance(error, SystemExit) or is_left_by_hand(error) else "crashed"
         if self._outcome == "crashed":
             self._plumbing.crash(error, only=self._sinks)
         self.close()

@@ -34,6 +34,7 @@ from torch_debugger.probes.loops import loop_probes
 from torch_debugger.probes.memory_watch import MemoryWatch
 from torch_debugger.probes.model_uses import model_use_probes
 from torch_debugger.probes.nonfinite import NonFiniteHunt
+from torch_debugger.probes.nonfinite_crashes import look_for_the_origin
 from torch_debugger.probes.optimizers import Optimizers
 from torch_debugger.probes.parameters import ParameterLook
 from torch_debugger.probes.plain_tensors import PlainTensors
@@ -157,6 +158,7 @@ class Plumbing:
     def crash(self, error: BaseException, only: Sequence[Sink] = ()) -> None:
         """Explain an exception to these watchers, or to all."""
         self.watch.probe("ranks", self.processes.ranks.tell_ends)
+        self.watch.probe("non-finite", look_for_the_origin, self.hunt, error)
         fact = self.capture(error)
         self.watch.sinks.tell(only, fact) if only else self.watch.emit(fact)
 

@@ -35,7 +35,9 @@ class StepReplays:
         self.loaders = loaders
         self.lagging = lagging
 
-    def of_step(self, moments: Sequence[Moment], loss: str) -> tuple[Origin | None, str] | None:
+    def of_step(
+        self, moments: Sequence[Moment], loss: str, raised: bool = False
+    ) -> tuple[Origin | None, str] | None:
         """The step under way: its own lines in a fork, or where there is none, its models right here."""
         from torch_debugger.trials.hunt.model import Model
         from torch_debugger.trials.hunt.step import Scene, can_fork, find_in_step
@@ -57,7 +59,7 @@ class StepReplays:
         with self._for_a_replay():
             if can_fork(models):
                 batch, dataset = self.loaders.last.get()
-                scene = Scene(moments, models, not loss, batch, dataset, self.roots.step_rng, loss)
+                scene = Scene(moments, models, not loss, batch, dataset, self.roots.step_rng, loss, raised)
                 found = find_in_step(scene)
                 if found:
                     return found.origin, found.how

@@ -29,6 +29,12 @@ _IN_C = (  # what an entry of a class written in C is
 _GROUP: Any = getattr(builtins, "BaseExceptionGroup", None)  # from Python 3.11 on
 
 
+def is_left_by_hand(error: BaseException) -> bool:
+    """Ctrl-C, or `q` at the prompt of pdb, which is not imported to know that."""
+    kind = type(error)
+    return isinstance(error, KeyboardInterrupt) or (kind.__module__, kind.__name__) == ("bdb", "BdbQuit")
+
+
 def hide_our_frames(error: BaseException) -> None:
     """Takes our frames off the exception and everything it is chained to."""
     waiting: list[BaseException | None] = [error]

@@ -22,6 +22,7 @@ from torch_debugger.runlog.requests import RequestReader
 from torch_debugger.saying import say
 from torch_debugger.settings import Settings
 from torch_debugger.signals import alarms_held
+from torch_debugger.tracebacks import is_left_by_hand
 
 if TYPE_CHECKING:
     from torch_debugger.session import Session
@@ -140,4 +141,4 @@ def undisturbed() -> Iterator[None]:
 def _outcome(error: BaseException) -> str:
     if isinstance(error, SystemExit):
         return "finished" if error.code in (None, 0) else "stopped"
-    return "stopped" if isinstance(error, KeyboardInterrupt) else "crashed"
+    return "stopped" if is_left_by_hand(error) else "crashed"

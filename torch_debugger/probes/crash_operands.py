@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import operator
 from collections.abc import Callable
-from types import FrameType
+from types import FrameType, ModuleType
 from typing import Any, TypeGuard
 
 import torch
@@ -21,7 +21,12 @@ from torch_debugger.stats.unseen import no_grad
 _METHODS = frozenset({
     "long", "int", "float", "view", "view_as", "reshape", "unsqueeze", "squeeze", "flatten", "t", "transpose",
     "permute", "expand", "expand_as", "detach", "contiguous", "clone", "argmax", "size", "numel", "dim", "item",
+    "max", "min", "all", "any", "isnan", "isinf", "isfinite", "ndimension",
 })  # fmt: skip
+_FACTS = ("shape", "T", "data", "mT", "dtype", "device", "ndim", "requires_grad", "is_leaf")
+_FUNCTIONS = frozenset(
+    {"arange", "isnan", "isinf", "isfinite", "any", "all", "max", "min", "allclose", "equal"}
+)
 _OPERATORS: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.FloorDiv: operator.floordiv,
     ast.Mod: operator.mod,
@@ -92,7 +97,11 @@ def _combined(combine: Callable[[Any, Any], Any], left: Any, right: Any) -> Any:
 
 def _attribute(node: ast.Attribute, frame: FrameType) -> Any:
     owner = _value(node.value, frame)
-    if is_plain_tensor(owner) and node.attr in ("shape", "T", "data", "mT"):
+    if is_plain_tensor(owner) and node.attr in _FACTS:
+        return getattr(owner, node.attr)
+    if type(owner) is ModuleType:
+        return _known(vars(owner).get(node.attr, UnknownValueError))
+    if type(owner) is torch.device and node.attr in ("type", "index"):
         return getattr(owner, node.attr)
     return attribute(owner, node.attr)
 
@@ -114,8 +123,9 @@ def _called(node: ast.expr, frame: FrameType) -> Any:
         return _length(_value(node.args[0], frame))
     args = [_operand(item, frame) for item in node.args]
     named = {word.arg or "": _operand(word.value, frame) for word in node.keywords}
-    if isinstance(node.func, ast.Attribute) and ast.unparse(node.func) == "torch.arange":
-        return torch.arange(*args, **named)
+    module, _, function = ast.unparse(node.func).rpartition(".")
+    if module == "torch" and function in _FUNCTIONS and frame.f_globals.get("torch") is torch:
+        return getattr(torch, function)(*args, **named)
     owner = _value(node.func.value, frame) if isinstance(node.func, ast.Attribute) else None
     if isinstance(node.func, ast.Attribute) and is_plain_tensor(owner) and _only_looks(node.func.attr, args):
         return getattr(owner, node.func.attr)(*args, **named)

@@ -35,10 +35,13 @@ FRAMES = 4  # of the user's, from the innermost out
 class Replays(Protocol):
     """Runs a step again; what that takes is not a probe's business."""
 
-    def of_step(self, moments: Sequence[Moment], loss: str) -> tuple[Origin | None, str] | None:
+    def of_step(
+        self, moments: Sequence[Moment], loss: str, raised: bool = False
+    ) -> tuple[Origin | None, str] | None:
         """The step under way, from the user's frames, innermost first: the origin and how it was found.
 
         loss: nan, inf or -inf; empty where it was finite and the gradients are at fault.
+        raised: the lines end in an exception, and the number is in the frames that raise it.
         """
 
     def of_inputs(self, inputs: Inputs, slopes: bool) -> tuple[Origin, str] | None:
@@ -116,6 +119,23 @@ class NonFiniteHunt:
         self.lagging.let_go()
         return found or (None, "late")
 
+    def anomaly_mode_stopped(self, moments: Sequence[Moment], site: Place, named: Origin) -> None:
+        """By an exception out of backward; `named` is the node of the graph that torch has named."""
+        origin, how = self.watch.traced(self.replays.of_step, moments, "") or (None, "")
+        if origin is None:
+            origin, how = named, "anomaly"
+        self._tell("gradient", math.nan, self.watch.step, site, origin, how, (), policy="anomaly")
+
+    def was_refused(self, word: str, moments: Sequence[Moment], site: Place) -> None:
+        """By an exception before backward, which a number that is not finite has brought about."""
+        wrong = self._wrong_parameters()
+        if wrong:
+            self._tell_of_weights("value", float(word), self.watch.step, site, wrong)
+            return
+        origin, how = self.watch.traced(self.replays.of_step, moments, word, True) or (None, "")
+        if origin is not None:
+            self._tell("value", float(word), self.watch.step, site, origin, how, ())
+
     def weights_are_not_finite(self, parameters: tuple[str, ...], site: Place, step: int) -> None:
         """Seen before an update, or later from a device; neither loss nor gradients have shown it."""
         if self.found is None:
@@ -157,11 +177,21 @@ class NonFiniteHunt:
         how: str,
         parameters: tuple[str, ...],
         bad: BadWeight | None = None,
+        policy: str = "",
     ) -> None:
         shown = site if origin is not None and origin.place.file else _line_of_the_loss(site)
         by = (bad.optimizer, bad.numbers, bad.gradients_seen) if bad is not None else ("", {}, True)
         self.found = NonFinite(
-            step, what, _word(value), shown, origin, parameters, how, self.scaled, *by, self.policy.kind
+            step,
+            what,
+            _word(value),
+            shown,
+            origin,
+            parameters,
+            how,
+            self.scaled,
+            *by,
+            policy or self.policy.kind,
         )
         self.watch.emit(self.found)
         self.policy.told(self.found)

@@ -52,19 +52,22 @@ class NonFinite:
     """The first NaN or Inf of the run, and what the step's evidence says of its origin."""
 
     step: int  # 0 where no steps are counted
-    what: str  # loss | gradient | weight | result (of a piece of code without a backward)
+    # loss | gradient | weight | result (of a piece of code without a backward) | value (refused by the script)
+    what: str
     value: str  # nan | inf | -inf
     site: Place  # the backward() call; of an update, the step() call
     origin: Origin | None = None
     parameters: tuple[str, ...] = ()  # parameters, or their gradients, not finite at that time
     # step (the user's lines ran again) | model (its forward ran again) | graph (read off the autograd graph)
-    # | late (seen steps later on the device, nothing could run again) | "" (nothing found)
+    # | late (seen steps later on the device, nothing could run again) | anomaly (torch's anomaly mode named it)
+    # | "" (nothing found)
     how: str = ""
     scaled: bool = False  # a GradScaler is at work: gradients that are Inf are its daily bread
     optimizer: str = ""  # the name of the optimizer that holds the parameters
     update: dict[str, float] = field(default_factory=dict)  # of that optimizer: lr, eps, for a bad update
     gradients_seen: bool = True  # all those of the update that made the weights so; else it may have been they
-    policy: str = "report"  # what was done about it: report | stop | break | skip-step
+    # what was done about it: report | stop | break | skip-step | anomaly (torch's anomaly mode ended it)
+    policy: str = "report"
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,7 +35,7 @@ class LossNotFinite(Check):
     id = "TD601"
     name = "loss-not-finite"
     title = "the loss became NaN or Inf"
-    explains = ("values-not-finite", "output-not-finite")
+    explains = ("values-not-finite", "output-not-finite", "assertion-failed")
     reads = (NonFinite, Scalars)
 
     # The replay that names the operation needs some steps' time; after that the bare fact is reported.
@@ -124,6 +124,8 @@ def _confidence(fact: NonFinite) -> float:
     origin = fact.origin
     if origin is None or fact.how == "late":
         return 0.7
+    if fact.how == "anomaly":
+        return 0.85
     if origin.op is not None or origin.phase in ("input", "weights"):
         return 0.9 if fact.how == "graph" else 0.97
     return 0.85 if origin.module is not None else 0.7

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from torch_debugger.probes.examiners.absent_values import examine_absent_value
+from torch_debugger.probes.examiners.assertions import examine_assertion
 from torch_debugger.probes.examiners.autograd import examine_autograd
 from torch_debugger.probes.examiners.building import examine_building
 from torch_debugger.probes.examiners.checkpoints import examine_checkpoints
@@ -39,6 +41,8 @@ _EXAMINERS: dict[str, Callable[[Scene], Any]] = {
     "numbers": examine_numbers,
     "entry": examine_entry,
     "swaps": examine_swaps,
+    "assertion": examine_assertion,
+    "absent": examine_absent_value,
 }
 
 

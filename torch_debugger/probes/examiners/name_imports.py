@@ -9,8 +9,6 @@ import sys
 from collections.abc import Iterator
 from types import ModuleType
 
-from torch import nn
-
 from torch_debugger.anatomy.kinds import is_a
 from torch_debugger.anatomy.sources import is_user_file, place_at
 from torch_debugger.probes.crash_source import statement_at
@@ -55,23 +53,6 @@ def _absent_module(name: str) -> NameEvidence | None:
     if top and sys.modules.get(top) is None and importlib.util.find_spec(top) is None:
         return NameEvidence(name, "package", top, "module")
     return None
-
-
-def examine_variable(scene: Scene) -> NameEvidence | None:
-    """A bare name: an import that was forgotten, or an attribute of the module whose method this is."""
-    seen, asked = scene.innermost, getattr(scene.error, "name", None)
-    if seen is None or not seen.user or type(asked) is not str:
-        return None
-    module = seen.module()
-    owner = seen.frame.f_code.co_varnames[0] if module is not None else ""
-    has_it = module is not None and _has(module, asked)
-    return NameEvidence(asked, "variable", inner=owner if has_it else "")
-
-
-def _has(module: nn.Module, name: str) -> bool:
-    held = vars(module)
-    parts = (held, held.get("_modules", {}), held.get("_parameters", {}), held.get("_buffers", {}))
-    return any(name in part for part in parts)
 
 
 def examine_syntax(scene: Scene) -> NameEvidence | None:

@@ -9,8 +9,9 @@ import torch
 from torch_debugger.anatomy.kinds import is_a
 from torch_debugger.probes.examiners.name_attributes import examine_attribute
 from torch_debugger.probes.examiners.name_calls import examine_call, examine_number, examine_removed
-from torch_debugger.probes.examiners.name_imports import examine_import, examine_syntax, examine_variable
+from torch_debugger.probes.examiners.name_imports import examine_import, examine_syntax
 from torch_debugger.probes.examiners.name_search import our_names
+from torch_debugger.probes.examiners.name_variables import examine_variable
 from torch_debugger.probes.examiners.scene import Scene
 from torch_debugger.records.evidence import NameEvidence
 

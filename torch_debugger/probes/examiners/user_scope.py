@@ -29,6 +29,13 @@ class Scope:
         tree = tree_of(seen.file)
         self.function: ast.AST = function_around(tree, seen.line) if tree is not None else ast.Module([], [])
 
+    @staticmethod
+    def of_tree(tree: ast.Module) -> list[ast.stmt]:
+        """The statements of a file outside of its functions, those included that begin a function or class."""
+        return sorted(
+            [*_own_statements(tree), *(n for n in tree.body if is_a(n, _NESTED))], key=lambda n: n.lineno
+        )
+
     def statements(self) -> list[ast.stmt]:
         """All of them in the order of their lines; those of functions defined inside are not its own."""
         return sorted(_own_statements(self.function), key=lambda node: node.lineno)

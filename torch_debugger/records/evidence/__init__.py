@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from torch_debugger.records.evidence.absent_values import AbsentValue
+from torch_debugger.records.evidence.assertions import AssertionEvidence
 from torch_debugger.records.evidence.autograd import AutogradEvidence
 from torch_debugger.records.evidence.building import BuildingEvidence, SwappedArguments
 from torch_debugger.records.evidence.checkpoints import CheckpointEvidence
@@ -37,11 +39,14 @@ class CrashEvidence:
     numbers: NumberEvidence | None = None
     entry: Subscripted | None = None
     swaps: SwappedArguments | None = None
+    assertion: AssertionEvidence | None = None
+    absent: AbsentValue | None = None
     faults: tuple[str, ...] = ()  # examiners that failed, and how: "autograd: KeyError: 'x'"
 
 
 __all__ = [
-    "AutogradEvidence", "BuildingEvidence", "CheckpointEvidence", "CrashEvidence", "CudaEvidence",
-    "DeviceEvidence", "IndexEvidence", "LoadingEvidence", "MemoryEvidence", "NameEvidence", "NumberEvidence",
-    "PackingEvidence", "ProcessEvidence", "SwappedArguments", "ViewEvidence",
+    "AbsentValue", "AssertionEvidence", "AutogradEvidence", "BuildingEvidence", "CheckpointEvidence",
+    "CrashEvidence", "CudaEvidence", "DeviceEvidence", "IndexEvidence", "LoadingEvidence",
+    "MemoryEvidence", "NameEvidence", "NumberEvidence", "PackingEvidence", "ProcessEvidence",
+    "SwappedArguments", "ViewEvidence",
 ]  # fmt: skip

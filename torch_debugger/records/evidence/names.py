@@ -26,5 +26,11 @@ class NameEvidence:
     place_form: str = (
         ""  # local: it lacks `self.`; later: it comes after its use; method: in a method not called
     )
+    # variable: the lines that bind it, and how: below (all of them), branch (not taken), loop (made no pass),
+    # augmented (+= before any value), global (of that name, and the function assigns its own), deleted, module
+    # (that can be imported)
+    bound: tuple[Place, ...] = ()
+    binding: str = ""
+    loop_name: str = ""  # variable: what the loop around the line calls its counter or its element
     ours: tuple[str, ...] = ()  # what torch_debugger itself offers
     version: str = ""  # of torch

@@ -78,7 +78,7 @@ class Hunter(TorchFunctionMode):
         self._run_backward(losses, gradients, False, False, _several(inputs), accumulate_grad=False)
 
     def _run_backward(self, *arguments: Any, accumulate_grad: bool) -> None:
-        with self:
+        with self, torch.autograd.set_detect_anomaly(False):  # the script's would end it at the first NaN
             torch.autograd.Variable._execution_engine.run_backward(
                 *arguments, allow_unreachable=True, accumulate_grad=accumulate_grad
             )

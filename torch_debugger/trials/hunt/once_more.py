@@ -38,11 +38,13 @@ class OnceMore:
         apart: bool = False,
         rng_state: torch.Tensor | None = None,
         loss: str = "",
+        raised: bool = False,
     ) -> None:
         """
         again: the models are given what they were given in the step, whatever the lines say.
         apart: in the training's own process, whose gradients and loaders must not be touched.
         loss: what it was in the step, nan, inf or -inf; another one is another story.
+        raised: they end in an exception, and the number is in the frames that raise it.
         rng_state: when the lines begin; without it, each model meets its own at its first call.
         """
         names: dict[int, str] = {}
@@ -52,6 +54,7 @@ class OnceMore:
             paths |= model.paths
         self._models, self._batch = models, batch
         self._again, self._apart, self._rng_state, self._loss = again, apart, rng_state, loss
+        self._raised = raised
         self._hunter = Hunter(paths, names)
         self._found: Origin | None = None
 
@@ -61,9 +64,22 @@ class OnceMore:
                 model.module.zero_grad()  # what the step itself has left there
         if self._rng_state is not None:
             torch.set_rng_state(self._rng_state)
-        with contextlib.suppress(_Reached, Exception), torch.enable_grad(), self._stand_ins(), self._hunter:
-            lines()
+        with contextlib.suppress(_Reached), torch.enable_grad(), self._stand_ins(), self._hunter:
+            try:
+                lines()
+            except Exception as error:  # of the user's lines, which may refuse in any way they like
+                self._found = self._behind(error) if self._raised else None
         return self._found
+
+    def _behind(self, error: Exception) -> Origin | None:
+        """Who made the numbers that are not finite in the frames of this exception, the innermost first."""
+        traced: list[Origin] = []
+        traceback = error.__traceback__
+        while traceback is not None:
+            origin = self._hunter.origin_of(list(traceback.tb_frame.f_locals.values()))
+            traced = [origin, *traced] if origin is not None else traced
+            traceback = traceback.tb_next
+        return traced[0] if traced else None
 
     @contextlib.contextmanager
     def _stand_ins(self) -> Iterator[None]:

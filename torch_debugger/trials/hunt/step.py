@@ -43,6 +43,7 @@ class Scene:
     dataset: Any = None
     rng_state: torch.Tensor | None = None  # when the step began
     loss: str = ""  # nan, inf or -inf, as it was in the step; empty while it was finite
+    raised: bool = False  # the lines end in an exception, and the number is in the frames that raise it
 
 
 @dataclass(frozen=True)
@@ -86,7 +87,9 @@ def _attempts(scene: Scene) -> Iterator[_Attempt]:
 
 
 def _ways(scene: Scene, begin: int) -> Iterator[OnceMore]:
-    once_more = functools.partial(OnceMore, scene.models, batch=scene.batch, loss=scene.loss)
+    once_more = functools.partial(
+        OnceMore, scene.models, batch=scene.batch, loss=scene.loss, raised=scene.raised
+    )
     if begin == 0 and scene.rng_state is not None:
         yield once_more(rng_state=scene.rng_state)
     yield once_more()

@@ -207,7 +207,8 @@ IMPORTS = {
     "DDP": "from torch.nn.parallel import DistributedDataParallel as "
            "DDP", "dist": "import torch.distributed as dist",
     "lr_scheduler": "from torch.optim import lr_scheduler",
-    "pad_sequence": "from torch.nn.utils.rnn import pad_sequence",
+    "pad_sequence": "from torch.nn.utils.rnn import pad_sequence", "plt": "import matplotlib.pyplot as plt",
+    "pd": "import pandas as pd", "tqdm": "from tqdm import tqdm", "sns": "import seaborn as sns",
 }  # fmt: skip
 
 # Packages around torch: what to install, or what took their place.

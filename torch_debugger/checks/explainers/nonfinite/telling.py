@@ -13,6 +13,7 @@ _DONE = {
     "stop": "the run was stopped there",
     "break": "the run was halted there for a look",
     "skip-step": "the update of that step was skipped",
+    "anomaly": "autograd's anomaly mode ended the script there",
 }
 # How an op makes NaN of an Inf; there is no other way.
 _INTO_NAN = {
@@ -40,7 +41,9 @@ def _subject(fact: NonFinite) -> str:
     """The loss became nan at step 12"""
     names = parameters_text(fact.parameters)
     subject = "A gradient" if fact.what == "gradient" else f"The {fact.what}"
-    if fact.what == "gradient" and fact.parameters:
+    if fact.what == "value":
+        subject = "A value"
+    elif fact.what == "gradient" and fact.parameters:
         subject = f"The gradient{'s' if len(fact.parameters) > 1 else ''} of {names}"
     elif fact.what == "weight" and fact.parameters:
         subject = names
@@ -95,6 +98,8 @@ def _then(origin: Origin) -> str:
 
 
 def _read_how(fact: NonFinite) -> str:
+    if fact.how == "anomaly":
+        return "Autograd's anomaly mode named the op: the step could not be run again to see its numbers."
     if fact.how != "graph":
         return ""
     return "This was read off the autograd graph: the step could not be run again."

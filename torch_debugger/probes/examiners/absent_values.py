@@ -1,0 +1,140 @@
+"""A None that was used as a tensor: traced to the expression it came from, and to why that is None."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+import torch
+from torch import nn
+
+from torch_debugger.anatomy.kinds import is_a, is_one_of, own_attributes
+from torch_debugger.anatomy.sources import class_source, place_at
+from torch_debugger.probes.crash_frames import Seen, is_tensor
+from torch_debugger.probes.crash_source import failing_expression, statement_at
+from torch_debugger.probes.examiners.absent_gradients import of_gradient
+from torch_debugger.probes.examiners.reading import UNKNOWN, value_of
+from torch_debugger.probes.examiners.scene import Scene
+from torch_debugger.probes.examiners.value_makers import maker_of
+from torch_debugger.records.evidence.absent_values import AbsentValue
+
+_LOOKED_AT = (ast.Name, ast.Attribute, ast.Subscript)
+_HOOKS = ("torch/utils/hooks.py", "torch/nn/modules/module.py", "torch/autograd/graph.py")
+# Methods that change their object, or the graph, and return None.
+_RETURN_NOTHING = frozenset({
+    "backward", "step", "zero_grad", "sort", "append", "extend", "reverse", "update", "shuffle",
+    "insert", "clear", "remove", "add_scalar", "add_histogram",
+})  # fmt: skip
+
+
+def examine_absent_value(scene: Scene) -> AbsentValue | None:
+    """The message selects the crash; an expression of the user's line that is None makes the evidence."""
+    if not isinstance(scene.error, (AttributeError, TypeError, NotImplementedError, RuntimeError)):
+        return None
+    if "NoneType" not in str(scene.error):
+        return None
+    users = [seen for seen in reversed(scene.frames) if seen.user][:4]
+    for depth, seen in enumerate(users):
+        for node in _absent_in(seen, innermost=depth == 0):
+            if isinstance(node, ast.Name) and _is_parameter(seen, node.id):
+                hook = _of_hook(scene, seen, node)
+                if hook is not None:
+                    return hook
+                continue  # handed in: the caller's line has it
+            found = _explained(scene, seen, node)
+            if found is not None:
+                return found
+    return None
+
+
+def _absent_in(seen: Seen, *, innermost: bool) -> Iterator[ast.expr]:
+    """The parts of the line that stand for None, those nearest to the failing expression first."""
+    text = failing_expression(seen.frame.f_code, seen.instruction)
+    try:
+        tree: ast.AST = (
+            ast.parse(text, mode="eval") if text else ast.parse(statement_at(seen.file, seen.line)[1])
+        )
+    except SyntaxError:
+        return
+    for node in ast.walk(tree):
+        if isinstance(node, _LOOKED_AT) and isinstance(node.ctx, ast.Load) and is_absent(seen, node):
+            yield node
+
+
+def is_absent(seen: Seen, node: ast.expr) -> bool:
+    if isinstance(node, ast.Attribute) and node.attr == "grad":
+        owner = value_of(seen, node.value)
+        return is_tensor(owner) and gradient_of(owner) is None
+    return value_of(seen, node) is None
+
+
+def gradient_of(tensor: torch.Tensor) -> torch.Tensor | None:
+    """Without the warning that torch gives for one that is no leaf."""
+    if not tensor.is_leaf and not tensor.retains_grad:
+        return None
+    return tensor.grad
+
+
+def _is_parameter(seen: Seen, name: str) -> bool:
+    code = seen.frame.f_code
+    return name in code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+
+
+def _explained(scene: Scene, seen: Seen, node: ast.expr) -> AbsentValue | None:
+    place = place_at(seen.file, seen.line)
+    text = ast.unparse(node)
+    if isinstance(node, ast.Attribute) and node.attr == "grad":
+        tensor = value_of(seen, node.value)
+        return of_gradient(
+            scene, seen, AbsentValue(text, place, "grad", tensor=ast.unparse(node.value)), tensor
+        )
+    if isinstance(node, ast.Subscript):
+        return _of_hook(scene, seen, node.value) if isinstance(node.value, ast.Name) else None
+    if isinstance(node, ast.Attribute):
+        return _of_attribute(seen, node, AbsentValue(text, place, "attribute"))
+    made = maker_of(scene, seen, node)
+    called = made.call.func.attr if made.call is not None and isinstance(made.call.func, ast.Attribute) else ""
+    if made.call is not None and called in _RETURN_NOTHING:
+        return AbsentValue(text, place, "call", cause=made.place, cause_text=called)
+    if isinstance(made.call, ast.Call) or made.kind != "expression" or not made.text:
+        return None
+    bound = ast.parse(made.text, mode="eval").body  # grad = param.grad
+    return (
+        _explained(scene, seen, bound) if isinstance(bound, ast.Attribute) and is_absent(seen, bound) else None
+    )
+
+
+def _of_hook(scene: Scene, seen: Seen, node: ast.expr) -> AbsentValue | None:
+    """grad_input[0] in a backward hook of a module whose input needs no gradient."""
+    if not isinstance(node, ast.Name) or not _is_parameter(seen, node.id):
+        return None
+    index = next((at for at, frame in enumerate(scene.frames) if frame is seen), 0)
+    caller = scene.frames[index - 1] if index else None
+    if caller is None or not caller.file.endswith(_HOOKS) or not is_one_of(value_of(seen, node), (tuple,)):
+        return None
+    text = next((ast.unparse(each) for each in _absent_in(seen, innermost=True)), f"{node.id}[0]")
+    return AbsentValue(text, place_at(seen.file, seen.line), "hook", tensor=node.id)
+
+
+def _of_attribute(seen: Seen, node: ast.Attribute, found: AbsentValue) -> AbsentValue | None:
+    """self.gradients: None since __init__, and a method that would fill it."""
+    owner = value_of(seen, node.value)
+    if owner is UNKNOWN or is_a(owner, nn.Module) or node.attr not in own_attributes(owner):
+        return None
+    source = class_source(type(owner))
+    if source is None:
+        return None
+    file, tree = source
+    lines: list[tuple[int, bool]] = []
+    for part in ast.walk(tree):
+        targets = part.targets if isinstance(part, ast.Assign) else []
+        for target in targets:
+            if isinstance(target, ast.Attribute) and target.attr == node.attr and isinstance(part, ast.Assign):
+                empty = isinstance(part.value, ast.Constant) and part.value.value is None
+                lines.append((part.lineno, empty))
+    empties = [line for line, empty in lines if empty]
+    setters = tuple(place_at(file, line) for line, empty in lines if not empty)
+    if not empties:
+        return None
+    kept = found.expression, found.place, found.form
+    return AbsentValue(*kept, cause=place_at(file, empties[0]), setters=setters[:3])
