@@ -77,13 +77,6 @@ norm([1, 2], dim=0)
     "a function of one's own that is no function": "shape = (2, 3)\nshape()\n",
     "a list that is called": "sizes = [1, 2]\nsizes(0)\n",
     "a function that is indexed": "def f():\n    pass\nf[0]\n",
-    "a variable that was never set": "print(accuracy)\n",
-    "a variable of a method": """
-class Net(nn.Module):
-    def forward(self, x):
-        return x + offset
-Net()(torch.ones(2))
-""",
     "a module of one's own that is not there": "import my_helpers_of_long_ago\n",
     "a name that one's own module lacks": """
 import sys, types

@@ -46,10 +46,16 @@ def _told_of(crash: CrashFact) -> Iterable[CrashFact]:
     """The crash, then those it only passes on: raised from them, or by the user's `raise` in a handler."""
     yield crash
     for cause in crash.causes:
-        if not (crash.raised_from or _is_the_users_own(crash)):
+        if not (crash.raised_from or _is_the_users_own(crash) or _reports_on_a_device(crash)):
             return
         yield cause
         crash = cause
+
+
+def _reports_on_a_device(crash: CrashFact) -> bool:
+    """A handler's look at the memory of a GPU that is not there: the error it handled is the one."""
+    held = crash.evidence.devices
+    return held is not None and bool(held.asked) and "/torch/" in crash.frames[-1].file.replace("\\", "/")
 
 
 def _is_the_users_own(crash: CrashFact) -> bool:

@@ -30,10 +30,23 @@ _ABSENT = (
 
 def examine_asked(scene: Scene, text: str) -> DeviceEvidence | None:
     kind = next((_kind(found, word) for form, word in _ABSENT if (found := form.search(text))), None)
-    if kind is None or not isinstance(scene.error, AssertionError | RuntimeError):
+    if kind is None and _misses_cuda(scene, text):
+        kind = "cuda"
+    elif kind is None or not isinstance(scene.error, AssertionError | RuntimeError):
         return None
     asked, place = next(_named(scene, kind), (kind, Place()))
     return DeviceEvidence(asked=asked, asked_at=place, usable=usable_accelerators())
+
+
+def _misses_cuda(scene: Scene, text: str) -> bool:
+    """A function of torch.cuda's that needs a GPU and fails without one in its own way."""
+    seen = scene.innermost
+    if seen is None or torch.cuda.is_available() or "/torch/" not in seen.file.replace("\\", "/"):
+        return False
+    through = any("/torch/cuda/" in each.file.replace("\\", "/") for each in scene.frames)
+    lacks = isinstance(scene.error, AttributeError) and "'torch._C' has no attribute '_cuda" in text
+    empty = isinstance(scene.error, KeyError) and seen.file.endswith("memory.py")
+    return through and (lacks or empty or "dummy base class" in text)
 
 
 def _kind(found: re.Match[str], word: str) -> str:

@@ -36,6 +36,9 @@ def _none_here(crash: CrashFact, held: DeviceEvidence, kind: str) -> Blame:
     edit = _chosen(held.asked_at, held.asked, kind, choice)
     built = "this torch is built without it" if "not compiled" in crash.message else "none was found"
     told = f"write `{edit.after}`" if edit else f"choose the device with `{choice}`"
+    report = re.search(rf"torch\.{kind}(?:\.\w+)+\(", held.asked_at.code or "")
+    if report is not None and edit is None:
+        return _reporting(crash, held, kind, f"{report[0]})", built)
     return Blame(
         message=f"{place_text(held.asked_at)} asks for {held.asked}, but this machine has no usable {kind} "
         f"device: {built}.",
@@ -45,6 +48,26 @@ def _none_here(crash: CrashFact, held: DeviceEvidence, kind: str) -> Blame:
         evidence={"asked": held.asked, "usable": "cpu", "line": line_text(crash.place)},
         confidence=0.97,
         edit=edit,
+    )
+
+
+def _reporting(crash: CrashFact, held: DeviceEvidence, kind: str, call: str, built: str) -> Blame:
+    """torch.cuda.memory_summary() and its like, also where a handler of an error calls them."""
+    first = crash.causes[0] if crash.causes and not crash.raised_from else None
+    meant = (
+        f" It was called while {first.kind} was handled: that error came first." if first is not None else ""
+    )
+    ours = (
+        " On the CPU `torch_debugger.memory.snapshot()` tells whose memory it is." if "memory" in call else ""
+    )
+    return Blame(
+        message=f"`{call}` at {place_text(held.asked_at)} needs a {kind} device, and this machine has no usable one: "
+        f"{built}.",
+        why=f"`{_AVAILABLE[kind]}` is False here.{meant}",
+        fix=f"Ask first: `if {_AVAILABLE[kind]}:` around {place_text(held.asked_at)}.{ours}",
+        where=held.asked_at or crash.place,
+        evidence={"asked": held.asked, "usable": "cpu", "line": line_text(crash.place)},
+        confidence=0.97 if first is None else 0.9,
     )
 
 

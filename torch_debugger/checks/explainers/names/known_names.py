@@ -208,7 +208,6 @@ IMPORTS = {
            "DDP", "dist": "import torch.distributed as dist",
     "lr_scheduler": "from torch.optim import lr_scheduler",
     "pad_sequence": "from torch.nn.utils.rnn import pad_sequence", "plt": "import matplotlib.pyplot as plt",
-    "pd": "import pandas as pd", "tqdm": "from tqdm import tqdm", "sns": "import seaborn as sns",
 }  # fmt: skip
 
 # Packages around torch: what to install, or what took their place.

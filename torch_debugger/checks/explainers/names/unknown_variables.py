@@ -104,7 +104,8 @@ def _importable(name: NameEvidence) -> tuple[str, str, str] | None:
     if name.binding != "module":
         return None
     told, why = "it was never imported", "A module must be imported in each file that uses it."
-    return told, why, f"Put `import {name.asked}` at the top of the file."
+    line = "from tqdm import tqdm" if name.asked == "tqdm" else f"import {name.asked}"
+    return told, why, f"Put `{line}` at the top of the file."
 
 
 def _edit(name: NameEvidence, line: Place) -> Edit | None:
