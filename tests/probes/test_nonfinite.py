@@ -12,6 +12,7 @@ from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
 from tests.probes.watching import Seen, watched
+from torch_debugger.probes.nonfinite_crashes import look_for_the_origin
 from torch_debugger.records import NonFinite, Origin, ProbeFault
 
 
@@ -334,3 +335,41 @@ def test_several_statements_on_the_line_of_the_backward() -> None:
             optimizer.zero_grad(); loss.backward(); optimizer.step()  # noqa: E702
             # fmt: on
     assert (origin(seen).op, the_one(seen).how) == ("log", "step")
+
+
+def test_behind_an_exception_of_anomaly_mode() -> None:
+    """torch names the product behind the root, whose NaN it met first; the root's slope was inf."""
+    with watched() as seen:
+        torch.manual_seed(0)
+        net, x = Net(torch.relu), torch.randn(6, 4)
+        with torch.autograd.set_detect_anomaly(True):
+            loss = (net(x) * 0).sqrt().mean()
+            with (
+                pytest.raises(RuntimeError, match="MulBackward0") as raised,
+                pytest.warns(UserWarning, match="Error"),
+            ):
+                loss.backward()
+        look_for_the_origin(seen.plumbing.hunt, raised.value)
+    found, made = the_one(seen), origin(seen)
+    assert (found.what, found.policy, found.how) == ("gradient", "anomaly", "step")
+    assert (made.phase, made.op, made.made) == ("backward", "sqrt", "inf")
+
+
+def test_behind_an_assert_on_the_loss() -> None:
+    with watched() as seen:
+        net, x = Net(torch.relu), torch.randn(6, 4)
+        with pytest.raises(AssertionError) as raised:  # noqa: PT012  the line of the assert is the subject
+            loss = torch.log(net(x) * 0 - 1).mean()
+            assert not torch.isnan(loss)
+        look_for_the_origin(seen.plumbing.hunt, raised.value)
+    assert (the_one(seen).what, origin(seen).op) == ("value", "log")
+
+
+def test_an_exception_that_no_number_has_caused() -> None:
+    with watched() as seen:
+        net, x = Net(torch.relu), torch.randn(6, 4)
+        with pytest.raises(AssertionError) as raised:  # noqa: PT012  as above
+            loss = net(x).mean()
+            assert loss > 1e9
+        look_for_the_origin(seen.plumbing.hunt, raised.value)
+    assert seen.of(NonFinite) == []

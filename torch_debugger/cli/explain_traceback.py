@@ -1,9 +1,10 @@
-"""torch-debugger explain-traceback [FILE]: a traceback from elsewhere, explained as far as text can tell."""
+"""torch-debugger explain-traceback [FILE or MESSAGE]: an error from elsewhere, as far as text can tell."""
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 from typing import BinaryIO
 
@@ -11,10 +12,10 @@ from rich.console import Console
 
 from torch_debugger.errors import UsageError
 from torch_debugger.explanations import Explanation
-from torch_debugger.pasted.reading import read_crash
+from torch_debugger.pasted.reading import read_crash, read_message
 
 NAME = "explain-traceback"
-HELP = "explain a traceback from a log, a mail or an issue: a file, or text on stdin"
+HELP = "explain a traceback from a log, a mail or an issue, or one line of it: a file, text on stdin, a message"
 
 _HOW = "Paste the traceback here, then press Ctrl-D on a line of its own (on Windows Ctrl-Z and Enter).\n"
 
@@ -22,15 +23,22 @@ _CHUNK_BYTES, _KEPT_BYTES = 2**20, 2**23
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("file", metavar="FILE", nargs="?", default="-", help="the text; - or nothing: stdin")
+    parser.add_argument(
+        "text",
+        metavar="FILE",
+        nargs="*",
+        help="a file with the text, or the message itself; - or nothing: stdin",
+    )
     parser.add_argument("--json", action="store_true", help="the same for programs")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    crash = read_crash(_text(arguments.file))
+    text = _text(arguments.text)
+    crash = read_crash(text) or read_message(text)
     if crash is None:
         raise UsageError(
-            "there is no traceback in this text. It needs the lines from `Traceback (most recent call last):` "
+            "there is no traceback and no message of an error in this text. A traceback "
+            "needs the lines from `Traceback (most recent call last):` "
             "to the exception, with the `File ..., line ...` lines between them."
         )
     explanation = Explanation(crash)
@@ -42,7 +50,11 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _text(file: str) -> str:
+def _text(words: list[str]) -> str:
+    """Of a file, where there is one of that name; else the words are the message."""
+    if words and (len(words) > 1 or (" " in words[0] and not os.path.exists(words[0]))):
+        return " ".join(words)
+    file = words[0] if words else "-"
     if file == "-":
         if sys.stdin.isatty():
             sys.stderr.write(_HOW)

@@ -33,6 +33,31 @@ def read_crash(text: str) -> CrashFact | None:
     return _crash(_that_matters(chains)) if chains else None
 
 
+_BARE = re.compile(
+    r"^\s*(?:(?P<kind>[A-Za-z_][\w.]*(?:Error|Exception|Warning|Interrupt|Exit|Quit))\s*:\s*)?(?P<message>\S.*)$"
+)
+_BARE_LINES = 40
+
+
+def read_message(text: str) -> CrashFact | None:
+    """A message as people paste it into a search box, with or without the name of its class; None for a long
+    text in which no line begins with such a name."""
+    lines = [line for line in readable_lines(text) if line.strip()]
+    matches = [(at, match) for at, line in enumerate(lines) if (match := _BARE.match(line))]
+    named = [(at, match) for at, match in matches if match["kind"]]
+    chosen = named[-1:] or (matches[:1] if len(lines) <= _BARE_LINES else [])
+    if not chosen:
+        return None
+    at, match = chosen[0]
+    message = "\n".join([match["message"], *lines[at + 1 : at + _BARE_LINES]])[:_MESSAGE_LENGTH]
+    kind = match["kind"] or ("AttributeError" if "has no attribute" in message else "RuntimeError")
+    name = kind.rpartition(".")[2]
+    return CrashFact(
+        name, message, (), Place(), None, f"{kind}: {message}\n", 0, qualified=kind, bases=_bases(name),
+        attributes=_carried(name, message), pasted=True,
+    )  # fmt: skip
+
+
 def bare_crash(kind: str, message: str = "") -> CrashFact:
     """For an exception of which nothing else can be told."""
     return CrashFact(kind, message, (), Place(), None, f"{kind}: {message}\n", 0, bases=(kind,), pasted=True)

@@ -96,6 +96,8 @@ def _value_text(value: LocalValue) -> str:
 
 def _why(crash: CrashFact) -> str:
     entry = crash.evidence.entry
+    if crash.pasted and not crash.frames:
+        return "No check knows this message by itself, so no cause is claimed."
     if entry is None:
         return f"No check recognised the cause, so none is claimed; {_basis(crash)}."
     held = f": it has {entry.keys}" if entry.keys else ""
@@ -109,6 +111,11 @@ def _basis(crash: CrashFact) -> str:
 
 
 def _advice(crash: CrashFact, frame: CrashFrame | None) -> str:
+    if crash.pasted and not crash.frames:
+        return (
+            "Paste the whole traceback, from `Traceback (most recent call last):` to the exception, or run the "
+            "script under `torch-debugger run`: its lines and tensors say more than the message."
+        )
     if frame is None:
         return "Read the traceback: none of its lines is in your own files."
     if crash.pasted:

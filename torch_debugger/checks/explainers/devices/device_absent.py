@@ -61,7 +61,8 @@ def _reporting(crash: CrashFact, held: DeviceEvidence, kind: str, call: str, bui
         " On the CPU `torch_debugger.memory.snapshot()` tells whose memory it is." if "memory" in call else ""
     )
     return Blame(
-        message=f"`{call}` at {place_text(held.asked_at)} needs a {kind} device, and this machine has no usable one: "
+        message=f"`{call}` at {place_text(held.asked_at)} needs a {kind} device, and this machine "
+        "has no usable one: "
         f"{built}.",
         why=f"`{_AVAILABLE[kind]}` is False here.{meant}",
         fix=f"Ask first: `if {_AVAILABLE[kind]}:` around {place_text(held.asked_at)}.{ours}",

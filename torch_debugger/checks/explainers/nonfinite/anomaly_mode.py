@@ -8,6 +8,7 @@ from torch_debugger.checks.explainers.blame import Blame, line_text
 from torch_debugger.records import CrashFact
 
 _MESSAGE = re.compile(r"^Function '(\w+)' returned nan values in its (\d+)th output")
+_ENGINE = ("autograd/graph.py", "autograd/__init__.py")
 # Ops whose slope is not finite somewhere, and where.
 _EDGES = {
     "sqrt": "sqrt has an infinite slope at 0", "rsqrt": "rsqrt has no slope at 0", "log": "log has none at 0",
@@ -24,9 +25,8 @@ _EDGES = {
 
 def explain_anomaly(crash: CrashFact) -> Blame | None:
     match = _MESSAGE.match(crash.message)
-    if match is None or not any(
-        frame.file.endswith(("autograd/graph.py", "autograd/__init__.py")) for frame in crash.frames
-    ):
+    files = [frame.file for frame in crash.frames]
+    if match is None or (files and not any(file.endswith(_ENGINE) for file in files)):
         return None
     return anomaly_blame(crash, match[1], int(match[2]))
 
