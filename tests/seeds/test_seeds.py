@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from tests import preloaded
+from tests.promises.running import Run
 from tests.seeds.expected import DOCUMENTS, HERE, read_blocks, read_document
-from tests.seeds.running import ALSO_IMPORTED, SURROUNDINGS, problems
+from tests.seeds.running import ALSO_IMPORTED, SURROUNDINGS, of_the_findings, problems
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -60,3 +61,10 @@ def test_what_is_not_yielded_is_said(tmp_path: Path) -> None:
         assert part in said
     (right,) = read_blocks(str(tmp_path), "[program.py]\nexit: 3\nstdout: one\n")
     assert not problems(right, tmp_path / "right")
+
+
+def test_a_run_that_was_not_watched_is_not_silent() -> None:
+    (block,) = read_blocks("tools", "[program.py]")
+    found = {"findings": [], "verdict": None}
+    for said, silent in (("", True), ("torch-debugger: could not begin; the script runs unwatched.", False)):
+        assert silent == (not list(of_the_findings(block, found, Run(0, b"", said, None, None))))
