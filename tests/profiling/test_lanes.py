@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.profiling.nccl_traces import GEMM, write_rank
-from tests.profiling.test_traces import STEP, op, write
+from tests.profiling.test_traces import STEP, op, python, write
 from torch_debugger.profiling.traces.lanes import Lanes
 from torch_debugger.profiling.traces.reading import read_trace
 
@@ -44,7 +44,7 @@ def test_a_stretch_holds_what_is_in_it_or_reaches_into_it(tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("pixels", [1000, 10**9])
 def test_what_is_sent_is_bounded_and_loses_no_call(tmp_path: Path, pixels: int) -> None:
-    many = 60_000
+    many = 20_000
     found = lanes(tmp_path, [op(f"aten::op{place % 50}", 2 * place, 1) for place in range(many)])
     (lane,) = found.window(0, 1, pixels)["lanes"]
     assert sum(bar[6] for bar in lane["bars"]) == many
@@ -57,3 +57,15 @@ def test_a_name_is_found_behind_a_moment_and_around_the_end(tmp_path: Path) -> N
     starts = [(found.find("MM", after) or {})["start_s"] for after in (0.0, 10e-6, 30e-6)]
     assert starts == [pytest.approx(20e-6), pytest.approx(20e-6), 0.0]
     assert found.find("conv", 0.0) is None
+
+
+def test_a_step_that_begins_in_a_function_and_outlives_it_has_a_row_of_its_own(tmp_path: Path) -> None:
+    events = [
+        python("train.py(1): <module>", 0, 100),
+        python("profiler.py(9): step", 10, 10),
+        op("ProfilerStep#1", 15, 60, "user_annotation"),
+        op("aten::mm", 30, 10),
+    ]
+    found = lanes(tmp_path, events).window(0, 1, 1000, python=True)
+    rows = {found["texts"][bar[3]]: bar[2] for bar in found["lanes"][0]["bars"]}
+    assert rows == {"ProfilerStep#1": 0, "train.py(1): <module>": 1, "profiler.py(9): step": 2, "aten::mm": 2}

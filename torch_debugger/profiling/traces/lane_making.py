@@ -87,8 +87,8 @@ def _by_lane(gathered: Gathered, began: int, texts: _Texts) -> dict[_Key, list[B
 def _lane(name: str, bars: list[Bar]) -> Lane:
     bars.sort(key=lambda bar: (bar[0], -bar[1], bar[3]))
     columns = np.array(bars, dtype=np.int64).reshape(-1, 5)
-    rows = np.fromiter(depths(bars), dtype=np.int64, count=len(bars))
     took = columns[:, 1] - columns[:, 0]
+    rows = depths(columns[:, 0], took, columns[:, 3])
     return Lane(name, columns[:, 0], took, rows, columns[:, 2], columns[:, 3], columns[:, 4])
 
 

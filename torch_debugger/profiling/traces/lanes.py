@@ -5,7 +5,6 @@ A lane is a thread of the host or a stream of a device. Bars that are narrower t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -36,8 +35,7 @@ class Lane:
         if len(kept) == len(self.kinds):
             return self
         columns = [column[kept] for column in (self.began, self.took, self.names, self.kinds, self.about)]
-        ends = columns[0] + columns[1]
-        depth = np.fromiter(depths(zip(columns[0].tolist(), ends.tolist(), strict=True)), np.int64, len(kept))
+        depth = depths(columns[0], columns[1], columns[3])
         return Lane(self.name, columns[0], columns[1], depth, *columns[2:])
 
     @property
@@ -160,11 +158,18 @@ def _merged(lane: Lane, narrow: NDArray[np.intp], pixel: int, room: int) -> list
     return bars
 
 
-def depths(bars: Iterable[Sequence[int]]) -> Iterator[int]:
+def depths(began: _Column, took: _Column, kinds: _Column) -> _Column:
+    """Steps have the first row: they begin in one function and end in another. All else is nested."""
+    found = np.zeros(len(began), dtype=np.int64)
+    first = int(bool((kinds == STEP).any()))
     running: list[int] = []  # when each ends
-    for bar in bars:
-        began, ended = bar[0], bar[1]
-        while running and running[-1] <= began:
+    for place, (start, end, kind) in enumerate(
+        zip(began.tolist(), (began + took).tolist(), kinds.tolist(), strict=True)
+    ):
+        if kind == STEP:
+            continue
+        while running and running[-1] <= start:
             running.pop()
-        yield min(len(running), _DEEPEST - 1)
-        running.append(ended)
+        found[place] = min(first + len(running), _DEEPEST - 1)
+        running.append(end)
+    return found
