@@ -148,7 +148,8 @@ def _function(
         if isinstance(part, ast.Name) and isinstance(part.ctx, (ast.Store, ast.Del))
     }
     variables = moment.variables
-    names = sorted((written | moment.own.keys()) & variables.keys())
+    known = (written | moment.own.keys()) & variables.keys()
+    names = sorted(name for name in known if name.isidentifier())  # a comprehension has a `.0`
     once = ast.parse(f"def {ONCE_MORE}({', '.join(names)}):\n    for _turn in (0,):\n        pass")
     once.body[0].body[0].body = body  # type: ignore[attr-defined]
     namespace = dict(variables)
