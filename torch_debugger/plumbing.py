@@ -130,13 +130,11 @@ class Plumbing:
         # Their end_step runs in this order: numbers of the step first, the inputs let go last.
         watch = self.watch
         others = [self.loaders, Evaluation(watch), UserScalars(watch, self.loaders), self.scaler]
-        others += [Clipping(watch, self.scaler), Ranges(watch, self.forward)]
+        others += [Clipping(watch, self.scaler), Ranges(watch, self.forward), self._rehearsals.moves]
         others += [self._compile_probe(), Captured(watch), self.cycles, Checkpoints(watch)]
-        others += [FirstStep(watch), self._rehearsals.moves, *self._data_probes, *self.processes.all]
-        others.append(self.hangs)
-        others += model_use_probes(
-            watch, self.forward, self.backward, self.optimizers, self._replays, page=self._page
-        )
+        others += [FirstStep(watch), *self._data_probes, *self.processes.all, self.hangs]
+        known = (self.forward, self.backward, self.optimizers, self._replays)
+        others += model_use_probes(watch, *known, page=self._page)
         others += loop_probes(watch, self.roots, self.optimizers, self.loaders)
         if self._checks_gradients:
             others.append(CustomFunctions(watch, self._gradients.begin))

@@ -100,6 +100,7 @@ def test_is_silent_when_no_mismatch_was_proven(outcome: str) -> None:
     assert judge(rehearsal(outcome=outcome)) == []
 
 
+ITEMS = "key: each.to(DEVICE) for key, each in b.items()"
 FLAT = "x = x.flatten(1)"
 CALL = Place("vae.py", 52, None, "x_hat = model(x)")
 
@@ -129,10 +130,7 @@ def test_a_batch_that_the_loop_does_not_move_is_moved_at_its_top() -> None:
 @pytest.mark.parametrize(
     ("others", "after"),
     [
-        (
-            {"moved": ("b",), "moved_kind": "dict"},
-            "b = {key: each.to(DEVICE) for key, each in b.items()}\n" + FLAT,
-        ),
+        ({"moved": ("b",), "moved_kind": "dict"}, f"b = {{{ITEMS}}}\n{FLAT}"),
         ({"moved": ("b",), "moved_kind": "list"}, "b = [each.to(DEVICE) for each in b]\n" + FLAT),
         ({"moved": ("x",), "moved_kind": "argument", "moved_at": CALL}, "x_hat = model(x.to(DEVICE))"),
     ],

@@ -62,9 +62,8 @@ def variables_at(scene: Scene, file: str, call: ast.Call, depth: int = 4) -> dic
     made = only_call(scene, kind) if isinstance(kind, type) and depth else None
     outside = variables_at(scene, *made, depth - 1) if made is not None else None
     given = given_to(made[1], kind) if made is not None and isinstance(kind, type) else None
-    if outside is None or given is None:
-        return None
-    return known | {parameter: value_of(node, outside) for parameter, node in given.items()}
+    values = values_of(given, outside) if given is not None and outside is not None else None
+    return known | values if values is not None else None
 
 
 def _globals(file: str) -> dict[str, Any]:
@@ -72,7 +71,15 @@ def _globals(file: str) -> dict[str, Any]:
     return dict(vars(next(modules, object)))
 
 
-def value_of(node: ast.expr, variables: Mapping[str, Any]) -> Any:
+def values_of(given: Mapping[str, ast.expr], variables: Mapping[str, Any]) -> dict[str, Any] | None:
+    """None where one of them cannot be told: a variable of a comprehension, the result of a call."""
+    try:
+        return {name: _value(node, variables) for name, node in given.items()}
+    except (LookupError, NameError, AttributeError, TypeError, ArithmeticError):
+        return None
+
+
+def _value(node: ast.expr, variables: Mapping[str, Any]) -> Any:
     """Of names, attributes, numbers and sums of them; nothing of the user's is called."""
     if not all(isinstance(part, _PLAIN) for part in ast.walk(node)):
         raise LookupError(ast.unparse(node))

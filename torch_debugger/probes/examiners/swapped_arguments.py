@@ -17,7 +17,7 @@ from torch_debugger.anatomy.rerun import leaving_no_trace
 from torch_debugger.anatomy.sources import class_source, nodes_of, place_at, tree_of
 from torch_debugger.probes.crash_frames import is_tensor
 from torch_debugger.probes.crash_layer import find_layer
-from torch_debugger.probes.examiners.constructor_calls import given_to, only_call, value_of, variables_at
+from torch_debugger.probes.examiners.constructor_calls import given_to, only_call, values_of, variables_at
 from torch_debugger.probes.examiners.scene import Scene
 from torch_debugger.probes.replays import copied
 from torch_debugger.probes.shape_flow import is_wise, outermost_call, shapes_of
@@ -139,9 +139,9 @@ def _of_call(scene: Scene, module: nn.Module) -> Iterator[_Exchange]:
     found = only_call(scene, kind)
     variables = variables_at(scene, *found) if found is not None else None
     given = given_to(found[1], kind) if found is not None else None
-    if found is None or variables is None or given is None:
+    values = values_of(given, variables) if given is not None and variables is not None else None
+    if found is None or given is None or values is None:
         return
-    values = {name: value_of(node, variables) for name, node in given.items()}
     sizes = [name for name, value in values.items() if type(value) is int]
     for one, other in itertools.combinations(sizes, 2):
         if values[one] != values[other]:
