@@ -77,6 +77,9 @@ def adopt(run: ForeignRun, into: Path, tell: Callable[[str], None]) -> Path:
         log.add(point)
         if number % _WRITTEN_TOGETHER == 0:
             log.flush()  # a writer that is not waited for leaves out what comes faster than it writes
+    for summary in run.summaries:
+        log.add(summary)
+        log.flush()  # pictures are the first that a full writer leaves out
     if run.outcome:
         log.add(EndFact(run.outcome, max((point.step for point in run.points), default=0), "steps as logged"))
     log.close()

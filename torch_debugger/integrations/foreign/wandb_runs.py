@@ -11,6 +11,7 @@ from typing import Any
 from torch_debugger.archive.parsing import FOREIGN
 from torch_debugger.integrations.foreign.foreign_run import NO_STEP, ForeignRun, NoStepError, step_of
 from torch_debugger.integrations.foreign.inside import read_inside
+from torch_debugger.integrations.foreign.wandb_media import summaries_of
 from torch_debugger.records import Scalars
 from torch_debugger.records.surroundings import HparamValue
 from torch_debugger.runlog.wire import fields, message
@@ -35,7 +36,7 @@ def read_wandb_run(root: Path, path: Path) -> ForeignRun:
             if record is None:
                 run.damaged.append(f"{path} is damaged from its byte {start:,} on; the rest of it is not read.")
             else:
-                _add(run, record)
+                _add(run, record, root, path)
         except NoStepError:
             run.left_out[f"{path}: {NO_STEP}"] += 1
         except FOREIGN:
@@ -70,7 +71,7 @@ def _records(data: bytes) -> Iterator[tuple[int, bytes | None]]:
         yield start, None
 
 
-def _add(run: ForeignRun, record: bytes) -> None:
+def _add(run: ForeignRun, record: bytes, root: Path, path: Path) -> None:
     parts = message(record)
     if _RUN in parts:
         about = message(parts[_RUN])
@@ -83,10 +84,31 @@ def _add(run: ForeignRun, record: bytes) -> None:
     elif _HISTORY in parts:
         items = dict(_items(parts[_HISTORY]))
         step = step_of(items.pop("_step", 0))
+        media = _media_of(items)
         row = {key: number for key, value in items.items() if (number := _number(value)) is not None}
         time = row.pop("_timestamp", 0.0)
         row.pop("_runtime", None)
         run.points.append(Scalars(step, time, row))
+        for key, value in media.items():
+            _add_media(run, root, path, key, value, step, time)
+
+
+def _media_of(items: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """What the client has described field by field (`sample/_type`, `sample/path`), taken out of the row."""
+    found = {key: items.pop(key) for key, value in list(items.items()) if isinstance(value, dict)}
+    for key in [name.removesuffix("/_type") for name in items if name.endswith("/_type")]:
+        parts = [name for name in items if name.startswith(f"{key}/")]
+        found[key] = {name.removeprefix(f"{key}/"): items.pop(name) for name in parts}
+    return found
+
+
+def _add_media(run: ForeignRun, root: Path, path: Path, key: str, value: Any, step: int, time: float) -> None:
+    try:
+        run.summaries += summaries_of(root, path.parent / "files", key, value, step, time)
+    except (OSError, *FOREIGN):
+        run.left_out[
+            f"{path}: images, histograms and tables left out, as they are not there or cannot be read"
+        ] += 1
 
 
 def _settings(config: bytes) -> dict[str, HparamValue]:
