@@ -175,10 +175,12 @@ def _behind(node: ast.Name, tree: ast.Module) -> ast.expr | None:
 
 
 def _uses(tree: ast.Module, name: ast.Name) -> int:
-    """In its function: what else reads a variable may need it as it is."""
+    """In its function: what else reads a variable may need it as it is. Noise is drawn of its shape alone."""
     scope = function_around(tree, name.lineno)
+    likes = [node for node in ast.walk(scope) if isinstance(node, ast.Call) and _called(node).endswith("_like")]
+    of_shape = {id(part) for call in likes for part in call.args}
     names = (each for each in ast.walk(scope) if isinstance(each, ast.Name) and each.id == name.id)
-    return sum(isinstance(each.ctx, ast.Load) for each in names)
+    return sum(isinstance(each.ctx, ast.Load) and id(each) not in of_shape for each in names)
 
 
 def _is_arithmetic(node: ast.expr) -> bool:

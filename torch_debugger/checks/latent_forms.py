@@ -28,6 +28,7 @@ FORMULAS = {
     "as it is": "{}",
     "half": "0.5 * {}",
     "exp": "exp({})",
+    "half of exp": "0.5 * exp({})",
     "exp of half": "exp(0.5 * {})",
     "exp of twice": "exp(2 * {})",
     "exp of minus half": "exp(-0.5 * {})",

@@ -35,6 +35,7 @@ _USES: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
     "as it is": lambda s: s,
     "half": lambda s: 0.5 * s,
     "exp": torch.exp,
+    "half of exp": lambda s: 0.5 * s.exp(),
     "exp of half": lambda s: (0.5 * s).exp(),
     "exp of twice": lambda s: (2 * s).exp(),
     "exp of minus half": lambda s: (-0.5 * s).exp(),

@@ -8,8 +8,8 @@ from torch_debugger.records.place import Place
 
 # What is made of a tensor before the noise is multiplied with it.
 DEVIATION_FORMS = (
-    "as it is", "half", "exp", "exp of half", "exp of twice", "exp of minus half", "square root", "square",
-    "softplus", "sigmoid",
+    "as it is", "half", "exp", "half of exp", "exp of half", "exp of twice", "exp of minus half", "square root",
+    "square", "softplus", "sigmoid",
 )  # fmt: skip
 
 

@@ -77,6 +77,7 @@ def test_edits_by_what_stands_there() -> None:
         return finding.edit.after if finding.edit else finding.fix
 
     assert edited("torch.exp(s)", "exp") == "z = m + torch.exp(0.5 * s) * e"
+    assert edited("0.5 * s.exp()", "half of exp") == "z = m + torch.exp(0.5 * s) * e"
     assert edited("s.exp()", "exp") == "z = m + torch.exp(0.5 * s) * e"
     assert edited("0.5 * s", "half") == "z = m + torch.exp(0.5 * s) * e"
     assert edited("half", "half") == "z = m + torch.exp(half) * e"
