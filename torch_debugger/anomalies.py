@@ -16,7 +16,7 @@ from torch_debugger.anatomy.frames import user_frame
 from torch_debugger.anatomy.naming import module_paths, name_root
 from torch_debugger.checks.numerics.loss_not_finite import LossNotFinite
 from torch_debugger.checks.state import RunState
-from torch_debugger.records import Finding, NonFinite, Origin, Place
+from torch_debugger.records import Finding, NonFinite, Place
 from torch_debugger.trials.hunt.anomaly import Anomaly, Minded
 from torch_debugger.trials.hunt.model import Model, find_in_model
 from torch_debugger.trials.hunt.region import Session, Wish, current_session, switch
@@ -30,10 +30,11 @@ if TYPE_CHECKING:
 class AnomalyError(RuntimeError):
     """A NaN or Inf, with what is known of the op that made it."""
 
-    def __init__(self, text: str, finding: Finding, origin: Origin | None) -> None:
+    def __init__(self, text: str, finding: Finding, fact: NonFinite) -> None:
         super().__init__(text)
         self.finding = finding
-        self.origin = origin
+        self.fact = fact
+        self.origin = fact.origin
 
 
 class detect_anomaly(contextlib.ContextDecorator):  # noqa: N801  named as torch's
@@ -94,7 +95,7 @@ class set_detect_anomaly:  # noqa: N801  named as torch's
 
 def _error(anomaly: Anomaly) -> AnomalyError:
     finding = _judge(anomaly.fact)
-    return AnomalyError(_told(anomaly, finding), finding, anomaly.fact.origin)
+    return AnomalyError(_told(anomaly, finding), finding, anomaly.fact)
 
 
 def _judge(fact: NonFinite) -> Finding:
@@ -105,6 +106,8 @@ def _judge(fact: NonFinite) -> Finding:
 def _told(anomaly: Anomaly, finding: Finding) -> str:
     why = finding.why if anomaly.fact.origin is not None else ""
     hindrance = f"What made it is not known for certain: {anomaly.hindrance}." if anomaly.hindrance else ""
+    if hindrance and anomaly.fact.how == "graph":
+        hindrance = f"Its numbers could not be seen: {anomaly.hindrance}. Put the forward into the region too."
     return _page(finding, f"{why} {hindrance}".strip(), anomaly.lines)
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import runpy
 import threading
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,6 +17,7 @@ from torch.utils.data import DataLoader, TensorDataset
 
 import torch_debugger
 from torch_debugger import AnomalyError, detect_anomaly, set_detect_anomaly
+from torch_debugger.trials.hunt.node_marks import NodeMarks
 
 
 class Head(nn.Module):
@@ -410,6 +413,75 @@ def test_what_was_computed_before_is_said_to_be() -> None:
     loss = (layer()(batch()) - 50).log().mean()
     with pytest.raises(AnomalyError, match="or before `detect_anomaly` was on"), detect_anomaly():
         loss.backward()
+
+
+def test_of_what_was_computed_before_the_node_is_named() -> None:
+    """The root's slope is inf at the row of zeros; torch names the power behind it, where that became NaN."""
+    net, x = layer(), batch()
+    x[2] = 0
+    with torch.no_grad():
+        net.bias.zero_()
+    loss = net(x).pow(2).sum(1).sqrt().sum()
+    with pytest.raises(AnomalyError) as raised, detect_anomaly():
+        loss.backward()
+    origin = raised.value.origin
+    assert origin is not None
+    assert (origin.op, origin.made, origin.into_nan) == ("sqrt", "inf", "pow")
+
+
+@pytest.mark.parametrize(("more", "line"), [("", 3), ("y = x.acos()", None)])
+def test_its_line_is_said_where_only_one_can_have_made_it(tmp_path: Path, more: str, line: int | None) -> None:
+    lines = [
+        "import torch, torch_debugger",
+        "x = torch.zeros(3, requires_grad=True)",
+        "loss = (x * 0 + 1).acos().sum()",
+    ]
+    lines += [more, "with torch_debugger.detect_anomaly():", "    loss.backward()"]
+    script = tmp_path / "script.py"
+    script.write_text("\n".join(lines))
+    with pytest.raises(AnomalyError) as raised:
+        runpy.run_path(str(script))
+    assert raised.value.origin is not None
+    assert raised.value.origin.place.line == line
+
+
+def masked_root(x: torch.Tensor) -> torch.Tensor:
+    kept = x > 0
+    zero = torch.zeros_like(x)
+    return torch.where(kept, torch.where(kept, x, zero).sqrt(), zero).sum()
+
+
+@pytest.mark.parametrize("before", [False, True])
+def test_a_nan_that_a_mask_keeps_from_the_weights(before: bool) -> None:
+    """As autograd's own anomaly mode has it; no gradient of a leaf shows it."""
+    x = torch.tensor([1.0, -1.0], requires_grad=True)
+    loss = masked_root(x) if before else None
+    with pytest.raises(AnomalyError) as raised, detect_anomaly():
+        (loss if loss is not None else masked_root(x)).backward()
+    assert x.grad is not None
+    assert x.grad.isfinite().all()
+    assert raised.value.origin is not None
+    assert raised.value.origin.op == "sqrt"
+
+
+def test_a_masked_nan_is_none_without_check_nan() -> None:
+    with detect_anomaly(check_nan=False):
+        masked_root(torch.tensor([1.0, -1.0], requires_grad=True)).backward()
+
+
+def test_the_graph_keeps_no_hook_of_ours() -> None:
+    x = torch.ones(3, requires_grad=True)
+    loss = x.sqrt().sum()
+    root = loss.grad_fn.next_functions[0][0]  # type: ignore[union-attr]
+    with detect_anomaly():
+        loss.backward(retain_graph=True)
+    calls: list[Any] = []
+    marks = NodeMarks([loss])
+    marks.take_off()
+    root.register_hook(lambda *_: calls.append(1))
+    loss.backward()
+    assert calls == [1]
+    assert marks.tensors() == []
 
 
 def test_bad_data_and_bad_weights_are_told_from_ops() -> None:

@@ -12,6 +12,7 @@ from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
 from tests.probes.watching import Seen, watched
+from torch_debugger.anomalies import AnomalyError, detect_anomaly
 from torch_debugger.probes.nonfinite_crashes import look_for_the_origin
 from torch_debugger.records import NonFinite, Origin, ProbeFault
 
@@ -353,6 +354,21 @@ def test_behind_an_exception_of_anomaly_mode() -> None:
     found, made = the_one(seen), origin(seen)
     assert (found.what, found.policy, found.how) == ("gradient", "anomaly", "step")
     assert (made.phase, made.op, made.made) == ("backward", "sqrt", "inf")
+
+
+def test_behind_an_exception_of_our_own() -> None:
+    """The region holds the backward alone; under `run` the step can be run again all the same."""
+    with watched() as seen:
+        torch.manual_seed(0)
+        net, x = Net(torch.relu), torch.randn(6, 4)
+        loss = (net(x) * 0).sqrt().mean()
+        with pytest.raises(AnomalyError) as raised, detect_anomaly():
+            loss.backward()
+        look_for_the_origin(seen.plumbing.hunt, raised.value)
+    found, made = the_one(seen), origin(seen)
+    assert (found.what, found.policy, found.how) == ("gradient", "detect_anomaly", "step")
+    assert (made.phase, made.op) == ("backward", "sqrt")
+    assert made.operands
 
 
 def test_behind_an_assert_on_the_loss() -> None:

@@ -126,6 +126,15 @@ class NonFiniteHunt:
             origin, how = named, "anomaly"
         self._tell("gradient", math.nan, self.watch.step, site, origin, how, (), policy="anomaly")
 
+    def was_raised(self, fact: NonFinite, moments: Sequence[Moment]) -> None:
+        """By our own `detect_anomaly`: the step is run again only where that could not be."""
+        found = None
+        if fact.origin is None or fact.how == "graph":
+            found = self.watch.traced(self.replays.of_step, moments, fact.value if fact.what == "loss" else "")
+        origin, how = found if found is not None and found[0] is not None else (fact.origin, fact.how)
+        names, value = fact.parameters, float(fact.value)
+        self._tell(fact.what, value, self.watch.step, fact.site, origin, how, names, policy="detect_anomaly")
+
     def was_refused(self, word: str, moments: Sequence[Moment], site: Place) -> None:
         """By an exception before backward, which a number that is not finite has brought about."""
         wrong = self._wrong_parameters()

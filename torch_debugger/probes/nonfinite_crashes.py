@@ -20,7 +20,7 @@ from torch_debugger.anatomy.sources import is_user_file, place_at
 from torch_debugger.probes.crash_conditions import condition_at
 from torch_debugger.probes.crash_frames import Seen, is_tensor, walk_traceback
 from torch_debugger.probes.nonfinite import FRAMES, NonFiniteHunt
-from torch_debugger.records import Origin, Place
+from torch_debugger.records import NonFinite, Origin, Place
 
 ANOMALY = re.compile(r"^Function '(?P<node>\w+)' returned nan values in its (?P<output>\d+)th output")
 # What takes only real numbers, and says so.
@@ -38,6 +38,10 @@ def look_for_the_origin(hunt: NonFiniteHunt, error: BaseException) -> None:
         return  # told when it came
     own = [seen for seen in walk_traceback(error.__traceback__) if seen.user][::-1]
     if not own:
+        return
+    raised = getattr(error, "fact", None)  # of our own AnomalyError
+    if isinstance(raised, NonFinite):
+        hunt.was_raised(raised, [_moment(seen) for seen in own[:FRAMES]])
         return
     stopped = ANOMALY.match(str(error)) if isinstance(error, RuntimeError) else None
     moments = [_moment(seen) for seen in own[:FRAMES]]

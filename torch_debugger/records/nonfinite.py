@@ -67,6 +67,7 @@ class NonFinite:
     update: dict[str, float] = field(default_factory=dict)  # of that optimizer: lr, eps, for a bad update
     gradients_seen: bool = True  # all those of the update that made the weights so; else it may have been they
     # what was done about it: report | stop | break | skip-step | anomaly (torch's anomaly mode ended it)
+    # | detect_anomaly (ours did)
     policy: str = "report"
 
 

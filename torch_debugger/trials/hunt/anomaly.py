@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -54,7 +55,7 @@ class Watch:
     def after_backward(self, call: BackwardCall) -> Anomaly | None:
         """One look at the losses and the gradients together, so that a device is waited for only once."""
         gradients = [leaf.grad for leaf in call.leaves if leaf.grad is not None]
-        if all_finite([*call.losses, *gradients]):
+        if all_finite([*call.losses, *gradients, *call.marks.tensors()]):
             return None
         losses = self.minded.among(call.losses)
         targets = [made for made in map(self.recorder.tape.made, call.losses) if made is not None]
@@ -63,7 +64,14 @@ class Watch:
         bad = self.minded.among(gradients)
         wrong = {id(gradient) for gradient, _ in bad}
         leaves = [leaf for leaf in call.leaves if leaf.grad is not None and id(leaf.grad) in wrong]
-        return self._of_gradients(bad[0], targets, call, leaves) if bad else None
+        mark = call.marks.nan() if self.minded.nan else None
+        if mark is not None and not bad:
+            bad = [(mark, NAN)]  # a mask has kept it from the leaves
+        found = self._of_gradients(bad[0], targets, call, leaves) if bad else None
+        if found is None or found.fact.origin is not None or mark is None:
+            return found
+        fact = dataclasses.replace(found.fact, origin=call.marks.origin(), how="graph")
+        return dataclasses.replace(found, fact=fact)
 
     def _of_gradients(
         self, bad: tuple[torch.Tensor, str], targets: list[Made], call: BackwardCall, leaves: list[torch.Tensor]

@@ -9,6 +9,7 @@ import torch
 from torch import nn
 
 from torch_debugger.trials.hunt.leaves import leaves_of
+from torch_debugger.trials.hunt.node_marks import NodeMarks
 from torch_debugger.trials.hunt.tape import Made, Tape, leading_to, references
 
 
@@ -31,6 +32,7 @@ class BackwardCall:
         self.keeps_graph = bool(create_graph if retain_graph is None else retain_graph)
         self.steps = [made.step for made in map(tape.made, self.losses) if made is not None]
         self.leaves = self._leaves(inputs)
+        self.marks = NodeMarks(self.losses)
 
     def _leaves(self, inputs: Any) -> list[torch.Tensor]:
         if inputs is not None:

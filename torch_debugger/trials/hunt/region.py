@@ -51,7 +51,11 @@ class Session:
         recorder = self.recorder
         call = recorder.guarded(BackwardCall, recorder.tape, tensors, *arguments, **keywords)
         with recorder.standing_by():
-            original(tensors, *arguments, **keywords)
+            try:
+                original(tensors, *arguments, **keywords)
+            finally:
+                if call is not None:
+                    call.marks.take_off()
             self.backwards += 1
             anomaly = recorder.guarded(self._watch().after_backward, call) if call is not None else None
         if call is not None and not call.keeps_graph:

@@ -60,7 +60,7 @@ class Slopes:
     def _describe(self, node: Any, made: torch.Tensor, state: str) -> Origin:
         call, word = self._calls[node], word_for(made, state)
         if call is None:
-            return _of_unseen_node(node, word)
+            return origin_of_unseen_node(node, word)
         origin = self._trail.made_by(call, made, state)
         return dataclasses.replace(
             origin,
@@ -73,7 +73,7 @@ class Slopes:
         )
 
 
-def _of_unseen_node(node: Any, word: str) -> Origin:
+def origin_of_unseen_node(node: Any, word: str) -> Origin:
     """A Function of the user's own: its backward is where to look."""
     owner = getattr(node, "_forward_cls", None)
     written = inspect.getattr_static(owner, "backward", None) if owner is not None else None

@@ -13,6 +13,7 @@ _DONE = {
     "stop": "the run was stopped there",
     "break": "the run was halted there for a look",
     "skip-step": "the update of that step was skipped",
+    "detect_anomaly": "`detect_anomaly` ended the script there",
     "anomaly": "autograd's anomaly mode ended the script there",
 }
 # How an op makes NaN of an Inf; there is no other way.
