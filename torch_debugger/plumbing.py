@@ -108,10 +108,8 @@ class Plumbing:
         self.hangs = HangWatch(watch, self.loaders, self.roots, settings)
         self._rehearsals = Rehearsals(watch)
         self.processes = ProcessProbes(watch, settings)
-        self._checks_gradients = settings.check_custom_gradients
         self._gradients = GradientTrials(watch)
-        self._breaks = settings.breaks
-        self._page = settings.page
+        self._settings = settings
         self._breakpoints: Sequence[Breakpoint] = ()
         self.preflights: Preflights | None = None
         if run is not None:
@@ -134,29 +132,29 @@ class Plumbing:
         others += [self._compile_probe(), Captured(watch), self.cycles, Checkpoints(watch)]
         others += [FirstStep(watch), *self._data_probes, *self.processes.all, self.hangs]
         known = (self.forward, self.backward, self.optimizers, self._replays)
-        others += model_use_probes(watch, *known, page=self._page)
+        others += model_use_probes(watch, *known, page=self._settings.page)
         others += loop_probes(watch, self.roots, self.optimizers, self.loaders)
-        if self._checks_gradients:
+        if self._settings.check_custom_gradients:
             others.append(CustomFunctions(watch, self._gradients.begin))
             watch.on_step.append(self._gradients.poll)
         last = [self.backward, self.optimizers, self.forward, self.ledger, self.unreached]
         last += [Flags(watch, self.optimizers), PlainTensors(watch, self.optimizers), self.lagging, self.roots]
         watch.install([*others, *last])
-        if self._breaks:
+        if self._settings.breaks:
             from torch_debugger.breakpoints.setting import set_breaks
 
-            self._breakpoints = set_breaks(self._breaks, current_watch)
+            self._breakpoints = set_breaks(self._settings.breaks, current_watch)
 
     def _compile_probe(self) -> Probe:
-        if self.preflights is None and self.step_rehearsals is None:
-            return Compiled(self.watch, self.roots, self.forward)
-        return Uncompiled(self.watch)
+        plain = self.preflights is None and self.step_rehearsals is None
+        return Compiled(self.watch, self.roots, self.forward) if plain else Uncompiled(self.watch)
 
     @alarms_held()
     def crash(self, error: BaseException, only: Sequence[Sink] = ()) -> None:
         """Explain an exception to these watchers, or to all."""
         self.watch.probe("ranks", self.processes.ranks.tell_ends)
         self.watch.probe("non-finite", look_for_the_origin, self.hunt, error)
+        self.watch.probe("custom gradients", self._gradients.end_by, error)
         fact = self.capture(error)
         self.watch.sinks.tell(only, fact) if only else self.watch.emit(fact)
 

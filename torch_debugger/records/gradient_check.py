@@ -26,3 +26,4 @@ class GradientCheckFact:
     words: str = ""  # what is wrong, or why it could not be checked
     advice: str = ""
     others: tuple[str, ...] = field(default=())  # further inputs with a wrong gradient
+    ended: bool = False  # the script's own gradcheck had found it and ended the script

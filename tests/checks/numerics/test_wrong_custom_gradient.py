@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 from torch_debugger.checks.judge import Judge
-from torch_debugger.records import Finding, GradientCheckFact, Place
+from torch_debugger.records import CrashFact, Finding, GradientCheckFact, Place
 
 BACKWARD = Place("train.py", 16, None, "def backward(ctx, grad_output):")
 
@@ -65,3 +67,11 @@ def test_what_is_done_on_purpose_gets_a_note() -> None:
 def test_silence_about_the_others() -> None:
     assert judged(fact("right")) == []
     assert judged(fact("unchecked", words="it took too long")) == []
+
+
+def test_one_that_ended_the_script_explains_the_crash() -> None:
+    judge = Judge()
+    judge.see(dataclasses.replace(WRONG, ended=True))
+    assert judge.findings == []
+    judge.see(CrashFact("GradcheckError", "Jacobian mismatch", (), Place("train.py", 30), None, "", 1))
+    assert [finding.name for finding in judge.findings] == ["wrong-custom-gradient"]

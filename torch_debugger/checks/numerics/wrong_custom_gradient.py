@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from torch_debugger.checks.base import Check
 from torch_debugger.checks.state import RunState
-from torch_debugger.records import Finding, GradientCheckFact, Record
+from torch_debugger.records import CrashFact, Finding, GradientCheckFact, Record
 
 
 class WrongCustomGradient(Check):
@@ -18,7 +18,8 @@ class WrongCustomGradient(Check):
     Evidence:
         With `--check-custom-gradients`, each Function of yours is checked once, on copies of inputs that it
         met in a deep step: what its backward returns, against differences of its forward in float64. The
-        worst element is shown with both values, and the mistake it looks like.
+        worst element is shown with both values, and the mistake it looks like. Where torch's own `gradcheck`
+        has ended the script, what it compared is compared in the same way.
     Fix:
         Correct `backward`; `torch_debugger.gradcheck` and `torch-debugger gradcheck FILE` check it again in
         a second.
@@ -31,12 +32,21 @@ class WrongCustomGradient(Check):
     id = "TD610"
     name = "wrong-custom-gradient"
     title = "the backward of a custom Function does not belong to its forward"
-    reads = (GradientCheckFact,)
+    reads = (GradientCheckFact, CrashFact)
     explains = ("loss-not-finite", "overflow-ahead", "lr-too-high", "vanishing-gradient")
 
+    def __init__(self) -> None:
+        self._ended: GradientCheckFact | None = None
+
     def see(self, record: Record, state: RunState) -> Iterable[Finding]:
+        if isinstance(record, CrashFact):
+            if self._ended is not None:
+                yield self._found(self._ended, "error", 0.97)
+            return
         assert isinstance(record, GradientCheckFact)
-        if record.outcome == "wrong":
+        if record.ended:
+            self._ended = record  # the crash follows, and this explains it
+        elif record.outcome == "wrong":
             yield self._found(record, "error", 0.97)
         elif record.outcome == "deliberate":
             yield self._found(record, "note", 0.5)

@@ -31,8 +31,10 @@ class CustomGradients:
         self._running: list[tuple[ForkedTask, GradientCheckFact]] = []
         self._refused: list[GradientCheckFact] = []
 
-    def start(self, function: Function, arguments: tuple[Any, ...], step: int) -> None:
-        draft = _draft(function, arguments, step)
+    def start(self, target: Any, arguments: tuple[Any, ...], step: int, named: Function | None = None) -> None:
+        """target: a Function of the user's own, or what calls the one of this name."""
+        function = target.apply if isinstance(target, type) else target
+        draft = _draft(function, arguments, step, named or target)
         if draft.words:
             self._refused.append(draft)
             return
@@ -63,9 +65,9 @@ class CustomGradients:
         return found
 
 
-def _draft(function: Function, arguments: tuple[Any, ...], step: int) -> GradientCheckFact:
+def _draft(function: Any, arguments: tuple[Any, ...], step: int, named: Any) -> GradientCheckFact:
     tensors = [value for value in arguments if isinstance(value, torch.Tensor)]
-    names = input_names(function.apply, len(arguments))
+    names = input_names(function, len(arguments))
     inputs = ", ".join(
         f"{name} {list(value.shape)}"
         for name, value in zip(names, arguments, strict=True)
@@ -74,7 +76,8 @@ def _draft(function: Function, arguments: tuple[Any, ...], step: int) -> Gradien
     words = _refusal()
     if sum(tensor.numel() for tensor in tensors) > _LARGEST:
         words = f"its inputs are too large ({inputs})"
-    return GradientCheckFact(function.__name__, "unchecked", _place(function), step, inputs, words=words)
+    name = getattr(named, "__name__", type(named).__name__)
+    return GradientCheckFact(name, "unchecked", _place(named), step, inputs, words=words)
 
 
 def _refusal() -> str:
@@ -87,8 +90,11 @@ def _refusal() -> str:
     return ""
 
 
-def _place(function: Function) -> Place:
-    """The line of its backward; of its class where that is inherited."""
+def _place(function: Any) -> Place:
+    """The line of its backward; of its class where that is inherited; of a plain function its first."""
+    if not isinstance(function, type):
+        code = getattr(function, "__code__", None)
+        return place_at(code.co_filename, code.co_firstlineno) if code is not None else Place()
     source = class_source(function)
     if source is None:
         return Place()
@@ -97,9 +103,9 @@ def _place(function: Function) -> Place:
     return place_at(file, lines[0] if lines else statement.lineno)
 
 
-def _check_here(function: Function, arguments: tuple[Any, ...], draft: GradientCheckFact) -> str:
+def _check_here(function: Any, arguments: tuple[Any, ...], draft: GradientCheckFact) -> str:
     with torch.enable_grad():
-        result = gradcheck(function.apply, arguments)
+        result = gradcheck(function, arguments)
     return json.dumps(to_plain(_judged(result, draft)))
 
 
