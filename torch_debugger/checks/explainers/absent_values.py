@@ -11,7 +11,13 @@ def explain_absent_value(crash: CrashFact) -> Blame | None:
     held = crash.evidence.absent
     if held is None:
         return None
-    tellers = {"grad": _of_gradient, "hook": _of_hook, "attribute": _of_attribute, "call": _of_call}
+    tellers = {
+        "grad": _of_gradient,
+        "hook": _of_hook,
+        "attribute": _of_attribute,
+        "call": _of_call,
+        "argument": _of_argument,
+    }
     told, why, fix = tellers[held.form](held)
     evidence: dict[str, float | str] = {"is None": held.expression}
     evidence |= {"parameter": held.parameter} if held.parameter else {}
@@ -126,4 +132,18 @@ def _of_call(held: AbsentValue) -> tuple[str, str, str]:
         f"`.{held.cause_text}()` at {place_text(held.cause)} returns nothing",
         f"`.{held.cause_text}()` does its work on the object and returns None.",
         f"Call it on a line of its own and keep what stood before it ({place_text(held.cause)}).",
+    )
+
+
+def _of_argument(held: AbsentValue) -> tuple[str, str, str]:
+    by = f" ({line_text(held.cause)})" if held.cause.file else ""
+    asked = "ask `ctx.needs_input_grad` before its gradient is computed."
+    also = (
+        f" `backward` then returns None for `{held.expression}`: {asked}" if held.reason == "backward" else ""
+    )
+    choice = f"`{held.cause_text} if {held.expression} is not None else {held.tensor}`"
+    return (
+        f"nothing was passed for it{by}, and `{held.cause_text}` needs it",
+        "A tensor and None have no arithmetic.",
+        f"Where `{held.expression}` is optional, leave it out: {choice}.{also} Else pass a tensor for it.",
     )

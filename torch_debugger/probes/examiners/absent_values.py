@@ -16,10 +16,12 @@ from torch_debugger.probes.examiners.absent_gradients import of_gradient
 from torch_debugger.probes.examiners.reading import UNKNOWN, value_of
 from torch_debugger.probes.examiners.scene import Scene
 from torch_debugger.probes.examiners.value_makers import maker_of
+from torch_debugger.records import Place
 from torch_debugger.records.evidence.absent_values import AbsentValue
 
 _LOOKED_AT = (ast.Name, ast.Attribute, ast.Subscript)
 _HOOKS = ("torch/utils/hooks.py", "torch/nn/modules/module.py", "torch/autograd/graph.py")
+_TENSORS = ("'Tensor'", "'Parameter'")  # as the interpreter names the other operand
 # Methods that change their object, or the graph, and return None.
 _RETURN_NOTHING = frozenset({
     "backward", "step", "zero_grad", "sort", "append", "extend", "reverse", "update", "shuffle",
@@ -44,7 +46,43 @@ def examine_absent_value(scene: Scene) -> AbsentValue | None:
             found = _explained(scene, seen, node)
             if found is not None:
                 return found
-    return None
+    return _of_argument(users) if any(kind in str(scene.error) for kind in _TENSORS) else None
+
+
+def _of_argument(users: list[Seen]) -> AbsentValue | None:
+    """An argument that the function needs in arithmetic, and its caller has given as None or left out."""
+    if not users:
+        return None
+    seen = users[0]
+    text = failing_expression(seen.frame.f_code, seen.instruction)
+    operation = ast.parse(text, mode="eval").body if text else None
+    if not isinstance(operation, ast.BinOp):
+        return None
+    sides = [
+        side
+        for side in (operation.left, operation.right)
+        if isinstance(side, ast.Name) and is_absent(seen, side)
+    ]
+    if len(sides) != 1 or not _is_parameter(seen, sides[0].id):
+        return None
+    name, code = sides[0].id, seen.frame.f_code
+    rest = operation.left if sides[0] is operation.right else operation.right
+    caller = next((outer for outer in users[1:] if outer.frame is not seen.frame), None)
+    place = place_at(seen.file, seen.line)
+    return AbsentValue(
+        name,
+        place,
+        "argument",
+        tensor=ast.unparse(rest),
+        reason="backward" if is_context(seen.frame.f_locals.get(code.co_varnames[0])) else "",
+        cause=place_at(caller.file, caller.line) if caller is not None else Place(),
+        cause_text=text,
+    )
+
+
+def is_context(value: object) -> bool:
+    """The ctx of an autograd Function."""
+    return is_a(value, torch.autograd.function.FunctionCtx)
 
 
 def _absent_in(seen: Seen, *, innermost: bool) -> Iterator[ast.expr]:
