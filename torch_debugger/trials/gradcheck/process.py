@@ -33,7 +33,8 @@ class CustomGradients:
 
     def start(self, target: Any, arguments: tuple[Any, ...], step: int, named: Function | None = None) -> None:
         """target: a Function of the user's own, or what calls the one of this name."""
-        function = target.apply if isinstance(target, type) else target
+        is_class = isinstance(target, type) and issubclass(target, torch.autograd.Function)
+        function = target.apply if is_class else target
         draft = _draft(function, arguments, step, named or target)
         if draft.words:
             self._refused.append(draft)
