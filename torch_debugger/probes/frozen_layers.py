@@ -19,7 +19,7 @@ from torch_debugger.records import FrozenAtRandom, Place
 from torch_debugger.stats.summary import measurable, sampled
 from torch_debugger.stats.unseen import no_grad
 
-_LOADERS = frozenset({"load_state_dict", "load", "load_file", "from_pretrained", "load_from_checkpoint"})
+_LOADERS = frozenset({"load_state_dict", "from_pretrained", "load_from_checkpoint", "load_checkpoint"})
 
 
 @dataclass(frozen=True)

@@ -148,7 +148,9 @@ def samplings(consumers: Consumers) -> Iterator[Sampled]:
 def _sums(node: Any) -> Iterator[Sampled]:
     """mean + deviation * noise; or mean * deviation + noise, where nothing is known of the noise."""
     operands = node.next_functions
-    for mean, other in (operands, operands[::-1]):
+    for mean, other in (
+        (operands, operands[::-1]) if len(operands) == 2 else ()
+    ):  # of a custom Function, any number
         if other[0] is None or op_name(other[0]) != "Mul":
             continue
         factors = [edge for edge in other[0].next_functions if edge[0] is not None]

@@ -31,4 +31,5 @@ class LossWithoutGraph(CrashCheck):
     id = "TD912"
     name = "loss-without-graph"
     title = "backward was called on a loss without a graph"
+    explains = ("none-for-tensor",)
     explainers = (explain_rebound_weights, explain_cut_graph, explain_differentiated)

@@ -32,6 +32,7 @@ class CheckpointDoesNotMatch(Check):
     name = "checkpoint-does-not-match"
     title = "a checkpoint's names do not fit the model, and nothing is loaded"
     reads = (CheckpointLoad,)
+    explains = ("frozen-at-random",)
 
     def see(self, record: Record, state: RunState) -> Iterable[Finding]:
         assert isinstance(record, CheckpointLoad)

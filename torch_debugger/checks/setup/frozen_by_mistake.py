@@ -31,7 +31,11 @@ class FrozenByMistake(Check):
     name = "frozen-by-mistake"
     title = "a part stays frozen although a line unfreezes it"
     reads = (GradientFlag, UnmatchedSwitch)
-    explains = ("lr-too-high", "posterior-collapse")  # what is not trained keeps the loss where it was
+    explains = (
+        "lr-too-high",
+        "posterior-collapse",
+        "frozen-at-random",
+    )  # what is not trained keeps the loss where it was
 
     # A second look must agree: the line may stand between two others that do switch.
     looks = 2

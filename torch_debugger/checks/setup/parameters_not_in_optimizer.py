@@ -44,7 +44,11 @@ class ParametersNotInOptimizer(Check):
     name = "parameters-not-in-optimizer"
     title = "parameters get gradients but no optimizer holds them"
     reads = (LedgerFact, PhaseFact)
-    explains = ("lr-too-high", "posterior-collapse")  # what is not trained keeps the loss where it was
+    explains = (
+        "lr-too-high",
+        "posterior-collapse",
+        "frozen-at-random",
+    )  # what is not trained keeps the loss where it was
 
     # A second ledger, of a later step, must agree: an optimizer may be made, or given another
     # group, between the first steps.

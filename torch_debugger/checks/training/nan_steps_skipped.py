@@ -30,6 +30,7 @@ class NanStepsSkipped(Check):
     name = "nan-steps-skipped"
     title = "many steps are left out because their loss is NaN"
     reads = (SkippedLosses,)
+    explains = ("output-not-finite",)
 
     # Fewer may be a broken sample here and there.
     smallest_count = 4
