@@ -5,8 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import torch
+from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
+from torch_debugger.anatomy.kinds import classes_of, is_a, name_of_class
+
+_SHARDED = ("FSDPModule", "FullyShardedDataParallel")
 _ALONE_THE_SAME = ("all_reduce", "barrier", "broadcast", "reduce")
 
 
@@ -16,6 +20,15 @@ def has_fellows() -> bool:
     distributed = torch.distributed
     ready = distributed.is_available() and distributed.is_initialized()
     return bool(ready and distributed.get_world_size() > 1)
+
+
+def is_shared(module: nn.Module) -> bool:
+    """Whether it is a wrapper that keeps account of its passes for all ranks, even where there is one rank."""
+    return is_a(module, DistributedDataParallel) or is_sharded(module)
+
+
+def is_sharded(module: nn.Module) -> bool:
+    return any(name_of_class(kind) in _SHARDED for kind in classes_of(type(module)))
 
 
 def leave_process_groups() -> None:

@@ -12,6 +12,7 @@ from torch.nn.modules.module import register_module_module_registration_hook
 from torch.nn.parallel import DistributedDataParallel
 from torch.utils.hooks import RemovableHandle
 
+from torch_debugger.anatomy.alone import is_sharded
 from torch_debugger.anatomy.frames import place_of, user_frame
 from torch_debugger.probes.collectives import Collectives
 from torch_debugger.probes.roots import Roots
@@ -19,7 +20,6 @@ from torch_debugger.probes.watch import Watch
 from torch_debugger.records import GradientAverage, Place
 from torch_debugger.stats.weak_keys import WeakKeysById
 
-_SHARDED = {"FSDPModule", "FullyShardedDataParallel"}
 _TARGET = re.compile(r"\s*([\w.]+)\s*(?::[^=]+)?=[^=]")
 
 
@@ -44,7 +44,7 @@ class Averages:
 
     def role_of(self, module: nn.Module) -> str:
         """Of a model that is called from outside: wrapper, inner (of one) or other."""
-        if module in self._wrappers or _is_sharded(module):
+        if module in self._wrappers or is_sharded(module):
             return "wrapper"
         inner = any(part is module for wrapper in self._wrappers for part in wrapper.modules())
         return "inner" if inner else "other"
@@ -58,7 +58,7 @@ class Averages:
             if any(id(parameter) in held for parameter in wrapper.parameters()):
                 return _as_average(wrapper, made, roots)
         for root, module in roots.alive():
-            if _is_sharded(module) and any(id(parameter) in held for parameter in module.parameters()):
+            if is_sharded(module) and any(id(parameter) in held for parameter in module.parameters()):
                 return GradientAverage("FSDP", root.name, Place(), _ranks_of_shards(parameters))
         return self._by_hand(parameters, collectives)
 
@@ -85,10 +85,6 @@ def _as_average(wrapper: Any, made: Place, roots: Roots) -> GradientAverage:
         not getattr(wrapper, "require_forward_param_sync", True),
         bool(getattr(getattr(wrapper, "_join_config", None), "enable", False)),
     )
-
-
-def _is_sharded(module: nn.Module) -> bool:
-    return any(kind.__name__ in _SHARDED for kind in type(module).__mro__)
 
 
 def _ranks_of_shards(parameters: Sequence[torch.Tensor]) -> int:

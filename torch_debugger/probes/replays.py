@@ -6,7 +6,7 @@ from typing import Any
 
 from torch import nn
 
-from torch_debugger.anatomy.alone import has_fellows
+from torch_debugger.anatomy.alone import has_fellows, is_shared
 from torch_debugger.anatomy.kinds import is_one_of
 from torch_debugger.probes.crash_frames import is_tensor
 
@@ -20,9 +20,9 @@ class TooLong(BaseException):
 
 def is_small(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
     """A model that is small, not compiled and not one of several ranks', on a batch that is no giant."""
-    if has_fellows():
-        return False
     modules = list(module.modules())
+    if has_fellows() or any(map(is_shared, modules)):
+        return False
     if len(modules) > _MODULE_LIMIT or any("_orig_mod" in vars(part)["_modules"] for part in modules):
         return False
     weights = sum(parameter.numel() for parameter in module.parameters())

@@ -15,6 +15,7 @@ from typing import Any
 from torch import nn
 from torch.nn.modules.module import register_module_forward_hook
 
+from torch_debugger.anatomy.alone import is_shared
 from torch_debugger.anatomy.global_hooks import without_global_hooks
 from torch_debugger.anatomy.kinds import is_a
 from torch_debugger.anatomy.rerun import leaving_no_trace
@@ -73,7 +74,9 @@ def replay_last_call(error: BaseException, frames: Sequence[Seen], running: Runn
 def outermost_call(frames: Sequence[Seen]) -> tuple[nn.Module, tuple[Any, ...], dict[str, Any]] | None:
     for seen in frames:
         module, held = seen.module(), seen.frame.f_locals
-        if module is not None and seen.function in ("_call_impl", "_wrapped_call_impl"):
+        if module is None or is_shared(module):  # the module inside of it comes next
+            continue
+        if seen.function in ("_call_impl", "_wrapped_call_impl"):
             args, kwargs = held.get("args"), held.get("kwargs")
             return (module, args, kwargs) if type(args) is tuple and type(kwargs) is dict else None
     return None

@@ -9,12 +9,14 @@ import itertools
 import linecache
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from torch import nn
 
 from torch_debugger.anatomy.containers import call_name
 from torch_debugger.anatomy.rerun import leaving_no_trace
 from torch_debugger.anatomy.sources import class_source, nodes_of, place_at, tree_of
+from torch_debugger.clocks import time
 from torch_debugger.probes.crash_frames import is_tensor
 from torch_debugger.probes.crash_layer import find_layer
 from torch_debugger.probes.examiners.constructor_calls import given_to, only_call, values_of, variables_at
@@ -25,6 +27,7 @@ from torch_debugger.records.evidence.building import SwappedArguments
 from torch_debugger.stats.unseen import no_grad
 
 _MOST_TRIED = 24
+_TIME_LIMIT_S = 5.0  # in which a trial may begin
 _NARROW = ("latent", "bottleneck", "code", "z_dim")
 
 Passes = Callable[[nn.Module], bool]
@@ -54,7 +57,10 @@ def examine_swaps(scene: Scene) -> SwappedArguments | None:
     root, passes = found
     passing = []
     with leaving_no_trace(root), no_grad():
+        deadline = time.monotonic() + _TIME_LIMIT_S
         for exchange in itertools.islice(_exchanges(scene, root), _MOST_TRIED):
+            if time.monotonic() > deadline:
+                return None  # one that was not tried may be as likely
             if _fits(root, exchange, exchange.make, passes):
                 other = exchange.instead
                 if other is None or not _fits(root, exchange, other, passes):
@@ -82,17 +88,26 @@ def _trial(scene: Scene) -> tuple[nn.Module, Passes] | None:
     if not is_wise(scene.error, root, args, kwargs):
         return None
     met = [tuple(value.shape) for value in seen.frame.f_locals.values() if is_tensor(value)]
-    before = shapes_of(root.forward(*copied(args), **copied(kwargs)))
+    with leaving_no_trace(root), no_grad():
+        before = _made(root, args, kwargs)
     odd = [number for number, shape in enumerate(before) if shape in met]
     wanted = {shape for shape in met if odd and shape != before[odd[0]] and len(shape) == len(before[odd[0]])}
     if not odd or len(wanted) != 1:
         return None
 
     def fits(model: nn.Module) -> bool:
-        made = shapes_of(model.forward(*copied(args), **copied(kwargs)))
+        made = _made(model, args, kwargs)
         return len(made) == len(before) and made[odd[0]] in wanted
 
     return root, fits
+
+
+def _made(model: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[int, ...], ...]:
+    """The shapes of the results; none where the call that went well does not again."""
+    try:
+        return shapes_of(model.forward(*copied(args), **copied(kwargs)))
+    except (Exception, SystemExit):  # of the user's own code
+        return ()
 
 
 def _fits(root: nn.Module, exchange: _Exchange, make: Callable[[], nn.Module], passes: Passes) -> bool:
@@ -104,7 +119,7 @@ def _fits(root: nn.Module, exchange: _Exchange, make: Callable[[], nn.Module], p
         new.train(exchange.module.training)
         with _in_place_of(root, exchange.module, new):
             return passes(new if exchange.module is root else root)
-    except Exception:  # the user's own code, run with sizes that it may not take
+    except (Exception, SystemExit):  # the user's own code, run with sizes that it may not take
         return False
 
 
