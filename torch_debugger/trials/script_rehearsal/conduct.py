@@ -29,6 +29,7 @@ from torch_debugger.trials.script_rehearsal.residence import (
     moved_weights,
     tensors_on_the_cpu,
 )
+from torch_debugger.trials.script_rehearsal.system_calls import can_be_refused
 
 _TIME_LIMIT_S = 20.0
 
@@ -49,7 +50,7 @@ def start(
     moments: of the user's frames that led there without others between them, the innermost first.
     """
     asked = [(module, device) for module, place in moves if (device := chosen_device(place)) is not None]
-    if not asked or not moments or refusal():
+    if not asked or not moments or refusal() or not can_be_refused():
         return None
     modules, device = [module for module, _ in asked], asked[0][1]
     draft = Rehearsal(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-import stat
+import resource
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -17,6 +17,11 @@ from torch.utils.data.dataloader import _DatasetKind
 
 from torch_debugger.anatomy.forked import result_fd
 from torch_debugger.trials.replaced import replaced
+from torch_debugger.trials.script_rehearsal.shared_memory import stop_sharing
+from torch_debugger.trials.script_rehearsal.system_calls import refuse_what_reaches_outside
+
+_TIME_LIMIT_S = 30  # of computing
+_MORE_MEMORY_BYTES = 2 << 30
 
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 _REFUSED = (
@@ -29,20 +34,32 @@ _ALLOWED = ("os.listdir", "os.scandir", "os.walk", "os.fwalk", "os.getxattr")
 def seal() -> None:
     """For good, in a fork. Open files lead nowhere from now on, for a position in a file and a connection are
     shared with the training; and what would change something outside is refused."""
+    _allow_no_more_than(_TIME_LIMIT_S, _MORE_MEMORY_BYTES)
+    stop_sharing()
     kept, nowhere = result_fd(), os.open(os.devnull, os.O_RDWR)
-    for name in os.listdir("/proc/self/fd") if os.path.isdir("/proc/self/fd") else ():
-        number = int(name)
-        if number not in (kept, nowhere) and _leads_outside(number):
+    for number in map(int, os.listdir("/proc/self/fd")):
+        if number not in (kept, nowhere) and _is_open(number):
             os.dup2(nowhere, number)
     sys.addaudithook(_refuse)
+    refuse_what_reaches_outside()
 
 
-def _leads_outside(number: int) -> bool:
+def _allow_no_more_than(seconds: int, more_bytes: int) -> None:
+    """Also where time limits by signals are blocked, and where the lines ahead ask for much memory."""
+    with open("/proc/self/statm") as sizes:
+        used = int(sizes.read().split()[0]) * resource.getpagesize()
+    for limit, most in ((resource.RLIMIT_CPU, seconds), (resource.RLIMIT_AS, used + more_bytes)):
+        highest = resource.getrlimit(limit)[1]
+        most = most if highest == resource.RLIM_INFINITY else min(most, highest)
+        resource.setrlimit(limit, (most, highest))
+
+
+def _is_open(number: int) -> bool:
     try:
-        mode = os.fstat(number).st_mode
+        os.fstat(number)
     except OSError:  # the folder that was listed just now
         return False
-    return stat.S_ISREG(mode) or stat.S_ISSOCK(mode) or stat.S_ISFIFO(mode)
+    return True
 
 
 def _refuse(event: str, arguments: tuple[Any, ...]) -> None:
