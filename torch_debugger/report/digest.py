@@ -34,7 +34,7 @@ from torch_debugger.report.exits import outcome_of_exit
 from torch_debugger.report.result import Losses, RunResult
 
 # Every script has these, also one that never trains anything.
-_SAYS_NOTHING_OF_TORCH = (
+NO_SIGN_OF_TORCH = (
     RunFact, Surroundings, HparamsFact, SeedFact, EndFact, CostFact, ProbeFault, Notice, Finding, CrashFact,
 )  # fmt: skip
 
@@ -63,7 +63,7 @@ class RunDigest:
         self.memory: dict[str, MemoryLook] = {}  # by device, the fullest look; with the peak of all so far
 
     def see(self, record: Record) -> None:
-        self.torch_seen = self.torch_seen or not isinstance(record, _SAYS_NOTHING_OF_TORCH)
+        self.torch_seen = self.torch_seen or not isinstance(record, NO_SIGN_OF_TORCH)
         match record:
             case Scalars():
                 self._see_scalars(record)

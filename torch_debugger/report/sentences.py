@@ -17,7 +17,7 @@ from torch_debugger.report.result import RunResult
 from torch_debugger.report.source import short_paths, shown_path
 from torch_debugger.report.untrained import trained_nothing, what_can_be_done, what_was_seen
 
-_ONE = {"backward passes": "backward pass"}
+_ONE = {"backward passes": "backward pass", "steps as logged": "step as logged"}
 _SURE = 0.9  # from here on a finding is stated plainly; below, it says how sure it is
 _UNTRAINED = "Nothing wrong was found, but no training could be judged"
 _UNSEEN = ": backward() and optimizers are watched, updates made by hand are not"
@@ -92,16 +92,21 @@ def run_sentence(result: RunResult) -> str:
 
 def opening(result: RunResult) -> str:
     """What a report says first when there is no verdict."""
-    if trained_nothing(result):
-        return f"{run_sentence(result)} {what_can_be_done(result)}".rstrip()
     if result.outcome in ("crashed", "hung"):
         return f"{run_sentence(result)} {_unexplained(result)}"
     if result.steps == 0 and result.outcome == "finished" and not result.part:
-        return f"{run_sentence(result)} {_UNTRAINED}{_UNSEEN if not result.notices else ''}."
+        return f"{run_sentence(result)} {without_a_step(result)}".rstrip()
     watched = f" ({result.checks} checks)" if result.checks else ""
     if result.outcome == "stopped" and result.exit_code and ending_signal(result.exit_code) is None:
         return f"{run_sentence(result)} Up to there nothing wrong was found{watched}."
     return f"Nothing wrong found: {run_sentence(result).removesuffix('.')}{watched}."
+
+
+def without_a_step(result: RunResult) -> str:
+    """Where a script has finished and no step was seen: what can be done, or why nothing could be judged."""
+    if trained_nothing(result):
+        return what_can_be_done(result)
+    return f"{_UNTRAINED}{_UNSEEN if not result.notices else ''}."
 
 
 def closing(result: RunResult) -> list[tuple[str, str]]:
@@ -181,10 +186,12 @@ def _progress(result: RunResult) -> str:
 
 
 def _steps(result: RunResult) -> str:
-    counted = (
-        _ONE.get(result.counted, result.counted.removesuffix("s")) if result.steps == 1 else result.counted
-    )
-    return f"{result.steps:,} {counted}"
+    return f"{result.steps:,} {one_of(result.counted) if result.steps == 1 else result.counted}"
+
+
+def one_of(counted: str) -> str:
+    """backward passes: backward pass"""
+    return _ONE.get(counted, counted.removesuffix("s"))
 
 
 def _loss_change(result: RunResult) -> str:

@@ -13,7 +13,7 @@ from torch_debugger.report.result import RunResult
 from torch_debugger.viewer.kept_code import KeptCode, kept_code
 from torch_debugger.viewer.still.curve import curve_figure
 from torch_debugger.viewer.still.facts import facts_table, hparams_table
-from torch_debugger.viewer.still.findings import chapter_section
+from torch_debugger.viewer.still.findings import chapter_section, prose
 from torch_debugger.viewer.still.layers import layer_figures
 from torch_debugger.viewer.still.markup import Markup, element
 from torch_debugger.viewer.still.told import told_result
@@ -28,7 +28,7 @@ def still_page(run: Run) -> Markup:
         "main",
         element("p", "torch-debugger report", class_="quiet still-kicker"),
         element("h1", run.name),
-        element("p", _lead(run, result), class_="still-lead"),
+        element("p", prose(_lead(run, result)), class_="still-lead"),
         *_findings(result, code, first=True),
         _loss(run, result),
         *_findings(result, code, first=False),
@@ -59,6 +59,8 @@ def _lead(run: Run, result: RunResult) -> str:
         return said
     if run.status in ("crashed", "killed"):
         return f"{said} No check recognised the cause."
+    if run.status == "finished" and not run.steps:
+        return f"{said} {sentences.without_a_step(result)}".rstrip()
     return f"Nothing wrong {'so far' if run.status == 'running' else 'was found'}. {said}"
 
 

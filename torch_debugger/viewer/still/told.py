@@ -7,12 +7,13 @@ import dataclasses
 import numpy as np
 
 from torch_debugger.archive.run import Run
-from torch_debugger.records import CostFact, EndFact, Notice, ProbeFault, RunFact, TrialResult
+from torch_debugger.records import CostFact, EndFact, Notice, ProbeFault, RunFact, TrialResult, UntrainedModel
 from torch_debugger.redaction import redact_record
-from torch_debugger.report.digest import RunDigest
+from torch_debugger.report.digest import NO_SIGN_OF_TORCH, RunDigest
 from torch_debugger.report.result import Losses, RunResult
 
-_SEEN = (RunFact, EndFact, ProbeFault, Notice, TrialResult)
+_SEEN = (RunFact, EndFact, ProbeFault, Notice, TrialResult, UntrainedModel)
+_SILENT = {kind.__name__ for kind in NO_SIGN_OF_TORCH}
 _OUTCOMES = {"running": "was running", "killed": "was killed", "unknown": "was left"}
 
 
@@ -23,6 +24,7 @@ def told_result(run: Run) -> RunResult:
     for record in (*run.records(*_SEEN), *([cost] if cost is not None else [])):
         digest.see(record)
     digest.reached(run.steps)
+    digest.torch_seen = digest.torch_seen or bool(run.record_kinds - _SILENT)
     outcome = _OUTCOMES.get(run.status, run.status)
     result = dataclasses.replace(digest.result(run.findings, outcome=outcome), losses=_losses(run))
     without_secrets: RunResult = redact_record(result)

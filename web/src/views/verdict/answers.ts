@@ -51,7 +51,11 @@ export interface VerdictAnswer {
   has_verdict: boolean;
   /** The step up to which a long log has been judged so far; null: all of it has been. */
   judged_to: number | null;
+  /** What a step is in this run, many and one of them: optimizer steps, optimizer step. */
   counted: string;
+  counted_one: string;
+  /** Of a script that has finished and trained nothing: what was seen of it, and what can be done. */
+  without_a_step: { seen: string; next: string } | null;
   chapters: Chapter[];
   more_chapters: number;
   crash: Crash | null;

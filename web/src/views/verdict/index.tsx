@@ -84,7 +84,14 @@ function NoFinding({ answer, about }: { answer: VerdictAnswer; about: About }) {
   return (
     <article class={`verdict-main ${look}`}>
       <h1>{headline(about, answer.judged_to)}</h1>
-      <p>{runSentence(about, answer)}</p>
+      <p>
+        <Inline text={runSentence(about, answer)} />
+      </p>
+      {answer.without_a_step?.next ? (
+        <p>
+          <Inline text={answer.without_a_step.next} />
+        </p>
+      ) : null}
       {signalSentence(about) ? <p>{signalSentence(about)}</p> : null}
       {about.watched || about.status === "starting" ? null : (
         <p>
@@ -98,7 +105,7 @@ function NoFinding({ answer, about }: { answer: VerdictAnswer; about: About }) {
 function Loss({ answer, about, finding }: { answer: VerdictAnswer; about: About; finding: ToldFinding | undefined }) {
   const title = answer.loss && answer.loss.tag !== "loss" ? `Loss (${answer.loss.tag})` : "Loss";
   return (
-    <Panel title={title} about={about.watched && answer.has_verdict ? runSentence(about, answer) : undefined}>
+    <Panel title={title} about={about.watched && answer.has_verdict ? runSentence(about, answer).replaceAll("`", "") : undefined}>
       {answer.loss && answer.loss.values.length ? (
         <LossPicture run={about.run} loss={answer.loss} finding={finding} />
       ) : (

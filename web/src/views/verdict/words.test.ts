@@ -8,7 +8,7 @@ const about: About = {
   loss_tag: "loss", tags: {}, has: {}, ranks: 1, damage: [],
 };
 const loss: LossCurve = { tag: "loss", steps: [1, 2, 3], values: [2.303, 0.5, 0.041], all_points: 3 };
-const answer: VerdictAnswer = { has_verdict: false, judged_to: null, counted: "optimizer steps", chapters: [], more_chapters: 0, crash: null, loss };
+const answer: VerdictAnswer = { has_verdict: false, judged_to: null, counted: "optimizer steps", counted_one: "optimizer step", without_a_step: null, chapters: [], more_chapters: 0, crash: null, loss };
 const finding: ToldFinding = {
   check: "TD101", name: "missing-zero-grad", severity: "error", status: "stable", confidence: 1, message: "", why: "",
   fix: "", where: { file: "train.py", line: 3 }, first_step: 2, last_step: 13, evidence: {}, code: [], diff: null,
@@ -18,6 +18,13 @@ test("the run in one sentence, also before its first step", () => {
   expect(runSentence(about, answer)).toBe("train.py finished after 120 optimizer steps; the loss went from 2.303 to 0.041.");
   expect(runSentence({ ...about, steps: 1, status: "running" }, answer)).toContain("has done 1 optimizer step;");
   expect(runSentence({ ...about, steps: 0, status: "crashed" }, answer)).toBe("train.py crashed before its first step was done.");
+  const passes = { ...answer, counted: "backward passes", counted_one: "backward pass", loss: null };
+  expect(runSentence({ ...about, steps: 1 }, passes)).toBe("train.py finished after 1 backward pass.");
+});
+
+test("a script that trained nothing is described as in the report", () => {
+  const seen = "look.py finished: `net` (Net) was called once; no backward() and no optimizer step was seen.";
+  expect(runSentence({ ...about, steps: 0 }, { ...answer, without_a_step: { seen, next: "" } })).toBe(seen);
 });
 
 test("a run that a signal ended says which", () => {

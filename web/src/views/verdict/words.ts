@@ -23,8 +23,9 @@ export function runSentence(about: About, answer: VerdictAnswer): string {
   if (!about.watched && !about.steps && !change) return "There is no step in its log.";
   if (!about.watched) return `Its last step is ${about.steps.toLocaleString("en-US")}${change ? `; ${change}` : ""}.`;
   const script = about.script?.split(/[\\/]/).pop() || "The run";
+  if (answer.without_a_step) return answer.without_a_step.seen;
   if (about.steps === 0 && about.watched) return `${script} ${NO_STEP[about.status]}.`;
-  const steps = count(about.steps, answer.counted.replace(/s$/, ""), answer.counted);
+  const steps = count(about.steps, answer.counted_one, answer.counted);
   const verbs = { starting: "has done", running: "has done", finished: "finished after", crashed: "crashed after", stopped: "was stopped after", killed: "was killed after", unknown: "has" };
   return `${script} ${verbs[about.status]} ${steps}${change ? `; ${change}` : ""}.`;
 }
