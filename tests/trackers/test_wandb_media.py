@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import subprocess
 import sys
@@ -9,6 +10,7 @@ from pathlib import Path
 
 import numpy
 import pytest
+from PIL import Image
 
 from torch_debugger.archive.run import Run
 from torch_debugger.integrations.foreign.adopting import adopt, find_foreign_runs
@@ -51,4 +53,12 @@ def test_they_are_kept_as_what_they_are(tmp_path: Path) -> None:
     table = next(each for each in run.summaries if isinstance(each, TextSummary))
     assert table.text.splitlines() == ["| word | score |", "| --- | --- |", "| a\\|b | 1 |", "| c | 2.5 |"]
     folder = adopt(run, tmp_path / "runs", said.append)
-    assert not said and Run(folder) is not None
+    assert not said
+    log = Run(folder)
+    assert [each.step for each in log.pictures("sample")] == [0, 1]
+    shown = [Image.open(io.BytesIO(each.data)) for each in log.pictures("sample")]
+    assert [each.getpixel((5, 3)) for each in shown] == [(40, 40, 40), (80, 80, 80)]
+    assert log.pictures("several/1")[0].width == 4
+    kept = log.histograms("weights")[1]
+    assert kept.counts.tolist() == [10.0] * 10 and (kept.lefts[0], kept.rights[-1]) == (0.0, 99.0)
+    assert log.texts("answers")[1].text == table.text

@@ -1,4 +1,4 @@
-"""Images, histograms and tables of a W&B run, as the summaries that our own log has for them.
+"""Images, films, histograms, sounds, tables and HTML of a W&B run, as the summaries our log has for them.
 
 The rows of a run hold a description of each; images and tables lie beside it in files.
 """
@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import io
 import json
+import wave
 from collections.abc import Iterator
+from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
@@ -15,16 +17,22 @@ import numpy
 from PIL import Image
 
 from torch_debugger.integrations.foreign.inside import read_inside
-from torch_debugger.records import HistogramSummary, PictureSummary, Summary, TextSummary
+from torch_debugger.records import HistogramSummary, PictureSummary, SoundSummary, Summary, TextSummary
 
 _MOST_ROWS, _MOST_IMAGES = 200, 64  # of a table, and of one key in one step
 _LARGEST_PIXELS = 1 << 24
 _LARGEST_BYTES = 1 << 26
+_MOST_FRAMES = 300
+_MS_PER_FRAME = 250  # where a film does not say it
+
+
+class NoFormError(ValueError):
+    """A kind of W&B that the log has no form for."""
 
 
 def summaries_of(root: Path, files: Path, key: str, value: Any, step: int, time: float) -> Iterator[Summary]:
-    """Nothing for a kind that the log has no form for. Raises OSError, ValueError where a file is missing or
-    holds something else."""
+    """Raises OSError, ValueError where a file is missing or holds something else, NoFormError for a kind that
+    the log has no form for."""
     kind = value.get("_type") if isinstance(value, dict) else None
     if kind == "histogram":
         yield _histogram(key, value, step, time)
@@ -33,9 +41,18 @@ def summaries_of(root: Path, files: Path, key: str, value: Any, step: int, time:
     elif kind == "images/separated":
         for number, name in enumerate(value["filenames"][:_MOST_IMAGES]):
             yield _picture(root, files / str(name), f"{key}/{number}", step, time)
+    elif kind == "video-file" and str(value["path"]).endswith(".gif"):
+        yield _film(root, files / str(value["path"]), key, step, time)
+    elif kind == "audio-file" and str(value["path"]).endswith(".wav"):
+        yield _sound(root, files / str(value["path"]), key, step, time)
+    elif kind == "html-file":
+        page = read_inside(root, files / str(value["path"]), _LARGEST_BYTES).decode("utf-8", "replace")
+        yield TextSummary(step, time, key, _Letters.of(page))
     elif kind == "table-file":
         plain = json.loads(read_inside(root, files / str(value["path"]), _LARGEST_BYTES))
         yield TextSummary(step, time, key, _table(plain["columns"], plain["data"]))
+    elif kind is not None:
+        raise NoFormError(str(kind))
 
 
 def _histogram(key: str, value: dict[str, Any], step: int, time: float) -> HistogramSummary:
@@ -59,6 +76,54 @@ def _picture(root: Path, path: Path, key: str, step: int, time: float) -> Pictur
             raise ValueError("an image is too large")
         pixels = numpy.asarray(image.convert("RGBA" if "A" in image.mode else "RGB"), numpy.uint8)
     return PictureSummary(step, time, key, pixels[None])
+
+
+def _film(root: Path, path: Path, key: str, step: int, time: float) -> PictureSummary:
+    with Image.open(io.BytesIO(read_inside(root, path, _LARGEST_BYTES))) as film:
+        frames = min(getattr(film, "n_frames", 1), _MOST_FRAMES)
+        if film.width * film.height * frames > _LARGEST_PIXELS:
+            raise ValueError("a film is too large")
+        pace = film.info.get("duration") or _MS_PER_FRAME
+        pixels = []
+        for frame in range(frames):
+            film.seek(frame)
+            pixels.append(numpy.asarray(film.convert("RGB"), numpy.uint8))
+    return PictureSummary(step, time, key, numpy.stack(pixels), 1000 / pace, film=True)
+
+
+def _sound(root: Path, path: Path, key: str, step: int, time: float) -> SoundSummary:
+    with wave.open(io.BytesIO(read_inside(root, path, _LARGEST_BYTES))) as sound:
+        if sound.getsampwidth() != 2:
+            raise ValueError("a sound of other than 16 bits")
+        samples = numpy.frombuffer(sound.readframes(sound.getnframes()), "<i2").astype(numpy.int16)
+        rate, channels = sound.getframerate(), sound.getnchannels()
+    return SoundSummary(step, time, key, samples.reshape(-1, channels), rate)
+
+
+class _Letters(HTMLParser):
+    """The words of a page; nothing of it is run, and what is no word is left out."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._words: list[str] = []
+        self._hidden = 0
+
+    @classmethod
+    def of(cls, page: str) -> str:
+        parser = cls()
+        parser.feed(page)
+        parser.close()
+        return "".join(parser._words).strip()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self._hidden += tag in ("script", "style")
+
+    def handle_endtag(self, tag: str) -> None:
+        self._hidden -= tag in ("script", "style") and self._hidden > 0
+
+    def handle_data(self, data: str) -> None:
+        if not self._hidden:
+            self._words.append(data)
 
 
 def _table(columns: list[Any], rows: list[list[Any]]) -> str:

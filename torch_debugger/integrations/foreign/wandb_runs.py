@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import wave
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import Any
 from torch_debugger.archive.parsing import FOREIGN
 from torch_debugger.integrations.foreign.foreign_run import NO_STEP, ForeignRun, NoStepError, step_of
 from torch_debugger.integrations.foreign.inside import read_inside
-from torch_debugger.integrations.foreign.wandb_media import summaries_of
+from torch_debugger.integrations.foreign.wandb_media import NoFormError, summaries_of
 from torch_debugger.records import Scalars
 from torch_debugger.records.surroundings import HparamValue
 from torch_debugger.runlog.wire import fields, message
@@ -105,9 +106,11 @@ def _media_of(items: dict[str, Any]) -> dict[str, dict[str, Any]]:
 def _add_media(run: ForeignRun, root: Path, path: Path, key: str, value: Any, step: int, time: float) -> None:
     try:
         run.summaries += summaries_of(root, path.parent / "files", key, value, step, time)
-    except (OSError, *FOREIGN):
+    except NoFormError as error:
+        run.left_out[f"{path}: values left out, as a log has no form for {error}"] += 1
+    except (OSError, EOFError, wave.Error, SyntaxError, *FOREIGN):  # what wave and Pillow raise besides
         run.left_out[
-            f"{path}: images, histograms and tables left out, as they are not there or cannot be read"
+            f"{path}: images, sounds and tables left out, as they are not there or cannot be read"
         ] += 1
 
 
