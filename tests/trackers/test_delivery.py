@@ -11,13 +11,14 @@ from tests.trackers.runs import ending, write_log
 from torch_debugger.integrations.trackers import delivery
 from torch_debugger.integrations.trackers.delivery import Delivery, Endings, run_name
 from torch_debugger.integrations.trackers.ending import Ending
-from torch_debugger.integrations.trackers.parcels import Parcel
+from torch_debugger.integrations.trackers.parcels import NAMES, Parcel
 
 
 class Book:
     """A receiver that writes down what it gets, and fails as often as it is told to."""
 
     place = "on the desk"
+    takes: frozenset[type] = frozenset(NAMES)
 
     def __init__(self, failures: int = 0, failing: str = "take") -> None:
         self.failures = failures

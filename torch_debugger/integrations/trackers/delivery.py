@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import queue
+from collections import Counter
 from collections.abc import Callable
 from contextlib import closing
 
 from torch_debugger.integrations.trackers.ending import Ending
+from torch_debugger.integrations.trackers.inner_folders import records_inside
 from torch_debugger.integrations.trackers.media_decoder import MediaDecoder
-from torch_debugger.integrations.trackers.parcels import Packer, Parcel
+from torch_debugger.integrations.trackers.parcels import NAMES, Packer, Parcel
 from torch_debugger.integrations.trackers.receiver import Receiver
 from torch_debugger.runlog.reader import LogFollower
 
@@ -39,7 +41,8 @@ class Delivery:
         self._packer = Packer()
         self._unsent: Parcel | None = None
         self._is_open = self._has_failed = False
-        self._left_out = 0
+        self._left_out = 0  # points
+        self._not_taken: Counter[str] = Counter()  # by kind, what the receiver has no form for
 
     def carry(self, folder: str, endings: Endings) -> None:
         """Until an ending comes, and then the rest of the log."""
@@ -49,7 +52,7 @@ class Delivery:
             while (ending := _next(endings, pause_s)) is None:
                 done = self._attempt(lambda: self._forward(log))
                 pause_s = _PAUSE_S if done else min(2 * pause_s, _LONGEST_PAUSE_S)
-            if self._attempt(lambda: self._finish(log, ending)):
+            if self._attempt(lambda: self._finish(log, folder, ending)):
                 self._tell(f"{self._title} has the run{self._gaps()}: {self._receiver.place}")
             else:
                 self._tell(f"{self._title} does not have all of the run.")
@@ -67,9 +70,13 @@ class Delivery:
         if self._packer.has_points or at_end:  # the settings go with the first point, all together
             self._unsent = self._packer.take()
             self._left_out += self._unsent.thin(_MOST_POINTS)
+            taken = {name for kind, name in NAMES.items() if kind in self._receiver.takes}
+            self._not_taken += Counter({k: n for k, n in self._unsent.kinds.items() if k not in taken})
             self._send()
 
-    def _finish(self, log: LogFollower, ending: Ending) -> None:
+    def _finish(self, log: LogFollower, folder: str, ending: Ending) -> None:
+        for record in records_inside(folder):
+            self._packer.see(record)
         self._forward(log, at_end=True)
         self._receiver.close(ending)
 
@@ -82,7 +89,10 @@ class Delivery:
         self._unsent = None
 
     def _gaps(self) -> str:
-        return f" without {self._left_out:,} points that came too fast for it" if self._left_out else ""
+        gaps = [f"{self._left_out:,} points that came too fast for it"] if self._left_out else []
+        kinds = [f"{count:,} of the kind {kind}" for kind, count in self._not_taken.items()]
+        gaps += [f"what only the log can show ({', '.join(kinds)})"] if kinds else []
+        return f" without {' and '.join(gaps)}" if gaps else ""
 
     def _attempt(self, deed: Callable[[], None]) -> bool:
         try:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 
-from torch_debugger.archive.media import Histogram, Picture
+from torch_debugger.archive.media import Histogram, Picture, Sound, Text
+from torch_debugger.archive.pr_curves import PrCurve
 from torch_debugger.clocks import time
 from torch_debugger.integrations.trackers.layer_series import LayerSeries
-from torch_debugger.integrations.trackers.media_decoder import Medium
+from torch_debugger.integrations.trackers.media_decoder import Grid, Medium, Other
 from torch_debugger.integrations.trackers.run_facts import facts_of
 from torch_debugger.records import HparamsFact, Record, Scalars, TensorRows
 from torch_debugger.records.surroundings import HparamValue
@@ -31,6 +33,8 @@ class Parcel:
     facts: dict[str, HparamValue] = field(default_factory=dict)  # script, versions, models, git, seeds
     pictures: list[tuple[str, Picture]] = field(default_factory=list)  # by tag
     histograms: list[tuple[str, Histogram]] = field(default_factory=list)
+    others: list[tuple[str, Text | Sound | PrCurve | Grid]] = field(default_factory=list)
+    kinds: Counter[str] = field(default_factory=Counter)  # of all that is no number: how many, by its name
 
     def thin(self, most: int) -> int:
         """Leaves every n-th point and the last one, where there are more than `most`; how many are left out."""
@@ -38,6 +42,13 @@ class Parcel:
         if stride > 1:
             self.points = [*self.points[:-1:stride], self.points[-1]]
         return before - len(self.points)
+
+
+# The kinds that a receiver may take besides numbers, in words for one of them.
+NAMES: dict[type, str] = {
+    Picture: "picture", Histogram: "histogram", Text: "text", Sound: "sound", PrCurve: "precision-recall curve",
+    Grid: "tensor",
+}  # fmt: skip
 
 
 class Packer:
@@ -60,17 +71,21 @@ class Packer:
             self._parcel.facts.update(facts_of(record))
 
     def see_medium(self, tag: str, medium: Medium) -> None:
+        if isinstance(medium, dict):
+            self._parcel.hparams.update(medium)
+            return
+        self._parcel.kinds[medium.kind if isinstance(medium, Other) else NAMES[type(medium)]] += 1
         if isinstance(medium, Picture):
             self._parcel.pictures.append((tag, medium))
         elif isinstance(medium, Histogram):
             self._parcel.histograms.append((tag, medium))
-        else:
-            self._parcel.hparams.update(medium)
+        elif not isinstance(medium, Other):
+            self._parcel.others.append((tag.removesuffix("/text_summary"), medium))
 
     @property
     def has_points(self) -> bool:
         """Or what else is drawn by step."""
-        return bool(self._parcel.points or self._parcel.pictures or self._parcel.histograms)
+        return bool(self._parcel.points or self._parcel.kinds)
 
     def take(self) -> Parcel:
         parcel, self._parcel = self._parcel, Parcel()

@@ -27,6 +27,8 @@ _LONGEST_TAG = 5000
 class MlflowReceiver:
     """A run through the client alone: what `mlflow.start_run` holds in this process is left as it is."""
 
+    takes = frozenset({Picture})
+
     def __init__(self, experiment: str, directory: str = "") -> None:
         self._experiment = experiment
         self._client: Any = None

@@ -15,6 +15,8 @@ class OpenWandbReceiver:
     """Nothing is committed, or the program's own count of steps would move: a row of ours goes out with its
     next one. So there is one of ours for each of its own at most, and the fullest is chosen."""
 
+    takes: frozenset[type] = frozenset()
+
     def __init__(self, run: Any) -> None:
         self._run = run
         self._waits_at: int | None = None  # the program's step that our last row goes out with

@@ -6,7 +6,7 @@ import importlib
 import io
 from typing import Any
 
-from torch_debugger.archive.media import Picture
+from torch_debugger.archive.media import Histogram, Picture
 from torch_debugger.integrations.trackers.bins import counts_and_edges
 from torch_debugger.integrations.trackers.ending import COLUMNS, Ending
 from torch_debugger.integrations.trackers.parcels import Parcel
@@ -14,6 +14,8 @@ from torch_debugger.integrations.trackers.parcels import Parcel
 
 class TrackioReceiver:
     """Its config goes out with the first row, and there is no summary: the report holds the verdict."""
+
+    takes = frozenset({Picture, Histogram})
 
     def __init__(self, project: str, directory: str = "") -> None:
         self._project = project

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import io
 import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from torch_debugger.archive.media import Histogram, Picture
-from torch_debugger.integrations.trackers.bins import counts_and_edges
 from torch_debugger.integrations.trackers.ending import COLUMNS, Ending
-from torch_debugger.integrations.trackers.parcels import Parcel
+from torch_debugger.integrations.trackers.parcels import NAMES, Parcel
+from torch_debugger.integrations.trackers.wandb_forms import histogram_form, other_form, picture_form
 
 REPORT = "torch-debugger-report.md"
 # A script that uses W&B itself may be told its run by these; ours must not write into that one.
@@ -21,6 +19,8 @@ _OF_THE_SCRIPT = (
 
 
 class WandbReceiver:
+    takes = frozenset(NAMES)
+
     def __init__(self, project: str, directory: str) -> None:
         self._project = project
         self._directory = os.environ.get("WANDB_DIR") or directory
@@ -56,9 +56,12 @@ class WandbReceiver:
         for point in parcel.points:
             self._log(point.step, point.time, point.values)
         for tag, picture in parcel.pictures:
-            self._log(picture.step, picture.time, {tag: _shown(picture)})
+            self._log(picture.step, picture.time, {tag: picture_form(picture)})
         for tag, histogram in parcel.histograms:
-            self._log(histogram.step, histogram.time, {tag: _drawn(histogram)})
+            self._log(histogram.step, histogram.time, {tag: histogram_form(histogram)})
+        for tag, medium in parcel.others:
+            with other_form(tag, medium) as form:
+                self._log(medium.step, medium.time, {tag: form})
 
     def _log(self, step: int, time: float, values: Mapping[str, Any]) -> None:
         self._run.log({"step": step, "_timestamp": time, **values})
@@ -72,21 +75,6 @@ class WandbReceiver:
         if not self._run.offline:
             return str(self._run.url)
         return f"offline; this sends it: wandb sync {os.path.relpath(os.path.dirname(self._run.dir))}"
-
-
-def _shown(picture: Picture) -> Any:
-    import wandb
-    from PIL import Image
-
-    content = io.BytesIO(picture.data)
-    is_film = picture.data.startswith(b"GIF")
-    return wandb.Video(content, format="gif") if is_film else wandb.Image(Image.open(content))
-
-
-def _drawn(histogram: Histogram) -> Any:
-    import wandb
-
-    return wandb.Histogram(np_histogram=counts_and_edges(histogram))
 
 
 def count_steps(run: Any, heading: str = "") -> None:
