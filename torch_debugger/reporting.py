@@ -1,19 +1,24 @@
-"""One run as one file: `torch_debugger.write_report(run, path)` and `torch-debugger report RUN`."""
+"""Runs as one file: `torch_debugger.write_report(run, path)` and `torch-debugger report RUN`."""
 
 from __future__ import annotations
 
 import os
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from torch_debugger.archive.opening import newest_run, open_one_run
+from torch_debugger.archive.opening import newest_run, open_runs_of
 from torch_debugger.archive.run import Run
 from torch_debugger.errors import UsageError
 from torch_debugger.report.whole_file import write_whole
-from torch_debugger.viewer.one_file import MARK, make_one_file
+from torch_debugger.viewer.one_file import MARK, make_file_of, make_one_file
 
+_MOST_RUNS = 50  # in one file
 _BEGINNING = 200  # characters, in which a report of ours says that it is one
+
+
+Named = str | os.PathLike[str] | Run
 
 
 class Written(NamedTuple):
@@ -24,7 +29,7 @@ class Written(NamedTuple):
 
 
 def write_report(
-    run: str | os.PathLike[str] | Run | None = None,
+    run: Named | Sequence[Named] | None = None,
     path: str | os.PathLike[str] | None = None,
     *,
     replace: bool = False,
@@ -32,18 +37,35 @@ def write_report(
     """Writes one HTML file that shows the run without any server or network, also without JavaScript.
 
     `run` is the folder of a log, its name under ./runs, or a `Run`; without one, the run under ./runs that was
-    written last. `path` is NAME.html in the working folder unless given. A report of ours is written over;
-    any other file only with `replace=True`.
+    written last. Several of them, or a folder with several runs below it, are compared in one file, up to 50.
+    `path` is NAME.html in the working folder (runs.html for several) unless given. A report of ours is written
+    over; any other file only with `replace=True`.
     """
-    opened = newest_run() if run is None else open_one_run(run)
-    target = Path(path) if path is not None else Path(f"{_file_name(opened.name)}.html")
+    opened = _opened(run)
+    name = _file_name(opened[0].name) if len(opened) == 1 else "runs"
+    target = Path(path) if path is not None else Path(f"{name}.html")
     _require_place(target, replace)
-    made = make_one_file(opened)
+    made = make_one_file(opened[0]) if len(opened) == 1 else make_file_of(opened)
     try:
         write_whole(target, made.html)
     except OSError as error:
         raise UsageError(f"{target} cannot be written: {error.strerror}.") from error
     return Written(os.fspath(target), len(made.html.encode()), made.left_out, made.has_page)
+
+
+def _opened(run: Named | Sequence[Named] | None) -> list[Run]:
+    if run is None:
+        return [newest_run()]
+    wanted = [run] if isinstance(run, (str, os.PathLike, Run)) else list(run)
+    if not wanted:
+        raise UsageError("No run was named.")
+    found = open_runs_of(wanted)
+    if len(found) > _MOST_RUNS:
+        raise UsageError(
+            f"A report compares up to {_MOST_RUNS} runs, and these are {len(found):,}. Name those to compare; "
+            "`torch-debugger view` shows them all."
+        )
+    return found
 
 
 def _require_place(target: Path, replace: bool) -> None:

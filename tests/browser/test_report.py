@@ -109,6 +109,21 @@ def test_all_that_the_views_ask_at_first_sight_is_in_the_file_which_is_small(
     assert max(sizes.values()) <= 1_000_000, sizes
 
 
+def test_several_runs_in_one_file_are_compared_at_first_sight(
+    offline: Any, recordings: Path, tmp_path: Path
+) -> None:
+    named = [recordings / name for name in ("healthy", "broken", "nan")]
+    write_report(named, tmp_path / "runs.html")
+    offline.goto((tmp_path / "runs.html").as_uri())
+    assert walk(offline) == []
+    offline.get_by_role("link", name="Compare").click()
+    expect(offline.get_by_role("heading", level=1)).to_have_text("3 runs compared")
+    expect(offline.get_by_role("main")).to_contain_text("Loss of the 3 runs")
+    offline.get_by_role("link", name="Runs", exact=True).click()
+    expect(offline.get_by_role("main")).to_contain_text("missing-zero-grad")
+    assert offline.get_by_role("alert").count() == 0
+
+
 def test_what_a_click_asks_for_is_in_the_file_of_a_small_run(reports: Path) -> None:
     kept = re.search(r'id="answers">(.*?)</script>', (reports / "healthy.html").read_text("utf-8"), re.DOTALL)
     assert kept is not None

@@ -154,9 +154,5 @@ def test_a_place_that_cannot_be_is_said(tmp_path: Path, place: str) -> None:
         write_report(run, tmp_path / place)
 
 
-def test_a_folder_of_many_runs_asks_for_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    for name in ("healthy", "verdict"):
-        write_run(tmp_path, name)
-    assert main(["report", str(tmp_path), "-o", str(tmp_path / "out.html")]) != 0
-    assert "Name one of them: healthy, verdict" in capsys.readouterr().err
+def test_where_there_is_no_run_is_said(tmp_path: Path) -> None:
     assert main(["report", str(tmp_path / "none")]) == 2

@@ -1,4 +1,4 @@
-"""torch-debugger report RUN: the whole run as one HTML file, to keep or to mail."""
+"""torch-debugger report RUN ...: a whole run as one HTML file, or several compared, to keep or to mail."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import sys
 from torch_debugger.report.printable import one_line
 
 NAME = "report"
-HELP = "write a run as one HTML file that needs no server, no network and no JavaScript"
+HELP = "write a run, or several compared, as one HTML file that needs no server, no network and no JavaScript"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -16,17 +16,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add(
         "run",
         metavar="RUN",
-        nargs="?",
-        help="a run: the folder of its log, its name under ./runs, or its result.json (the one written last)",
+        nargs="*",
+        help="a run: the folder of its log, its name under ./runs, or its result.json (the one written last); "
+        "several, or a folder of runs, are compared in one file",
     )
-    add("-o", "--output", metavar="FILE", help="where to write it (NAME.html in the working folder)")
+    add(
+        "-o",
+        "--output",
+        metavar="FILE",
+        help="where to write it (NAME.html in the working folder; runs.html for several)",
+    )
     add("--force", action="store_true", help="write over FILE even if it is no report of torch-debugger")
 
 
 def run(arguments: argparse.Namespace) -> int:
     from torch_debugger.reporting import write_report
 
-    written = write_report(arguments.run, arguments.output, replace=arguments.force)
+    written = write_report(arguments.run or None, arguments.output, replace=arguments.force)
     said = [f"{one_line(written.path)}: {written.size_bytes / 1000:,.0f} kB"]
     if not written.has_page:
         said.append(_NOT_BUILT)

@@ -1,4 +1,5 @@
-"""The report: one HTML file with the page, the answers to what it asks first, and a part that needs no script.
+"""The report: one HTML file with the page, the answers to what it asks first, and a part that needs no script;
+of one run, or of several compared.
 
 It fetches nothing, and its own Content-Security-Policy allows nothing but the script and the styles inside it.
 """
@@ -7,20 +8,25 @@ from __future__ import annotations
 
 import base64
 import hashlib
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from torch_debugger._version import __version__
 from torch_debugger.archive.run import Run
 from torch_debugger.viewer.bundle import page_file
 from torch_debugger.viewer.first_questions import finer_curves, first_questions, further_questions
+from torch_debugger.viewer.several_questions import further_questions_of, questions_of_each, shared_questions
+from torch_debugger.viewer.several_shelf import SeveralShelf
 from torch_debugger.viewer.single_shelf import SingleShelf
 from torch_debugger.viewer.still import still_page, still_style
 from torch_debugger.viewer.still.markup import Markup, element, together
+from torch_debugger.viewer.still.several import still_several
 from torch_debugger.viewer.written_answers import WrittenAnswers
 
 MARK = "<!-- a report of torch-debugger -->"
 _MOST_BYTES = 1_000_000
 _LEAST_FOR_ANSWERS = 200_000
+_MORE_BYTES, _MOST_BYTES_OF_SEVERAL = 250_000, 4_000_000  # for each run beyond the first
 
 
 class OneFile(NamedTuple):
@@ -40,6 +46,25 @@ def make_one_file(run: Run) -> OneFile:
         answers.add_further(further_questions(run, answers.ask))
         answers.add_further(finer_curves(run))
     html = _document(run.name, still, styles, _script(script), answers.to_json())
+    return OneFile(html, answers.left_out, bool(script))
+
+
+def make_file_of(runs: Sequence[Run]) -> OneFile:
+    """Two runs or more, each with a name of its own; the first two are compared at first sight."""
+    still = still_several(runs)
+    script, page_style = _bundled("page.js"), _bundled("page.css")
+    styles = [_style(text) for text in (page_style, still_style())]
+    most = min(_MOST_BYTES + _MORE_BYTES * (len(runs) - 1), _MOST_BYTES_OF_SEVERAL)
+    room = most - sum(map(len, (still, script, *styles)))
+    answers = WrittenAnswers(SeveralShelf(runs), max(room, _LEAST_FOR_ANSWERS))
+    if script:
+        answers.add_first(shared_questions(runs))
+        answers.add_first(
+            each for each in questions_of_each(runs, answers.ask) if each.key not in answers.texts
+        )
+        answers.add_further(further_questions_of(runs, answers.ask))
+    title = f"{len(runs)} runs compared"
+    html = _document(title, still, styles, _script(script), answers.to_json())
     return OneFile(html, answers.left_out, bool(script))
 
 

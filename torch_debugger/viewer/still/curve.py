@@ -12,12 +12,12 @@ from torch_debugger.archive.curve import Curve
 from torch_debugger.report.sentences import number
 from torch_debugger.viewer.still.markup import Markup, element, together
 
-_WIDTH, _HEIGHT, _TOP = 560, 200, 16  # of the drawing, which is stretched to the width of the page
+WIDTH, HEIGHT, _TOP = 560, 200, 16  # of the drawing, which is stretched to the width of the page
 _COLUMNS = 280
 _WIDE_RANGE = 1000.0  # from here on a linear axis shows little but its largest values
 
 
-class _Columns(NamedTuple):
+class Columns(NamedTuple):
     """Of each column that holds anything, from left to right."""
 
     places: NDArray[np.int64]
@@ -26,17 +26,17 @@ class _Columns(NamedTuple):
     lost: NDArray[np.bool_]  # whether one of its values is not finite
 
 
-class _Axis(NamedTuple):
+class Axis(NamedTuple):
     low: float
     high: float
     is_log: bool
 
     def to_y(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         if self.high <= self.low:
-            return np.full_like(values, (_HEIGHT + _TOP) / 2)
+            return np.full_like(values, (HEIGHT + _TOP) / 2)
         low, high, shown = (np.log10(part) if self.is_log else part for part in (self.low, self.high, values))
         share = np.asarray((shown - low) / (high - low))
-        return _HEIGHT - share * (_HEIGHT - _TOP)
+        return HEIGHT - share * (HEIGHT - _TOP)
 
 
 def curve_figure(tag: str, curve: Curve, marked: Sequence[int] = ()) -> Markup:
@@ -49,23 +49,23 @@ def curve_figure(tag: str, curve: Curve, marked: Sequence[int] = ()) -> Markup:
 def _plot(tag: str, curve: Curve, marked: Sequence[int]) -> Markup:
     """The labels are text beside the drawing, so that they stay as large as text when it is stretched."""
     first, last = int(curve.steps.min()), int(curve.steps.max())
-    columns = _columns(curve, first, last)
+    columns = columns_of(curve, first, last)
     finite = columns.lowest <= columns.highest
-    axis = _axis(columns.lowest[finite], columns.highest[finite])
+    axis = axis_of(columns.lowest[finite], columns.highest[finite])
     drawing = element(
         "svg",
         _marks(marked, first, last),
-        element("path", d=_line(columns, finite, axis), class_="still-line"),
+        element("path", d=line_of(columns, finite, axis), class_="still-line"),
         element("path", d=_crosses(columns), class_="still-notfinite"),
-        viewBox=f"0 0 {_WIDTH} {_HEIGHT}",
+        viewBox=f"0 0 {WIDTH} {HEIGHT}",
         preserveAspectRatio="none",
         role="img",
         aria_label=f"The curve of {tag}",
     )
-    return element("div", _height_labels(axis), drawing, _step_labels(first, last), class_="still-plot")
+    return element("div", height_labels(axis), drawing, step_labels(first, last), class_="still-plot")
 
 
-def _columns(curve: Curve, first: int, last: int) -> _Columns:
+def columns_of(curve: Curve, first: int, last: int) -> Columns:
     share = (curve.steps - first) / max(last - first, 1)
     column = np.minimum((share * _COLUMNS).astype(np.int64), _COLUMNS - 1)
     order = np.argsort(column, kind="stable")
@@ -74,17 +74,17 @@ def _columns(curve: Curve, first: int, last: int) -> _Columns:
     finite = np.isfinite(values)
     lowest = np.minimum.reduceat(np.where(finite, values, np.inf), starts)
     highest = np.maximum.reduceat(np.where(finite, values, -np.inf), starts)
-    return _Columns(places, lowest, highest, np.logical_or.reduceat(~finite, starts))
+    return Columns(places, lowest, highest, np.logical_or.reduceat(~finite, starts))
 
 
-def _axis(lowest: NDArray[np.float64], highest: NDArray[np.float64]) -> _Axis:
+def axis_of(lowest: NDArray[np.float64], highest: NDArray[np.float64]) -> Axis:
     if not len(lowest):
-        return _Axis(0.0, 1.0, False)
+        return Axis(0.0, 1.0, False)
     low, high = float(lowest.min()), float(highest.max())
-    return _Axis(low, high, low > 0 and high / low > _WIDE_RANGE)
+    return Axis(low, high, low > 0 and high / low > _WIDE_RANGE)
 
 
-def _line(columns: _Columns, finite: NDArray[np.bool_], axis: _Axis) -> str:
+def line_of(columns: Columns, finite: NDArray[np.bool_], axis: Axis) -> str:
     """Down and up again in each column that holds several values; broken where none is finite."""
     path: list[str] = []
     pen = "M"
@@ -96,15 +96,15 @@ def _line(columns: _Columns, finite: NDArray[np.bool_], axis: _Axis) -> str:
     return "".join(path) + ("h.1" if len(path) == 1 else "")
 
 
-def _heights(values: NDArray[np.float64], finite: NDArray[np.bool_], axis: _Axis) -> list[str]:
+def _heights(values: NDArray[np.float64], finite: NDArray[np.bool_], axis: Axis) -> list[str]:
     return [f"{y:.1f}" for y in axis.to_y(np.where(finite, values, axis.low)).tolist()]
 
 
 def _across(places: NDArray[np.int64]) -> list[str]:
-    return [f"{(place + 0.5) / _COLUMNS * _WIDTH:g}" for place in places.tolist()]
+    return [f"{(place + 0.5) / _COLUMNS * WIDTH:g}" for place in places.tolist()]
 
 
-def _crosses(columns: _Columns) -> str:
+def _crosses(columns: Columns) -> str:
     """A small x above the curve for each column with a NaN or an infinity."""
     where = _across(columns.places[columns.lost])
     return "".join(f"M{x} 4m-3 0l6 7m0 -7l-6 7" for x in where)
@@ -112,21 +112,21 @@ def _crosses(columns: _Columns) -> str:
 
 def _marks(steps: Sequence[int], first: int, last: int) -> Markup:
     shown = sorted({step for step in steps if first <= step <= last})
-    places = [(step - first) / max(last - first, 1) * _WIDTH for step in shown]
-    paths = [f"M{place:.1f} {_TOP}V{_HEIGHT}" for place in places]
+    places = [(step - first) / max(last - first, 1) * WIDTH for step in shown]
+    paths = [f"M{place:.1f} {_TOP}V{HEIGHT}" for place in places]
     named = [element("title", f"step {step:,}") for step in shown]
     return together(
         *(element("path", name, d=path, class_="still-mark") for name, path in zip(named, paths, strict=True))
     )
 
 
-def _height_labels(axis: _Axis) -> Markup:
+def height_labels(axis: Axis) -> Markup:
     labels = [number(axis.high), "log scale" if axis.is_log else "", number(axis.low)]
     shown = labels if axis.high > axis.low else ["", labels[0], ""]
     return element("div", *(element("span", label) for label in shown), class_="still-heights quiet")
 
 
-def _step_labels(first: int, last: int) -> Markup:
+def step_labels(first: int, last: int) -> Markup:
     ends = [element("span", f"step {first:,}"), element("span", f"step {last:,}")]
     return element("div", *ends, class_="still-steps quiet")
 

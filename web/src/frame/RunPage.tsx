@@ -1,6 +1,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { useAnswer } from "../answer_hooks";
 import type { About } from "../answers";
+import { isReport } from "../asking";
 import { goTo, type Link } from "../links";
 import { statusWord } from "../pieces/Badge";
 import { Empty, Problem, Waiting } from "../states";
@@ -28,7 +29,8 @@ export function RunPage({ run, names, link, version }: Props) {
   const [theme, turnTheme] = useTheme();
   const [help, setHelp] = useState(false);
   const [choosing, setChoosing] = useState(false);
-  const view = link.view === "" ? VIEWS[0] : VIEWS.find((each) => each.name === link.view);
+  const first = isReport() && names.all > 1 ? "compare" : VIEWS[0]?.name; // several runs in one file are there to be compared
+  const view = VIEWS.find((each) => each.name === (link.view || first));
   const views = shownViews(useLast(about), view);
   const open = (name: string) => goTo({ view: view?.name ?? "verdict", parameters: { run: name } });
   const step = (by: 1 | -1) => {

@@ -1,5 +1,6 @@
 import { useMemo } from "preact/hooks";
 import { useAnswer } from "../../answer_hooks";
+import { isReport } from "../../asking";
 import { Chart } from "../../charts/Chart";
 import { useTick } from "../../frame/runs";
 import { choose } from "../../links";
@@ -21,7 +22,7 @@ interface Props {
 
 /** The losses of all chosen runs. */
 export function LossPanel({ names, titleOf, step, pair, log }: Props) {
-  const { answer } = useAnswer<Losses>("losses", { runs: writeNames(names) }, useTick(AGAIN_MS));
+  const { answer } = useAnswer<Losses>("losses", isReport() ? {} : { runs: writeNames(names) }, useTick(AGAIN_MS));
   const lines = useMemo(() => (answer ? linesOf(names, answer, titleOf) : []), [answer, titleOf]);
   if (!answer || !lines.length) return null;
   const title = names.length === 2 ? "Loss of both runs" : `Loss of the ${names.length} runs`;

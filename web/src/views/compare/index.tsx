@@ -1,5 +1,7 @@
 import { useMemo } from "preact/hooks";
+import { useAnswer } from "../../answer_hooks";
 import { isReport } from "../../asking";
+import type { Names } from "../../frame/runs";
 import { choose, writeLink } from "../../links";
 import { Select } from "../../pieces/Select";
 import { readNames, writeNames } from "../../run_names";
@@ -12,8 +14,9 @@ import { Several } from "./Several";
 import "./compare.css";
 
 function Compare({ run, chosen }: Shown) {
-  const names = readNames(chosen.runs);
-  if (isReport()) return <Empty title="This file holds one run.">Open the folder of its runs with torch-debugger view to compare them.</Empty>;
+  const inFile = useAnswer<Names>(isReport() ? "names" : null).answer?.runs ?? [];
+  const named = readNames(chosen.runs);
+  const names = named.length < 2 && isReport() ? inFile : named;
   if (names.length < 2) return <TooFew run={run} names={names} />;
   return <Chosen run={run} names={names} pair={pairOf(names, chosen.first, chosen.second)} log={chosen.log === "1"} />;
 }
@@ -84,4 +87,4 @@ function tableOf(run: string, names: readonly string[]): string {
   return writeLink({ view: "runs", parameters: { run, runs: writeNames(names) } });
 }
 
-export const view: View = { name: "compare", title: "Compare", place: 95, appears: (about) => !isReport() && (about.runs ?? 1) > 1, Body: Compare };
+export const view: View = { name: "compare", title: "Compare", place: 95, appears: (about) => (about.runs ?? 1) > 1, Body: Compare };

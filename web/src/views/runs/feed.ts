@@ -28,7 +28,6 @@ export function useRows(asAgain = 0): Feed {
   const version = useRef("");
   const tick = useTick((feed.rows?.length ?? 0) > MANY ? MANY_MS : EVERY_MS);
   useEffect(() => {
-    if (isReport()) return;
     const stop = new AbortController();
     const look = async (): Promise<void> => {
       const answer = await ask<RowsAnswer>("runs", { since: version.current }, stop.signal);
@@ -60,8 +59,9 @@ export function useDetails(wanted: readonly Row[]): ReadonlyMap<string, Details>
   const missing = wanted.filter((row) => known.get(row.name)?.changed !== row.changed).slice(0, AT_ONCE);
   const asked = missing.map((row) => `${row.name} ${row.changed}`).join("\n");
   useEffect(() => {
-    if (asked === "" || isReport()) return;
-    const names = writeNames(missing.map((row) => row.name));
+    if (asked === "") return;
+    // A file holds the details of all its runs under one key.
+    const names = isReport() ? "" : writeNames(missing.map((row) => row.name));
     const stop = new AbortController();
     ask<DetailsAnswer>("run_details", { names }, stop.signal).then(
       (answer) => setKnown((old) => completed(old, missing, answer)),

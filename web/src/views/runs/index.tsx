@@ -26,7 +26,6 @@ function Runs({ run, chosen }: Shown) {
   const wanted = { text: chosen.q ?? "", severity: chosen.severity ?? "", status: chosen.status ?? "", tag: chosen.tag ?? "" };
   const listing = useListing(wanted, sort);
   const { all, shown, hparams, error } = listing;
-  if (isReport()) return <Empty title="This file holds one run.">Open the folder of its runs with torch-debugger view to see them side by side.</Empty>;
   if (all === null) return error ? <Problem text={error} /> : <Waiting what="the runs" />;
   const selected = readNames(chosen.runs);
   return (
@@ -102,4 +101,4 @@ function NoMatch() {
   );
 }
 
-export const view: View = { name: "runs", title: "Runs", place: 90, appears: (about) => !isReport() && (about.runs ?? 0) > 0, Body: Runs };
+export const view: View = { name: "runs", title: "Runs", place: 90, appears: (about) => (about.runs ?? 0) > (isReport() ? 1 : 0), Body: Runs };
