@@ -16,7 +16,7 @@ from torch_debugger.anatomy.sources import is_user_file, line_at
 from torch_debugger.clocks import time
 from torch_debugger.probes.backward import Backward
 from torch_debugger.probes.module_moves import ModuleMoves
-from torch_debugger.probes.roots import Root
+from torch_debugger.probes.roots import Root, Roots
 from torch_debugger.probes.watch import Watch
 from torch_debugger.trials.rehearsal import RehearsalProcess
 
@@ -31,8 +31,10 @@ class Rehearsals:
         self._begun = 0
         self.moves = ModuleMoves(watch)
         self._script_begun = False
+        self._roots: Roots | None = None
 
     def listen(self, backward: Backward) -> None:
+        self._roots = backward.roots
         backward.roots.on_call.append(self.begin)
         backward.on_look.append(self.begin_script)
         self.watch.on_step.append(self.poll)
@@ -43,9 +45,15 @@ class Rehearsals:
             return
         self._script_begun = True
         from torch_debugger.trials.script_rehearsal.conduct import start
+        from torch_debugger.trials.script_rehearsal.unmoved_model import unmoved_model
 
-        moves = self.moves.alive()
-        if moves and (moments := _own_frames()):
+        moves, moments = self.moves.alive(), _own_frames()
+        if not moves and self._roots is not None:
+            trained = [(root.name, module) for root, module in self._roots.alive() if root.trained]
+            found = unmoved_model(trained, moments, self.watch.step)
+            if found is not None:
+                self.watch.emit(found)
+        if moves and moments:
             with torch._C._EnableTorchFunction():
                 process = start(moments, moves, self.watch.step)
             if process is not None:

@@ -23,6 +23,25 @@ def unmoved_message(record: Rehearsal) -> str:
     return f"{where} mixes {record.device} and cpu: {source}, {model}. On a GPU this line raises an error."
 
 
+def model_message(record: Rehearsal) -> str:
+    moved = f"`{record.place.code}` at {_line(record.place)}"
+    return (
+        f"`{record.root}`, made at {_line(record.origin)}, stays on the CPU, while {moved} moves what it is "
+        "given. On a GPU its first call raises an error."
+    )
+
+
+def model_fix(record: Rehearsal) -> tuple[Edit | None, str]:
+    place, code = record.origin, record.origin.code or ""
+    is_plain = (
+        code.startswith(f"{record.root} = ") and code.endswith(")") and code.count("(") == code.count(")")
+    )
+    move = ".cuda()" if record.device_text == '"cuda"' else f".to({record.device_text})"
+    if not is_plain or "\n" in code or place.file is None or place.line is None:
+        return None, f"Write `{record.root} = {record.root}{move}` behind {_line(place)}."
+    return Edit(place.file, place.line, code, f"{code}{move}"), f"At {_line(place)} write `{code}{move}`."
+
+
 def unmoved_fix(record: Rehearsal, reference: str | None) -> tuple[Edit | None, str]:
     device = record.device_text or (f"{reference}.device" if reference else "")
     found = _moved(record, device) if device else None

@@ -191,6 +191,7 @@ class Rehearsal:
     origin: Place = field(default_factory=Place)  # the line that made the odd tensor
     # Of the lines that a script has ahead of it, where it is no model's forward alone:
     of_script: bool = False
+    model_stays: bool = False  # `root`, made at `origin`, while `place` moves its batches
     device_text: str = ""  # what the model is moved to, as the script writes it: DEVICE
     brought: str = ""  # the variable that brings the odd tensor to `place`
     taken_from: str = ""  # what the loop takes it from: enumerate(loader); empty where it is made by a line

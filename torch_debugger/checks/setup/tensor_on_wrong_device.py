@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from torch_debugger.checks.base import Check
 from torch_debugger.checks.factory_line import as_buffer, as_module_list, assigned, maker, names_in, with_device
 from torch_debugger.checks.state import RunState
-from torch_debugger.checks.unmoved import unmoved_fix, unmoved_message
+from torch_debugger.checks.unmoved import model_fix, model_message, unmoved_fix, unmoved_message
 from torch_debugger.records import Edit, Finding, LocalTensor, Place, Record, Rehearsal
 
 
@@ -57,12 +57,14 @@ class TensorOnWrongDevice(Check):
         yield self._judge_script(record) if record.of_script else self.judge(record)
 
     def _judge_script(self, record: Rehearsal) -> Finding:
-        edit, fix = unmoved_fix(record, _reference(record))
+        edit, fix = model_fix(record) if record.model_stays else unmoved_fix(record, _reference(record))
         return self.finding(
             severity="error",
             confidence=self.confidence_in_a_script,
-            message=unmoved_message(record),
-            why=(
+            message=model_message(record) if record.model_stays else unmoved_message(record),
+            why=_WHY_OF_A_MODEL
+            if record.model_stays
+            else (
                 f"The lines ahead of the script were gone through with the model on {record.device}, where an "
                 "operation takes tensors of one device only. On the CPU everything is in one place, so the run "
                 "here does not show it."
@@ -95,6 +97,12 @@ class TensorOnWrongDevice(Check):
             evidence=_evidence(record, odd),
             edit=edit,
         )
+
+
+_WHY_OF_A_MODEL = (
+    "No line of the script moves the model, and an operation takes tensors of one device only. On the CPU "
+    "everything is in one place, so the run here does not show it."
+)
 
 
 def _message(record: Rehearsal, odd: str | None) -> str:
