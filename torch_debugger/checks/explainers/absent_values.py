@@ -11,6 +11,9 @@ def explain_absent_value(crash: CrashFact) -> Blame | None:
     held = crash.evidence.absent
     if held is None:
         return None
+    updates = crash.evidence.autograd
+    if held.form == "grad" and updates is not None and updates.rebound:
+        return None  # an update put another tensor in its place: loss-without-graph says so
     tellers = {
         "grad": _of_gradient,
         "hook": _of_hook,
