@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import os
 from collections.abc import Sequence
 
 import torch
@@ -11,10 +12,10 @@ from torch import nn
 from torch_debugger.anatomy.assignments import assignment_of, parts
 from torch_debugger.anatomy.kinds import is_a
 from torch_debugger.anatomy.moments import Moment
-from torch_debugger.anatomy.sources import nodes_of, place_at, tree_of
+from torch_debugger.anatomy.sources import nodes_of, place_at, tree_of, user_files
 from torch_debugger.records import Place, Rehearsal
 from torch_debugger.trials.moves import mentions, name_of, sets_default_device
-from torch_debugger.trials.script_rehearsal.residence import chosen_device, user_trees
+from torch_debugger.trials.script_rehearsal.residence import chosen_device
 
 # Whoever speaks of these may have the model moved by somebody else.
 _PLACERS = frozenset({
@@ -29,7 +30,7 @@ def unmoved_model(
     """`models`: those that were trained so far, with the user's names for them."""
     if len(models) != 1 or not moments:
         return None
-    (name, model), moment, trees = models[0], moments[0], user_trees()
+    (name, model), moment, trees = models[0], moments[0], _trees_beside(moments)
     if moment.variables.get(name) is not model or not _is_on_the_cpu(model):
         return None
     if any(sets_default_device(tree) or mentions(tree, _PLACERS) for tree in trees):
@@ -44,6 +45,14 @@ def unmoved_model(
         name, "cuda", "mismatch", batch, None, "", ("cuda", "cpu"), (), 0.0, step, made.place, of_script=True,
         device_text=device, model_stays=True,
     )  # fmt: skip
+
+
+def _trees_beside(moments: Sequence[Moment]) -> list[ast.Module]:
+    """Of the script's own files: those in the folders of these frames and below. A move in any of them that has
+    run would have been seen; what counts here is one that waits for an accelerator."""
+    folders = tuple({os.path.dirname(os.path.abspath(moment.file)) + os.sep for moment in moments})
+    files = [file for file in user_files() if os.path.abspath(file).startswith(folders)]
+    return [tree for file in {*files, *(moment.file for moment in moments)} if (tree := tree_of(file))]
 
 
 def _is_on_the_cpu(model: nn.Module) -> bool:
