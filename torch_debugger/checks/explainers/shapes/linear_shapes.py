@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 
 from torch_debugger.checks.explainers.blame import (
     Blame,
@@ -24,6 +25,9 @@ from torch_debugger.records import CrashFact, LayerFact
 _WHY = "A Linear layer multiplies the last dimension of its input, so that one must equal in_features"
 
 
+_VIEW = re.compile(r"(Unsafe)?View|Reshape")
+
+
 def explain_linear(crash: CrashFact) -> Blame | None:
     layer = crash.layer
     if layer is None or layer.kind != "Linear" or not layer.inputs or not layer.inputs[0].shape:
@@ -40,6 +44,7 @@ def explain_linear(crash: CrashFact) -> Blame | None:
         single
         or features_in_the_middle(crash, layer, wanted, _WHY)
         or _channels_not_pooled(layer, shape, wanted)
+        or _samples_in_rows(crash, layer, shape, wanted)
         or _other_size(crash, layer, shape)
     )
 
@@ -71,6 +76,29 @@ def _channels_not_pooled(layer: LayerFact, shape: tuple[int, ...], wanted: int) 
         where=layer.call,
         evidence=layer_evidence(layer, input=shape_text(shape), got=shape[-1], expected=wanted),
         confidence=0.9,
+    )
+
+
+def _samples_in_rows(crash: CrashFact, layer: LayerFact, shape: tuple[int, ...], wanted: int) -> Blame | None:
+    """x.view(-1, 112) of 784 numbers a sample: seven rows for each, and the layer is right."""
+    rows, rest = divmod(wanted, shape[-1])
+    if len(shape) != 2 or rest or rows < 2 or shape[0] % rows:
+        return None
+    batch = shape[0] // rows
+    tensors = [tensor for frame in crash.frames if frame.user for tensor in frame.tensors]
+    views = [each for each in tensors if each.shape == shape and _VIEW.match(each.grad_fn)]
+    if not views or not any(len(each.shape) > 1 and each.shape[0] == batch for each in tensors):
+        return None
+    name, cut = views[-1].name, f"the {wanted} features of each, which {layer_name(layer)} was built for"
+    return Blame(
+        message=f"`{name}` has {shape[0]} rows of {shape[-1]} features at {place_text(layer.call)}, for "
+        f"{batch} samples: a view has cut {cut}, into {rows} rows.",
+        why=f"view(-1, {shape[-1]}) makes as many rows as it takes; a sample has {rows} times as many features.",
+        fix=f"Keep the batch where `{name}` is made: `.flatten(1)`, or `.view({batch}, -1)` with the size of "
+        f"the batch, in place of the view with {shape[-1]}.",
+        where=layer.call,
+        evidence=layer_evidence(layer, input=shape_text(shape), samples=batch, expected=wanted),
+        confidence=0.95,
     )
 
 
