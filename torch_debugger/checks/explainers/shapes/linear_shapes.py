@@ -93,7 +93,7 @@ def _samples_in_rows(crash: CrashFact, layer: LayerFact, shape: tuple[int, ...],
     return Blame(
         message=f"`{name}` has {shape[0]} rows of {shape[-1]} features at {place_text(layer.call)}, for "
         f"{batch} samples: a view has cut {cut}, into {rows} rows.",
-        why=f"view(-1, {shape[-1]}) makes as many rows as it takes; a sample has {rows} times as many features.",
+        why=f"view(-1, {shape[-1]}) makes as many rows as it takes; a sample has {rows} times that many.",
         fix=f"Keep the batch where `{name}` is made: `.flatten(1)`, or `.view({batch}, -1)` with the size of "
         f"the batch, in place of the view with {shape[-1]}.",
         where=layer.call,
