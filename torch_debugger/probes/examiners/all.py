@@ -20,6 +20,7 @@ from torch_debugger.probes.examiners.names import examine_names
 from torch_debugger.probes.examiners.numbers import examine_numbers
 from torch_debugger.probes.examiners.packing import examine_packing
 from torch_debugger.probes.examiners.processes import examine_processes
+from torch_debugger.probes.examiners.profilers import examine_profiler
 from torch_debugger.probes.examiners.scene import Scene
 from torch_debugger.probes.examiners.swapped_arguments import examine_swaps
 from torch_debugger.probes.examiners.views import examine_view
@@ -43,6 +44,7 @@ _EXAMINERS: dict[str, Callable[[Scene], Any]] = {
     "swaps": examine_swaps,
     "assertion": examine_assertion,
     "absent": examine_absent_value,
+    "profiler": examine_profiler,
 }
 
 

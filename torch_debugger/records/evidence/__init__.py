@@ -18,6 +18,7 @@ from torch_debugger.records.evidence.memory import MemoryEvidence
 from torch_debugger.records.evidence.names import NameEvidence
 from torch_debugger.records.evidence.numbers import NumberEvidence
 from torch_debugger.records.evidence.processes import ProcessEvidence
+from torch_debugger.records.evidence.profilers import ProfilerRefusal
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +42,7 @@ class CrashEvidence:
     swaps: SwappedArguments | None = None
     assertion: AssertionEvidence | None = None
     absent: AbsentValue | None = None
+    profiler: ProfilerRefusal | None = None
     faults: tuple[str, ...] = ()  # examiners that failed, and how: "autograd: KeyError: 'x'"
 
 
@@ -48,5 +50,5 @@ __all__ = [
     "AbsentValue", "AssertionEvidence", "AutogradEvidence", "BuildingEvidence", "CheckpointEvidence",
     "CrashEvidence", "CudaEvidence", "DeviceEvidence", "IndexEvidence", "LoadingEvidence",
     "MemoryEvidence", "NameEvidence", "NumberEvidence", "PackingEvidence", "ProcessEvidence",
-    "SwappedArguments", "ViewEvidence",
+    "ProfilerRefusal", "SwappedArguments", "ViewEvidence",
 ]  # fmt: skip
