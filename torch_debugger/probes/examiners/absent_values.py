@@ -13,6 +13,7 @@ from torch_debugger.anatomy.sources import class_source, place_at
 from torch_debugger.probes.crash_frames import Seen, is_tensor
 from torch_debugger.probes.crash_source import failing_expression, statement_at
 from torch_debugger.probes.examiners.absent_gradients import of_gradient
+from torch_debugger.probes.examiners.asserted_gradients import examine_asserted_gradients
 from torch_debugger.probes.examiners.reading import UNKNOWN, value_of
 from torch_debugger.probes.examiners.scene import Scene
 from torch_debugger.probes.examiners.value_makers import maker_of
@@ -31,6 +32,8 @@ _RETURN_NOTHING = frozenset({
 
 def examine_absent_value(scene: Scene) -> AbsentValue | None:
     """The message selects the crash; an expression of the user's line that is None makes the evidence."""
+    if isinstance(scene.error, AssertionError):
+        return examine_asserted_gradients(scene)
     if not isinstance(scene.error, (AttributeError, TypeError, NotImplementedError, RuntimeError)):
         return None
     if "NoneType" not in str(scene.error):
