@@ -36,9 +36,9 @@ class _Forward:
     """The weights of one model as its last forward left them."""
 
     root: str
-    module: nn.Module
+    module: weakref.ref[nn.Module]
     names: list[str]
-    parameters: list[weakref.ref[torch.Tensor]]
+    parameters: list[int]  # ids: what has a weak reference cannot be swapped; the graph keeps them alive
     versions: list[int]
     norms: torch.Tensor | None  # only where something writes .data
 
@@ -53,7 +53,7 @@ class GraphWeights:
         self.backward = backward
         self.optimizers = optimizers
         self._forwards: dict[str, _Forward] = {}
-        self._known: dict[str, weakref.ref[torch.Tensor]] = {}  # by name, at the last look
+        self._known: dict[str, int] = {}  # by name, at the last look
         self._replaced: dict[str, int] = {}  # looks at which a name was another object
         self._in_step: set[str] = set()  # names that were replaced between forward and backward
         self._written: dict[str, int] = {}
@@ -73,9 +73,9 @@ class GraphWeights:
         tensors = [p for _, p in named]
         self._forwards[root.name] = _Forward(
             root.name,
-            module,
+            weakref.ref(module),
             [f"{root.name}.{name}" for name, _ in named],
-            [weakref.ref(p) for p in tensors],
+            [id(p) for p in tensors],
             [p._version for p in tensors],
             _norms(tensors) if tensors and data_writes(user_files()) else None,
         )
@@ -87,7 +87,7 @@ class GraphWeights:
         if self._looks > self.MOST_LOOKS or not forwards:
             return
         nodes, _, _ = walk_nodes(loss.grad_fn, self.MOST_NODES)
-        leaves = {id(leaf) for node in nodes if (leaf := getattr(node, "variable", None)) is not None}
+        leaves = {id(leaf): leaf for node in nodes if (leaf := getattr(node, "variable", None)) is not None}
         place = place_of(frame)
         for forward in forwards.values():
             self._notice_other_objects(forward)
@@ -100,21 +100,25 @@ class GraphWeights:
     def _notice_other_objects(self, forward: _Forward) -> None:
         """From one look to the next. Not during the forward: functional_call puts others there meanwhile."""
         held = self.optimizers.parameter_ids()
-        for name, parameter in forward.module.named_parameters():
+        module = forward.module()
+        for name, parameter in module.named_parameters() if module is not None else ():
             full = f"{forward.root}.{name}"
             before = self._known.get(full)
-            self._known[full] = weakref.ref(parameter)
+            self._known[full] = id(parameter)
             if full in self._in_step or before is None or id(parameter) in held:
                 continue
-            if before() is not parameter:
+            if before != id(parameter):
                 self._tell_replaced(forward.root, full, parameter, in_step=False)
 
-    def _compare_objects(self, forward: _Forward, leaves: set[int]) -> None:
+    def _compare_objects(self, forward: _Forward, leaves: dict[int, torch.Tensor]) -> None:
         """From the forward to the backward."""
-        now = {f"{forward.root}.{name}": p for name, p in forward.module.named_parameters()}
-        for name, reference in zip(forward.names, forward.parameters, strict=True):
-            then, present = reference(), now.get(name)
-            if then is not None and present is not None and present is not then and id(then) in leaves:
+        module = forward.module()
+        if module is None:
+            return
+        now = {f"{forward.root}.{name}": p for name, p in module.named_parameters()}
+        for name, key in zip(forward.names, forward.parameters, strict=True):
+            then, present = leaves.get(key), now.get(name)
+            if then is not None and present is not None and present is not then:
                 self._in_step.add(name)
                 self._tell_replaced(forward.root, name, present, in_step=True)
 
@@ -137,13 +141,13 @@ class GraphWeights:
 
     @no_grad()
     def _compare_values(
-        self, forward: _Forward, leaves: set[int], backward: Place, writes: tuple[DataWrite, ...]
+        self, forward: _Forward, leaves: dict[int, torch.Tensor], backward: Place, writes: tuple[DataWrite, ...]
     ) -> None:
         """What was written by in-place operations has another version, and autograd watches over it."""
         kept = [
             (index, p)
-            for index, reference in enumerate(forward.parameters)
-            if (p := reference()) is not None and id(p) in leaves and p._version == forward.versions[index]
+            for index, key in enumerate(forward.parameters)
+            if (p := leaves.get(key)) is not None and p._version == forward.versions[index]
         ]
         write = write_before(backward, writes)
         if not kept or forward.norms is None or write is None:
