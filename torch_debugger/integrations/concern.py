@@ -14,8 +14,9 @@ _TORCH_FILE = re.compile(r"[\\/]torch[\\/]")
 
 def is_worth_a_comment(crash: CrashFact | None, findings: Sequence[Finding]) -> bool:
     """Whether a check knows something, or torch was at least involved."""
-    known = any(finding.name != "unexplained-crash" for finding in findings)
-    return known or crash is None or concerns_torch(crash)
+    if crash is None or concerns_torch(crash):
+        return True
+    return not _PLAIN & set(crash.bases) and any(finding.name != "unexplained-crash" for finding in findings)
 
 
 def concerns_torch(crash: CrashFact) -> bool:
