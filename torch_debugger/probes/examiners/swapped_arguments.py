@@ -14,6 +14,7 @@ from typing import Any
 from torch import nn
 
 from torch_debugger.anatomy.containers import call_name
+from torch_debugger.anatomy.global_hooks import without_global_hooks
 from torch_debugger.anatomy.rerun import leaving_no_trace
 from torch_debugger.anatomy.sources import class_source, nodes_of, place_at, tree_of
 from torch_debugger.clocks import time
@@ -56,7 +57,7 @@ def examine_swaps(scene: Scene) -> SwappedArguments | None:
         return None
     root, passes = found
     passing = []
-    with leaving_no_trace(root), no_grad():
+    with leaving_no_trace(root), without_global_hooks(), no_grad():
         deadline = time.monotonic() + _TIME_LIMIT_S
         for exchange in itertools.islice(_exchanges(scene, root), _MOST_TRIED):
             if time.monotonic() > deadline:
@@ -88,7 +89,7 @@ def _trial(scene: Scene) -> tuple[nn.Module, Passes] | None:
     if not is_wise(scene.error, root, args, kwargs):
         return None
     met = [tuple(value.shape) for value in seen.frame.f_locals.values() if is_tensor(value)]
-    with leaving_no_trace(root), no_grad():
+    with leaving_no_trace(root), without_global_hooks(), no_grad():
         before = _made(root, args, kwargs)
     odd = [number for number, shape in enumerate(before) if shape in met]
     wanted = {shape for shape in met if odd and shape != before[odd[0]] and len(shape) == len(before[odd[0]])}
