@@ -11,6 +11,7 @@ import os
 import platform
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from os import getpid
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -74,6 +75,7 @@ class Session:
         run = self._describe(torch.__version__, gpu_or_cpu())
         self._sinks = [sink for sink in self._sinks if hand(run, sink)]
         self.plumbing = connect(self.settings, self._sinks, run)
+        _import_what_profilers_import()
         self.plumbing.reports_at_end = True
         self.plumbing.processes.ranks.wrap = self.wrap_ranks
         self.plumbing.watch.on_step.append(self._after_step)
@@ -194,3 +196,11 @@ def _folder() -> str:
         return os.getcwd()
     except OSError:  # deleted while the program runs
         return ""
+
+
+def _import_what_profilers_import() -> None:
+    """What is imported while a profiler with stacks starts, it shows under names that are freed by then: its
+    results hold other bytes, and `export_stacks` may raise UnicodeDecodeError; the more often, the more is
+    allocated since."""
+    with suppress(ImportError):  # a torch before 2.13 has none
+        import torch.profiler._cupti_monitor  # noqa: F401
