@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from typing import Any
 
 import torch
 from torch import nn
@@ -91,22 +92,43 @@ def is_context(value: object) -> bool:
 def _absent_in(seen: Seen, *, innermost: bool) -> Iterator[ast.expr]:
     """The parts of the line that stand for None, those nearest to the failing expression first."""
     text = failing_expression(seen.frame.f_code, seen.instruction)
-    try:
-        tree: ast.AST = (
-            ast.parse(text, mode="eval") if text else ast.parse(statement_at(seen.file, seen.line)[1])
-        )
-    except SyntaxError:
-        return
-    for node in ast.walk(tree):
+    tree = _parsed(text or statement_at(seen.file, seen.line)[1])
+    for node in ast.walk(tree) if tree is not None else ():
         if isinstance(node, _LOOKED_AT) and isinstance(node.ctx, ast.Load) and is_absent(seen, node):
             yield node
 
 
+def _parsed(text: str) -> ast.AST | None:
+    try:
+        return ast.parse(text)
+    except SyntaxError:
+        return None
+
+
 def is_absent(seen: Seen, node: ast.expr) -> bool:
     if isinstance(node, ast.Attribute) and node.attr == "grad":
-        owner = value_of(seen, node.value)
-        return is_tensor(owner) and gradient_of(owner) is None
+        return owner_without_gradient(seen, node.value) is not None
     return value_of(seen, node) is None
+
+
+def owner_without_gradient(seen: Seen, node: ast.expr) -> torch.Tensor | None:
+    """The tensor that the expression stands for, if it has no gradient; of a comprehension, the first such."""
+    owner = value_of(seen, node)
+    met: Iterable[Any] = [owner] if owner is not UNKNOWN else _gone_through(seen, node)
+    return next((each for each in met if is_tensor(each) and gradient_of(each) is None), None)
+
+
+def _gone_through(seen: Seen, node: ast.expr) -> Iterator[Any]:
+    """What a variable of a comprehension stood for: from Python 3.12 on it is gone once an exception is out."""
+    statement = _parsed(statement_at(seen.file, seen.line)[1]) if isinstance(node, ast.Name) else None
+    for part in ast.walk(statement) if statement is not None else ():
+        match part:
+            case ast.comprehension(
+                target=ast.Name(id=name) | ast.Tuple(elts=[_, ast.Name(id=name)]),
+                iter=ast.Call(func=ast.Attribute(value=of, attr="parameters" | "named_parameters"), args=[]),
+            ) if name == ast.unparse(node):
+                model = value_of(seen, of)
+                yield from model.parameters() if is_a(model, nn.Module) else ()
 
 
 def gradient_of(tensor: torch.Tensor) -> torch.Tensor | None:
@@ -125,10 +147,9 @@ def _explained(scene: Scene, seen: Seen, node: ast.expr) -> AbsentValue | None:
     place = place_at(seen.file, seen.line)
     text = ast.unparse(node)
     if isinstance(node, ast.Attribute) and node.attr == "grad":
-        tensor = value_of(seen, node.value)
-        return of_gradient(
-            scene, seen, AbsentValue(text, place, "grad", tensor=ast.unparse(node.value)), tensor
-        )
+        tensor = owner_without_gradient(seen, node.value)
+        found = AbsentValue(text, place, "grad", tensor=ast.unparse(node.value))
+        return of_gradient(scene, seen, found, tensor) if tensor is not None else None
     if isinstance(node, ast.Subscript):
         return _of_hook(scene, seen, node.value) if isinstance(node.value, ast.Name) else None
     if isinstance(node, ast.Attribute):
