@@ -74,6 +74,7 @@ def page(chromium: Chromium, browser: Any) -> Iterator[Any]:
     yield sheet
     if sheet.url.startswith("http"):
         sheet.evaluate("localStorage.clear(); sessionStorage.clear()")
+        sheet.goto("about:blank")  # it would miss a server that ends with its file's tests
     sheet.close()
     chromium.context.set_offline(False)
     assert not faults, faults

@@ -135,7 +135,13 @@ def served(recordings: Path) -> Iterator[str]:
 @contextmanager
 def serving(folder: Path, port: int = 0, **options: Any) -> Iterator[str]:
     """A page that shows the runs of a folder, for as long as the block lasts."""
-    server = make_page_server({"": str(folder)}, port=port, **options)
+    with serving_folders({"": str(folder)}, port=port, **options) as address:
+        yield address
+
+
+@contextmanager
+def serving_folders(folders: dict[str, str], **options: Any) -> Iterator[str]:
+    server = make_page_server(folders, **options)
     thread = threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True)  # seconds until it ends
     thread.start()
     try:

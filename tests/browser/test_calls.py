@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import cProfile
-import threading
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -12,8 +11,8 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.accessibility import assert_accessible, assert_fits
+from tests.browser.recordings import serving_folders
 from torch_debugger.viewer.call_profiles.reading import read_call_profile
-from torch_debugger.viewer.serving import HERE, make_page_server
 
 
 def load() -> None:
@@ -42,19 +41,8 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     profiler.runcall(main)
     profiler.dump_stats(path)
     told = {"train.prof": read_call_profile(str(path))}
-    server = make_page_server({}, call_profiles=told | {"other <b>.prof": told["train.prof"]})
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    yield f"http://{HERE}:{server.server_port}/"
-    server.shutdown()
-    server.server_close()
-    thread.join()
-
-
-@pytest.fixture(autouse=True)
-def leave(page: Any) -> Iterator[None]:
-    yield
-    page.goto("about:blank")  # it would miss the server
+    with serving_folders({}, call_profiles=told | {"other <b>.prof": told["train.prof"]}) as address:
+        yield address
 
 
 def test_the_icicle_is_opened_part_by_part(page: Any, shown: str) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,10 +10,10 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.accessibility import assert_accessible, assert_fits
+from tests.browser.recordings import serving_folders
 from tests.profiling.nccl_traces import write_rank
 from tests.profiling.test_traces import op, python, write
 from torch_debugger.cli.traces import TraceRuns
-from torch_debugger.viewer.serving import HERE, make_page_server
 
 WAIT = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"
 LOADING = [
@@ -31,20 +30,9 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     folder = tmp_path_factory.mktemp("traces")
     files = [write_rank(folder / f"rank{rank}.pt.trace.json", rank, 200 + 50 * rank) for rank in (0, 1)]
     traces = TraceRuns([write(Path(folder / "cpu.pt.trace.json"), LOADING), *files])
-    server = make_page_server(traces.folders, traces=traces.book)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    yield f"http://{HERE}:{server.server_port}/"
-    server.shutdown()
-    server.server_close()
-    thread.join()
+    with serving_folders(traces.folders, traces=traces.book) as address:
+        yield address
     traces.close()
-
-
-@pytest.fixture(autouse=True)
-def leave(page: Any) -> Iterator[None]:
-    yield
-    page.goto("about:blank")  # it would miss the server
 
 
 def test_the_overview_says_what_would_make_it_faster(page: Any, shown: str) -> None:
