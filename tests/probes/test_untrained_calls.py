@@ -50,6 +50,23 @@ def test_nan_is_traced_to_its_op() -> None:
         assert origin.place.code == "return (h - h.mean(0)) / h.std(0)"
 
 
+def test_memory_that_nothing_was_written_to_is_a_try_of_shapes() -> None:
+    net = nn.Linear(4, 2)
+    with watched() as seen, torch.no_grad():
+        x = torch.empty(8, 4).to(torch.float32)
+        x.data.fill_(torch.nan)  # as memory may be
+        net(x)
+    assert not seen.of(NonFiniteOutput)
+    with watched() as seen, torch.no_grad():
+        y = torch.empty(8, 4)
+        y[3] = torch.nan
+        net(y)
+    assert seen.of(NonFiniteOutput)
+    with watched() as seen, torch.no_grad():
+        net(torch.empty(8, 4).fill_(torch.nan))
+    assert seen.of(NonFiniteOutput)
+
+
 def test_nan_of_the_input_and_of_the_weights() -> None:
     net = nn.Linear(4, 2)
     with watched() as seen, torch.no_grad():

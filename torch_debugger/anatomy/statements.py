@@ -10,6 +10,8 @@ from torch import nn
 from torch_debugger.anatomy.sources import class_source, nodes_of, place_at, tree_of
 from torch_debugger.records import Place
 
+_UNWRITTEN = ("empty", "empty_like", "empty_strided", "new_empty")
+
 
 def statement_at(place: Place) -> str:
     """The text of the innermost statement that covers a line, on one line; empty if unknown."""
@@ -101,6 +103,43 @@ def last_assignment(tree: ast.AST, line: int, name: str) -> ast.Assign | None:
         and not any(isinstance(part, ast.Name) and part.id == name for part in ast.walk(node.value))
     ]
     return max(found, key=lambda node: node.lineno, default=None)
+
+
+def has_unwritten_values(place: Place) -> bool:
+    """Whether a line uses what `torch.empty` has made and nothing has written to."""
+    tree = tree_of(place.file) if place.file else None
+    if tree is None or place.line is None:
+        return False
+    here = [node for node in nodes_of(tree) if getattr(node, "lineno", None) == place.line]
+    inner = {id(node.value) for node in here if isinstance(node, ast.Attribute)}  # the first call of a.b().c()
+    values: list[ast.AST] = [node for node in here if isinstance(node, ast.Call) and id(node) not in inner]
+    for name in {node.id for node in here if isinstance(node, ast.Name)}:
+        made = last_assignment(tree, place.line, name)
+        if made is not None and not any(
+            _writes(node, name) for node in ast.walk(function_around(tree, place.line))
+        ):
+            values.append(made.value)
+    return any(_is_unwritten(value) for value in values)
+
+
+def _is_unwritten(value: ast.AST) -> bool:
+    """torch.empty(8, 3).to(device), and not torch.empty(8, 3).normal_()"""
+    while isinstance(value, ast.Call) and _called(value) not in _UNWRITTEN:
+        if _called(value).endswith("_") or not isinstance(value.func, ast.Attribute):
+            return False
+        value = value.func.value
+    return isinstance(value, ast.Call)
+
+
+def _writes(node: ast.AST, name: str) -> bool:
+    match node:
+        case ast.Subscript(value=ast.Name(id=written), ctx=ast.Store()) | ast.keyword(
+            "out", ast.Name(id=written)
+        ):
+            return written == name
+        case ast.Call(func=ast.Attribute(value=ast.Name(id=written), attr=called)):
+            return written == name and called.endswith("_")
+    return False
 
 
 def function_around(tree: ast.AST, line: int) -> ast.AST:

@@ -22,6 +22,7 @@ from torch_debugger.anatomy.frames import place_of, user_frame
 from torch_debugger.anatomy.naming import module_paths, name_root
 from torch_debugger.anatomy.nested import tensors_in
 from torch_debugger.anatomy.running import in_backward, in_transform
+from torch_debugger.anatomy.statements import has_unwritten_values
 from torch_debugger.clocks import time
 from torch_debugger.probes.forward import Forward
 from torch_debugger.probes.gates import Gate
@@ -193,6 +194,8 @@ class UntrainedCalls(Probe):
         call_again = without_graph(arguments, keywords)
         paths = module_paths(module, known.name)
         origin, how = self.watch.traced(self._replay.of_call, module, paths, call_again) or (None, "")
+        if origin is not None and origin.phase == "input" and has_unwritten_values(place_of(user_frame())):
+            return  # a try of shapes
         self.watch.emit(self._fact(known, call, bad, rows, origin, how, module))
 
     def _fact(
