@@ -45,6 +45,8 @@ PATCHED: list[tuple[Any, str]] = [
     (Optimizer, "zero_grad"),
     (nn.Module, "zero_grad"),
     (nn.Module, "load_state_dict"),
+    (nn.Module, "to"),
+    (nn.Module, "cuda"),
     (LRScheduler, "__init__"),
     (ReduceLROnPlateau, "__init__"),
     (DataLoader, "__init__"),
