@@ -48,3 +48,15 @@ def test_an_exchange_that_goes_through_is_told(
     assert ("Net(features, hidden, 3)" in ran.stderr) == is_told, ran.stderr
     assert "made once more" not in ran.stderr.replace(constructed, "")
     assert "probe" not in ran.stderr
+
+
+def test_a_trial_leaves_nothing_and_ends(tmp_path: Path) -> None:
+    """Exchanging the first two makes as many layers as there are features."""
+    text = NET.replace("{given}", "300_000, 8, 3").replace("features, hidden = 12, 32", "made = []")
+    many = "made.append(features); self.more = nn.ModuleList(nn.Linear(2, 2) for _ in range(hidden))"
+    text = text.replace("{constructed}", many).replace(
+        "print(", "import atexit; atexit.register(lambda: print(made))\n"
+    )
+    tmp_path.joinpath("train.py").write_text(text.replace(".shape)", ""))
+    ran = run([*DEBUGGER, "--no-log", "train.py"], tmp_path)
+    assert (ran.code, ran.stdout.decode().strip()) == (1, "[300000]"), ran.stderr

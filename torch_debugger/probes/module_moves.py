@@ -6,6 +6,7 @@ import functools
 import weakref
 from typing import Any
 
+import torch
 from torch import nn
 
 from torch_debugger.anatomy.frames import place_of, user_frame
@@ -38,6 +39,8 @@ class ModuleMoves(Probe):
     def _around(self, original: Any) -> Any:
         @functools.wraps(original)
         def move(module: nn.Module, *arguments: Any, **keywords: Any) -> Any:
+            if torch.compiler.is_compiling():
+                return original(module, *arguments, **keywords)
             with hidden_in_tracebacks:
                 result = original(module, *arguments, **keywords)
             if len(self._seen) < self.KEPT:

@@ -17,6 +17,7 @@ from torch import nn
 from torch_debugger.anatomy.forked import ForkedTask
 from torch_debugger.anatomy.moments import Moment
 from torch_debugger.anatomy.nested import tensors_in
+from torch_debugger.anatomy.system_calls import can_be_refused
 from torch_debugger.records import Place, Rehearsal
 from torch_debugger.records.codec import to_plain
 from torch_debugger.trials.origin import left_behind
@@ -29,7 +30,6 @@ from torch_debugger.trials.script_rehearsal.residence import (
     moved_weights,
     tensors_on_the_cpu,
 )
-from torch_debugger.trials.script_rehearsal.system_calls import can_be_refused
 
 _TIME_LIMIT_S = 20.0
 
@@ -70,10 +70,11 @@ def _told(moments: Sequence[Moment], modules: Sequence[nn.Module], draft: Rehear
 
 
 def _rehearsed(moments: Sequence[Moment], modules: Sequence[nn.Module], draft: Rehearsal) -> Rehearsal:
+    from torch_debugger.anatomy.sealed import seal
     from torch_debugger.trials.pretence import line_of, user_frame
     from torch_debugger.trials.script_rehearsal.bringing import describe
     from torch_debugger.trials.script_rehearsal.numbers import ScriptPretence
-    from torch_debugger.trials.script_rehearsal.sandbox import seal, without_training
+    from torch_debugger.trials.script_rehearsal.without_training import without_training
 
     stays = {key: line for module in modules for key, line in left_behind(module).items()}
     left, moved = tensors_on_the_cpu(moments) | stays, moved_weights(modules)
