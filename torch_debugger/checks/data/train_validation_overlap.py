@@ -11,6 +11,7 @@ from torch_debugger.checks.deliveries import at, inputs_of, is_evaluation, line_
 from torch_debugger.checks.state import RunState
 from torch_debugger.records import BatchLook, Finding, LoaderFact, Place, Record
 
+_SETTINGS = re.compile(r"\bparse_args\(|\bArgumentParser\(")  # what they read is no data
 _SEVERAL = re.compile(r"[\w.]+, *[\w., ]+=[^=]")  # train, val = ...
 
 
@@ -19,15 +20,18 @@ class _Samples:
     """Digests of what one loader delivered."""
 
     digests: set[int] = field(default_factory=set)
-    count: int = 0
+    count: int = 0  # in the first pass, and how many of them were new
+    distinct: int = 0
     varied: bool = True
 
     def see(self, look: BatchLook) -> None:
         tensor = inputs_of(look)[0]
         self.varied = self.varied and tensor.varied
+        before = len(self.digests)
         self.digests |= set(tensor.samples)
         if look.iteration == 1:  # later ones repeat what was there
             self.count += len(tensor.samples)
+            self.distinct += len(self.digests) - before
 
     def tells_apart(self, share: float) -> bool:
         """Whether a digest stands for one sample: tiny vocabularies and blank samples repeat themselves."""
@@ -53,7 +57,8 @@ class TrainValidationOverlap(Check):
     Known limits:
         Samples that training changes at random (augmentation) have other digests and are not recognized.
         A loader is taken for validation by the user's name for it; one that evaluates on training data
-        under a name with `train` is not reported.
+        under a name with `train` is not reported. Data that repeats itself and is drawn by lines of its own
+        may meet by chance and is left alone.
     """
 
     id = "TD206"
@@ -95,10 +100,18 @@ class TrainValidationOverlap(Check):
         seen = min(1.0, len(trained.digests) / rival.samples) if rival.samples else 1.0
         apart = trained.tells_apart(self.distinct) and evaluated.tells_apart(self.distinct)
         many = both >= max(self.matches_needed, self.overlap * seen * len(evaluated.digests))
-        if apart and many and is_evaluation(name_of(fact)):
+        by_chance = both <= 2 * self._by_chance(trained, evaluated) and not _share_a_source(fact, rival)
+        if apart and many and not by_chance and is_evaluation(name_of(fact)):
             self._reported.add(look.loader)
             numbers = (both, len(evaluated.digests), look.step)
             yield self._judge(fact, rival, *numbers, repeats=trained.repeats)
+
+    def _by_chance(self, trained: _Samples, evaluated: _Samples) -> float:
+        """How many samples of the second the first would have if both were drawn alike: by how many of its own
+        samples are equal."""
+        pairs = trained.count * (trained.count - 1) / 2
+        equal = (trained.count - trained.distinct) / pairs if pairs else 0.0
+        return equal * len(trained.digests) * len(evaluated.digests)
 
     def _judge(
         self, fact: LoaderFact, rival: LoaderFact, both: int, count: int, step: int, repeats: bool
@@ -127,6 +140,15 @@ class TrainValidationOverlap(Check):
             last_step=step,
             evidence={"shared": float(both), "seen": float(count)},
         )
+
+
+def _share_a_source(fact: LoaderFact, rival: LoaderFact) -> bool:
+    """Some line that makes the data of both, as far as their lines are known."""
+    lines = [
+        {(each.file, each.line) for each in loader.upstream if not _SETTINGS.search(each.code or "")}
+        for loader in (fact, rival)
+    ]
+    return not (fact.upstream and rival.upstream) or bool(lines[0] & lines[1])
 
 
 def _cut(fact: LoaderFact, rival: LoaderFact) -> Place:
