@@ -27,6 +27,7 @@ from torch_debugger.records import FutureLook, Place
 
 _ATTENTIONS = (nn.TransformerEncoder, nn.TransformerEncoderLayer, nn.MultiheadAttention)
 _PRODUCTS = ("Bmm", "Baddbmm")
+_NEAR = 8  # ops between an attention's weights and what it gives
 _HIDDEN = -1e4  # added to a score, this leaves nothing of it
 
 
@@ -56,9 +57,10 @@ class FutureTokens:
         behind = _made_from(read.embedding, consumers)
         layers, self._both_ways = self._both_ways, []
         for step, path, node, call in layers:
-            if step == self.watch.step and node in behind:
+            if step == self.watch.step and node in behind and _reaches(node, read.apart, consumers):
                 self.watch.emit(FutureLook(read.name, places, 1, 1, call, step, path))
-        rows = [_next_weights(node, places) for node in behind if _attends_to_itself(node, behind)]
+        reading = [node for node in behind if _attends_to_itself(node, behind)]
+        rows = [_next_weights(node, places) for node in reading if _reaches(node, read.apart, consumers)]
         if not rows:
             return
         counted = read.counted.all(0)
@@ -82,6 +84,17 @@ def _made_from(embedding: Any, consumers: Consumers) -> dict[Any, None]:
                 found[taker] = None
                 queue.append(taker)
     return found
+
+
+def _reaches(node: Any, apart: set[Any], consumers: Consumers) -> bool:
+    """Whether the loss gets its results place by place; a code of the whole sequence may know all of it. Heads
+    that are stacked on the rows are taken apart a few ops on."""
+    nodes = {node}
+    for _ in range(_NEAR):
+        if nodes & apart:
+            return True
+        nodes = {taker for each in nodes for taker in consumers.get(each, ())}
+    return False
 
 
 def _attends_to_itself(node: Any, behind: dict[Any, None]) -> bool:

@@ -40,6 +40,7 @@ class NextTokens:
     embedding: Any  # its node
     name: str
     counted: torch.Tensor  # [rows, places]: which targets count
+    apart: set[Any]  # nodes that lead to the loss with all places kept apart
 
 
 def next_tokens(nodes: Sequence[Any], names: dict[int, str]) -> NextTokens | None:
@@ -56,8 +57,13 @@ def next_tokens(nodes: Sequence[Any], names: dict[int, str]) -> NextTokens | Non
             ways = [
                 way for way in (rows, rows.T) if _is_next(way, tokens if way is rows else tokens.T, ignored)
             ]
-            found += [NextTokens(node, _weight_name(node, names), way != ignored) for way in ways]
-    return found[0] if len(found) == 1 else None
+            found += [(node, way) for way in ways]
+    if len(found) != 1:
+        return None
+    node, way = found[0]
+    return NextTokens(
+        node, _weight_name(node, names), way != ignored, set(_leading_to(losses[0], rows, apart=True))
+    )
 
 
 def _is_next(rows: torch.Tensor, tokens: torch.Tensor, ignored: int) -> bool:
@@ -153,17 +159,24 @@ def _match(rows: torch.Tensor, tokens: torch.Tensor, offset: int, ignored: int) 
 
 
 def _embeddings_behind(loss: Any, rows: torch.Tensor, names: dict[int, str], apart: bool) -> list[_Embedding]:
-    """The embeddings of such rows that the loss goes back to; `apart`: along nodes that keep all places apart,
-    so that a path through a code of the whole sequence, as autoencoders have, does not count."""
+    """The embeddings of such rows that the loss goes back to."""
     found: list[_Embedding] = []
+    for node in _leading_to(loss, rows, apart):
+        tokens = saved(node, "_saved_indices") if op_name(node) == "Embedding" else None
+        if is_a(tokens, torch.Tensor) and tokens.dim() == 2 and _alike(tokens, rows):
+            found.append(_Embedding(tokens, _weight_name(node, names), _padding(node)))
+    return found[:_MOST_EMBEDDINGS]
+
+
+def _leading_to(loss: Any, rows: torch.Tensor, apart: bool) -> list[Any]:
+    """The nodes that a loss goes back to, the nearest first; `apart`: along nodes that keep all places apart,
+    so that a path through a code of the whole sequence, as autoencoders have, does not count."""
     sizes = _possible_sizes(rows)
-    queue, seen = deque([loss]), {loss}
-    while queue and len(seen) < _MOST_NODES and len(found) < _MOST_EMBEDDINGS:
+    found, queue, seen = [], deque([loss]), {loss}
+    while queue and len(seen) < _MOST_NODES:
         node = queue.popleft()
+        found.append(node)
         if op_name(node) == "Embedding":
-            tokens = saved(node, "_saved_indices")
-            if is_a(tokens, torch.Tensor) and tokens.dim() == 2 and _alike(tokens, rows):
-                found.append(_Embedding(tokens, _weight_name(node, names), _padding(node)))
             continue
         for operand, output in _operands(node, apart):
             new = operand is not None and operand not in seen
