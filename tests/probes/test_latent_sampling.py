@@ -95,6 +95,8 @@ RIGHT: dict[str, Loss] = {
     "estimated": lambda m, s, v: _estimated(m, s, v),
     "several samples": lambda m, s, v: v.error(m + (0.5 * s).exp() * torch.randn(3, 32, 4)) + kl(m, s),
     "scaled noise": lambda m, s, v: v.error(m + (0.5 * s).exp() * (0.1 * noise(m))) + kl(m, s),
+    "half the deviation": lambda m, s, v: v.error(m + 0.5 * (0.5 * s).exp() * noise(m)) + kl(m, s),
+    "half of a log-deviation's": lambda m, s, v: v.error(m + 0.5 * s.exp() * noise(m)) + kl(m, 2 * s),
     "clamped": lambda m, s, v: _clamped(m, s, v),
     "noise of a fixed size": lambda m, s, v: v.error(m + 0.1 * noise(m)) + m.square().mean(),
     "no noise": lambda m, s, v: v.error(m) + kl(m, s),
@@ -124,7 +126,12 @@ WRONG: dict[str, tuple[str, Loss]] = {
         ),
     ),
     "uniform": ("noise", lambda m, s, v: v.error(m + (0.5 * s).exp() * torch.rand_like(m)) + kl(m, s)),
-    "swapped": ("swapped", lambda m, s, v: v.error(m * (0.5 * s).exp() + noise(m)) + kl(m, s)),
+    "scaled": ("order", lambda m, s, v: v.error(m * (0.5 * s).exp() + noise(m)) + kl(m, s)),
+    "exchanged": ("order", lambda m, s, v: v.error((0.5 * s).exp() + m * noise(m)) + kl(m, s)),
+    "twice a log-deviation": (
+        "deviation",
+        lambda m, s, v: v.error(m + 2 * s * noise(m)) + kl(m, 2 * s),
+    ),
 }
 WRONG_KL: dict[str, tuple[str, Loss]] = {
     "mean": ("sign of the mean", lambda m, s, v: -0.5 * (1 + s + m**2 - s.exp()).sum()),

@@ -4,42 +4,34 @@ from __future__ import annotations
 
 import ast
 import linecache
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 
 from torch import nn
 
+from torch_debugger.anatomy.sampling_sites import SITES, Site, added_to
 from torch_debugger.anatomy.sources import class_source, nodes_of, place_at, tree_of
 from torch_debugger.anatomy.statements import function_around, last_assignment
 from torch_debugger.records import Place, WrittenSampling
 
-_NOISE = (
-    "rand", "rand_like", "randn", "randn_like", "normal", "normal_", "uniform_", "standard_normal", "sample",
-)  # fmt: skip
 _SQUARES = (".pow(2", "** 2", "square(", "torch.pow(")
 _HOPS = 4
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
-@dataclass(frozen=True)
-class _Site:
-    file: str
-    tree: ast.Module
-    node: ast.expr  # the product, or the whole sum
-    deviation: ast.expr
-    noise: ast.Call
-    parts: tuple[ast.expr, ...] = ()
-
-
-def written_sampling(models: Sequence[nn.Module], file: str | None, *, swapped: bool) -> WrittenSampling:
-    """The only one in the models' classes, else in their files and the loss's; empty where there are more."""
+def written_sampling(models: Sequence[nn.Module], file: str | None, order: str) -> WrittenSampling:
+    """The only one in the models' classes, else in their files and the loss's; of several, the one to which
+    more than a number is added."""
     classes = _classes_of(models)
-    sites = [site for path, tree in _trees(models, file) for site in _sites(path, tree, swapped)]
+    trees = _trees(models, file)
+    sites = [site for path, tree in trees for site in SITES[order](path, tree)]
+    sums = {id(side) for _, tree in trees for node in nodes_of(tree) for side in added_to(node)}
+    added = [site for site in sites if site.parts or id(site.node) in sums]
     inside = [
         site for site in sites if any(path == site.file and _covers(kind, site.node) for path, kind in classes)
     ]
-    chosen = inside or sites
-    return _written(chosen[0]) if len(chosen) == 1 else WrittenSampling()
+    both = [site for site in inside if site in added]
+    chosen = next((found for found in (both, added, inside, sites) if len(found) == 1), None)
+    return _written(chosen[0]) if chosen is not None else WrittenSampling()
 
 
 def divergence_line(models: Sequence[nn.Module], file: str | None) -> Place:
@@ -78,49 +70,7 @@ def _covers(kind: ast.ClassDef, node: ast.expr) -> bool:
     return kind.lineno <= node.lineno <= (kind.end_lineno or kind.lineno)
 
 
-def _sites(file: str, tree: ast.Module, swapped: bool) -> Iterator[_Site]:
-    for node in nodes_of(tree):
-        for first, second in _pairs(node, ast.Add if swapped else ast.Mult):
-            noise = _noise_in(first, tree)
-            if noise is None or isinstance(second, ast.Constant) or not isinstance(node, ast.expr):
-                continue
-            if not swapped and not isinstance(second, ast.Tuple):
-                yield _Site(file, tree, node, second, noise)
-            elif isinstance(second, ast.BinOp) and isinstance(second.op, ast.Mult):
-                yield _Site(file, tree, node, second, noise, (second.left, second.right, first))
-
-
-def _pairs(node: ast.AST, kind: type[ast.operator]) -> list[tuple[ast.expr, ast.expr]]:
-    """Both sides of a product or a sum, by an operator or by a method; and those of addcmul()."""
-    if isinstance(node, ast.BinOp) and isinstance(node.op, kind):
-        return [(node.left, node.right), (node.right, node.left)]
-    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
-        return []
-    name, names = node.func.attr, {ast.Mult: ("mul", "mul_"), ast.Add: ("add", "add_")}[kind]
-    if name in names and len(node.args) == 1:
-        return [(node.func.value, node.args[0]), (node.args[0], node.func.value)]
-    if name == "addcmul" and kind is ast.Mult and len(node.args) >= 2:
-        first, second = node.args[-2:]
-        return [(first, second), (second, first)]
-    return []
-
-
-def _noise_in(node: ast.expr, tree: ast.Module, hops: int = 2) -> ast.Call | None:
-    """The call that draws it: itself, behind methods (`torch.randn(...).to(device)`), or of a variable."""
-    match node:
-        case ast.Name(id=name) if hops:
-            made = last_assignment(tree, node.lineno, name)
-            return _noise_in(made.value, tree, hops - 1) if made is not None else None
-        case ast.Call(func=ast.Attribute(attr=called) | ast.Name(id=called)) if called in _NOISE:
-            return node
-        case ast.Call(func=ast.Attribute(value=inner)) if not isinstance(inner, ast.Name) or not node.args:
-            return _noise_in(inner, tree, hops)
-        case ast.Call(args=[inner]):
-            return _noise_in(inner, tree, hops)
-    return None
-
-
-def _written(site: _Site) -> WrittenSampling:
+def _written(site: Site) -> WrittenSampling:
     place, noise = place_at(site.file, site.node.lineno), place_at(site.file, site.noise.lineno)
     drawn = ast.unparse(site.noise.func)
     if site.parts:

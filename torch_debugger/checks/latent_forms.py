@@ -37,6 +37,8 @@ FORMULAS = {
     "softplus": "softplus({})",
     "sigmoid": "sigmoid({})",
 }
+# The right one times a number: samples are drawn closer to the mean on purpose.
+_TEMPERED = (("deviation", "half"), ("log-deviation", "half of exp"))
 # The deviation, of a variable that holds something else and that other lines need too.
 _OF_USED = {
     ("log-variance", "half"): "torch.exp({})",
@@ -59,12 +61,18 @@ def right_reading(look: LatentSampling) -> DivergenceReading | None:
     return max(found, key=lambda reading: reading.distance, default=None)
 
 
+def sampled_reading(look: LatentSampling) -> DivergenceReading | None:
+    """Of the right ones, the one nearest to the layer that the noise is multiplied with a known function of."""
+    found = [each for each in look.readings if is_divergence(each.fit) and wrong_use(each)]
+    return max(found, key=lambda reading: reading.distance, default=None)
+
+
 def wrong_use(reading: DivergenceReading) -> str | None:
     """What multiplies the noise in place of the deviation, if it is a known function of the same tensor."""
     used = dict(zip(DEVIATION_FORMS, reading.used, strict=False))
     closest = min(used, key=lambda form: used[form] if used[form] == used[form] else 1.0, default="")
     is_clear = closest and used[closest] < _CLOSE and used.get(RIGHT_USE[reading.form], 0.0) > _FAR
-    return closest if is_clear else None
+    return closest if is_clear and (reading.form, closest) not in _TEMPERED else None
 
 
 def sampled_right(written: WrittenSampling, reading: DivergenceReading, use: str) -> tuple[str, Edit | None]:
@@ -72,8 +80,10 @@ def sampled_right(written: WrittenSampling, reading: DivergenceReading, use: str
     text = written.deviation
     inner = _inner(text) if use != "as it is" else text
     by_name = written.noise.startswith("torch.") or "torch." in text
+    if not text:
+        return "", None
     if inner == text and use != "as it is":
-        change = _OF_USED.get((reading.form, use), "").format(text) if text else ""
+        change = _OF_USED.get((reading.form, use), "").format(text)
     else:
         change = _deviation(reading.form, inner, by_name)
     place, around = written.deviation_place, written.around

@@ -24,9 +24,10 @@ from torch_debugger.probes.layer_health import Consumers
 from torch_debugger.probes.lossgraph import feeding_layer
 from torch_debugger.probes.roots import Roots
 from torch_debugger.probes.watch import Watch
-from torch_debugger.records import LatentSampling, NoiseLook, Place, WrittenSampling
+from torch_debugger.records import SAMPLING_ORDERS, LatentSampling, NoiseLook, Place, WrittenSampling
 from torch_debugger.stats.summary import sampled
 
+_RIGHT, _SCALED, _EXCHANGED = SAMPLING_ORDERS
 _CURVED = ("Exp", "Expm1", "Log", "Log1P", "Pow", "Mul", "Sqrt")  # without one of these there is no divergence
 _FEWEST = 16  # numbers that a form is read from
 _NOISE_SAMPLE = 4096
@@ -34,13 +35,13 @@ _NOISE_SAMPLE = 4096
 
 @dataclass(frozen=True)
 class Sampled:
-    """One mean + deviation * noise of the graph."""
+    """One mean + deviation * noise of the graph, or what stands in its place."""
 
     mean: Edge
     deviation: Edge
     noise: torch.Tensor | None
     result: Edge
-    swapped: bool = False
+    order: str = _RIGHT
 
 
 @dataclass(frozen=True)
@@ -67,7 +68,7 @@ class LatentSamplings:
     def __init__(self, watch: Watch, roots: Roots) -> None:
         self.watch, self.roots = watch, roots
         self._looks = 0
-        self._written: dict[bool, WrittenSampling] = {}
+        self._written: dict[str, WrittenSampling] = {}
         self._divergence = Place()
 
     def look(self, root: Any, consumers: Consumers, names: dict[int, str], frame: FrameType | None) -> None:
@@ -104,12 +105,12 @@ class LatentSamplings:
         return True
 
     def _lines(self, one: Sampled, frame: FrameType | None) -> WrittenSampling:
-        if one.swapped not in self._written:
+        if one.order not in self._written:
             file = frame.f_code.co_filename if frame is not None else None
             models = [module for _, module in self.roots.alive()]
-            self._written[one.swapped] = written_sampling(models, file, swapped=one.swapped)
+            self._written[one.order] = written_sampling(models, file, one.order)
             self._divergence = divergence_line(models, file)
-        return self._written[one.swapped]
+        return self._written[one.order]
 
     def _tell(self, seen: Seen, step: int, found: Any) -> None:
         *numbers, mean, deviation, low, high, weight = found.tolist()
@@ -119,7 +120,7 @@ class LatentSamplings:
         look = LatentSampling(
             source=seen.source,
             shape=made_shape(*seen.sampled.deviation),
-            swapped=seen.sampled.swapped,
+            order=seen.sampled.order,
             agreement=read.agreement,
             mean_factor=read.mean_factor,
             readings=read.readings,
@@ -146,7 +147,7 @@ def samplings(consumers: Consumers) -> Iterator[Sampled]:
 
 
 def _sums(node: Any) -> Iterator[Sampled]:
-    """mean + deviation * noise; or mean * deviation + noise, where nothing is known of the noise."""
+    """In each order that it may be meant in; nothing is known of noise that is only added."""
     operands = node.next_functions
     for mean, other in (
         (operands, operands[::-1]) if len(operands) == 2 else ()
@@ -159,9 +160,10 @@ def _sums(node: Any) -> Iterator[Sampled]:
             noise = noise if is_a(noise, torch.Tensor) else saved(other[0], "_saved_self")
             if is_a(noise, torch.Tensor) and noise.numel() > 1 and noise.layout is torch.strided:
                 yield Sampled(mean, factors[0], noise.detach(), (node, 0))
+                yield Sampled(factors[0], mean, noise.detach(), (node, 0), _EXCHANGED)
         elif len(factors) == 2 and factors[0] != factors[1] and mean[0] is None:
             for first, second in (factors, factors[::-1]):
-                yield Sampled(first, second, None, (node, 0), swapped=True)
+                yield Sampled(first, second, None, (node, 0), _SCALED)
 
 
 def _fused(node: Any) -> Iterator[Sampled]:
@@ -170,6 +172,7 @@ def _fused(node: Any) -> Iterator[Sampled]:
         other = node.next_functions[3 - place]
         if edge[0] is not None and other[0] is None and is_a(noise, torch.Tensor) and noise.numel() > 1:
             yield Sampled(node.next_functions[0], edge, noise.detach(), (node, 0))
+            yield Sampled(edge, node.next_functions[0], noise.detach(), (node, 0), _EXCHANGED)
 
 
 def _error_term(region: LossRegion) -> ErrorTerm | None:

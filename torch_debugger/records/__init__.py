@@ -29,6 +29,7 @@ from torch_debugger.records.health import (
 )
 from torch_debugger.records.latents import (
     DEVIATION_FORMS,
+    SAMPLING_ORDERS,
     DivergenceReading,
     FormFit,
     LatentSampling,
@@ -169,9 +170,9 @@ Record = (
 )  # fmt: skip
 
 __all__ = [
-    "DEVIATION_FORMS", "SEVERITIES", "TRIALS", "AttentionByHand", "AxesLook", "BatchFact", "BatchLook",
-    "BatchNormLook", "BatchSample", "Box", "CallFact", "CalledModel", "CarriedGradient", "CaseFact",
-    "Chart", "ChartsSummary", "CheckpointLoad", "ClassTargets", "ClipFact", "CollectiveKind",
+    "DEVIATION_FORMS", "SAMPLING_ORDERS", "SEVERITIES", "TRIALS", "AttentionByHand", "AxesLook", "BatchFact",
+    "BatchLook", "BatchNormLook", "BatchSample", "Box", "CallFact", "CalledModel", "CarriedGradient",
+    "CaseFact", "Chart", "ChartsSummary", "CheckpointLoad", "ClassTargets", "ClipFact", "CollectiveKind",
     "CollectivesFact", "Comparison", "Compilation", "Construction", "CopiedGenerator", "CopyLook",
     "CopyTime", "CostFact", "CrashEvidence", "CrashFact", "CrashFrame", "DataWritten", "DeviceMemory",
     "DivergenceReading", "DropoutLook", "Edit", "EndFact", "Finding", "FixedDraw", "FlowFact", "FlowStep",

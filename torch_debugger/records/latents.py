@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from torch_debugger.records.place import Place
 
 # What is made of a tensor before the noise is multiplied with it.
+# Of which the first is right.
+SAMPLING_ORDERS = ("mean + deviation * noise", "mean * deviation + noise", "deviation + mean * noise")
 DEVIATION_FORMS = (
     "as it is", "half", "exp", "half of exp", "exp of half", "exp of twice", "exp of minus half", "square root",
     "square", "softplus", "sigmoid",
@@ -55,7 +57,7 @@ class WrittenSampling:
     noise_place: Place = field(default_factory=Place)
     parts: tuple[
         str, ...
-    ] = ()  # of mean * deviation + noise, in this order; `around` is that of the whole then
+    ] = ()  # of another order than the right one: mean, deviation, noise; `around` is that of the whole then
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +66,7 @@ class LatentSampling:
 
     source: str  # the layer that makes the mean: vae.fc_mean
     shape: tuple[int, ...]  # of the deviation
-    swapped: bool  # mean * deviation + noise
+    order: str  # one of SAMPLING_ORDERS
     agreement: (
         FormFit  # of the gradient with that of a KL divergence of what is sampled; 1 and -1 times its weight
     )

@@ -13,7 +13,16 @@ from torch_debugger.checks.keyword_argument import with_keyword
 from torch_debugger.checks.latent_forms import is_divergence
 from torch_debugger.checks.schedules import at_line
 from torch_debugger.checks.state import RunState
-from torch_debugger.records import Edit, Finding, LatentLook, LatentSampling, LossGraph, Place, Record
+from torch_debugger.records import (
+    SAMPLING_ORDERS,
+    Edit,
+    Finding,
+    LatentLook,
+    LatentSampling,
+    LossGraph,
+    Place,
+    Record,
+)
 
 
 class PosteriorCollapse(Check):
@@ -65,7 +74,7 @@ class PosteriorCollapse(Check):
         elif isinstance(record, LossGraph):
             self._made = record.made or record.place
             self._errors |= {op_of(node): node.place for node in record.nodes if node.place is not None}
-        elif isinstance(record, LatentSampling):
+        elif isinstance(record, LatentSampling) and record.order == SAMPLING_ORDERS[0]:
             self._sampling = record
         return ()
 

@@ -9,7 +9,7 @@ from torch_debugger.checks.base import Check
 from torch_debugger.checks.latent_forms import LARGEST_MISFIT, right_reading
 from torch_debugger.checks.schedules import at_line
 from torch_debugger.checks.state import RunState
-from torch_debugger.records import Finding, LatentSampling, Record
+from torch_debugger.records import SAMPLING_ORDERS, Finding, LatentSampling, Record
 
 _FAULTS = {
     "no logarithm": (
@@ -78,7 +78,7 @@ class WrongKlTerm(Check):
     def _fault(self, look: LatentSampling) -> str:
         first, second, mean = look.agreement.first, look.agreement.second, look.mean_factor
         if (
-            look.swapped
+            look.order != SAMPLING_ORDERS[0]
             or look.agreement.misfit > LARGEST_MISFIT / 10
             or not math.isfinite(first + second + mean)
         ):

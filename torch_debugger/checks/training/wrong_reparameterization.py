@@ -11,12 +11,14 @@ from torch_debugger.checks.latent_forms import (
     RIGHT_USE,
     is_divergence,
     right_reading,
+    sampled_reading,
     sampled_right,
     wrong_use,
 )
 from torch_debugger.checks.schedules import at_line
 from torch_debugger.checks.state import RunState
 from torch_debugger.records import (
+    SAMPLING_ORDERS,
     DivergenceReading,
     Edit,
     Finding,
@@ -77,10 +79,10 @@ class WrongReparameterization(Check):
         return [self._judge(name.partition(" ")[0], looks, state) for name, looks in self._looks.items()]
 
     def _fault(self, look: LatentSampling) -> str:
-        right, reading = is_divergence(look.agreement), right_reading(look)
-        if look.swapped:
+        right, reading = is_divergence(look.agreement), sampled_reading(look)
+        if look.order != SAMPLING_ORDERS[0]:
             agrees = abs(look.mean_factor / look.agreement.first - 1) < 0.02 if right else False
-            return "swapped" if agrees else ""
+            return "order" if agrees else ""
         if not right:
             return "deviation" if reading is not None and wrong_use(reading) else ""
         return "noise" if look.noise is not None and self._is_uniform(look.noise) else ""
@@ -91,7 +93,7 @@ class WrongReparameterization(Check):
 
     def _judge(self, fault: str, looks: list[LatentSampling], state: RunState) -> Finding:
         first, last = looks[0], looks[-1]
-        say = {"swapped": _swapped, "noise": _uniform, "deviation": _deviation}[fault]
+        say = {"order": _other_order, "noise": _uniform, "deviation": _deviation}[fault]
         message, why, fix, where, edit, evidence = say(first)
         return self.finding(
             severity="error",
@@ -116,7 +118,7 @@ def look_weight(look: LatentSampling) -> float:
 
 
 def _deviation(look: LatentSampling) -> Said:
-    reading = right_reading(look)
+    reading = sampled_reading(look)
     use = wrong_use(reading) if reading is not None else None
     assert reading is not None and use is not None
     numbers: dict[str, float | str] = {
@@ -213,17 +215,22 @@ def _uniform(look: LatentSampling) -> Said:
     return message, why, fix, place, edit, numbers
 
 
-def _swapped(look: LatentSampling) -> Said:
+def _other_order(look: LatentSampling) -> Said:
     written = look.written
     place = written.place
-    mean, deviation, noise = _parts(written.parts)
+    mean, deviation, noise = written.parts or ("mean", "std", "epsilon")
     message = (
-        f"The latent variables{at_line(place)} are mean times deviation, plus noise; the KL term is that of "
-        f"mean + deviation * noise, with a deviation of {look.size:.3g}."
+        f"The latent variables{at_line(place)} are {look.order}; the KL term is that of {SAMPLING_ORDERS[0]}, "
+        f"with a deviation of {look.size:.3g}."
+    )
+    of_noise = (
+        "Noise that is added as it is has a deviation of 1, whatever the encoder says, and the mean is scaled."
+        if look.order == SAMPLING_ORDERS[1]
+        else "The mean scales the noise here, and the deviation is where the samples lie around."
     )
     why = (
-        "Noise that is added as it is has a deviation of 1, whatever the encoder says, and the mean is scaled. "
-        "The decoder learns from samples of another distribution than the one that the KL term is of."
+        f"{of_noise} The decoder learns from samples of another distribution than the one that the KL term is "
+        "of."
     )
     right = f"{mean} + {deviation} * {noise}"
     edit = None
@@ -231,13 +238,3 @@ def _swapped(look: LatentSampling) -> Said:
         edit = Edit(place.file, place.line, place.code, f"{written.around[0]}{right}{written.around[1]}")
     numbers: dict[str, float | str] = {"deviation": look.size}
     return message, why, f"Write `{right}`.", place, edit, numbers
-
-
-def _parts(parts: tuple[str, ...]) -> tuple[str, str, str]:
-    """Mean, deviation and noise, by their names."""
-    if len(parts) != 3:
-        return "mean", "std", "epsilon"
-    first, second, noise = parts
-    if re.search(r"std|sig|dev|scale|var|exp", first.lower()) and "mean" not in first.lower():
-        return second, first, noise
-    return first, second, noise
