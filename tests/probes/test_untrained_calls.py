@@ -67,6 +67,16 @@ def test_memory_that_nothing_was_written_to_is_a_try_of_shapes() -> None:
     assert seen.of(NonFiniteOutput)
 
 
+def test_rows_of_a_mask_are_not_the_whole_output() -> None:
+    attention = nn.MultiheadAttention(4, 2, batch_first=True)
+    with watched() as seen, torch.no_grad():
+        x, masked = torch.randn(3, 5, 4), torch.zeros(5, 5, dtype=torch.bool)
+        masked[4] = True  # this query may see nothing
+        attention(x, x, x, attn_mask=masked)
+    (found,) = seen.of(NonFiniteOutput)
+    assert (found.bad_rows, found.rows, found.everywhere) == (3, 3, False)
+
+
 def test_nan_of_the_input_and_of_the_weights() -> None:
     net = nn.Linear(4, 2)
     with watched() as seen, torch.no_grad():
@@ -75,7 +85,7 @@ def test_nan_of_the_input_and_of_the_weights() -> None:
         net(x)
     (found,) = seen.of(NonFiniteOutput)
     origin = found.fact.origin
-    assert (found.bad_rows, found.rows) == (1, 8)
+    assert (found.bad_rows, found.rows, found.everywhere) == (1, 8, False)
     assert origin is not None and (origin.phase, origin.given, origin.rows) == ("input", "input", (5,))
     bad = nn.Sequential(nn.Linear(4, 2))
     bad[0].weight.data[0, 0] = torch.nan

@@ -183,10 +183,10 @@ class UntrainedCalls(Probe):
             return
         if kept is None:
             known.suspected = True
-            known.first = known.first or self._fact(known, call, 0, 0, None, "late")
+            known.first = known.first or self._fact(known, call, (0, 0, False), None, "late")
             return
         module, given, outputs = kept
-        bad, rows = _rows_with_nan(outputs)
+        bad, rows, everywhere = _rows_with_nan(outputs)
         if not bad:  # Inf of both signs, as masks leave it
             return
         known.found, known.first = True, None
@@ -196,14 +196,13 @@ class UntrainedCalls(Probe):
         origin, how = self.watch.traced(self._replay.of_call, module, paths, call_again) or (None, "")
         if origin is not None and origin.phase == "input" and has_unwritten_values(place_of(user_frame())):
             return  # a try of shapes
-        self.watch.emit(self._fact(known, call, bad, rows, origin, how, module))
+        self.watch.emit(self._fact(known, call, (bad, rows, everywhere), origin, how, module))
 
     def _fact(
         self,
         known: _Model,
         call: int,
-        bad: int,
-        rows: int,
+        counted: tuple[int, int, bool],
         origin: Origin | None,
         how: str,
         module: nn.Module | None = None,
@@ -211,7 +210,7 @@ class UntrainedCalls(Probe):
         names = (origin.given,) if origin is not None and origin.phase == "weights" else ()
         fact = NonFinite(0, f"output of `{known.name}`", "nan", known.place, origin, names, how)
         training = module is not None and module.training
-        return NonFiniteOutput(known.name, known.kind, call, bad, rows, training, fact)
+        return NonFiniteOutput(known.name, known.kind, call, *counted, training, fact)
 
     def end_step(self) -> None:
         """Asked at the end of the script, too."""
@@ -222,12 +221,15 @@ class UntrainedCalls(Probe):
             self.watch.emit(UntrainedModel(each.name, each.kind, each.calls, each.looks, each.place))
 
 
-def _rows_with_nan(outputs: list[torch.Tensor]) -> tuple[int, int]:
-    """Of the first output that has NaN: samples with it, and how many there are."""
+def _rows_with_nan(outputs: list[torch.Tensor]) -> tuple[int, int, bool]:
+    """Of the first output that has NaN: samples with it, how many there are, and whether it is everywhere."""
     for each in outputs:
         bad = torch.isnan(each.detach())
-        if each.dim() and bool(bad.any()):
-            return int(bad.flatten(1).any(1).sum()) if each.dim() > 1 else int(bad.sum()), len(each)
-        if bool(bad.any()):
-            return 1, 1
-    return 0, 0
+        if not bool(bad.any()):
+            continue
+        if not each.dim():
+            return 1, 1, True
+        places = bad if each.dim() == 1 else bad.any(-1)
+        rows = places.flatten(1).any(1) if places.dim() > 1 else places
+        return int(rows.sum()), len(rows), bool(places.all())
+    return 0, 0, False

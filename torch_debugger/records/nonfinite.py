@@ -80,6 +80,7 @@ class NonFiniteOutput:
     call: int  # which of its calls, from 1
     bad_rows: int  # samples with a NaN in its output; 0 where it was seen too late to be counted
     rows: int
+    everywhere: bool  # of each sample every place has one: a row of features of a sequence
     training: bool  # the mode it was in
     fact: NonFinite
 

@@ -14,7 +14,7 @@ LOG = Origin("forward", "net.head", "log", place(31, code="return torch.log(p)")
 
 def output(origin: Origin | None = LOG, **others: object) -> NonFiniteOutput:
     fact = NonFinite(0, "output of `net`", "nan", place(40), origin, how="model")
-    known = NonFiniteOutput("net", "Net", 3, 64, 64, False, fact)
+    known = NonFiniteOutput("net", "Net", 3, 64, 64, True, False, fact)
     return dataclasses.replace(known, **others)  # type: ignore[arg-type]
 
 
@@ -35,7 +35,7 @@ def test_the_op_its_line_and_the_edit() -> None:
 
 
 def test_rows_that_may_be_padding_make_it_a_warning() -> None:
-    (finding,) = check(output(bad_rows=1))
+    (finding,) = check(output(bad_rows=1, everywhere=False))
     assert finding.severity == "warning" and "1 of 64 samples of its output has NaN" in finding.why
 
 
@@ -46,7 +46,7 @@ def test_weights_that_were_loaded_so() -> None:
 
 
 def test_seen_too_late_it_claims_no_op() -> None:
-    late = output(None, bad_rows=0, rows=0)
+    late = output(None, bad_rows=0, rows=0, everywhere=False)
     (finding,) = check(dataclasses.replace(late, fact=dataclasses.replace(late.fact, how="late")))
     assert (finding.confidence, finding.evidence["op"]) == (0.7, "unknown")
     assert finding.message == "The output of `net` became nan in its call 3."

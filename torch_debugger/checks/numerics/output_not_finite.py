@@ -26,9 +26,10 @@ class OutputNotFinite(Check):
         (std, var) need more than one sample.
     Known limits:
         The first eight calls of a model are looked at, later ones as far as the budget reaches. NaN that the
-        script makes of the output itself is not seen. Rows that are padding and not used may be NaN on purpose:
-        where not every row has it, this is a warning. On a GPU the number comes some calls later, and the
-        operation is found where it happens again. Inf alone is left to the script: masks are made of it.
+        script makes of the output itself is not seen. Places that are padding and not used may be NaN on
+        purpose: where not every place of every sample has it, this is a warning. On a GPU the number comes some
+        calls later, and the operation is found where it happens again. Inf alone is left to the script: masks
+        are made of it.
     """
 
     id = "TD616"
@@ -47,7 +48,7 @@ class OutputNotFinite(Check):
         origin = record.fact.origin
         story = _story(record)
         place = origin.place if origin is not None and origin.place.file else record.fact.site
-        whole = record.bad_rows >= record.rows
+        whole = record.everywhere
         yield self.finding(
             severity="error" if whole else "warning",
             confidence=0.97 if origin is not None and origin.op else 0.9 if record.rows and whole else 0.7,
