@@ -128,7 +128,7 @@ class Plumbing:
         # Their end_step runs in this order: numbers of the step first, the inputs let go last.
         watch = self.watch
         others = [self.loaders, Evaluation(watch), UserScalars(watch, self.loaders), self.scaler]
-        others += [Clipping(watch, self.scaler), Ranges(watch, self.forward), self._rehearsals.moves]
+        others += [Clipping(watch, self.scaler), Ranges(watch, self.forward), *self._rehearsals.probes]
         others += [self._compile_probe(), Captured(watch), self.cycles, Checkpoints(watch)]
         others += [FirstStep(watch), *self._data_probes, *self.processes.all, self.hangs]
         known = (self.forward, self.backward, self.optimizers, self._replays)

@@ -33,6 +33,10 @@ class Rehearsals:
         self._script_begun = False
         self._roots: Roots | None = None
 
+    @property
+    def probes(self) -> list[ModuleMoves]:
+        return [self.moves] if self._roots is not None else []
+
     def listen(self, backward: Backward) -> None:
         self._roots = backward.roots
         backward.roots.on_call.append(self.begin)

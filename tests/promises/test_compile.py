@@ -21,6 +21,9 @@ from tests.promises.training import Kept
 from tests.promises.untouched import left_untouched
 from torch_debugger.debugger import Debugger
 from torch_debugger.plumbing import connect
+from torch_debugger.probes.module_moves import ModuleMoves
+from torch_debugger.probes.patches import Patches
+from torch_debugger.probes.watch import Watch
 from torch_debugger.records import Notice, ProbeFault, Scalars
 from torch_debugger.settings import Settings
 
@@ -247,3 +250,21 @@ def test_a_debugger_made_after_the_model_was_compiled_makes_nothing_compile_agai
         return script.run(), backend.frame_count - before
 
     assert run(watch=True) == run(watch=False)
+
+
+def test_a_model_that_is_moved_in_a_compiled_function_is_compiled_as_before() -> None:
+    def run() -> dict[str, Any]:
+        torch._dynamo.reset()
+        counters.clear()
+        net, backend = Net(), CompileCounterWithBackend("eager")
+        compiled = torch.compile(lambda x: net.to(x.device)(x), backend=backend)
+        for size in (4, 4, 7):
+            compiled(torch.ones(size, 6))
+        return {"graphs": backend.frame_count, **{name: dict(counters[name]) for name in COUNTED}}
+
+    plain, patches = run(), Patches()
+    ModuleMoves(Watch()).install(patches)
+    try:
+        assert run() == plain
+    finally:
+        patches.restore()
