@@ -7,7 +7,7 @@ import linecache
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from torch_debugger.anatomy.sources import nodes_of, tree_of
+from torch_debugger.anatomy.sources import covers, nodes_of, tree_of
 from torch_debugger.records import Place
 
 _Function = (ast.FunctionDef, ast.AsyncFunctionDef)
@@ -68,13 +68,9 @@ def _assignment(file: str, node: ast.stmt, scope: ast.AST) -> Assignment:
 
 def _scopes(tree: ast.Module, line: int) -> Iterator[ast.AST]:
     """The functions around a line, the innermost first, then the file."""
-    around = [node for node in nodes_of(tree) if isinstance(node, _Function) and _covers(node, line)]
+    around = [node for node in nodes_of(tree) if isinstance(node, _Function) and covers(node, line)]
     yield from sorted(around, key=lambda node: -node.lineno)
     yield tree
-
-
-def _covers(node: ast.stmt, line: int) -> bool:
-    return node.lineno <= line <= (node.end_lineno or node.lineno)
 
 
 def _own(scope: ast.AST) -> Iterator[ast.stmt]:

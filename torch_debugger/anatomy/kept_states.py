@@ -8,7 +8,7 @@ from typing import TypeGuard
 
 from torch_debugger.anatomy.containers import dotted
 from torch_debugger.anatomy.registrations import assignments, pairs
-from torch_debugger.anatomy.sources import nodes_of, place_at, tree_of
+from torch_debugger.anatomy.sources import called_name, nodes_of, place_at, tree_of
 from torch_debugger.anatomy.statements import function_around
 from torch_debugger.records import Place
 
@@ -82,10 +82,6 @@ def _has_training_between(tree: ast.Module, taken: int, loaded: int) -> bool:
 def _trains(tree: ast.Module, loop: ast.AST) -> bool:
     """A step in it, or a call of a function that has one."""
     functions = [node for node in nodes_of(tree) if isinstance(node, ast.FunctionDef)]
-    names = {_called(call) for call in ast.walk(loop) if isinstance(call, ast.Call)}
+    names = {called_name(call) for call in ast.walk(loop) if isinstance(call, ast.Call)}
     inside = [call for each in functions if each.name in names for call in ast.walk(each)]
-    return "step" in names | {_called(call) for call in inside if isinstance(call, ast.Call)}
-
-
-def _called(call: ast.Call) -> str:
-    return call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+    return "step" in names | {called_name(call) for call in inside if isinstance(call, ast.Call)}

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from torch import nn
 
 from torch_debugger.anatomy.sampling_sites import SITES, Site, added_to
-from torch_debugger.anatomy.sources import class_source, nodes_of, place_at, tree_of
+from torch_debugger.anatomy.sources import called_name, class_source, covers, nodes_of, place_at, tree_of
 from torch_debugger.anatomy.statements import function_around, last_assignment
 from torch_debugger.records import Place, WrittenSampling
 
@@ -27,7 +27,9 @@ def written_sampling(models: Sequence[nn.Module], file: str | None, order: str) 
     sums = {id(side) for _, tree in trees for node in nodes_of(tree) for side in added_to(node)}
     added = [site for site in sites if site.parts or id(site.node) in sums]
     inside = [
-        site for site in sites if any(path == site.file and _covers(kind, site.node) for path, kind in classes)
+        site
+        for site in sites
+        if any(path == site.file and covers(kind, site.node.lineno) for path, kind in classes)
     ]
     both = [site for site in inside if site in added]
     chosen = next((found for found in (both, added, inside, sites) if len(found) == 1), None)
@@ -64,10 +66,6 @@ def _trees(models: Sequence[nn.Module], file: str | None) -> list[tuple[str, ast
 def _classes_of(models: Sequence[nn.Module]) -> set[tuple[str, ast.ClassDef]]:
     sources = [class_source(kind) for model in models for kind in {type(part) for part in model.modules()}]
     return set(filter(None, sources))
-
-
-def _covers(kind: ast.ClassDef, node: ast.expr) -> bool:
-    return kind.lineno <= node.lineno <= (kind.end_lineno or kind.lineno)
 
 
 def _written(site: Site) -> WrittenSampling:
@@ -127,7 +125,9 @@ def _behind(node: ast.Name, tree: ast.Module) -> ast.expr | None:
 def _uses(tree: ast.Module, name: ast.Name) -> int:
     """In its function: what else reads a variable may need it as it is. Noise is drawn of its shape alone."""
     scope = function_around(tree, name.lineno)
-    likes = [node for node in ast.walk(scope) if isinstance(node, ast.Call) and _called(node).endswith("_like")]
+    likes = [
+        node for node in ast.walk(scope) if isinstance(node, ast.Call) and called_name(node).endswith("_like")
+    ]
     of_shape = {id(part) for call in likes for part in call.args}
     names = (each for each in ast.walk(scope) if isinstance(each, ast.Name) and each.id == name.id)
     return sum(isinstance(each.ctx, ast.Load) and id(each) not in of_shape for each in names)
@@ -144,12 +144,7 @@ def _is_arithmetic(node: ast.expr) -> bool:
 
 
 def _calls(tree: ast.Module, name: str) -> list[ast.Call]:
-    return [node for node in nodes_of(tree) if isinstance(node, ast.Call) and _called(node) == name]
-
-
-def _called(call: ast.Call) -> str:
-    function = call.func
-    return function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
+    return [node for node in nodes_of(tree) if isinstance(node, ast.Call) and called_name(node) == name]
 
 
 def _given(call: ast.Call, names: list[str], name: str) -> ast.expr | None:

@@ -10,7 +10,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from torch_debugger.anatomy.sources import nodes_of, place_at, tree_of
+from torch_debugger.anatomy.sources import called_name, nodes_of, place_at, tree_of
 from torch_debugger.records import Place
 
 _ORDERS = ("randperm", "permutation")
@@ -93,7 +93,7 @@ def _read_apart(file: str, parts: list[ast.AST]) -> Iterator[Shuffled]:
 
 def _is_order(name: str, assigned: list[ast.Assign]) -> bool:
     drawn = [node.value for node in assigned if name and name in _targets(node)]
-    return len(drawn) == 1 and isinstance(drawn[0], ast.Call) and _called(drawn[0]) in _ORDERS
+    return len(drawn) == 1 and isinstance(drawn[0], ast.Call) and called_name(drawn[0]) in _ORDERS
 
 
 def _own(scope: _Scope) -> Iterator[ast.AST]:
@@ -108,7 +108,7 @@ def _own(scope: _Scope) -> Iterator[ast.AST]:
 
 def _orders(node: ast.AST, parts: list[ast.AST]) -> Iterator[_Order]:
     """The arrays that a statement puts into another order."""
-    if isinstance(node, ast.Call) and _called(node) == "shuffle" and len(node.args) == 1:
+    if isinstance(node, ast.Call) and called_name(node) == "shuffle" and len(node.args) == 1:
         name = _name(node.args[0])
         if name:
             yield _Order(name, node.lineno, f"shuffle at {node.lineno} {name}")
@@ -121,12 +121,12 @@ def _orders(node: ast.AST, parts: list[ast.AST]) -> Iterator[_Order]:
 
 def _order_of(value: ast.expr, name: str, parts: list[ast.AST]) -> str:
     """`x[order]` for the name x -> order; where it is drawn in the line itself, a key of its own."""
-    if isinstance(value, ast.Call) and _called(value) == "permutation" and len(value.args) == 1:
+    if isinstance(value, ast.Call) and called_name(value) == "permutation" and len(value.args) == 1:
         return f"drawn at {value.lineno} {value.col_offset}" if name and _name(value.args[0]) == name else ""
     if not name or not isinstance(value, ast.Subscript) or _name(value.value) != name:
         return ""
     index = value.slice.elts[0] if isinstance(value.slice, ast.Tuple) else value.slice
-    if isinstance(index, ast.Call) and _called(index) in _ORDERS:
+    if isinstance(index, ast.Call) and called_name(index) in _ORDERS:
         return f"drawn at {index.lineno} {index.col_offset}"
     assigned = [node for node in parts if isinstance(node, ast.Assign)]
     return _name(index) if _is_order(_name(index), assigned) else ""
@@ -138,7 +138,7 @@ def _pairs(parts: list[ast.AST]) -> Iterator[tuple[str, str]]:
     for node in parts:
         if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load) and _varies(node.slice):
             groups.setdefault(ast.unparse(node.slice), set()).add(_name(node.value))
-        elif isinstance(node, ast.Call) and _called(node) in _PAIRING:
+        elif isinstance(node, ast.Call) and called_name(node) in _PAIRING:
             groups[f"call {node.lineno} {node.col_offset}"] = {_only_name(part) for part in node.args}
     for names in groups.values():
         if len(names) == 2 and all(names):
@@ -149,14 +149,14 @@ def _pairs(parts: list[ast.AST]) -> Iterator[tuple[str, str]]:
 def _seeds_between(parts: list[ast.AST], orders: list[_Order]) -> bool:
     """Who seeds before each shuffle gets the same order twice."""
     first, last = min(order.line for order in orders), max(order.line for order in orders)
-    calls = [node for node in parts if isinstance(node, ast.Call) and _called(node) in _SEEDING]
+    calls = [node for node in parts if isinstance(node, ast.Call) and called_name(node) in _SEEDING]
     return any(first <= call.lineno <= last for call in calls)
 
 
 def _is_copy(node: ast.Assign, names: set[str]) -> bool:
     """Another order of the same array, on purpose: negatives are drawn so."""
     calls = [part for part in ast.walk(node.value) if isinstance(part, ast.Call)]
-    return any(_called(call) in _COPIES for call in calls) and bool(names & _names_in(node.value))
+    return any(called_name(call) in _COPIES for call in calls) and bool(names & _names_in(node.value))
 
 
 def _assigned(target: ast.expr, value: ast.expr) -> list[tuple[ast.expr, ast.expr]]:
@@ -187,7 +187,3 @@ def _varies(index: ast.expr) -> bool:
 
 def _name(node: ast.expr) -> str:
     return ast.unparse(node) if isinstance(node, (ast.Name, ast.Attribute)) else ""
-
-
-def _called(call: ast.Call) -> str:
-    return call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")

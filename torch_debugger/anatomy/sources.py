@@ -69,6 +69,15 @@ def place_at(file: str, line: int, module: str | None = None) -> Place:
     return Place(file, line, module, line_at(file, line) or None)
 
 
+def covers(node: ast.stmt | ast.expr, line: int) -> bool:
+    return node.lineno <= line <= (node.end_lineno or node.lineno)
+
+
+def called_name(call: ast.Call) -> str:
+    """What is called, without what it belongs to: randn of torch.randn(3)."""
+    return call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+
+
 _trees: dict[str, tuple[list[str], ast.Module | None]] = {}  # with the lines they were made of
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from torch import nn
 
-from torch_debugger.anatomy.sources import class_source, nodes_of, place_at, tree_of
+from torch_debugger.anatomy.sources import called_name, class_source, nodes_of, place_at, tree_of
 from torch_debugger.records import Place
 
 _UNWRITTEN = ("empty", "empty_like", "empty_strided", "new_empty")
@@ -79,7 +79,7 @@ def last_call_before(place: Place, names: tuple[str, ...]) -> Place | None:
     lines = [
         node.lineno
         for node in nodes_of(tree)
-        if isinstance(node, ast.Call) and _called(node) in names and node.lineno <= place.line
+        if isinstance(node, ast.Call) and called_name(node) in names and node.lineno <= place.line
     ]
     return place_at(place.file, max(lines)) if lines else None
 
@@ -124,8 +124,8 @@ def has_unwritten_values(place: Place) -> bool:
 
 def _is_unwritten(value: ast.AST) -> bool:
     """torch.empty(8, 3).to(device), and not torch.empty(8, 3).normal_()"""
-    while isinstance(value, ast.Call) and _called(value) not in _UNWRITTEN:
-        if _called(value).endswith("_") or not isinstance(value.func, ast.Attribute):
+    while isinstance(value, ast.Call) and called_name(value) not in _UNWRITTEN:
+        if called_name(value).endswith("_") or not isinstance(value.func, ast.Attribute):
             return False
         value = value.func.value
     return isinstance(value, ast.Call)
@@ -167,12 +167,5 @@ def _calls_in(cls: type, names: tuple[str, ...]) -> list[Place]:
     source = class_source(cls)
     if source is None:
         return []
-    calls = [node for node in ast.walk(source[1]) if isinstance(node, ast.Call) and _called(node) in names]
+    calls = [node for node in ast.walk(source[1]) if isinstance(node, ast.Call) and called_name(node) in names]
     return [place_at(source[0], call.lineno) for call in calls]
-
-
-def _called(call: ast.Call) -> str:
-    function = call.func
-    if isinstance(function, ast.Attribute):
-        return function.attr
-    return function.id if isinstance(function, ast.Name) else ""

@@ -6,7 +6,7 @@ import ast
 from dataclasses import dataclass
 from typing import Any
 
-from torch_debugger.anatomy.sources import tree_of
+from torch_debugger.anatomy.sources import covers, tree_of
 from torch_debugger.probes.crash_frames import Seen
 from torch_debugger.probes.crash_operands import UnknownValueError, value_of
 
@@ -25,19 +25,12 @@ def condition_at(seen: Seen) -> Condition | None:
     tree = tree_of(seen.file)
     if tree is None:
         return None
-    around = [node for node in ast.walk(tree) if isinstance(node, ast.stmt) and _covers(node, seen.line)]
+    around = [node for node in ast.walk(tree) if isinstance(node, ast.stmt) and covers(node, seen.line)]
     line = max(around, key=lambda node: (node.lineno, node.col_offset), default=None)
     if isinstance(line, ast.Assert):
         return Condition(line.test, True, _values(line.test, seen))
-    tests = [node.test for node in around if isinstance(node, ast.If)]
-    if not isinstance(line, ast.Raise) or not tests:
-        return None
-    innermost = max(tests, key=lambda node: (node.lineno, node.col_offset))
-    return Condition(innermost, False, _values(innermost, seen))
-
-
-def _covers(node: ast.stmt | ast.expr, line: int) -> bool:
-    return node.lineno <= line <= (node.end_lineno or node.lineno)
+    test = next((node.test for node in around if isinstance(node, ast.If) and line in node.body), None)
+    return Condition(test, False, _values(test, seen)) if isinstance(line, ast.Raise) and test else None
 
 
 def _values(test: ast.expr, seen: Seen) -> tuple[tuple[str, Any], ...]:

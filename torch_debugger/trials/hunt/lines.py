@@ -17,7 +17,7 @@ from torch import nn
 
 from torch_debugger.anatomy.kinds import is_one_of
 from torch_debugger.anatomy.moments import Moment
-from torch_debugger.anatomy.sources import tree_of
+from torch_debugger.anatomy.sources import covers, tree_of
 from torch_debugger.anatomy.statements import function_around
 
 ONCE_MORE = "once_more"  # the function that such lines become
@@ -68,24 +68,24 @@ def lines_around(moment: Moment) -> list[Lines]:
     scope = function_around(tree, line) if tree is not None else None
     if scope is None or isinstance(scope, ast.Module) != (moment.function == "<module>"):
         return []
-    loops = [loop.body for loop in _loops(scope) if any(_covers(each, line) for each in loop.body)]
+    loops = [loop.body for loop in _loops(scope) if any(covers(each, line) for each in loop.body)]
     bodies = [*reversed(loops[-2:])] or [*_blocks(scope.body, line), scope.body]  # type: ignore[attr-defined]
     return [Lines(moment, _up_to(body, line), bool(loops)) for body in bodies]
 
 
 def _blocks(body: list[ast.stmt], line: int) -> list[list[ast.stmt]]:
     """Outside of loops: the bodies of `with`, `if` and `try` around the line, from the innermost out."""
-    around = next((each for each in body if _covers(each, line)), None)
+    around = next((each for each in body if covers(each, line)), None)
     inner = [list(getattr(around, name, [])) for name in ("body", "orelse", "finalbody")]
     for block in inner:
-        if not isinstance(around, _SCOPES) and any(_covers(each, line) for each in block):
+        if not isinstance(around, _SCOPES) and any(covers(each, line) for each in block):
             return [*_blocks(block, line), block]
     return []
 
 
 def _up_to(body: list[ast.stmt], line: int) -> list[ast.stmt]:
     """To the last statement at the line: a line may hold several."""
-    end = max((at for at, each in enumerate(body) if _covers(each, line)), default=-1)
+    end = max((at for at, each in enumerate(body) if covers(each, line)), default=-1)
     return body[: end + 1]
 
 
@@ -97,10 +97,6 @@ def _loops(scope: ast.AST) -> Iterator[ast.For | ast.While]:
         if isinstance(node, (ast.For, ast.While)):
             yield node
         yield from _loops(node)
-
-
-def _covers(node: ast.stmt, line: int) -> bool:
-    return node.lineno <= line <= (node.end_lineno or node.lineno)
 
 
 def _calls_a_model(statement: ast.stmt, variables: dict[str, Any]) -> bool:
