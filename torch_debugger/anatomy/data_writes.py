@@ -25,6 +25,26 @@ def data_writes(files: tuple[str, ...]) -> tuple[DataWrite, ...]:
     return tuple(write for file in named if (tree := tree_of(file)) for write in _writes(file, tree))
 
 
+def touched_between(write: Place, backward: Place) -> frozenset[str]:
+    """Names that are bound, or whose tensors may be written in place, from one line to just before another."""
+    tree = tree_of(write.file) if write.file else None
+    first, last = write.line or 0, backward.line or 0
+    return frozenset(
+        name
+        for node in (nodes_of(tree) if tree is not None else ())
+        if first <= getattr(node, "lineno", 0) < last
+        for name in _touched(node)
+    )
+
+
+def _touched(node: ast.AST) -> Iterator[str]:
+    match node:
+        case ast.Name(id=name, ctx=ast.Store()) | ast.Subscript(value=ast.Name(id=name), ctx=ast.Store()):
+            yield name
+        case ast.Call(func=ast.Attribute(value=owner, attr=method), args=arguments) if _is_in_place(method):
+            yield from (each.id for each in (owner, *arguments[:1]) if isinstance(each, ast.Name))
+
+
 def write_before(backward: Place, writes: tuple[DataWrite, ...]) -> DataWrite | None:
     """The last one above backward() in its own function; else the only one there is."""
     tree = tree_of(backward.file) if backward.file and backward.line else None

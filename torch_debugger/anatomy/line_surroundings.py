@@ -33,6 +33,16 @@ def surroundings_of(file: str, line: int) -> Surroundings:
     )
 
 
+def in_same_pass(one: Place, later: Place) -> bool:
+    """Of two lines of one function: does the first always run before the other, in the same pass of a loop?"""
+    tree = tree_of(one.file) if one.file and one.file == later.file else None
+    if tree is None or not one.file or not one.line or not later.line or one.line >= later.line:
+        return False
+    if function_around(tree, one.line) is not function_around(tree, later.line):
+        return False
+    return surroundings_of(one.file, one.line) == surroundings_of(one.file, later.line)
+
+
 def innermost_loop(place: Place) -> Place:
     found = surroundings_of(place.file, place.line).loops if place.file and place.line else ()
     return found[0] if found else Place()

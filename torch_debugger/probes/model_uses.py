@@ -29,7 +29,7 @@ def model_use_probes(
     looks = (FreshParameters(watch, optimizers).see_backward, FrozenLayers(watch, backward.roots).look)
     backward.on_look += [*looks, weights.see_backward]
     uses: list[Probe] = [PaddedStates(watch, forward, backward), QuietModels(watch, forward, optimizers)]
-    uses.append(UntrainedCalls(watch, forward, replay))
+    uses += [weights, UntrainedCalls(watch, forward, replay)]
     if page:  # their code is a megabyte that nobody else needs
         from torch_debugger.probes.dataflow import DataFlow
         from torch_debugger.probes.spreads import Spreads

@@ -17,15 +17,15 @@ class DataWriteBeforeBackward(Check):
         The training works worse than it should, or not at all, and nothing is reported: without `.data`,
         autograd would have refused.
     Evidence:
-        The norm of a parameter differs between the end of the forward and the beginning of backward(), and its
-        version counter does not; or a line in between writes the `.data` of a tensor whose values the graph has
-        kept.
+        The norm of a parameter differs between the end of the last forward that the loss was computed with and
+        the beginning of backward(), its version counter does not, and this forward has kept its values; or a
+        line writes the `.data` of a tensor whose values an op before that line has kept.
     Fix:
         Move the line behind `optimizer.step()`; write under `torch.no_grad()` instead of through `.data`, so
         that autograd notices when it matters.
     Known limits:
         Only the user's own files are read. Of results of the forward, only those are seen that a variable
-        beside backward() holds.
+        beside backward() holds. Nothing is told where saved-tensor hooks are in use, as in checkpointing.
     """
 
     id = "TD151"

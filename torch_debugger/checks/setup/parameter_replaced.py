@@ -19,15 +19,17 @@ class ParameterReplaced(Check):
         One layer follows the training only by what replaces it; its optimizer state never grows, and what the
         optimizer does to it is lost.
     Evidence:
-        At several looks the attribute of the module held another object than the one that the optimizer was
-        given, and no optimizer holds the new one. Where it is replaced between forward and backward, the graph
-        of the loss ends in the old object, and the new one gets no gradient at all.
+        At several looks the attribute of one and the same module held another object than at the last, where
+        an optimizer trained the first one; the loss is computed with the new one, and no optimizer holds it.
+        Where it is replaced between forward and backward, the graph of the loss ends in the old object, and the
+        new one gets no gradient at all.
     Fix:
         Write the new values into the parameter: `with torch.no_grad(): layer.weight.copy_(values)`, after
         `optimizer.step()`.
     Known limits:
         A parameter that is replaced once is reported as parameters-not-in-optimizer. Replacements that no line
-        of the script makes by an assignment are left to the library that makes them.
+        of the script makes by an assignment are left to the library that makes them. So are parameters that no
+        gradient trains (moving averages, class means) and those of functional_call.
     """
 
     id = "TD150"
