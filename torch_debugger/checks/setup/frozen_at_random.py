@@ -18,13 +18,16 @@ class FrozenAtRandomCheck(Check):
         Fine-tuning learns little: what comes out of the frozen part are random features.
     Evidence:
         All weights of the frozen layers have the spread, the range and the tails of a distribution that
-        initializations draw from, and the rest of the model is trained.
+        initializations draw from, and the rest of the model is trained. Some steps later they are still frozen,
+        and no value has changed.
     Fix:
         Load the weights before they are frozen, or do not freeze these layers.
     Known limits:
         A note, unless the script has a line that loads weights and that has loaded none: random features may be
         meant. Layers that a class freezes where it makes them are taken to be meant, and so are layers that
-        have trained weights of their own, as adapters have.
+        have trained weights of their own, as adapters have. Copies of a trained part, as target networks are,
+        and what a moving average follows are left alone. Where some line switches gradients on, only a part
+        counts that stays frozen for a hundred steps.
     """
 
     id = "TD152"

@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from torch_debugger.anatomy.freezing import freezes
 from torch_debugger.anatomy.kinds import is_a
 from torch_debugger.anatomy.sources import class_source
 from torch_debugger.probes.crash_frames import Seen
@@ -107,12 +108,7 @@ def _freezing(scene: Scene) -> Place:
 
 
 def _freezes(node: ast.stmt) -> bool:
-    if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant) and node.value.value is False:
-        return any(
-            isinstance(target, ast.Attribute) and target.attr == "requires_grad" for target in node.targets
-        )
-    calls = calls_in(node) if isinstance(node, ast.Expr) else []
-    return any("requires_grad_(False" in ast.unparse(call) for call in calls)
+    return any(map(freezes, [node, *(calls_in(node) if isinstance(node, ast.Expr) else [])]))
 
 
 def _is_mentioned(model: nn.Module, path: str) -> bool:
