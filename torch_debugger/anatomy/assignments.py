@@ -32,6 +32,19 @@ def assignment_of(file: str, line: int, name: str) -> Assignment | None:
     return None
 
 
+def filling_of_argument(place: Place) -> Place | None:
+    """The statement that fills the variable which a call at this place is given first: params = [...]."""
+    tree = tree_of(place.file) if place.file else None
+    if tree is None or place.file is None or place.line is None:
+        return None
+    calls = (node for node in nodes_of(tree) if isinstance(node, ast.Call) and node.lineno == place.line)
+    given = [call.args[0] for call in calls if call.args]
+    if not given or not isinstance(given[0], ast.Name):
+        return None
+    found = assignment_of(place.file, place.line, given[0].id)
+    return found.place if found is not None else None
+
+
 def is_known_before(file: str, line: int, name: str) -> bool:
     """Whether a name has a value when a line runs: a parameter, or something assigned above."""
     tree = tree_of(file)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 import functools
 
-from torch_debugger.anatomy.sources import nodes_of, place_at, tree_of
+from torch_debugger.anatomy.sources import covers, nodes_of, place_at, tree_of
+from torch_debugger.anatomy.statements import function_around
 from torch_debugger.records import Place
 
 
@@ -34,3 +35,26 @@ def _owner(function: ast.expr) -> str:
     if isinstance(value, ast.Attribute):
         return value.attr
     return value.id if isinstance(value, ast.Name) else ""
+
+
+def written_as(place: Place, name: str) -> str:
+    """How a line can reach what is known by its last name: `self.optimizer`, where its function says so, or
+    fills it elsewhere in the class."""
+    tree = tree_of(place.file) if place.file else None
+    if tree is None or place.line is None:
+        return name
+    scope = function_around(tree, place.line)
+    inside = [node for node in ast.walk(scope) if isinstance(node, ast.Attribute) and node.attr == name]
+    if any(isinstance(node, ast.Name) and node.id == name for node in ast.walk(scope)):
+        return name
+    found = {ast.unparse(node) for node in inside}
+    if not found and _own_name(scope) == "self":
+        kinds = (node for node in nodes_of(tree) if isinstance(node, ast.ClassDef) and covers(node, place.line))
+        parts = (part for kind in kinds for part in ast.walk(kind) if isinstance(part, ast.Attribute))
+        found = {text for part in parts if part.attr == name and (text := ast.unparse(part)) == f"self.{name}"}
+    return found.pop() if len(found) == 1 else name
+
+
+def _own_name(function: ast.AST) -> str:
+    arguments = function.args.args if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef) else []
+    return arguments[0].arg if arguments else ""

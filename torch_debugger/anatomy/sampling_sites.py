@@ -55,7 +55,9 @@ def _exchanged(file: str, tree: ast.Module) -> Iterator[Site]:
         for deviation, product in _pairs(node, ast.Add):
             for drawn, mean in _pairs(product, ast.Mult):
                 noise = _noise_in(drawn, tree)
-                if noise is not None and isinstance(node, ast.expr) and not isinstance(deviation, ast.Constant):
+                if noise is None or not isinstance(node, ast.expr):
+                    continue
+                if not any(isinstance(each, ast.Constant) for each in (mean, deviation)):
                     yield Site(file, tree, node, deviation, noise, (mean, deviation, drawn))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from torch_debugger.records import Edit, OptimizerFact
+from torch_debugger.records import Edit, OptimizerFact, Place
 
 _PARAMETERS = re.compile(r"([A-Za-z_][\w.]*)\.parameters\(\)")
 _RATE = re.compile(r"\blr\s*=\s*([0-9][0-9_.]*(?:[eE][+-]?[0-9]+)?)")
@@ -44,16 +44,19 @@ def give_whole_model(optimizer: OptimizerFact, root: str, names: Iterable[str]) 
     found = whole_model(optimizer.place.code or "", root, names, optimizer.parameters)
     if found is None or found[0] == found[1]:
         return None
-    return _edit(optimizer, f"{found[0]}.parameters()", f"{found[1]}.parameters()")
+    return _edit(optimizer.place, f"{found[0]}.parameters()", f"{found[1]}.parameters()")
 
 
 def give_second_model(optimizer: OptimizerFact, root: str) -> Edit | None:
-    """`a.parameters()` becomes `list(a.parameters()) + list(root.parameters())`."""
-    given = _PARAMETERS.findall(optimizer.place.code or "")
-    if len(given) != 1:
-        return None
-    before = f"{given[0]}.parameters()"
-    return _edit(optimizer, before, f"list({before}) + list({root}.parameters())")
+    """`a.parameters()` becomes `list(a.parameters()) + list(root.parameters())`, where it is given or where the
+    variable that is given is filled."""
+    for place in (optimizer.place, optimizer.filled or Place()):
+        given = _PARAMETERS.findall(place.code or "")
+        if len(given) == 1:
+            one = f"list({given[0]}.parameters())"
+            before = one if one in (place.code or "") else f"{given[0]}.parameters()"
+            return _edit(place, before, f"{one} + list({root}.parameters())")
+    return None
 
 
 def highest_rate(optimizer: OptimizerFact | None) -> float | None:
@@ -73,11 +76,10 @@ def change_rate(optimizer: OptimizerFact, factor: float) -> Edit | None:
     if written is None:
         return None
     rate = float(written.group(1)) * factor
-    return _edit(optimizer, written.group(0), f"lr={rate:.3g}")
+    return _edit(optimizer.place, written.group(0), f"lr={rate:.3g}")
 
 
-def _edit(optimizer: OptimizerFact, before: str, after: str) -> Edit | None:
-    place = optimizer.place
+def _edit(place: Place, before: str, after: str) -> Edit | None:
     if place.file is None or place.line is None or not place.code:
         return None
     return Edit(place.file, place.line, place.code, place.code.replace(before, after, 1))

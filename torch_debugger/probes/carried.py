@@ -13,6 +13,7 @@ from typing import Any
 
 import torch
 
+from torch_debugger.anatomy.method_calls import written_as
 from torch_debugger.records import CarriedGradient, Place
 from torch_debugger.stats.summary import norm
 from torch_debugger.stats.transfer import Transfer
@@ -76,6 +77,11 @@ class CarryTracker:
             self._told_clean += is_clean
             self._told_carried += not is_clean
             carried = 0.0 if is_clean else before[0]
-            emit(CarriedGradient(step, optimizer, place, is_clean, carried, float(found[-1]), self._name))
+            written = optimizer if is_clean else written_as(place, optimizer)
+            emit(
+                CarriedGradient(
+                    step, optimizer, place, is_clean, carried, float(found[-1]), self._name, written
+                )
+            )
 
         transfer.send(torch.stack([*self._norms, now]), deliver)

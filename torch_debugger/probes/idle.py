@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import torch
 from torch.optim import Optimizer
 
-from torch_debugger.anatomy.method_calls import calls_of
+from torch_debugger.anatomy.method_calls import calls_of, written_as
 from torch_debugger.anatomy.repetition import condition_around
 from torch_debugger.anatomy.uncalled import uncalled
 from torch_debugger.probes.held import Held
@@ -91,6 +91,7 @@ class Idleness:
                 stepped,
                 self.watch.step,
                 _condition(backward.file, name),
+                written_as(backward, name),
             )
         )
 

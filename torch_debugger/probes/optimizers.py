@@ -14,6 +14,7 @@ from torch.optim import Optimizer
 from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 from torch.utils.hooks import RemovableHandle
 
+from torch_debugger.anatomy.assignments import filling_of_argument
 from torch_debugger.anatomy.frames import place_of, user_frame
 from torch_debugger.anatomy.naming import name_of
 from torch_debugger.anatomy.statements import assignment_before, statement_at
@@ -215,6 +216,7 @@ class Optimizers(Probe):
                 OptimizerFact(
                     held.name, type(optimizer).__name__, held.place, groups, self.looks.names(parameters),
                     self.watch.step, held.source, sizes, update_form(optimizer),
+                    filling_of_argument(held.place),
                 )
             )  # fmt: skip
 

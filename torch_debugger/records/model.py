@@ -68,6 +68,7 @@ class OptimizerFact:
     source: str = ""  # the text of the call: Adam(model.encoder.parameters(), lr=1e-3)
     sizes: tuple[int, ...] = ()  # how many of the parameters each group holds
     form: str = ""  # of its update: fused | in lists | one by one; empty where there is no choice
+    filled: Place | None = None  # the line that fills the variable it is given: params = [...]
 
     @property
     def settings(self) -> list[dict[str, float]]:

@@ -90,6 +90,7 @@ class CarriedGradient:
     carried_norm: float  # their norm before the cycle's first backward
     norm: float  # and when the optimizer used them
     parameter: str  # the sampled parameter
+    written: str = ""  # the optimizer at that line: self.optimizer
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,6 +40,7 @@ class IdleOptimizer:
     stepped: bool  # it has now, so all is well
     step: int
     condition: Place = field(default_factory=Place)  # the if around the one line that calls its step()
+    written: str = ""  # the optimizer at the line of backward(): self.optimizer
 
 
 @dataclass(frozen=True, slots=True)

@@ -88,6 +88,7 @@ class MissingZeroGrad(Check):
     def _judge(self, streak: _Streak, record: CarriedGradient) -> Finding:
         ratio = record.carried_norm / record.norm if record.norm > 0 else math.inf
         line = f" at {record.place.file}:{record.place.line}" if record.place.file else ""
+        optimizer = record.written or record.optimizer
         sampled = f"that of `{record.parameter}`" if record.parameter else "one of them"
         return self.finding(
             severity="error",
@@ -101,7 +102,7 @@ class MissingZeroGrad(Check):
                 "backward() adds to the gradients that are there. Without zero_grad() every step follows the "
                 f"sum of all gradients since the start; this was so on {streak.length} sampled steps in a row."
             ),
-            fix=f"Put `{record.optimizer}.zero_grad()` on a line of its own before backward(){line}.",
+            fix=f"Put `{optimizer}.zero_grad()` on a line of its own before backward(){line}.",
             where=record.place,
             first_step=streak.first_step,
             last_step=record.step,
@@ -112,7 +113,7 @@ class MissingZeroGrad(Check):
                 "streak": float(streak.length),
                 "parameter": record.parameter,
             },
-            edit=_edit(record.place, record.optimizer),
+            edit=_edit(record.place, optimizer),
         )
 
 

@@ -87,12 +87,12 @@ def _fix(idle: IdleOptimizer) -> str:
             f"Change {call_at(idle.condition, 'if')}: it was not true once, so `{idle.optimizer}.step()` "
             "inside was never reached."
         )
-    return f"Put `{idle.optimizer}.step()` after {call_at(idle.backward, 'backward()')}."
+    return f"Put `{idle.written or idle.optimizer}.step()` after {call_at(idle.backward, 'backward()')}."
 
 
 def _edit(idle: IdleOptimizer) -> Edit | None:
     place = idle.uncalled or idle.backward
     if place.file is None or place.line is None or not place.code or (idle.condition and not idle.uncalled):
         return None
-    after = f"{place.code}()" if idle.uncalled else f"{place.code}\n{idle.optimizer}.step()"
+    after = f"{place.code}()" if idle.uncalled else f"{place.code}\n{idle.written or idle.optimizer}.step()"
     return Edit(place.file, place.line, place.code, after)
