@@ -148,10 +148,13 @@ def test_noise_that_a_line_makes_gets_the_device_of_the_model() -> None:
     assert finding.where == line
 
 
-def test_what_forward_has_told_is_not_told_again_of_the_script() -> None:
+@pytest.mark.parametrize("script_first", [False, True])
+def test_what_forward_has_told_is_not_told_again_of_the_script(script_first: bool) -> None:
     forward = rehearsal()
+    origin = dataclasses.replace(forward.origin, module=None)
+    of_both = [forward, of_script(origin=origin, taken_from="")]
     state = Judge()
     state.see(fakes.run(names_accelerator=True))
-    state.see(forward)
-    state.see(of_script(origin=forward.origin, taken_from=""))
+    for record in reversed(of_both) if script_first else of_both:
+        state.see(record)
     assert len([each for each in state.findings if each.name == "tensor-on-wrong-device"]) == 1

@@ -46,15 +46,19 @@ class TensorOnWrongDevice(Check):
     confidence_in_a_script = 0.9
 
     def __init__(self) -> None:
-        self._told: set[Place] = set()
+        self._told: set[tuple[str | None, int | None]] = set()  # files and lines
 
     def see(self, record: Record, state: RunState) -> Iterable[Finding]:
         assert isinstance(record, Rehearsal)
         named = state.run is not None and state.run.names_accelerator
-        if record.outcome != "mismatch" or not named or record.origin in self._told:
+        if record.outcome != "mismatch" or not named:
             return
-        self._told.add(record.origin)  # a model's forward is part of the script, and rehearsed with it
-        yield self._judge_script(record) if record.of_script else self.judge(record)
+        finding = self._judge_script(record) if record.of_script else self.judge(record)
+        # A model's forward is part of the script, and rehearsed with it; what is known of the module differs.
+        lines = {(place.file, place.line) for place in (record.origin, finding.where) if place}
+        if not lines & self._told:
+            yield finding
+        self._told |= lines
 
     def _judge_script(self, record: Rehearsal) -> Finding:
         edit, fix = model_fix(record) if record.model_stays else unmoved_fix(record, _reference(record))
