@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 MOVES = frozenset({"to", "cuda", "xpu", "mps", "type", "type_as", "copy_", "data"})
 DEVICES = frozenset({"cuda", "xpu", "mps", "device", "type_as", "accelerator", "is_cuda", "gpu", "use_cuda"})
@@ -33,10 +33,10 @@ def _is_package(node: ast.AST) -> bool:
     return isinstance(node, ast.Attribute) and node.attr == "data" and name_of(node.value) == "utils"
 
 
-def calls_a_mover(node: ast.AST, tree: ast.Module) -> bool:
+def calls_a_mover(node: ast.AST, tree: ast.Module, harmless: Collection[str] = ()) -> bool:
     """Whether a function is called that moves tensors, or might: one that another file defines."""
     movers = {each.name for each in _functions(tree) if mentions(each, DEVICES | MOVES)}
-    known, foreign = known_names(tree), _imported(tree, known=False)
+    known, foreign = known_names(tree).union(harmless), _imported(tree, known=False)
     for call in (part for part in ast.walk(node) if isinstance(part, ast.Call)):
         unknown = isinstance(call.func, ast.Name) and call.func.id not in known
         if unknown or name_of(call.func) in movers or _root(call.func) in foreign:

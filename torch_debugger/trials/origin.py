@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import sys
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any
 
 import torch
@@ -32,8 +32,9 @@ from torch_debugger.trials.untouched import Following
 FrameLine = tuple[str, int]  # file, line
 
 
-def is_proven(made_at: FrameLine, used_at: FrameLine) -> bool:
-    """Whether the tensor made at one line and used at another could not have been moved."""
+def is_proven(made_at: FrameLine, used_at: FrameLine, modules: Collection[str] = ()) -> bool:
+    """Whether the tensor made at one line and used at another could not have been moved. A call of one of the
+    `modules` moves nothing: what they are given met their weights."""
     tree = tree_of(made_at[0])
     if tree is None or sets_default_device(tree):
         return False
@@ -43,7 +44,9 @@ def is_proven(made_at: FrameLine, used_at: FrameLine) -> bool:
     moved = any(mentions(statement, DEVICES | MOVES) for statement in later)
     used_in = tree_of(used_at[0]) or tree
     passed = [*statements, *later, *_statements_at(used_in, used_at[1])]
-    return bool(statements) and not (named or moved or any(calls_a_mover(each, tree) for each in passed))
+    return bool(statements) and not (
+        named or moved or any(calls_a_mover(each, tree, modules) for each in passed)
+    )
 
 
 def left_behind(root: nn.Module) -> dict[int, FrameLine]:

@@ -11,6 +11,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from torch_debugger.anatomy.kinds import is_a
 from torch_debugger.anatomy.nested import tensors_in
 from torch_debugger.anatomy.sources import place_at, tree_of
 from torch_debugger.records import Place, Rehearsal
@@ -42,7 +43,7 @@ def describe(mismatch: DeviceMismatchError, pretence: ScriptPretence, draft: Reh
         first, text = loop.body[0], ast.unparse(_inner(loop.iter))
         moved_at = place_at(made_file, first.lineno)
     else:
-        if not is_proven(mismatch.made_at, mismatch.used_at):
+        if not is_proven(mismatch.made_at, mismatch.used_at, _modules(mismatch.frame)):
             return None
         names, moved_at, text = *_assigned(frame, name, mismatch.made_at, pretence), ""
     kind = _kind(frame.f_locals.get(names[0])) if len(names) == 1 else "tensor"
@@ -66,6 +67,11 @@ def describe(mismatch: DeviceMismatchError, pretence: ScriptPretence, draft: Reh
         moved_kind=kind,
         device_text=draft.device_text if _is_known(draft.device_text, frame) else "",
     )
+
+
+def _modules(frame: FrameType) -> list[str]:
+    variables = {**frame.f_globals, **frame.f_locals}
+    return [name for name, value in variables.items() if is_a(value, nn.Module)]
 
 
 def _uses_the_cpu(loop: ast.For) -> bool:
