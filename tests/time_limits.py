@@ -1,6 +1,6 @@
-"""How long looking at a crash may take: a moment for a user who waits, as long as it needs in tests.
+"""How long looking at a crash, or the wait for a rehearsal, may take: for users a moment, in tests as it needs.
 
-What is said of a crash must not depend on the pace of the machine that runs them.
+What is said must not depend on the pace of the machine that runs them.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ A_LONG_TIME_S = 120.0
 
 def lifted() -> Iterator[tuple[Any, str, Any]]:
     """Whose attribute to set to what."""
+    from torch_debugger import rehearsals
     from torch_debugger.probes import eager, shape_flow
     from torch_debugger.probes.examiners import (
         autograd_replay,
@@ -30,3 +31,4 @@ def lifted() -> Iterator[tuple[Any, str, Any]]:
     yield loading_pickles, "_BUDGET_S", A_LONG_TIME_S
     yield memory_holders, "_WALK_S", A_LONG_TIME_S
     yield loading_deaths, "_GRACE_S", A_LONG_TIME_S
+    yield rehearsals.Rehearsals, "LAST_WAIT_S", A_LONG_TIME_S

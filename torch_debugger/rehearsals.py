@@ -23,7 +23,7 @@ from torch_debugger.trials.rehearsal import RehearsalProcess
 
 class Rehearsals:
     MOST = 3  # roots rehearsed in one run
-    LAST_WAIT_S = 10.0  # for a rehearsal still under way when the script ends
+    LAST_WAIT_S = 1.0  # for a rehearsal still under way when the script ends
 
     def __init__(self, watch: Watch) -> None:
         self.watch = watch

@@ -12,6 +12,7 @@ import pytest
 
 from torch_debugger.anatomy.moments import Moment
 from torch_debugger.trials.script_rehearsal.ahead import ONE_TURN, PASSED_OVER, RETURNED, lines_ahead
+from torch_debugger.trials.script_rehearsal.turns import FEW_TURNS, Turns
 
 LOOP = """\
 def train(seen):
@@ -39,17 +40,20 @@ def failed() -> Iterator[list[Exception]]:
     for name, value in ((PASSED_OVER, errors.append), (ONE_TURN, lambda items: itertools.islice(items, 1))):
         setattr(builtins, name, value)
     setattr(builtins, RETURNED, "returned")
+    setattr(builtins, FEW_TURNS, Turns().of)
     yield errors
     for name in (PASSED_OVER, ONE_TURN, RETURNED):
         delattr(builtins, name)
 
 
-def gone_through(tmp_path: Path, source: str, line: int, inner: str = "") -> tuple[Any, list[Any]]:
+def gone_through(
+    tmp_path: Path, source: str, line: int, inner: str = "", *, whole_turn: bool = False
+) -> tuple[Any, list[Any]]:
     file = tmp_path / "script.py"
     file.write_text(source)
     seen: list[Any] = []
     function = source.partition("def ")[2].partition("(")[0]
-    lines = lines_ahead(Moment(str(file), line, function, {"seen": seen}, {}), inner)
+    lines = lines_ahead(Moment(str(file), line, function, {"seen": seen}, {}), inner, whole_turn=whole_turn)
     run = lines.function(0) if lines is not None else None
     assert run is not None
     return run(), seen
@@ -66,3 +70,8 @@ def test_each_loop_around_the_line_has_one_turn_and_what_fails_is_passed_over(
 def test_a_frame_further_out_goes_on_with_what_the_inner_one_gave_back(tmp_path: Path) -> None:
     _, seen = gone_through(tmp_path, OUTER, 4, inner="train")
     assert seen == ["returned", "end"]
+
+
+def test_a_loop_around_the_call_of_the_inner_frame_has_a_turn_from_its_begin(tmp_path: Path) -> None:
+    _, seen = gone_through(tmp_path, OUTER, 4, inner="train", whole_turn=True)
+    assert seen == ["returned", "before", "returned", "end"]

@@ -22,8 +22,8 @@ class TensorOnWrongDevice(Check):
         The forward pass was rehearsed once, in a process of its own, with the model and the batch on
         a pretended accelerator; nothing was computed. So were, from the first backward on, the lines that the
         script still had ahead of it: its step, the rest of its loop, its evaluation and what follows the
-        training, each loop with one turn. One line mixed two devices there. The numbers are the shape of the
-        tensor that stayed on the CPU and what the rehearsal cost the training.
+        training, of each long loop a few turns. One line mixed two devices there. The numbers are the shape of
+        the tensor that stayed on the CPU and what the rehearsal cost the training.
     Fix:
         Make the tensor where the others are: `torch.randn(n, device=x.device)`, `torch.randn_like(x)`.
         A tensor that belongs to the module goes into `self.register_buffer(...)`, which `.to(device)`

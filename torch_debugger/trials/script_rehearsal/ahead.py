@@ -1,6 +1,7 @@
 """The statements that a frame has ahead of it: its loop once more, in one turn, then what follows the loop.
 
-Each statement stands in a `try` of its own: what cannot be made without values is passed over.
+Other loops have a few turns. Each statement stands in a `try` of its own: what cannot be made without values is
+passed over.
 """
 
 from __future__ import annotations
@@ -12,8 +13,9 @@ from collections.abc import Sequence
 from torch_debugger.anatomy.moments import Moment
 from torch_debugger.anatomy.sources import tree_of
 from torch_debugger.anatomy.statements import function_around
-from torch_debugger.trials.hunt.lines import Lines
+from torch_debugger.trials.hunt.lines import Lines, lines_around
 from torch_debugger.trials.moves import name_of
+from torch_debugger.trials.script_rehearsal.turns import shorter
 
 PASSED_OVER = "_rehearsal_passed_over"  # what a failing statement is handed to
 ONE_TURN = "_rehearsal_one_turn"  # what a training loop's iterator goes through
@@ -25,33 +27,39 @@ _UNTOUCHED = (
 )  # fmt: skip
 
 
-def lines_ahead(moment: Moment, inner: str = "") -> Lines | None:
+def is_in_loop(moment: Moment) -> bool:
+    return any(lines.in_loop for lines in lines_around(moment))
+
+
+def lines_ahead(moment: Moment, inner: str = "", *, whole_turn: bool = False) -> Lines | None:
     """inner: the function that the statement at the moment's line calls, which has been rehearsed: the
-    statement goes on with what it gave back. Without one, the whole loop around the line has one more turn."""
+    statement goes on with what it gave back. Without one, or with `whole_turn`, the whole loop around the line
+    has one more turn."""
     tree = tree_of(moment.file)
     scope = function_around(tree, moment.line) if tree is not None else None
     if scope is None or isinstance(scope, ast.Module) != (moment.function == "<module>"):
         return None
-    found = _after(scope.body, moment.line, inner)  # type: ignore[attr-defined]
-    return Lines(moment, [_guarded(each) for each in found], in_loop=False) if found else None
+    found = _after(scope.body, moment.line, inner, whole_turn or not inner)  # type: ignore[attr-defined]
+    statements = shorter(copy.deepcopy(found))
+    return Lines(moment, [_guarded(each) for each in statements], in_loop=False) if statements else None
 
 
-def _after(body: Sequence[ast.stmt], line: int, inner: str) -> list[ast.stmt]:
+def _after(body: Sequence[ast.stmt], line: int, inner: str, whole_turn: bool) -> list[ast.stmt]:
     at = next((number for number, each in enumerate(body) if _covers(each, line)), None)
     if at is None:
         return []
-    return [*_begun(body[at], line, inner), *map(copy.deepcopy, body[at + 1 :])]
+    return [*_begun(body[at], line, inner, whole_turn), *body[at + 1 :]]
 
 
-def _begun(statement: ast.stmt, line: int, inner: str) -> list[ast.stmt]:
-    """What is left of the statement at the line: of a loop one whole turn, or the rest of one."""
+def _begun(statement: ast.stmt, line: int, inner: str, whole_turn: bool) -> list[ast.stmt]:
+    """What is left of the statement at the line: of a loop the rest of a turn, a whole one, or both."""
     if isinstance(statement, (ast.For, ast.While)) and any(_covers(each, line) for each in statement.body):
-        turn = _rest_of_turn(statement, line, inner) if inner else _one_turn(statement, line)
-        return [turn] if turn is not None else []
+        rest = _rest_of_turn(statement, line, inner) if inner else []
+        return [*rest, *([_one_turn(statement, line)] if whole_turn else [])]
     for name in ("body", "orelse", "finalbody"):
         block = getattr(statement, name, [])
         if not isinstance(statement, _UNTOUCHED) and any(_covers(each, line) for each in block):
-            rest = _after(block, line, inner)
+            rest = _after(block, line, inner, whole_turn)
             return [_with_body(statement, rest)] if isinstance(statement, ast.With) and rest else rest
     made = copy.deepcopy(statement)
     if not inner:
@@ -89,10 +97,10 @@ def _one_turn(loop: ast.For | ast.While, line: int) -> ast.stmt:
     return _with_body(ast.copy_location(turn, loop), made.body)
 
 
-def _rest_of_turn(loop: ast.For | ast.While, line: int, inner: str) -> ast.stmt | None:
-    rest = _after(loop.body, line, inner)
+def _rest_of_turn(loop: ast.For | ast.While, line: int, inner: str) -> list[ast.stmt]:
+    rest = _after(loop.body, line, inner, whole_turn=False)
     turn = ast.parse("for _turn in (0,):\n    pass").body[0]
-    return _with_body(ast.copy_location(turn, loop), rest) if rest else None
+    return [_with_body(ast.copy_location(turn, loop), rest)] if rest else []
 
 
 def _with_body(statement: ast.stmt, body: list[ast.stmt]) -> ast.stmt:

@@ -23,13 +23,20 @@ from torch_debugger.records.codec import to_plain
 from torch_debugger.trials.origin import left_behind
 from torch_debugger.trials.rehearsal import RehearsalProcess, prepare_torch, refusal
 from torch_debugger.trials.replaced import replaced
-from torch_debugger.trials.script_rehearsal.ahead import ONE_TURN, PASSED_OVER, RETURNED, lines_ahead
+from torch_debugger.trials.script_rehearsal.ahead import (
+    ONE_TURN,
+    PASSED_OVER,
+    RETURNED,
+    is_in_loop,
+    lines_ahead,
+)
 from torch_debugger.trials.script_rehearsal.residence import (
     chosen_device,
     gives_cpu_batches,
     moved_weights,
     tensors_on_the_cpu,
 )
+from torch_debugger.trials.script_rehearsal.turns import FEW_TURNS, shorten_functions
 
 _TIME_LIMIT_S = 20.0
 
@@ -99,11 +106,14 @@ def _rehearsed(moments: Sequence[Moment], modules: Sequence[nn.Module], draft: R
     moving = [(nn.Module, "to", move), (nn.Module, "cuda", move), (nn.Module, "cpu", leave)]
     setattr(builtins, PASSED_OVER, passed_over)
     setattr(builtins, ONE_TURN, lambda items: itertools.islice(items, 1))
+    setattr(builtins, FEW_TURNS, pretence.turns.of)
     warnings.simplefilter("ignore")
     prepare_torch()
     seal()
+    shorten_functions()
+    repeated = next((moment for moment in moments if is_in_loop(moment)), None)
     for moment, inner in zip(moments, ["", *(each.function for each in moments)], strict=False):
-        lines = lines_ahead(moment, inner)
+        lines = lines_ahead(moment, inner, whole_turn=moment is repeated)
         run = lines.function(0) if lines is not None else None
         if run is not None:
             with torch.no_grad(), without_training(batch_taken), replaced(moving), pretence:

@@ -21,6 +21,7 @@ from torch_debugger.trials.pretence import (
     line_of,
     user_frame,
 )
+from torch_debugger.trials.script_rehearsal.turns import Turns
 
 
 def _number(tensor: torch.Tensor) -> float | int | bool:
@@ -66,6 +67,7 @@ class ScriptPretence(Pretence):
         self._sure = set(moved)
         self._kept: list[Any] = []  # so that no id is used twice
         self.told: dict[int, Rehearsal] = {}  # by the error, where it is certain
+        self.turns = Turns()
 
     def stays(self, tensor: torch.Tensor, line: FrameLine) -> None:
         self._made[id(tensor)] = (tensor, line)
@@ -97,6 +99,7 @@ class ScriptPretence(Pretence):
     def __torch_function__(
         self, function: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
+        self.turns.operations += 1
         answer = _ANSWERS.get(getattr(function, "__name__", ""))
         if answer is not None and args and isinstance(args[0], torch.Tensor) and self._has_no_values(args[0]):
             return answer(*args, **(kwargs or {}))
