@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 import torch
 from torch import nn
 
+from torch_debugger.anatomy import sources
 from torch_debugger.anatomy.moments import Moment
 from torch_debugger.records import Rehearsal
-from torch_debugger.trials.script_rehearsal import residence, unmoved_model
+from torch_debugger.trials.script_rehearsal import unmoved_model
 
 SCRIPT = """
 DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
@@ -23,10 +25,13 @@ noise = torch.randn(4, 3).to(DEVICE)
 """
 
 
-def look_at(text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Rehearsal | None:
+def look_at(
+    text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, others: Sequence[Path] = ()
+) -> Rehearsal | None:
     script = tmp_path / "train.py"
     script.write_text(text)
-    monkeypatch.setattr(residence, "user_files", lambda: (str(script),))
+    for module in (sources, unmoved_model):
+        monkeypatch.setattr(module, "user_files", lambda: (str(script), *map(str, others)))
     model = nn.Linear(3, 2)
     line = text.splitlines().index("    loss.backward()") + 1
     moment = Moment(str(script), line, "<module>", {"model": model, "x": torch.zeros(1, 3)}, {})
@@ -56,3 +61,14 @@ def test_whatever_may_move_it_keeps_silent(
 ) -> None:
     assert before in SCRIPT
     assert look_at(SCRIPT.replace(before, after), tmp_path, monkeypatch) is None
+
+
+def test_a_move_in_a_file_of_the_users_beside_the_scripts_folder_keeps_silent(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "scripts"
+    folder.mkdir()
+    other = tmp_path / "placing.py"
+    other.write_text("def place(net):\n    if torch.cuda.is_available():\n        net.cuda()\n")
+    assert look_at(SCRIPT, folder, monkeypatch) is not None
+    assert look_at(SCRIPT, folder, monkeypatch, [other]) is None

@@ -95,6 +95,10 @@ def nodes_of(tree: ast.AST) -> tuple[ast.AST, ...]:
     return tuple(ast.walk(tree))
 
 
+def user_trees() -> list[ast.Module]:
+    return [tree for file in user_files() if (tree := tree_of(file)) is not None]
+
+
 def _parse(source: str) -> ast.Module | None:
     try:
         return ast.parse(source) if source else None

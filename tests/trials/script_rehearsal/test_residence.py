@@ -8,6 +8,7 @@ import pytest
 import torch
 from torch.utils.data import DataLoader, TensorDataset
 
+from torch_debugger.anatomy import sources
 from torch_debugger.anatomy.moments import Moment
 from torch_debugger.records import Place
 from torch_debugger.trials.script_rehearsal import residence
@@ -34,7 +35,7 @@ loader = DataLoader(TensorDataset(torch.zeros(4, 2)), 2)
 def script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     file = tmp_path / "train.py"
     file.write_text(SOURCE)
-    monkeypatch.setattr(residence, "user_files", lambda: [str(file)])
+    monkeypatch.setattr(sources, "user_files", lambda: [str(file)])
     return str(file)
 
 

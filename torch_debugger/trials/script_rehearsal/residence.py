@@ -16,7 +16,7 @@ from torch.utils.data import DataLoader
 from torch.utils.data._utils.collate import default_collate
 
 from torch_debugger.anatomy.moments import Moment
-from torch_debugger.anatomy.sources import class_source, nodes_of, tree_of, user_files
+from torch_debugger.anatomy.sources import class_source, nodes_of, tree_of, user_trees
 from torch_debugger.records import Place
 from torch_debugger.trials.accelerators import is_choice
 from torch_debugger.trials.moves import DEVICES, function_around, mentions, name_of, targets
@@ -71,10 +71,6 @@ def _values_of(name: str) -> Iterator[ast.expr]:
 def _default(call: ast.Call, name: str) -> Iterator[ast.expr]:
     if any(isinstance(each, ast.Constant) and str(each.value).lstrip("-") == name for each in call.args):
         yield from (word.value for word in call.keywords if word.arg == "default")
-
-
-def user_trees() -> list[ast.Module]:
-    return [tree for file in user_files() if (tree := tree_of(file)) is not None]
 
 
 def moved_weights(modules: Sequence[nn.Module]) -> set[int]:

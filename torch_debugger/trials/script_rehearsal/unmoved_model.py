@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import os
 from collections.abc import Sequence
 
 import torch
@@ -30,7 +29,7 @@ def unmoved_model(
     """`models`: those that were trained so far, with the user's names for them."""
     if len(models) != 1 or not moments:
         return None
-    (name, model), moment, trees = models[0], moments[0], _trees_beside(moments)
+    (name, model), moment, trees = models[0], moments[0], _trees_of(moments)
     if moment.variables.get(name) is not model or not _is_on_the_cpu(model):
         return None
     if any(sets_default_device(tree) or mentions(tree, _PLACERS) for tree in trees):
@@ -47,12 +46,11 @@ def unmoved_model(
     )  # fmt: skip
 
 
-def _trees_beside(moments: Sequence[Moment]) -> list[ast.Module]:
-    """Of the script's own files: those in the folders of these frames and below. A move in any of them that has
-    run would have been seen; what counts here is one that waits for an accelerator."""
-    folders = tuple({os.path.dirname(os.path.abspath(moment.file)) + os.sep for moment in moments})
-    files = [file for file in user_files() if os.path.abspath(file).startswith(folders)]
-    return [tree for file in {*files, *(moment.file for moment in moments)} if (tree := tree_of(file))]
+def _trees_of(moments: Sequence[Moment]) -> list[ast.Module]:
+    """Of all the user's files that take part, wherever they lie. A move in any of them that has run would have
+    been seen; what counts here is one that waits for an accelerator."""
+    files = {*user_files(), *(moment.file for moment in moments)}
+    return [tree for file in files if (tree := tree_of(file)) is not None]
 
 
 def _is_on_the_cpu(model: nn.Module) -> bool:
