@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import re
 
-from torch_debugger.checks.factory_line import made_on, maker
+from torch_debugger.checks.factory_line import assigned, made_on, maker
 from torch_debugger.records import Edit, Place, Rehearsal
 
 
 def unmoved_message(record: Rehearsal) -> str:
     where = _line(record.place)
-    what = f"`{record.brought}`" if record.brought else "a tensor"
+    name = record.brought or assigned(record.origin.code)
+    what = f"`{name}`" if name else "a tensor"
     if record.taken_from:
         source = f"{what} comes from `{record.taken_from}` on the CPU and is not moved"
     else:
@@ -19,8 +20,15 @@ def unmoved_message(record: Rehearsal) -> str:
         source = f"{what} is made on the CPU" + (f" by `{made}`" if made else "")
         if record.origin.line != record.place.line:
             source += f" at {_line(record.origin)}"
-    model = f"while the model is on `{record.device_text}`" if record.device_text else "while the model is not"
-    return f"{where} mixes {record.device} and cpu: {source}, {model}. On a GPU this line raises an error."
+    mixed = f"{where} mixes {record.device} and cpu"
+    return f"{mixed}: {source}, while {_other(record)}. On a GPU this line raises an error."
+
+
+def _other(record: Rehearsal) -> str:
+    tensor, _, attribute = record.device_text.rpartition(".")
+    if attribute == "device" and any(each.name == tensor for each in record.tensors):
+        return f"`{tensor}` is on {record.device}"
+    return f"the model is on {f'`{record.device_text}`' if record.device_text else record.device}"
 
 
 def model_message(record: Rehearsal) -> str:
@@ -47,7 +55,8 @@ def unmoved_fix(record: Rehearsal, reference: str | None) -> tuple[Edit | None, 
     found = _moved(record, device) if device else None
     if found is None:
         target = device or "the device of the model"
-        what = f"`{record.brought}`" if record.brought else "the tensor"
+        name = record.brought or assigned(record.origin.code)
+        what = f"`{name}`" if name else "the tensor"
         return None, f"Move {what} to `{target}` before {_line(record.place)}, or make it there."
     place, after, added = found
     assert place.file is not None and place.line is not None

@@ -91,6 +91,11 @@ def function_around(tree: ast.Module, line: int) -> Function | None:
     return max(holding, key=lambda node: node.lineno, default=None)
 
 
+def parameters(function: Function) -> list[str]:
+    arguments = function.args
+    return [each.arg for each in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)]
+
+
 def assignments(scope: ast.AST) -> Iterator[Assignment]:
     return (node for node in ast.walk(scope) if isinstance(node, Assignment))
 

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import ast
 import sys
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import Any
 
 import torch
 from torch import nn
 
-from torch_debugger.anatomy.sources import class_source, tree_of
+from torch_debugger.anatomy.sources import class_source, tree_of, user_trees
 from torch_debugger.trials.moves import (
     DEVICES,
     MOVES,
@@ -51,12 +51,17 @@ def is_proven(made_at: FrameLine, used_at: FrameLine, modules: Collection[str] =
 
 def left_behind(root: nn.Module) -> dict[int, FrameLine]:
     """Plain tensors set in `__init__` that `.to(device)` does not move, with the line that sets each."""
+    return set_in_constructors(root.modules())
+
+
+def set_in_constructors(objects: Iterable[Any]) -> dict[int, FrameLine]:
+    """The same of whatever objects, whose attributes nothing moves but the user's own lines."""
     found: dict[int, FrameLine] = {}
-    for module in root.modules():
-        for name, value in vars(module).items():
+    for each in objects:
+        for name, value in vars(each).items():
             items = value if isinstance(value, (tuple, list)) else (value,)
             tensors = [item for item in items if isinstance(item, torch.Tensor)]
-            line = _constructor_line(type(module), name) if tensors else None
+            line = _constructor_line(type(each), name) if tensors else None
             found |= {id(tensor): line for tensor in tensors if line}
     return found
 
@@ -107,7 +112,9 @@ def _constructor_line(cls: type, attribute: str) -> FrameLine | None:
         tree = tree_of(file)
         if tree is None or sets_default_device(tree):
             return None
-        setting = [each for each in _outside_other_classes(tree, family) if _sets(each, attribute)]
+        trees = [tree, *(other for other in user_trees() if other is not tree)]
+        outside = [each for one in trees for each in _outside_other_classes(one, family)]
+        setting = [each for each in outside if _sets(each, attribute)]
         if any(each in setting for each in _constructor(statement)):
             return (file, setting[0].lineno) if len(setting) == 1 and _is_untouched(setting[0], tree) else None
     return None
@@ -146,7 +153,7 @@ def _statements_at(tree: ast.Module, line: int) -> Iterator[ast.stmt]:
 def _other_assignments(tree: ast.Module, line: int, statements: list[ast.stmt]) -> Iterator[Assignment]:
     """Other assignments to the names these statements assign, in the function around this line."""
     made = [each for each in statements if isinstance(each, Assignment)]
-    names = {name_of(target) for each in made for target in targets(each)}
+    names = {name_of(target) for each in made for target in targets(each) if isinstance(target.ctx, ast.Store)}
     for node in assignments(function_around(tree, line) or tree):
         if node not in made and names & {name_of(target) for target in targets(node)}:
             yield node

@@ -91,7 +91,7 @@ class Pretence(TorchFunctionMode):
             if any(words in str(error) for words in _MISMATCH):
                 raise self._mismatch(given) from error
             raise
-        self._remember(result, given)
+        self._remember(result, given, getattr(function, "__name__", ""))
         return result
 
     def _call(self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -137,7 +137,7 @@ class Pretence(TorchFunctionMode):
         if not self.accelerated(args[0]) and any(self.accelerated(item) for item in indices):
             raise self._mismatch([args[0]])
 
-    def _remember(self, result: Any, given: list[torch.Tensor]) -> None:
+    def _remember(self, result: Any, given: list[torch.Tensor], name: str) -> None:
         """Where each CPU tensor comes from: this line, or the line that made what it was made of."""
         for tensor in tree_flatten(result)[0]:
             if not isinstance(tensor, torch.Tensor) or id(tensor) in self._made:

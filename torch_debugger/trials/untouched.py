@@ -17,6 +17,7 @@ from torch_debugger.trials.moves import (
     known_names,
     mentions,
     name_of,
+    parameters,
     targets,
 )
 
@@ -50,7 +51,7 @@ class Following:
             return all(self.untouched(value, tree, value.lineno) for value in values)
         if around is None:
             return False
-        if name in _parameters(around):
+        if name in parameters(around):
             return self._argument_untouched(name, around)
         return self.name_untouched(name, tree, None)
 
@@ -59,8 +60,8 @@ class Following:
         given = [
             (argument, tree)
             for tree in self.trees
-            for call in _calls(tree, self.trees[0], function)
-            if (argument := _argument(call, function, name)) is not None
+            for call in calls_of(tree, self.trees[0], function)
+            if (argument := argument_of(call, function, name)) is not None
         ]
         return bool(given) and all(self.untouched(value, tree, value.lineno) for value, tree in given)
 
@@ -96,12 +97,7 @@ def _outside_functions(node: ast.AST, name: str) -> Iterator[Assignment]:
         yield from _outside_functions(child, name)
 
 
-def _parameters(function: Function) -> list[str]:
-    arguments = function.args
-    return [each.arg for each in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)]
-
-
-def _calls(tree: ast.Module, home: ast.Module, function: Function) -> Iterator[ast.Call]:
+def calls_of(tree: ast.Module, home: ast.Module, function: Function) -> Iterator[ast.Call]:
     """The calls of a function in this file; of an `__init__` those that make an object of its class."""
     owners = {node.name for node in ast.walk(home) if isinstance(node, ast.ClassDef) and function in node.body}
     names = owners if function.name == "__init__" else {function.name}
@@ -110,10 +106,10 @@ def _calls(tree: ast.Module, home: ast.Module, function: Function) -> Iterator[a
             yield node
 
 
-def _argument(call: ast.Call, function: Function, name: str) -> ast.expr | None:
+def argument_of(call: ast.Call, function: Function, name: str) -> ast.expr | None:
     by_keyword = [keyword.value for keyword in call.keywords if keyword.arg == name]
-    parameters = _parameters(function)
-    position = parameters.index(name) - (parameters[0] in ("self", "cls"))  # these are not passed
+    own = parameters(function)
+    position = own.index(name) - (own[0] in ("self", "cls"))  # these are not passed
     if by_keyword or not 0 <= position < len(call.args):
         return by_keyword[0] if by_keyword else None
     return call.args[position]

@@ -25,7 +25,7 @@ def test_tensors_without_values_answer_with_any_number() -> None:
 
 
 def test_only_what_was_moved_for_sure_makes_a_mismatch_that_is_told() -> None:
-    layer, unknown = nn.Linear(3, 2), torch.ones(4, 3)
+    layer, unknown = nn.Linear(3, 3), torch.ones(4, 3)
     asked: list[torch.Tensor | None] = []
     with torch.no_grad(), pretence(layer, asked):
         with pytest.raises(DeviceMismatchError):
@@ -34,3 +34,9 @@ def test_only_what_was_moved_for_sure_makes_a_mismatch_that_is_told() -> None:
         with pytest.raises(DeviceMismatchError):
             layer(torch.ones(4, 3))
         assert len(asked) == 1
+        with pytest.raises(DeviceMismatchError):
+            unknown.copy_(layer(unknown)) + torch.ones(4, 3)
+        assert len(asked) == 1
+        with pytest.raises(DeviceMismatchError):
+            (unknown - layer(unknown)) + torch.ones(4, 3)
+        assert len(asked) == 2

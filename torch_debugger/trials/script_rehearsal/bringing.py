@@ -13,13 +13,14 @@ from torch import nn
 
 from torch_debugger.anatomy.kinds import is_a
 from torch_debugger.anatomy.nested import tensors_in
-from torch_debugger.anatomy.sources import place_at, tree_of
+from torch_debugger.anatomy.sources import is_user_file, place_at, tree_of
 from torch_debugger.records import Place, Rehearsal
 from torch_debugger.trials.hunt.lines import ONCE_MORE
 from torch_debugger.trials.mismatch import tensors_of
 from torch_debugger.trials.moves import assignments, function_around, targets
 from torch_debugger.trials.origin import is_proven
 from torch_debugger.trials.pretence import DeviceMismatchError, FrameLine
+from torch_debugger.trials.script_rehearsal.naming_devices import attribute_at, device_at
 from torch_debugger.trials.script_rehearsal.numbers import ScriptPretence
 from torch_debugger.trials.script_rehearsal.residence import loop_at, may_be_moved
 
@@ -46,27 +47,59 @@ def describe(mismatch: DeviceMismatchError, pretence: ScriptPretence, draft: Reh
         if not is_proven(mismatch.made_at, mismatch.used_at, _modules(mismatch.frame)):
             return None
         names, moved_at, text = *_assigned(frame, name, mismatch.made_at, pretence), ""
+    if _may_be_moved_on_the_way(mismatch.frame, mismatch.made_at, pretence):
+        return None
     kind = _kind(frame.f_locals.get(names[0])) if len(names) == 1 else "tensor"
     place = place_at(file, line) if name or loop is not None else place_at(*mismatch.used_at)
     if loop is not None and _uses_the_cpu(loop):
         names, moved_at, kind = [name], place, "argument"
+    tensors = tuple(
+        tensors_of(frame if name else mismatch.frame, mismatch.odd, pretence.accelerated, draft.device)
+    )
+    device = draft.device_text if _is_known(draft.device_text, frame) else ""
+    if loop is None:
+        met = [each.name for each in tensors if each.device != "cpu" and each.name.isidentifier()]
+        met.sort(key=lambda each: each not in _names_at(mismatch))
+        edited = (file, moved_at.line or 0) if moved_at else mismatch.made_at
+        device = device_at(edited, draft.device_text, met)
+        attribute = attribute_at(*mismatch.made_at)
+        if not name and not device and attribute and met:
+            names, moved_at, kind, device = [attribute], place, "argument", f"{met[0]}.device"
     return dataclasses.replace(
         draft,
         outcome="mismatch",
         place=place,
         error=f"{mismatch.__cause__ or mismatch}".replace("lazy", draft.device),
         devices=(f"{draft.device}:0", "cpu"),
-        tensors=tuple(
-            tensors_of(frame if name else mismatch.frame, mismatch.odd, pretence.accelerated, draft.device)
-        ),
+        tensors=tensors,
         origin=place_at(*mismatch.made_at),
         brought=name,
         taken_from=text,
         moved_at=moved_at,
         moved=tuple(names),
         moved_kind=kind,
-        device_text=draft.device_text if _is_known(draft.device_text, frame) else "",
+        device_text=device,
     )
+
+
+def _may_be_moved_on_the_way(frame: FrameType | None, made_at: FrameLine, pretence: ScriptPretence) -> bool:
+    """Whether a function that it comes through moves it under a condition, which another machine may meet."""
+    attribute = attribute_at(*made_at).rpartition(".")[2]
+    while frame is not None and frame.f_code.co_name != ONCE_MORE:
+        names = [name for name, value in frame.f_locals.items() if _holds_cpu(value, made_at, pretence)]
+        if is_user_file(frame.f_code.co_filename) and may_be_moved(
+            [*names, attribute], frame.f_code.co_filename, frame.f_lineno
+        ):
+            return True
+        frame = frame.f_back
+    return False
+
+
+def _names_at(mismatch: DeviceMismatchError) -> set[str]:
+    file, line = mismatch.used_at or ("", 0)
+    tree = tree_of(file)
+    statements = _statements_at(tree, line) if tree is not None else ()
+    return {node.id for each in statements for node in ast.walk(each) if isinstance(node, ast.Name)}
 
 
 def _modules(frame: FrameType) -> list[str]:

@@ -30,6 +30,7 @@ from torch_debugger.trials.script_rehearsal.ahead import (
     is_in_loop,
     lines_ahead,
 )
+from torch_debugger.trials.script_rehearsal.kept import kept_on_the_cpu
 from torch_debugger.trials.script_rehearsal.residence import (
     chosen_device,
     gives_cpu_batches,
@@ -84,7 +85,9 @@ def _rehearsed(moments: Sequence[Moment], modules: Sequence[nn.Module], draft: R
     from torch_debugger.trials.script_rehearsal.without_training import without_training
 
     stays = {key: line for module in modules for key, line in left_behind(module).items()}
-    left, moved = tensors_on_the_cpu(moments) | stays, moved_weights(modules)
+    moved = moved_weights(modules)
+    left = tensors_on_the_cpu(moments) | kept_on_the_cpu(moments) | stays
+    left = {key: line for key, line in left.items() if key not in moved}
     pretence = ScriptPretence(draft.device, left, moved, lambda error, known: describe(error, known, draft))
 
     def batch_taken(loader: Any, batch: Any) -> None:

@@ -46,6 +46,13 @@ _ANSWERS: dict[str, Callable[..., Any]] = {
 }
 
 
+# They take tensors of several devices.
+_OF_ITS_OWN_DEVICE = frozenset({
+    "__getitem__", "__setitem__", "copy_", "data", "expand_as", "index_put_", "reshape_as", "set_", "to",
+    "type_as", "view_as",
+})  # fmt: skip
+
+
 def _says_cpu() -> bool:
     line = line_of(user_frame())
     return line is not None and any(word in line_at(*line) for word in ('"cpu"', "'cpu'"))
@@ -117,10 +124,12 @@ class ScriptPretence(Pretence):
     def _has_no_values(self, tensor: torch.Tensor) -> bool:
         return isinstance(tensor, FakeTensor) or self.accelerated(tensor)
 
-    def _remember(self, result: Any, given: list[torch.Tensor]) -> None:
-        super()._remember(result, given)
+    def _remember(self, result: Any, given: list[torch.Tensor], name: str) -> None:
+        super()._remember(result, given, name)
         moved = [item for item in given if self.accelerated(item)]
         sure = bool(moved) and all(id(item) in self._sure for item in moved)
+        if name not in _OF_ITS_OWN_DEVICE:  # what the model's weights meet is where they are
+            sure = sure or any(id(item) in self._sure and item.dim() > 0 for item in moved)
         for tensor in tree_flatten(result)[0]:
             if isinstance(tensor, torch.Tensor) and id(tensor) not in self._sure:
                 self._kept.append(tensor)

@@ -19,8 +19,16 @@ from torch_debugger.anatomy.moments import Moment
 from torch_debugger.anatomy.sources import class_source, nodes_of, tree_of, user_trees
 from torch_debugger.records import Place
 from torch_debugger.trials.accelerators import is_choice
-from torch_debugger.trials.moves import DEVICES, function_around, mentions, name_of, targets
-from torch_debugger.trials.untouched import Following
+from torch_debugger.trials.moves import (
+    DEVICES,
+    Function,
+    function_around,
+    mentions,
+    name_of,
+    parameters,
+    targets,
+)
+from torch_debugger.trials.untouched import Following, argument_of, calls_of
 
 FrameLine = tuple[str, int]
 
@@ -66,6 +74,15 @@ def _values_of(name: str) -> Iterator[ast.expr]:
                 yield node.value
             elif isinstance(node, ast.Call) and name_of(node.func) == "add_argument":
                 yield from _default(node, name)
+            elif isinstance(node, Function) and name in parameters(node):
+                yield from _passed(node, name, tree)
+
+
+def _passed(function: Function, name: str, home: ast.Module) -> Iterator[ast.expr]:
+    for tree in user_trees():
+        for call in calls_of(tree, home, function):
+            if (given := argument_of(call, function, name)) is not None:
+                yield given
 
 
 def _default(call: ast.Call, name: str) -> Iterator[ast.expr]:
@@ -160,5 +177,10 @@ def may_be_moved(names: Sequence[str], file: str, line: int) -> bool:
     moves = [
         call.func.value for call in calls if isinstance(call.func, ast.Attribute) and call.func.attr in _MOVERS
     ]
-    spoken = {part.id for each in moves for part in ast.walk(each) if isinstance(part, ast.Name)}
+    spoken = {
+        name_of(part)
+        for each in moves
+        for part in ast.walk(each)
+        if isinstance(part, ast.Name | ast.Attribute)
+    }
     return bool(spoken & set(names))
