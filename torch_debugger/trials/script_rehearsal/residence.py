@@ -7,7 +7,7 @@ are on the CPU; and all the rest, of which nothing is claimed.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import torch
@@ -16,24 +16,19 @@ from torch.utils.data import DataLoader
 from torch.utils.data._utils.collate import default_collate
 
 from torch_debugger.anatomy.moments import Moment
-from torch_debugger.anatomy.sources import class_source, nodes_of, tree_of, user_trees
+from torch_debugger.anatomy.sources import nodes_of, tree_of, user_trees
 from torch_debugger.records import Place
 from torch_debugger.trials.accelerators import is_choice
-from torch_debugger.trials.moves import (
-    DEVICES,
-    Function,
-    function_around,
-    mentions,
-    name_of,
-    parameters,
-    targets,
+from torch_debugger.trials.moves import Function, function_around, name_of, parameters, targets
+from torch_debugger.trials.script_rehearsal.reach import (
+    MOVERS,
+    function_may_move,
+    may_move_under_a_condition,
+    object_may_move,
 )
 from torch_debugger.trials.untouched import Following, argument_of, calls_of
 
 FrameLine = tuple[str, int]
-
-_MOVERS = DEVICES | {"to"}
-_DEEPEST_DATASET = 4
 
 
 def chosen_device(place: Place) -> str | None:
@@ -125,8 +120,8 @@ def gives_cpu_batches(loader: DataLoader[Any], file: str, line: int) -> bool:
     loop = loop_at(tree, line) if tree is not None else None
     if tree is None or loop is None or type(loader) is not DataLoader:
         return False
-    if _moves(loader.dataset) or (
-        loader.collate_fn is not default_collate and _function_moves(loader.collate_fn)
+    if object_may_move(loader.dataset) or (
+        loader.collate_fn is not default_collate and function_may_move(loader.collate_fn)
     ):
         return False
     return Following([tree, *user_trees()]).untouched(loop.iter, tree, line)
@@ -141,46 +136,20 @@ def loop_at(tree: ast.Module, line: int) -> ast.For | None:
     return loops[-1] if loops else None
 
 
-def _moves(dataset: Any, depth: int = 0) -> bool:
-    """Whether the code of a dataset, of one inside it, or of a transform speaks of devices."""
-    source = class_source(type(dataset))
-    if depth > _DEEPEST_DATASET or (source is not None and mentions(source[1], _MOVERS)):
-        return True
-    held: Mapping[str, Any] = getattr(dataset, "__dict__", {})
-    for value in held.values():
-        several = value if isinstance(value, (list, tuple)) and len(value) < 16 else (value,)
-        if any(_speaks_of_moves(each, depth) for each in several):
-            return True
-    return False
-
-
-def _speaks_of_moves(held: Any, depth: int) -> bool:
-    if hasattr(held, "__code__"):
-        return _function_moves(held)
-    is_data = isinstance(held, torch.Tensor | str | dict | list | tuple)
-    if is_data or type(held).__module__.partition(".")[0] == "numpy":
-        return False
-    return hasattr(type(held), "__getitem__") and _moves(held, depth + 1)
-
-
-def _function_moves(function: Any) -> bool:
-    code = getattr(function, "__code__", None)
-    return code is None or bool(_MOVERS & {*code.co_names, *code.co_freevars})
-
-
 def may_be_moved(names: Sequence[str], file: str, line: int) -> bool:
-    """Whether a move of these variables stands under a condition, which may hold on another machine."""
+    """Whether a move of these variables stands under a condition, which may hold on another machine, in this
+    function or in one that is called here with them."""
     tree = tree_of(file)
     scope = (function_around(tree, line) or tree) if tree is not None else None
     conditions = [node for node in ast.walk(scope) if isinstance(node, ast.If | ast.IfExp)] if scope else []
     calls = [part for each in conditions for part in ast.walk(each) if isinstance(part, ast.Call)]
     moves = [
-        call.func.value for call in calls if isinstance(call.func, ast.Attribute) and call.func.attr in _MOVERS
+        call.func.value for call in calls if isinstance(call.func, ast.Attribute) and call.func.attr in MOVERS
     ]
+    called = [node for node in ast.walk(scope) if isinstance(node, ast.Call)] if scope else []
+    helped = [call for call in called if may_move_under_a_condition(call)]
+    moves += [part for call in helped for part in (*call.args, *(word.value for word in call.keywords))]
     spoken = {
-        name_of(part)
-        for each in moves
-        for part in ast.walk(each)
-        if isinstance(part, ast.Name | ast.Attribute)
+        name_of(part) for each in moves for part in ast.walk(each) if isinstance(part, ast.Name | ast.Attribute)
     }
     return bool(spoken & set(names))
