@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+import os
+from collections.abc import Iterator, Sequence
 
 import torch
 from torch import nn
@@ -47,10 +48,30 @@ def unmoved_model(
 
 
 def _trees_of(moments: Sequence[Moment]) -> list[ast.Module]:
-    """Of all the user's files that take part, wherever they lie. A move in any of them that has run would have
-    been seen; what counts here is one that waits for an accelerator."""
-    files = {*user_files(), *(moment.file for moment in moments)}
-    return [tree for file in files if (tree := tree_of(file)) is not None]
+    """Of these frames' files and of the user's files that they import, wherever those lie. A move in any of them
+    that has run would have been seen; what counts here is one that waits for an accelerator."""
+    waiting, trees = [moment.file for moment in moments], dict[str, ast.Module]()
+    while waiting:
+        file = waiting.pop()
+        tree = tree_of(file) if file not in trees else None
+        if tree is not None:
+            trees[file] = tree
+            imported = {*_imported(tree)}
+            waiting += [each for each in user_files() if _module_name(each) in imported]
+    return [*trees.values()]
+
+
+def _imported(tree: ast.Module) -> Iterator[str]:
+    """All parts of the names, for they may be modules: from project.models import vae."""
+    for node in nodes_of(tree):
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            names = [*(alias.name for alias in node.names), getattr(node, "module", None) or ""]
+            yield from (part for name in names for part in name.split("."))
+
+
+def _module_name(file: str) -> str:
+    folder, name = os.path.split(os.path.splitext(file)[0])
+    return os.path.basename(folder) if name == "__init__" else name
 
 
 def _is_on_the_cpu(model: nn.Module) -> bool:
