@@ -72,4 +72,6 @@ def test_a_move_in_a_file_of_the_users_beside_the_scripts_folder_keeps_silent(
     other.write_text("def place(net):\n    if torch.cuda.is_available():\n        net.cuda()\n")
     assert look_at(SCRIPT, folder, monkeypatch) is not None
     assert look_at(SCRIPT, folder, monkeypatch, [other]) is not None  # of another program
-    assert look_at(f"from project import placing{SCRIPT}", folder, monkeypatch, [other]) is None
+    importing = tmp_path / "importing"
+    importing.mkdir()
+    assert look_at(f"from project import placing{SCRIPT}", importing, monkeypatch, [other]) is None

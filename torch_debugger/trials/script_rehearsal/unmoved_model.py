@@ -48,8 +48,8 @@ def unmoved_model(
 
 
 def _trees_of(moments: Sequence[Moment]) -> list[ast.Module]:
-    """Of these frames' files and of the user's files that they import, wherever those lie. A move in any of them
-    that has run would have been seen; what counts here is one that waits for an accelerator."""
+    """Of these frames' files and of the user's files that they import, wherever those lie. A move in any of
+    them that has run would have been seen; what counts here is one that waits for an accelerator."""
     waiting, trees = [moment.file for moment in moments], dict[str, ast.Module]()
     while waiting:
         file = waiting.pop()
