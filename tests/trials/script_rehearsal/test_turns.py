@@ -36,7 +36,7 @@ def counted() -> Iterator[turns.Turns]:
 
 
 @pytest.mark.parametrize(
-    ("of_a_turn", "size", "turns_taken"), [(0, 2000, 2000), (1, 40, 40), (500, 2000, 3), (50, 2000, 5)]
+    ("of_a_turn", "size", "turns_taken"), [(0, 2000, 2000), (1, 40, 40), (500, 2000, 3), (25, 2000, 5)]
 )
 def test_turns_taken(
     of_a_turn: int,

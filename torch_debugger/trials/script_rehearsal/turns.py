@@ -18,7 +18,7 @@ from torch_debugger.anatomy.sources import is_user_file, tree_of
 
 FEW_TURNS = "_rehearsal_few_turns"  # the name by which such loops find what counts their turns
 _FEWEST = 3
-_OPERATIONS = 200  # of one loop
+_OPERATIONS = 100  # of one loop
 
 
 class Turns:
