@@ -12,6 +12,7 @@ from torch_debugger.checks.explainers.shapes.elementwise_shapes import explain_e
 from torch_debugger.checks.explainers.shapes.indexed_shapes import explain_indexed
 from torch_debugger.checks.explainers.shapes.join_shapes import explain_join
 from torch_debugger.checks.explainers.shapes.kernel_shapes import explain_kernel
+from torch_debugger.checks.explainers.shapes.layer_settings import naming_the_layer
 from torch_debugger.checks.explainers.shapes.linear_shapes import explain_linear
 from torch_debugger.checks.explainers.shapes.loss_shapes import explain_loss_shapes
 from torch_debugger.checks.explainers.shapes.lost_rows import explain_lost_rows
@@ -39,7 +40,8 @@ class ShapeMismatch(CrashCheck):
         The expression that raised (Python 3.11 and later tell which it is), the shapes in the frames of
         the traceback, what the layer was built for and the lines that build it, and the shapes that flowed
         through the model up to the crash, from running its forward once more; the last of them are shown.
-        Two sizes that may have been given to a constructor in the wrong order are tried in the other.
+        Two sizes that may have been given to a constructor in the wrong order are tried in the other, and a
+        convolution whose padding may make its result a size too small or too large is tried with another.
         The exception's message alone is not enough.
     Fix:
         Change the constructor's argument, or the form of the tensor, as the finding says; the line to
@@ -54,7 +56,7 @@ class ShapeMismatch(CrashCheck):
     name = "shape-mismatch"
     title = "two shapes met that do not fit each other"
     explainers = tuple(
-        showing_flow(explain)
+        showing_flow(naming_the_layer(explain))
         for explain in (
             explain_swapped_sizes,
             explain_linear,

@@ -13,6 +13,7 @@ from torch_debugger.probes.examiners.checkpoints import examine_checkpoints
 from torch_debugger.probes.examiners.cuda import examine_cuda
 from torch_debugger.probes.examiners.devices import examine_devices
 from torch_debugger.probes.examiners.indices import examine_indices
+from torch_debugger.probes.examiners.layer_settings import examine_layer_settings
 from torch_debugger.probes.examiners.loading import examine_loading
 from torch_debugger.probes.examiners.loading_raised import examine_entry
 from torch_debugger.probes.examiners.memory import examine_memory
@@ -42,6 +43,7 @@ _EXAMINERS: dict[str, Callable[[Scene], Any]] = {
     "numbers": examine_numbers,
     "entry": examine_entry,
     "swaps": examine_swaps,
+    "setting": examine_layer_settings,
     "assertion": examine_assertion,
     "absent": examine_absent_value,
     "profiler": examine_profiler,

@@ -7,87 +7,46 @@ import functools
 import itertools
 import linecache
 from collections.abc import Iterator, Mapping
-from typing import Any
+from dataclasses import dataclass
 
 from torch import nn
 
 from torch_debugger.anatomy.containers import call_name
 from torch_debugger.anatomy.sources import class_source, nodes_of, place_at, tree_of
-from torch_debugger.anatomy.system_calls import can_be_refused
-from torch_debugger.probes.crash_frames import is_tensor
 from torch_debugger.probes.crash_layer import find_layer
 from torch_debugger.probes.examiners.constructor_calls import given_to, only_call, values_of, variables_at
-from torch_debugger.probes.examiners.exchange_trials import (
-    Exchange,
-    MakeTest,
-    Passes,
-    call_on_shapes,
-    exchanges_that_pass,
-)
 from torch_debugger.probes.examiners.scene import Scene
-from torch_debugger.probes.shape_flow import is_wise, outermost_call, shapes_of
+from torch_debugger.probes.examiners.variant_trials import Variant, trial_of, variants_that_pass
 from torch_debugger.records.evidence.building import SwappedArguments
 
 _MOST_TRIED = 24
 _NARROW = ("latent", "bottleneck", "code", "z_dim")
 
 
+@dataclass(frozen=True, kw_only=True)
+class Exchange(Variant):
+    """One way to exchange two arguments of one call."""
+
+    file: str
+    call: ast.Call
+    first: ast.expr
+    second: ast.expr
+    path: str  # net.decoder
+    names: int  # how many more arguments would bear the name of their parameter
+    narrows: int = 0  # 1 if what is called latent becomes the smaller of the two, -1 if the larger
+
+
 def examine_swaps(scene: Scene) -> SwappedArguments | None:
     """None unless one exchange makes the forward pass, or the loss fit, and no other is as likely."""
-    found = _trial(scene)
-    if found is None or not can_be_refused():
+    found = trial_of(scene)
+    if found is None:
         return None
     root, make_test = found
     exchanges = list(itertools.islice(_exchanges(scene, root), _MOST_TRIED))
-    passing = exchanges_that_pass(root, exchanges, make_test) if exchanges else []
+    passing = variants_that_pass(root, exchanges, make_test) if exchanges else []
     best = max(((each.names, each.narrows) for each in passing), default=(0, 0))
     likely = [each for each in passing if (each.names, each.narrows) == best]
     return _told(likely[0]) if len(likely) == 1 and best >= (0, 0) else None
-
-
-def _trial(scene: Scene) -> tuple[nn.Module, MakeTest] | None:
-    """The model, and what tells whether a variant of it gets further than the script did."""
-    call = outermost_call(scene.frames)
-    if call is not None:
-        root, args, kwargs = call
-        if not is_wise(scene.error, root, args, kwargs):
-            return None
-        return root, lambda: lambda model: call_on_shapes(model, args, kwargs) is not None
-    models = [
-        name for name in scene.running.calls if next(scene.running.models[name].parameters(), None) is not None
-    ]
-    seen = scene.innermost
-    if len(models) != 1 or seen is None:
-        return None
-    root, (args, kwargs) = scene.running.models[models[0]], scene.running.calls[models[0]]
-    if not is_wise(scene.error, root, args, kwargs):
-        return None
-    met = [tuple(value.shape) for value in seen.frame.f_locals.values() if is_tensor(value)]
-
-    def make_test() -> Passes | None:
-        before = _made(root, args, kwargs)
-        odd = [number for number, shape in enumerate(before) if shape in met]
-        wanted = {
-            shape for shape in met if odd and shape != before[odd[0]] and len(shape) == len(before[odd[0]])
-        }
-        if not odd or len(wanted) != 1:
-            return None
-
-        def fits(model: nn.Module) -> bool:
-            made = _made(model, args, kwargs)
-            return len(made) == len(before) and made[odd[0]] in wanted
-
-        return fits
-
-    return root, make_test
-
-
-def _made(model: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[int, ...], ...]:
-    """The shapes of the results; none where the call that went well does not again."""
-    try:
-        return shapes_of(call_on_shapes(model, args, kwargs))
-    except (Exception, SystemExit):  # of the user's own code
-        return ()
 
 
 def _exchanges(scene: Scene, root: nn.Module) -> Iterator[Exchange]:
@@ -117,7 +76,15 @@ def _of_call(scene: Scene, module: nn.Module) -> Iterator[Exchange]:
                 {one: given[one], other: given[other]}
             )
             yield Exchange(
-                *found, given[one], given[other], module, make, path, gained, _narrows(changed, one, other)
+                module,
+                make,
+                file=found[0],
+                call=found[1],
+                first=given[one],
+                second=given[other],
+                path=path,
+                names=gained,
+                narrows=_narrows(changed, one, other),
             )
 
 
@@ -154,7 +121,17 @@ def _of_layer(scene: Scene) -> Iterator[Exchange]:
     turned = functools.partial(make, layer.out_features, layer.in_features)
     other = functools.partial(make, layer.out_features, layer.out_features) if alone else None
     first, second = given[:2]
-    yield Exchange(fact.place.file, calls[0], first, second, layer, turned, fact.path or "", 0, instead=other)
+    yield Exchange(
+        layer,
+        turned,
+        other,
+        file=fact.place.file,
+        call=calls[0],
+        first=first,
+        second=second,
+        path=fact.path or "",
+        names=0,
+    )
 
 
 def _told(exchange: Exchange) -> SwappedArguments:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from torch_debugger.records.evidence.absent_values import AbsentValue
 from torch_debugger.records.evidence.assertions import AssertionEvidence
 from torch_debugger.records.evidence.autograd import AutogradEvidence
-from torch_debugger.records.evidence.building import BuildingEvidence, SwappedArguments
+from torch_debugger.records.evidence.building import BuildingEvidence, LayerSetting, SwappedArguments
 from torch_debugger.records.evidence.checkpoints import CheckpointEvidence
 from torch_debugger.records.evidence.cuda import CudaEvidence
 from torch_debugger.records.evidence.devices import DeviceEvidence
@@ -40,6 +40,7 @@ class CrashEvidence:
     numbers: NumberEvidence | None = None
     entry: Subscripted | None = None
     swaps: SwappedArguments | None = None
+    setting: LayerSetting | None = None
     assertion: AssertionEvidence | None = None
     absent: AbsentValue | None = None
     profiler: ProfilerRefusal | None = None
@@ -47,8 +48,23 @@ class CrashEvidence:
 
 
 __all__ = [
-    "AbsentValue", "AssertionEvidence", "AutogradEvidence", "BuildingEvidence", "CheckpointEvidence",
-    "CrashEvidence", "CudaEvidence", "DeviceEvidence", "IndexEvidence", "LoadingEvidence",
-    "MemoryEvidence", "NameEvidence", "NumberEvidence", "PackingEvidence", "ProcessEvidence",
-    "ProfilerRefusal", "SwappedArguments", "ViewEvidence",
+    "AbsentValue",
+    "AssertionEvidence",
+    "AutogradEvidence",
+    "BuildingEvidence",
+    "CheckpointEvidence",
+    "CrashEvidence",
+    "CudaEvidence",
+    "DeviceEvidence",
+    "IndexEvidence",
+    "LayerSetting",
+    "LoadingEvidence",
+    "MemoryEvidence",
+    "NameEvidence",
+    "NumberEvidence",
+    "PackingEvidence",
+    "ProcessEvidence",
+    "ProfilerRefusal",
+    "SwappedArguments",
+    "ViewEvidence",
 ]  # fmt: skip

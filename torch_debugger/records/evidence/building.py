@@ -203,6 +203,17 @@ class SwappedArguments:
 
 
 @dataclass(frozen=True, slots=True)
+class LayerSetting:
+    """One setting of one layer: with this value, what has failed goes through."""
+
+    path: str  # model.decoder.up3
+    name: str  # output_padding
+    value: int
+    place: Place  # the line that makes the layer
+    after: str = ""  # that line with it; empty where it makes several layers, or has several lines
+
+
+@dataclass(frozen=True, slots=True)
 class BuildingEvidence:
     """How a module, optimizer or scheduler was built and called."""
 
