@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from torch_debugger.anatomy.sources import nodes_of, place_at, tree_of
+from torch_debugger.anatomy.sources import covers, nodes_of, place_at, tree_of
 from torch_debugger.anatomy.statements import function_around
 from torch_debugger.records import Place
 
@@ -78,8 +78,3 @@ def _is_cutting_call(node: ast.expr) -> bool:
 
 def _switches(node: ast.expr) -> bool:
     return any(word in ast.unparse(node) for word in _SWITCHES)
-
-
-def covers(node: ast.AST, line: int) -> bool:
-    first, last = getattr(node, "lineno", 0), getattr(node, "end_lineno", None)
-    return first <= line <= (last or first)

@@ -13,7 +13,7 @@ from torch_debugger.anatomy.containers import dotted
 from torch_debugger.anatomy.frames import locals_of, place_of
 from torch_debugger.anatomy.kinds import classes_of, is_a, name_of_class
 from torch_debugger.anatomy.line_surroundings import innermost_loop, surroundings_of
-from torch_debugger.anatomy.sources import nodes_of, place_at, tree_of
+from torch_debugger.anatomy.sources import covers, nodes_of, place_at, tree_of
 from torch_debugger.anatomy.statements import function_around
 from torch_debugger.records import Place
 
@@ -60,7 +60,9 @@ def _is_of_another(
 ) -> bool:
     """By the class around `self`, or by the variable that the frame has under this name."""
     if isinstance(part, ast.Name) and part.id == "self":
-        around = [each for each in nodes_of(tree) if isinstance(each, ast.ClassDef) and _covers(each, node)]
+        around = [
+            each for each in nodes_of(tree) if isinstance(each, ast.ClassDef) and covers(each, node.lineno)
+        ]
         return bool(around) and not any(each.name in _class_names(holder) for each in around)
     if frame is None or tree_of(frame.f_code.co_filename) is not tree or _varies(part, tree):
         return False
@@ -77,10 +79,6 @@ def _varies(part: ast.expr, tree: ast.Module) -> bool:
     first = dotted(part).partition(".")[0]
     loops = (node.target for node in nodes_of(tree) if isinstance(node, (ast.For, ast.comprehension)))
     return any(isinstance(each, ast.Name) and each.id == first for target in loops for each in ast.walk(target))
-
-
-def _covers(around: ast.ClassDef, node: ast.Assign) -> bool:
-    return around.lineno <= node.lineno <= (around.end_lineno or 0)
 
 
 def _class_names(module: object) -> set[str]:

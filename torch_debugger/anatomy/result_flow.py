@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Sequence
 
-from torch_debugger.anatomy.cuts import covers, cutting
-from torch_debugger.anatomy.sources import nodes_of, place_at, tree_of
+from torch_debugger.anatomy.cuts import cutting
+from torch_debugger.anatomy.sources import covers, nodes_of, place_at, tree_of
 from torch_debugger.anatomy.statements import function_around
 from torch_debugger.records import Place
 

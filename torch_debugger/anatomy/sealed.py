@@ -9,12 +9,11 @@ from typing import Any
 
 from torch_debugger.anatomy.forked import result_fd
 from torch_debugger.anatomy.shared_memory import stop_sharing
-from torch_debugger.anatomy.system_calls import refuse_what_reaches_outside
+from torch_debugger.anatomy.system_calls import WRITING, refuse_what_reaches_outside
 
 _TIME_LIMIT_S = 30  # of computing
 _MORE_MEMORY_BYTES = 2 << 30
 
-_WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 _REFUSED = (
     "os.", "shutil.", "subprocess.", "socket.", "sqlite3.connect", "ftplib.", "smtplib.", "http.", "urllib.",
     "tempfile.", "webbrowser.", "pty.",
@@ -56,7 +55,7 @@ def _is_open(number: int) -> bool:
 def _refuse(event: str, arguments: tuple[Any, ...]) -> None:
     if event == "open":
         flags = arguments[2] if len(arguments) > 2 else 0
-        if isinstance(flags, int) and flags & _WRITING and str(arguments[0]) != os.devnull:
+        if isinstance(flags, int) and flags & WRITING and str(arguments[0]) != os.devnull:
             raise PermissionError("a fork writes no files")
     elif event.startswith(_REFUSED) and event not in _ALLOWED:
         raise PermissionError(f"a fork does nothing outside of itself: {event}")

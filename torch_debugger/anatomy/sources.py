@@ -69,8 +69,9 @@ def place_at(file: str, line: int, module: str | None = None) -> Place:
     return Place(file, line, module, line_at(file, line) or None)
 
 
-def covers(node: ast.stmt | ast.expr, line: int) -> bool:
-    return node.lineno <= line <= (node.end_lineno or node.lineno)
+def covers(node: ast.AST, line: int) -> bool:
+    first: int = getattr(node, "lineno", 0)
+    return first <= line <= (getattr(node, "end_lineno", None) or first)
 
 
 def called_name(call: ast.Call) -> str:

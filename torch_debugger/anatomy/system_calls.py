@@ -16,7 +16,7 @@ _SET_SECCOMP, _NO_NEW_PRIVILEGES, _FILTER_MODE = 22, 38, 2
 _LOAD, _EQUAL, _ANY_BIT, _RETURN = 0x20, 0x15, 0x45, 0x06  # of the kernel's packet filter language
 _ALLOW, _REFUSE = 0x7FFF0000, 0x00050000
 _NUMBER_AT, _MACHINE_AT, _ARGUMENTS_AT = 0, 4, 16  # in struct seccomp_data
-_WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
+WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 _THREAD = 0x10000  # CLONE_THREAD: not a process
 
 # audit name of the machine, and its numbers (asm/unistd.h): files, sockets, signals, processes, memory and
@@ -77,7 +77,7 @@ def _steps(machine: str) -> Iterator[_Step]:
     for number in _UNREADABLE:
         yield from _if_call(number, [(_RETURN, 0, 0, _REFUSE | errno.ENOSYS)])
     for number, argument in _OPEN[machine]:
-        yield from _if_call(number, _unless(argument, (_ANY_BIT, 0, 1, _WRITING)))
+        yield from _if_call(number, _unless(argument, (_ANY_BIT, 0, 1, WRITING)))
     yield from _if_call(_CLONE[machine], _unless(0, (_ANY_BIT, 1, 0, _THREAD)))
     yield from _if_call(_SIGNAL_ACTION[machine], _unless(0, (_EQUAL, 0, 1, signal.SIGALRM)))
     yield _RETURN, 0, 0, _ALLOW

@@ -7,10 +7,9 @@ from collections.abc import MutableMapping
 from torch import nn
 from torch.optim import Optimizer
 
-from torch_debugger.anatomy.cuts import covers
 from torch_debugger.anatomy.frames import place_of, user_frame
 from torch_debugger.anatomy.method_calls import calls_of
-from torch_debugger.anatomy.sources import class_source
+from torch_debugger.anatomy.sources import class_source, covers
 from torch_debugger.anatomy.two_modes import TwoModes, is_untouched, two_modes
 from torch_debugger.probes.held import Held
 from torch_debugger.probes.optimizers import Optimizers

@@ -11,7 +11,7 @@ import numpy
 from torch import nn
 
 from torch_debugger.anatomy.kinds import is_a, is_one_of
-from torch_debugger.anatomy.sources import is_user_file, tree_of
+from torch_debugger.anatomy.sources import covers, is_user_file, tree_of
 from torch_debugger.probes.crash_frames import is_tensor
 from torch_debugger.probes.examiners.autograd_scene import models_of, named_modules, scopes
 from torch_debugger.probes.examiners.cut_replay import replay_cut, switch_around
@@ -22,7 +22,6 @@ from torch_debugger.probes.examiners.user_scope import (
     Scope,
     assigned,
     calls_in,
-    covers,
     names_read,
     statement_place,
 )

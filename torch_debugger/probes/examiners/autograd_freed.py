@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 from typing import Any
 
+from torch_debugger.anatomy.sources import covers
 from torch_debugger.probes.crash_frames import is_tensor
 from torch_debugger.probes.examiners.autograd_scene import (
     Node,
@@ -21,7 +22,6 @@ from torch_debugger.probes.examiners.shared_graphs import find_shared
 from torch_debugger.probes.examiners.user_scope import (
     Scope,
     assigned,
-    covers,
     names_read,
     statement_place,
 )

@@ -12,7 +12,7 @@ from torch import nn
 
 from torch_debugger.anatomy.kinds import is_a
 from torch_debugger.anatomy.places import constructor_places
-from torch_debugger.anatomy.sources import tree_of
+from torch_debugger.anatomy.sources import covers, tree_of
 from torch_debugger.probes.crash_frames import is_tensor
 from torch_debugger.probes.examiners.autograd_replay import Conflict, Write, replay_writes
 from torch_debugger.probes.examiners.autograd_scene import (
@@ -27,7 +27,7 @@ from torch_debugger.probes.examiners.autograd_scene import (
 from torch_debugger.probes.examiners.autograd_steps import find_steps
 from torch_debugger.probes.examiners.scene import Scene
 from torch_debugger.probes.examiners.source_writes import SourceWrite, owners_of, writes_in
-from torch_debugger.probes.examiners.user_scope import Scope, calls_in, covers, statement_place
+from torch_debugger.probes.examiners.user_scope import Scope, calls_in, statement_place
 from torch_debugger.records import Place
 from torch_debugger.records.evidence.autograd import InPlaceWrite, Overwritten
 

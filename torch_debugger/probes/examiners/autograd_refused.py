@@ -8,12 +8,13 @@ from typing import Any
 from torch import nn
 
 from torch_debugger.anatomy.kinds import is_a, is_one_of
+from torch_debugger.anatomy.sources import covers
 from torch_debugger.anatomy.statements import attribute_place
 from torch_debugger.probes.crash_frames import describe, is_tensor
 from torch_debugger.probes.examiners.autograd_scene import scopes
 from torch_debugger.probes.examiners.scene import Scene
 from torch_debugger.probes.examiners.source_writes import owners_of, writes_in
-from torch_debugger.probes.examiners.user_scope import Scope, calls_in, covers, statement_place
+from torch_debugger.probes.examiners.user_scope import Scope, calls_in, statement_place
 from torch_debugger.records import LocalTensor, Place
 from torch_debugger.records.evidence.autograd import RefusedTensor
 

@@ -12,7 +12,7 @@ import torch
 from torch import nn
 
 from torch_debugger.anatomy.kinds import is_a
-from torch_debugger.anatomy.sources import is_user_file, nodes_of, tree_of
+from torch_debugger.anatomy.sources import covers, is_user_file, nodes_of, tree_of
 from torch_debugger.probes.examiners.autograd_scene import (
     backward_roots,
     named_parameters,
@@ -22,7 +22,7 @@ from torch_debugger.probes.examiners.autograd_scene import (
 from torch_debugger.probes.examiners.carried_state import find_carried
 from torch_debugger.probes.examiners.scene import Scene
 from torch_debugger.probes.examiners.source_writes import writes_in
-from torch_debugger.probes.examiners.user_scope import Scope, calls_in, covers, statement_place
+from torch_debugger.probes.examiners.user_scope import Scope, calls_in, statement_place
 from torch_debugger.records import Place
 from torch_debugger.records.evidence.autograd import InPlaceWrite, Overwritten
 

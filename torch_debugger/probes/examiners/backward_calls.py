@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 
-from torch_debugger.probes.examiners.user_scope import Scope, calls_in, covers
+from torch_debugger.anatomy.sources import covers
+from torch_debugger.probes.examiners.user_scope import Scope, calls_in
 
 
 def backward_call(scope: Scope) -> ast.Call | None:

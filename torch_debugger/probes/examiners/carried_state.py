@@ -10,11 +10,11 @@ from typing import Any
 from torch import nn
 
 from torch_debugger.anatomy.kinds import is_a, is_one_of
-from torch_debugger.anatomy.sources import class_source
+from torch_debugger.anatomy.sources import class_source, covers
 from torch_debugger.probes.crash_frames import is_tensor
 from torch_debugger.probes.examiners.autograd_scene import Node, backward_roots, graph_of, named_modules, scopes
 from torch_debugger.probes.examiners.scene import Scene
-from torch_debugger.probes.examiners.user_scope import Scope, assigned, covers, names_read, statement_place
+from torch_debugger.probes.examiners.user_scope import Scope, assigned, names_read, statement_place
 from torch_debugger.records import Place
 from torch_debugger.records.evidence.autograd import CarriedState
 

@@ -12,13 +12,13 @@ from torch import nn
 from torch.overrides import TorchFunctionMode
 
 from torch_debugger.anatomy.kinds import is_a
-from torch_debugger.anatomy.sources import tree_of
+from torch_debugger.anatomy.sources import covers, tree_of
 from torch_debugger.anatomy.statements import function_around
 from torch_debugger.clocks import time
 from torch_debugger.probes.crash_frames import is_tensor
 from torch_debugger.probes.examiners.autograd_replay import Moment, moment, unseen
 from torch_debugger.probes.examiners.source_cuts import switched_off
-from torch_debugger.probes.examiners.user_scope import covers, statement_place
+from torch_debugger.probes.examiners.user_scope import statement_place
 from torch_debugger.probes.replays import TIME_LIMIT_S, TooLong, copied, is_small
 from torch_debugger.records.evidence.autograd import GraphCut
 

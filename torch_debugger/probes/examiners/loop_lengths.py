@@ -6,12 +6,13 @@ import ast
 import inspect
 from typing import Any
 
+from torch_debugger.anatomy.sources import covers
 from torch_debugger.probes.crash_frames import Seen
 from torch_debugger.probes.crash_operands import UnknownValueError, value_of
 from torch_debugger.probes.examiners.loading_scene import length_of
 from torch_debugger.probes.examiners.loading_use import for_statements, loader_in
 from torch_debugger.probes.examiners.scene import Scene
-from torch_debugger.probes.examiners.user_scope import Scope, covers, statement_place
+from torch_debugger.probes.examiners.user_scope import Scope, statement_place
 from torch_debugger.records import Place
 
 Counted = tuple[dict[str, int], Any]  # batches and epochs, and the loader itself

@@ -12,11 +12,11 @@ from typing import Any
 
 from torch import nn
 
-from torch_debugger.anatomy.sources import tree_of
+from torch_debugger.anatomy.sources import covers, tree_of
 from torch_debugger.probes.crash_frames import Seen, is_tensor
 from torch_debugger.probes.examiners.name_search import nearest
 from torch_debugger.probes.examiners.scene import Scene
-from torch_debugger.probes.examiners.user_scope import LOOPS, Scope, covers
+from torch_debugger.probes.examiners.user_scope import LOOPS, Scope
 from torch_debugger.records.evidence import NameEvidence
 
 _COUNTERS = frozenset({

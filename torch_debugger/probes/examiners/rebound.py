@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from torch_debugger.anatomy.kinds import is_a, is_one_of, name_of_class
-from torch_debugger.anatomy.sources import tree_of
+from torch_debugger.anatomy.sources import covers, tree_of
 from torch_debugger.probes.crash_frames import attribute, is_tensor
 from torch_debugger.probes.examiners.autograd_scene import op_name, scopes
 from torch_debugger.probes.examiners.cut_replay import switch_around
@@ -21,7 +21,7 @@ from torch_debugger.probes.examiners.rebound_source import (
     rebinds_in,
 )
 from torch_debugger.probes.examiners.scene import Scene
-from torch_debugger.probes.examiners.user_scope import Scope, covers, statement_place
+from torch_debugger.probes.examiners.user_scope import Scope, statement_place
 from torch_debugger.records.evidence.autograd import Rebinding
 
 _OPERATORS = {ast.Sub: "Sub", ast.Add: "Add"}

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from torch_debugger.anatomy.kinds import is_a, is_one_of
-from torch_debugger.anatomy.sources import tree_of
+from torch_debugger.anatomy.sources import covers, tree_of
 from torch_debugger.probes.examiners.source_cuts import core_of
-from torch_debugger.probes.examiners.user_scope import LOOPS, covers
+from torch_debugger.probes.examiners.user_scope import LOOPS
 
 _SIGNS = {ast.Sub: "-=", ast.Add: "+="}
 _CLEARING = ("grad.zero_(", "grad.data.zero_(", "zero_grad(", ".grad = ", "autograd.grad(")

@@ -10,14 +10,14 @@ from typing import Any
 from torch.utils.data import DataLoader
 
 from torch_debugger.anatomy.kinds import is_a, is_one_of
-from torch_debugger.anatomy.sources import place_at, tree_of
+from torch_debugger.anatomy.sources import covers, place_at, tree_of
 from torch_debugger.anatomy.statements import function_around
 from torch_debugger.probes.crash_frames import Seen, is_tensor
 from torch_debugger.probes.crash_operands import UnknownValueError, value_of
 from torch_debugger.probes.examiners.loading_scene import length_of, loader_place
 from torch_debugger.probes.examiners.loading_use import for_statements, loader_in
 from torch_debugger.probes.examiners.scene import Scene
-from torch_debugger.probes.examiners.user_scope import covers, statement_place
+from torch_debugger.probes.examiners.user_scope import statement_place
 from torch_debugger.records import Place
 from torch_debugger.records.evidence.building import BatchSource, SingleValueFact
 

@@ -9,7 +9,7 @@ from typing import Any
 from torch import nn
 
 from torch_debugger.anatomy.kinds import is_a, is_one_of
-from torch_debugger.anatomy.sources import tree_of
+from torch_debugger.anatomy.sources import covers, tree_of
 from torch_debugger.anatomy.statements import function_around
 from torch_debugger.probes.crash_frames import Seen, attribute
 from torch_debugger.probes.crash_operands import UnknownValueError, value_of
@@ -94,10 +94,6 @@ def statement_place(file: str, line: int, module: str | None = None) -> Place:
     """A line, with the code of the whole statement it belongs to."""
     start, code = statement_at(file, line)
     return Place(file, start, module, code or None)
-
-
-def covers(node: ast.AST, line: int) -> bool:
-    return bool(getattr(node, "lineno", 0) <= line <= (getattr(node, "end_lineno", 0) or 0))
 
 
 def _own_statements(node: ast.AST) -> Iterator[ast.stmt]:

@@ -11,7 +11,7 @@ import copy
 from collections.abc import Sequence
 
 from torch_debugger.anatomy.moments import Moment
-from torch_debugger.anatomy.sources import tree_of
+from torch_debugger.anatomy.sources import covers, tree_of
 from torch_debugger.anatomy.statements import function_around
 from torch_debugger.trials.hunt.lines import Lines, lines_around
 from torch_debugger.trials.moves import name_of
@@ -45,7 +45,7 @@ def lines_ahead(moment: Moment, inner: str = "", *, whole_turn: bool = False) ->
 
 
 def _after(body: Sequence[ast.stmt], line: int, inner: str, whole_turn: bool) -> list[ast.stmt]:
-    at = next((number for number, each in enumerate(body) if _covers(each, line)), None)
+    at = next((number for number, each in enumerate(body) if covers(each, line)), None)
     if at is None:
         return []
     return [*_begun(body[at], line, inner, whole_turn), *body[at + 1 :]]
@@ -53,12 +53,12 @@ def _after(body: Sequence[ast.stmt], line: int, inner: str, whole_turn: bool) ->
 
 def _begun(statement: ast.stmt, line: int, inner: str, whole_turn: bool) -> list[ast.stmt]:
     """What is left of the statement at the line: of a loop the rest of a turn, a whole one, or both."""
-    if isinstance(statement, (ast.For, ast.While)) and any(_covers(each, line) for each in statement.body):
+    if isinstance(statement, (ast.For, ast.While)) and any(covers(each, line) for each in statement.body):
         rest = _rest_of_turn(statement, line, inner) if inner else []
         return [*rest, *([_one_turn(statement, line)] if whole_turn else [])]
     for name in ("body", "orelse", "finalbody"):
         block = getattr(statement, name, [])
-        if not isinstance(statement, _UNTOUCHED) and any(_covers(each, line) for each in block):
+        if not isinstance(statement, _UNTOUCHED) and any(covers(each, line) for each in block):
             rest = _after(block, line, inner, whole_turn)
             return [_with_body(statement, rest)] if isinstance(statement, ast.With) and rest else rest
     made = copy.deepcopy(statement)
@@ -87,7 +87,7 @@ def _one_turn(loop: ast.For | ast.While, line: int) -> ast.stmt:
     """The loop and those inside of it that lead to the line, each with one turn."""
     made = copy.deepcopy(loop)
     made.body = [
-        _one_turn(each, line) if isinstance(each, (ast.For, ast.While)) and _covers(each, line) else each
+        _one_turn(each, line) if isinstance(each, (ast.For, ast.While)) and covers(each, line) else each
         for each in made.body
     ]
     if isinstance(made, ast.For):
@@ -126,7 +126,3 @@ def _guarded(statement: ast.stmt) -> ast.stmt:
         ast.copy_location(node, statement)
     guard.body = [statement]  # type: ignore[attr-defined]
     return guard
-
-
-def _covers(node: ast.stmt, line: int) -> bool:
-    return node.lineno <= line <= (node.end_lineno or node.lineno)
