@@ -140,8 +140,9 @@ OPENING = """\
 
 Written by `python benchmarks/accuracy.py --write docs/accuracy.md`. The zoo (`zoo/`) is what the checks were
 written with, and the tests hold that all of it is told rightly; that says little about other programs. The
-scripts here (`benchmarks/blind/`) are by someone who had not read the checks: broken ones, each with one silent
-fault that a repaired twin was seen to be free of, and healthy ones that look suspicious.
+scripts here (`benchmarks/blind/`) are by someone who had not read the checks: broken ones, each with one
+fault that a repaired twin was seen to be free of, silent but for the crashes of `tutorials`, and healthy ones
+that look suspicious.
 
 "Right cause" and "right line" count the verdict alone, out of the faults that are in the catalog; "something
 told" counts all broken scripts. A line is right if it is one that the script's author named beforehand. "Wrong

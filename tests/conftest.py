@@ -93,6 +93,16 @@ def forget_what_was_secret() -> Iterator[None]:
 
 
 @pytest.fixture(autouse=True)
+def end_what_watches() -> Iterator[None]:
+    """The next test would be watched by two."""
+    plumbing = sys.modules.get("torch_debugger.plumbing")
+    before = plumbing._current if plumbing is not None else None
+    yield
+    plumbing = sys.modules.get("torch_debugger.plumbing")
+    assert plumbing is None or plumbing._current is before, "the test did not end its watch"
+
+
+@pytest.fixture(autouse=True)
 def keep_fast_kernels() -> Iterator[None]:
     """torch switches oneDNN off for good when a bfloat16 product fails on a CPU that does not know them."""
     yield

@@ -4,12 +4,21 @@ from __future__ import annotations
 
 import copy
 
+import pytest
 import torch
 from torch import nn
 from torch.nn import functional as F
 
 from tests.probes.watching import Seen, watched
+from torch_debugger.probes import graph_weights, replaced_parameters
 from torch_debugger.records import DataWritten, ReplacedParameter
+
+
+@pytest.fixture(autouse=True)
+def of_this_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A suite has more files of the user's than are searched."""
+    for module in (graph_weights, replaced_parameters):
+        monkeypatch.setattr(module, "user_files", lambda: (__file__,))
 
 
 def net() -> nn.Sequential:

@@ -112,4 +112,4 @@ def test_torchrun_sees_the_same_codes(fault: str, request: pytest.FixtureRequest
     plain, ours = request.getfixturevalue(fault)
     assert plain.code == ours.code == 1
     codes = [re.findall(r"Root Cause.*?exitcode  : (\S+)", each.err, re.DOTALL) for each in (plain, ours)]
-    assert codes[0] == codes[1] != []
+    assert codes[0] == codes[1] != [], plain.err[-2000:]

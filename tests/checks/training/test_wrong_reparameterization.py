@@ -6,6 +6,7 @@ from typing import Any
 from tests.fakes import judged, place
 from torch_debugger.records import (
     DEVIATION_FORMS,
+    SAMPLING_ORDERS,
     DivergenceReading,
     Finding,
     FormFit,
@@ -35,7 +36,8 @@ def reading(use: str, form: str = "log-variance", **changed: Any) -> DivergenceR
 
 def look(step: int = 1, **changed: Any) -> LatentSampling:
     plain: dict[str, Any] = {
-        "source": "vae.mean", "shape": (64, 4), "swapped": False, "agreement": FormFit(0.5, 0.1, 0.1),
+        "source": "vae.mean", "shape": (64, 4), "order": SAMPLING_ORDERS[0],
+        "agreement": FormFit(0.5, 0.1, 0.1),
         "mean_factor": 1.0, "readings": (), "size": 0.15, "noise": NORMAL, "error_op": "",
         "error_weight": math.nan, "error_shape": (), "error_mean": False, "written": CALL,
         "divergence": Place(), "step": step,
@@ -107,11 +109,11 @@ def test_uniform_noise() -> None:
 
 def test_mean_times_deviation_plus_noise() -> None:
     written = WrittenSampling(
-        place(16, code="return std * mean + e"), around=("return ", ""), parts=("std", "mean", "e")
+        place(16, code="return std * mean + e"), around=("return ", ""), parts=("mean", "std", "e")
     )
-    (finding,) = check(swapped=True, agreement=EXACT, noise=None, written=written)
+    (finding,) = check(order=SAMPLING_ORDERS[1], agreement=EXACT, noise=None, written=written)
     assert finding.edit is not None and finding.edit.after == "return mean + std * e"
-    assert not check(swapped=True, agreement=EXACT, mean_factor=math.nan, noise=None)
+    assert not check(order=SAMPLING_ORDERS[1], agreement=EXACT, mean_factor=math.nan, noise=None)
 
 
 def test_what_is_not_sure_is_not_said() -> None:
