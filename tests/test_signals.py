@@ -70,14 +70,15 @@ def test_a_handler_is_looked_up_as_by_signal_itself() -> None:
 
     session = Session(Settings(), "train.py", [], [lambda record: None])
     told = []
-    for _ in range(2):  # without us, then with us
+    for is_watched in (False, True):
+        if is_watched:
+            session.start()
         compared.clear()
         handler = Noticing()
         signal.signal(signal.SIGUSR1, handler)
         got = signal.getsignal(signal.SIGUSR1)
         before = signal.signal(signal.SIGUSR1, signal.SIG_DFL)
         told.append((got is before is handler, list(compared)))
-        session.start()
     session.end("finished")
     assert told[0] == told[1] and told[0][0]
 
