@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
-import pytest
 import torch
 
-from torch_debugger.anatomy import sources
 from torch_debugger.anatomy.moments import Moment
 from torch_debugger.trials.script_rehearsal.kept import kept_on_the_cpu
 from torch_debugger.trials.script_rehearsal.naming_devices import attribute_at, device_at
@@ -32,14 +29,6 @@ def main(device):
     scaled = Scaled(3, device)
     scaled.later = scaled.later.cuda()
 """
-
-
-@pytest.fixture
-def script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    file = tmp_path / "train.py"
-    file.write_text(SOURCE)
-    monkeypatch.setattr(sources, "user_files", lambda: [str(file)])
-    return str(file)
 
 
 def test_what_an_object_keeps_and_no_line_moves(script: str) -> None:

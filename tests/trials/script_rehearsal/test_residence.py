@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
-import pytest
 import torch
 from torch.utils.data import DataLoader, TensorDataset
 
-from torch_debugger.anatomy import sources
 from torch_debugger.anatomy.moments import Moment
 from torch_debugger.records import Place
 from torch_debugger.trials.script_rehearsal import residence
@@ -29,14 +25,6 @@ import torch
 from torch.utils.data import DataLoader, TensorDataset
 loader = DataLoader(TensorDataset(torch.zeros(4, 2)), 2)
 """
-
-
-@pytest.fixture
-def script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    file = tmp_path / "train.py"
-    file.write_text(SOURCE)
-    monkeypatch.setattr(sources, "user_files", lambda: [str(file)])
-    return str(file)
 
 
 def test_which_device_a_line_moves_to(script: str) -> None:
