@@ -65,7 +65,7 @@ class ReplacedParameters:
             if then in leaves and then != key and then == known.at_start.get(name):
                 known.in_step.add(name)
                 self._tell(forward, name, parameter, frame, in_step=True)
-            elif key in leaves and key != before is not None and name not in known.in_step:
+            elif key in leaves and before not in (None, key) and name not in known.in_step:
                 self._tell(forward, name, parameter, frame, in_step=False)
 
     def _of(self, module: nn.Module) -> _Known | None:
