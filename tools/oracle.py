@@ -116,15 +116,16 @@ def signatures() -> dict[str, str]:
 
 def run_scripts(only: str, which: str) -> dict[str, Any]:
     from tests.zoo.__main__ import Progress, run_in_turn
-    from tests.zoo.runner import Job, preload
+    from tests.zoo.runner import Job, preload, run_all
     from tests.zoo.selection import choose, shard
 
-    scripts = choose(only) if only else [*choose(), *sorted(BLIND.glob("*/*.py"))]
-    scripts = shard(scripts, which)
+    of_the_zoo = [Job(script) for script in shard(choose(only), which)]
+    blind = [Job(script) for script in shard([] if only else sorted(BLIND.glob("*/*.py")), which)]
     preload()
-    progress = Progress(len(scripts))
+    progress = Progress(len(of_the_zoo) + len(blind))
     with tempfile.TemporaryDirectory() as results:
-        runs = run_in_turn([Job(script) for script in scripts], Path(results), progress.show)
+        runs = run_all(blind, Path(results), ended=progress.show)
+        runs += run_in_turn(of_the_zoo, Path(results), progress.show)
     return {
         os.path.relpath(ran.job.script, REPOSITORY): ran.failure if ran.result is None else steady(ran.result)
         for ran in runs
