@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from torch_debugger.probes.gradchecks import failed_gradcheck
 from torch_debugger.probes.watch import Watch
 from torch_debugger.records import GradientCheckFact
 
@@ -30,6 +29,7 @@ class GradientTrials:
 
     def end_by(self, error: BaseException) -> None:
         """What the script's own gradcheck found wrong, compared once more for the element and the factor."""
+        from torch_debugger.probes.gradchecks import failed_gradcheck
         from torch_debugger.trials.gradcheck.process import CustomGradients
 
         checked = failed_gradcheck(error)

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import nn
 
-from torch_debugger.probes.asked_batches import AskedBatches
 from torch_debugger.probes.crash_frames import Seen
-from torch_debugger.probes.eager import EagerAnswer
 from torch_debugger.records import MemoryLook
+
+if TYPE_CHECKING:
+    from torch_debugger.probes.asked_batches import AskedBatches
+    from torch_debugger.probes.eager import EagerAnswer
 
 
 @dataclass(frozen=True)
