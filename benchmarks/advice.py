@@ -77,9 +77,7 @@ def compared(broken: Path, rounds: int) -> tuple[tuple[str, ...], dict[str, Any]
     name = broken.name.replace("broken", "fixed")
     fixed = home / (name if name in patches_of(home) else "fixed.py")
     runs = [(run(broken), run(fixed)) for _ in range(rounds)]
-    quiet = (
-        {path.stem: run(path) for path in sorted(home.glob("lookalike*.py"))} if broken.stem == "broken" else {}
-    )
+    quiet = {path.stem: run(path) for path in sorted(home.glob("lookalike*.py"))} if broken.stem == "broken" else {}
     findings = [ran.found(check) for ran, _ in runs]
     promised = [float(each["evidence"]["expected_gain"]) for each in findings if each is not None]
     kind = claimed_kind(check, next((each for each in findings if each is not None), None))

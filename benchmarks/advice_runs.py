@@ -18,14 +18,14 @@ from typing import Any
 import torch
 import torch._dynamo  # which every optimizer imports when it is first made
 
-import torch_debugger.plumbing  # noqa: F401  once for all forks
+import torch_debugger.runner.plumbing  # noqa: F401  once for all forks
 from tests.zoo.runner import FRESH
 from tests.zoo.scripts import needs, options, settings_of, source_of, switches, write
-from torch_debugger.checks.profiled_steps import device_s, idle_s
-from torch_debugger.cli.in_process import run_in_process
+from torch_debugger.checks.step_time import device_s, idle_s
+from torch_debugger.log.reader_records import LogFollower
 from torch_debugger.records import Compilation, CostFact, MemoryFact, ProfileFact, Record, Scalars
-from torch_debugger.report.json_form import to_json
-from torch_debugger.runlog.reader import LogFollower
+from torch_debugger.report.json_and_markdown import to_json
+from torch_debugger.runner.in_process import run_in_process
 from torch_debugger.settings import PROFILED_FROM, Settings
 
 ROOT = Path(__file__).parents[1]
@@ -155,9 +155,7 @@ def _peak_bytes(record: MemoryFact) -> int:
 
 def _split(records: list[Record], profile: ProfileFact | None) -> dict[str, float]:
     """Seconds of a step by part, over the steps that nobody profiled and that come after the first."""
-    window = (
-        range(profile.first_step, profile.first_step + profile.steps + 1) if profile is not None else range(0)
-    )
+    window = range(profile.first_step, profile.first_step + profile.steps + 1) if profile is not None else range(0)
     sums: dict[str, float] = {}
     first: dict[str, float] = {}  # those of a run that has no others
     weight, first_weight, before = 0, 0, 0

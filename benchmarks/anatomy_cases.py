@@ -53,9 +53,7 @@ def eight_modules() -> list[Case]:
         ),
         Case(
             "MultiheadAttention",
-            Calls(
-                lambda self, x: self.attend(x, x, x)[0], attend=nn.MultiheadAttention(64, 4, batch_first=True)
-            ),
+            Calls(lambda self, x: self.attend(x, x, x)[0], attend=nn.MultiheadAttention(64, 4, batch_first=True)),
             (tokens,),
             projections + square,
         ),
@@ -67,9 +65,7 @@ def eight_modules() -> list[Case]:
         ),
         Case(
             "matmul + einsum + F.linear",
-            Calls(
-                lambda self, a, b: (a @ b, torch.einsum("bij,bjk->bik", a, b), functional.linear(a[0], b[0].T))
-            ),
+            Calls(lambda self, a, b: (a @ b, torch.einsum("bij,bjk->bik", a, b), functional.linear(a[0], b[0].T))),
             (torch.randn(3, 8, 16), torch.randn(3, 16, 4)),
             3 * 8 * 16 * 4 + 3 * 8 * 16 * 4 + 8 * 16 * 4,
         ),
@@ -176,9 +172,7 @@ class Vit(nn.Module):
         self.patch = nn.Conv2d(3, width, 16, 16)
         self.first = nn.Parameter(torch.zeros(1, 1, width))
         self.places = nn.Parameter(torch.zeros(1, (size // 16) ** 2 + 1, width))
-        layer = nn.TransformerEncoderLayer(
-            width, heads, 4 * width, 0.0, "gelu", batch_first=True, norm_first=True
-        )
+        layer = nn.TransformerEncoderLayer(width, heads, 4 * width, 0.0, "gelu", batch_first=True, norm_first=True)
         self.encoder = nn.TransformerEncoder(layer, depth, enable_nested_tensor=False)
         self.head = nn.Linear(width, 1000)
 

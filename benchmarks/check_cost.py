@@ -21,8 +21,8 @@ from pathlib import Path
 from numerics import show
 
 from torch_debugger.checks.judge import Judge
+from torch_debugger.log.reader_records import LogFollower
 from torch_debugger.records import Record
-from torch_debugger.runlog.reader import LogFollower
 
 GOAL_US = 5.0
 SHOWN = 15

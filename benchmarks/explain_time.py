@@ -18,8 +18,8 @@ from typing import Any
 
 import torch._dynamo  # noqa: F401  which every optimizer imports when it is first made: once for all forks
 
-from torch_debugger.cli.in_process import run_in_process
-from torch_debugger.plumbing import Plumbing
+from torch_debugger.runner.in_process import run_in_process
+from torch_debugger.runner.plumbing import Plumbing
 from torch_debugger.settings import Settings
 
 CRASHES = Path(__file__).parents[1] / "zoo" / "crashes"

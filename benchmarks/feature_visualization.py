@@ -15,8 +15,8 @@ from collections.abc import Callable
 import torch
 from torch import nn
 
-from torch_debugger.pictures.gradient_runs import for_gradients
-from torch_debugger.pictures.units.cut_forward import CutForward
+from torch_debugger.pictures.layer_units import CutForward
+from torch_debugger.pictures.target_gradients import for_gradients
 
 ROUNDS = 17
 
@@ -50,8 +50,7 @@ class TransformerLike(nn.Module):
         super().__init__()
         self.patch = nn.Conv2d(3, 192, 16, 16)
         self.blocks = nn.ModuleList(
-            nn.TransformerEncoderLayer(192, 3, 768, dropout=0.0, batch_first=True, norm_first=True)
-            for _ in range(8)
+            nn.TransformerEncoderLayer(192, 3, 768, dropout=0.0, batch_first=True, norm_first=True) for _ in range(8)
         )
         self.head = nn.Linear(192, 1000)
 

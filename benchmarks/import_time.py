@@ -22,9 +22,7 @@ def seconds(code: str) -> float:
 def main() -> None:
     pairs = [(seconds("pass"), seconds("import torch_debugger")) for _ in range(PAIRS)]
     bare_ms, ours_ms = (1000 * statistics.median(side) for side in zip(*pairs, strict=True))
-    print(
-        f"interpreter {bare_ms:.1f} ms, with torch_debugger {ours_ms:.1f} ms, added {ours_ms - bare_ms:.1f} ms"
-    )
+    print(f"interpreter {bare_ms:.1f} ms, with torch_debugger {ours_ms:.1f} ms, added {ours_ms - bare_ms:.1f} ms")
 
 
 if __name__ == "__main__":

@@ -176,13 +176,9 @@ class Bench:
             self._take(name, "call", measure_calls)
             self._take(name, "ten", lambda logger, n=scalars: measure_whole(logger, TEN_TAGS, n))
             self._take(name, "one", lambda logger, n=scalars: measure_whole(logger, TEN_TAGS[:1], n))
-            self._take(
-                name, "histogram", lambda logger: measure_histograms(logger, values), needs_histogram=True
-            )
+            self._take(name, "histogram", lambda logger: measure_histograms(logger, values), needs_histogram=True)
 
-    def _take(
-        self, name: str, figure: str, measure: Callable[[Logger], float], needs_histogram: bool = False
-    ) -> None:
+    def _take(self, name: str, figure: str, measure: Callable[[Logger], float], needs_histogram: bool = False) -> None:
         with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
             logger = PEERS[name](folder)
             if needs_histogram and logger.histogram is None:
@@ -202,8 +198,8 @@ def measure_row() -> tuple[float, float]:
     """A [64 x 8] row: microseconds on the calling thread, and bytes a value."""
     import numpy as np
 
+    from torch_debugger.log.writer import LogWriter
     from torch_debugger.records import Table, TensorRows
-    from torch_debugger.runlog.writer import LogWriter
 
     table = Table("activation", "net", tuple(f"net.block{i}.fc.weight" for i in range(64)), tuple("abcdefgh"))
     rows = [TensorRows(step, table, np.zeros((64, 8), np.float32)) for step in range(1000)]
@@ -218,9 +214,7 @@ def measure_row() -> tuple[float, float]:
 
 
 def print_table(bench: Bench, names: list[str]) -> None:
-    print(
-        f"\n{'':14}{'a call':>10}{'':>9}{'end to end':>12}{'':>9}{'scalars/s':>11}{'bytes a scalar':>18}{'':>2}"
-    )
+    print(f"\n{'':14}{'a call':>10}{'':>9}{'end to end':>12}{'':>9}{'scalars/s':>11}{'bytes a scalar':>18}{'':>2}")
     print(f"{'':14}{'us':>10}{'ours is':>9}{'us':>12}{'ours is':>9}{'':>11}{'10 tags':>10}{'1 tag':>10}")
     for name in names:
         call, whole = bench.median(name, "call"), bench.median(name, "ten")

@@ -57,36 +57,24 @@ def rss_mb(pid: int) -> float:
 
 def watched(folder: Path, script: Path, steps: int, marks: list[int], *options: str) -> subprocess.Popen[str]:
     ours = [sys.executable, "-m", "torch_debugger", "run", "--quiet", "--log-dir", str(folder), *options]
-    return subprocess.Popen(
-        [*ours, str(script), str(steps), *map(str, marks)], stdout=subprocess.PIPE, text=True
-    )
+    return subprocess.Popen([*ours, str(script), str(steps), *map(str, marks)], stdout=subprocess.PIPE, text=True)
 
 
 # The two processes of the simulated run. Each waits at a mark until it is told to go on.
 
 
 def write(recorded: str, folder: str, steps: int, limit_bytes: int) -> None:
-    from torch_debugger.records import (
-        BatchSample,
-        CostFact,
-        EndFact,
-        MemoryFact,
-        MemoryLook,
-        SampledStacks,
-        Scalars,
-    )
-    from torch_debugger.runlog.board import Board
-    from torch_debugger.runlog.reader import read_log
-    from torch_debugger.runlog.writer import LogWriter
+    from torch_debugger.log.process_channels import Board
+    from torch_debugger.log.reader_records import read_log
+    from torch_debugger.log.writer import LogWriter
+    from torch_debugger.records import BatchSample, CostFact, EndFact, MemoryFact, MemoryLook, SampledStacks, Scalars
 
     told = [record for record in read_log(recorded) if not isinstance(record, EndFact)]
     last = max(record.step for record in told if isinstance(record, Scalars))
     again = (record for record in told if getattr(record, "step", 0) > last - REPEATED)
     rarer = (BatchSample, CostFact, MemoryFact, MemoryLook, SampledStacks)
     tail = [record for record in again if not isinstance(record, rarer)]
-    log = LogWriter(
-        folder, limit_bytes=limit_bytes * 9 // 10, on_fault=lambda said: print(said, file=sys.stderr)
-    )
+    log = LogWriter(folder, limit_bytes=limit_bytes * 9 // 10, on_fault=lambda said: print(said, file=sys.stderr))
     board, began, marks = Board.create(), time.time(), at_marks(steps)
     for record in told:
         log.add(record)
@@ -111,10 +99,10 @@ def write(recorded: str, folder: str, steps: int, limit_bytes: int) -> None:
 
 def judge(folder: str) -> None:
     """Reads on until nothing more is there, at every line that it is given; at the end of them it reports."""
-    from torch_debugger.checks.ranks_judge import RanksJudge
-    from torch_debugger.cli.ending import write_reports
-    from torch_debugger.report.ranks_digest import RanksDigest
-    from torch_debugger.runlog.reader import LogFollower
+    from torch_debugger.checks.judge import RanksJudge
+    from torch_debugger.log.reader_records import LogFollower
+    from torch_debugger.report.result import RanksDigest
+    from torch_debugger.runner.outputs import write_reports
 
     log, checks, digest = LogFollower(folder), RanksJudge(), RanksDigest("train.py")
     for _ in sys.stdin:
@@ -161,9 +149,7 @@ def train(script: Path, folder: Path, steps: int, limit: str) -> None:
     assert run.stdout is not None
     for line in run.stdout:
         step, child, parent = map(int, line.split())
-        print(
-            f"  step {step:>12,}: trains {rss_mb(child):6.0f} MB, judges {rss_mb(parent):6.0f} MB", flush=True
-        )
+        print(f"  step {step:>12,}: trains {rss_mb(child):6.0f} MB, judges {rss_mb(parent):6.0f} MB", flush=True)
     run.wait()
 
 

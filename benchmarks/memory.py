@@ -26,11 +26,10 @@ from torch import nn
 
 from benchmarks.memory_categories import compare
 from benchmarks.memory_models import Case, cases
-from torch_debugger.anatomy.memory_peak import MemoryPeak
-from torch_debugger.anatomy.workspaces import CUBLAS_BYTES, cublas_bytes
-from torch_debugger.trials.step_rehearsal.apart import perform_apart
-from torch_debugger.trials.step_rehearsal.conduct import DTYPES
-from torch_debugger.trials.step_rehearsal.given import step_of
+from torch_debugger.model.cuda_memory import CUBLAS_BYTES, cublas_bytes
+from torch_debugger.model.step_memory import MemoryPeak
+from torch_debugger.trials.step_rehearsal import DTYPES, perform_apart
+from torch_debugger.trials.step_to_rehearse import step_of
 
 MakeOptimizer = Callable[[Iterable[nn.Parameter]], torch.optim.Optimizer]
 OPTIMIZERS: dict[str, MakeOptimizer] = {
@@ -77,9 +76,7 @@ def on_cuda(case: Case) -> None:
             found = predict(case, dtype, make)
             took_s = time.perf_counter() - started
             measured = measure(case, dtype, make)
-            parts = ", ".join(
-                f"{part} {size / 1e6:.0f}" for part, size in found.by_category.items() if size > 1e6
-            )
+            parts = ", ".join(f"{part} {size / 1e6:.0f}" for part, size in found.by_category.items() if size > 1e6)
             print(
                 f"{case.name:11} {dtype} {name:12} predicted {found.peak_bytes / 1e9:6.3f} GB, measured "
                 f"{measured / 1e9:6.3f} GB, ratio {found.peak_bytes / measured:.3f} ({took_s:.1f} s; {parts})"
@@ -93,9 +90,7 @@ def on_cpu(case: Case) -> None:
         took_s = time.perf_counter() - started
         print(f"{case.name:11} {dtype} AdamW predicted {found.peak_bytes / 1e9:6.3f} GB ({took_s:.1f} s)")
         small = [predict(case, dtype, OPTIMIZERS["AdamW"], True, real).peak_bytes for real in (False, True)]
-        print(
-            f"{case.name:11} {dtype} batch of {SMALL}: {small[0]:,} bytes without data, {small[1]:,} for real"
-        )
+        print(f"{case.name:11} {dtype} batch of {SMALL}: {small[0]:,} bytes without data, {small[1]:,} for real")
 
 
 def categories(case: Case) -> None:

@@ -18,9 +18,9 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from benchmarks.memory_models import Case
-from torch_debugger import plumbing
 from torch_debugger.records import MemoryLook, Record
-from torch_debugger.records.memory import AFTER_UPDATE, BEFORE_BACKWARD, REST
+from torch_debugger.records.performance import AFTER_UPDATE, BEFORE_BACKWARD, REST
+from torch_debugger.runner import plumbing
 from torch_debugger.settings import Settings
 
 STEPS = 3
@@ -82,9 +82,7 @@ def compare(
     with watched() as looks, ledger or nullcontext():
         counted = _train(case, dtype, make, device, samples, ledger)
     for moment, other in counted.items():
-        look = next(
-            each for each in reversed(looks) if each.moment == moment and each.device.startswith(device)
-        )
+        look = next(each for each in reversed(looks) if each.moment == moment and each.device.startswith(device))
         known = look.used_bytes - look.parts.get(REST, 0)
         whole = look.allocated_bytes if device == "cuda" else other
         parts = ", ".join(f"{name} {size / 1e6:.1f}" for name, size in look.parts.items() if size)

@@ -28,9 +28,7 @@ class Bottleneck(nn.Module):
         self.relu = nn.ReLU(inplace=True)
         changes = stride != 1 or channels != out
         self.shortcut = (
-            nn.Sequential(nn.Conv2d(channels, out, 1, stride, bias=False), nn.BatchNorm2d(out))
-            if changes
-            else None
+            nn.Sequential(nn.Conv2d(channels, out, 1, stride, bias=False), nn.BatchNorm2d(out)) if changes else None
         )
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:

@@ -82,9 +82,7 @@ def _mlp(device: str, batch: int, width: int) -> Step:
     layers = [layer for a, b in itertools.pairwise(sizes) for layer in (nn.Linear(a, b), nn.ReLU())]
     x, y = torch.randn(batch, width, device=device), torch.randint(0, 10, (batch,), device=device)
     model = nn.Sequential(*layers[:-1]).to(device)
-    return _training(
-        model, lambda net: functional.cross_entropy(net(x), y) + 1e-4 * net[0].weight.square().mean()
-    )
+    return _training(model, lambda net: functional.cross_entropy(net(x), y) + 1e-4 * net[0].weight.square().mean())
 
 
 class Block(nn.Module):

@@ -40,9 +40,7 @@ class Bottleneck(nn.Module):
         self.relu = nn.ReLU(inplace=True)
         self.short = None
         if stride > 1 or given != 4 * width:
-            self.short = nn.Sequential(
-                nn.Conv2d(given, 4 * width, 1, stride, bias=False), nn.BatchNorm2d(4 * width)
-            )
+            self.short = nn.Sequential(nn.Conv2d(given, 4 * width, 1, stride, bias=False), nn.BatchNorm2d(4 * width))
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         inner = self.relu(self.bn2(self.conv2(self.relu(self.bn1(self.conv1(x))))))
@@ -197,9 +195,7 @@ def main() -> None:
     torch.set_num_threads(1)
     for name in asked.models:
         for batch in asked.batch:
-            show(
-                f"Grad-CAM, {name}, batch {batch}", measured(class_activation_calls(name, batch), asked.rounds)
-            )
+            show(f"Grad-CAM, {name}, batch {batch}", measured(class_activation_calls(name, batch), asked.rounds))
     for name in asked.models:
         for title, calls in attribution_calls(name, 1).items():
             show(f"{title}, {name}, batch 1", measured(calls, asked.rounds))

@@ -28,8 +28,8 @@ from torch.utils.data import DataLoader, TensorDataset
 
 from benchmarks.memory_models import ResNet50
 from benchmarks.step_cost import MODELS, SmallGpt, make_cnn, run_steps
-from torch_debugger.plumbing import Plumbing, connect
 from torch_debugger.records import ProfileFact, Record, Scalars
+from torch_debugger.runner.plumbing import Plumbing, connect
 from torch_debugger.settings import Settings
 
 PARTS = ("data_wait", "forward", "backward", "optimizer")
@@ -57,9 +57,7 @@ def batches(name: str, device: str) -> tuple[nn.Module, Iterator[Any]]:
         data = TensorDataset(torch.randn(count, 3, side, side), torch.randint(0, 10, (count,)))
     else:
         wide, count = (4096, 1024 * many) if big else (256, 64 * many)
-        model = nn.Sequential(
-            nn.Linear(wide, wide), nn.ReLU(), nn.Linear(wide, wide), nn.ReLU(), nn.Linear(wide, 10)
-        )
+        model = nn.Sequential(nn.Linear(wide, wide), nn.ReLU(), nn.Linear(wide, wide), nn.ReLU(), nn.Linear(wide, 10))
         data = TensorDataset(torch.randn(count, wide), torch.randint(0, 10, (count,)))
     loader = DataLoader(data, batch_size=len(data) // many)
     return model.to(device), (batch for _ in iter(int, 1) for batch in loader)
@@ -112,9 +110,7 @@ def agreement(name: str, device: str) -> None:
     ours, theirs = split_of(kept), parts_of(profiler, device)
     step_s = (ended - began) / TOLD
     apart = [(part, (ours.get(part, 0.0) - theirs.get(part, 0.0)) / step_s) for part in PARTS]
-    told = "  ".join(
-        f"{part} {100 * theirs.get(part, 0.0) / step_s:.0f} % {100 * off:+.1f}" for part, off in apart
-    )
+    told = "  ".join(f"{part} {100 * theirs.get(part, 0.0) / step_s:.0f} % {100 * off:+.1f}" for part, off in apart)
     whole, own = sum(ours.values()) / step_s, ours.get("torch_debugger", 0.0) / step_s
     print(f"  {name:4} {step_s * 1e3:7.2f} ms a step   sum/step {whole:.3f}   own {100 * own:.1f} %   {told}")
 
@@ -138,9 +134,7 @@ def split_of(kept: Kept) -> dict[str, float]:
 def parts_of(profiler: torch.profiler.profile, device: str) -> dict[str, float]:
     """Of the host on the CPU; on a GPU the kernels launched in each part, and the host's wait for data."""
     events = profiler.events() or ()
-    parts = [
-        event for event in events if event.name.startswith("part ") and event.device_type == DeviceType.CPU
-    ]
+    parts = [event for event in events if event.name.startswith("part ") and event.device_type == DeviceType.CPU]
     found: dict[str, float] = {}
     for part in parts:
         name = part.name.removeprefix("part ")
@@ -155,9 +149,7 @@ def parts_of(profiler: torch.profiler.profile, device: str) -> dict[str, float]:
                 part = parts[order[max(0, bisect_right(begun, event.time_range.start) - 1)]]
                 name = part.name.removeprefix("part ")
                 if event.time_range.start <= part.time_range.end and name != "data_wait":
-                    found[name] = (
-                        found.get(name, 0.0) + sum(kernel.duration for kernel in event.kernels) / 1e6 / TOLD
-                    )
+                    found[name] = found.get(name, 0.0) + sum(kernel.duration for kernel in event.kernels) / 1e6 / TOLD
     return found
 
 

@@ -107,17 +107,13 @@ def measure(step_ms: int, ranks: int, seconds: float) -> dict[str, Pair]:
     """By figure: watched over plain, and plain over plain."""
     arguments = ("--step-ms", str(step_ms), "--seconds", str(seconds))
     with tempfile.TemporaryDirectory() as folder:
-        plain, watched, again = (
-            launch(how, ranks, Path(folder), *arguments) for how in (PLAIN, WATCHED, PLAIN)
-        )
+        plain, watched, again = (launch(how, ranks, Path(folder), *arguments) for how in (PLAIN, WATCHED, PLAIN))
     found = {
         figure: (2 * watched[figure] / (plain[figure] + again[figure]), again[figure] / plain[figure])
         for figure in FIGURES
     }
     model, size = TRAININGS[step_ms]
-    told = "   ".join(
-        f"{FIGURES[figure]} {ratio:.3f}x (A/A {same:.3f}x)" for figure, (ratio, same) in found.items()
-    )
+    told = "   ".join(f"{FIGURES[figure]} {ratio:.3f}x (A/A {same:.3f}x)" for figure, (ratio, same) in found.items())
     times = f"{plain['median_s'] * 1e3:.1f} ms a step, {plain['cpu_s'] * 1e3:.1f} of the processor"
     print(f"  {model.__name__}, {size} samples, {plain['steps']} steps, {times}:   {told}", flush=True)
     return found
@@ -142,9 +138,7 @@ def main() -> None:
     if arguments.train:
         train(arguments.step_ms[0], arguments.seconds, arguments.steps)
         return
-    print(
-        f"torch {torch.__version__}, {arguments.ranks} ranks of one thread on {os.cpu_count()} cores, gloo, DDP"
-    )
+    print(f"torch {torch.__version__}, {arguments.ranks} ranks of one thread on {os.cpu_count()} cores, gloo, DDP")
     rounds = [
         {step_ms: measure(step_ms, arguments.ranks, arguments.seconds) for step_ms in arguments.step_ms}
         for _ in range(arguments.rounds)

@@ -23,7 +23,7 @@ from pathlib import Path
 
 OURS = """
 import sys, time
-from torch_debugger.archive.run import Run
+from torch_debugger.log.run import Run
 started = time.perf_counter()
 run = Run(sys.argv[1])
 points = sum(len(run.scalars(tag)) for tag in run.tags["scalars"])
@@ -51,8 +51,8 @@ def write_torch(folder: Path, scalars: int, *, new_style: bool) -> None:
 
 
 def write_ours(folder: Path, scalars: int) -> None:
+    from torch_debugger.log.writer import LogWriter
     from torch_debugger.records import Scalars
-    from torch_debugger.runlog.writer import LogWriter
 
     log = LogWriter(folder, on_fault=print)
     for step in range(scalars // 50):
@@ -111,9 +111,7 @@ def main() -> None:
         for folder in sorted(root.iterdir()):
             size_mb = sum(path.stat().st_size for path in folder.iterdir()) / 1e6
             medians = {who: statistics.median(all_s) for who, all_s in measure(folder, scalars, rounds).items()}
-            times = ", ".join(
-                f"{who} {each:.3f} s ({each / medians['ours']:.1f}x)" for who, each in medians.items()
-            )
+            times = ", ".join(f"{who} {each:.3f} s ({each / medians['ours']:.1f}x)" for who, each in medians.items())
             print(f"{folder.name} ({scalars:,} scalars, {size_mb:.0f} MB): {times}", flush=True)
 
 

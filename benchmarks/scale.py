@@ -26,20 +26,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from torch_debugger.records import (
-    CollectivesFact,
-    EndFact,
-    HangFact,
-    RankDigest,
-    RankEnd,
-    RankFact,
-    Record,
-    Scalars,
-)
-from torch_debugger.records.hangs import COLLECTIVE
-from torch_debugger.runlog import reader
-from torch_debugger.runlog.encoder import Encoder
-from torch_debugger.runlog.logfile import LogFiles, write_all
+from torch_debugger.log import reader_records as reader
+from torch_debugger.log.encoder import Encoder
+from torch_debugger.log.event_files import LogFiles, write_all
+from torch_debugger.records import CollectivesFact, EndFact, HangFact, RankDigest, RankEnd, RankFact, Record, Scalars
+from torch_debugger.records.ranks import COLLECTIVE
 
 RECORDED, REPEATED = 300, 100  # steps; the last ones are repeated for longer runs
 _BEHIND = (EndFact, RankEnd, HangFact)  # at the end a rank also tells how far it came
@@ -54,9 +45,7 @@ def record_run(folder: Path) -> None:
 def records_of_rank_1(folder: Path, steps: int) -> list[Record]:
     whole = [record for rank, record in reader.read_log_of_ranks(folder) if rank == 1]
     last = max(record.step for record in whole if isinstance(record, Scalars))
-    kept = [
-        record for record in whole if getattr(record, "step", 0) <= steps and not isinstance(record, _BEHIND)
-    ]
+    kept = [record for record in whole if getattr(record, "step", 0) <= steps and not isinstance(record, _BEHIND)]
     again = [each for each in whole if isinstance(each, Scalars) and each.step > last - REPEATED]
     for record in (each for _ in range(0, max(0, steps - last), REPEATED) for each in again):
         last += 1
@@ -68,17 +57,14 @@ def as_rank(record: Record, rank: int, ranks: int) -> Record:
     """As this rank of so many would have told it."""
     match record:
         case RankFact():
-            return dataclasses.replace(
-                record, rank=rank, local_rank=rank % 8, world_size=ranks, pid=10_000 + rank
-            )
+            return dataclasses.replace(record, rank=rank, local_rank=rank % 8, world_size=ranks, pid=10_000 + rank)
         case RankEnd():
             return dataclasses.replace(record, rank=rank)
         case CollectivesFact():
             return dataclasses.replace(record, ranks=((0, ranks - 1),))
         case RankDigest(average=average) if average is not None:
             calls = tuple(
-                dataclasses.replace(call, inputs=tuple(each ^ rank for each in call.inputs))
-                for call in record.calls
+                dataclasses.replace(call, inputs=tuple(each ^ rank for each in call.inputs)) for call in record.calls
             )
             return dataclasses.replace(record, average=dataclasses.replace(average, ranks=ranks), calls=calls)
         case _:
@@ -90,9 +76,7 @@ def write_ranks(folder: Path, records: list[Record], ranks: int) -> float:
     the making of the files took."""
     own = [record for record in records if as_rank(record, -1, ranks) is not record]
     encoder = Encoder(10**9, print)
-    alike = encoder.start() + encoder.encode(
-        [record for record in records if all(record is not each for each in own)]
-    )
+    alike = encoder.start() + encoder.encode([record for record in records if all(record is not each for each in own)])
     making_s = 0.0
     for rank in range(ranks):
         began = time.perf_counter()
@@ -100,9 +84,7 @@ def write_ranks(folder: Path, records: list[Record], ranks: int) -> float:
         making_s += time.perf_counter() - began
         told = [as_rank(record, rank, ranks) for record in own]
         with parents, childs:
-            write_all(
-                parents, encoder.start() + encoder.encode([each for each in told if isinstance(each, RankEnd)])
-            )
+            write_all(parents, encoder.start() + encoder.encode([each for each in told if isinstance(each, RankEnd)]))
             write_all(childs, alike + encoder.encode([each for each in told if not isinstance(each, RankEnd)]))
     return making_s
 
@@ -142,8 +124,8 @@ class Counted:
 
 def follow(folder: str) -> dict[str, float]:
     """What the first rank's parent does, less the training beside it."""
-    from torch_debugger.checks.ranks_judge import RanksJudge
-    from torch_debugger.report.ranks_digest import RanksDigest
+    from torch_debugger.checks.judge import RanksJudge
+    from torch_debugger.report.result import RanksDigest
 
     counted = Counted()
     counted.install()
@@ -179,7 +161,7 @@ def follow(folder: str) -> dict[str, float]:
 
 def hang(told: HangFact, ranks: int) -> float:
     """Processor seconds to judge a hang in which every rank tells twice where it waits."""
-    from torch_debugger.checks.ranks_judge import RanksJudge
+    from torch_debugger.checks.judge import RanksJudge
 
     judge = RanksJudge()
     for rank in range(ranks):

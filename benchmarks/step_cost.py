@@ -20,8 +20,8 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from torch_debugger.plumbing import connect
-from torch_debugger.runlog.writer import LogWriter
+from torch_debugger.log.writer import LogWriter
+from torch_debugger.runner.plumbing import connect
 from torch_debugger.settings import Settings
 
 Step = Callable[[], None]
@@ -48,9 +48,7 @@ class SmallGpt(nn.Module):
 
 def make_mlp(device: str) -> tuple[nn.Module, Step]:
     """About 1 ms a step on one CPU core."""
-    model = nn.Sequential(
-        nn.Linear(256, 256), nn.ReLU(), nn.Linear(256, 256), nn.ReLU(), nn.Linear(256, 10)
-    ).to(device)
+    model = nn.Sequential(nn.Linear(256, 256), nn.ReLU(), nn.Linear(256, 256), nn.ReLU(), nn.Linear(256, 10)).to(device)
     inputs, labels = torch.randn(64, 256, device=device), torch.randint(0, 10, (64,), device=device)
     return model, make_step(model, lambda: functional.cross_entropy(model(inputs), labels))
 

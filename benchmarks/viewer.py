@@ -44,8 +44,8 @@ from benchmarks.viewer_servers import (
     write_log,
 )
 from benchmarks.viewer_sight import HEIGHT, WIDTH, box_of, seen
+from torch_debugger.api import write_report
 from torch_debugger.records import Scalars
-from torch_debugger.reporting import write_report
 
 OUR_CHART, THEIR_CHART = ".u-over", "line-chart .series-view"
 LIVE_POINTS = 8
@@ -71,9 +71,7 @@ def measure_first_curves(browser: Any, folder: Path, rounds: int, steps: int) ->
             cold[who].append(first_curve(browser, f"{server.address}{path}", chart)[1] - server.started)
             server.end()
     servers = {who: start(folder, folder / "logs") for who, (start, _, _) in SIDES.items()}
-    print(
-        f"TensorBoard has read everything {wait_until_read(servers['theirs'], steps):.0f} s after its command"
-    )
+    print(f"TensorBoard has read everything {wait_until_read(servers['theirs'], steps):.0f} s after its command")
     for _ in range(rounds):
         for who, (_, path, chart) in SIDES.items():
             began, seen_at = first_curve(browser, f"{servers[who].address}{path}", chart)
@@ -180,9 +178,7 @@ def measure_sizes(folder: Path) -> None:
 def compare(what: str, ours: list[float], theirs: list[float]) -> None:
     one, other = statistics.median(ours), statistics.median(theirs)
     told = [f"{statistics.median(each):.2f} s ({min(each):.2f} to {max(each):.2f})" for each in (ours, theirs)]
-    tell(
-        what, f"{told[0]}, TensorBoard {told[1]}: {one / other:.2f} of it", "<= 0.20 of it", one / other <= 0.2
-    )
+    tell(what, f"{told[0]}, TensorBoard {told[1]}: {one / other:.2f} of it", "<= 0.20 of it", one / other <= 0.2)
 
 
 def tell(what: str, measured: str, goal: str, holds: bool) -> None:

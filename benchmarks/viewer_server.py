@@ -28,10 +28,10 @@ from typing import Any
 
 import psutil
 
+from torch_debugger.log.encoder import Encoder
+from torch_debugger.log.protobuf import string_tensor, tensor_event
+from torch_debugger.log.tfrecord import frame
 from torch_debugger.records import Scalars
-from torch_debugger.runlog.encoder import Encoder
-from torch_debugger.runlog.events import string_tensor, tensor_event
-from torch_debugger.runlog.frames import frame
 
 _NAME = "events.out.tfevents.1700000000.host.1.0"
 _BLOCK_STEPS = 10_000
@@ -128,13 +128,8 @@ def report_scalars(root: Path) -> None:
         empty_mb = shown.memory_mb
         first, again = shown.timed("about?run=run"), shown.timed("about?run=run")
         pulse = statistics.median(shown.timed("pulse?run=run") for _ in range(50))
-        print(
-            f"1M scalars in 100 tags: about {first:.2f} s, again {1e3 * again:.0f} ms, "
-            f"pulse {1e3 * pulse:.1f} ms"
-        )
-        print(
-            f"  memory {shown.memory_mb:.0f} MB, {empty_mb:.0f} MB of it before anything was asked", flush=True
-        )
+        print(f"1M scalars in 100 tags: about {first:.2f} s, again {1e3 * again:.0f} ms, pulse {1e3 * pulse:.1f} ms")
+        print(f"  memory {shown.memory_mb:.0f} MB, {empty_mb:.0f} MB of it before anything was asked", flush=True)
 
 
 def report_large(root: Path, size_bytes: int) -> None:
@@ -166,9 +161,7 @@ def report_growing(root: Path) -> None:
         shown.ask("about?run=run")
         block = scalar_block(100, 10_000, 700)  # about a third of a second at 100 MB a minute
         seen = [_until_seen(shown, file.write, block) for _ in range(30)]
-        print(
-            f"a log that grows by 100 MB a minute: a point is there {_spread(seen)} after its flush", flush=True
-        )
+        print(f"a log that grows by 100 MB a minute: a point is there {_spread(seen)} after its flush", flush=True)
 
 
 def _until_seen(shown: Page, write: Callable[[bytes], Any], block: bytes) -> float:

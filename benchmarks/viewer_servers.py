@@ -14,8 +14,8 @@ import urllib.parse
 import urllib.request
 from pathlib import Path
 
+from torch_debugger.log.writer import LogWriter
 from torch_debugger.records import RunFact, Scalars
-from torch_debugger.runlog.writer import LogWriter
 
 RUN = "million"
 TAGS = [f"group{number // 10}/value{number % 10}" for number in range(100)]
@@ -76,9 +76,7 @@ def data_server() -> str:
     import tensorboard_data_server
 
     binary = tensorboard_data_server.server_binary()
-    reader = (
-        "its Rust data server" if binary else f"its Python reader (no data server for {os.uname().machine})"
-    )
+    reader = "its Rust data server" if binary else f"its Python reader (no data server for {os.uname().machine})"
     return f"TensorBoard {tensorboard.__version__} with {reader}"
 
 

@@ -87,7 +87,7 @@ def forget_what_was_compiled() -> Iterator[None]:
 def forget_what_was_secret() -> Iterator[None]:
     """A value that stood under `password` in one test would be hidden in the records of the next."""
     yield
-    remembered = sys.modules.get("torch_debugger.redaction.remembered")
+    remembered = sys.modules.get("torch_debugger.system.secret_names")
     if remembered is not None:
         remembered.forget()
 
@@ -95,10 +95,10 @@ def forget_what_was_secret() -> Iterator[None]:
 @pytest.fixture(autouse=True)
 def end_what_watches() -> Iterator[None]:
     """The next test would be watched by two."""
-    plumbing = sys.modules.get("torch_debugger.plumbing")
+    plumbing = sys.modules.get("torch_debugger.runner.plumbing")
     before = plumbing._current if plumbing is not None else None
     yield
-    plumbing = sys.modules.get("torch_debugger.plumbing")
+    plumbing = sys.modules.get("torch_debugger.runner.plumbing")
     assert plumbing is None or plumbing._current is before, "the test did not end its watch"
 
 

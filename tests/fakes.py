@@ -6,8 +6,7 @@ from collections.abc import Iterable, Mapping
 
 import numpy
 
-from torch_debugger.checks.judge import Judge
-from torch_debugger.checks.ranks_judge import RanksJudge
+from torch_debugger.checks.judge import Judge, RanksJudge
 from torch_debugger.records import (
     CarriedGradient,
     CostFact,
@@ -88,12 +87,10 @@ def model(
         kind=modules.get(root, "Net"),
         place=place(5, code="class Net(nn.Module):"),
         modules=tuple(
-            ModuleFact(path, kind, place(10 + index, module=path))
-            for index, (path, kind) in enumerate(modules.items())
+            ModuleFact(path, kind, place(10 + index, module=path)) for index, (path, kind) in enumerate(modules.items())
         ),
         parameters=tuple(
-            ParameterFact(path, shape, "float32", "cpu", trainable=True)
-            for path, shape in (parameters or {}).items()
+            ParameterFact(path, shape, "float32", "cpu", trainable=True) for path, shape in (parameters or {}).items()
         ),
         step=step,
         forward=place(20, code="def forward(self, x):"),

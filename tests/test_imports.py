@@ -12,7 +12,7 @@ from types import ModuleType
 
 import pytest
 
-from torch_debugger.imports import when_imported
+from torch_debugger.system.imports import when_imported
 
 
 @pytest.fixture(autouse=True)

@@ -14,9 +14,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from torch_debugger.redaction import (
-    SECRET,
-    is_secret_name,
+from torch_debugger.system import secret_names as remembered
+from torch_debugger.system.redaction import (
     may_hold_secrets,
     redact_arguments,
     redact_message,
@@ -24,8 +23,8 @@ from torch_debugger.redaction import (
     redact_record,
     redact_text,
     redact_value,
-    remembered,
 )
+from torch_debugger.system.secret_names import SECRET, is_secret_name
 
 # In pieces: nobody's scanner should take these for real ones.
 HUGGING = "hf_" + "a1B2c3D4" * 4
@@ -278,9 +277,7 @@ COUNTS_LABELS_PATHS = [
 
 
 def test_counts_labels_and_paths_stay() -> None:
-    assert not [
-        (name, value) for name, value in COUNTS_LABELS_PATHS if alone(redact_value, name, value) != value
-    ]
+    assert not [(name, value) for name, value in COUNTS_LABELS_PATHS if alone(redact_value, name, value) != value]
 
 
 @pytest.mark.parametrize(
@@ -374,18 +371,12 @@ def test_records_are_made_again_without_secrets() -> None:
         evidence: dict[str, object] = field(default_factory=dict)
 
     told = Told("password='x'", (Told(f"a {GITHUB}"),), {"api_key": "abc", "steps": 3})
-    assert redact_record(told) == Told(
-        f"password='{SECRET}'", (Told(f"a {SECRET}"),), {"api_key": SECRET, "steps": 3}
-    )
+    assert redact_record(told) == Told(f"password='{SECRET}'", (Told(f"a {SECRET}"),), {"api_key": SECRET, "steps": 3})
 
 
 def test_names_are_read_in_every_spelling() -> None:
-    assert all(
-        map(is_secret_name, ["apiKey", "API_KEY", "api-key", "my.api.key", "ApiKey2", "APIKEY", "hfToken"])
-    )
-    assert not any(
-        map(is_secret_name, ["keyboard", "tokenizer", "secret_length", "key", "passes", "", "_", "42"])
-    )
+    assert all(map(is_secret_name, ["apiKey", "API_KEY", "api-key", "my.api.key", "ApiKey2", "APIKEY", "hfToken"]))
+    assert not any(map(is_secret_name, ["keyboard", "tokenizer", "secret_length", "key", "passes", "", "_", "42"]))
 
 
 @settings(deadline=None)

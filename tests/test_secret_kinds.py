@@ -10,10 +10,15 @@ from collections.abc import Callable
 
 import pytest
 
-from torch_debugger.redaction import SECRET, redact_arguments, redact_plain, redact_text, redact_value
-from torch_debugger.redaction.forms import ALL
-from torch_debugger.redaction.remembered import forget
-from torch_debugger.redaction.texts import may_hold_secrets, redact_message
+from torch_debugger.system.redaction import (
+    may_hold_secrets,
+    redact_arguments,
+    redact_message,
+    redact_plain,
+    redact_text,
+    redact_value,
+)
+from torch_debugger.system.secret_names import ALL, SECRET, forget
 
 LETTERS = {
     "a": string.ascii_letters + string.digits,
@@ -349,9 +354,7 @@ def test_known_by_the_word_for_it_in_other_languages(word: str) -> None:
     assert redact_plain({word: value}) == {word: SECRET}
 
 
-@pytest.mark.parametrize(
-    "name", ["password", "DB_PASSWORD", "passwd", "client_secret", "passcode", "pin", "user_pin"]
-)
+@pytest.mark.parametrize("name", ["password", "DB_PASSWORD", "passwd", "client_secret", "passcode", "pin", "user_pin"])
 def test_numbers_that_are_secrets_are_known_by_their_names(name: str) -> None:
     draw = random.Random(name)
     lines = (

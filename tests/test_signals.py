@@ -12,15 +12,14 @@ from types import FrameType
 
 import pytest
 
-from torch_debugger.checks.base import Check
+from torch_debugger.checks.base import Check, RunState
 from torch_debugger.checks.judge import Judge
-from torch_debugger.checks.state import RunState
-from torch_debugger.cli.in_process import run_in_process
-from torch_debugger.probes.guard import Guard
+from torch_debugger.probes.probe import Guard
 from torch_debugger.records import Finding, Notice, Record
-from torch_debugger.session import Session
+from torch_debugger.runner.in_process import run_in_process
+from torch_debugger.runner.session import Session
 from torch_debugger.settings import Settings
-from torch_debugger.signals import alarms_held, is_the_scripts
+from torch_debugger.system.signals import alarms_held, is_the_scripts
 
 
 class Alarm(Exception):

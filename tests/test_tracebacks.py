@@ -26,7 +26,7 @@ import torch
 from torch import nn
 
 from tests.probes.test_crashes import caught
-from torch_debugger.probes.crashes import capture_crash
+from torch_debugger.crashes.capture import capture_crash
 
 
 @dataclasses.dataclass

@@ -13,16 +13,15 @@ A_LONG_TIME_S = 120.0
 
 def lifted() -> Iterator[tuple[Any, str, Any]]:
     """Whose attribute to set to what."""
-    from torch_debugger import rehearsals
-    from torch_debugger.probes import eager, shape_flow
-    from torch_debugger.probes.examiners import (
-        autograd_replay,
-        cut_replay,
-        loading_deaths,
-        loading_pickles,
-        memory_forecast,
-        memory_holders,
-    )
+    from torch_debugger.crashes import autograd_graph as autograd_replay
+    from torch_debugger.crashes import autograd_graph as cut_replay
+    from torch_debugger.crashes import loading_workers as loading_deaths
+    from torch_debugger.crashes import loading_workers as loading_pickles
+    from torch_debugger.crashes import memory as memory_forecast
+    from torch_debugger.crashes import memory as memory_holders
+    from torch_debugger.crashes import replay as eager
+    from torch_debugger.crashes import replay as shape_flow
+    from torch_debugger.runner import replays as rehearsals
 
     for module in (shape_flow, autograd_replay, cut_replay):
         yield module, "TIME_LIMIT_S", A_LONG_TIME_S

@@ -33,9 +33,7 @@ def everything(model: nn.Module, given: tuple[torch.Tensor, ...]) -> dict[str, A
     }
     for path, module in model.named_modules():
         held = vars(module)
-        found[f"{path}: hooks"] = {
-            name: len(value) for name, value in held.items() if "hooks" in name and value
-        }
+        found[f"{path}: hooks"] = {name: len(value) for name, value in held.items() if "hooks" in name and value}
         found[f"{path}: attributes"] = sorted(held)
         found[f"{path}: mode"] = module.training
     for name, tensor in [*model.named_parameters(), *model.named_buffers()]:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from torch_debugger.checks.base import Check
-from torch_debugger.checks.catalog import FAMILIES, catalog, family
-from torch_debugger.checks.pages import page
+from torch_debugger.checks.catalog import FAMILIES, catalog, family, page
 
 DOCUMENT = Path(__file__).parent.parent / "docs" / "checks.md"
 
@@ -29,9 +28,7 @@ def document() -> str:
 
 
 def _index(checks: list[type[Check]]) -> str:
-    rows = [
-        f"| {check.id} | [{check.name}](#{check.name}) | {check.title} | {check.status} |" for check in checks
-    ]
+    rows = [f"| {check.id} | [{check.name}](#{check.name}) | {check.title} | {check.status} |" for check in checks]
     return "\n".join(["| id | name | what is wrong | status |", "| --- | --- | --- | --- |", *rows, ""])
 
 

@@ -20,8 +20,8 @@ from gallery import ENTRIES
 from gallery_models.stage import Stage
 from PIL import Image
 
-from torch_debugger.drawings.model_drawing import ModelDrawing
 from torch_debugger.pictures import Picture
+from torch_debugger.pictures.model_graph import ModelDrawing
 
 DOCUMENT = Path(__file__).parent.parent / "docs" / "gallery.md"
 FOLDER = DOCUMENT.parent / "gallery"
@@ -64,9 +64,7 @@ def entries() -> list[Entry]:
 
 
 def document(found: list[Entry], texts: dict[str, str]) -> str:
-    index = "\n".join(
-        f"* [{each.name}](#{each.name}): {each.title[0].lower()}{each.title[1:]}" for each in found
-    )
+    index = "\n".join(f"* [{each.name}](#{each.name}): {each.title[0].lower()}{each.title[1:]}" for each in found)
     return "\n".join([OPENING, index, "", *(_section(each, texts) for each in found)])
 
 

@@ -19,10 +19,9 @@ from rich.console import Console
 from rich.text import Text
 
 from torch_debugger.checks.judge import Judge
-from torch_debugger.report.digest import RunDigest
-from torch_debugger.report.result import RunResult
+from torch_debugger.log.reader_records import read_log
+from torch_debugger.report.result import RunDigest, RunResult
 from torch_debugger.report.terminal import render_terminal
-from torch_debugger.runlog.reader import read_log
 
 REPOSITORY = Path(__file__).parent.parent
 ZOO = REPOSITORY / "zoo"
@@ -56,9 +55,7 @@ def watch(script: Path, folder: Path) -> tuple[str, RunResult]:
 
 
 def draw(printed: str, result: RunResult) -> str:
-    console = Console(
-        record=True, width=COLUMNS, file=io.StringIO(), force_terminal=True, color_system="truecolor"
-    )
+    console = Console(record=True, width=COLUMNS, file=io.StringIO(), force_terminal=True, color_system="truecolor")
     console.print(Text("$ torch-debugger run train.py", style="bold"))
     lines = printed.strip().split("\n")
     console.print(Text("\n".join([*lines[:2], "...", lines[-1], ""]), style="dim"))

@@ -54,11 +54,7 @@ def guided(case: Case) -> np.ndarray[Any, Any]:
 
 def main() -> None:
     torch.set_num_threads(1)
-    found = {
-        f"{name}/{method}": record(name, case, method)
-        for name, case in CASES.items()
-        for method in case.methods
-    }
+    found = {f"{name}/{method}": record(name, case, method) for name, case in CASES.items() for method in case.methods}
     found["convolutional/guided_backprop"] = guided(CASES["convolutional"])
     RECORDED.parent.mkdir(exist_ok=True)
     np.savez_compressed(RECORDED, **found)

@@ -16,77 +16,69 @@ from torch_debugger._version import __version__
 
 TYPE_CHECKING = False  # by its own name: under `python -m`, a typing.py of the user's would be imported here
 if TYPE_CHECKING:
-    from torch_debugger import memory, pictures
-    from torch_debugger.anatomy.flops import flops
-    from torch_debugger.anatomy.summing.counting import count_parameters
-    from torch_debugger.anatomy.summing.summarizing import summary
-    from torch_debugger.anomalies import AnomalyError, detect_anomaly, find_nan, set_detect_anomaly
-    from torch_debugger.archive.run import Run
-    from torch_debugger.archive.runs import runs
-    from torch_debugger.breaking import break_on_shape, break_when
-    from torch_debugger.comparisons import diff
-    from torch_debugger.debugger import Debugger, watch
-    from torch_debugger.doctoring import Checkup, doctor
-    from torch_debugger.drawings.model_drawing import model_graph
-    from torch_debugger.explanations import Explanation, explain
-    from torch_debugger.inspections.activations import activations
-    from torch_debugger.inspections.describing import describe
-    from torch_debugger.inspections.gradient_check import check_gradients
-    from torch_debugger.inspections.gradients import gradients
-    from torch_debugger.inspections.graph import graph
-    from torch_debugger.inspections.taps import tap
-    from torch_debugger.integrations.explaining import explaining
-    from torch_debugger.integrations.trackers.tracker import Tracker
-    from torch_debugger.profile_block import profile
-    from torch_debugger.rehearsing import RehearsedStep, rehearse
-    from torch_debugger.reporting import write_report
+    from torch_debugger.api import diff, write_report
+    from torch_debugger.integrations.tracker import Tracker
+    from torch_debugger.log.run import Run
+    from torch_debugger.log.runs import runs
+    from torch_debugger.model.flops import flops
+    from torch_debugger.model.parameter_counts import count_parameters
+    from torch_debugger.model.summary import summary
+    from torch_debugger.pictures.autograd_graph import graph
+    from torch_debugger.pictures.layer_values import activations, describe, gradients, tap
+    from torch_debugger.pictures.missing_gradients import check_gradients
+    from torch_debugger.pictures.model_graph import model_graph
+    from torch_debugger.probes.breakpoints import break_on_shape, break_when
+    from torch_debugger.runner.anomalies import AnomalyError, detect_anomaly, find_nan, set_detect_anomaly
+    from torch_debugger.runner.debugger import Debugger, watch
+    from torch_debugger.runner.exceptions import explaining
+    from torch_debugger.runner.explanations import Explanation, explain
+    from torch_debugger.runner.preflight import Checkup, RehearsedStep, doctor, rehearse
+    from torch_debugger.runner.profile_blocks import profile, syncs
+    from torch_debugger.runner.watchdog import Watchdog
     from torch_debugger.summaries.writer import SummaryWriter
-    from torch_debugger.sync_block import syncs
-    from torch_debugger.trials.gradcheck.first_order import gradcheck
-    from torch_debugger.trials.gradcheck.second_order import gradgradcheck
-    from torch_debugger.watchdog import Watchdog
+    from torch_debugger.trials.gradcheck import gradcheck, gradgradcheck
 
 _HOMES = {
-    "flops": "torch_debugger.anatomy.flops",
-    "Debugger": "torch_debugger.debugger",
-    "watch": "torch_debugger.debugger",
-    "AnomalyError": "torch_debugger.anomalies",
-    "detect_anomaly": "torch_debugger.anomalies",
-    "find_nan": "torch_debugger.anomalies",
-    "set_detect_anomaly": "torch_debugger.anomalies",
-    "Run": "torch_debugger.archive.run",
-    "runs": "torch_debugger.archive.runs",
-    "break_on_shape": "torch_debugger.breaking",
-    "break_when": "torch_debugger.breaking",
-    "diff": "torch_debugger.comparisons",
-    "Checkup": "torch_debugger.doctoring",
-    "doctor": "torch_debugger.doctoring",
-    "model_graph": "torch_debugger.drawings.model_drawing",
-    "Explanation": "torch_debugger.explanations",
-    "explain": "torch_debugger.explanations",
-    "explaining": "torch_debugger.integrations.explaining",
+    "flops": "torch_debugger.model.flops",
+    "Debugger": "torch_debugger.runner.debugger",
+    "watch": "torch_debugger.runner.debugger",
+    "AnomalyError": "torch_debugger.runner.anomalies",
+    "detect_anomaly": "torch_debugger.runner.anomalies",
+    "find_nan": "torch_debugger.runner.anomalies",
+    "set_detect_anomaly": "torch_debugger.runner.anomalies",
+    "Run": "torch_debugger.log.run",
+    "runs": "torch_debugger.log.runs",
+    "break_on_shape": "torch_debugger.probes.breakpoints",
+    "break_when": "torch_debugger.probes.breakpoints",
+    "diff": "torch_debugger.api",
+    "Checkup": "torch_debugger.runner.preflight",
+    "doctor": "torch_debugger.runner.preflight",
+    "model_graph": "torch_debugger.pictures.model_graph",
+    "Explanation": "torch_debugger.runner.explanations",
+    "explain": "torch_debugger.runner.explanations",
+    "explaining": "torch_debugger.runner.exceptions",
     "SummaryWriter": "torch_debugger.summaries.writer",
-    "syncs": "torch_debugger.sync_block",
-    "Tracker": "torch_debugger.integrations.trackers.tracker",
-    "profile": "torch_debugger.profile_block",
-    "RehearsedStep": "torch_debugger.rehearsing",
-    "rehearse": "torch_debugger.rehearsing",
-    "write_report": "torch_debugger.reporting",
-    "activations": "torch_debugger.inspections.activations",
-    "check_gradients": "torch_debugger.inspections.gradient_check",
-    "describe": "torch_debugger.inspections.describing",
-    "gradients": "torch_debugger.inspections.gradients",
-    "graph": "torch_debugger.inspections.graph",
-    "tap": "torch_debugger.inspections.taps",
-    "count_parameters": "torch_debugger.anatomy.summing.counting",
-    "summary": "torch_debugger.anatomy.summing.summarizing",
+    "syncs": "torch_debugger.runner.profile_blocks",
+    "Tracker": "torch_debugger.integrations.tracker",
+    "profile": "torch_debugger.runner.profile_blocks",
+    "RehearsedStep": "torch_debugger.runner.preflight",
+    "rehearse": "torch_debugger.runner.preflight",
+    "write_report": "torch_debugger.api",
+    "activations": "torch_debugger.pictures.layer_values",
+    "check_gradients": "torch_debugger.pictures.missing_gradients",
+    "describe": "torch_debugger.pictures.layer_values",
+    "gradients": "torch_debugger.pictures.layer_values",
+    "graph": "torch_debugger.pictures.autograd_graph",
+    "tap": "torch_debugger.pictures.layer_values",
+    "count_parameters": "torch_debugger.model.parameter_counts",
+    "summary": "torch_debugger.model.summary",
     "memory": "torch_debugger.memory",
     "pictures": "torch_debugger.pictures",
-    "gradcheck": "torch_debugger.trials.gradcheck.first_order",
-    "Watchdog": "torch_debugger.watchdog",
-    "gradgradcheck": "torch_debugger.trials.gradcheck.second_order",
-    "load_ipython_extension": "torch_debugger.integrations.ipython",  # %load_ext torch_debugger
-    "unload_ipython_extension": "torch_debugger.integrations.ipython",
+    "gradcheck": "torch_debugger.trials.gradcheck",
+    "Watchdog": "torch_debugger.runner.watchdog",
+    "gradgradcheck": "torch_debugger.trials.gradcheck",
+    "load_ipython_extension": "torch_debugger.runner.explanations",  # %load_ext torch_debugger
+    "unload_ipython_extension": "torch_debugger.runner.explanations",
 }
 _OPEN_ROOMS = {"memory", "pictures"}  # used by their own name: torch_debugger.pictures.filters(...)
 

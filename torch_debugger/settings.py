@@ -7,7 +7,7 @@ import json
 import re
 from dataclasses import dataclass
 
-from torch_debugger.errors import UsageError
+from torch_debugger.system.errors import UsageError
 
 PROFILED_FROM = 12  # steps before a profile begins: caches filled, kernels chosen, the first closer looks over
 DEEP_STEPS = 3  # at the start of every run
@@ -77,9 +77,7 @@ def parse_size(text: str) -> int:
 def parse_seconds(option: str, text: str) -> float:
     """'60', '90s', '5m' or '1h' -> seconds"""
     match = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]+)?)\s*(s|sec|m|min|h)?\s*", text)
-    seconds = (
-        float(match.group(1)) * {"m": 60.0, "h": 3600.0}.get((match.group(2) or "s")[0], 1.0) if match else 0
-    )
+    seconds = float(match.group(1)) * {"m": 60.0, "h": 3600.0}.get((match.group(2) or "s")[0], 1.0) if match else 0
     if seconds <= 0:
         raise UsageError(f"{option} takes a number of seconds, or a time such as 90s or 5m, not {text!r}.")
     return seconds

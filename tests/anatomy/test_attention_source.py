@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from torch_debugger.anatomy.attention_source import WrittenAttention, attention_at
 from torch_debugger.records import Place
+from torch_debugger.source.attention import WrittenAttention, attention_at
 
 
 def read(tmp_path: Path, *body: str) -> WrittenAttention | None:

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from torch_debugger.anatomy.caching_allocator import CachingAllocator
+from torch_debugger.model.cuda_memory import CachingAllocator
 
 KIB, MIB = 2**10, 2**20
 

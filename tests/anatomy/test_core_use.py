@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from torch_debugger.anatomy import core_use
+from torch_debugger.stats import resources as core_use
 
 
 @pytest.mark.parametrize(

@@ -54,9 +54,7 @@ def test_tied_weights_are_counted_where_they_are_first() -> None:
 
 
 def test_parameters_stand_in_the_order_of_the_model() -> None:
-    model = nn.ModuleDict(
-        {"words": nn.Embedding(5, 4), "body": nn.Linear(4, 4), "head": nn.Linear(4, 5, bias=False)}
-    )
+    model = nn.ModuleDict({"words": nn.Embedding(5, 4), "body": nn.Linear(4, 4), "head": nn.Linear(4, 5, bias=False)})
     model["head"].weight = model["words"].weight
     assert list(count_parameters(model).by_parameter) == [name for name, _ in model.named_parameters()]
     assert list(count_parameters(model).by_module) == ["words", "body"]

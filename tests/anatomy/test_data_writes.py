@@ -6,9 +6,9 @@ from pathlib import Path
 
 from torch import nn
 
-from torch_debugger.anatomy.data_writes import data_writes, touched_between, write_before
-from torch_debugger.anatomy.parameter_lines import parameter_line
-from torch_debugger.anatomy.sources import place_at
+from torch_debugger.source.detached_results import data_writes, touched_between, write_before
+from torch_debugger.source.files import place_at
+from torch_debugger.source.parameters import parameter_line
 
 SOURCE = """
 import torch

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from torch_debugger.anatomy.fixed_draws import fixed_orders
-from torch_debugger.anatomy.upstream import statements_behind
 from torch_debugger.records import Place
+from torch_debugger.source.dataloaders import statements_behind
+from torch_debugger.source.seeds_and_shuffles import fixed_orders
 
 LOOP = """
 for epoch in range(3):

@@ -56,16 +56,12 @@ def test_a_convolution_is_as_many_turns_of_its_loops(
 
 
 @QUICK
-@given(
-    batch=LENGTHS, given=LENGTHS, made=LENGTHS, size=LENGTHS, kernel=st.integers(1, 3), stride=st.integers(1, 3)
-)
+@given(batch=LENGTHS, given=LENGTHS, made=LENGTHS, size=LENGTHS, kernel=st.integers(1, 3), stride=st.integers(1, 3))
 def test_a_transposed_convolution_adds_a_filter_for_each_input(
     batch: int, given: int, made: int, size: int, kernel: int, stride: int
 ) -> None:
     count = flops(nn.ConvTranspose1d(given, made, kernel, stride), torch.randn(batch, given, size))
-    turns = sum(
-        1 for _ in itertools.product(range(batch), range(given), range(size), range(made), range(kernel))
-    )
+    turns = sum(1 for _ in itertools.product(range(batch), range(given), range(size), range(made), range(kernel)))
     assert count.macs == turns
 
 
@@ -82,9 +78,7 @@ def test_a_linear_layer_on_any_number_of_dimensions(rows: list[int], given: int,
     left=st.lists(st.integers(1, 3), max_size=2), right=st.lists(st.integers(1, 3), max_size=2),
     m=LENGTHS, k=LENGTHS, n=LENGTHS,
 )  # fmt: skip
-def test_a_product_with_batches_that_are_spread_out(
-    left: list[int], right: list[int], m: int, k: int, n: int
-) -> None:
+def test_a_product_with_batches_that_are_spread_out(left: list[int], right: list[int], m: int, k: int, n: int) -> None:
     try:
         batches = torch.broadcast_shapes(left, right)
     except RuntimeError:

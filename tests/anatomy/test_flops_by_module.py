@@ -26,9 +26,7 @@ def test_a_module_counts_what_lies_below_it_and_its_own() -> None:
     found = flops(model, torch.randn(2, 8), backward=True).by_module
     assert list(found) == ["", "0", "0.fc", "1"]
     assert [each.forward.macs for each in found.values()] == [3 * ONCE, 2 * ONCE, ONCE, ONCE]
-    assert found["0"].own.macs == ONCE + 2 * ONCE, (
-        "F.linear and its backward belong to the module that called it"
-    )
+    assert found["0"].own.macs == ONCE + 2 * ONCE, "F.linear and its backward belong to the module that called it"
     assert found[""].own.macs == 0
     assert found["0.fc"].backward.macs == ONCE, "no gradient for the input of the first layer"
     assert found["1"].backward.macs == 2 * ONCE

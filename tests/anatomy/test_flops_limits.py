@@ -15,7 +15,7 @@ from tests.anatomy.test_flops import Calls
 from tests.pictures.models import Convolutional, Recurrent, VisionTransformer, images, tokens
 from tests.untouched_models import model_untouched
 from torch_debugger import flops
-from torch_debugger.errors import UsageError
+from torch_debugger.system.errors import UsageError
 
 ONCE = 2 * 8 * 8  # a Linear(8, 8) on two rows
 

@@ -21,10 +21,10 @@ from tests.pictures.models import (
 )
 from tests.untouched_models import model_untouched
 from torch_debugger import flops
-from torch_debugger.anatomy.counting.counted_runs import _run, _Way
-from torch_debugger.anatomy.counting.op_counter import BACKWARD, FORWARD
-from torch_debugger.anatomy.counting.tallies import counts_of
-from torch_debugger.anatomy.graph_calls import Call
+from torch_debugger.model.flop_counts import counts_of
+from torch_debugger.model.flops import _run, _Way
+from torch_debugger.model.inputs import Call
+from torch_debugger.model.op_counter import BACKWARD, FORWARD
 
 
 class Bottleneck(nn.Module):

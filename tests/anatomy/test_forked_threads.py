@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import nn
 
-from torch_debugger.anatomy.forked import ForkedTask
+from torch_debugger.model.forks import ForkedTask
 
 LAYERS = {
     "linear": (nn.Linear(300, 300), torch.randn(300, 300)),

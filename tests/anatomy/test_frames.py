@@ -9,7 +9,7 @@ import weakref
 from types import FrameType
 from typing import Any
 
-from torch_debugger.anatomy.frames import let_go_of_snapshots, locals_elsewhere, locals_of
+from torch_debugger.source.frames import let_go_of_snapshots, locals_elsewhere, locals_of
 
 
 class Batch:

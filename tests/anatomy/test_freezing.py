@@ -6,7 +6,7 @@ import ast
 
 import pytest
 
-from torch_debugger.anatomy.freezing import freezes, may_unfreeze
+from torch_debugger.source.parameters import freezes, may_unfreeze
 
 
 @pytest.mark.parametrize(

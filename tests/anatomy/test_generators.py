@@ -7,7 +7,7 @@ import random
 import numpy
 from torch.utils.data import Dataset, Subset
 
-from torch_debugger.anatomy.generators import kept_generators
+from torch_debugger.source.datasets import kept_generators
 
 
 class Noisy(Dataset[float]):

@@ -10,7 +10,7 @@ from torch import nn
 
 from tests.summaries.flow import node, reached_from_inputs, sources, state_of
 from tests.summaries.models import Clamped, ResNet
-from torch_debugger.anatomy.model_graph import model_graph
+from torch_debugger.model.graph import model_graph
 
 
 def test_a_compiled_model_is_drawn_as_it_was_written() -> None:
@@ -22,26 +22,20 @@ def test_a_compiled_model_is_drawn_as_it_was_written() -> None:
 
 
 @pytest.mark.filterwarnings("ignore:.*torch.jit")
-@pytest.mark.parametrize(
-    "make", [torch.jit.script, lambda model: torch.jit.trace(model.eval(), torch.randn(2, 4))]
-)
+@pytest.mark.parametrize("make", [torch.jit.script, lambda model: torch.jit.trace(model.eval(), torch.randn(2, 4))])
 def test_scripted_and_traced_models_show_their_operations(make) -> None:
     model = make(nn.Sequential(nn.Linear(4, 4), nn.BatchNorm1d(4), nn.ReLU()))
     before, training = state_of(model), model.training
     graph = model_graph(nn.Sequential(model, nn.Linear(4, 2)), torch.randn(2, 4))
     assert graph.note == ""
-    assert {"Sequential/addmm", "Sequential/native_batch_norm", "Sequential/1/linear"} <= reached_from_inputs(
-        graph
-    )
+    assert {"Sequential/addmm", "Sequential/native_batch_norm", "Sequential/1/linear"} <= reached_from_inputs(graph)
     assert model.training == training
     assert all(torch.equal(value, before[name]) for name, value in state_of(model).items())
 
 
 def test_a_model_that_raises_is_drawn_as_its_modules() -> None:
     graph = model_graph(nn.Sequential(nn.Linear(4, 4), nn.ReLU()), torch.randn(2, 5))
-    assert graph.note == (
-        "forward raised: RuntimeError: mat1 and mat2 shapes cannot be multiplied (2x5 and 4x4)"
-    )
+    assert graph.note == ("forward raised: RuntimeError: mat1 and mat2 shapes cannot be multiplied (2x5 and 4x4)")
     assert [(each.name, each.kind) for each in graph.nodes] == [
         ("Sequential/0/weight", "parameter"),
         ("Sequential/0/bias", "parameter"),
@@ -88,7 +82,7 @@ def test_eight_bit_floats_are_drawn() -> None:
 
 def test_a_loop_of_very_many_steps_ends_in_a_note(monkeypatch: pytest.MonkeyPatch) -> None:
     for room in ("graph_recorder", "model_graph"):
-        monkeypatch.setattr(f"torch_debugger.anatomy.{room}.MOST_NODES", 50)
+        monkeypatch.setattr(f"torch_debugger.source.{room}.MOST_NODES", 50)
 
     class Long(nn.Module):
         def forward(self, x):
@@ -167,9 +161,7 @@ def test_a_module_that_raised_and_was_caught_does_not_hold_what_follows() -> Non
 
 def test_hooks_on_all_modules_do_not_see_the_run() -> None:
     seen: list[str] = []
-    handle = nn.modules.module.register_module_forward_hook(
-        lambda module, *_: seen.append(type(module).__name__)
-    )
+    handle = nn.modules.module.register_module_forward_hook(lambda module, *_: seen.append(type(module).__name__))
     try:
         model_graph(nn.Linear(2, 2), torch.randn(1, 2))
         assert seen == []
@@ -233,9 +225,7 @@ def test_a_model_that_only_runs_in_training_is_drawn_so() -> None:
     graph = model_graph(model, torch.randn(4, 2))
     assert graph.note == ""
     assert model.norm.num_batches_tracked == 0 and model.norm.running_mean.tolist() == [0.0, 0.0]
-    assert (
-        model_graph(model.eval(), torch.randn(4, 2)).note == "forward raised: RuntimeError: call train() first"
-    )
+    assert model_graph(model.eval(), torch.randn(4, 2)).note == "forward raised: RuntimeError: call train() first"
 
 
 def test_a_list_of_words_is_one_argument() -> None:

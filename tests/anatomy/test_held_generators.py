@@ -13,7 +13,7 @@ import torch
 from torch import nn
 
 from torch_debugger import SummaryWriter
-from torch_debugger.anatomy.rerun import leaving_no_trace
+from torch_debugger.model.reruns import leaving_no_trace
 
 
 class Jitter:

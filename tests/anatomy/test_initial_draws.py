@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import nn
 
-from torch_debugger.anatomy.initial_draws import Draw, initial_draws
+from torch_debugger.model.layers import Draw, initial_draws
 
 
 def fits(layer: nn.Module) -> Draw | None:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from torch_debugger.anatomy.line_surroundings import surroundings_of
+from torch_debugger.source.statements import surroundings_of
 
 SCRIPT = """\
 def log(step, loss):

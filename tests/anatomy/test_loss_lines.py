@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from torch_debugger.anatomy.loss_lines import computed_at
 from torch_debugger.records import Place
+from torch_debugger.source.losses import computed_at
 
 SCRIPT = """\
 class Trainer:

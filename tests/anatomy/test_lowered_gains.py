@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from torch_debugger.anatomy.lowered_gains import lowered_gain
 from torch_debugger.records import Place
+from torch_debugger.source.losses import lowered_gain
 
 
 def found(folder: Path, *lines: str) -> tuple[str, int | None]:

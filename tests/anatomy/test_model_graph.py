@@ -12,7 +12,7 @@ from torch import nn
 
 from tests.summaries.flow import node, reached_from_inputs, readers, sources, state_of
 from tests.summaries.models import CASES, GraphConvolution, ResNet, TwoTowers
-from torch_debugger.anatomy.model_graph import model_graph
+from torch_debugger.model.graph import model_graph
 
 
 @pytest.mark.parametrize("case", CASES)

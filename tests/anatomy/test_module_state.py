@@ -6,7 +6,7 @@ from typing import Any
 
 from torch import nn
 
-from torch_debugger.anatomy.module_state import running_update
+from torch_debugger.source.attributes import running_update
 
 
 class States(nn.Module):

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from torch_debugger.anatomy.name_tests import NameTest, name_tests
+from torch_debugger.source.parameters import NameTest, name_tests
 
 FILE = "<names>"
 

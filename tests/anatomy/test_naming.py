@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from torch_debugger.anatomy.naming import name_root
+from torch_debugger.source.variables import name_root
 
 a_global = nn.Linear(1, 1)
 

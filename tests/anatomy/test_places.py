@@ -13,13 +13,8 @@ import torch
 from torch import nn
 
 import torch_debugger
-from torch_debugger.anatomy.places import (
-    class_place,
-    constructor_places,
-    find_call,
-    forward_place,
-    is_user_file,
-)
+from torch_debugger.source.constructors import class_place, constructor_places, find_call, forward_place
+from torch_debugger.source.files import is_user_file
 
 HEAD = "import torch\nfrom torch import nn\nfrom collections import OrderedDict\n"
 
@@ -198,9 +193,7 @@ def test_a_root_named_as_an_argument_is_found_by_its_only_construction(tmp_path:
 
 def test_no_source_gives_no_places_and_no_error() -> None:
     names: dict[str, Any] = {"__name__": "gone"}
-    source = (
-        "class Net(nn.Module):\n    def __init__(s):\n        super().__init__(); s.a = nn.ReLU()\nm = Net()"
-    )
+    source = "class Net(nn.Module):\n    def __init__(s):\n        super().__init__(); s.a = nn.ReLU()\nm = Net()"
     exec(compile(HEAD + source, "gone/away.py", "exec"), names)
     assert constructor_places(names["m"], "m", ["gone/away.py"]) == {}
     assert not class_place(names["Net"])

@@ -7,7 +7,7 @@ from torch import nn
 
 from tests.untouched_models import model_untouched
 from torch_debugger import flops, pictures, summary
-from torch_debugger.anatomy.rerun import leaving_no_trace
+from torch_debugger.model.reruns import leaving_no_trace
 
 
 class HookingItself(nn.Module):

@@ -8,8 +8,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from torch_debugger.anatomy.cuts import find_dropped, find_switch
-from torch_debugger.anatomy.result_flow import find_cut
+from torch_debugger.source.detached_results import find_cut, find_dropped, find_switch
 
 FILE = "<flow>"
 

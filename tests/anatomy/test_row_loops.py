@@ -4,7 +4,7 @@ import ast
 
 import pytest
 
-from torch_debugger.anatomy.row_loops import RowLoop, read_loop, row_loop_at
+from torch_debugger.source.row_loops import RowLoop, read_loop, row_loop_at
 
 
 def read(source: str) -> RowLoop | None:
@@ -102,9 +102,7 @@ def test_other_loops(source: str) -> None:
 
 def test_the_innermost_loop_around_a_line(tmp_path) -> None:  # type: ignore[no-untyped-def]
     script = tmp_path / "train.py"
-    script.write_text(
-        "for step in range(9):\n    for i in range(n):\n        rows.append(x[i].sum())\n    done()\n"
-    )
+    script.write_text("for step in range(9):\n    for i in range(n):\n        rows.append(x[i].sum())\n    done()\n")
     found = row_loop_at(str(script), 3)
     assert found is not None and (found.header, found.last) == (2, 3)
     assert row_loop_at(str(script), 4) is None

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from torch_debugger.anatomy.shuffles import Shuffled, shuffled_apart
+from torch_debugger.source.seeds_and_shuffles import Shuffled, shuffled_apart
 
 
 def found(folder: Path, source: str) -> list[Shuffled]:

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from torch_debugger.anatomy.statements import assignment_before
 from torch_debugger.records import Place
+from torch_debugger.source.statements import assignment_before
 
 SCRIPT = """\
 def other():

@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import nn
 
-from torch_debugger.anatomy.step_memory import TooLongError, measure_step
+from torch_debugger.model.step_memory import TooLongError, measure_step
 
 FLOAT = 4
 

@@ -14,7 +14,7 @@ from tests.anatomy.architectures import ARCHITECTURES
 from tests.anatomy.models import sequences, unusual, vision
 from tests.untouched_models import model_untouched
 from torch_debugger import summary
-from torch_debugger.errors import UsageError
+from torch_debugger.system.errors import UsageError
 
 BATCH_NOTE = "input_size was taken without the batch dimension: one of 1 was put in front."
 NO_CUDA = "The model is on cpu and was summarised there, not on cuda: there is no CUDA device on this machine."
@@ -349,9 +349,7 @@ def test_a_compiled_part_is_shown_as_it_was_written() -> None:
 def test_a_scripted_model_is_not_run() -> None:
     result = summary(torch.jit.script(nn.Sequential(nn.Linear(4, 3), nn.ReLU())), (2, 4), verbose=0)
     assert (result.total_params, result.ran, result.model) == (15, "", "Sequential")
-    assert result.notes == (
-        "The model is scripted or traced: its layers cannot be listened to, so it was not run.",
-    )
+    assert result.notes == ("The model is scripted or traced: its layers cannot be listened to, so it was not run.",)
 
 
 def test_a_scripted_part_is_one_row() -> None:

@@ -14,8 +14,7 @@ import torchinfo
 from tests.anatomy.architectures import ARCHITECTURES, Architecture
 from tests.untouched_models import model_untouched
 from torch_debugger import count_parameters, flops, summary
-from torch_debugger.anatomy.summing.columns import chosen_columns
-from torch_debugger.anatomy.summing.result import Look, Summary
+from torch_debugger.model.summary_table import Look, Summary, chosen_columns
 
 # Where torchinfo is wrong: each weight of a tied pair, the last entry of a dictionary, no keywords; and it
 # refuses dataclasses.

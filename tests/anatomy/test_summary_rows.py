@@ -12,7 +12,7 @@ from torch import nn
 from tests.anatomy.models import sequences, unusual, vision
 from tests.summaries.models import choose_quantizer
 from torch_debugger import count_parameters, flops, summary
-from torch_debugger.anatomy.summing.result import Summary
+from torch_debugger.model.summary_table import Summary
 
 
 def rows_of(result: Summary) -> list[tuple[str, int, int]]:
@@ -28,9 +28,7 @@ def test_a_tied_weight_is_counted_once_and_named() -> None:
     result = summed(unusual.TiedEmbeddings(), 2, 5)
     assert rows_of(result) == [("", 1, 0), ("embedding", 1, 120), ("decoder", 1, 20)]
     assert result["decoder"].tied == ("weight",)
-    assert result.notes[-1] == (
-        "Tied parameters, counted once: `embedding.weight` and `decoder.weight` are one."
-    )
+    assert result.notes[-1] == ("Tied parameters, counted once: `embedding.weight` and `decoder.weight` are one.")
 
 
 def test_a_layer_whose_weights_are_all_tied_says_so() -> None:

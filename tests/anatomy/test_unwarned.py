@@ -7,14 +7,14 @@ import sys
 import warnings
 from pathlib import Path
 
-from torch_debugger.anatomy.unwarned import unwarned
+from torch_debugger.model.forks import unwarned
 
 SCRIPT = """
 import warnings
 import torch
 from torch import nn
-from torch_debugger.anatomy.forked import ForkedTask
-from torch_debugger.anatomy.rerun import leaving_no_trace
+from torch_debugger.model.forks import ForkedTask
+from torch_debugger.model.reruns import leaving_no_trace
 
 class Noisy(nn.Module):
     def forward(self, x):

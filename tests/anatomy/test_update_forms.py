@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from torch_debugger.anatomy.update_forms import update_form
+from torch_debugger.probes.optimizers import update_form
 
 
 class Own(torch.optim.Adam):

@@ -9,10 +9,11 @@ from typing import Any
 import torch
 from torch import nn
 
-from torch_debugger.anatomy.additions import addition_to, carried_over
-from torch_debugger.anatomy.kept_graphs import hoards, steps_behind
-from torch_debugger.anatomy.user_variables import variables_in_reach, waiting_generators, yields
+from torch_debugger.model.tensor_memory import graph_containers as hoards
+from torch_debugger.model.tensor_memory import steps_behind
 from torch_debugger.records import Place
+from torch_debugger.source.assignments import addition_to, carried_over
+from torch_debugger.source.variables import variables_in_reach, waiting_generators, yields
 
 
 class Counter:

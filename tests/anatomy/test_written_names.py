@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from torch_debugger.anatomy.assignments import filling_of_argument
-from torch_debugger.anatomy.method_calls import written_as
 from torch_debugger.records import Place
+from torch_debugger.source.assignments import filling_of_argument
+from torch_debugger.source.calls import written_as
 
 TRAINER = """\
 class Trainer:

@@ -40,9 +40,9 @@ if __name__ == "__main__":
     import torch
     import torch._dynamo  # which every optimizer imports when it is first made
 
-    import torch_debugger.plumbing  # noqa: F401
+    import torch_debugger.runner.plumbing  # noqa: F401
     from torch_debugger.checks.catalog import catalog
-    from torch_debugger.cli.in_process import run_in_process
+    from torch_debugger.runner.in_process import run_in_process
     from torch_debugger.settings import Settings
 
     catalog()

@@ -6,9 +6,9 @@ import itertools
 import struct
 from pathlib import Path
 
-from torch_debugger.archive.event_file import EventFile
-from torch_debugger.archive.parsing import FOREIGN, SCALARS, EventParser
-from torch_debugger.runlog.frames import FRAME_BYTES, unframe
+from torch_debugger.log.decoder_values import FOREIGN, SCALARS, EventParser
+from torch_debugger.log.reader_columns import EventFile
+from torch_debugger.log.tfrecord import FRAME_BYTES, unframe
 
 Point = tuple[int, bytes, bytes]  # step, value and time, these as bits: NaN is NaN
 

@@ -17,13 +17,15 @@ from torch.utils.tensorboard import SummaryWriter
 
 from tests.archive.slow import columns_of, frame_ends, read_bytes, read_file, slow_scalars
 from tests.runlog.logs import event_file, rows, scalars, write
-from torch_debugger.archive import chunk, splitting, templates
-from torch_debugger.archive import event_file as event_files
-from torch_debugger.archive.columns import Columns
-from torch_debugger.archive.run import Run
+from torch_debugger.log import decoder_columns as chunk
+from torch_debugger.log import decoder_columns as splitting
+from torch_debugger.log import decoder_columns as templates
+from torch_debugger.log import reader_columns as event_files
+from torch_debugger.log.reader_columns import Columns
+from torch_debugger.log.run import Run
+from torch_debugger.log.scalar_events import scalar_events
+from torch_debugger.log.tfrecord import frame
 from torch_debugger.records import Record, Scalars
-from torch_debugger.runlog.frames import frame
-from torch_debugger.runlog.scalars import scalar_events
 
 TAGS = st.text(st.characters(codec="utf-8"), max_size=6)
 STEPS = st.integers(-(2**63), 2**63 - 1) | st.integers(0, 300)
@@ -203,11 +205,7 @@ def test_whatever_tensorboardx_writes(
 
 
 @settings(max_examples=15, deadline=None, derandomize=True)
-@given(
-    st.lists(
-        st.builds(Scalars, STEPS, TIMES, st.dictionaries(TAGS, NUMBERS, min_size=1, max_size=3)), max_size=9
-    )
-)
+@given(st.lists(st.builds(Scalars, STEPS, TIMES, st.dictionaries(TAGS, NUMBERS, min_size=1, max_size=3)), max_size=9))
 def test_a_run_gives_back_what_its_writer_was_given(
     tmp_path_factory: pytest.TempPathFactory, records: list[Scalars]
 ) -> None:
@@ -238,9 +236,7 @@ def test_frames_are_found_whatever_their_rhythm(cycle: list[int], rounds: int, e
 
 def test_many_tags_of_one_length(tmp_path: Path) -> None:
     points = [
-        Scalars(step, step, {f"layer{number:04}/norm": number / 7})
-        for step in range(15)
-        for number in range(300)
+        Scalars(step, step, {f"layer{number:04}/norm": number / 7}) for step in range(15) for number in range(300)
     ]
     data = frame(scalar_events(points))
 

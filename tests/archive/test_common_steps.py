@@ -43,8 +43,7 @@ def test_runs_without_a_common_number_are_not_called_the_same() -> None:
     report = ComparisonReport(compared([first], [second]))
     assert report.comparison.parting.verdict == "unseen"
     assert (
-        report.answer
-        == "The runs cannot be compared step by step: there is no number that both have at the same step."
+        report.answer == "The runs cannot be compared step by step: there is no number that both have at the same step."
     )
     assert "Only in the first run: Loss/train." in str(report)
     assert "Only in the second run: loss_train." in str(report)

@@ -13,16 +13,14 @@ from tests import fakes
 from tests.archive.test_parting import training
 from tests.runlog.logs import write
 from torch_debugger.cli import main
-from torch_debugger.errors import UsageError
+from torch_debugger.system.errors import UsageError
 
 
 @pytest.fixture
 def pair(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     write(tmp_path / "runs" / "old", training())
-    write(
-        tmp_path / "runs" / "new", training(20, lambda step, name, number: number * 1.5 if step > 4 else number)
-    )
+    write(tmp_path / "runs" / "new", training(20, lambda step, name, number: number * 1.5 if step > 4 else number))
     return tmp_path
 
 

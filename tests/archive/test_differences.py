@@ -7,22 +7,10 @@ import math
 import pytest
 
 from tests import fakes
-from torch_debugger.archive.comparing.comparison import compare_runs
-from torch_debugger.archive.comparing.evidence import RunEvidence
-from torch_debugger.archive.comparing.matching import Matching
-from torch_debugger.archive.comparing.noise import compare_means
-from torch_debugger.archive.comparing.tags import phase_of
-from torch_debugger.records import (
-    BatchLook,
-    HparamsFact,
-    LoaderFact,
-    Place,
-    Record,
-    SeedFact,
-    Surroundings,
-    TensorLook,
-)
-from torch_debugger.records.comparison_of_runs import Difference, RunsComparison, Topic
+from torch_debugger.log.compare import compare_means, compare_runs
+from torch_debugger.log.compare_records import Matching, RunEvidence, phase_of
+from torch_debugger.records import BatchLook, HparamsFact, LoaderFact, Place, Record, SeedFact, Surroundings, TensorLook
+from torch_debugger.records.findings import Difference, RunsComparison, Topic
 from torch_debugger.report.comparison import ComparisonReport
 
 

@@ -11,8 +11,8 @@ import torch_debugger
 from tests import fakes
 from tests.archive.test_parting import Change, training
 from tests.runlog.logs import write
-from torch_debugger.archive.comparing.comparison import compare_runs
-from torch_debugger.archive.comparing.evidence import RunEvidence
+from torch_debugger.log.compare import compare_runs
+from torch_debugger.log.compare_records import RunEvidence
 from torch_debugger.records import Finding
 from torch_debugger.report.comparison import ComparisonReport
 

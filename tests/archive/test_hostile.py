@@ -10,13 +10,12 @@ from pathlib import Path
 import pytest
 
 from tests.runlog.logs import event_file, scalars, write
-from torch_debugger.archive.run import Run
-from torch_debugger.archive.runs import runs
+from torch_debugger.log.protobuf import RECORD_TAG, ROWS_TAG, bytes_field, plugin_metadata, string_tensor, tensor_event
+from torch_debugger.log.run import Run
+from torch_debugger.log.runs import runs
+from torch_debugger.log.scalar_events import scalar_events
+from torch_debugger.log.tfrecord import frame
 from torch_debugger.records import EndFact, Notice, RunFact, Scalars
-from torch_debugger.runlog.events import RECORD_TAG, ROWS_TAG, plugin_metadata, string_tensor, tensor_event
-from torch_debugger.runlog.frames import frame
-from torch_debugger.runlog.scalars import scalar_events
-from torch_debugger.runlog.wire import bytes_field
 
 NAME = "events.out.tfevents.1"
 
@@ -120,9 +119,7 @@ def test_hostile_tags_are_tags(tmp_path: Path, tag: str, count: int) -> None:
 
 def test_tags_that_are_no_text_stay_apart(tmp_path: Path) -> None:
     payloads = [
-        event.replace(b"XX", odd)
-        for odd in (b"\xff\xfe", b"\xff\xfd")
-        for event in scalar_events([scalars(1, "XX")])
+        event.replace(b"XX", odd) for odd in (b"\xff\xfe", b"\xff\xfd") for event in scalar_events([scalars(1, "XX")])
     ]
     run = run_of(tmp_path, frame(payloads * 15))
 
@@ -250,7 +247,7 @@ def test_what_is_no_plain_file_is_never_opened(tmp_path: Path) -> None:
 
 
 def test_a_claim_of_more_bytes_than_there_are_waits(tmp_path: Path) -> None:
-    from torch_debugger.runlog.frames import _head
+    from torch_debugger.log.tfrecord import _head
 
     run = run_of(tmp_path, frame(scalar_events([scalars(1, "loss")])) + _head(2**62) + b"x" * 100)
 

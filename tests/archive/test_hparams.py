@@ -8,11 +8,11 @@ import pytest
 from torch.utils.tensorboard import SummaryWriter
 
 from tests import fakes
-from torch_debugger.archive.comparing.comparison import compare_runs
-from torch_debugger.archive.comparing.evidence import RunEvidence
-from torch_debugger.archive.folders import find_runs
-from torch_debugger.archive.hparams import merge_hparams
-from torch_debugger.archive.run import Run
+from torch_debugger.log.compare import compare_runs
+from torch_debugger.log.compare_records import RunEvidence
+from torch_debugger.log.folders import find_runs
+from torch_debugger.log.run import Run
+from torch_debugger.log.run_facts import merge_hparams
 from torch_debugger.records import HparamsFact
 
 
@@ -22,11 +22,7 @@ def of_optimizer(name: str, lr: float) -> HparamsFact:
 
 def test_the_only_optimizer_s_variable_is_no_part_of_the_names() -> None:
     expected = {"optimizer": "SGD", "lr": 0.1, "groups.1.lr": 0.5}
-    assert (
-        merge_hparams([of_optimizer("opt", 0.1)])
-        == merge_hparams([of_optimizer("self.optim", 0.1)])
-        == expected
-    )
+    assert merge_hparams([of_optimizer("opt", 0.1)]) == merge_hparams([of_optimizer("self.optim", 0.1)]) == expected
 
 
 def test_several_optimizers_keep_theirs() -> None:

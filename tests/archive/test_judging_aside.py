@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from torch_debugger.archive.run import Run
 from torch_debugger.checks.judge import Judge
+from torch_debugger.log.run import Run
+from torch_debugger.log.writer import LogWriter
 from torch_debugger.records import Finding, RunFact, Scalars
-from torch_debugger.runlog.writer import LogWriter
 
 STEPS = 400
 NO_PROCESS = 2**22 + 1  # no process has such a number
@@ -56,9 +56,7 @@ def wait_until_judged(run: Run) -> None:
         time.sleep(0.01)
 
 
-def test_whoever_asks_gets_what_is_known_and_later_everything(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_whoever_asks_gets_what_is_known_and_later_everything(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write(tmp_path).close()
     expected = Run(tmp_path).findings
     gate = Gate(monkeypatch, passes=50)
@@ -87,9 +85,7 @@ def test_a_short_log_is_judged_before_the_answer(tmp_path: Path) -> None:
     assert (run.judged_to, aside.news) == (None, 0), "nobody has gone away with less than everything"
 
 
-def test_of_a_run_that_goes_on_only_what_is_new_is_judged(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_of_a_run_that_goes_on_only_what_is_new_is_judged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     writer = write(tmp_path, os.getpid())
     gate = Gate(monkeypatch, passes=10**9)
     run = Run(tmp_path)

@@ -16,13 +16,12 @@ from torch import nn
 import torch_debugger
 from tests.runlog.peers import tensorboard_run
 from tests.viewer.asking import ask
-from torch_debugger.archive.graphs.graph_def import read_graph_def
-from torch_debugger.archive.graphs.model_graph import model_graph
-from torch_debugger.archive.run import Run
-from torch_debugger.errors import DebuggerError
-from torch_debugger.records.op_graph import OPERATION, OUTPUT, PARAMETER, ModelGraph
-from torch_debugger.runlog.frames import frame
-from torch_debugger.viewer.run_shelf import RunShelf
+from torch_debugger.log.graphs import model_graph, read_graph_def
+from torch_debugger.log.run import Run
+from torch_debugger.log.tfrecord import frame
+from torch_debugger.records.model import OPERATION, OUTPUT, PARAMETER, ModelGraph
+from torch_debugger.system.errors import DebuggerError
+from torch_debugger.viewer.shown_runs import ShownRuns as RunShelf
 
 WRITERS = [
     torch.utils.tensorboard.SummaryWriter,

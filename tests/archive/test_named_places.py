@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from tests.viewer.serving import make_run
-from torch_debugger.archive.named_places import named_place, named_places
-from torch_debugger.archive.opening import open_one_run, open_run
 from torch_debugger.cli.view import read_folders
-from torch_debugger.errors import UsageError
+from torch_debugger.log.object_stores import named_place, named_places
+from torch_debugger.log.runs import open_one_run, open_run
+from torch_debugger.system.errors import UsageError
 
 
 def test_what_is_a_name_and_what_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,10 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests import fakes
-from torch_debugger.archive.comparing.comparison import compare_runs
-from torch_debugger.archive.comparing.evidence import RunEvidence
+from torch_debugger.log.compare import compare_runs
+from torch_debugger.log.compare_records import RunEvidence
 from torch_debugger.records import ModelFact, PhaseFact, Record
-from torch_debugger.records.comparison_of_runs import Parting, RunsComparison
+from torch_debugger.records.findings import Parting, RunsComparison
 from torch_debugger.report.comparison import ComparisonReport
 
 LAYERS = ("net.fc1", "net.fc2", "net.fc3")
@@ -47,9 +47,7 @@ def one_step(step: int, change: Change) -> list[Record]:
         fakes.rows(step, "update", ("ratio", "change"), updates, root="opt"),
         fakes.rows(step, "activation", stats, outputs),
         fakes.rows(step, "output_gradient", stats, slopes),
-        fakes.scalars(
-            step, {"loss": number("loss"), "lr/0": 0.1, "time/step_s": 0.1 * step, "eval/accuracy": 0.9}
-        ),
+        fakes.scalars(step, {"loss": number("loss"), "lr/0": 0.1, "time/step_s": 0.1 * step, "eval/accuracy": 0.9}),
     ]
 
 
@@ -108,9 +106,7 @@ def test_what_comes_in_from_outside_stands_out_of_rounding() -> None:
 
 def test_updates_without_consequence_are_no_parting_and_are_told() -> None:
     report = ComparisonReport(
-        compared(
-            training(), training(20, lambda s, n, x: x * 1.01 if n == "update net.fc1.weight" and s < 19 else x)
-        )
+        compared(training(), training(20, lambda s, n, x: x * 1.01 if n == "update net.fc1.weight" and s < 19 else x))
     )
     assert report.comparison.parting.verdict == "rounding"
     assert "but in the update of net.fc1.weight at step 1" in report.answer
@@ -142,11 +138,7 @@ def test_nan_in_both_runs_is_equal() -> None:
 
 def test_steps_of_which_only_one_run_has_a_close_look_leave_a_gap_in_knowledge() -> None:
     def thinned(records: list[Record]) -> list[Record]:
-        return [
-            each
-            for each in records
-            if isinstance(each, type(fakes.scalars(1))) or getattr(each, "step", 0) <= 3
-        ]
+        return [each for each in records if isinstance(each, type(fakes.scalars(1))) or getattr(each, "step", 0) <= 3]
 
     change: Change = lambda step, name, number: number * 1.5 if step >= 12 else number  # noqa: E731
     comparison = compared(training(), thinned(training(20, change)))
@@ -195,9 +187,7 @@ def test_modes_that_differ_are_the_cause() -> None:
 def in_kind(records: list[Record], dtype: str) -> list[Record]:
     """The same run with weights of another kind."""
     return [
-        dataclasses.replace(
-            each, parameters=tuple(dataclasses.replace(one, dtype=dtype) for one in each.parameters)
-        )
+        dataclasses.replace(each, parameters=tuple(dataclasses.replace(one, dtype=dtype) for one in each.parameters))
         if isinstance(each, ModelFact)
         else each
         for each in records

@@ -17,8 +17,8 @@ from tensorboard.compat.proto.tensor_pb2 import TensorProto
 from tensorboard.util.tensor_util import make_tensor_proto
 
 from tests.runlog.peers import tensorboard_run
-from torch_debugger.archive.run import Run
-from torch_debugger.runlog.frames import frame
+from torch_debugger.log.run import Run
+from torch_debugger.log.tfrecord import frame
 
 WRITERS = [torch.utils.tensorboard.SummaryWriter, tensorboardX.SummaryWriter]
 
@@ -65,9 +65,7 @@ def test_histograms_of_another_writer(writer: Any, tmp_path: Path) -> None:
     assert histogram.step == 7
     assert histogram.counts.sum() == 500
     assert (histogram.lefts <= histogram.rights).all()
-    assert histogram.lefts[0] == pytest.approx(values.min()) and histogram.rights[-1] == pytest.approx(
-        values.max()
-    )
+    assert histogram.lefts[0] == pytest.approx(values.min()) and histogram.rights[-1] == pytest.approx(values.max())
     edges = zip(histogram.lefts, histogram.rights, strict=True)
     inside = [((values > left) & (values <= right)).sum() for left, right in edges]
     assert sum(inside) >= 499  # the least value stands on the first edge
@@ -110,9 +108,7 @@ def test_hyperparameters_of_another_writer(writer: Any, tmp_path: Path) -> None:
 
 def test_a_restart_takes_back_what_it_writes_again(tmp_path: Path) -> None:
     for purge in (None, 5):
-        writer = torch.utils.tensorboard.SummaryWriter(
-            str(tmp_path), purge_step=purge, filename_suffix=f".{purge}"
-        )
+        writer = torch.utils.tensorboard.SummaryWriter(str(tmp_path), purge_step=purge, filename_suffix=f".{purge}")
         for step in range(purge or 0, 8):
             writer.add_scalar("loss", step + (purge or 0), step)
             writer.add_histogram("weights", np.ones(3), step)
@@ -176,9 +172,7 @@ def test_tensors_of_other_plugins_are_no_scalars(tmp_path: Path) -> None:
     metadata = SummaryMetadata(plugin_data=SummaryMetadata.PluginData(plugin_name="pr_curves"))
     value = Summary.Value(tag="curve", tensor=make_tensor_proto(np.float32(1)), metadata=metadata)
     later = Summary.Value(tag="curve", tensor=make_tensor_proto(np.float32(2)))  # the metadata came before
-    events = [
-        Event(step=step, summary=Summary(value=[each])) for step, each in enumerate([value] + [later] * 20)
-    ]
+    events = [Event(step=step, summary=Summary(value=[each])) for step, each in enumerate([value] + [later] * 20)]
 
     assert write_events(tmp_path, events).tags == {"pr_curves": ["curve"]}
 

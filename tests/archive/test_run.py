@@ -16,21 +16,12 @@ import numpy as np
 import pytest
 
 from tests.runlog.logs import LAYERS, WEIGHTS, event_file, faces, rows, scalars, small_run, write
-from torch_debugger.archive import status
-from torch_debugger.archive.run import Run
-from torch_debugger.errors import DebuggerError
-from torch_debugger.records import (
-    EndFact,
-    HparamsFact,
-    Notice,
-    RunFact,
-    Scalars,
-    SeedFact,
-    Surroundings,
-    TensorRows,
-)
-from torch_debugger.runlog.decoder import Decoder
-from torch_debugger.runlog.writer import LogWriter
+from torch_debugger.log import run_facts as status
+from torch_debugger.log.decoder_records import Decoder
+from torch_debugger.log.run import Run
+from torch_debugger.log.writer import LogWriter
+from torch_debugger.records import EndFact, HparamsFact, Notice, RunFact, Scalars, SeedFact, Surroundings, TensorRows
+from torch_debugger.system.errors import DebuggerError
 
 RUN = RunFact("train.py", ("--lr", "1"), "/x", os.getpid(), time.time(), "3", "2", "cpu", "1", 0.02, False)
 AROUND = Surroundings(("python", "train.py"), "train.py", "abc", "")
@@ -94,9 +85,7 @@ def test_rows_by_kind_root_and_step(tmp_path: Path) -> None:
 
 def test_what_a_run_says_of_itself(tmp_path: Path) -> None:
     found = HparamsFact({"lr": 0.1, "name": "adam"}, "args", 0)
-    write(
-        tmp_path, [RUN, AROUND, found, SeedFact({"torch": 1}, 0), SeedFact({"numpy": 2}, 0), ended("finished")]
-    )
+    write(tmp_path, [RUN, AROUND, found, SeedFact({"torch": 1}, 0), SeedFact({"numpy": 2}, 0), ended("finished")])
     facts = Run(tmp_path).facts
 
     assert facts.run == RUN and facts.end == ended("finished") and facts.surroundings == AROUND
@@ -323,9 +312,7 @@ def test_following_ends_when_a_summary_writer_is_closed(
     assert seen[-1] == 2 and run.status == "unknown"
 
 
-def test_what_is_written_just_before_the_end_is_not_missed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_written_just_before_the_end_is_not_missed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write(tmp_path, [scalars(1, "loss")])
     run = Run(tmp_path)
 

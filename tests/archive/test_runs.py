@@ -10,9 +10,9 @@ import pytest
 
 import torch_debugger
 from tests.runlog.logs import scalars, write
-from torch_debugger.archive.loss_tag import find_loss_tag
-from torch_debugger.archive.runs import runs
-from torch_debugger.errors import DebuggerError
+from torch_debugger.log.curves import find_loss_tag
+from torch_debugger.log.runs import runs
+from torch_debugger.system.errors import DebuggerError
 
 
 def touch(folder: Path, changed: float = 1e9) -> None:
@@ -57,9 +57,7 @@ def test_links_in_a_circle_end(tmp_path: Path) -> None:
     assert runs(tmp_path).names == ["a", "linked"]
 
 
-def test_ten_thousand_runs_are_listed_without_opening_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_ten_thousand_runs_are_listed_without_opening_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for number in range(10_000):
         folder = tmp_path / f"run{number:05}"
         folder.mkdir()

@@ -18,8 +18,8 @@ from tensorboard.util.tensor_util import make_ndarray, make_tensor_proto
 import torch_debugger
 from tests.archive.test_peers import write_events
 from tests.runlog.peers import tensorboard_run
-from torch_debugger.archive.run import Run
-from torch_debugger.archive.scalar_charts import Margin, ScalarChart
+from torch_debugger.log.media import Margin, ScalarChart
+from torch_debugger.log.run import Run
 
 WRITERS = [torch.utils.tensorboard.SummaryWriter, tensorboardX.SummaryWriter, torch_debugger.SummaryWriter]
 LAYOUT = {
@@ -83,9 +83,7 @@ def test_which_tags_belong_into_a_chart() -> None:
     tags = ["loss", "loss/a", "trade/hi", "a+b"]
     assert ScalarChart("", ("trade/.*", "loss")).tags_in(tags) == ["trade/hi", "loss", "loss/a"]
     assert ScalarChart("", ("loss$", "loss")).tags_in(tags) == ["loss", "loss/a"], "each once"
-    assert ScalarChart("", ("a+b", "a+b)")).tags_in([*tags, "a+b)"]) == ["a+b)"], (
-        "one that is no pattern is a name"
-    )
+    assert ScalarChart("", ("a+b", "a+b)")).tags_in([*tags, "a+b)"]) == ["a+b)"], "one that is no pattern is a name"
 
 
 def test_a_damaged_layout_is_none(tmp_path: Path) -> None:
@@ -108,9 +106,7 @@ def test_a_pr_curve_is_read_as_tensorboard_reads_it(writer: Any, tmp_path: Path)
 
     assert [curve.step for curve in curves] == [1, 5]
     for curve, event in zip(curves, theirs, strict=True):
-        entry = PrCurvesPlugin._make_pr_entry(
-            None, event.step, event.wall_time, make_ndarray(event.tensor_proto)
-        )
+        entry = PrCurvesPlugin._make_pr_entry(None, event.step, event.wall_time, make_ndarray(event.tensor_proto))
         assert curve.precision.tolist() == entry["precision"] and curve.recall.tolist() == entry["recall"]
         assert curve.thresholds.tolist() == pytest.approx(entry["thresholds"])
         assert curve.true_positives.astype(int).tolist() == entry["true_positives"]

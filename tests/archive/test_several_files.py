@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 
 from tests.runlog.logs import scalars
-from torch_debugger.archive import event_file
-from torch_debugger.archive.run import Run
+from torch_debugger.log import reader_columns as event_file
+from torch_debugger.log.protobuf import restart_event
+from torch_debugger.log.run import Run
+from torch_debugger.log.scalar_events import scalar_events
+from torch_debugger.log.tfrecord import frame
+from torch_debugger.log.writer import LogWriter
 from torch_debugger.records import Notice, Scalars
-from torch_debugger.runlog.events import restart_event
-from torch_debugger.runlog.frames import frame
-from torch_debugger.runlog.scalars import scalar_events
-from torch_debugger.runlog.writer import LogWriter
 
 NAME = "events.out.tfevents.{}"
 
@@ -73,9 +73,7 @@ def test_what_a_restart_took_back_is_nowhere(tmp_path: Path) -> None:
     assert {record.step for record in run.records()} == set(range(61))
 
 
-def test_a_rank_that_restarts_takes_back_its_own_points_alone(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_rank_that_restarts_takes_back_its_own_points_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("WORLD_SIZE", "2")
     for rank, purge_step in (("0", None), ("1", None), ("1", 5)):
         monkeypatch.setenv("RANK", rank)

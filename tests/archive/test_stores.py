@@ -11,9 +11,9 @@ import pytest
 
 from tests.archive.test_run import RESULT
 from tests.runlog.logs import event_file, scalars, write
-from torch_debugger.archive.run import Run
-from torch_debugger.archive.runs import runs
-from torch_debugger.errors import DebuggerError
+from torch_debugger.log.run import Run
+from torch_debugger.log.runs import runs
+from torch_debugger.system.errors import DebuggerError
 
 URL = "memory://archive/runs"
 

@@ -13,13 +13,20 @@ import pytest
 from tests.archive.test_hostile import look_at_everything, run_of
 from tests.runlog.logs import scalars
 from torch_debugger import records
-from torch_debugger.archive import tensors
+from torch_debugger.log import decoder_values as tensors
+from torch_debugger.log.protobuf import (
+    RECORD_TAG,
+    bytes_field,
+    event_time,
+    number_field,
+    plugin_metadata,
+    string_tensor,
+    tensor_event,
+)
+from torch_debugger.log.scalar_events import scalar_events
+from torch_debugger.log.tfrecord import frame
 from torch_debugger.records import Notice, Scalars, Summary, TensorRows
 from torch_debugger.records.codec import from_plain, to_plain
-from torch_debugger.runlog.events import RECORD_TAG, event_time, plugin_metadata, string_tensor, tensor_event
-from torch_debugger.runlog.frames import frame
-from torch_debugger.runlog.scalars import scalar_events
-from torch_debugger.runlog.wire import bytes_field, number_field
 
 KINDS = [kind for kind in vars(records).values() if isinstance(kind, type) and dataclasses.is_dataclass(kind)]
 GOOD = scalar_events([scalars(1, "loss")])
@@ -49,9 +56,7 @@ def test_records_with_fields_of_the_wrong_kind_harm_nothing(tmp_path: Path, valu
     [
         bytes_field(2, b"\xff\xff\xff"),
         number_field(2, 7),
-        bytes_field(
-            2, bytes_field(3, bytes_field(1, bytes_field(1, b"lr"), bytes_field(2, number_field(2, 7))))
-        ),
+        bytes_field(2, bytes_field(3, bytes_field(1, bytes_field(1, b"lr"), bytes_field(2, number_field(2, 7))))),
     ],
     ids=["noise", "a number", "a number of the wrong width"],
 )
@@ -91,9 +96,7 @@ def made_up(hint: Any) -> Any:
     return made_up(inner[0]) if inner else hint(1)
 
 
-@pytest.mark.parametrize(
-    "kind", [kind for kind in KINDS if not issubclass(kind, (Scalars, TensorRows, Summary))]
-)
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if not issubclass(kind, (Scalars, TensorRows, Summary))])
 def test_every_record_is_still_one_after_json(kind: Any) -> None:
     record = made_up(kind)
 

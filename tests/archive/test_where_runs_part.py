@@ -14,7 +14,7 @@ import torch_debugger
 from tests import preloaded
 from tests.archive.other_pairs import PAIRS
 from tests.archive.variations import BASE, CHANGES, script
-from torch_debugger.archive.run import Run
+from torch_debugger.log.run import Run
 from torch_debugger.report.comparison import ComparisonReport
 
 
@@ -147,9 +147,7 @@ def test_of_two_optimizers_the_right_one_is_blamed(folder: Path) -> None:
 
 def test_accumulated_gradients_that_come_to_the_same(folder: Path) -> None:
     report = torch_debugger.diff(folder / "plain", folder / "plain, in parts")
-    assert report.answer.startswith(
-        "The runs part at step 1, first in the input of net.0 (elements 512 -> 256)"
-    )
+    assert report.answer.startswith("The runs part at step 1, first in the input of net.0 (elements 512 -> 256)")
     assert "The weights that step 2 begins with are equal all the same, up to rounding." in report.answer
     assert "a step made of parts (accumulated gradients)" in in_one_line(report)
 

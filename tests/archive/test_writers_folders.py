@@ -12,10 +12,10 @@ import tensorboardX
 import torch.utils.tensorboard
 
 import torch_debugger
-from torch_debugger.archive.comparing.of_runs import compare
-from torch_debugger.archive.event_names import writer_in
-from torch_debugger.archive.folders import find_runs
-from torch_debugger.archive.run import Run
+from torch_debugger.log.compare import compare
+from torch_debugger.log.event_files import writer_in
+from torch_debugger.log.folders import find_runs
+from torch_debugger.log.run import Run
 
 WRITERS = [
     torch.utils.tensorboard.SummaryWriter,

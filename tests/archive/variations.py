@@ -94,12 +94,8 @@ CHANGES: dict[str, list[tuple[str, str]]] = {
     ],
     "rounding": [("torch.relu(self.norm(self.fc1(x)))", "torch.relu(self.norm(self.fc1(x) * 3.0 / 3.0))")],
     "detached": [("self.drop(torch.relu(self.fc2(x)))", "self.drop(torch.relu(self.fc2(x)).detach())")],
-    "hook": [
-        ("        return self.head(x)", "        x.register_hook(lambda g: 2 * g)\n        return self.head(x)")
-    ],
-    "clipping": [
-        ("        opt.step()", "        nn.utils.clip_grad_norm_(net.parameters(), 0.1)\n        opt.step()")
-    ],
+    "hook": [("        return self.head(x)", "        x.register_hook(lambda g: 2 * g)\n        return self.head(x)")],
+    "clipping": [("        opt.step()", "        nn.utils.clip_grad_norm_(net.parameters(), 0.1)\n        opt.step()")],
     "accumulated": [("        opt.zero_grad()", "        if step % 2: opt.zero_grad()")],
     "eval mode": [("net = Net()", "net = Net().eval()")],
     "frozen": [("net = Net()", "net = Net()\nnet.fc1.weight.requires_grad_(False)")],

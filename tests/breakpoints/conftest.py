@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import torch
 
-from torch_debugger.breakpoints import setting
+from torch_debugger.probes import breakpoints as setting
 
 
 @dataclass

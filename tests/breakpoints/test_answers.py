@@ -10,10 +10,9 @@ import pytest
 import torch
 from torch import nn
 
-from torch_debugger.breakpoints.answers import holds
-from torch_debugger.breakpoints.conditions import parse_condition
-from torch_debugger.breakpoints.measures import MEASURES
-from torch_debugger.breakpoints.scenes import Scene, given
+from torch_debugger.probes.breakpoints_answers import MEASURES, given, holds
+from torch_debugger.probes.breakpoints_answers import ConditionNames as Scene
+from torch_debugger.source.breakpoint_conditions import parse_condition
 
 
 def ask(text: str, **tensors: Any) -> bool:
@@ -118,9 +117,7 @@ def test_outputs_of_several_tensors_count_together() -> None:
     assert ask("nan(output[1])", output=pair)
     assert ask("len(output) == 2 and numel(output) == 8", output=pair)
     assert ask("norm(output) == 5", output=(torch.tensor([3.0]), torch.tensor([4.0])))
-    assert ask(
-        "max(output) == 4 and min(output) == 3", output={"a": torch.tensor([3.0]), "b": torch.tensor([4])}
-    )
+    assert ask("max(output) == 4 and min(output) == 3", output={"a": torch.tensor([3.0]), "b": torch.tensor([4])})
     assert ask("nan(output['b'])", output={"a": X, "b": NAN})
     assert ask("nan(output)", output=Output(X, (X, NAN)))
 

@@ -12,7 +12,7 @@ from torch._dynamo.testing import CompileCounter
 from tests.breakpoints.conftest import Stop
 from tests.breakpoints.models import train
 from torch_debugger import break_when
-from torch_debugger.breakpoints.setting import COMPILED
+from torch_debugger.probes.breakpoints import COMPILED
 
 SENTENCE = f"torch-debugger: {COMPILED}\n"
 

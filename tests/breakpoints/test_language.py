@@ -7,10 +7,9 @@ import sys
 
 import pytest
 
-from torch_debugger.breakpoints.conditions import parse_break, parse_condition
-from torch_debugger.breakpoints.moments import Moment, moment_of
-from torch_debugger.breakpoints.reading import ConditionError
-from torch_debugger.errors import UsageError
+from torch_debugger.probes.breakpoints_stops import Moment, moment_of
+from torch_debugger.source.breakpoint_conditions import ConditionError, parse_break, parse_condition
+from torch_debugger.system.errors import UsageError
 
 UNDERSTOOD = [
     "nan(output)",
@@ -131,9 +130,7 @@ def test_what_is_too_deep_or_too_long_is_refused_politely(text: str) -> None:
     with pytest.raises(ConditionError) as raised:
         parse_condition(text)
     assert (
-        "deep" in str(raised.value)
-        or "at most 1000 characters" in str(raised.value)
-        or "nested" in str(raised.value)
+        "deep" in str(raised.value) or "at most 1000 characters" in str(raised.value) or "nested" in str(raised.value)
     )
 
 
@@ -183,16 +180,14 @@ def test_a_place_is_expected_behind_the_at() -> None:
         ("loss > 3 and max(output) > 1", None, Moment.RETURN),
     ],
 )
-def test_a_condition_is_asked_when_all_that_it_names_is_there(
-    text: str, at: str | None, moment: Moment
-) -> None:
+def test_a_condition_is_asked_when_all_that_it_names_is_there(text: str, at: str | None, moment: Moment) -> None:
     assert moment_of(parse_condition(text), at) is moment
 
 
 def test_the_language_is_read_without_torch() -> None:
     """The parent of `torch-debugger run` reads it before the script starts."""
     code = (
-        "import sys\nfrom torch_debugger.breakpoints.conditions import parse_break\n"
+        "import sys\nfrom torch_debugger.source.breakpoint_conditions import parse_break\n"
         "parse_break('nan(output) @ x')\nassert 'torch' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True)

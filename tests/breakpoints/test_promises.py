@@ -21,7 +21,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from tests.breakpoints.conftest import Stop
 from tests.breakpoints.models import Block, Functional, Net, train
 from torch_debugger import break_when
-from torch_debugger.breakpoints import answers
+from torch_debugger.probes import breakpoints_answers as answers
 
 
 def everything_of_torch_s() -> list[object]:

@@ -13,16 +13,13 @@ import pytest
 import torch
 
 from tests.breakpoints.conftest import Stop
-from torch_debugger.breakpoints.debuggers import NoStopError, named_debugger
-from torch_debugger.breakpoints.stopping import post_mortem, stop_at
-from torch_debugger.breakpoints.user_frames import nearest_user_frame
+from torch_debugger.probes.breakpoints_hooks import nearest_user_frame
+from torch_debugger.probes.breakpoints_stops import NoStopError, named_debugger, post_mortem, stop_at
 from torch_debugger.settings import Settings
 
 
 def here(x: torch.Tensor) -> None:
-    stop_at(
-        sys._getframe(), "the loss is NaN at step 3", {"output": x * 2, "module": torch.nn.ReLU(), "loss": 0.5}
-    )
+    stop_at(sys._getframe(), "the loss is NaN at step 3", {"output": x * 2, "module": torch.nn.ReLU(), "loss": 0.5})
 
 
 def test_it_prints_and_goes_on_without_a_terminal(capfd: pytest.CaptureFixture[str]) -> None:

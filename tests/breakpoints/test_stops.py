@@ -15,8 +15,8 @@ import torch_debugger
 from tests.breakpoints.conftest import Stop
 from tests.breakpoints.models import Block, Functional, Net, Several, train
 from torch_debugger import break_on_shape, break_when
-from torch_debugger.breakpoints.stopping import _free_names, _own_step
-from torch_debugger.errors import UsageError
+from torch_debugger.probes.breakpoints_stops import _free_names, _own_step
+from torch_debugger.system.errors import UsageError
 
 BAD = -torch.ones(8, 4)
 

@@ -16,7 +16,7 @@ import pytest
 
 from tests import preloaded
 from torch_debugger.checks.catalog import catalog, family
-from torch_debugger.viewer.serving import make_page_server
+from torch_debugger.viewer.server import make_page_server
 
 HEALTHY = """
 import torch

@@ -42,9 +42,7 @@ def _make(folder: Path) -> None:
     writer = SummaryWriter(str(folder / "board"))
     writer.add_scalar("loss", 1.0, 0)
     blocks = nn.Sequential(Block(), Block(), Block())
-    writer.add_graph(
-        nn.Sequential(nn.Conv2d(1, 4, 1), blocks, nn.Flatten(), nn.Linear(256, 3)), torch.rand(2, 1, 8, 8)
-    )
+    writer.add_graph(nn.Sequential(nn.Conv2d(1, 4, 1), blocks, nn.Flatten(), nn.Linear(256, 3)), torch.rand(2, 1, 8, 8))
     _embeddings(writer)
     _meshes(writer)
     writer.close()
@@ -70,9 +68,7 @@ def _meshes(writer: SummaryWriter) -> None:
     points = torch.cat([ring, ring + torch.tensor([0, 0, 1.0])])[None]
     at = torch.arange(24)
     after = (at + 1) % 24
-    faces = torch.cat([torch.stack([at, after, at + 24], -1), torch.stack([after, after + 24, at + 24], -1)])[
-        None
-    ]
+    faces = torch.cat([torch.stack([at, after, at + 24], -1), torch.stack([after, after + 24, at + 24], -1)])[None]
     red = torch.tensor([200, 0, 0]).expand(1, 48, 3)
     for step in (0, 5):
         writer.add_mesh("tube", points * (step + 1), red, faces, global_step=step)

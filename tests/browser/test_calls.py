@@ -12,7 +12,7 @@ from playwright.sync_api import expect
 
 from tests.browser.accessibility import assert_accessible, assert_fits
 from tests.browser.recordings import serving_folders
-from torch_debugger.viewer.call_profiles.reading import read_call_profile
+from torch_debugger.viewer.traces import read_call_profile
 
 
 def load() -> None:

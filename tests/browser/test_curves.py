@@ -15,8 +15,8 @@ from playwright.sync_api import expect
 from tests.browser.accessibility import assert_fits
 from tests.browser.recordings import serving
 from tests.browser.sweep import HOSTILE
+from torch_debugger.log.writer import LogWriter
 from torch_debugger.records import RunFact, Scalars
-from torch_debugger.runlog.writer import LogWriter
 
 
 @pytest.fixture(scope="module")
@@ -66,9 +66,7 @@ def test_the_loss_comes_first_and_is_told_in_words(page: Any, served: str) -> No
     assert page.get_by_role("article").first.get_attribute("aria-label") == "loss"
 
 
-def test_the_step_of_a_finding_is_marked_and_what_is_not_finite_is_marked_and_counted(
-    page: Any, served: str
-) -> None:
+def test_the_step_of_a_finding_is_marked_and_what_is_not_finite_is_marked_and_counted(page: Any, served: str) -> None:
     with page.expect_response(lambda reply: "ask/marks" in reply.url) as told:
         page.goto(f"{served}#/curves?run=broken&smooth=0")
     assert told.value.json()["marks"][0]["name"] == "missing-zero-grad"

@@ -92,9 +92,7 @@ def test_tokens_show_their_positions_and_padding(page: Any, data_served: str) ->
     assert rows.locator(".data-padding").count() > 0
     assert rows.locator(".data-padding").first.get_attribute("title").endswith(": 0, padding")
     page.get_by_text("0 is the target that does not count in the loss").wait_for()
-    widths = rows.locator("li").evaluate_all(
-        "chips => [...new Set(chips.map(chip => Math.round(chip.offsetWidth)))]"
-    )
+    widths = rows.locator("li").evaluate_all("chips => [...new Set(chips.map(chip => Math.round(chip.offsetWidth)))]")
     assert len(widths) == 1  # rows can be compared column by column
 
 
@@ -117,9 +115,7 @@ def test_it_is_accessible_and_narrow(page: Any, data_served: str) -> None:
         assert_fits(page)
 
 
-def test_without_samples_it_says_why_and_a_fallen_first_step_shows_its_batch(
-    page: Any, data_served: str
-) -> None:
+def test_without_samples_it_says_why_and_a_fallen_first_step_shows_its_batch(page: Any, data_served: str) -> None:
     page.goto(f"{data_served}#/data?run=hostile")
     page.get_by_text("this log was written by another tool").wait_for()
     open_data(page, data_served, "fallen")

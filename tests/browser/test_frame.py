@@ -39,9 +39,7 @@ def test_the_head_says_which_run_how_it_stands_and_how_long_and_can_be_skipped(s
     assert "run=broken" in shown.url
 
 
-def test_a_run_is_found_among_a_thousand_by_the_keyboard_alone(
-    page: Any, recordings: Path, tmp_path: Path
-) -> None:
+def test_a_run_is_found_among_a_thousand_by_the_keyboard_alone(page: Any, recordings: Path, tmp_path: Path) -> None:
     events = [path for path in (recordings / "broken").iterdir() if "tfevents" in path.name]
     for number in range(1000):
         folder = tmp_path / f"sweep-{number:05}"
@@ -190,9 +188,7 @@ def test_damage_of_the_log_is_told_quietly(page: Any, recordings: Path, tmp_path
         page.goto("about:blank")
 
 
-def test_a_server_that_goes_away_is_told_and_its_return_and_a_run_that_is_not_there(
-    browser: Any, served: str
-) -> None:
+def test_a_server_that_goes_away_is_told_and_its_return_and_a_run_that_is_not_there(browser: Any, served: str) -> None:
     with forgiving_page(browser) as page:
         page.goto(f"{served}#/verdict?run=broken")
         page.get_by_role("heading", level=1).wait_for()

@@ -112,9 +112,7 @@ def test_the_drawing_opens_and_closes_by_click_and_key(page: Any, models: str) -
     block.wait_for()
     assert block.get_attribute("aria-expanded") == "true"
     assert box(page, "model.blocks.0.conv1").count() == 1
-    assert page.get_by_role("button", name=re.compile("^add")).count() == 2, (
-        "the shortcuts of the residual blocks"
-    )
+    assert page.get_by_role("button", name=re.compile("^add")).count() == 2, "the shortcuts of the residual blocks"
     assert page.locator(".model-line").count() >= 14
     block.click()
     wait_until(page, "() => location.hash.includes('open=')")

@@ -10,7 +10,7 @@ from playwright.sync_api import expect
 from tests.browser.accessibility import assert_accessible, assert_fits
 from tests.browser.polling import wait_until
 from tests.browser.space_recordings import KINDS, PER_KIND
-from torch_debugger.reporting import write_report
+from torch_debugger.api import write_report
 
 _PIXELS = """
   const {width, height} = canvas;

@@ -13,8 +13,8 @@ from playwright.sync_api import expect
 
 from tests.browser.chromium import forgiving_page
 from tests.browser.recordings import record
-from torch_debugger.reporting import write_report
-from torch_debugger.viewer.bundle import page_file
+from torch_debugger.api import write_report
+from torch_debugger.viewer.questions import page_file
 
 HOSTILE = """
 import torch
@@ -98,9 +98,7 @@ def test_the_file_is_the_page(offline: Any, reports: Path) -> None:
     assert offline.locator(".still").count() == 0, "the page has taken the place of the still part"
 
 
-def test_all_that_the_views_ask_at_first_sight_is_in_the_file_which_is_small(
-    offline: Any, reports: Path
-) -> None:
+def test_all_that_the_views_ask_at_first_sight_is_in_the_file_which_is_small(offline: Any, reports: Path) -> None:
     for name in NAMES:
         offline.goto((reports / f"{name}.html").as_uri())
         assert (name, walk(offline)) == (name, [])
@@ -109,9 +107,7 @@ def test_all_that_the_views_ask_at_first_sight_is_in_the_file_which_is_small(
     assert max(sizes.values()) <= 1_000_000, sizes
 
 
-def test_several_runs_in_one_file_are_compared_at_first_sight(
-    offline: Any, recordings: Path, tmp_path: Path
-) -> None:
+def test_several_runs_in_one_file_are_compared_at_first_sight(offline: Any, recordings: Path, tmp_path: Path) -> None:
     named = [recordings / name for name in ("healthy", "broken", "nan")]
     write_report(named, tmp_path / "runs.html")
     offline.goto((tmp_path / "runs.html").as_uri())
@@ -131,9 +127,7 @@ def test_what_a_click_asks_for_is_in_the_file_of_a_small_run(reports: Path) -> N
     assert {"layer", "spreads", "model_health", "explain", "samples", "scalars"} <= names
 
 
-def test_without_javascript_the_verdict_the_curves_and_what_is_not_finite_are_there(
-    paper: Any, reports: Path
-) -> None:
+def test_without_javascript_the_verdict_the_curves_and_what_is_not_finite_are_there(paper: Any, reports: Path) -> None:
     paper.goto((reports / "broken.html").as_uri())
 
     verdict = paper.locator(".still-finding").first

@@ -54,9 +54,7 @@ def test_a_column_that_is_the_same_in_all_runs_is_shown_when_it_is_ticked(page: 
 def test_what_is_pressed_is_large_enough_and_lies_over_nothing(page: Any, swept: str) -> None:
     page.set_viewport_size({"width": 768, "height": 900})
     table = open_table(page, swept)
-    sizes = (
-        "every => every.map(each => each.getBoundingClientRect()).map(box => Math.min(box.width, box.height))"
-    )
+    sizes = "every => every.map(each => each.getBoundingClientRect()).map(box => Math.min(box.width, box.height))"
     assert min(table.locator("input, button").evaluate_all(sizes)) >= 24
     page.locator(".runs-box").evaluate("box => box.scrollLeft = 200")
     name, verdict = (table.locator(f"tbody td:nth-child({place})").first for place in (2, 5))
@@ -120,9 +118,7 @@ def test_two_that_are_selected_are_compared(page: Any, swept: str) -> None:
     expect(page.locator(".compare-pair")).to_have_text(f"{HOSTILE} and seed0")
 
 
-def test_names_tags_and_notes_are_kept_and_a_deletion_must_be_typed(
-    page: Any, sweep: Path, tmp_path: Path
-) -> None:
+def test_names_tags_and_notes_are_kept_and_a_deletion_must_be_typed(page: Any, sweep: Path, tmp_path: Path) -> None:
     shutil.copytree(sweep, tmp_path / "runs")
     with serving(tmp_path / "runs") as address:
         open_table(page, address, "?run=slow")

@@ -12,9 +12,9 @@ from tests.browser.recordings import serving
 from tests.profiling.test_traces import STEP, memory
 from tests.profiling.test_traces import write as write_trace
 from tests.runlog.logs import write
+from torch_debugger.api import write_report
 from torch_debugger.cli.traces import TraceRuns
 from torch_debugger.records import Place, Record, SampledStacks, Scalars, StackNode
-from torch_debugger.reporting import write_report
 
 
 def test_the_steps_the_wait_for_data_and_what_was_not_recorded_are_told(page: Any, swept: str) -> None:
@@ -30,9 +30,7 @@ def test_the_steps_the_wait_for_data_and_what_was_not_recorded_are_told(page: An
     expect(page.get_by_role("heading", name="Time by module")).to_have_count(0)
 
 
-def test_a_log_without_times_does_not_offer_the_view_and_says_why_it_is_empty(
-    page: Any, tmp_path: Path
-) -> None:
+def test_a_log_without_times_does_not_offer_the_view_and_says_why_it_is_empty(page: Any, tmp_path: Path) -> None:
     write(tmp_path / "run", [Scalars(1, 1_700_000_000.0, {"loss": 1.0})])
     with serving(tmp_path) as address:
         page.goto(f"{address}#/verdict?run=run")
@@ -45,9 +43,7 @@ def test_a_log_without_times_does_not_offer_the_view_and_says_why_it_is_empty(
 
 def sampled(who: str, code: str) -> SampledStacks:
     def node(parent: int, function: str, line: int, samples: int, code: str | None) -> StackNode:
-        return StackNode(
-            parent, function, Place("/home/me/train.py", line, code=code), bool(code), samples, samples
-        )
+        return StackNode(parent, function, Place("/home/me/train.py", line, code=code), bool(code), samples, samples)
 
     nodes = (node(-1, "<module>", 30, 10, "main()"), node(0, "main", 12, 60, code))
     library = StackNode(1, "Tensor.backward", Place("/v/site-packages/torch/_tensor.py", 5), False, 130, 130)
@@ -65,9 +61,7 @@ def test_where_python_was_is_an_icicle_of_the_users_lines(page: Any, tmp_path: P
     with serving(tmp_path) as address:
         page.goto(f"{address}#/time?run=run")
         icicle = page.get_by_role("group", name="Where Python was: training thread")
-        line = icicle.get_by_role(
-            "button", name="train.py:12 loss.backward(): 190 samples, 95 % of training thread"
-        )
+        line = icicle.get_by_role("button", name="train.py:12 loss.backward(): 190 samples, 95 % of training thread")
         line.hover()
         expect(page.locator(".icicle-told")).to_contain_text("in main, /home/me/train.py:12")
         line.click()

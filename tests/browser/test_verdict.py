@@ -43,9 +43,7 @@ def crashed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield address
 
 
-def test_the_first_screen_says_what_is_wrong_where_what_to_change_and_more_on_request(
-    page: Any, served: str
-) -> None:
+def test_the_first_screen_says_what_is_wrong_where_what_to_change_and_more_on_request(page: Any, served: str) -> None:
     page.goto(f"{served}#/verdict?run=broken")
 
     heading = page.get_by_role("heading", level=1)
@@ -72,9 +70,7 @@ def test_the_loss_beside_it_has_the_step_marked_and_says_what_is_not_finite(page
     assert page.get_by_text("40 values are NaN or Inf, the first at step 41.").is_visible()
 
 
-def test_a_healthy_run_says_so_and_what_was_checked_and_the_address_keeps_an_open_note(
-    page: Any, served: str
-) -> None:
+def test_a_healthy_run_says_so_and_what_was_checked_and_the_address_keeps_an_open_note(page: Any, served: str) -> None:
     page.goto(f"{served}#/verdict?run=healthy")
 
     page.get_by_role("heading", level=1, name="Nothing wrong found.").wait_for()

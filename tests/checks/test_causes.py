@@ -7,9 +7,9 @@ import random
 
 import pytest
 
-from torch_debugger.checks.catalog import catalog, find_check
-from torch_debugger.checks.causes import consequences
-from torch_debugger.checks.judge import rank, verdict
+from torch_debugger.checks.catalog import catalog, consequences, find_check
+from torch_debugger.checks.judge import in_order as rank
+from torch_debugger.checks.judge import verdict
 from torch_debugger.records import Finding, Place
 
 CHAIN = ("missing-zero-grad", "lr-too-high", "exploding-gradient", "loss-not-finite", "values-not-finite")

@@ -5,9 +5,9 @@ import dataclasses
 import pytest
 
 from tests.checks.speed.sampled_loops import Users, training
-from torch_debugger.checks import line_cost
+from torch_debugger.checks import step_time as line_cost
 from torch_debugger.checks.judge import Judge
-from torch_debugger.checks.step_lines import dear_line
+from torch_debugger.checks.step_time import dear_line
 from torch_debugger.records import CostFact, Record, SampledStacks
 
 PRINT = Users(17, "print(step, loss.item())")

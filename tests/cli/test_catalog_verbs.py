@@ -8,10 +8,9 @@ from types import ModuleType
 
 import pytest
 
-from torch_debugger.checks.catalog import FAMILIES, catalog
-from torch_debugger.checks.pages import HEADINGS, page
+from torch_debugger.checks.catalog import FAMILIES, HEADINGS, catalog, page
 from torch_debugger.cli import checks, explain
-from torch_debugger.errors import UsageError
+from torch_debugger.system.errors import UsageError
 
 
 def run(verb: ModuleType, *arguments: str) -> int:
@@ -22,9 +21,7 @@ def run(verb: ModuleType, *arguments: str) -> int:
     return code
 
 
-def test_every_check_is_listed_whole(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_every_check_is_listed_whole(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "120")
     assert run(checks) == 0
     listed = capsys.readouterr().out
@@ -33,9 +30,7 @@ def test_every_check_is_listed_whole(
     assert f"{len(catalog())} checks; torch-debugger explain NAME tells more about one." in listed
 
 
-def test_no_name_is_cut_at_60_columns(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_name_is_cut_at_60_columns(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "60")
     run(checks)
     listed = capsys.readouterr().out
@@ -67,9 +62,7 @@ def test_an_unknown_name_gets_a_close_one() -> None:
         run(explain, "missing-zerograd")
 
 
-def test_every_page_is_printed_whole(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_every_page_is_printed_whole(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     complaints = []
     for check in catalog():

@@ -56,9 +56,7 @@ def test_a_wrong_function_is_found_and_nothing_changes(write: Write, tmp_path: P
     found = [finding for finding in result["findings"] if finding["name"] == "wrong-custom-gradient"]
     assert [finding["where"]["line"] for finding in found] == [11], watched.stderr
     assert "by 3" in found[0]["fix"]
-    assert "The gradient of `Huge` was not checked: its inputs are too large" in " ".join(
-        watched.stderr.split()
-    )
+    assert "The gradient of `Huge` was not checked: its inputs are too large" in " ".join(watched.stderr.split())
 
 
 def test_nothing_is_checked_unasked(write: Write, tmp_path: Path) -> None:

@@ -109,17 +109,13 @@ def test_a_script_that_trains_nothing(write: Write) -> None:
     write("print('no torch at all')\n")
     done = doctor("train.py")
     assert (done.returncode, done.stdout) == (0, "no torch at all\n")
-    assert done.stderr == (
-        "torch-debugger: nothing was tried. The script has come to no backward() of a loss.\n"
-    )
+    assert done.stderr == ("torch-debugger: nothing was tried. The script has come to no backward() of a loss.\n")
 
 
 def test_no_script() -> None:
     done = doctor()
     assert done.returncode == 2
-    assert (
-        done.stderr == "torch-debugger: No script was given. Use it like this: torch-debugger doctor train.py\n"
-    )
+    assert done.stderr == "torch-debugger: No script was given. Use it like this: torch-debugger doctor train.py\n"
 
 
 TRAINER = """
@@ -180,9 +176,7 @@ WITH_A_TRAINER = """
 """
 
 
-@pytest.mark.parametrize(
-    ("kind", "said"), [("Net", "12 trials: 10 passed"), ("Stepping", "12 trials: 12 passed")]
-)
+@pytest.mark.parametrize(("kind", "said"), [("Net", "12 trials: 10 passed"), ("Stepping", "12 trials: 12 passed")])
 def test_a_library_that_trains(kind: str, said: str, write: Write, tmp_path: Path) -> None:
     """No line of the script goes from the model to backward()."""
     (tmp_path / "site-packages").mkdir()

@@ -252,7 +252,7 @@ def test_the_training_goes_on_when_the_parent_is_killed(write: Write, tmp_path: 
 
 def test_a_fault_in_the_parent_costs_one_sentence_and_not_the_exit_code(write: Write) -> None:
     write("import sys, training\ntraining.step(0.5)\nprint('trained')\nsys.exit(7)")
-    broken = "import torch_debugger.runlog.reader as r, runpy, sys\n"
+    broken = "import torch_debugger.log.reader_records as r, runpy, sys\n"
     broken += "r.LogFollower.read_ranks_on = lambda self, **_: 1 / 0\nsys.argv[0] = sys.argv.pop(1)\n"
     broken += "runpy.run_path(sys.argv[0])"
     done = run_forked([sys.executable, "-c", broken, QUICK[1], "run", "--no-log", "train.py"])
@@ -273,6 +273,4 @@ def test_a_fault_in_the_session_costs_one_sentence_and_not_the_training(
 
 
 def _start(*words: str) -> subprocess.Popen[str]:
-    return preloaded.Popen(
-        [*QUICK, "run", *words], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
-    )
+    return preloaded.Popen([*QUICK, "run", *words], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)

@@ -10,9 +10,8 @@ from typing import Any
 import pytest
 
 from tests.cli.conftest import Write, run_plain, run_watched
-from torch_debugger.cli.handover import Handover
-from torch_debugger.cli.tracebacks import show_at_exit
-from torch_debugger.runlog.board import Board
+from torch_debugger.log.process_channels import Board
+from torch_debugger.runner.launch import Handover, show_at_exit
 
 CRASH = "def f(x):\n    return 1 / x\nf(0)\n"
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from torch_debugger.cli.log_folder import open_log_folder
-from torch_debugger.errors import UsageError
+from torch_debugger.runner.outputs import open_log_folder
+from torch_debugger.system.errors import UsageError
 
 
 def test_a_folder_is_taken_from_the_first_moment_and_free_when_nothing_was_logged(tmp_path: Path) -> None:
@@ -30,7 +30,7 @@ def test_a_folder_with_a_log_is_refused(tmp_path: Path) -> None:
 
 def test_runs_of_one_second_have_folders_of_their_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("torch_debugger.cli.log_folder.time.strftime", lambda form: "20260131-174502")
+    monkeypatch.setattr("torch_debugger.runner.outputs.time.strftime", lambda form: "20260131-174502")
     names = []
     for _ in range(3):
         with open_log_folder(None, "train.py", keep=True) as folder:

@@ -11,8 +11,8 @@ import pytest
 
 from tests import preloaded
 from tests.cli.conftest import DEBUGGER, LIMIT_S, Write, debugger
+from torch_debugger.log.reader_records import read_log
 from torch_debugger.records import EndFact, Record, RunFact, Scalars
-from torch_debugger.runlog.reader import read_log
 
 pytestmark = pytest.mark.usefixtures("with_torch")
 

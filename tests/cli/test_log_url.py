@@ -13,11 +13,11 @@ import torch
 from tests.cli.conftest import Write, run_watched
 from tests.runlog.logs import read
 from tests.runlog.s3 import Server, running_server
-from torch_debugger.cli.log_folder import open_log_folder
-from torch_debugger.debugger import Debugger
-from torch_debugger.errors import UsageError
+from torch_debugger.log.object_stores import Store, fetch_new, list_files
 from torch_debugger.records import EndFact, RunFact
-from torch_debugger.runlog.stores import Store, fetch_new, list_files
+from torch_debugger.runner.debugger import Debugger
+from torch_debugger.runner.outputs import open_log_folder
+from torch_debugger.system.errors import UsageError
 
 
 @pytest.fixture

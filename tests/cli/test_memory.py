@@ -26,9 +26,7 @@ def test_what_grew_since_another(tmp_path: Path) -> None:
     less["segments"][0]["blocks"] = less["segments"][0]["blocks"][1:]
     before, after = write(tmp_path / "a.pickle", less), write(tmp_path / "b.pickle", leaking())
     done = debugger("memory", str(after), "--since", str(before))
-    assert done.stdout.startswith(
-        "Memory grew by 4.19 MB.\nby line\n  4.19 MB  100 %  1 x  /home/a/train.py:31\n"
-    )
+    assert done.stdout.startswith("Memory grew by 4.19 MB.\nby line\n  4.19 MB  100 %  1 x  /home/a/train.py:31\n")
 
 
 def test_for_programs(tmp_path: Path) -> None:

@@ -9,8 +9,8 @@ import pytest
 
 from tests.cli.conftest import Write, run_really, run_watched
 from torch_debugger.cli import main
-from torch_debugger.cli.main_module import Program
-from torch_debugger.cli.options import RunOptions, add_run_options
+from torch_debugger.runner.options import RunOptions, add_run_options
+from torch_debugger.runner.script import Program
 
 
 def refused(capfd: pytest.CaptureFixture[str], *words: str) -> str:

@@ -6,11 +6,11 @@ import os
 
 import pytest
 
-from torch_debugger.cli import pulse as pulse_module
-from torch_debugger.cli.pulse import Pulse
-from torch_debugger.ranks.hangs.kernel_view import KernelView
+from torch_debugger.log.process_channels import Board
+from torch_debugger.ranks.process_activity import KernelView
 from torch_debugger.records import HangFact
-from torch_debugger.runlog.board import Board
+from torch_debugger.runner import hang_reports as pulse_module
+from torch_debugger.runner.hang_reports import Pulse
 
 TIMEOUT_S, TICK_S = 2.0, 0.15
 

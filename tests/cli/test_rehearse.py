@@ -102,9 +102,7 @@ ENDING = """
 """
 
 
-def test_the_scripts_own_end_does_not_run_and_a_process_group_is_not_waited_for(
-    write: Write, tmp_path: Path
-) -> None:
+def test_the_scripts_own_end_does_not_run_and_a_process_group_is_not_waited_for(write: Write, tmp_path: Path) -> None:
     write(ENDING)
     done = rehearse("train.py")
     assert (done.returncode, done.stdout) == (0, ""), done.stderr
@@ -116,10 +114,7 @@ def test_a_script_without_a_step_is_told(write: Write) -> None:
     write("import torch\nprint('done')")
     done = rehearse("train.py")
     assert (done.returncode, done.stdout) == (1, "done\n")
-    assert (
-        "nothing was rehearsed. The script has come to no training step: a backward() of a loss and"
-        in done.stderr
-    )
+    assert "nothing was rehearsed. The script has come to no training step: a backward() of a loss and" in done.stderr
 
 
 def test_a_gpu_that_is_not_known_is_refused_before_the_script_runs(write: Write) -> None:

@@ -13,8 +13,8 @@ from torch.utils.tensorboard import SummaryWriter
 
 from tests import preloaded
 from tests.runlog.logs import scalars, write
-from torch_debugger.archive.run import Run
 from torch_debugger.cli import main
+from torch_debugger.log.run import Run
 from torch_debugger.records import EndFact, HparamsFact, RunFact
 
 RUN = RunFact("train.py", (), "/x", 1, 1_700_000_000.0, "3", "2", "cpu", "1", 0.02, False)
@@ -58,9 +58,7 @@ def test_a_table_of_eighty_columns(tmp_path: Path, capsys: pytest.CaptureFixture
     ]
 
 
-def test_settings_without_room_are_named_below_the_table(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_settings_without_room_are_named_below_the_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     make_runs(tmp_path)
     write(tmp_path / "more", [RUN, HparamsFact({"a_long_name_of_a_setting": 0.5}, "args", 0), END])
 
@@ -88,9 +86,7 @@ def test_a_run_that_cannot_be_read_does_not_hide_the_others(
     for sort in ("when", "name", "loss", "verdict"):
         lines = listed(capsys, str(tmp_path), "--sort", sort, columns=150)
         assert sorted(line.split()[0] for line in lines[1:4]) == ["ours0", "ours1", "theirs"]
-        assert lines[4] == (
-            "ours1: torch-debugger cannot read it, a fault of its own: TypeError: unhashable type"
-        )
+        assert lines[4] == ("ours1: torch-debugger cannot read it, a fault of its own: TypeError: unhashable type")
     plain = {each["name"]: each for each in json.loads("".join(listed(capsys, str(tmp_path), "--json")))}
     assert plain["ours0"]["steps"] == 9 and plain["ours1"]["status"] == "unknown"
 
@@ -127,9 +123,7 @@ def test_a_wide_terminal_shows_more(tmp_path: Path, capsys: pytest.CaptureFixtur
         ("status", ["ours0", "ours1", "theirs"]),
     ],
 )
-def test_sorted_as_asked(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], sort: str, order: list[str]
-) -> None:
+def test_sorted_as_asked(tmp_path: Path, capsys: pytest.CaptureFixture[str], sort: str, order: list[str]) -> None:
     make_runs(tmp_path)
 
     lines = listed(capsys, str(tmp_path), "--sort", sort)
@@ -207,10 +201,7 @@ def test_damage_is_told_below_the_table(tmp_path: Path, capsys: pytest.CaptureFi
 
     lines = listed(capsys, str(tmp_path), columns=200)
 
-    assert (
-        lines[2]
-        == "torn: events.out.tfevents.1 is no event file in spite of its name; nothing was read from it."
-    )
+    assert lines[2] == "torn: events.out.tfevents.1 is no event file in spite of its name; nothing was read from it."
 
 
 def test_the_metrics_of_add_hparams_are_columns_beside_the_settings(

@@ -155,9 +155,7 @@ def test_a_forked_script_ends_as_under_python(source: str, write: Write) -> None
     _assert_as(run_plain(*words), run_watched("--no-log", "--quiet", *words))
 
 
-@pytest.mark.parametrize(
-    "line", ["sys.setrecursionlimit(2000)", "sys.tracebacklimit = 2", "sys.tracebacklimit = 0"]
-)
+@pytest.mark.parametrize("line", ["sys.setrecursionlimit(2000)", "sys.tracebacklimit = 2", "sys.tracebacklimit = 0"])
 def test_as_many_frames_are_shown_as_by_python(line: str, write: Write) -> None:
     write(f"import sys, torch\ndef f():\n    f()\n{line}\nf()")
     _assert_as(run_plain("train.py"), debugger("run", "--no-log", "--quiet", "train.py"))
@@ -239,14 +237,10 @@ def test_the_interpreter_s_own_flags_reach_the_script(write: Write) -> None:
     _assert_as(plain, run_really([*python, "-m", "torch_debugger", "run", "--no-log", "--quiet", "train.py"]))
 
 
-@pytest.mark.parametrize(
-    "form", ["zipapp", "zip without a header", "folder", "compiled", "compiled, named otherwise"]
-)
+@pytest.mark.parametrize("form", ["zipapp", "zip without a header", "folder", "compiled", "compiled, named otherwise"])
 def test_whatever_python_runs_is_run(form: str, write: Write, tmp_path: Path) -> None:
     write("name = 'neighbour'", "app/neighbour.py")
-    source = write(
-        KNOWS_ITSELF.replace("inspect.getsource(documented)", "1") + NAMES_A_NEIGHBOUR, "app/__main__.py"
-    )
+    source = write(KNOWS_ITSELF.replace("inspect.getsource(documented)", "1") + NAMES_A_NEIGHBOUR, "app/__main__.py")
     if form == "zipapp":
         zipapp.create_archive(tmp_path / "app", tmp_path / "app.pyz", interpreter="/usr/bin/env python3")
     elif form == "zip without a header":

@@ -61,9 +61,7 @@ def test_each_is_run_once_by_the_script_and_never_by_us(write: Write) -> None:
 
 
 @pytest.mark.usefixtures("shadows")
-def test_of_a_module_and_of_a_folder_that_is_not_searched(
-    write: Write, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_of_a_module_and_of_a_folder_that_is_not_searched(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
     write(IMPORTS_THEM, "package/__main__.py")
     the_same(run_plain("-m", "package"), run_watched("-m", "package"))
     write(IMPORTS_THEM)

@@ -60,9 +60,7 @@ def told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capture
     return run
 
 
-@pytest.mark.parametrize(
-    ("target", "params"), [("nets.py:Net", 314), ("nets.py:make", 269), ("nets.py:Zoo.net", 251)]
-)
+@pytest.mark.parametrize(("target", "params"), [("nets.py:Net", 314), ("nets.py:make", 269), ("nets.py:Zoo.net", 251)])
 def test_a_class_a_factory_and_a_model_are_shown(told: Told, target: str, params: int) -> None:
     code, out, err = told(target, "--input", "2,3,8,8")
     assert (code, err) == (0, "")
@@ -77,10 +75,7 @@ def test_a_module_by_its_name_is_imported(told: Told) -> None:
 
 
 def test_factories_take_arguments(told: Told) -> None:
-    assert (
-        "Total params: 612 "
-        in told("nets.py:Net", "--args", '{"classes": 4, "width": 19}', "--input", "1,3,8,8")[1]
-    )
+    assert "Total params: 612 " in told("nets.py:Net", "--args", '{"classes": 4, "width": 19}', "--input", "1,3,8,8")[1]
 
 
 def test_words_are_found_out_or_said(told: Told) -> None:

@@ -15,9 +15,7 @@ import pytest
 from tests.cli.conftest import QUICK, Write
 from tests.cli.terminal import LINES, Terminal
 
-STATUS = re.compile(
-    r"torch-debugger: step [\d,]+ \| loss [\d.]+( \| [\d.e+]+ steps/s)? \| (no findings|1 error)"
-)
+STATUS = re.compile(r"torch-debugger: step [\d,]+ \| loss [\d.]+( \| [\d.e+]+ steps/s)? \| (no findings|1 error)")
 BOTH = pytest.mark.parametrize("how", ["", "--live"], ids=["plain", "live"])
 
 
@@ -165,9 +163,7 @@ def test_nothing_is_written_while_a_prompt_waits(how: str, write: Write) -> None
         terminal.type("c\n")
         assert terminal.finish() == 0
         assert "answer 42" in terminal.all_lines
-        said = [
-            line for line in terminal.all_lines if line.startswith("torch-debugger: error loss-too-large at")
-        ]
+        said = [line for line in terminal.all_lines if line.startswith("torch-debugger: error loss-too-large at")]
         assert len(said) == 1
 
 
@@ -266,10 +262,7 @@ def test_ctrl_z_gives_the_whole_screen_to_the_shell(write: Write) -> None:
 
 
 def test_live_without_a_terminal_is_plain(write: Write) -> None:
-    write(
-        TRAINS
-        + "    train(50)\n    while 'step 50' not in open('stderr.txt').read():\n        time.sleep(0.05)"
-    )
+    write(TRAINS + "    train(50)\n    while 'step 50' not in open('stderr.txt').read():\n        time.sleep(0.05)")
     command = " ".join([*QUICK, "run", "--no-log", "--live", "train.py", "2>", "stderr.txt"])
     with Terminal(["sh", "-c", command], lines=LINES) as terminal:
         assert terminal.finish() == 0

@@ -176,6 +176,4 @@ def test_an_unknown_tracker_is_refused_before_the_script_starts(word: str, write
     done = run_quick("--to", word, "train.py")
     name = word.partition(":")[0]
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == (
-        f"torch-debugger: No tracker is called {name!r}. There are wandb, mlflow, trackio.\n"
-    )
+    assert done.stderr == (f"torch-debugger: No tracker is called {name!r}. There are wandb, mlflow, trackio.\n")

@@ -6,7 +6,7 @@ import signal
 
 import pytest
 
-from torch_debugger.cli.watch import undisturbed
+from torch_debugger.runner.watched_script import undisturbed
 
 
 def test_a_request_to_end_is_passed_on_when_all_is_written() -> None:

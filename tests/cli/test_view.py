@@ -137,9 +137,7 @@ def test_other_machines_need_the_token_that_is_printed(tmp_path: Path) -> None:
 
 def test_a_browser_is_opened_where_there_is_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     browser = tmp_path / "browser"
-    browser.write_text(
-        f'#!/bin/sh\necho "$1" > {tmp_path}/opened.new\nmv {tmp_path}/opened.new {tmp_path}/opened\n'
-    )
+    browser.write_text(f'#!/bin/sh\necho "$1" > {tmp_path}/opened.new\nmv {tmp_path}/opened.new {tmp_path}/opened\n')
     browser.chmod(0o755)
     monkeypatch.setenv("BROWSER", f"{browser} %s")
     with started("view", ".") as process:
@@ -221,8 +219,6 @@ def test_at_a_terminal_the_page_stays_until_ctrl_c(
 
 
 def test_neither_command_loads_torch(tmp_path: Path) -> None:
-    code = (
-        "import sys, torch_debugger.cli.view, torch_debugger.cli.page_beside, torch_debugger.viewer.serving\n"
-    )
+    code = "import sys, torch_debugger.cli.view, torch_debugger.cli.page_beside_run, torch_debugger.viewer.server\n"
     code += "sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

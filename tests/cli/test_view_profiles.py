@@ -10,7 +10,7 @@ import pytest
 from tests.cli.test_view import ask, port_in, started, view
 from tests.viewer.serving import make_run
 from torch_debugger.cli.view import read_profiles
-from torch_debugger.errors import UsageError
+from torch_debugger.system.errors import UsageError
 
 
 def profile_at(path: Path) -> Path:

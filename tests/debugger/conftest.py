@@ -21,7 +21,7 @@ from torch.utils.data import DataLoader
 from torch.utils.data.dataloader import _BaseDataLoaderIter
 
 from tests import preloaded
-from torch_debugger import plumbing
+from torch_debugger.runner import plumbing
 
 LIMIT_S = 300  # only a hang takes this long
 

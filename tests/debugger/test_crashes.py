@@ -180,9 +180,7 @@ def test_uncaught_hooks_come_off_in_any_order() -> None:
     assert (sys.excepthook, threading.excepthook) == before
 
 
-def test_somebody_else_hooks_over_ours(
-    capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_somebody_else_hooks_over_ours(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.excepthook", sys.excepthook)
     debugger = Debugger()
     ours, heard = sys.excepthook, []
@@ -211,9 +209,7 @@ def test_a_fork_that_dies_is_not_explained(run_script: RunScript) -> None:
     assert "recognised" not in done.stderr
 
 
-def test_at_a_prompt_the_watch_goes_on(
-    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_at_a_prompt_the_watch_goes_on(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
     """The plain interpreter calls sys.excepthook after each failed line and lives on."""
     monkeypatch.setattr("sys.ps1", ">>> ", raising=False)
     (wrong, x), model = bad(), Net()

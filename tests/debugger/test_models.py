@@ -373,8 +373,9 @@ def test_a_forward_that_trains_another_model_inside() -> None:
 
 def test_our_own_time_is_not_the_modules(monkeypatch: pytest.MonkeyPatch) -> None:
     """However long we look, a module's time is its own."""
-    from torch_debugger.probes import forward, measured
-    from torch_debugger.probes.sampling import Governor
+    from torch_debugger.probes.model import forward
+    from torch_debugger.probes.model import forward as measured
+    from torch_debugger.probes.schedule import Governor
 
     now = [0.0]
     monkeypatch.setattr(Governor, "LOOK_S", 1e6)

@@ -16,8 +16,9 @@ from torch import nn
 from tests.debugger.models import Net, train
 from torch_debugger import Debugger
 from torch_debugger.records import FlowFact, FlowStep, MemoryFact
-from torch_debugger.report.flow import outer_rows
-from torch_debugger.report.memory import bytes_text, memory_sentence
+from torch_debugger.records.units import bytes_text
+from torch_debugger.report.sentences import memory_sentence
+from torch_debugger.report.terminal import outer_rows
 
 
 def broken() -> Debugger:

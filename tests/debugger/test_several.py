@@ -9,7 +9,8 @@ import torch
 from torch import nn
 
 from tests.debugger.models import Net, train
-from torch_debugger import Debugger, plumbing
+from torch_debugger import Debugger
+from torch_debugger.runner import plumbing
 
 
 def test_two_at_once_both_see_it(capfd: pytest.CaptureFixture[str]) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from tests.debugger.conftest import RunScript
+from torch_debugger.log.reader_records import read_log
 from torch_debugger.records import FlowFact, Scalars
-from torch_debugger.runlog.reader import read_log
 
 SCRIPT = """
 import torch, torch_debugger

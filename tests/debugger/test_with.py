@@ -11,8 +11,8 @@ from torch import nn
 from tests.debugger.conftest import RunScript
 from tests.debugger.models import Net, train
 from torch_debugger import Debugger, watch
+from torch_debugger.log.reader_records import read_log
 from torch_debugger.records import EndFact, FlowFact, ModelFact, RunFact, Scalars, TensorRows
-from torch_debugger.runlog.reader import read_log
 
 
 def test_a_missing_zero_grad_is_found(capfd: pytest.CaptureFixture[str]) -> None:
@@ -77,9 +77,7 @@ def test_the_log_holds_the_run(tmp_path: Path) -> None:
     assert isinstance(records[0], RunFact)
     assert [record.root for record in records if isinstance(record, ModelFact)] == ["model"]
     assert any(isinstance(record, FlowFact) for record in records)
-    seen = [
-        record.values["loss"] for record in records if isinstance(record, Scalars) and "loss" in record.values
-    ]
+    seen = [record.values["loss"] for record in records if isinstance(record, Scalars) and "loss" in record.values]
     assert seen == pytest.approx(losses, rel=1e-6)
     assert [record.steps for record in records if isinstance(record, EndFact)] == [5]
     assert str(tmp_path / "log") in str(d.report()).replace("\n", "")

@@ -14,10 +14,9 @@ from PIL import Image
 
 from tests import preloaded
 from torch_debugger.cli import demo
-from torch_debugger.demo.playing import Played
-from torch_debugger.demo.story import PICTURES, VERSIONS, Version
-from torch_debugger.errors import DebuggerError, UsageError
-from torch_debugger.viewer.bundle import page_file
+from torch_debugger.cli.demo import PICTURES, VERSIONS, Played, Version
+from torch_debugger.system.errors import DebuggerError, UsageError
+from torch_debugger.viewer.questions import page_file
 
 
 @pytest.fixture(scope="module")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import itertools
 
 from torch_debugger.checks.catalog import find_check
-from torch_debugger.demo.story import VERSIONS, Version, change
-from torch_debugger.report.diff import diff_lines
+from torch_debugger.cli.demo import VERSIONS, Version, change
+from torch_debugger.report.text import diff_lines
 
 
 def test_each_version_is_one_small_edit_from_the_next() -> None:

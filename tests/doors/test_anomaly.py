@@ -17,7 +17,7 @@ from torch.utils.data import DataLoader, TensorDataset
 
 import torch_debugger
 from torch_debugger import AnomalyError, detect_anomaly, set_detect_anomaly
-from torch_debugger.trials.hunt.node_marks import NodeMarks
+from torch_debugger.trials.nan_in_backward import NodeMarks
 
 
 class Head(nn.Module):
@@ -28,9 +28,7 @@ class Head(nn.Module):
 class Net(nn.Module):
     def __init__(self) -> None:
         super().__init__()
-        self.body = nn.Sequential(
-            nn.Linear(4, 8), nn.BatchNorm1d(8), nn.ReLU(), nn.Dropout(0.3), nn.Linear(8, 4)
-        )
+        self.body = nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8), nn.ReLU(), nn.Dropout(0.3), nn.Linear(8, 4))
         self.head = Head()
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
@@ -214,9 +212,7 @@ def test_the_text_has_the_op_its_numbers_the_change_and_the_way_there() -> None:
         "  change  return torch.log(p).sum()",
         "  to      return torch.log(p.clamp_min(1e-8)).sum()",
     ]
-    assert [line.partition("  ")[2] for line in (each.strip() for each in text[-2:])][
-        1
-    ] == "return _inner(w * 0)"
+    assert [line.partition("  ")[2] for line in (each.strip() for each in text[-2:])][1] == "return _inner(w * 0)"
     assert len(text) == 7
 
 
@@ -235,9 +231,7 @@ def _inner(p: torch.Tensor) -> torch.Tensor:
 def training(steps: int) -> tuple[list[torch.Tensor], torch.Tensor]:
     """With what may differ: dropout, statistics, other random numbers, a loader, in-place, a second loss."""
     torch.manual_seed(3)
-    net = nn.Sequential(
-        nn.Linear(4, 8), nn.BatchNorm1d(8), nn.ReLU(inplace=True), nn.Dropout(0.5), nn.Linear(8, 2)
-    )
+    net = nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8), nn.ReLU(inplace=True), nn.Dropout(0.5), nn.Linear(8, 2))
     loader = DataLoader(TensorDataset(torch.randn(24, 4), torch.randn(24, 2)), batch_size=6, shuffle=True)
     optimizer = torch.optim.Adam(net.parameters(), lr=0.01)
     running, losses = torch.zeros(()), []

@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 import torch_debugger
-from torch_debugger.errors import UsageError
+from torch_debugger.system.errors import UsageError
 
 
 def make() -> tuple[nn.Module, tuple[torch.Tensor, torch.Tensor], torch.optim.Optimizer]:

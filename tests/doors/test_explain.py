@@ -9,7 +9,7 @@ import pytest
 
 import torch_debugger
 from tests.doors.crashing import a_missing_key, raised_by, shapes_that_do_not_fit
-from torch_debugger.errors import UsageError
+from torch_debugger.system.errors import UsageError
 
 
 def test_it_is_shown_and_returned(capfd: pytest.CaptureFixture[str]) -> None:
@@ -68,9 +68,7 @@ def test_without_any_exception(monkeypatch: pytest.MonkeyPatch) -> None:
         torch_debugger.explain()
 
 
-@pytest.mark.parametrize(
-    "given", ["Traceback ...", 3, ValueError, object()], ids=["text", "number", "class", "object"]
-)
+@pytest.mark.parametrize("given", ["Traceback ...", 3, ValueError, object()], ids=["text", "number", "class", "object"])
 def test_what_is_no_exception(given: object) -> None:
     with pytest.raises(UsageError, match="takes an exception, not") as caught:
         torch_debugger.explain(given)  # type: ignore[arg-type]
@@ -116,8 +114,6 @@ except KeyError:
 assert "torch" not in sys.modules
 print(told.finding.message)
 """
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, timeout=300, check=False
-    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300, check=False)
     assert (done.returncode, done.stdout) == (0, "The script stopped with KeyError: 'missing'\n"), done.stderr
     assert "error: unexplained-crash" in done.stderr

@@ -146,7 +146,7 @@ def test_a_fault_of_ours_does_not_hide_the_users(
     def broken(error: BaseException) -> None:
         raise ZeroDivisionError("ours")
 
-    monkeypatch.setattr("torch_debugger.explanations.capture", broken)
+    monkeypatch.setattr("torch_debugger.runner.explanations.capture", broken)
     with pytest.raises(RuntimeError, match="mat1 and mat2") as caught, explaining():
         shapes_that_do_not_fit()
     assert caught.value.__context__ is None

@@ -16,8 +16,8 @@ from tests.doors.odd_exceptions import ASKED, EXCEPTIONS
 from tests.pasted.test_reading import GROUP, KEYS, WORKER
 from tests.pasted.texts import COATS, LOG
 from torch_debugger.checks.judge import Judge
-from torch_debugger.integrations.concern import is_worth_a_comment
-from torch_debugger.pasted.reading import read_crash
+from torch_debugger.runner.explanations import is_worth_a_comment
+from torch_debugger.source.pasted_tracebacks import read_crash
 
 LONGEST = 200_000  # characters of an explanation; none needs a tenth of it
 PAIRS = [

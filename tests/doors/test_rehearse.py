@@ -12,13 +12,11 @@ from torch.nn import functional
 
 import torch_debugger
 from tests.untouched_models import model_untouched
-from torch_debugger.errors import DebuggerError, UsageError
+from torch_debugger.system.errors import DebuggerError, UsageError
 
 
 def small() -> nn.Module:
-    return nn.Sequential(
-        nn.Linear(64, 256), nn.BatchNorm1d(256), nn.ReLU(), nn.Dropout(0.1), nn.Linear(256, 10)
-    )
+    return nn.Sequential(nn.Linear(64, 256), nn.BatchNorm1d(256), nn.ReLU(), nn.Dropout(0.1), nn.Linear(256, 10))
 
 
 class Noisy(nn.Module):
@@ -69,9 +67,7 @@ def test_the_result_is_text_a_table_and_plain_values() -> None:
     net = small()
     step = torch_debugger.rehearse(net, torch.zeros(4, 64), dtype="bf16", gpu_memory=2 * 10**9)
     text = str(step)
-    assert text.startswith(
-        "A step of net (19,722 parameters), batch of 4, no optimizer, bf16, rehearsed without"
-    )
+    assert text.startswith("A step of net (19,722 parameters), batch of 4, no optimizer, bf16, rehearsed without")
     assert "It fits into 2GB. The largest batch that fits is" in text
     assert "No optimizer was rehearsed" in text
     assert "<table>" in step._repr_html_()

@@ -35,7 +35,7 @@ def line_of(mark: str) -> int:
 
 def test_waits_are_counted_by_line(modes: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
     said: list[str] = []
-    monkeypatch.setattr("torch_debugger.sync_block.say", said.append)
+    monkeypatch.setattr("torch_debugger.runner.profile_blocks.say", said.append)
     before, filters = warnings.showwarning, list(warnings.filters)
     with torch_debugger.syncs() as waits:
         for _ in range(3):
@@ -99,7 +99,7 @@ def test_without_a_gpu_it_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     if torch.cuda.is_available():
         pytest.skip("there is one")
     said: list[str] = []
-    monkeypatch.setattr("torch_debugger.sync_block.say", said.append)
+    monkeypatch.setattr("torch_debugger.runner.profile_blocks.say", said.append)
     with torch_debugger.syncs() as waits:
         pass
     assert said == ["torch_debugger.syncs() does nothing here: this torch sees no CUDA device to wait for."]

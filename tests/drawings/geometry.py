@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from torch_debugger.diagrams.scene import Scene
+from torch_debugger.report.model_graph_boxes import Scene
 
 
 class Rectangle(NamedTuple):

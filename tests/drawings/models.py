@@ -85,9 +85,7 @@ class Experts(nn.Module):
     def __init__(self) -> None:
         super().__init__()
         self.gate = nn.Linear(4, 5)
-        self.experts = nn.ModuleList(
-            nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 4)) for _ in range(5)
-        )
+        self.experts = nn.ModuleList(nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 4)) for _ in range(5))
 
     def forward(self, x):
         weights = self.gate(x).softmax(-1)

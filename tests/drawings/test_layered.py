@@ -7,8 +7,7 @@ import itertools
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from torch_debugger.diagrams.columns import GAP_X
-from torch_debugger.diagrams.layered import Layout, Link, Size, box_size, lay_out
+from torch_debugger.report.graph_layout import GAP_X, Layout, Link, Size, box_size, lay_out
 
 
 @st.composite

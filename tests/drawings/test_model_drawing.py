@@ -16,9 +16,9 @@ from tests.drawings.models import GPT, Everything, Recurrent, Residual, Siamese,
 from tests.pictures.goldens import assert_as_looked_at
 from tests.summaries.models import CASES
 from tests.untouched_models import model_untouched
-from torch_debugger.diagrams.openings import MOST_BOXES
-from torch_debugger.drawings.model_drawing import ModelDrawing, model_graph
-from torch_debugger.errors import UsageError
+from torch_debugger.pictures.model_graph import ModelDrawing, model_graph
+from torch_debugger.report.model_graph_folding import MOST_BOXES
+from torch_debugger.system.errors import UsageError
 
 SVG = "{http://www.w3.org/2000/svg}"
 EVERY = {**drawable(), **{f"log: {name}": (make(), inputs) for name, (make, inputs) in CASES.items()}}
@@ -91,9 +91,7 @@ def test_a_module_called_twice_is_two_boxes() -> None:
 def test_views_are_words_on_the_line() -> None:
     drawing = model_graph(GPT(), torch.randint(20, (2, 6)))
     between = [
-        edge
-        for edge in drawing.to_dict()["edges"]
-        if edge["to"].endswith("h/0/attn/scaled_dot_product_attention")
+        edge for edge in drawing.to_dict()["edges"] if edge["to"].endswith("h/0/attn/scaled_dot_product_attention")
     ]
     assert {edge["from"] for edge in between} == {"GPT/h/0/attn/qkv"}
     assert between[0] == {
@@ -150,9 +148,7 @@ GPT: 234 operations, 7,664 parameters
 def test_what_is_folded_can_be_opened() -> None:
     drawing = model_graph(GPT(12), torch.randint(20, (2, 6)))
     assert "11 more like h.0" in shown(drawing)
-    assert {"h.1", "h.11"} <= set(shown(drawing, expanded=["h.3"])) and "h.3" not in shown(
-        drawing, expanded=["h.3"]
-    )
+    assert {"h.1", "h.11"} <= set(shown(drawing, expanded=["h.3"])) and "h.3" not in shown(drawing, expanded=["h.3"])
     assert set(shown(drawing, depth=1, expanded="h")) >= {f"h.{place}" for place in range(12)}
     assert "39 more like cell to out" in shown(model_graph(Recurrent(), torch.randn(2, 40, 4)))
 
@@ -275,9 +271,9 @@ def test_the_data_of_a_page_is_plain_and_the_same_each_time() -> None:
     data = json.loads(first)
     for group in data["groups"].values():
         inside = group["closed"]
-        assert len(inside["places"]) == len(group["parts"]) + len(inside["words"]) + len(
-            inside["entries"]
-        ) + len(inside["exits"])
+        assert len(inside["places"]) == len(group["parts"]) + len(inside["words"]) + len(inside["entries"]) + len(
+            inside["exits"]
+        )
         assert all(part["key"] in data["groups"] for part in group["parts"] if part["opens"])
     assert data["modules"][0] == {"path": "", "class": "GPT", "parameters": 1664, "calls": 1, "detail": ""}
 

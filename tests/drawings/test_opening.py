@@ -14,8 +14,7 @@ import pytest
 
 from tests.drawings.geometry import check, of_page, of_scene
 from tests.drawings.models import drawable
-from torch_debugger.drawings.model_drawing import ModelDrawing, model_graph
-from torch_debugger.drawings.model_html import page_script
+from torch_debugger.pictures.model_graph import ModelDrawing, model_graph, page_script
 
 NODE = shutil.which("node")
 pytestmark = pytest.mark.skipif(NODE is None, reason="needs node to run the code of the page")

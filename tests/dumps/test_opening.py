@@ -14,10 +14,9 @@ from typing import Any
 import pytest
 
 from tests.dumps.made import MB, block, event, leaking, segment, stack, write
-from torch_debugger.dumps.allocator import read_allocator
-from torch_debugger.dumps.opening import open_snapshot, snapshot_from_json, snapshot_to_json
-from torch_debugger.dumps.reading import answer
-from torch_debugger.errors import UsageError
+from torch_debugger.memory.snapshot_pickles import answer
+from torch_debugger.memory.snapshots import open_snapshot, read_allocator, snapshot_from_json, snapshot_to_json
+from torch_debugger.system.errors import UsageError
 
 EXPECTED = "a file of torch.cuda.memory._dump_snapshot(), or of save() of torch_debugger.memory.snapshot()"
 
@@ -224,7 +223,7 @@ def test_damaged_json(tmp_path: Path) -> None:
 def test_snapshots_are_read_without_torch(tmp_path: Path) -> None:
     path = write(tmp_path / "snapshot.pickle", leaking())
     code = f"import sys, torch_debugger\nprint(torch_debugger.memory.load({str(path)!r}))\n"
-    code += "print('torch' in sys.modules, 'torch_debugger.dumps.opening' in sys.modules)"
+    code += "print('torch' in sys.modules, 'torch_debugger.memory.snapshots' in sys.modules)"
     told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert told.endswith("\nFalse True\n")
 

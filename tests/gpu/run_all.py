@@ -76,9 +76,7 @@ def run(script: Path) -> tuple[str, dict[str, Any]]:
         ]
         environment = os.environ | {"PYTHONPATH": f"{ROOT}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"}
         try:
-            done = subprocess.run(
-                command, cwd=folder, env=environment, capture_output=True, text=True, timeout=LIMIT_S
-            )
+            done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=LIMIT_S)
         except subprocess.TimeoutExpired:
             return "no end\n", {"outcome": "no end"}
         text = cleaned(f"{done.stdout}{done.stderr}", folder)

@@ -42,9 +42,7 @@ def main() -> int:
             elif options.keep is None:
                 shutil.rmtree(roots[number], ignore_errors=True)
         distinct = _distinct(verdicts)
-        alone = list(
-            pool.map(lambda pair: shrink(pair[1], how, folder / f"shrunk_{pair[0]}"), enumerate(distinct))
-        )
+        alone = list(pool.map(lambda pair: shrink(pair[1], how, folder / f"shrunk_{pair[0]}"), enumerate(distinct)))
         progress.say(_summary(verdicts, alone, options))
     return 1 if any(verdict.failures for verdict in verdicts) else 0
 
@@ -124,11 +122,7 @@ class _Progress:
 
 
 def _failure(number: int, verdict: Verdict, options: argparse.Namespace) -> str:
-    again = (
-        f"--only {number} --seed {options.seed}"
-        if options.kind is None
-        else f"--kind {_names(verdict.program)}"
-    )
+    again = f"--only {number} --seed {options.seed}" if options.kind is None else f"--kind {_names(verdict.program)}"
     lines = [f"program {number} ({' + '.join(verdict.program.names)}), plain: {verdict.plain_ended}"]
     lines += [f"    {difference}" for difference in verdict.failures]
     return "\n".join([*lines, f"    python -m tests.hostile {again}"])
@@ -157,10 +151,7 @@ def _summary(verdicts: list[Verdict], alone: list[Verdict], options: argparse.Na
                  f"{factors[-1]:.2f} at most")  # fmt: skip
     lines += _counted(sum((verdict.allowed for verdict in verdicts), Counter[Allowed]()))
     vague = Counter(difference.what for verdict in verdicts for difference in verdict.undecided)
-    lines += [
-        f"not compared, since two plain runs differ too: {what} ({count})"
-        for what, count in vague.most_common()
-    ]
+    lines += [f"not compared, since two plain runs differ too: {what} ({count})" for what, count in vague.most_common()]
     for verdict in alone:
         lines += [
             "to blame: " + " + ".join(verdict.program.names),

@@ -32,9 +32,7 @@ def _variable(name: str, value: str) -> Piece:
 
 
 def _called_with(name: str, *arguments: str) -> Piece:
-    return Piece(
-        name, takes=("arguments", "arguments_changed"), arguments=arguments, after="print(sys.argv[1:])"
-    )
+    return Piece(name, takes=("arguments", "arguments_changed"), arguments=arguments, after="print(sys.argv[1:])")
 
 
 FILES = [

@@ -104,9 +104,7 @@ def text_of(pieces: tuple[Piece, ...], seed: str) -> str:
     steps = "\n".join(of("step"))
     body = [_flat(SEEDS), *of("setup"), OPTIMIZERS]
     body += [
-        _flat(text)
-        for name, text in (("make_batch", BATCH), ("loss_of", LOSS))
-        if f"def {name}(" not in model.body
+        _flat(text) for name, text in (("make_batch", BATCH), ("loss_of", LOSS)) if f"def {name}(" not in model.body
     ]
     body += [_flat(model.body), _with_steps(_flat(loop.body), steps)]
     body += ["witness.watch(parameters, optimizers)", *of("ready"), _wrapped(of("wrap"))]
@@ -180,9 +178,7 @@ class Deck:
         raise ValueError(f"no piece goes with {sorted(taken)}")
 
 
-def draws(
-    models: list[Piece], loops: list[Piece], others: list[Piece], seed: int
-) -> Iterator[tuple[Piece, ...]]:
+def draws(models: list[Piece], loops: list[Piece], others: list[Piece], seed: int) -> Iterator[tuple[Piece, ...]]:
     """Without end: which pieces make the first program, the second, ..."""
     draw = random.Random(seed)
     decks = Deck(models, draw), Deck(loops, draw), Deck(others, draw)

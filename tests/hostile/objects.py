@@ -28,9 +28,7 @@ def _counting(name: str, base: str, methods: str, expression: str) -> Piece:
         text += f"    def {method}(self, *arguments, **keywords):\n"
         text += f"        {kind}.calls.append({method!r})\n"
         text += f"        return super().{method}(*arguments, **keywords)\n"
-    return _odd(
-        name, text, expression.replace("KIND", kind), f"{name!r}, len({kind}.calls), sorted(set({kind}.calls))"
-    )
+    return _odd(name, text, expression.replace("KIND", kind), f"{name!r}, len({kind}.calls), sorted(set({kind}.calls))")
 
 
 OBJECTS = [

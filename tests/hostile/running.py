@@ -107,9 +107,7 @@ def _environment(program: Program, root: Path) -> dict[str, str]:
 
 def _carried() -> list[str]:
     """What the caller itself needs on the path to import torch and our dependencies."""
-    return [
-        path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path not in ("", str(REPOSITORY))
-    ]
+    return [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path not in ("", str(REPOSITORY))]
 
 
 class _Reader:

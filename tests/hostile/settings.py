@@ -8,9 +8,7 @@ from tests.hostile.grammar import Piece
 def _limit(name: str, limit: str, value: str, where: str = "setup", **parts: object) -> Piece:
     hard = f"resource.getrlimit(resource.{limit})[1]"
     text = f"import resource\nresource.setrlimit(resource.{limit}, ({value}, {hard}))"
-    if (
-        limit == "RLIMIT_FSIZE"
-    ):  # else an import leaves half a compiled module, on which all other programs fail
+    if limit == "RLIMIT_FSIZE":  # else an import leaves half a compiled module, on which all other programs fail
         text = f"sys.dont_write_bytecode = True\n{text}"
     return Piece(name, takes=(limit,), **{where: text}, **parts)  # type: ignore[arg-type]
 

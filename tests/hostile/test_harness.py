@@ -27,9 +27,7 @@ import runpy
 exec(change)
 runpy.run_path(sys.argv[0], run_name="__main__")
 """
-SMALL = (
-    "import sys\nimport witness\nprint('out')\nprint('err', file=sys.stderr)\nopen('mine.txt', 'w').close()\n"
-)
+SMALL = "import sys\nimport witness\nprint('out')\nprint('err', file=sys.stderr)\nopen('mine.txt', 'w').close()\n"
 CHANGES = {
     "ended": "import atexit, os; atexit.register(os._exit, 3)",
     "stdout": "print('more')",
@@ -81,9 +79,7 @@ def test_each_change_is_seen(plain: Run, tmp_path_factory: pytest.TempPathFactor
     """At the same place as the plain run: all paths are equal."""
     root, missed = tmp_path_factory.getbasetemp() / "hostile" / "run", {}
     for what, change in CHANGES.items():
-        seen = {
-            re.sub(r"\[.*", "", one.what) for one in differences(plain, run(_program(), _how(change), root))
-        }
+        seen = {re.sub(r"\[.*", "", one.what) for one in differences(plain, run(_program(), _how(change), root))}
         if what not in seen:
             missed[what] = seen
     assert not missed

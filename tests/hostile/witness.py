@@ -55,9 +55,7 @@ def weights():
         for state in optimizer.state_dict()["state"].values():
             for name in sorted(state, key=str):
                 value = state[name]
-                digest.update(
-                    _bytes(torch, value) if isinstance(value, torch.Tensor) else repr(value).encode()[:80]
-                )
+                digest.update(_bytes(torch, value) if isinstance(value, torch.Tensor) else repr(value).encode()[:80])
     return digest.hexdigest()[:16]
 
 
@@ -126,9 +124,7 @@ def importers():
 
 def flags():
     return {
-        name: getattr(sys.flags, name)
-        for name in dir(sys.flags)
-        if not name.startswith(("_", "n_", "count", "index"))
+        name: getattr(sys.flags, name) for name in dir(sys.flags) if not name.startswith(("_", "n_", "count", "index"))
     }
 
 
@@ -146,9 +142,7 @@ def signal_masks():
         rows = dict(line.split(":", 1) for line in status)
     masks = {name: rows[name].strip() for name in names if name in rows}
     for name in ("SigBlk", "SigIgn", "SigCgt"):
-        own = int(masks[name], 16) & ~(
-            0b11 << 31
-        )  # 32 and 33 are the C library's own: posix_spawn ignores them
+        own = int(masks[name], 16) & ~(0b11 << 31)  # 32 and 33 are the C library's own: posix_spawn ignores them
         masks[name] = [number for number in range(1, 65) if own >> number - 1 & 1]
     return masks
 
@@ -244,9 +238,7 @@ def process():
         "leads its session": os.getsid(0) == _getpid(),
         "nice": os.getpriority(os.PRIO_PROCESS, 0),
         "cores": sorted(os.sched_getaffinity(0)),
-        "limits": {
-            n: resource.getrlimit(getattr(resource, n)) for n in dir(resource) if n.startswith("RLIMIT_")
-        }
+        "limits": {n: resource.getrlimit(getattr(resource, n)) for n in dir(resource) if n.startswith("RLIMIT_")}
         if hasattr(resource, "getrlimit")
         else None,
         "alarm": signal.getitimer(signal.ITIMER_REAL)[1],
@@ -284,8 +276,7 @@ def streams():
     for name in ("stdin", "stdout", "stderr", "__stdin__", "__stdout__", "__stderr__"):
         stream = getattr(sys, name)
         told[name] = [type(stream).__qualname__] + [
-            repr(getattr(stream, detail, None))
-            for detail in ("encoding", "errors", "line_buffering", "mode", "name")
+            repr(getattr(stream, detail, None)) for detail in ("encoding", "errors", "line_buffering", "mode", "name")
         ]
     return told
 

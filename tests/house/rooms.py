@@ -10,103 +10,61 @@ from pathlib import Path
 REPOSITORY = Path(__file__).parents[2]
 PACKAGE = REPOSITORY / "torch_debugger"
 
-# Who may import whom; a room may always import itself. What is not named here may not be imported.
-FOUNDATIONS = {
-    "errors", "settings", "imports", "saying", "signals", "tracebacks", "redaction", "foreign_paths",
-    "dumped_stacks", "file_numbers", "clocks", "kernel_files",
-    "_version",
-}  # fmt: skip
-MAKERS = {"breakpoints", "probes", "profiling", "ranks", "trials", "inspections"}
-MAY_IMPORT: dict[str, set[str]] = {
-    "_version": set(),
-    "errors": set(),
-    "settings": {"errors"},
-    "imports": set(),
-    "saying": set(),
-    "signals": {"foreign_paths", "clocks", "tracebacks"},
-    "tracebacks": {"foreign_paths"},
-    "redaction": set(),
-    "foreign_paths": set(),
-    "dumped_stacks": {"clocks", "kernel_files"},
-    "file_numbers": set(),
-    "clocks": set(),
-    "kernel_files": set(),
-    "records": set(),
-    "runlog": {"records"} | FOUNDATIONS,
-    "stats": {"records"} | FOUNDATIONS,
-    "anatomy": {"records", "stats"} | FOUNDATIONS,
-    "breakpoints": {"records", "stats", "anatomy"} | FOUNDATIONS,
-    "probes": {"records", "stats", "anatomy"} | FOUNDATIONS,
-    "trials": {"records", "stats", "anatomy"} | FOUNDATIONS,
-    "profiling": {"records", "stats", "anatomy"} | FOUNDATIONS,
-    "ranks": {"records", "stats", "anatomy"} | FOUNDATIONS,
-    "diagrams": {"records"} | FOUNDATIONS,
-    "inspections": {"records", "stats", "anatomy", "diagrams", "drawings"} | FOUNDATIONS,
-    "pictures": {"records", "stats", "anatomy"} | FOUNDATIONS,
-    "drawings": {"records", "stats", "anatomy", "diagrams", "pictures"} | FOUNDATIONS,
-    "checks": {"records"} | FOUNDATIONS,
-    "report": {"records"} | FOUNDATIONS,
-    "surroundings": {"records"} | FOUNDATIONS,
-    "summaries": {"records", "runlog", "stats", "anatomy"} | FOUNDATIONS,
-    "archive": {"records", "runlog", "checks"} | FOUNDATIONS,
-    "viewer": {"records", "runlog", "checks", "archive", "report", "diagrams"} | FOUNDATIONS,
-    "pasted": {"records"} | FOUNDATIONS,
-    "dumps": {"records"} | FOUNDATIONS,
-    "replays": {"records", "stats", "anatomy", "probes", "trials"} | FOUNDATIONS,
-    "gradient_trials": {"records", "stats", "anatomy", "probes", "trials"} | FOUNDATIONS,
-    "rehearsals": {"records", "stats", "anatomy", "probes", "trials"} | FOUNDATIONS,
-    "scenes": {"records", "stats", "anatomy", "probes", "trials"} | FOUNDATIONS,
-    "step_rehearsals": {"records", "stats", "anatomy", "probes", "scenes", "trials"} | FOUNDATIONS,
-    "preflights": {"records", "stats", "anatomy", "probes", "scenes", "trials"} | FOUNDATIONS,
-    "profiles": {"records", "stats", "anatomy", "probes", "profiling"} | FOUNDATIONS,
-    "stack_samples": {"records", "stats", "anatomy", "probes", "profiling"} | FOUNDATIONS,
-    "worker_samples": {"records", "stats", "anatomy", "probes", "profiling"} | FOUNDATIONS,
-    "hang_watch": {"records", "stats", "anatomy", "probes", "ranks"} | FOUNDATIONS,
-    "rank_processes": {"records", "stats", "anatomy", "probes", "ranks", "worker_samples"} | FOUNDATIONS,
-    "first_steps": {"records", "stats", "anatomy", "probes", "surroundings"} | FOUNDATIONS,
-    "plumbing": {
-        "first_steps",
-        "gradient_trials",
-        "hang_watch",
-        "preflights",
-        "profiles",
-        "rank_processes",
-        "rehearsals",
-        "replays",
-        "scenes",
-        "stack_samples",
-        "step_rehearsals",
-        "records",
-        "runlog",
-        "stats",
-        "anatomy",
-    }
-    | MAKERS
-    | FOUNDATIONS,
-    "session": {"records", "runlog", "stats", "anatomy", "plumbing"} | MAKERS | FOUNDATIONS,
-}
-# The doors of the house may open any room; no room may open a door.
-DOORS = {
-    "__init__", "__main__", "anomalies", "breaking", "cli", "comparisons", "debugger", "demo", "doctoring",
-    "explanations",
-    "integrations",
-    "memory",
-    "profile_block",
-    "rehearsing",
-    "reporting",
-    "sync_block",
-    "watchdog",
-}  # fmt: skip
-NO_TORCH = {
-    "_version", "errors", "settings", "imports", "saying", "signals", "tracebacks", "redaction", "records",
-    "runlog", "checks", "report", "pasted", "surroundings", "archive", "viewer", "diagrams", "dumps",
-    "foreign_paths", "dumped_stacks", "file_numbers", "clocks", "kernel_files",
-}  # fmt: skip
+# Who may import whom; a room may always import itself, rooms of one row do not know each other, and what is not named
+# here may not be imported. From below: each row stands behind those that it imports.
+BELOW = {"records", "system"}
+MODEL = BELOW | {"source", "stats", "model", "settings"}
+ROWS: tuple[tuple[set[str], set[str]], ...] = (
+    ({"records", "system", "_version"}, set()),
+    ({"settings"}, {"system"}),
+    ({"checks", "source", "stats", "report"}, BELOW),
+    ({"log"}, BELOW | {"checks"}),  # a log is judged again where its result was not written
+    ({"model"}, MODEL),
+    ({"probes", "trials", "profiling", "ranks"}, MODEL),
+    ({"crashes"}, MODEL | {"probes"}),
+    ({"pictures"}, MODEL | {"report"}),
+    ({"memory"}, MODEL | {"report", "__init__"}),
+    ({"summaries"}, MODEL | {"log"}),
+    ({"integrations"}, BELOW | {"log", "report"}),
+    ({"viewer"}, BELOW | {"checks", "log", "report", "_version"}),
+    (
+        {"runner"},
+        MODEL
+        | {"checks", "log", "report", "probes", "trials", "profiling", "ranks", "crashes", "integrations"}
+        | {"_version", "__init__"},
+    ),
+    ({"api"}, BELOW | {"log", "report", "viewer"}),
+    (
+        {"cli"},
+        BELOW
+        | {"settings", "checks", "log", "report", "viewer", "runner", "api", "integrations", "_version"}
+        | {"source", "model", "trials", "profiling", "memory"},  # verbs that need no run: summary, gradcheck, memory
+    ),
+    (
+        {"__init__", "__main__"},  # loads what a program asks for, by name
+        {
+            "_version",
+            "api",
+            "cli",
+            "runner",
+            "log",
+            "model",
+            "probes",
+            "trials",
+            "pictures",
+            "summaries",
+            "integrations",
+        },
+    ),
+)
+MAY_IMPORT = {room: others - {room} for rooms, others in ROWS for room in rooms}
+NO_TORCH = {"_version", "settings", "system", "records", "checks", "log", "report", "viewer", "api"}
 
 
 @functools.cache
 def package_files() -> tuple[Path, ...]:
-    return tuple(sorted(PACKAGE.rglob("*.py")))
+    """Without the scripts that the demo shows and runs."""
+    return tuple(path for path in sorted(PACKAGE.rglob("*.py")) if path.parent.name != "demo_versions")
 
 
 @functools.cache
@@ -153,6 +111,17 @@ def imported_rooms(path: Path) -> set[str]:
         if parts[0] == "torch_debugger":
             found.add(parts[1] if len(parts) > 1 and _is_room(parts[1]) else "__init__")
     return found
+
+
+def imported_files(path: Path) -> Iterator[Path]:
+    """The files of ours a file imports; what `records` hands on is that file alone."""
+    for name in imports(path):
+        parts = name.split(".")
+        if parts[0] == "torch_debugger":
+            # The last part may be a name inside of a module.
+            bases = PACKAGE.joinpath(*parts[1:]), PACKAGE.joinpath(*parts[1:-1])
+            files = [file for base in bases for file in (base.with_suffix(".py"), base / "__init__.py")]
+            yield from [file for file in files if file.is_file()][:1]
 
 
 @functools.cache

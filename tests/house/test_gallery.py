@@ -34,9 +34,7 @@ def test_every_function_that_draws_has_an_entry() -> None:
     shown = set(make_gallery.ENTRIES)
     missing = [names[0] for names in functions_that_draw().values() if not shown & set(names)]
     assert len(functions_that_draw()) > 10
-    assert not missing, (
-        f"write tools/gallery/NAME.py for {', '.join(missing)}, name it in ENTRIES, run `make gallery`"
-    )
+    assert not missing, f"write tools/gallery/NAME.py for {', '.join(missing)}, name it in ENTRIES, run `make gallery`"
 
 
 def test_the_code_of_every_entry_runs(monkeypatch: pytest.MonkeyPatch) -> None:

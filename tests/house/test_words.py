@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import ast
 import re
+from collections import defaultdict
 from pathlib import Path
 
-from tests.house.rooms import REPOSITORY, name_of, package_files, text_of
+from tests.house.rooms import REPOSITORY, imported_files, name_of, package_files, text_of
 
 FOLDERS = ("torch_debugger", "tests", "zoo", "docs", "benchmarks", "tools", "examples")
 TEXTS = {".py", ".md", ".txt", ".toml", ".svg", ".cfg", ".json"}
 LOUD = re.compile(r"\w!(?:\s|$)|[\U0001f300-\U0001faff\u2600-\u27bf]")
 # Written in two halves, so that this file does not find itself.
 MACHINE_PATHS = re.compile("|".join(f"/{first}{second}/" for first, second in [("wo", "rk"), ("ro", "ot")]))
-LONGEST_FILE = 250  # lines; most have about 100
+LONGEST_FILE = 800  # lines; most have 150 to 400
+LONGEST_FUNCTION = 60
+SHORTEST_FILE = 60  # one with a single importer in its own folder belongs into that, unless it says why it is alone
+ALONE = re.compile(r"^# Alone: \w+", re.MULTILINE)
 
 
 # Only a file whose source has such a character can hold a loud text; the others need not be parsed.
@@ -40,9 +44,7 @@ def test_no_text_of_ours_shouts() -> None:
 
 def test_no_file_names_a_machine() -> None:
     guilty = [
-        path
-        for path in written_files()
-        if MACHINE_PATHS.search(path.read_text(encoding="utf-8", errors="replace"))
+        path for path in written_files() if MACHINE_PATHS.search(path.read_text(encoding="utf-8", errors="replace"))
     ]
     assert not guilty
 
@@ -51,9 +53,36 @@ def test_names_say_what_is_inside() -> None:
     assert not [name_of(path) for path in package_files() if path.stem in NAMES_OF_ANYTHING]
 
 
-def test_one_idea_fits_on_a_few_screens() -> None:
+def test_a_file_is_a_subject() -> None:
     lengths = {name_of(path): text_of(path).count("\n") + 1 for path in package_files()}
     assert not {name: length for name, length in lengths.items() if length > LONGEST_FILE}
+
+
+def test_a_function_is_a_thought() -> None:
+    long = {
+        f"{name_of(path)}:{node.lineno}": node.end_lineno - node.lineno + 1
+        for path in package_files()
+        for node in ast.walk(ast.parse(text_of(path)))
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
+        and node.end_lineno is not None
+        and node.end_lineno - node.lineno >= LONGEST_FUNCTION
+    }
+    assert not long
+
+
+def test_a_small_file_has_a_reason_to_be_alone() -> None:
+    importers: dict[Path, set[Path]] = defaultdict(set)
+    for path in package_files():
+        for file in imported_files(path):
+            importers[file].add(path)
+    assert not [
+        name_of(path)
+        for path in package_files()
+        if path.name != "__init__.py"
+        and text_of(path).count("\n") < SHORTEST_FILE
+        and [importer.parent for importer in importers[path]] == [path.parent]
+        and not ALONE.search(text_of(path))
+    ]
 
 
 def test_every_file_says_what_it_is() -> None:

@@ -13,11 +13,9 @@ from torch import nn
 
 from tests.inspections.models import NAMES, Answer, InPlace, Recurrent, Residual, build
 from tests.untouched_models import model_untouched
-from torch_debugger.anatomy.nested import tensors_in
-from torch_debugger.errors import UsageError
-from torch_debugger.inspections.activations import activations
-from torch_debugger.inspections.gradients import gradients
-from torch_debugger.inspections.taps import tap
+from torch_debugger.model.nested_tensors import tensors_in
+from torch_debugger.pictures.layer_values import activations, gradients, tap
+from torch_debugger.system.errors import UsageError
 
 
 def by_hand(model: nn.Module, *inputs: Any, **keywords: Any) -> list[tuple[str, torch.Tensor]]:
@@ -145,8 +143,7 @@ def test_layers_that_are_not_there() -> None:
     with pytest.raises(UsageError) as raised:
         activations(model, *inputs, layers="cnov")
     assert str(raised.value) == (
-        "no layer `cnov` in this model. There is `conv`. "
-        "Patterns are paths as in named_modules(), such as `encoder.*`."
+        "no layer `cnov` in this model. There is `conv`. Patterns are paths as in named_modules(), such as `encoder.*`."
     )
     there = "It has " + ", ".join(f"{type(each).__name__} (`{path}`)" for path, each in model.named_children())
     for absent in (nn.LSTM, [nn.LSTM], [nn.LSTM, nn.GRU]):

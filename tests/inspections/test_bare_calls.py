@@ -74,10 +74,7 @@ def test_a_line_of_its_own_prints_the_table_once(names: dict[str, Any]) -> None:
 def test_a_result_that_is_used_is_not_printed(names: dict[str, Any]) -> None:
     assert [source for source in USED if said_by(source, names)] == []
     table = said_by(f"print({CHECK})", names)
-    assert (
-        said_by(f"result = {CHECK}\nprint(result)", names) == table
-        and table.count("nothing to worry about") == 1
-    )
+    assert said_by(f"result = {CHECK}\nprint(result)", names) == table and table.count("nothing to worry about") == 1
 
 
 def test_a_prompt_shows_it_once(names: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -89,9 +86,7 @@ def test_a_prompt_shows_it_once(names: dict[str, Any], monkeypatch: pytest.Monke
     assert len(shown) == 1 and said.getvalue() == ""
 
 
-def test_in_a_notebook_the_last_line_shows_itself(
-    names: dict[str, Any], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_in_a_notebook_the_last_line_shows_itself(names: dict[str, Any], capsys: pytest.CaptureFixture[str]) -> None:
     shell = pytest.importorskip("IPython.core.interactiveshell").InteractiveShell(user_ns=names)
     shell.run_cell(CHECK)
     assert capsys.readouterr().out.count("2 parameters, nothing to worry about.") == 1

@@ -12,7 +12,7 @@ from torch import nn
 
 from tests.inspections.models import NAMES, build
 from tests.untouched_models import model_untouched
-from torch_debugger.inspections.gradient_check import GradientCheck, check_gradients
+from torch_debugger.pictures.missing_gradients import GradientCheck, check_gradients
 
 
 def statuses(check: GradientCheck) -> dict[str, str]:
@@ -100,8 +100,7 @@ def test_a_layer_that_the_loss_does_not_depend_on() -> None:
     check = check_gradients(model)
     assert [row.name for row in check.problems] == ["spare.weight", "spare.bias"]
     assert check["spare.weight"].why == (
-        "`loss` does not depend on it: forward does not use it, "
-        "or the way to it is cut (detach, no_grad, .data, .item)"
+        "`loss` does not depend on it: forward does not use it, or the way to it is cut (detach, no_grad, .data, .item)"
     )
     other = model(X).mean()
     assert "`loss` and `other` do not depend on it" in check_gradients(model)["spare.bias"].why
@@ -206,9 +205,7 @@ def test_below_what_half_precision_holds() -> None:
 def test_float32_norms_do_not_underflow() -> None:
     model = nn.Linear(4, 2)
     (model(X) * 1e-30).sum().backward()
-    assert check_gradients(model)["weight"].norm == pytest.approx(
-        float(model.weight.grad.double().norm()), rel=1e-9
-    )
+    assert check_gradients(model)["weight"].norm == pytest.approx(float(model.weight.grad.double().norm()), rel=1e-9)
 
 
 def test_not_finite() -> None:
@@ -225,9 +222,7 @@ def test_not_finite() -> None:
     assert check["2.weight"].why.endswith("the last layer that has some: they come from here or behind it")
     model.zero_grad()
     (model(X).sum() * float("nan")).backward()
-    assert all(
-        row.why.endswith("as in all parameters: look at the loss first") for row in check_gradients(model)
-    )
+    assert all(row.why.endswith("as in all parameters: look at the loss first") for row in check_gradients(model))
 
 
 def test_tied_weights_have_all_their_names() -> None:

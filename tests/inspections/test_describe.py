@@ -14,11 +14,10 @@ from hypothesis import strategies as st
 from torch import nn
 
 import torch_debugger
-from torch_debugger.errors import UsageError
-from torch_debugger.inspections.describing import describe
-from torch_debugger.stats import census
-from torch_debugger.stats.census import TensorStats
-from torch_debugger.stats.line import share_text, sketch_text
+from torch_debugger.pictures.layer_values import describe
+from torch_debugger.stats import values as census
+from torch_debugger.stats.values import TensorStats, share_text, sketch_text
+from torch_debugger.system.errors import UsageError
 
 FLOATS = [torch.float32, torch.float64, torch.bfloat16, torch.float16, torch.float8_e4m3fn, torch.float8_e5m2]
 WHOLE = [
@@ -134,9 +133,7 @@ def test_words() -> None:
     )
     assert text(torch.tensor([math.nan] * 3)) == "float32 [3] cpu  nothing finite  NaN 3"
     assert text(torch.tensor(math.nan)) == "float32 [] cpu  nothing finite  NaN 1"
-    assert text(torch.tensor([3, 1, 2])) == (
-        "int64 [3] cpu  min 1  max 3  mean 2  std 0.8165  zeros 0  |█    █   █|"
-    )
+    assert text(torch.tensor([3, 1, 2])) == ("int64 [3] cpu  min 1  max 3  mean 2  std 0.8165  zeros 0  |█    █   █|")
     assert text(torch.tensor([True, False, False])) == "bool [3] cpu  true 33.3 %"
     assert text(torch.ones(3, dtype=torch.bool)) == "bool [3] cpu  true all"
     assert text(torch.empty(0, 3)) == "float32 [0, 3] cpu (empty)"
@@ -290,6 +287,4 @@ def test_shares(part: int, whole: int, shown: str) -> None:
 
 def test_the_front_door() -> None:
     assert torch_debugger.describe is describe
-    assert {"activations", "check_gradients", "describe", "gradients", "graph", "tap"} <= set(
-        dir(torch_debugger)
-    )
+    assert {"activations", "check_gradients", "describe", "gradients", "graph", "tap"} <= set(dir(torch_debugger))

@@ -15,9 +15,9 @@ from torch.utils.checkpoint import checkpoint
 from tests.inspections.models import NAMES, build
 from tests.inspections.test_activations import layer_of
 from tests.untouched_models import model_untouched
-from torch_debugger.anatomy.nested import tensors_in
-from torch_debugger.errors import UsageError
-from torch_debugger.inspections.gradients import gradients
+from torch_debugger.model.nested_tensors import tensors_in
+from torch_debugger.pictures.layer_values import gradients
+from torch_debugger.system.errors import UsageError
 
 
 def by_hand(name: str) -> tuple[float, list[tuple[str, torch.Tensor | None]], dict[str, torch.Tensor | None]]:
@@ -57,9 +57,7 @@ def test_gradients_are_those_of_an_ordinary_backward(name: str) -> None:
     with model_untouched(model, *tensors_in(inputs)):
         found = gradients(model, *inputs, loss=loss, keep="tensors", **keywords)
     assert found.loss == pytest.approx(value)
-    assert {path: None for path in parameters if parameters[path] is None} == dict.fromkeys(
-        found.parameters.missing
-    )
+    assert {path: None for path in parameters if parameters[path] is None} == dict.fromkeys(found.parameters.missing)
     for path, gradient in found.parameters.items():
         assert torch.allclose(gradient, parameters[path], rtol=1e-5, atol=1e-7), path
     expected = [(path, gradient) for path, gradient in outputs if gradient is not None]

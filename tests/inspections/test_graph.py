@@ -20,14 +20,10 @@ from torch.utils.checkpoint import checkpoint
 import torch_debugger
 from tests.inspections.models import NAMES, build
 from tests.untouched_models import model_untouched
-from torch_debugger.diagrams.columns import GAP_X
-from torch_debugger.diagrams.layered import box_size, lay_out
-from torch_debugger.errors import UsageError
-from torch_debugger.inspections import graph_boxes
-from torch_debugger.inspections.graph import Graph, graph
-from torch_debugger.inspections.graph_boxes import MOST_BOXES, Box, boxes_of
-from torch_debugger.inspections.graph_reading import Operation
-from torch_debugger.inspections.graph_svg import _size, links_of
+from torch_debugger.pictures import autograd_graph as graph_boxes
+from torch_debugger.pictures.autograd_graph import MOST_BOXES, Box, Graph, Operation, _size, boxes_of, graph, links_of
+from torch_debugger.report.graph_layout import GAP_X, box_size, lay_out
+from torch_debugger.system.errors import UsageError
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -129,9 +125,7 @@ def test_other_models_in_reach_are_not_missed() -> None:
 def test_no_graph(grad: bool) -> None:
     value = torch.ones(3, requires_grad=grad)
     found = graph(value)
-    reason = (
-        "it is a leaf, made by no operation." if grad else "it does not require a gradient. It was made under"
-    )
+    reason = "it is a leaf, made by no operation." if grad else "it does not require a gradient. It was made under"
     assert str(found).startswith(f"`value` has no graph: {reason}")
     assert "has no graph" in found.to_svg()
     with pytest.raises(UsageError, match=r"^graph\(\) takes a tensor, but got float\.$"):
@@ -193,7 +187,7 @@ def test_nested_tensors() -> None:
 
 
 def test_a_graph_too_large_to_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("torch_debugger.inspections.graph_reading.MOST_NODES", 10)
+    monkeypatch.setattr("torch_debugger.pictures.autograd_graph.MOST_NODES", 10)
     x = torch.ones(2, requires_grad=True)
     for _ in range(50):
         x = x.sin()
@@ -229,9 +223,7 @@ def dense() -> torch.Tensor:
 
 def transformer() -> torch.Tensor:
     torch.manual_seed(0)
-    return nn.TransformerEncoder(nn.TransformerEncoderLayer(8, 2, 16, batch_first=True), 2)(
-        torch.randn(2, 3, 8)
-    ).sum()
+    return nn.TransformerEncoder(nn.TransformerEncoderLayer(8, 2, 16, batch_first=True), 2)(torch.randn(2, 3, 8)).sum()
 
 
 DRAWINGS = {"unet": lambda: unet(4), "dense": dense, "transformer": transformer, "cells": lambda: cells(9)}
@@ -261,9 +253,7 @@ def test_no_two_boxes_touch_and_no_edge_crosses_one(name: str) -> None:
         beside = [spot for spot in spots if spot.row == bend.row]
         assert all(abs(bend.x - spot.x) > spot.width / 2 for spot in beside)
         assert all(bend.y <= spot.y and spot.y + spot.height <= bend.y + bend.height for spot in beside)
-    assert all(
-        spot.x - spot.width / 2 >= -1e-6 and spot.x + spot.width / 2 <= layout.width + 1e-6 for spot in spots
-    )
+    assert all(spot.x - spot.width / 2 >= -1e-6 and spot.x + spot.width / 2 <= layout.width + 1e-6 for spot in spots)
 
 
 @pytest.mark.parametrize("name", DRAWINGS)
@@ -281,9 +271,7 @@ def reachable(boxes: list[Box]) -> Iterator[tuple[int, int]]:
     yield from ((operand, user) for user, box in enumerate(boxes) for operand in box.operands)
 
 
-@pytest.mark.parametrize(
-    "make", [lambda: unet(5), dense, transformer, lambda: cells(60)], ids=["u", "d", "t", "c"]
-)
+@pytest.mark.parametrize("make", [lambda: unet(5), dense, transformer, lambda: cells(60)], ids=["u", "d", "t", "c"])
 @pytest.mark.parametrize("most", [5, 20])
 def test_too_many_operations_share_boxes(make: Any, most: int, monkeypatch: pytest.MonkeyPatch) -> None:
     operations = graph(make()).operations

@@ -15,9 +15,9 @@ from tests.inspections.models import NAMES, build
 from tests.inspections.test_activations import layer_of
 from tests.inspections.test_gradients import Halves, by_hand
 from tests.untouched_models import model_untouched
-from torch_debugger.anatomy.nested import tensors_in
-from torch_debugger.errors import UsageError
-from torch_debugger.inspections.taps import tap
+from torch_debugger.model.nested_tensors import tensors_in
+from torch_debugger.pictures.layer_values import tap
+from torch_debugger.system.errors import UsageError
 
 
 def test_outputs() -> None:

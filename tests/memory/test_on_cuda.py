@@ -10,7 +10,7 @@ import torch
 
 import torch_debugger
 from tests.dumps.made import MB, leaking
-from torch_debugger.dumps.allocator import Owner, read_allocator
+from torch_debugger.memory.snapshots import Owner, read_allocator
 from torch_debugger.records import Place
 
 
@@ -64,24 +64,18 @@ def test_a_history_of_the_users_own_stays_on(history: History) -> None:
 def test_the_host_is_told_beside_the_device(history: History) -> None:
     kept = [torch.zeros(1000)]
     stats = torch_debugger.memory.snapshot().stats()
-    assert {"kept", "held by autograd or a library"} <= {
-        each.what for each in (*stats.by_name, *stats.by_category)
-    }
+    assert {"kept", "held by autograd or a library"} <= {each.what for each in (*stats.by_name, *stats.by_category)}
     assert "on cuda:0" in stats.title and "on cpu" in stats.title
     assert kept
 
 
 def test_blocks_get_the_names_of_the_tensors_in_them() -> None:
     owners = {
-        (0, 0x9000): Owner(
-            "parameters", "net.fc.weight", Place("/home/a/net.py", 5, "net.fc", "fc = Linear()")
-        ),
+        (0, 0x9000): Owner("parameters", "net.fc.weight", Place("/home/a/net.py", 5, "net.fc", "fc = Linear()")),
         (0, 0x1000): Owner("activations", "kept", Place()),
     }
     found = read_allocator(leaking(), owners, unowned="not seen")
-    told = {
-        (spot.category, spot.name, spot.place.line, spot.place.module): spot.size_bytes for spot in found.spots
-    }
+    told = {(spot.category, spot.name, spot.place.line, spot.place.module): spot.size_bytes for spot in found.spots}
     assert told == {
         ("parameters", "net.fc.weight", 9, "net.fc"): 2 * MB,  # the line of the history, not of the constructor
         ("activations", "kept", 31, None): 4 * MB,

@@ -15,9 +15,8 @@ from torch import nn
 
 import torch_debugger
 from tests.dumps.made import leaking, write
-from torch_debugger.errors import UsageError
-from torch_debugger.memory.snapshots import Snapshot
-from torch_debugger.memory.stats import Hot
+from torch_debugger.memory.snapshots import Hot, Snapshot
+from torch_debugger.system.errors import UsageError
 
 FLOAT = 4
 
@@ -221,9 +220,7 @@ def test_the_seeds_pattern(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     told = capsys.readouterr().out
     assert told.startswith("Memory in use: ")
     assert "by name" in told and "kept" in told
-    assert torch_debugger.memory.load(tmp_path / "mem_snapshot.pkl") == snap, (
-        "nothing but its text is unpickled"
-    )
+    assert torch_debugger.memory.load(tmp_path / "mem_snapshot.pkl") == snap, "nothing but its text is unpickled"
     with open(tmp_path / "mem_snapshot.pkl", "rb") as f:
         assert pickle.load(f) == snap
     assert kept is not None
@@ -234,9 +231,7 @@ def test_saved_and_loaded(tmp_path: Path) -> None:
     snap = torch_debugger.memory.snapshot()
     snap.save(tmp_path / "memory.json")
     assert torch_debugger.memory.load(tmp_path / "memory.json") == snap
-    assert json.loads((tmp_path / "memory.json").read_text())["snapshot"] == json.loads(
-        json.dumps(snap.to_dict())
-    )
+    assert json.loads((tmp_path / "memory.json").read_text())["snapshot"] == json.loads(json.dumps(snap.to_dict()))
     assert not torch_debugger.memory.load(tmp_path / "memory.json") - snap
     with pytest.raises(UsageError, match="cannot be written: No such file or directory"):
         snap.save(tmp_path / "none" / "memory.json")

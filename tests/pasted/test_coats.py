@@ -8,8 +8,8 @@ import pytest
 
 from tests.pasted.texts import COATS
 from torch_debugger.checks.judge import Judge
-from torch_debugger.pasted.reading import read_crash
 from torch_debugger.records import CrashFact
+from torch_debugger.source.pasted_tracebacks import read_crash
 
 MESSAGE = "mat1 and mat2 shapes cannot be multiplied (64x3456 and 100x10)"
 

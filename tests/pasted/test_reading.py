@@ -8,8 +8,8 @@ import pytest
 
 from tests.pasted.test_coats import crash_in
 from tests.pasted.texts import PLAIN
-from torch_debugger.foreign_paths import is_user_path, plain_path
-from torch_debugger.pasted.reading import read_crash
+from torch_debugger.source.pasted_tracebacks import read_crash
+from torch_debugger.system.tracebacks import is_user_path, plain_path
 
 CAUSE = "\nThe above exception was the direct cause of the following exception:\n\n"
 CONTEXT = "\nDuring handling of the above exception, another exception occurred:\n\n"
@@ -132,9 +132,7 @@ def test_what_the_exception_would_carry(told: str, carried: dict[str, object]) -
     assert crash_in(SECOND.replace("ValueError: batch failed", told)).attributes == carried
 
 
-@pytest.mark.parametrize(
-    "ending", ["KeyboardInterrupt", "AssertionError", "queue.Empty", "MyProblem: of my own"]
-)
+@pytest.mark.parametrize("ending", ["KeyboardInterrupt", "AssertionError", "queue.Empty", "MyProblem: of my own"])
 def test_endings_of_all_kinds(ending: str) -> None:
     kind, _, message = ending.partition(": ")
     crash = crash_in(SECOND.replace("ValueError: batch failed", ending))

@@ -58,9 +58,7 @@ CASES = {
     "chosen classes": Case(Convolutional, (16, 20), ("conv1",), targets=(3, 1)),
     "residual": Case(ResidualNet, (24, 20), ("layer3",), (*BY_GRADIENT, "scorecam", "ablationcam", "fullgrad")),
     "several layers": Case(ResidualNet, (24, 20), ("layer1", "layer2", "layer3"), BY_GRADIENT, targets=(4, 0)),
-    "vision transformer": Case(
-        VisionTransformer, (16, 16), ("encoder.layers.1.norm1",), targets=(1, 2), grid=vit_grid
-    ),
+    "vision transformer": Case(VisionTransformer, (16, 16), ("encoder.layers.1.norm1",), targets=(1, 2), grid=vit_grid),
     "window transformer": Case(WindowTransformer, (16, 24), ("stage2.1.norm1",), grid=swin_grid),
     "segmentation": Case(Segmenting, (16, 16), ("deep",), BY_GRADIENT),
 }

@@ -24,7 +24,7 @@ from tests.pictures.models import (
 )
 from tests.untouched_models import model_untouched
 from torch_debugger import pictures
-from torch_debugger.errors import UsageError
+from torch_debugger.system.errors import UsageError
 
 pytestmark = pytest.mark.filterwarnings("ignore:Input Tensor 0 did not already require gradients")
 AGREEMENT = 1e-4  # of the largest attribution
@@ -111,9 +111,7 @@ def test_integrated_gradients_are_those_of_captum(
     expected, gap = attr.IntegratedGradients(peer).attribute(
         x, baseline, target=1, n_steps=20, method=method, return_convergence_delta=True
     )
-    found = pictures.integrated_gradients(
-        model, x, target=1, baseline=baseline, steps=20, method=method, batch_size=7
-    )
+    found = pictures.integrated_gradients(model, x, target=1, baseline=baseline, steps=20, method=method, batch_size=7)
     assert_agreeing(found.attributions, expected.detach().numpy())
     np.testing.assert_allclose(found.gap, gap.detach().numpy(), atol=1e-5)
 
@@ -169,9 +167,7 @@ def test_occlusion_is_that_of_captum(
     maker: type[nn.Module], given: Callable[[], torch.Tensor], window: Any, stride: Any
 ) -> None:
     x = given()
-    expected = attr.Occlusion(seeded(maker).eval()).attribute(
-        x, window, strides=stride, target=[1, 0], baselines=0.4
-    )
+    expected = attr.Occlusion(seeded(maker).eval()).attribute(x, window, strides=stride, target=[1, 0], baselines=0.4)
     found = pictures.occlusion(
         seeded(maker), x, target=[1, 0], window=window, stride=stride, baseline=0.4, batch_size=5
     )
@@ -225,9 +221,7 @@ def test_other_inputs_follow_their_examples(function: Any) -> None:
             super().__init__()
             self.image, self.table = seeded(Convolutional), nn.Linear(3, 4)
 
-        def forward(
-            self, image: torch.Tensor, table: torch.Tensor, scale: float = 1.0
-        ) -> dict[str, torch.Tensor]:
+        def forward(self, image: torch.Tensor, table: torch.Tensor, scale: float = 1.0) -> dict[str, torch.Tensor]:
             image.mul_(1.0)  # it may write into what it is given
             return {"logits": self.image(image) * self.table(table).sigmoid() * scale}
 
@@ -270,9 +264,7 @@ def test_the_top_token_of_the_last_position_is_explained() -> None:
 
 def test_what_cannot_be_attributed_is_told() -> None:
     model, ids = seeded(Recurrent), tokens()
-    with pytest.raises(
-        UsageError, match=r"input is of torch\.uint8, which has no gradient.* images\.float\(\)"
-    ):
+    with pytest.raises(UsageError, match=r"input is of torch\.uint8, which has no gradient.* images\.float\(\)"):
         pictures.saliency(seeded(Convolutional), images().byte())
     with pytest.raises(UsageError, match=r"no layer `embeddings` in this model\. There is `embedding`"):
         pictures.saliency(model, ids, layer="embeddings")
@@ -323,9 +315,7 @@ class Cut(nn.Module):
 
 @pytest.mark.parametrize("function", FUNCTIONS[:4])
 def test_a_score_without_a_gradient_is_told_and_occlusion_needs_none(function: Any) -> None:
-    with pytest.raises(
-        UsageError, match=r"cannot be differentiated with respect to the input: .*torch\.no_grad\(\)"
-    ):
+    with pytest.raises(UsageError, match=r"cannot be differentiated with respect to the input: .*torch\.no_grad\(\)"):
         function(Cut(), rows())
     expected = pictures.occlusion(seeded(Table), rows()).attributions
     np.testing.assert_array_equal(pictures.occlusion(Cut(), rows()).attributions, expected)

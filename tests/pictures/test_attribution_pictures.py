@@ -12,7 +12,7 @@ from tests.pictures.goldens import assert_as_looked_at
 from tests.pictures.models import Recurrent, images, seeded, tokens
 from tests.pictures.test_attribution import Series, Table, rows
 from torch_debugger import pictures
-from torch_debugger.pictures.shown_images import ShownImages
+from torch_debugger.pictures.image_grids import ShownImages
 
 MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 
@@ -76,9 +76,7 @@ def test_attribution_of_tokens_looks_as_it_did() -> None:
         ["[CLS]", "the", "old", "cat", "sat", "on", "[SEP]"],
         ["[CLS]", "a", "$5", "bill", "was", "lost", "[SEP]"],
     ]
-    found = pictures.input_x_gradient(
-        seeded(Recurrent), tokens(), target=1, tokens=words, labels=["sad", "glad"]
-    )
+    found = pictures.input_x_gradient(seeded(Recurrent), tokens(), target=1, tokens=words, labels=["sad", "glad"])
     assert_as_looked_at(found, "attribution_of_tokens")
 
 

@@ -15,7 +15,7 @@ from tests.pictures.cam_models import ResidualNet, WindowTransformer
 from tests.pictures.models import Convolutional, Segmenting, VisionTransformer, images, seeded
 from tests.untouched_models import model_untouched
 from torch_debugger import pictures
-from torch_debugger.pictures.cams.methods import METHODS
+from torch_debugger.pictures.gradcam_methods import METHODS
 
 AGREEMENT = 1e-4
 RECORDED_ONES = [(name, method) for name, case in CASES.items() for method in case.methods]

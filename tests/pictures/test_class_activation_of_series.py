@@ -13,8 +13,8 @@ from tests.pictures.goldens import assert_as_looked_at
 from tests.pictures.models import Convolutional, seeded
 from tests.untouched_models import model_untouched
 from torch_debugger import pictures
-from torch_debugger.errors import UsageError
-from torch_debugger.pictures.cams.methods import METHODS
+from torch_debugger.pictures.gradcam_methods import METHODS
+from torch_debugger.system.errors import UsageError
 
 
 class Waves(nn.Module):
@@ -75,9 +75,7 @@ def test_a_single_series_and_a_layer_by_its_name_are_taken() -> None:
     model, given = seeded(Waves), waves()
     one = pictures.gradcam(model, given[1], "features.0", target=0)
     assert one.maps.shape == (1, 48)
-    np.testing.assert_allclose(
-        one.maps[0], pictures.gradcam(model, given, "features.0", target=0).maps[1], atol=1e-6
-    )
+    np.testing.assert_allclose(one.maps[0], pictures.gradcam(model, given, "features.0", target=0).maps[1], atol=1e-6)
     heat = pictures.GradCAM(model, "features").generate_cam(given[:1], target_class=1)
     assert heat.shape == (48,)
 
@@ -107,17 +105,13 @@ def test_what_does_not_fit_a_series_is_told() -> None:
     model = seeded(Waves)
     with pytest.raises(UsageError, match=r"expected series, \[examples, channels, places\], but got \[3, 48\]"):
         pictures.gradcam(model, waves()[:, 0])
-    with pytest.raises(
-        UsageError, match=r"layer `head` gives \[3, 4\], without places of the series: expected"
-    ):
+    with pytest.raises(UsageError, match=r"layer `head` gives \[3, 4\], without places of the series: expected"):
         pictures.gradcam(model, waves(), "head")
     with pytest.raises(UsageError, match="mean=, std=, background= are for images, but the input is a series"):
         pictures.gradcam(model, waves(), mean=(0.5,), std=(0.5,))
     with pytest.raises(UsageError, match="overlays are made of images"):
         pictures.gradcam(model, waves()).overlays  # noqa: B018
-    with pytest.raises(
-        UsageError, match=r"expected images, \[images, channels, height, width\], but got \[1, 2\]"
-    ):
+    with pytest.raises(UsageError, match=r"expected images, \[images, channels, height, width\], but got \[1, 2\]"):
         pictures.gradcam(seeded(Convolutional), torch.ones(1, 2))
 
 

@@ -13,7 +13,7 @@ from tests.pictures.cam_models import WindowTransformer
 from tests.pictures.models import Convolutional, Recurrent, images, seeded, tokens
 from tests.pictures.test_class_activation import Answering, Checkpointed
 from torch_debugger import pictures
-from torch_debugger.errors import UsageError
+from torch_debugger.system.errors import UsageError
 
 
 class Ending(nn.Module):
@@ -30,9 +30,7 @@ class Ending(nn.Module):
         scores = self.inner(x)
         if self.ending == "numpy":
             return torch.from_numpy(scores.detach().numpy())
-        return {"argmax": lambda: scores.argmax(1), "detach": scores.detach, "nothing": lambda: None}[
-            self.ending
-        ]()
+        return {"argmax": lambda: scores.argmax(1), "detach": scores.detach, "nothing": lambda: None}[self.ending]()
 
 
 def test_a_wrong_layer_is_answered_with_close_names() -> None:
@@ -47,9 +45,7 @@ def test_a_wrong_layer_is_answered_with_close_names() -> None:
     [(Convolutional, "fc", "2, 4"), (WindowTransformer, "stage2.1.attn", "8, 4, 16")],
 )
 def test_a_layer_without_places_is_refused(maker: type[nn.Module], layer: str, gave: str) -> None:
-    said = (
-        rf"layer `{layer}` gives \[{gave}\], without places of the 16 x 16 image: expected \[images,.* reshape="
-    )
+    said = rf"layer `{layer}` gives \[{gave}\], without places of the 16 x 16 image: expected \[images,.* reshape="
     with pytest.raises(UsageError, match=said):
         pictures.class_activation(seeded(maker), images(), layer)
 
@@ -143,9 +139,7 @@ def test_a_map_of_nothing_is_said_in_its_note_and_still_drawn() -> None:
     found = pictures.class_activation(model, images())
     assert not found.maps.any() and found.note.startswith("All gradients are zero")
     assert found.png().startswith(b"\x89PNG")
-    against = pictures.class_activation(
-        model, images(), method="hirescam", target=lambda row: -row.square().sum()
-    )
+    against = pictures.class_activation(model, images(), method="hirescam", target=lambda row: -row.square().sum())
     assert not against.maps.any()
 
 
@@ -179,9 +173,7 @@ def test_other_mistakes_are_told() -> None:
         UsageError, match=r"no method 'gradcan'\. Did you mean 'gradcam'\? There is gradcam, gradcam\+\+"
     ):
         pictures.class_activation(model, images(), method="gradcan")
-    with pytest.raises(
-        UsageError, match=r"reshape= made \[2, 12, 64\] of what layer `conv2` gives, \[2, 12, 8, 8\]"
-    ):
+    with pytest.raises(UsageError, match=r"reshape= made \[2, 12, 64\] of what layer `conv2` gives, \[2, 12, 8, 8\]"):
         pictures.class_activation(model, images(), "conv2", reshape=lambda each: each.flatten(2))
     with pytest.raises(UsageError, match=r"expected background= as 2 images, .* but got \[1, 3, 8, 8\]"):
         pictures.class_activation(model, images(), background=torch.rand(1, 3, 8, 8))

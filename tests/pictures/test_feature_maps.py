@@ -22,8 +22,8 @@ from tests.pictures.models import (
     tokens,
 )
 from tests.untouched_models import model_untouched
-from torch_debugger.errors import UsageError
 from torch_debugger.pictures import feature_maps
+from torch_debugger.system.errors import UsageError
 
 
 def by_a_bare_hook(model: nn.Module, x: Any, path: str) -> torch.Tensor:

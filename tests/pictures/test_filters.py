@@ -11,8 +11,8 @@ from tests.pictures.everyday_wrappers import WAYS, Ways
 from tests.pictures.goldens import assert_as_looked_at
 from tests.pictures.models import Convolutional, Recurrent, VisionTransformer, seeded
 from tests.untouched_models import model_untouched
-from torch_debugger.errors import UsageError
 from torch_debugger.pictures import filters
+from torch_debugger.system.errors import UsageError
 
 
 def gabors(count: int = 24, size: int = 11) -> nn.Module:
@@ -123,9 +123,7 @@ def test_a_layer_whose_weight_is_reckoned_is_read_without_a_trace() -> None:
 
 
 def test_patch_embeddings_are_found() -> None:
-    assert filters(seeded(VisionTransformer)).title.startswith(
-        "Filters of `patch` (Conv2d): 16, each 3 x 4 x 4"
-    )
+    assert filters(seeded(VisionTransformer)).title.startswith("Filters of `patch` (Conv2d): 16, each 3 x 4 x 4")
 
 
 def test_what_cannot_be_shown_is_said() -> None:

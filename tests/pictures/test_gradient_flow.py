@@ -14,8 +14,8 @@ from tests.pictures.everyday_wrappers import WAYS, Ways
 from tests.pictures.goldens import assert_as_looked_at
 from tests.pictures.models import Convolutional, Language, Recurrent, VisionTransformer, images, seeded, tokens
 from tests.untouched_models import model_untouched
-from torch_debugger.errors import UsageError
 from torch_debugger.pictures import gradient_flow
+from torch_debugger.system.errors import UsageError
 
 LABELS = torch.tensor([0, 2])
 

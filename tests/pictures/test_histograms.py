@@ -13,9 +13,9 @@ from tests.pictures.everyday_wrappers import WAYS, Ways
 from tests.pictures.goldens import assert_as_looked_at
 from tests.pictures.models import Convolutional, Language, Recurrent, VisionTransformer, images, seeded, tokens
 from tests.untouched_models import model_untouched
-from torch_debugger.errors import UsageError
 from torch_debugger.pictures import activation_histograms, weight_histograms
-from torch_debugger.pictures.spreading.spreads import measure_spread
+from torch_debugger.pictures.histograms import measure_spread
+from torch_debugger.system.errors import UsageError
 
 
 def titles(picture: Any) -> list[str]:
@@ -27,9 +27,7 @@ def notes(picture: Any) -> list[str]:
 
 
 def test_activations_are_as_they_were_looked_at() -> None:
-    model = nn.Sequential(
-        nn.Linear(16, 64), nn.ReLU(), nn.Linear(64, 64), nn.Tanh(), nn.Linear(64, 8), nn.Sigmoid()
-    )
+    model = nn.Sequential(nn.Linear(16, 64), nn.ReLU(), nn.Linear(64, 64), nn.Tanh(), nn.Linear(64, 8), nn.Sigmoid())
     draw = torch.Generator().manual_seed(0)
     with torch.no_grad():
         for weight in model.parameters():
@@ -138,9 +136,7 @@ def test_large_tensors_are_counted_in_parts() -> None:
     assert abs(int(spread.counts.sum()) - int(np.histogram(values.numpy(), spread.edges)[0].sum())) == 0
 
 
-@pytest.mark.parametrize(
-    "values", [torch.tensor([3]), torch.zeros(4), torch.tensor([True, False]), torch.ones(5) * -2]
-)
+@pytest.mark.parametrize("values", [torch.tensor([3]), torch.zeros(4), torch.tensor([True, False]), torch.ones(5) * -2])
 def test_constants_integers_and_truths_have_bars(values: torch.Tensor) -> None:
     spread = measure_spread(values)
     assert spread.edges[0] < spread.edges[-1]
@@ -150,9 +146,7 @@ def test_constants_integers_and_truths_have_bars(values: torch.Tensor) -> None:
 def test_what_cannot_be_shown_is_said() -> None:
     with pytest.raises(UsageError, match=r"no layer `conv7`"):
         activation_histograms(seeded(Convolutional), images(), "conv7")
-    with pytest.raises(
-        UsageError, match=r"expected a sample to look at, but the input is empty: \[0, 3, 16, 16\]"
-    ):
+    with pytest.raises(UsageError, match=r"expected a sample to look at, but the input is empty: \[0, 3, 16, 16\]"):
         activation_histograms(seeded(Convolutional), images()[:0])
     with pytest.raises(UsageError, match=r"no layer was given: name one by its path"):
         activation_histograms(seeded(Convolutional), images(), [])

@@ -13,9 +13,9 @@ import torch
 
 from tests.pictures.goldens import assert_as_looked_at
 from torch_debugger import Run, SummaryWriter
-from torch_debugger.errors import UsageError
 from torch_debugger.pictures import loss_curve
-from torch_debugger.pictures.curves.curves_of_runs import smoothed
+from torch_debugger.pictures.loss_curves import smoothed
+from torch_debugger.system.errors import UsageError
 
 
 def falling(count: int = 400) -> Any:

@@ -25,7 +25,7 @@ from tests.pictures.models import (
 )
 from tests.untouched_models import model_untouched
 from torch_debugger import pictures
-from torch_debugger.errors import UsageError
+from torch_debugger.system.errors import UsageError
 
 
 class Behind(nn.Module):
@@ -140,9 +140,7 @@ def test_a_signal_a_series_a_vector_and_a_volume_are_climbed_too() -> None:
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float64])
 def test_weights_of_any_precision(dtype: torch.dtype) -> None:
-    found = pictures.maximize(
-        seeded(Convolutional).to(dtype), "conv2", channel=0, input_size=(3, 16, 16), steps=2
-    )
+    found = pictures.maximize(seeded(Convolutional).to(dtype), "conv2", channel=0, input_size=(3, 16, 16), steps=2)
     assert np.isfinite(found.arrays["activations"]).all()
 
 

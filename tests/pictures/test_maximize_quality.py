@@ -11,7 +11,7 @@ from gallery_models.shapes import BARS, COLOURS, NAMES, ShapeNet, drawn, trained
 
 from torch_debugger import pictures
 from torch_debugger.pictures import Picture
-from torch_debugger.pictures.runs_of_models import layer_outputs
+from torch_debugger.pictures.model_runs import layer_outputs
 
 IMAGES, LABELS = drawn(256, seed=2)
 
@@ -55,9 +55,7 @@ def likeness(image: np.ndarray, colour: torch.Tensor) -> float:
     return float(strong @ wanted / np.linalg.norm(strong) / np.linalg.norm(wanted))
 
 
-def test_the_network_takes_each_image_for_its_class(
-    network: ShapeNet, classes: Picture, noise: Picture
-) -> None:
+def test_the_network_takes_each_image_for_its_class(network: ShapeNet, classes: Picture, noise: Picture) -> None:
     with torch.no_grad():
         sure = network(torch.tensor(classes.arrays["images"])).softmax(1).diag()
         before = network(torch.tensor(noise.arrays["images"])).softmax(1).diag()
@@ -82,9 +80,7 @@ def test_a_class_of_a_colour_has_the_colour(classes: Picture, noise: Picture) ->
     control = [likeness(noise.arrays["images"][0], colour) for colour in COLOURS]
     assert min(found) > 0.8
     assert np.mean(control) < 0.6
-    others = [
-        likeness(classes.arrays["images"][BARS + number - 1], colour) for number, colour in enumerate(COLOURS)
-    ]
+    others = [likeness(classes.arrays["images"][BARS + number - 1], colour) for number, colour in enumerate(COLOURS)]
     assert np.mean(others) < 0.3
 
 

@@ -10,16 +10,14 @@ import numpy as np
 import pytest
 import torch
 
-from torch_debugger.errors import UsageError
 from torch_debugger.pictures import Picture
-from torch_debugger.pictures.canvas import tiles, to_unit
+from torch_debugger.pictures.figures import tiles, to_unit
+from torch_debugger.system.errors import UsageError
 
 
 def four_tiles() -> Picture:
     images = [np.full((4, 4), level) for level in (0.0, 0.3, 0.6, 1.0)]
-    return Picture(
-        "four tiles", {"images": np.stack(images)}, lambda: tiles(images, "four tiles", vmin=0, vmax=1)
-    )
+    return Picture("four tiles", {"images": np.stack(images)}, lambda: tiles(images, "four tiles", vmin=0, vmax=1))
 
 
 def test_it_is_shown_in_a_notebook() -> None:

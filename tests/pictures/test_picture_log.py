@@ -18,7 +18,7 @@ from torch.utils.tensorboard import SummaryWriter as TorchWriter
 from tests import preloaded
 from tests.pictures.test_picture import four_tiles
 from torch_debugger import Debugger, Run, SummaryWriter
-from torch_debugger.errors import UsageError
+from torch_debugger.system.errors import UsageError
 
 WRITERS: list[Any] = [SummaryWriter, TorchWriter]
 
@@ -35,9 +35,7 @@ def read_back(folder: Path, tag: str) -> tuple[int, np.ndarray[Any, Any]]:
 
 
 @pytest.mark.parametrize("make", [*WRITERS, tensorboard_x], ids=["ours", "torch", "tensorboardX"])
-def test_each_writer_takes_it_and_tensorboard_shows_its_pixels(
-    tmp_path: Path, make: Callable[[str], Any]
-) -> None:
+def test_each_writer_takes_it_and_tensorboard_shows_its_pixels(tmp_path: Path, make: Callable[[str], Any]) -> None:
     writer = make(str(tmp_path))
     four_tiles().log(writer, "tiles", 7)
     writer.close()

@@ -25,8 +25,8 @@ from torch.utils.data import (
 )
 
 from tests.pictures.goldens import assert_as_looked_at
-from torch_debugger.errors import UsageError
 from torch_debugger.pictures import show_batch
+from torch_debugger.system.errors import UsageError
 
 MEAN, STD = (
     torch.tensor([0.485, 0.456, 0.406])[:, None, None],
@@ -150,9 +150,7 @@ def test_every_form_of_loader_and_dataset_gives_a_batch() -> None:
     assert show_batch(DataLoader(_Stream(), 5)).arrays["labels"].tolist() == [0, 1, 2, 3, 4]
     assert show_batch(DataLoader(data, batch_size=None, sampler=[[1, 2]])).arrays["labels"].tolist() == [2, 1]
     assert show_batch(DataLoader(data, batch_sampler=[[4, 5], [6]])).arrays["labels"].tolist() == [0, 2]
-    assert (
-        show_batch(DataLoader(data, 4, sampler=RandomSampler(data, num_samples=4))).arrays["labels"].size == 4
-    )
+    assert show_batch(DataLoader(data, 4, sampler=RandomSampler(data, num_samples=4))).arrays["labels"].size == 4
     assert show_batch(data, most=4).arrays["labels"].tolist() == CLASSES[[0, 5, 10, 15]].tolist()
     assert show_batch(Subset(data, [3, 4])).arrays["labels"].tolist() == [1, 0]
     assert show_batch([(blobs(2), CLASSES[:2]), (blobs(2), CLASSES[2:4])]).arrays["labels"].tolist() == [0, 2]
@@ -205,9 +203,7 @@ KINDS = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("kind", "batch"), KINDS, ids=[f"{place}: {kind}" for place, (kind, _) in enumerate(KINDS)]
-)
+@pytest.mark.parametrize(("kind", "batch"), KINDS, ids=[f"{place}: {kind}" for place, (kind, _) in enumerate(KINDS)])
 def test_the_kind_is_found_and_drawn(kind: str, batch: Any) -> None:
     picture = show_batch(batch)
     assert kind in picture.title
@@ -263,8 +259,7 @@ def test_a_healthy_batch_gets_silence() -> None:
 
 def test_what_looks_odd_is_said() -> None:
     assert odd(blobs() * 255) == [
-        f"Values reach {float(blobs().max()) * 255:.4g}: not normalised. "
-        "Divide by 255, or normalise, before the model."
+        f"Values reach {float(blobs().max()) * 255:.4g}: not normalised. Divide by 255, or normalise, before the model."
     ]
     assert odd(blobs().permute(0, 2, 3, 1)) == ["Channels come last; torch's convolutions take [N, C, H, W]."]
     assert odd((blobs().double(), CLASSES)) == ["float64: a model of float32 refuses it."]

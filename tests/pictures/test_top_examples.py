@@ -23,8 +23,8 @@ from tests.pictures.models import (
 )
 from tests.untouched_models import model_untouched
 from torch_debugger import pictures
-from torch_debugger.errors import UsageError
-from torch_debugger.pictures.runs_of_models import layer_outputs
+from torch_debugger.pictures.model_runs import layer_outputs
+from torch_debugger.system.errors import UsageError
 
 WORDS = [*"abcdefghij", *(f"word{number} " for number in range(10))]
 
@@ -61,9 +61,7 @@ def test_they_are_those_that_a_sort_of_everything_gives() -> None:
 
 def test_the_frame_lies_around_what_excites() -> None:
     found = pictures.top_examples(bright(), loader(), "0", 0, count=4)
-    for number, place, weights in zip(
-        *(found.arrays[name] for name in ("numbers", "places", "weights")), strict=True
-    ):
+    for number, place, weights in zip(*(found.arrays[name] for name in ("numbers", "places", "weights")), strict=True):
         assert abs(place[0] - (2 + number % 11)) <= 1 and abs(place[1] - (2 + 3 * number % 11)) <= 1
         rows, columns = weights.nonzero()
         assert np.ptp(rows) == np.ptp(columns) == 2, "the kernel's own 3 by 3"
@@ -141,9 +139,7 @@ def test_what_cannot_be_found_is_said() -> None:
 def test_a_unit_that_never_answers_is_said_in_the_picture() -> None:
     dark = -1.0 - squares()  # beside a square NNPACK's convolution gives 2e-6 where 0 is meant
     found = pictures.top_examples(bright(), dark, "1", 0, count=2)
-    assert [axes.get_title().partition("\n")[2] for axes in found.figure().axes] == [
-        "0 here and everywhere"
-    ] * 2
+    assert [axes.get_title().partition("\n")[2] for axes in found.figure().axes] == ["0 here and everywhere"] * 2
 
 
 def test_images_look_as_they_were_looked_at() -> None:

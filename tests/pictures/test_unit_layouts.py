@@ -7,8 +7,7 @@ from torch import nn
 from torch.utils.checkpoint import checkpoint
 
 from torch_debugger import pictures
-from torch_debugger.pictures.units.channel_axes import Layout
-from torch_debugger.pictures.units.reached_layers import reach
+from torch_debugger.pictures.layer_units import Layout, reach
 
 
 class Moved(nn.Module):

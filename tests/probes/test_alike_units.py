@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import nn
 
-from torch_debugger.probes.alike_units import compare_rows
+from torch_debugger.probes.model.weights import compare_rows
 
 
 def weights(*layers: nn.Module) -> list[torch.Tensor]:

@@ -7,8 +7,8 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from torch_debugger.probes.attention_by_hand import AttentionsByHand
-from torch_debugger.probes.layer_health import nodes_behind
+from torch_debugger.probes.loss_graph import nodes_behind
+from torch_debugger.probes.model.attention import AttentionsByHand
 
 SQUARE = 2 * 4 * 128 * 128 * 4  # bytes
 

@@ -9,9 +9,9 @@ import torch
 from torch import nn
 
 from tests.probes.watching import watched
-from torch_debugger.anatomy.loss_variable import loss_name
-from torch_debugger.probes.sampling import DEEP
+from torch_debugger.probes.schedule import DEEP
 from torch_debugger.records import LossGraph, LossSite, Place, Rectifier
+from torch_debugger.source.losses import loss_name
 
 
 @pytest.mark.parametrize(

@@ -13,11 +13,10 @@ from torch import nn
 
 from tests.probes.test_lagging import LateTransfer
 from tests.probes.watching import Seen, watched
-from torch_debugger.probes.batch_samples import BatchSamples
-from torch_debugger.probes.sample_forms import SIDE, piece_of
+from torch_debugger.log.encoder import Encoder
+from torch_debugger.probes.data.samples import SIDE, BatchSamples, piece_of
 from torch_debugger.records import BatchSample, Record
 from torch_debugger.records.codec import from_plain, to_plain
-from torch_debugger.runlog.encoder import Encoder
 
 
 def numbers(sample: BatchSample) -> Any:

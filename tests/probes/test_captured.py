@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 import torch
 
-from torch_debugger.probes.captured import Captured
-from torch_debugger.probes.patches import Patches
+from torch_debugger.probes.model.torch_compile import Captured
+from torch_debugger.probes.probe import Patches
 from torch_debugger.probes.watch import Watch
 
 

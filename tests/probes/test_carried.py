@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 from tests.probes.watching import watched
-from torch_debugger.probes.carried import CarryTracker
+from torch_debugger.probes.optimizers_known import CarryTracker
 from torch_debugger.records import CarriedGradient
 
 Clear = Callable[[nn.Module, torch.optim.Optimizer], None]

@@ -8,8 +8,8 @@ import torch
 from torch.multiprocessing.spawn import ProcessExitedException, ProcessRaisedException
 
 from tests.checks.crashes.scripts import judge
-from torch_debugger.probes.crashes import capture_crash
-from torch_debugger.probes.examiners.processes_child import read_traceback
+from torch_debugger.crashes.capture import capture_crash
+from torch_debugger.crashes.processes import read_traceback
 from torch_debugger.records import Finding
 
 TORCH = str(Path(torch.__file__).parent)
@@ -42,9 +42,7 @@ def test_the_frames_the_kind_and_the_message() -> None:
 
 
 def test_of_a_chain_the_last_traceback_counts() -> None:
-    chain = (
-        f"{WRAP}ValueError: first\n\nDuring handling of the above exception, another exception occurred:\n\n"
-    )
+    chain = f"{WRAP}ValueError: first\n\nDuring handling of the above exception, another exception occurred:\n\n"
     kind, message, frames = read_traceback(f"{HEAD}{chain}{HEAD}{OWN}KeyError: 'label'\n")
     assert (kind, message, len(frames)) == ("KeyError", "'label'", 1)
 
@@ -93,9 +91,7 @@ def test_models_that_differ() -> None:
 
 
 def test_a_peer_that_is_gone_is_no_more_than_that() -> None:
-    finding = raised(
-        f"{WRAP}{OWN}{GLOO}RuntimeError: [pair.cc:553] Connection closed by peer [127.0.0.1]:26345.\n"
-    )
+    finding = raised(f"{WRAP}{OWN}{GLOO}RuntimeError: [pair.cc:553] Connection closed by peer [127.0.0.1]:26345.\n")
     assert (finding.name, finding.confidence) == ("ranks-disagree", 0.6)
     assert "not known here" in finding.why
 

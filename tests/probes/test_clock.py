@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from tests.probes.watching import watched
-from torch_debugger.probes.clock import StepClock
+from torch_debugger.probes.watch import StepClock
 from torch_debugger.records import EndFact, Scalars
 
 

@@ -10,7 +10,7 @@ import torch
 import torch.distributed as dist
 
 from tests.probes.watching import watched
-from torch_debugger.probes.collectives import Collectives
+from torch_debugger.probes.ranks_collectives import Collectives
 from torch_debugger.records import CollectivesFact
 
 

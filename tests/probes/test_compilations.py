@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from torch_debugger.probes.compilations import Compilations
+from torch_debugger.probes.model.torch_compile import Compilations
 from torch_debugger.probes.watch import Watch
 from torch_debugger.records import Compilation
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from torch_debugger.probes.examiners.constructor_calls import given_to, values_of
+from torch_debugger.crashes.shapes_constructors import given_to, values_of
 
 
 class Net:

@@ -20,9 +20,11 @@ import torch
 from torch import nn
 
 import torch_debugger
-from torch_debugger.probes import crash_layer, crashes, shape_flow
-from torch_debugger.probes.crashes import capture_crash
-from torch_debugger.probes.examiners.scene import Running
+from torch_debugger.crashes import capture as crashes
+from torch_debugger.crashes import layers as crash_layer
+from torch_debugger.crashes import replay as shape_flow
+from torch_debugger.crashes.capture import capture_crash
+from torch_debugger.crashes.frames import Running
 from torch_debugger.records import CrashFact
 
 NET = """
@@ -193,10 +195,7 @@ def test_a_state_in_a_tuple_is_an_input(tmp_path: Path) -> None:
 
 
 def test_what_follows_a_first_argument_that_is_no_tensor_is_not_taken_for_it(tmp_path: Path) -> None:
-    source = (
-        "import torch\nfrom torch import nn\nrnn = nn.GRU(4, 8)\n"
-        "rnn([torch.zeros(5, 4)], torch.zeros(1, 3, 8))\n"
-    )
+    source = "import torch\nfrom torch import nn\nrnn = nn.GRU(4, 8)\nrnn([torch.zeros(5, 4)], torch.zeros(1, 3, 8))\n"
     crash = capture_crash(caught(lambda: load(tmp_path / "net.py", source)), 0)
     assert crash.layer is not None
     assert crash.layer.inputs == ()
@@ -269,9 +268,7 @@ def test_probes_do_not_see_the_replay(script: dict[str, Any]) -> None:
 
 
 def test_the_batch_is_not_changed_by_the_replay(tmp_path: Path) -> None:
-    source = (
-        "import torch\nfrom torch import nn\nmodel = nn.Sequential(nn.ReLU(inplace=True), nn.Linear(3, 3))\n"
-    )
+    source = "import torch\nfrom torch import nn\nmodel = nn.Sequential(nn.ReLU(inplace=True), nn.Linear(3, 3))\n"
     model = load(tmp_path / "net.py", source)["model"]
     given = torch.randn(2, 4)
     error = caught(lambda: model(given))
@@ -458,12 +455,9 @@ def test_a_broken_str_is_said() -> None:
 
 
 PARTS = [
-    (crashes, name)
-    for name in ("_first_leaf", "walk_traceback", "module_paths", "_frame", "_user_place", "find_layer")
+    (crashes, name) for name in ("_first_leaf", "walk_traceback", "module_paths", "_frame", "_user_place", "find_layer")
 ]
-PARTS += [
-    (crashes, name) for name in ("_traceback_text", "replay_shapes", "failing_expression", "views_before")
-]
+PARTS += [(crashes, name) for name in ("_traceback_text", "replay_shapes", "failing_expression", "views_before")]
 PARTS += [(crash_layer, "constructor_places"), (crash_layer, "constructions_of")]
 
 
@@ -499,7 +493,7 @@ def test_tensors_of_every_kind_are_described_or_left_out() -> None:
 
 def test_an_examiner_that_fails_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     from torch_debugger.checks.judge import Judge
-    from torch_debugger.probes.examiners import all as examiners
+    from torch_debugger.crashes import evidence as examiners
 
     monkeypatch.setitem(examiners._EXAMINERS, "names", lambda scene: 1 / 0)
     judge = Judge()

@@ -18,11 +18,11 @@ from torch.nn.modules import module as module_hooks
 
 from tests.probes.watching import Seen, watched
 from torch_debugger.checks.judge import Judge
-from torch_debugger.probes.calls import Calls
-from torch_debugger.probes.guard import Guard
-from torch_debugger.probes.known_optimizers import KnownOptimizers
-from torch_debugger.probes.roots import Root
-from torch_debugger.probes.sampling import Governor
+from torch_debugger.probes.model.forward import Calls
+from torch_debugger.probes.model.root_modules import RootModule as Root
+from torch_debugger.probes.optimizers_known import KnownOptimizers
+from torch_debugger.probes.probe import Guard
+from torch_debugger.probes.schedule import Governor
 from torch_debugger.records import LedgerFact, Notice, TensorRows
 
 STEPS = 5
@@ -31,9 +31,7 @@ STEPS = 5
 def train(after_forward: list[int] | None = None) -> torch.Tensor:
     """Two small models in turn, as a GAN's; the weights in the end."""
     torch.manual_seed(0)
-    nets = [
-        nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Sequential(nn.Linear(8, 8), nn.Tanh())) for _ in range(2)
-    ]
+    nets = [nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Sequential(nn.Linear(8, 8), nn.Tanh())) for _ in range(2)]
     optimizers = [torch.optim.Adam(net.parameters(), lr=1e-2) for net in nets]
     for _ in range(STEPS):
         for net, optimizer in zip(nets, optimizers, strict=True):

@@ -11,10 +11,10 @@ from torch import nn
 from torch.nn import functional as F
 
 from tests.probes.watching import Seen, watched
-from torch_debugger.anatomy.flops import flops
-from torch_debugger.anatomy.gradient_ops import operation_name
+from torch_debugger.model.autograd_graph import operation_name
+from torch_debugger.model.flops import flops
 from torch_debugger.records import ModelFact, ModelFlow
-from torch_debugger.records.op_graph import INPUT, OUTPUT, PARAMETER
+from torch_debugger.records.model import INPUT, OUTPUT, PARAMETER
 
 
 class Residual(nn.Module):

@@ -10,9 +10,9 @@ from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
 from tests.probes.watching import Seen, watched
-from torch_debugger.probes.deliveries import Deliveries, look_at
+from torch_debugger.probes.data.batches import Deliveries, look_at
 from torch_debugger.records import BatchLook, InputLook, LoaderFact, RootInput, TargetLook
-from torch_debugger.stats.digests import digest_rows, sampled_rows
+from torch_debugger.stats.summary import digest_rows, sampled_rows
 
 X = torch.arange(240.0).view(40, 6) / 100
 Y = torch.arange(40) % 3
@@ -118,9 +118,7 @@ def test_looks_end() -> None:
     assert max(counts.values()) <= Deliveries.LOOKS
 
 
-@pytest.mark.parametrize(
-    "dtype", [torch.uint8, torch.bool, torch.float16, torch.bfloat16, torch.float64], ids=str
-)
+@pytest.mark.parametrize("dtype", [torch.uint8, torch.bool, torch.float16, torch.bfloat16, torch.float64], ids=str)
 def test_every_kind_of_number(dtype: torch.dtype) -> None:
     tensor = torch.tensor([[0, 1, 1], [1, 0, 0], [0, 1, 1]]).to(dtype)
     look = look_at("batch", tensor)

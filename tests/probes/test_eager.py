@@ -8,9 +8,9 @@ import torch
 from torch import nn
 
 from tests.checks.crashes.scripts import HEAD, run_script
-from torch_debugger.probes.crashes import capture_crash
+from torch_debugger.crashes.capture import capture_crash
 from torch_debugger.records import CrashFact
-from torch_debugger.records.evidence.processes import CompileEvidence
+from torch_debugger.records.crash_loading import CompileEvidence
 
 COUNTING = """
 calls = []

@@ -27,9 +27,7 @@ def epochs(count: int = 2, batches: int = 3) -> tuple[Seen, list[float]]:
                 one_step(net, optimizer, criterion)
             net.eval()
             with torch.no_grad():
-                losses = [
-                    criterion(net(torch.randn(6, 4)), torch.ones(6, dtype=torch.long)) for _ in range(batches)
-                ]
+                losses = [criterion(net(torch.randn(6, 4)), torch.ones(6, dtype=torch.long)) for _ in range(batches)]
             means.append(float(sum(losses)) / batches)
             net.train()
     return seen, means

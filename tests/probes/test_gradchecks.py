@@ -10,9 +10,9 @@ from torch.autograd import gradcheck
 from torch.autograd.gradcheck import GradcheckError
 
 from tests.probes.watching import watched
-from torch_debugger.gradient_trials import GradientTrials
-from torch_debugger.probes.gradchecks import failed_gradcheck
+from torch_debugger.crashes.autograd_functions import failed_gradcheck
 from torch_debugger.records import GradientCheckFact
+from torch_debugger.runner.replays import GradientTrials
 
 
 class Cube(torch.autograd.Function):

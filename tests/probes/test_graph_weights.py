@@ -10,7 +10,8 @@ from torch import nn
 from torch.nn import functional as F
 
 from tests.probes.watching import Seen, watched
-from torch_debugger.probes import graph_weights, replaced_parameters
+from torch_debugger.probes import gradients_changed_weights as graph_weights
+from torch_debugger.probes import gradients_changed_weights as replaced_parameters
 from torch_debugger.records import DataWritten, ReplacedParameter
 
 

@@ -6,8 +6,8 @@ import sys
 
 import pytest
 
-from torch_debugger.probes import guard as guard_module
-from torch_debugger.probes.guard import CALL_S, Guard
+from torch_debugger.probes import probe as guard_module
+from torch_debugger.probes.probe import CALL_S, Guard
 
 
 class Clock:
@@ -57,9 +57,7 @@ def test_a_failed_probe_is_not_asked_again(guard: Guard) -> None:
     assert calls == [2]
 
 
-def test_a_fault_inside_another_probe_takes_off_only_itself(
-    guard: Guard, faults: list[tuple[str, str]]
-) -> None:
+def test_a_fault_inside_another_probe_takes_off_only_itself(guard: Guard, faults: list[tuple[str, str]]) -> None:
     assert guard.call("outer", lambda: (guard.call("inner", fail), "done")[1]) == "done"
     assert guard.removed == {"inner"}
     assert [probe for probe, _ in faults] == ["inner"]

@@ -11,9 +11,9 @@ import torch
 from torch import nn
 from torch.distributions import Normal, kl_divergence
 
-from torch_debugger.probes.latents import Latents
-from torch_debugger.probes.layer_health import LayerHealth, nodes_behind
-from torch_debugger.probes.sample_spread import SampleSpreads
+from torch_debugger.probes.loss_graph import LayerHealth, nodes_behind
+from torch_debugger.probes.model.value_ranges import SampleSpreads
+from torch_debugger.probes.model.variational import Latents
 from torch_debugger.records import BatchNormLook, LatentLook, Squasher
 
 

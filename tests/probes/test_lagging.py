@@ -11,11 +11,11 @@ import torch
 from torch import nn
 
 from tests.probes.watching import Seen, watched
-from torch_debugger.probes.lagging import Lagging
-from torch_debugger.probes.sampling import DEEP, NONE, Governor
+from torch_debugger.probes.async_steps import AsyncSteps as Lagging
+from torch_debugger.probes.schedule import DEEP, NONE, Governor
 from torch_debugger.records import NonFinite
 from torch_debugger.stats.transfer import Deliver, Transfer
-from torch_debugger.trials.hunt.step import can_fork
+from torch_debugger.trials.nan_in_step import can_fork
 
 LAG = 2  # steps
 
@@ -60,7 +60,7 @@ def train(
     monkeypatch: pytest.MonkeyPatch, loss_of: Loss, *, bad: int = 7, steps: int = 14
 ) -> tuple[Seen, list[torch.Tensor]]:
     """The last weights and random numbers too."""
-    monkeypatch.setattr("torch_debugger.trials.hunt.step.can_fork", lambda models: False)
+    monkeypatch.setattr("torch_debugger.trials.nan_in_step.can_fork", lambda models: False)
     with watched(deep=False) as seen:
         seen.plumbing.watch.transfer = LateTransfer()
         torch.manual_seed(0)

@@ -11,8 +11,8 @@ from torch.distributions import Normal, kl_divergence
 from torch.nn import functional as F
 
 from tests.fakes import judged
-from torch_debugger.probes.latent_sampling import LatentSamplings
-from torch_debugger.probes.layer_health import nodes_behind
+from torch_debugger.probes.loss_graph import nodes_behind
+from torch_debugger.probes.model.variational import LatentSamplings
 from torch_debugger.records import LatentSampling
 from torch_debugger.stats.transfer import Transfer
 
@@ -121,8 +121,7 @@ WRONG: dict[str, tuple[str, Loss]] = {
     "variance as deviation": (
         "deviation",
         lambda m, s, v: (
-            v.error(m + F.softplus(s) * noise(m))
-            + 0.5 * (m**2 + F.softplus(s) - 1 - F.softplus(s).log()).sum(1).mean()
+            v.error(m + F.softplus(s) * noise(m)) + 0.5 * (m**2 + F.softplus(s) - 1 - F.softplus(s).log()).sum(1).mean()
         ),
     ),
     "uniform": ("noise", lambda m, s, v: v.error(m + (0.5 * s).exp() * torch.rand_like(m)) + kl(m, s)),
@@ -144,10 +143,7 @@ WRONG_KL: dict[str, tuple[str, Loss]] = {
 
 def _learned_prior(m: torch.Tensor, s: torch.Tensor, v: VAE) -> torch.Tensor:
     prior_mean, prior = v.prior(torch.arange(32) % 5).chunk(2, 1)
-    return (
-        v.error(m + s.exp() * noise(m))
-        + kl_divergence(Normal(m, s.exp()), Normal(prior_mean, prior.exp())).sum()
-    )
+    return v.error(m + s.exp() * noise(m)) + kl_divergence(Normal(m, s.exp()), Normal(prior_mean, prior.exp())).sum()
 
 
 def _estimated(m: torch.Tensor, s: torch.Tensor, v: VAE) -> torch.Tensor:

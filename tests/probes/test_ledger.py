@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from tests.probes.watching import Seen, watched
-from torch_debugger.probes.ledger import gradient_state
+from torch_debugger.probes.model.parameters import gradient_state
 from torch_debugger.records import LedgerFact, LedgerRow, UnreachedPart
 
 

@@ -12,7 +12,7 @@ from torch import nn
 from torch.utils.data import DataLoader, Dataset, IterableDataset, TensorDataset
 
 from tests.probes.watching import watched
-from torch_debugger.probes.loaders import batch_tensors, describe_batch
+from torch_debugger.probes.data.loaders import batch_tensors, describe_batch
 from torch_debugger.records import BatchFact, LoaderFact
 
 DATA = TensorDataset(torch.arange(20.0).view(10, 2), torch.arange(10) % 3)

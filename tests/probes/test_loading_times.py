@@ -17,12 +17,11 @@ from torch import nn
 from torch.utils.data import DataLoader, Dataset, TensorDataset
 
 from tests.probes.watching import Seen, watched
-from torch_debugger.anatomy.core_use import of_this_thread, of_workers
-from torch_debugger.anatomy.dataset_facts import data_held_by
-from torch_debugger.probes import line_clock
-from torch_debugger.probes.line_clock import LineClock, costs_of
-from torch_debugger.probes.loading_times import LoadingTimes, typical
+from torch_debugger.probes.data import loading_times as line_clock
+from torch_debugger.probes.data.loading_times import LineClock, LoadingTimes, costs_of, typical
 from torch_debugger.records import HeldData, LoaderFact, LoadingLines, LoadingTime
+from torch_debugger.source.datasets import data_held_by
+from torch_debugger.stats.resources import of_this_thread, of_workers
 
 
 class Sleepy(Dataset[torch.Tensor]):
@@ -168,9 +167,7 @@ def one_long_call() -> Iterator[int]:
     yield total
 
 
-@pytest.mark.parametrize(
-    ("work", "most_s"), [(items, LineClock.ENOUGH_S), (one_long_call, LineClock.TOO_MUCH_S)]
-)
+@pytest.mark.parametrize(("work", "most_s"), [(items, LineClock.ENOUGH_S), (one_long_call, LineClock.TOO_MUCH_S)])
 def test_a_look_ends_when_it_costs_too_much(work: Any, most_s: float, monkeypatch: pytest.MonkeyPatch) -> None:
     """Between two samples early, in the midst of one late."""
     ticks = itertools.count()  # each look at the clock takes a millisecond

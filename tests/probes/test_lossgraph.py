@@ -11,8 +11,8 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from torch_debugger.anatomy.graph_nodes import read_nodes
-from torch_debugger.probes.lossgraph import local_tensors, read_rectifiers
+from torch_debugger.model.autograd_graph import read_nodes
+from torch_debugger.probes.loss_graph import local_tensors, read_rectifiers
 from torch_debugger.records import GraphNode
 
 

@@ -10,9 +10,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from torch_debugger.anatomy.graph_nodes import walk_nodes
-from torch_debugger.probes.lossterms import read_terms
-from torch_debugger.probes.tokentargets import read_token_targets
+from torch_debugger.model.autograd_graph import walk_nodes
+from torch_debugger.probes.loss_terms import read_terms
+from torch_debugger.probes.loss_token_targets import read_token_targets
 from torch_debugger.records import ClassTargets, Comparison, Place, Record, TokenTargets
 
 VOCABULARY = 11

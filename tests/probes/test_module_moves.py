@@ -7,8 +7,8 @@ from typing import Any
 
 from torch import nn
 
-from torch_debugger.probes.module_moves import ModuleMoves
-from torch_debugger.probes.patches import Patches
+from torch_debugger.probes.model.module_state import ModuleMoves
+from torch_debugger.probes.probe import Patches
 
 
 class At:

@@ -12,9 +12,9 @@ from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
 from tests.probes.watching import Seen, watched
-from torch_debugger.anomalies import AnomalyError, detect_anomaly
-from torch_debugger.probes.nonfinite_crashes import look_for_the_origin
+from torch_debugger.crashes.values_not_finite import look_for_the_origin
 from torch_debugger.records import NonFinite, Origin, ProbeFault
+from torch_debugger.runner.anomalies import AnomalyError, detect_anomaly
 
 
 class Net(nn.Module):
@@ -71,7 +71,7 @@ def test_in_forward() -> None:
 
 def test_in_backward_where_a_fork_cannot_run_one(monkeypatch: pytest.MonkeyPatch) -> None:
     """As with a GPU in the machine, also for a model on the CPU."""
-    monkeypatch.setattr("torch_debugger.trials.hunt.step._in_fork", lambda scene, attempt: None)
+    monkeypatch.setattr("torch_debugger.trials.nan_in_step._in_fork", lambda scene, attempt: None)
     root_of_zero = lambda output: (output * 0).sqrt().mean()  # noqa: E731
     assert origin(train(torch.relu, root_of_zero)).op is None
     monkeypatch.setattr(torch.accelerator, "is_available", lambda: True)

@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from tests.probes.watching import watched
-from torch_debugger.probes.sampling import NONE
+from torch_debugger.probes.schedule import NONE
 from torch_debugger.records import EndFact, OptimizerFact, SchedulerFact, TensorRows
 
 

@@ -10,9 +10,7 @@ from tests.probes.watching import watched
 from torch_debugger.records import ModeLook, PassFact
 
 
-def loader(
-    shuffle: bool = False, generator: torch.Generator | None = None
-) -> DataLoader[tuple[torch.Tensor, ...]]:
+def loader(shuffle: bool = False, generator: torch.Generator | None = None) -> DataLoader[tuple[torch.Tensor, ...]]:
     return DataLoader(TensorDataset(torch.randn(12, 4)), batch_size=3, shuffle=shuffle, generator=generator)
 
 
@@ -42,9 +40,7 @@ def test_training_and_validation_are_told_apart() -> None:
     first, second = seen.of(PassFact)[:2]
     assert (first.batches, first.updates, first.backwards, first.shuffled) == (4, 4, 4, True)
     assert (second.batches, second.updates, second.backwards, second.shuffled) == (4, 0, 0, False)
-    assert [(made.root, made.train_grad, made.dropouts, made.norms) for made in first.calls] == [
-        ("net", 4, 1, 1)
-    ]
+    assert [(made.root, made.train_grad, made.dropouts, made.norms) for made in first.calls] == [("net", 4, 1, 1)]
     assert [(made.eval_only, made.trained) for made in second.calls] == [(4, True)]
     assert first.loader != second.loader
     assert not any(fact.repeats for fact in seen.of(PassFact))

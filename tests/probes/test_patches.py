@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from torch_debugger.probes.patches import Patches
+from torch_debugger.probes.probe import Patches
 
 
 class Base:

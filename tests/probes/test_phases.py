@@ -13,19 +13,9 @@ from torch import nn
 from torch.utils.data import DataLoader, Dataset
 
 from tests.probes.watching import watched
-from torch_debugger.probes import phases as phases_module
-from torch_debugger.probes.guard import Guard
-from torch_debugger.probes.phases import (
-    BACKWARD,
-    COPY,
-    DATA,
-    FORWARD,
-    LOGGING,
-    OPTIMIZER,
-    OTHER,
-    OWN,
-    Phases,
-)
+from torch_debugger.probes import step_times as phases_module
+from torch_debugger.probes.probe import Guard
+from torch_debugger.probes.step_times import BACKWARD, COPY, DATA, FORWARD, LOGGING, OPTIMIZER, OTHER, OWN, Phases
 
 
 class Clock:

@@ -12,8 +12,8 @@ from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
 from tests.probes.watching import Seen, watched
-from torch_debugger.probes import rank_digests
-from torch_debugger.probes.rank_digests import is_due
+from torch_debugger.probes import ranks_in_sync as rank_digests
+from torch_debugger.probes.ranks_in_sync import is_due
 from torch_debugger.records import CollectivesFact, RankDigest
 
 

@@ -9,8 +9,8 @@ import pytest
 import torch
 from torch.utils.data import DataLoader, TensorDataset
 
-from torch_debugger.probes.loaders import Loaders
-from torch_debugger.probes.recent import BATCHES, RecentBatches
+from torch_debugger.probes.data.batches import BATCHES, RecentBatches
+from torch_debugger.probes.data.loaders import Loaders
 from torch_debugger.probes.watch import Watch
 
 

@@ -13,7 +13,7 @@ import torch
 from torch import nn
 
 from tests.probes.watching import watched
-from torch_debugger.probes.roots import Roots
+from torch_debugger.probes.model.root_modules import RootModules as Roots
 from torch_debugger.records import ModelFact, PhaseFact
 
 
@@ -53,9 +53,7 @@ def test_the_model_and_all_of_it() -> None:
     ]  # fmt: skip
     assert fact.place.code == "class Net(nn.Module):"
     assert fact.forward.code == "def forward(self, x: torch.Tensor) -> torch.Tensor:"
-    assert {module.path: module.place.code for module in fact.modules}[
-        "model.head"
-    ] == "self.head = nn.Linear(8, 2)"
+    assert {module.path: module.place.code for module in fact.modules}["model.head"] == "self.head = nn.Linear(8, 2)"
 
 
 def test_names_of_the_user() -> None:

@@ -7,9 +7,9 @@ from typing import Any
 import torch
 from torch import nn
 
-from torch_debugger.anatomy.row_loops import row_loop_at
-from torch_debugger.probes.row_passes import PassCount
+from torch_debugger.probes.speed import PassCount
 from torch_debugger.records import RowPasses, TakenRows
+from torch_debugger.source.row_loops import row_loop_at
 
 layer = nn.Linear(3, 2)
 norm = nn.BatchNorm1d(3)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from torch_debugger.probes.sampling import DEEP, LIGHT, NONE, Governor
+from torch_debugger.probes.schedule import DEEP, LIGHT, NONE, Governor
 
 STEPS = 10_000
 

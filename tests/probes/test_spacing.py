@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from torch_debugger.probes import spacing
-from torch_debugger.probes.spacing import Spacing
+from torch_debugger.probes import schedule as spacing
+from torch_debugger.probes.schedule import Spacing
 
 
 def _told(monkeypatch: pytest.MonkeyPatch, seconds: int, times: int) -> list[int]:

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from torch_debugger.probes.speed_settings import read_settings
+from torch_debugger.probes.speed import read_settings
 
 
 def settings_of_a_script_in_anomaly_mode() -> tuple[bool, str | None]:

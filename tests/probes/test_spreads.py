@@ -11,9 +11,9 @@ import torch
 from torch import nn
 
 from tests.probes.watching import Seen, watched
-from torch_debugger.probes.spreads import Spreads, quantiles_of
+from torch_debugger.probes.model.value_ranges import Spreads, quantiles_of
 from torch_debugger.records import ProbeFault, TensorRows
-from torch_debugger.records.rows import QUANTILES
+from torch_debugger.records.layers import QUANTILES
 
 
 def train(steps: int, model: nn.Module, **settings: Any) -> Seen:

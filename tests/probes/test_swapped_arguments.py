@@ -37,9 +37,7 @@ print(net(torch.randn(8, 12)).shape)
     ],
     ids=["swapped", "cannot be made again", "of one size"],
 )
-def test_an_exchange_that_goes_through_is_told(
-    given: str, constructed: str, is_told: bool, tmp_path: Path
-) -> None:
+def test_an_exchange_that_goes_through_is_told(given: str, constructed: str, is_told: bool, tmp_path: Path) -> None:
     text = NET.replace("{given}", given).replace("{constructed}", constructed)
     tmp_path.joinpath("train.py").write_text(text)
     ran = run([*DEBUGGER, "--no-log", "train.py"], tmp_path)

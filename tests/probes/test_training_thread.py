@@ -13,7 +13,7 @@ from torch import nn
 
 from tests.probes.watching import watched
 from tests.promises.untouched import left_untouched
-from torch_debugger.probes.training_thread import TrainingThread
+from torch_debugger.probes.watch import TrainingThread
 from torch_debugger.records import Notice, Scalars
 
 

@@ -6,7 +6,7 @@ import torch
 from torch import nn
 
 from tests.probes.watching import watched
-from torch_debugger.probes.untrained_calls import UntrainedCalls
+from torch_debugger.probes.model.inference import UntrainedCalls
 from torch_debugger.records import NonFiniteOutput, TensorRows, UntrainedModel
 
 

@@ -9,8 +9,8 @@ import torch
 from torch import nn
 
 from tests.probes.watching import watched
-from torch_debugger.probes.layer_health import nodes_behind
-from torch_debugger.probes.weighted_sums import weighted_over
+from torch_debugger.probes.loss_graph import nodes_behind
+from torch_debugger.probes.model.attention import weighted_over
 from torch_debugger.records import WeightedSum
 
 Use = Callable[[torch.Tensor], torch.Tensor]
@@ -31,9 +31,7 @@ Use = Callable[[torch.Tensor], torch.Tensor]
         ((3, 4), lambda w: (w * torch.randn(3, 4)).mean(), {0, 1}),
     ],
 )
-def test_the_dimensions_of_weights_are_followed_to_their_sum(
-    shape: tuple[int, ...], use: Use, over: set[int]
-) -> None:
+def test_the_dimensions_of_weights_are_followed_to_their_sum(shape: tuple[int, ...], use: Use, over: set[int]) -> None:
     weights = torch.randn(*shape, requires_grad=True).softmax(0)
     consumers = nodes_behind(use(weights).grad_fn)
     assert [set(found) for found in weighted_over(weights.grad_fn, consumers)] == [over]

@@ -16,10 +16,9 @@ from torch.utils.data import DataLoader, Dataset, IterableDataset, get_worker_in
 
 from tests.probes.loader_training import train
 from tests.probes.watching import Seen, watched
-from torch_debugger.probes.batch_clocks import BatchClocks
-from torch_debugger.probes.stalls import Stalls
-from torch_debugger.probes.worker_board import WorkerBoard
-from torch_debugger.probes.worker_boards import WorkerBoards
+from torch_debugger.probes.data.batch_times import BatchClocks
+from torch_debugger.probes.data.sample_progress import WorkerBoard
+from torch_debugger.probes.data.workers import Stalls, WorkerBoards
 from torch_debugger.records import ProbeFault, StalledBatch, WorkerLook, WorkerTimes
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="workers are forked on Linux alone")
@@ -28,9 +27,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="workers are for
 class Samples(Dataset[torch.Tensor]):
     """Takes its time for one worker, or for one sample; keeps what it made if asked to."""
 
-    def __init__(
-        self, count: int = 48, slow_worker: int = -1, slow_sample: int = -1, keeps: bool = False
-    ) -> None:
+    def __init__(self, count: int = 48, slow_worker: int = -1, slow_sample: int = -1, keeps: bool = False) -> None:
         self.count, self.slow_worker, self.slow_sample = count, slow_worker, slow_sample
         self.kept: list[torch.Tensor] | None = [] if keeps else None
         self.asked_for = multiprocessing.Event()  # the slow sample begins when the training wants it
@@ -156,7 +153,7 @@ def test_a_fault_in_a_worker_takes_the_probe_off_and_nothing_else(monkeypatch: p
     def fail(*arguments: object) -> None:
         raise ValueError("no")
 
-    monkeypatch.setattr("torch_debugger.probes.worker_attendant.containers_of", fail)
+    monkeypatch.setattr("torch_debugger.probes.data.sample_progress.containers_of", fail)
     monkeypatch.setattr(BatchClocks, "APART_S", 0.0)
     monkeypatch.setattr(WorkerBoards, "READ_EVERY_S", 0.0)
     seen = train(DataLoader(Samples(slow_worker=0), batch_size=2, num_workers=2), faults=True)

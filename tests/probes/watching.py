@@ -7,11 +7,11 @@ from contextlib import contextmanager
 from typing import Any, TypeVar
 from unittest.mock import patch
 
-from torch_debugger import plumbing
-from torch_debugger.plumbing import Plumbing
-from torch_debugger.probes.lagging import Lagging
-from torch_debugger.probes.sampling import Governor
+from torch_debugger.probes.async_steps import AsyncSteps as Lagging
+from torch_debugger.probes.schedule import Governor
 from torch_debugger.records import ProbeFault, Record, Scalars
+from torch_debugger.runner import plumbing
+from torch_debugger.runner.plumbing import Plumbing
 from torch_debugger.settings import Settings
 
 Kind = TypeVar("Kind")

@@ -11,7 +11,7 @@ import torch
 from torch import nn
 
 import torch_debugger
-from torch_debugger.profile_block import profile
+from torch_debugger.runner.profile_blocks import profile
 
 
 def train_step(net: nn.Module) -> None:

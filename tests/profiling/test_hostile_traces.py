@@ -11,12 +11,11 @@ from typing import Any
 import pytest
 
 from tests.profiling.test_traces import STEP, memory, op, python, write
-from torch_debugger.cli.trace_report import print_trace
-from torch_debugger.cli.traces import TraceRuns
-from torch_debugger.errors import UsageError
-from torch_debugger.profiling.traces import event_stream
-from torch_debugger.profiling.traces.reading import read_trace
+from torch_debugger.cli.traces import TraceRuns, print_trace
+from torch_debugger.profiling import trace_files as event_stream
+from torch_debugger.profiling.traces import read_trace
 from torch_debugger.report.profile import profile_text
+from torch_debugger.system.errors import UsageError
 
 OP = op("aten::add", 1, 5)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from torch_debugger.profiling.idleness import IdleAfter
+from torch_debugger.profiling.attribution import IdleAfter
 from torch_debugger.profiling.timeline import Timeline, Work
 
 

@@ -10,8 +10,8 @@ import pytest
 
 from tests.profiling.nccl_traces import GEMM, write_rank
 from tests.profiling.test_traces import STEP, op, python, write
-from torch_debugger.profiling.traces.lanes import Lanes
-from torch_debugger.profiling.traces.reading import read_trace
+from torch_debugger.profiling.trace_lanes import Lanes
+from torch_debugger.profiling.traces import read_trace
 
 
 def lanes(tmp_path: Path, events: list[Any]) -> Lanes:

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from torch._C._autograd import DeviceType
 
-from torch_debugger.profiling.attribution import Attribution
-from torch_debugger.profiling.line_log import LineLog
-from torch_debugger.profiling.module_log import ModuleLog
-from torch_debugger.profiling.products import layout_ns, product_times
-from torch_debugger.profiling.telling import _busiest_thread, told
-from torch_debugger.profiling.timeline import Op, Timeline, Work, read_timeline
+from torch_debugger.profiling.attribution import Attribution, _busiest_thread, layout_ns, product_times
+from torch_debugger.profiling.attribution import profile_fact as told
+from torch_debugger.profiling.profiled_steps import ModuleLog
+from torch_debugger.profiling.timeline import LineLog, Op, Timeline, Work, read_timeline
 
 FILE = __file__
 
@@ -37,9 +35,7 @@ def test_a_product_of_the_backward_belongs_to_the_line_of_the_forward() -> None:
 
 def test_dtypes_and_lines_are_kept_apart_and_other_ops_left_out() -> None:
     half = op("aten::mm", 20, -1, dtype="float16", device_ns=5000)
-    found = product_times(
-        whose([op("aten::mm", 10, -1), half, op("aten::mm", 110, -1), op("aten::relu", 30, -1)])
-    )
+    found = product_times(whose([op("aten::mm", 10, -1), half, op("aten::mm", 110, -1), op("aten::relu", 30, -1)]))
     assert [(each.dtype, each.place.line) for each in found] == [("float16", 1), ("float32", 1), ("float32", 3)]
 
 

@@ -12,10 +12,9 @@ from queue import SimpleQueue
 
 import pytest
 
-from torch_debugger.checks.stacks import hot_lines, share_below
-from torch_debugger.profiling import stack_sampler
-from torch_debugger.profiling.stack_sampler import PERIOD_S, StackSampler
-from torch_debugger.profiling.stack_tree import StackTree, path_of
+from torch_debugger.checks.step_time import hot_lines, share_below
+from torch_debugger.profiling import stack_sampling as stack_sampler
+from torch_debugger.profiling.stack_sampling import PERIOD_S, StackSampler, StackTree, path_of
 from torch_debugger.records import SampledStacks
 
 STEPS = 10

@@ -13,11 +13,10 @@ from torch.utils.data import DataLoader, TensorDataset
 
 from tests.profiling.nccl_traces import ALL_REDUCE, GEMM, write_rank
 from tests.profiling.test_traces import STEP, op, python, write
-from torch_debugger.profiling.traces.finding import find_traces
-from torch_debugger.profiling.traces.header import read_header
-from torch_debugger.profiling.traces.intervals import Cover
-from torch_debugger.profiling.traces.operators import plain_shapes, uses_tensor_cores
-from torch_debugger.profiling.traces.reading import Trace, read_rank, read_trace
+from torch_debugger.profiling.trace_files import find_traces, read_header
+from torch_debugger.profiling.trace_operators import plain_shapes, uses_tensor_cores
+from torch_debugger.profiling.trace_steps import Cover
+from torch_debugger.profiling.traces import Trace, read_rank, read_trace
 
 H200 = Path(__file__).parent / "h200.pt.trace.json.gz"
 
@@ -39,8 +38,7 @@ def test_the_parts_of_a_step_are_the_step(ranked: Trace) -> None:
     }  # fmt: skip
     parts = {name: seconds * 1e6 for name, seconds in report.parts.items()}
     assert {name: parts[name] for name in ("kernel", "memcpy", "memset", "communication", "dataloader")} == {
-        name: pytest.approx(expected[name])
-        for name in ("kernel", "memcpy", "memset", "communication", "dataloader")
+        name: pytest.approx(expected[name]) for name in ("kernel", "memcpy", "memset", "communication", "dataloader")
     }
     assert sum(parts.values()) == pytest.approx(1000)
     assert parts["runtime"] == pytest.approx(expected["runtime"])
@@ -50,9 +48,7 @@ def test_operators_by_name_and_by_the_shapes_of_their_inputs(ranked: Trace) -> N
     by_name = {each.name: each for each in ranked.report.ops}
     linear, product = by_name["aten::linear"], by_name["aten::addmm"]
     assert (linear.calls, linear.host_s, linear.host_self_s) == (2, pytest.approx(200e-6), pytest.approx(40e-6))
-    assert (linear.device_self_s, linear.device_s) == (0.0, pytest.approx(600e-6)), (
-        "what it called has started it"
-    )
+    assert (linear.device_self_s, linear.device_s) == (0.0, pytest.approx(600e-6)), "what it called has started it"
     assert product.device_self_s == pytest.approx(600e-6)
     assert "cudaLaunchKernel" not in by_name
     shapes = {(each.name, each.shapes) for each in ranked.report.ops_by_shape}
@@ -121,10 +117,7 @@ def test_a_trace_of_a_real_gpu() -> None:
     assert {"kernel", "memcpy", "memset", "runtime", "dataloader", "cpu exec", "other"} == set(report.parts)
     assert {each.name for each in report.ops} >= {"aten::addmm", "aten::convolution_backward"}
     assert [each.name for each in report.collectives] == ["all_reduce"]
-    assert (
-        report.memory is not None
-        and report.memory.reserved_bytes["cuda:0"][-1] > report.memory.peak_bytes["cuda:0"]
-    )
+    assert report.memory is not None and report.memory.reserved_bytes["cuda:0"][-1] > report.memory.peak_bytes["cuda:0"]
     assert [(each.kind, each.form) for each in trace.optimizers] == [("Adam", "in lists")]
     assert {each.dtype for each in trace.fact.products} == {"float32"}
 
@@ -150,15 +143,11 @@ def test_a_trace_of_a_small_training_on_the_cpu(tmp_path: Path) -> None:
     assert [step.number for step in report.steps] == [2, 3, 4]
     assert set(report.parts) == {"dataloader", "cpu exec", "other"}
     assert all(sum(step.parts.values()) == pytest.approx(step.took_s) for step in report.steps)
-    assert ("aten::addmm", "[32], [8, 16], [16, 32]") in {
-        (each.name, each.shapes) for each in report.ops_by_shape
-    }
+    assert ("aten::addmm", "[32], [8, 16], [16, 32]") in {(each.name, each.shapes) for each in report.ops_by_shape}
     assert report.kernels == () and report.device is None
     assert report.training.loader_workers is False
     assert (report.training.loader_at.file or "").endswith("test_trace_tables.py")
-    assert [(each.kind, each.form, len(each.parameters)) for each in trace.optimizers] == [
-        ("Adam", "one by one", 4)
-    ]
+    assert [(each.kind, each.form, len(each.parameters)) for each in trace.optimizers] == [("Adam", "one by one", 4)]
     assert any(each.op == "aten::addmm" for each in report.allocations)
     assert any(each.name.startswith("nn.Module: Linear") for each in report.stacks)
 

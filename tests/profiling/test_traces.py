@@ -13,13 +13,14 @@ import pytest
 import torch
 from torch import nn
 
-from torch_debugger.errors import UsageError
-from torch_debugger.profiling.small_trace import write_small_trace
+from torch_debugger.profiling import trace_events as gathering
+from torch_debugger.profiling import trace_files as event_stream
+from torch_debugger.profiling.profiled_steps import write_small_trace
 from torch_debugger.profiling.timeline import Op, Timeline, Work
-from torch_debugger.profiling.traces import event_stream, gathering
-from torch_debugger.profiling.traces.finding import find_traces, is_trace
-from torch_debugger.profiling.traces.python_calls import is_users
-from torch_debugger.profiling.traces.reading import Trace, read_trace
+from torch_debugger.profiling.trace_events import is_users
+from torch_debugger.profiling.trace_files import find_traces, is_trace
+from torch_debugger.profiling.traces import Trace, read_trace
+from torch_debugger.system.errors import UsageError
 
 ROOT = Path(__file__).parents[2]
 EXPECTED = "Expected is a trace of torch.profiler: what tensorboard_trace_handler or export_chrome_trace wrote."
@@ -34,9 +35,7 @@ def python(name: str, began: float, took: float) -> dict[str, Any]:
     return op(name, began, took, "python_function")
 
 
-def on_gpu(
-    name: str, began: float, took: float, identity: int, cat: str = "kernel", **args: Any
-) -> dict[str, Any]:
+def on_gpu(name: str, began: float, took: float, identity: int, cat: str = "kernel", **args: Any) -> dict[str, Any]:
     return op(name, began, took, cat, **{"External id": identity}, **args) | {"tid": 99}
 
 
@@ -80,9 +79,7 @@ def test_time_by_function_module_and_op(trace: Trace) -> None:
     assert lines["models/net.py:20"].host_s == pytest.approx(280e-6)
     assert lines["models/net.py:20"].place.code == "in forward"
     assert lines["models/net.py:20"].device_s == pytest.approx(130e-6), "its backward and its copy too"
-    assert lines["train.py:3"].host_s == pytest.approx((900 - 280 - 200) * 1e-6), (
-        "neither the model nor backward"
-    )
+    assert lines["train.py:3"].host_s == pytest.approx((900 - 280 - 200) * 1e-6), "neither the model nor backward"
     modules = {each.module: each for each in fact.modules}
     assert modules["Net_0"].forward_s == pytest.approx(300e-6)
     assert modules["Net_0.Linear_0"].kind == "Linear"
@@ -181,7 +178,7 @@ def test_a_bare_list_of_events_is_a_trace_too(tmp_path: Path) -> None:
 
 
 def test_a_huge_trace_is_read_up_to_a_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from torch_debugger.profiling.traces import reading
+    from torch_debugger.profiling import traces as reading
 
     for module in (gathering, reading):
         monkeypatch.setattr(module, "MOST_EVENTS", 10)
@@ -254,7 +251,7 @@ def test_which_files_are_traces(tmp_path: Path) -> None:
 
 
 def test_a_small_trace_holds_the_longest_events(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from torch_debugger.profiling import small_trace
+    from torch_debugger.profiling import profiled_steps as small_trace
 
     monkeypatch.setattr(small_trace, "MOST_EVENTS", 2)
     ops = [Op("aten::mm", 0, 9000, 1, -1, False, ""), Op("aten::add", 9000, 9100, 1, -1, False, "")]
@@ -268,7 +265,7 @@ def test_a_small_trace_holds_the_longest_events(tmp_path: Path, monkeypatch: pyt
 
 def test_traces_are_read_without_torch(tmp_path: Path) -> None:
     path = write(tmp_path / "x.json", STEP)
-    code = f"from torch_debugger.profiling.traces.reading import read_trace\nread_trace({path!r})"
+    code = f"from torch_debugger.profiling.traces import read_trace\nread_trace({path!r})"
     ask = "import sys; print('torch' in sys.modules, 'torch_debugger' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", f"{code}\n{ask}"], cwd=ROOT, capture_output=True, text=True)
     assert done.stdout == "False True\n", done.stderr

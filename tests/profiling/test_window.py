@@ -9,8 +9,8 @@ import pytest
 import torch
 from torch import nn
 
-from torch_debugger.profiling.line_log import LineLog
-from torch_debugger.profiling.window import Window
+from torch_debugger.profiling.profiled_steps import Window
+from torch_debugger.profiling.timeline import LineLog
 from torch_debugger.records import LineTime, ProfileFact
 
 

@@ -21,12 +21,11 @@ import torch
 from torch.utils.data import DataLoader, Dataset
 
 from tests.probes.watching import Seen, watched
-from torch_debugger.checks.stacks import hot_lines
-from torch_debugger.profiling import worker_sampler
-from torch_debugger.profiling.stack_tree import StackTree
-from torch_debugger.profiling.worker_sampler import WAITING, WorkerSampler, add_written, written
+from torch_debugger.checks.step_time import hot_lines
+from torch_debugger.profiling import stack_sampling as worker_sampler
+from torch_debugger.profiling.stack_sampling import WAITING, StackTree, WorkerSampler, add_written, written
 from torch_debugger.records import Notice, ProbeFault, SampledStacks
-from torch_debugger.worker_samples import WorkerSamples
+from torch_debugger.runner.processes import WorkerSamples
 
 
 class Slow(Dataset[torch.Tensor]):

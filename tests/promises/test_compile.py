@@ -19,12 +19,12 @@ from torch.utils.checkpoint import checkpoint
 from tests.promises.scripts.fingerprint import digest
 from tests.promises.training import Kept
 from tests.promises.untouched import left_untouched
-from torch_debugger.debugger import Debugger
-from torch_debugger.plumbing import connect
-from torch_debugger.probes.module_moves import ModuleMoves
-from torch_debugger.probes.patches import Patches
+from torch_debugger.probes.model.module_state import ModuleMoves
+from torch_debugger.probes.probe import Patches
 from torch_debugger.probes.watch import Watch
 from torch_debugger.records import Notice, ProbeFault, Scalars
+from torch_debugger.runner.debugger import Debugger
+from torch_debugger.runner.plumbing import connect
 from torch_debugger.settings import Settings
 
 Compile = Callable[..., Any]

@@ -21,20 +21,18 @@ import torch_debugger.probes
 from tests.promises import training
 from tests.promises.training import Kept, Training
 from tests.promises.untouched import left_untouched
-from torch_debugger import plumbing
-from torch_debugger.anatomy import sources
 from torch_debugger.checks.judge import Judge
-from torch_debugger.debugger import Debugger
-from torch_debugger.plumbing import connect
-from torch_debugger.probes.gates import Gate
-from torch_debugger.probes.guard import Guard
-from torch_debugger.probes.listeners import Listeners
-from torch_debugger.probes.patches import Patches
+from torch_debugger.probes.model.root_modules import Gate
+from torch_debugger.probes.probe import Guard, Listeners, Patches
 from torch_debugger.probes.sinks import Sinks
 from torch_debugger.probes.watch import Watch
 from torch_debugger.records import EndFact, ProbeFault, Record
-from torch_debugger.session import Session
+from torch_debugger.runner import plumbing
+from torch_debugger.runner.debugger import Debugger
+from torch_debugger.runner.plumbing import connect
+from torch_debugger.runner.session import Session
 from torch_debugger.settings import Settings
+from torch_debugger.source import files as sources
 
 # What holds the faults of all others cannot itself be made to fail. These hold nothing but a call of the guard.
 CONTAINS = {Guard, Watch, Listeners, Patches, Gate, Sinks}
@@ -246,9 +244,7 @@ def test_a_sink_that_fails_is_let_go_and_the_others_hear_everything(
     assert capfd.readouterr().err == said
 
 
-def test_a_sink_that_fails_inside_import_torch_fails_no_import(
-    plain: str, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_a_sink_that_fails_inside_import_torch_fails_no_import(plain: str, capfd: pytest.CaptureFixture[str]) -> None:
     broken, whole = Broken(0), Kept()
     session = Session(Settings(), "train.py", (), [broken, whole])
     session.start()  # torch is imported, so this is what its import would do

@@ -282,8 +282,7 @@ def test_a_file_that_may_not_grow_any_more(project: Path) -> None:
     limit = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, resource.RLIM_INFINITY))"
     project.joinpath("train.py").write_text(training(before=limit, steps=100))
     assert _ends_as_plain(project, _watched_onto(project, project)) == [
-        f"torch-debugger: The run log in {project / 'log'} ends early: File too large. "
-        "The training goes on without it."
+        f"torch-debugger: The run log in {project / 'log'} ends early: File too large. The training goes on without it."
     ]
 
 

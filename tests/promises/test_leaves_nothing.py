@@ -18,12 +18,12 @@ from torch.utils.checkpoint import checkpoint
 
 from tests.promises.training import STEPS, Kept, Training
 from tests.promises.untouched import PATCHED, everything, left_untouched
-from torch_debugger import plumbing
-from torch_debugger.debugger import Debugger
-from torch_debugger.plumbing import Plumbing, connect
-from torch_debugger.probes.patches import Patches
+from torch_debugger.log.process_channels import Board
+from torch_debugger.probes.probe import Patches
 from torch_debugger.records import ModelFact, ProbeFault
-from torch_debugger.runlog.board import Board
+from torch_debugger.runner import plumbing
+from torch_debugger.runner.debugger import Debugger
+from torch_debugger.runner.plumbing import Plumbing, connect
 from torch_debugger.settings import Settings
 
 
@@ -126,7 +126,7 @@ def test_a_summary_writer_gets_its_method_back(tmp_path: Path) -> None:
 
 
 def test_the_prompt_is_the_user_s_again() -> None:
-    from torch_debugger.cli.prompt import watch_prompts
+    from torch_debugger.runner.launch import watch_prompts
 
     with left_untouched():
         board = Board.create()

@@ -11,13 +11,13 @@ import pytest
 import torch
 
 from tests.promises.growth import growing, held_by
-from torch_debugger.checks.ranks_judge import RanksJudge
-from torch_debugger.profiling import stack_tree
+from torch_debugger.checks.judge import RanksJudge
+from torch_debugger.log.process_channels import Board
+from torch_debugger.log.writer import LogWriter
+from torch_debugger.profiling import stack_sampling as stack_tree
 from torch_debugger.records import Record, RunFact
-from torch_debugger.report.ranks_digest import RanksDigest
-from torch_debugger.runlog.board import Board
-from torch_debugger.runlog.writer import LogWriter
-from torch_debugger.session import Session
+from torch_debugger.report.result import RanksDigest
+from torch_debugger.runner.session import Session
 from torch_debugger.settings import Settings
 
 _RECORDED, _TIMES = 400, 4

@@ -92,9 +92,7 @@ def test_what_the_script_prints_itself_shows_no_frame_of_ours(tmp_path: Path) ->
 def test_a_secret_in_it_stays_as_it_was_written(words: list[str], tmp_path: Path) -> None:
     """On stderr, where the script has put it; the log and the explanation leave it out."""
     script, log = tmp_path / "train.py", tmp_path / "log"
-    script.write_text(
-        "import torch\nraise RuntimeError('no answer from mysql://root:Kq7vTz2mWx9p@localhost/db')"
-    )
+    script.write_text("import torch\nraise RuntimeError('no answer from mysql://root:Kq7vTz2mWx9p@localhost/db')")
     plain = run([*PLAIN, str(script)]).stderr
     command = [sys.executable, "-m", "torch_debugger", "run", "--log-dir", str(log), *words, str(script)]
     watched = run(command).stderr

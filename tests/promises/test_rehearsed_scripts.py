@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.promises.running import DEBUGGER, PLAIN, run
-from torch_debugger.anatomy.system_calls import can_be_refused
+from torch_debugger.model.forks import can_be_refused
 
 pytestmark = pytest.mark.skipif(not can_be_refused(), reason="scripts are rehearsed where a fork can be sealed")
 

@@ -20,9 +20,9 @@ from torch.utils.data import DataLoader
 from tests.probes.watching import watched
 from tests.promises import odd_objects as odd
 from tests.promises.running import PLAIN, WATCHED, run
-from torch_debugger.anatomy.kinds import own_attributes
-from torch_debugger.explanations import explain
-from torch_debugger.stats import unseen as unseen_operations
+from torch_debugger.runner.explanations import explain
+from torch_debugger.source.objects import own_attributes
+from torch_debugger.stats import dispatch_modes as unseen_operations
 
 SCRIPT = Path(__file__).parent / "odd_objects.py"
 

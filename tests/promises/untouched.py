@@ -29,7 +29,7 @@ from torch.utils.data.dataloader import (
     _SingleProcessDataLoaderIter,
 )
 
-import torch_debugger.plumbing
+import torch_debugger.runner.plumbing
 
 COLLECTIVES = (
     "allreduce", "allreduce_coalesced", "broadcast", "reduce", "allgather", "_allgather_base", "gather",
@@ -105,7 +105,7 @@ def everything() -> dict[str, Any]:
         "files": [(file.path, file.fd) for file in process.open_files()],
         "handles": len(os.listdir("/proc/self/fd")) if sys.platform == "linux" else 0,
         "children": process.children(),
-        "watching": torch_debugger.plumbing._current,
+        "watching": torch_debugger.runner.plumbing._current,
     }  # fmt: skip
 
 

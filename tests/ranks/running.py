@@ -20,7 +20,7 @@ import psutil
 import torch
 
 from tests import preloaded
-from torch_debugger.archive.run import Run
+from torch_debugger.log.run import Run
 
 SCRIPTS = Path(__file__).parent / "scripts"
 ROOT = Path(__file__).parents[2]

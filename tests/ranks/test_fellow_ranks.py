@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from tests.ranks.test_shared_folder import FIRST
-from torch_debugger.cli import fellow_ranks
-from torch_debugger.cli.fellow_ranks import FellowRanks
-from torch_debugger.runlog.logfile import host_in_names
+from torch_debugger.log.event_files import host_in_names
+from torch_debugger.runner import rank_parents as fellow_ranks
+from torch_debugger.runner.rank_parents import FellowRanks
 
 PAIR = FIRST.__class__(**{**vars(FIRST), "world_size": 2, "local_world_size": 2})
 
@@ -47,9 +47,7 @@ def test_one_whose_processes_are_gone_is_not(tmp_path: Path) -> None:
     assert FellowRanks(PAIR, str(tmp_path)).wait(0.0) == 0
 
 
-def test_one_that_was_never_heard_of_is_given_some_seconds(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_one_that_was_never_heard_of_is_given_some_seconds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fellows = FellowRanks(PAIR, str(tmp_path))
     assert fellows.wait(0.0) is None
     monkeypatch.setattr(fellow_ranks, "_LATE_S", 0.0)

@@ -15,7 +15,7 @@ import psutil
 import pytest
 
 from tests.ranks.running import LIMIT_S, Done, done, logs_are_whole, running, torchrun, watched
-from torch_debugger.archive.run import Run
+from torch_debugger.log.run import Run
 
 
 def kill_one(folder: Path, rank: int, role: str, after_steps: bool) -> Done:

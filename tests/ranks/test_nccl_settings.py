@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from torch_debugger.ranks.nccl_settings import NEW, OLD, told_of_errors
+from torch_debugger.ranks.processes import NEW, OLD
+from torch_debugger.ranks.processes import nccl_error_setting as told_of_errors
 
 
 def test_what_is_set_under_which_name() -> None:

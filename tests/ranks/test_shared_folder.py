@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from torch_debugger.cli.rank_launch import RankLaunch, rank_launch
-from torch_debugger.cli.shared_folder import open_shared_folder
-from torch_debugger.errors import UsageError
+from torch_debugger.runner.rank_parents import RankLaunch, open_shared_folder, rank_launch
+from torch_debugger.system.errors import UsageError
 
 FIRST = RankLaunch(
     rank=0, local_rank=0, world_size=4, local_world_size=4, run_id="", restart=0, address="here:29500",

@@ -12,10 +12,9 @@ from typing import Any
 from torch.multiprocessing.spawn import _wrap
 from torch.utils.data._utils.worker import _worker_loop
 
-from torch_debugger.cli.main_module import Program
-from torch_debugger.cli.rank_process import RankTarget, rank_wrapper
-from torch_debugger.ranks.deaths import Deaths
-from torch_debugger.ranks.starts import is_importable_elsewhere, wrap_target
+from torch_debugger.ranks.processes import Deaths, is_importable_elsewhere, wrap_target
+from torch_debugger.runner.rank_process import RankTarget, rank_wrapper
+from torch_debugger.runner.script import Program
 from torch_debugger.settings import Settings
 
 

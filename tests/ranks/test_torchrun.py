@@ -8,7 +8,7 @@ from typing import NamedTuple
 import pytest
 
 from tests.ranks.running import SCRIPTS, Done, logs_are_whole, run, same, torchrun, watched
-from torch_debugger.archive.run import Run
+from torch_debugger.log.run import Run
 
 RANKS = 4
 

@@ -7,8 +7,7 @@ from pathlib import Path
 
 from tests import fakes
 from torch_debugger.records import Finding, Notice, ProbeFault, Record, RunFact
-from torch_debugger.report.digest import RunDigest
-from torch_debugger.report.result import RunResult
+from torch_debugger.report.result import RunDigest, RunResult
 
 SCRIPT = """\
 import torch
@@ -134,9 +133,7 @@ def all_results(folder: Path) -> dict[str, RunResult]:
         "verdict": result_of(folder, [ZERO_GRAD, DEAD, NOTE, NOT_FINITE], *diverged),
         "healthy": result_of(folder, [], *trained),
         "healthy_with_note": result_of(folder, [NOTE], *trained, fault, thinned),
-        "crash": result_of(
-            folder, [CRASH], fakes.model({"net": "Sequential"}), fakes.end("crashed", 0), exit_code=1
-        ),
+        "crash": result_of(folder, [CRASH], fakes.model({"net": "Sequential"}), fakes.end("crashed", 0), exit_code=1),
         "killed": result_of(folder, [], *trained[:3], exit_code=-9),
         "no_torch": result_of(folder, [], without_torch(folder), fakes.end(steps=0), log=None),
         "hostile": result_of(folder, [HOSTILE], *trained),

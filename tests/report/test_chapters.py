@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from tests import fakes
 from torch_debugger.records import Finding
-from torch_debugger.report.digest import RunDigest
+from torch_debugger.report.result import RunDigest
 
 
 def named(name: str, symptom_of: str | None = None) -> Finding:

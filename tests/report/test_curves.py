@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from torch_debugger.report.curves import render_curve
+from torch_debugger.report.tables import render_curve
 
 
 def test_a_falling_line_goes_from_the_upper_left_to_the_lower_right() -> None:

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from tests import fakes
-from torch_debugger.report.diff import diff_lines
+from torch_debugger.report.text import diff_lines
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,7 @@ import pytest
 from tests import fakes
 from torch_debugger.checks.judge import verdict
 from torch_debugger.records import Notice, ProbeFault, Record
-from torch_debugger.report.digest import RunDigest
-from torch_debugger.report.exits import ending_signal, outcome_of_exit
+from torch_debugger.report.result import RunDigest, ending_signal, outcome_of_exit
 
 
 def digested(*records: Record) -> RunDigest:

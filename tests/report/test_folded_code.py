@@ -8,7 +8,7 @@ import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
-from torch_debugger.report.folded_code import FoldedCode
+from torch_debugger.report.comparison import FoldedCode
 
 
 def shown(width: int, *lines: str) -> list[str]:

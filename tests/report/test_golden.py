@@ -11,8 +11,7 @@ import pytest
 from rich.console import Console
 
 from tests.report.results import all_results, write_script
-from torch_debugger.report.json_form import to_json
-from torch_debugger.report.markdown import render_markdown
+from torch_debugger.report.json_and_markdown import render_markdown, to_json
 from torch_debugger.report.result import RunResult
 from torch_debugger.report.terminal import render_terminal
 

@@ -1,9 +1,9 @@
 from __future__ import annotations
 
 from torch_debugger.records import HeldByVariable, MemoryLook
-from torch_debugger.records.memory import SavedByModule
-from torch_debugger.report.digest import RunDigest
-from torch_debugger.report.json_form import to_json
+from torch_debugger.records.performance import SavedByModule
+from torch_debugger.report.json_and_markdown import to_json
+from torch_debugger.report.result import RunDigest
 from torch_debugger.report.sentences import closing
 
 GB = 1_000_000_000
@@ -20,9 +20,7 @@ def test_the_peak_is_told_with_what_it_was_made_of() -> None:
     digest = RunDigest("train.py")
     digest.see(look(2, "before backward", 3 * GB, 3 * GB, parameters=GB, activations=2 * GB))
     digest.see(
-        look(
-            12, "before backward", 4 * GB, 4 * GB, parameters=GB, activations=2 * GB, kept_from_earlier_steps=GB
-        )
+        look(12, "before backward", 4 * GB, 4 * GB, parameters=GB, activations=2 * GB, kept_from_earlier_steps=GB)
     )
     digest.see(look(12, "after the update", 3 * GB, 5 * GB, parameters=GB, gradients=GB, optimizer_state=GB))
     result = digest.result([])

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from torch_debugger.archive.comparing.noise import compare_means
-from torch_debugger.records.comparison_of_runs import Noise
-from torch_debugger.report.noise_words import noise_sentence
+from torch_debugger.log.compare import compare_means
+from torch_debugger.records.findings import Noise
+from torch_debugger.report.comparison import noise_sentence
 
 
 def told(first: tuple[float, ...], second: tuple[float, ...]) -> str:

@@ -7,9 +7,8 @@ import dataclasses
 import pytest
 
 from torch_debugger.records import CopyTime, LineTime, ModuleTime, OpTime, Place, ProfileFact, SyncTime
-from torch_debugger.records.speed import SampledStacks, StackNode
-from torch_debugger.report.profile import opening, profile_text, time_text
-from torch_debugger.report.sampled_lines import sampled_tables
+from torch_debugger.records.performance import SampledStacks, StackNode
+from torch_debugger.report.profile import opening, profile_text, sampled_tables, time_text
 
 FACT = ProfileFact(
     first_step=13,
@@ -66,9 +65,7 @@ def test_on_a_device_its_own_time_is_told_and_where_the_host_waited() -> None:
     assert "host to device, pageable memory, 1 MB a step" in text
 
 
-@pytest.mark.parametrize(
-    ("seconds", "text"), [(1.25, "1.25 s"), (0.1071, "107 ms"), (3.5e-5, "35 us"), (0.0, "0 us")]
-)
+@pytest.mark.parametrize(("seconds", "text"), [(1.25, "1.25 s"), (0.1071, "107 ms"), (3.5e-5, "35 us"), (0.0, "0 us")])
 def test_times_are_short(seconds: float, text: str) -> None:
     assert time_text(seconds) == text
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 
-from torch_debugger.report.rank_words import ranks_sentence
 from torch_debugger.report.result import RankResult
+from torch_debugger.report.sentences import ranks_sentence
 
 RANK = RankResult(0, 0, 4, "gloo", "here", 100, 12, "finished", 0)
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from torch_debugger.records import Place, StepRehearsal
-from torch_debugger.records.gpus import gpu_bytes, is_hopper
-from torch_debugger.report.rehearsal import rehearsal_html, rehearsal_text
+from torch_debugger.records.units import gpu_bytes, is_hopper
+from torch_debugger.report.preflight import rehearsal_html, rehearsal_text
 
 GOLDEN = Path(__file__).parent / "golden" / "rehearsal.txt"
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
-from torch_debugger.report.run_lines import RunLine, differing_hparams, render_runs
+from torch_debugger.report.tables import RunLine, differing_hparams, render_runs
 
 
 @pytest.mark.parametrize("width", [20, 40, 60, 80, 100, 200])
@@ -41,9 +41,7 @@ def test_no_line_is_wider_than_the_terminal(width: int) -> None:
 def test_names_are_cut_where_a_sweep_is_the_same_so_that_what_differs_has_room() -> None:
     console = Console(file=io.StringIO(), width=80)
     lines = [
-        RunLine(
-            f"sweep-20261116-112233-a-long-name-{number:04}", "finished", "nothing found", "", 480, 0.002599
-        )
+        RunLine(f"sweep-20261116-112233-a-long-name-{number:04}", "finished", "nothing found", "", 480, 0.002599)
         for number in (1, 2)
     ]
     rates = [replace(line, hparams={"lr": rate}) for line, rate in zip(lines, (0.1, 3.333e-5), strict=True)]

@@ -7,7 +7,7 @@ import pytest
 
 from tests import fakes
 from torch_debugger.records import Place
-from torch_debugger.report.source import excerpt, shown_path
+from torch_debugger.report.text import excerpt, shown_path
 
 CODE = "def forward(self, x):\n    x = self.fc1(x)\n\tx = self.fc2(x)\n    return x\n"
 

@@ -97,8 +97,7 @@ def test_many_other_findings_are_counted_not_listed() -> None:
 def test_nothing_is_alarming_about_a_healthy_run() -> None:
     result = result_of(ANYWHERE, [], *fakes.losses([2.0, 0.5]), fakes.end(steps=1), log=None)
     assert (
-        shown(result)
-        == "Nothing wrong found: train.py finished after 1 optimizer step, loss 2 -> 0.5 (12 checks).\n"
+        shown(result) == "Nothing wrong found: train.py finished after 1 optimizer step, loss 2 -> 0.5 (12 checks).\n"
     )
 
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from torch_debugger.log.reader_records import read_log
+from torch_debugger.log.writer import LogWriter
 from torch_debugger.records import EndFact, Notice, Record, Scalars, Table, TensorRows
-from torch_debugger.runlog.reader import read_log
-from torch_debugger.runlog.writer import LogWriter
 
 LAYERS = Table(
     "activation",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 
-from torch_debugger.runlog.board import Board
+from torch_debugger.log.process_channels import Board
 
 
 def test_a_new_board_is_blank() -> None:

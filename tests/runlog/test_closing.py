@@ -11,8 +11,8 @@ import pytest
 
 from tests.runlog.logs import read, scalars
 from tests.runlog.test_waiting import hanging_log
+from torch_debugger.log.writer import LogWriter
 from torch_debugger.records import Scalars
-from torch_debugger.runlog.writer import LogWriter
 
 
 def test_what_comes_while_a_log_closes_is_written_and_what_comes_later_is_refused(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from torch_debugger.runlog import crc
+from torch_debugger.log import tfrecord as crc
 
 
 def slow_crc32c(data: bytes) -> int:

@@ -9,9 +9,9 @@ import pytest
 
 from tests.runlog.logs import event_file, faces, read, small_run, write
 from tests.runlog.peers import tensorboard_events
+from torch_debugger.log.tfrecord import frame, unframe
+from torch_debugger.log.writer import LogWriter
 from torch_debugger.records import Record, Scalars
-from torch_debugger.runlog.frames import frame, unframe
-from torch_debugger.runlog.writer import LogWriter
 
 
 @pytest.fixture

@@ -16,10 +16,12 @@ from pathlib import Path
 import pytest
 
 from tests.runlog.logs import event_file, faces, read, rows, scalars, small_run, write
-from torch_debugger.errors import DebuggerError
+from torch_debugger.log import writer
+from torch_debugger.log import writer as appending
+from torch_debugger.log import writer as waiting
+from torch_debugger.log.writer import LogWriter
 from torch_debugger.records import Notice, Record
-from torch_debugger.runlog import appending, waiting, writer
-from torch_debugger.runlog.writer import LogWriter
+from torch_debugger.system.errors import DebuggerError
 
 
 class FullDisk(io.FileIO):
@@ -114,8 +116,8 @@ def test_the_device_that_is_always_full(tmp_path: Path) -> None:
 FILLS_A_SMALL_DISK = """
 import sys
 from torch_debugger.records import Scalars
-from torch_debugger.runlog.writer import LogWriter
-from torch_debugger.runlog.reader import read_log
+from torch_debugger.log.writer import LogWriter
+from torch_debugger.log.reader_records import read_log
 
 log = LogWriter(sys.argv[1], on_fault=print)
 for step in range(5000):
@@ -217,10 +219,10 @@ def test_a_folder_that_cannot_be_made_is_refused_at_once(tmp_path: Path) -> None
 
 
 def test_a_fault_of_ours_ends_the_log_and_not_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("torch_debugger.runlog.encoder.frame", lambda payloads: 1 / 0)
+    monkeypatch.setattr("torch_debugger.log.encoder.frame", lambda payloads: 1 / 0)
     faults: list[str] = []
     with monkeypatch.context() as only_for_start:
-        only_for_start.setattr("torch_debugger.runlog.encoder.Encoder.start", lambda *purge: b"")
+        only_for_start.setattr("torch_debugger.log.encoder.Encoder.start", lambda *purge: b"")
         log = LogWriter(tmp_path, on_fault=faults.append)
     log.add(scalars(1, "loss"))
     log.close()
@@ -234,9 +236,7 @@ def test_a_wrong_record_is_told_once_a_sentence(tmp_path: Path) -> None:
 
     faults = write(tmp_path, [unfit, unfit, scalars(1, "loss")])
 
-    assert faults == [
-        "A record of kind Notice was left out of the log: Object of type set is not JSON serializable."
-    ]
+    assert faults == ["A record of kind Notice was left out of the log: Object of type set is not JSON serializable."]
     assert faces(read(tmp_path)) == faces([scalars(1, "loss")])
 
 

@@ -12,10 +12,10 @@ import pytest
 from tests.runlog.logs import faces, read, scalars, write
 from tests.runlog.peers import tensorboard_run
 from tests.runlog.test_rotation import run_until, steps_and_values
-from torch_debugger.runlog import logfile
-from torch_debugger.runlog.logfile import LogFile
-from torch_debugger.runlog.reader import event_files
-from torch_debugger.runlog.writer import LogWriter
+from torch_debugger.log import event_files as logfile
+from torch_debugger.log.event_files import LogFile
+from torch_debugger.log.reader_records import event_files
+from torch_debugger.log.writer import LogWriter
 
 
 def test_a_restart_after_the_clock_was_set_back_takes_back_as_well(
@@ -31,9 +31,7 @@ def test_a_restart_after_the_clock_was_set_back_takes_back_as_well(
     assert [(point.step, point.value) for point in tensorboard_run(tmp_path).Scalars("loss")] == expected
 
 
-def test_files_of_one_second_are_in_the_order_of_their_making(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_files_of_one_second_are_in_the_order_of_their_making(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "events.out.tfevents.1700000000.host.77.0").write_bytes(b"")
     monkeypatch.setattr(time, "time_ns", lambda: 1_700_000_000 * 10**9)
     names = []

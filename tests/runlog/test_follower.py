@@ -4,9 +4,9 @@ import shutil
 from pathlib import Path
 
 from tests.runlog.logs import event_file, faces, scalars, small_run, write
+from torch_debugger.log.reader_records import LogFollower
+from torch_debugger.log.writer import LogWriter
 from torch_debugger.records import Notice, Record
-from torch_debugger.runlog.reader import LogFollower
-from torch_debugger.runlog.writer import LogWriter
 
 
 def test_each_record_is_given_once_as_it_comes(tmp_path: Path) -> None:

@@ -10,13 +10,13 @@ from pathlib import Path
 from tests import preloaded
 from tests.runlog.logs import event_file, read
 from tests.runlog.peers import tensorboard_events
+from torch_debugger.log.tfrecord import unframe
 from torch_debugger.records import Scalars
-from torch_debugger.runlog.frames import unframe
 
 WRITES_UNTIL_KILLED = """
 import sys, numpy
 from torch_debugger.records import Notice, Scalars, Table, TensorRows
-from torch_debugger.runlog.writer import LogWriter
+from torch_debugger.log.writer import LogWriter
 
 log = LogWriter(sys.argv[1], on_fault=print)
 table = Table("activation", "net", tuple(map(str, range(16))), tuple("abcdefgh"))
@@ -34,7 +34,7 @@ while True:
 WRITES_AND_LEAVES = """
 import atexit, os, sys
 from torch_debugger.records import Scalars
-from torch_debugger.runlog.writer import LogWriter
+from torch_debugger.log.writer import LogWriter
 
 log = LogWriter(sys.argv[1], on_fault=print)
 {prepare}

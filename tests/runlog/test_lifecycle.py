@@ -11,8 +11,8 @@ import psutil
 import pytest
 
 from tests.runlog.logs import event_file, faces, read, scalars, small_run, write
-from torch_debugger.runlog.reader import LogFollower
-from torch_debugger.runlog.writer import LogWriter
+from torch_debugger.log.reader_records import LogFollower
+from torch_debugger.log.writer import LogWriter
 
 fork_only = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork")
 

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from tests.runlog.logs import scalars
+from torch_debugger.log import reader_records as reader
+from torch_debugger.log.reader_records import LogFollower
+from torch_debugger.log.writer import LogWriter
 from torch_debugger.records import Scalars
-from torch_debugger.runlog import reader
-from torch_debugger.runlog.reader import LogFollower
-from torch_debugger.runlog.writer import LogWriter
 
 RANKS = 5
 

@@ -13,10 +13,10 @@ import pytest
 from tests.runlog.logs import faces, read, scalars
 from tests.runlog.s3 import Server, running_server
 from tests.runlog.test_faults import wait_until
+from torch_debugger.log import upload as mirror
+from torch_debugger.log.object_stores import Store, fetch_new, list_files
+from torch_debugger.log.writer import open_log
 from torch_debugger.records import Record
-from torch_debugger.runlog import mirror
-from torch_debugger.runlog.opening import open_log
-from torch_debugger.runlog.stores import Store, fetch_new, list_files
 
 URL = "s3://logs/runs/one"
 
@@ -37,9 +37,7 @@ def watch_sending(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The names of the files that are sent from here on."""
     sent: list[str] = []
     write_as_before = Store.write
-    monkeypatch.setattr(
-        Store, "write", lambda self, name, data: sent.append(name) or write_as_before(self, name, data)
-    )
+    monkeypatch.setattr(Store, "write", lambda self, name, data: sent.append(name) or write_as_before(self, name, data))
     return sent
 
 
@@ -120,7 +118,7 @@ def test_a_server_that_stays_dead_leaves_the_log_here(
 
     assert faults[1:] == [
         f"Not all of the log could be sent to {URL}. It is whole in {log.folder}; send the rest with: "
-        f"python -m torch_debugger.runlog.mirror {log.folder} {URL}"
+        f"python -m torch_debugger.log.upload {log.folder} {URL}"
     ]
     assert faces(read(Path(log.folder))) == faces(many())
     server.start()
@@ -144,7 +142,7 @@ def test_what_is_there_already_is_not_sent_again(tmp_path: Path, monkeypatch: py
 
 ENDS_WITHOUT_CLOSE = """
 import atexit, sys, time
-from torch_debugger.runlog.opening import open_log
+from torch_debugger.log.writer import open_log
 
 log = open_log(sys.argv[1], on_fault=print)
 atexit.register(log.close)

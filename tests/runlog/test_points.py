@@ -16,13 +16,12 @@ from torch.utils.tensorboard import SummaryWriter as TorchWriter
 
 from tests.runlog.logs import event_file, faces, read, scalars
 from tests.runlog.peers import tensorboard_run
+from torch_debugger.log import writer as waiting
+from torch_debugger.log.decoder_records import Decoder
+from torch_debugger.log.scalar_events import GivenTime, Point, encode_points
+from torch_debugger.log.tfrecord import unframe
+from torch_debugger.log.writer import LogWriter, Waiting
 from torch_debugger.records import Scalars
-from torch_debugger.runlog import waiting
-from torch_debugger.runlog.decoder import Decoder
-from torch_debugger.runlog.frames import unframe
-from torch_debugger.runlog.points import GivenTime, Point, encode_points
-from torch_debugger.runlog.waiting import Waiting
-from torch_debugger.runlog.writer import LogWriter
 
 any_point = st.tuples(
     st.sampled_from(["loss", "lr/0", "größe", "", "a" * 300]),
@@ -39,11 +38,7 @@ def events(data: bytes) -> list[Scalars]:
 
 
 def points_of(records: list[Scalars]) -> list[tuple[str, bytes, int]]:
-    return [
-        (tag, struct.pack("<f", value), record.step)
-        for record in records
-        for tag, value in record.values.items()
-    ]
+    return [(tag, struct.pack("<f", value), record.step) for record in records for tag, value in record.values.items()]
 
 
 @given(st.lists(any_point, min_size=1, max_size=40))
@@ -89,8 +84,7 @@ def test_many_points_of_changing_tags_come_back(tmp_path: Path) -> None:
     dice = np.random.default_rng(0)
     tags = [f"tag{number}" for number in range(12)]
     points = [
-        (tags[dice.integers(12)], float(dice.normal()), int(step // 3), 1.7e9 + step / 50)
-        for step in range(7000)
+        (tags[dice.integers(12)], float(dice.normal()), int(step // 3), 1.7e9 + step / 50) for step in range(7000)
     ]
 
     back = points_of(events(encode_points(points)))

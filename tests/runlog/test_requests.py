@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 
+from torch_debugger.log.process_channels import make_request_pipe
 from torch_debugger.records import Request
-from torch_debugger.runlog.requests import make_request_pipe
 
 
 def test_requests_arrive_in_order_and_once() -> None:

@@ -12,9 +12,9 @@ from torch.utils.tensorboard import SummaryWriter as TorchWriter
 
 from tests.runlog.logs import LAYERS, WEIGHTS, faces, read, rows, scalars, write
 from tests.runlog.peers import tensorboard_run
+from torch_debugger.log.reader_records import LogFollower, event_files
+from torch_debugger.log.writer import LogWriter
 from torch_debugger.records import Notice, Record, Scalars, TensorRows
-from torch_debugger.runlog.reader import LogFollower, event_files
-from torch_debugger.runlog.writer import LogWriter
 
 
 def long_run() -> list[Record]:
@@ -110,9 +110,7 @@ def test_the_name_has_the_rank_and_the_suffix(tmp_path: Path, monkeypatch: pytes
     assert path.endswith(".00000_mine")
 
 
-def test_a_program_of_one_process_has_no_rank_in_its_name(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_program_of_one_process_has_no_rank_in_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RANK", "0")
     monkeypatch.setenv("WORLD_SIZE", "1")
     write(tmp_path, [scalars(1, "loss")])
@@ -123,7 +121,7 @@ def test_a_program_of_one_process_has_no_rank_in_its_name(
 WRITES_SOME = """
 import sys
 from torch_debugger.records import Scalars
-from torch_debugger.runlog.writer import LogWriter
+from torch_debugger.log.writer import LogWriter
 
 sys.stdin.readline()
 log = LogWriter(sys.argv[1], on_fault=print, rotate_bytes=20_000)

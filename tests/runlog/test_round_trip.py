@@ -10,13 +10,13 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from tests.runlog.logs import LAYERS, event_file, face, faces, read, rows, scalars, small_run, write
+from torch_debugger.log.decoder_records import Decoder
+from torch_debugger.log.encoder import Encoder
+from torch_debugger.log.tfrecord import unframe
 from torch_debugger.records import Record, Scalars, Summary, Table, TensorRows, TensorSummary
 from torch_debugger.records.codec import to_plain
-from torch_debugger.redaction import redact_plain
-from torch_debugger.redaction.remembered import forget
-from torch_debugger.runlog.decoder import Decoder
-from torch_debugger.runlog.encoder import Encoder
-from torch_debugger.runlog.frames import unframe
+from torch_debugger.system.redaction import redact_plain
+from torch_debugger.system.secret_names import forget
 
 JSON_KINDS = [kind for kind in get_args(Record) if kind not in (Scalars, TensorRows, Summary)]
 

@@ -8,12 +8,11 @@ import fsspec
 import pytest
 
 from tests.runlog.logs import faces, read, small_run
-from torch_debugger.errors import DebuggerError
-from torch_debugger.runlog.opening import open_log
-from torch_debugger.runlog.reader import LogFollower
-from torch_debugger.runlog.spool import Spool
-from torch_debugger.runlog.stores import Store, fetch_new, is_url, list_files
-from torch_debugger.runlog.writer import LogWriter
+from torch_debugger.log.object_stores import Store, fetch_new, is_url, list_files
+from torch_debugger.log.reader_records import LogFollower
+from torch_debugger.log.upload import Spool
+from torch_debugger.log.writer import LogWriter, open_log
+from torch_debugger.system.errors import DebuggerError
 
 URL = "memory://bucket/runs/one"
 

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from tests.runlog.logs import read, scalars
+from torch_debugger.log import writer as appending
+from torch_debugger.log.encoder import CURVES, Thinning
+from torch_debugger.log.writer import LogWriter
 from torch_debugger.records import EndFact, Notice, Record, Scalars, Table, TensorRows, TextSummary
-from torch_debugger.runlog import appending
-from torch_debugger.runlog.thinning import CURVES, Thinning
-from torch_debugger.runlog.writer import LogWriter
 
 TABLE = Table("activation", "net", tuple(f"net.{i}" for i in range(16)), tuple("abcdefgh"))
 ROW_BYTES = 16 * 8 * 4
@@ -53,9 +53,7 @@ def test_that_it_thins_is_told_once_in_the_log_and_to_the_user(tmp_path: Path) -
 
     (notice,) = [record for record in records if isinstance(record, Notice)]
     assert said == [notice.text]
-    assert notice.text.startswith(
-        "To stay below its limit of 0.102 MB the log keeps, from here on, fewer points"
-    )
+    assert notice.text.startswith("To stay below its limit of 0.102 MB the log keeps, from here on, fewer points")
     before = records[: records.index(notice)]
     steps = [record.step for record in before if isinstance(record, TensorRows)]
     assert steps == list(range(len(steps)))
@@ -94,9 +92,7 @@ def new_curves(log: LogWriter, steps: int) -> None:
 
 
 @pytest.mark.parametrize("fill", [points, scalar_records, pictures, facts, large_facts, new_curves])
-def test_whatever_fills_it_a_log_stays_below_its_limit(
-    fill: Callable[[LogWriter, int], None], tmp_path: Path
-) -> None:
+def test_whatever_fills_it_a_log_stays_below_its_limit(fill: Callable[[LogWriter, int], None], tmp_path: Path) -> None:
     log = LogWriter(tmp_path, limit_bytes=200_000, on_fault=print)
     fill(log, 60_000)
     log.add(EndFact("finished", 60_000, "optimizer steps"))
@@ -194,9 +190,7 @@ def test_a_nearly_full_disk_is_left_to_the_training(tmp_path: Path, monkeypatch:
     ]
 
 
-def test_a_small_disk_may_be_filled_but_for_its_last_part(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_small_disk_may_be_filled_but_for_its_last_part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(appending, "free_bytes", lambda _: (30_000_000, 64_000_000))
     log = LogWriter(tmp_path, on_fault=pytest.fail)
     points(log, 100)

@@ -13,11 +13,11 @@ import pytest
 
 from tests.runlog.logs import event_file, faces, read, rows, scalars
 from tests.runlog.test_faults import HeldDisk, on, wait_until
+from torch_debugger.log import writer
+from torch_debugger.log import writer as waiting
+from torch_debugger.log.encoder import Encoder
+from torch_debugger.log.writer import LogWriter, Waiting
 from torch_debugger.records import Notice, Record, Scalars, TensorRows
-from torch_debugger.runlog import waiting, writer
-from torch_debugger.runlog.encoder import Encoder
-from torch_debugger.runlog.waiting import Waiting
-from torch_debugger.runlog.writer import LogWriter
 
 
 @dataclass(frozen=True)
@@ -114,9 +114,7 @@ def test_a_gap_is_told_in_the_log_and_at_the_end(tmp_path: Path, monkeypatch: py
     assert [record.text for record in read(tmp_path) if isinstance(record, Notice)] == [
         "The log did not keep up: 3 records are missing here."
     ]
-    assert faults == [
-        f"The run log in {tmp_path} lacks 3 records: they came faster than they could be written."
-    ]
+    assert faults == [f"The run log in {tmp_path} lacks 3 records: they came faster than they could be written."]
 
 
 def test_numbers_by_the_hundred_thousand_wait_for_a_hanging_disk_and_none_is_lost(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from torch_debugger.runlog import wire
+from torch_debugger.log import protobuf as wire
 
 int64 = st.integers(-(2**63), 2**63 - 1)
 

@@ -22,9 +22,8 @@ from tests.promises.running import Run
 from tests.seeds.expected import Block
 from torch_debugger import pictures
 from torch_debugger.cli.view import read_profiles
-from torch_debugger.viewer.asked import Asked
-from torch_debugger.viewer.questions import find_answer
-from torch_debugger.viewer.run_shelf import RunShelf
+from torch_debugger.viewer.questions import Asked, find_answer
+from torch_debugger.viewer.shown_runs import ShownRuns as RunShelf
 
 # What the programs import that takes long, and is no part of what they show.
 _OURS = {*torch_debugger._HOMES.values(), *pictures._HOMES.values()}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from torch_debugger.stats.checksums import BITS, checksums
+from torch_debugger.stats.summary import BITS, checksums
 
 
 def one(tensor: torch.Tensor) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from torch_debugger.stats import landing
+from torch_debugger.stats import transfer as landing
 
 
 @pytest.fixture(autouse=True)

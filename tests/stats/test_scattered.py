@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from torch_debugger.stats.scattered import Scattered, step_through
+from torch_debugger.stats.summary import Scattered, step_through
 
 
 @pytest.mark.parametrize("shape", [(64, 64), (4096, 784), (1023,), (32, 32)])

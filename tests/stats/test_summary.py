@@ -44,9 +44,7 @@ def test_five_numbers(dtype: torch.dtype, shape: tuple[int, ...]) -> None:
 def test_half_precision_is_added_up_in_full(dtype: torch.dtype) -> None:
     """In float16 the sum of these overflows at 65504 and small terms are lost."""
     tensor = torch.full((100_000,), 3.0, dtype=dtype)
-    assert measured(tensor) == pytest.approx(
-        {"mean": 3.0, "std": 0.0, "min": 3.0, "max": 3.0, "zeros": 0.0}, abs=2e-3
-    )
+    assert measured(tensor) == pytest.approx({"mean": 3.0, "std": 0.0, "min": 3.0, "max": 3.0, "zeros": 0.0}, abs=2e-3)
 
 
 @pytest.mark.parametrize(

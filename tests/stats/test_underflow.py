@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy
 import torch
 
-from torch_debugger.stats.underflow import can_underflow, measure_underflow
+from torch_debugger.stats.summary import can_underflow, measure_underflow
 
 
 def shares(values: torch.Tensor) -> tuple[float, float]:

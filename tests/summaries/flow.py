@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import nn
 
-from torch_debugger.records.op_graph import GraphNode, ModelGraph
+from torch_debugger.records.model import GraphNode, ModelGraph
 
 
 def readers(graph: ModelGraph, name: str) -> set[str]:

@@ -7,9 +7,8 @@ from typing import Any
 
 from tensorboard.compat.proto.graph_pb2 import GraphDef
 
-from torch_debugger.runlog.events import event_time, version_event
-from torch_debugger.runlog.frames import frame
-from torch_debugger.runlog.wire import bytes_field
+from torch_debugger.log.protobuf import bytes_field, event_time, version_event
+from torch_debugger.log.tfrecord import frame
 
 EVENT_GRAPH = 4
 

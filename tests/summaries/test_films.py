@@ -14,7 +14,7 @@ from torch.utils.tensorboard._utils import _prepare_video
 
 from tests.summaries.peers import accumulated
 from torch_debugger import SummaryWriter
-from torch_debugger.summaries.films import film_frames
+from torch_debugger.summaries.media import film_frames
 
 CLIPS = torch.rand(5, 6, 3, 8, 10, generator=torch.Generator().manual_seed(1))
 

@@ -16,11 +16,10 @@ from torch.utils.tensorboard import SummaryWriter as TorchWriter
 
 from tests.summaries.peers import accumulated, ours_and_theirs
 from torch_debugger import SummaryWriter
+from torch_debugger.log import writer as log_writer
+from torch_debugger.log.histogram_buckets import counts_by_cell, default_edges, histogram_of, widest_edges
 from torch_debugger.records import HistogramSummary
-from torch_debugger.runlog import writer as log_writer
-from torch_debugger.runlog.summaries.buckets import histogram_of
-from torch_debugger.runlog.summaries.cells import counts_by_cell, default_edges, widest_edges
-from torch_debugger.summaries.histograms import _counts, _measure_on_device, histogram_record
+from torch_debugger.summaries.arguments import _counts, _measure_on_device, histogram_record
 
 NORMAL = torch.randn(20_000, generator=torch.Generator().manual_seed(3))
 DTYPES = [torch.float64, torch.float16, torch.int64, torch.int32, torch.int8, torch.uint8, torch.bool]
@@ -88,9 +87,7 @@ def test_the_sums_are_those_of_torch(tmp_path: Path) -> None:
         for one in (writer, theirs):
             one.add_histogram("h", NORMAL)
 
-    ours, expected = (
-        accumulated(tmp_path / who).Histograms("h")[0].histogram_value for who in ("ours", "theirs")
-    )
+    ours, expected = (accumulated(tmp_path / who).Histograms("h")[0].histogram_value for who in ("ours", "theirs"))
 
     assert (ours.sum, ours.sum_squares) == (expected.sum, expected.sum_squares)
 
@@ -109,9 +106,7 @@ def test_where_the_log_has_no_room_the_caller_counts_and_nothing_is_lost(
 
 
 @pytest.mark.parametrize("bins", ["tensorflow", "auto", 12, [-1.0, 0.0, 2.0]])
-@pytest.mark.parametrize(
-    "spoilt", [NORMAL, torch.cat([NORMAL, torch.tensor([math.nan, math.inf])]), NORMAL[:0]]
-)
+@pytest.mark.parametrize("spoilt", [NORMAL, torch.cat([NORMAL, torch.tensor([math.nan, math.inf])]), NORMAL[:0]])
 def test_a_device_counts_as_the_host_does(bins: Any, spoilt: torch.Tensor) -> None:
     host = histogram_record((0, 0.0), "h", spoilt.double(), bins, None, lambda size: False)
     device = histogram_of(_measure_on_device(spoilt.double(), bins), 0, 0.0, "h", None)

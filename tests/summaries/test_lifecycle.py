@@ -72,9 +72,7 @@ def forgetful(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     return folder, done.stdout
 
 
-def test_without_a_folder_it_is_named_after_date_and_host(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_a_folder_it_is_named_after_date_and_host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     with SummaryWriter(comment="_lr0.1") as writer:
         writer.add_scalar("loss", 1.0, 0)
@@ -263,10 +261,8 @@ def test_protobufs_of_a_script_are_taken_as_they_are(tmp_path: Path) -> None:
     assert all(one.summary == summary for one in written)
 
 
-def test_a_picture_that_cannot_be_encoded_does_not_end_the_log(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from torch_debugger.runlog.summaries import pictures
+def test_a_picture_that_cannot_be_encoded_does_not_end_the_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from torch_debugger.log import summary_events as pictures
 
     def fail(record: object) -> bytes:
         raise OSError("no room for a palette")

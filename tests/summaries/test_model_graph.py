@@ -15,7 +15,7 @@ from torch.utils.tensorboard._pytorch_graph import graph as torchs_graph
 from tests.summaries.boards import tensorboard_over
 from tests.summaries.graphs import parsed, shapes, text, write_log
 from tests.summaries.models import CASES
-from torch_debugger.anatomy.model_graph import model_graph
+from torch_debugger.model.graph import model_graph
 from torch_debugger.summaries.model_graph import graph_def
 from torch_debugger.summaries.writer import SummaryWriter
 
@@ -84,9 +84,7 @@ def test_weights_shared_by_two_modules_are_one_node() -> None:
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::torch.jit.TracerWarning")
-@pytest.mark.parametrize(
-    "case", ["resnet", "lstm", "u-net", "vae", "generator", "siamese", "seq2seq", "attention"]
-)
+@pytest.mark.parametrize("case", ["resnet", "lstm", "u-net", "vae", "generator", "siamese", "seq2seq", "attention"])
 def test_every_module_of_torchs_own_graph_is_there(case: str) -> None:
     make, inputs = CASES[case]
     model = make()
@@ -119,9 +117,7 @@ def test_why_only_the_modules_are_drawn_is_said(tmp_path: Path, capfd: pytest.Ca
 
 def test_names_that_mean_something_to_tensorboard_are_made_harmless() -> None:
     model = nn.Module()
-    model.layers = nn.ModuleDict(
-        {"a/b:1": nn.Linear(2, 2), "^c": nn.Linear(2, 2), "naïve 模型": nn.Linear(2, 2)}
-    )
+    model.layers = nn.ModuleDict({"a/b:1": nn.Linear(2, 2), "^c": nn.Linear(2, 2), "naïve 模型": nn.Linear(2, 2)})
     model.forward = lambda x: sum(layer(x) for layer in model.layers.values())  # type: ignore[method-assign]
     names = {node.name for node in parsed(graph_def(model_graph(model, torch.randn(1, 2)))).node}
     assert {"Module/layers/a_b_1/linear", "Module/layers/_c/linear", "Module/layers/naïve_模型/linear"} <= names

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from onnx import TensorProto, helper, numpy_helper
 
 from tests.summaries.graphs import parsed, shapes, text
-from torch_debugger.errors import UsageError
 from torch_debugger.summaries.onnx_graph import onnx_graph_def
+from torch_debugger.system.errors import UsageError
 
 FLOAT, BOOL = 1, 10
 
@@ -77,12 +77,8 @@ def test_attributes_are_shown_in_short(tmp_path: Path) -> None:
 
 def test_weights_in_another_file_are_not_looked_for(tmp_path: Path) -> None:
     big = model()
-    big.graph.initializer[0].CopyFrom(
-        numpy_helper.from_array(numpy.ones((3, 4), "float32"), "encoder.0.weight")
-    )
-    onnx.save(
-        big, tmp_path / "model.onnx", save_as_external_data=True, location="weights.bin", size_threshold=0
-    )
+    big.graph.initializer[0].CopyFrom(numpy_helper.from_array(numpy.ones((3, 4), "float32"), "encoder.0.weight"))
+    onnx.save(big, tmp_path / "model.onnx", save_as_external_data=True, location="weights.bin", size_threshold=0)
     (tmp_path / "weights.bin").unlink()
     assert shapes(parsed(onnx_graph_def(tmp_path / "model.onnx")), "encoder/0/weight") == [[3, 4]]
 
@@ -91,15 +87,11 @@ def test_torchs_own_export_is_drawn(tmp_path: Path) -> None:
     """A file as torch.onnx names things; made by hand, since torch needs onnxscript to export."""
     names = ["/layer1/layer1.0/conv1/Conv", "/layer1/layer1.0/relu/Relu"]
     nodes = [
-        helper.make_node(
-            "Conv", ["x", "layer1.0.conv1.weight"], [f"{names[0]}_output_0"], names[0], strides=[2, 2]
-        ),
+        helper.make_node("Conv", ["x", "layer1.0.conv1.weight"], [f"{names[0]}_output_0"], names[0], strides=[2, 2]),
         helper.make_node("Relu", [f"{names[0]}_output_0"], ["out"], names[1]),
     ]
     weight = numpy_helper.from_array(numpy.ones((8, 3, 3, 3), "float32"), "layer1.0.conv1.weight")
-    graph = helper.make_graph(
-        nodes, "main_graph", [value("x", 1, 3, 8, 8)], [value("out", 1, 8, 3, 3)], [weight]
-    )
+    graph = helper.make_graph(nodes, "main_graph", [value("x", 1, 3, 8, 8)], [value("out", 1, 8, 3, 3)], [weight])
     onnx.save(helper.make_model(graph), tmp_path / "torch.onnx")
     drawn = parsed(onnx_graph_def(tmp_path / "torch.onnx"))
     reading = {node.name: list(node.input) for node in drawn.node}
@@ -108,9 +100,7 @@ def test_torchs_own_export_is_drawn(tmp_path: Path) -> None:
 
 
 def test_what_is_no_onnx_file_is_told(tmp_path: Path) -> None:
-    with pytest.raises(
-        UsageError, match=r"expected an ONNX file at .*gone\.onnx, but it cannot be read: No such"
-    ):
+    with pytest.raises(UsageError, match=r"expected an ONNX file at .*gone\.onnx, but it cannot be read: No such"):
         onnx_graph_def(tmp_path / "gone.onnx")
     for name, content in (("empty", b""), ("text", b"not a model"), ("number", b"\x38\x01")):
         (tmp_path / name).write_bytes(content)

@@ -15,8 +15,8 @@ from torch.utils.tensorboard import SummaryWriter
 
 from tests.summaries.boards import Board, tensorboard_over
 from tests.summaries.graphs import write_log
-from torch_debugger.errors import DebuggerError
 from torch_debugger.summaries.projector import CONFIG, folder_name, write_projector
+from torch_debugger.system.errors import DebuggerError
 
 HOSTILE = 'tab\there, line\nbreak, "quotes" \\ ünï/../code:1'
 
@@ -114,9 +114,7 @@ def test_points_of_any_type_are_taken(tmp_path: Path, dtype: torch.dtype) -> Non
 
 
 def test_shapes_and_counts_that_do_not_fit_are_mended_and_said(tmp_path: Path) -> None:
-    remarks = write_projector(
-        str(tmp_path), "odd", 0, numpy.ones((2, 3, 4)), ["a", "b", "c"], torch.rand(5, 3, 4, 4)
-    )
+    remarks = write_projector(str(tmp_path), "odd", 0, numpy.ones((2, 3, 4)), ["a", "b", "c"], torch.rand(5, 3, 4, 4))
     assert remarks == [
         "the embedding `odd` should be [points, dimensions], but is [2, 3, 4]: written as [2, 12].",
         "the embedding `odd` has 2 points, but the number of labels is 3: the last labels were left out.",
@@ -138,15 +136,11 @@ def test_labels_in_columns_fit_their_header(tmp_path: Path) -> None:
     rows = (tmp_path / "00000/table/metadata.tsv").read_text().splitlines()
     assert rows == ["a\tb", "1\tx", "alone\t(empty)", "3\t(empty)"]
     write_projector(str(tmp_path), "one", 0, torch.ones(2, 2), [["x"], ["y"]], header=["only"])
-    assert (tmp_path / "00000/one/metadata.tsv").read_text() == "x\ny\n", (
-        "TensorBoard shows no header of one column"
-    )
+    assert (tmp_path / "00000/one/metadata.tsv").read_text() == "x\ny\n", "TensorBoard shows no header of one column"
 
 
-def test_many_pictures_shrink_to_what_a_browser_can_load(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("torch_debugger.summaries.projector_sprite._LARGEST", 64)
+def test_many_pictures_shrink_to_what_a_browser_can_load(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("torch_debugger.summaries.projector._LARGEST", 64)
     pictures = torch.zeros(16, 1, 32, 8, dtype=torch.uint8)
     pictures[5] = 200
     write_projector(str(tmp_path), "many", 0, torch.ones(16, 2), pictures=pictures)

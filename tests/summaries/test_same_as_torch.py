@@ -127,9 +127,7 @@ def _rounded(written: list[Any]) -> list[Any]:
     """PR curves are computed in double and kept in single precision: the last digit may differ."""
     return [
         tuple(
-            np.round(part[2], 4).tolist()
-            if isinstance(part, tuple) and part and part[0] == np.float32
-            else part
+            np.round(part[2], 4).tolist() if isinstance(part, tuple) and part and part[0] == np.float32 else part
             for part in one
         )
         for one in written

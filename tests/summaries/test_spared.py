@@ -233,7 +233,5 @@ def test_an_embedding_that_had_to_be_mended_is_said_once(tmp_path: Path, said: i
         for step in range(2):
             writer.add_embedding(torch.eye(3), metadata=["a", "b"], global_step=step, tag="points")
 
-    assert said.getvalue().startswith(
-        "torch-debugger: add_embedding('points'): the embedding `points` has 3 points"
-    )
+    assert said.getvalue().startswith("torch-debugger: add_embedding('points'): the embedding `points` has 3 points")
     assert said.getvalue().count("\n") == 1

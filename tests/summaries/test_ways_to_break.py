@@ -17,8 +17,8 @@ from tests import preloaded
 from tests.summaries.peers import accumulated
 from tests.summaries.test_lifecycle import steps
 from torch_debugger import SummaryWriter
-from torch_debugger.runlog import waiting
-from torch_debugger.runlog.logfile import LogFile
+from torch_debugger.log import writer as waiting
+from torch_debugger.log.event_files import LogFile
 
 
 @pytest.fixture
@@ -109,9 +109,7 @@ def test_a_thread_that_outlives_the_target_of_its_process_can_still_log(tmp_path
         "        process = multiprocessing.get_context(method).Process(target=child, args=(method,))\n"
         "        process.start()\n        process.join()\n",
     )
-    done = preloaded.run(
-        [sys.executable, str(script)], cwd=tmp_path, capture_output=True, text=True, timeout=300
-    )
+    done = preloaded.run([sys.executable, str(script)], cwd=tmp_path, capture_output=True, text=True, timeout=300)
 
     assert (done.returncode, done.stderr) == (0, "")
     assert steps(tmp_path / "fork", "loss") == list(range(10))
@@ -137,9 +135,7 @@ def test_odd_options_do_no_harm(tmp_path: Path, said: io.StringIO, options: dict
 
 
 @pytest.mark.parametrize("step", [2**70, "soon"])
-def test_a_restart_at_no_step_takes_back_nothing_and_says_so(
-    tmp_path: Path, said: io.StringIO, step: Any
-) -> None:
+def test_a_restart_at_no_step_takes_back_nothing_and_says_so(tmp_path: Path, said: io.StringIO, step: Any) -> None:
     with SummaryWriter(tmp_path, purge_step=step) as writer:
         writer.add_scalar("loss", 1.0, 7)
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from torch_debugger.surroundings import git
-from torch_debugger.surroundings.git import GitState, read_git_state
+from torch_debugger.runner import environment as git
+from torch_debugger.runner.environment import GitState, read_git_state
 
 NOBODY = {
     "GIT_AUTHOR_NAME": "n",
@@ -36,15 +36,11 @@ def repository(tmp_path: Path) -> Path:
 
 
 def every_file(folder: Path) -> dict[str, tuple[bytes, int]]:
-    return {
-        str(path): (path.read_bytes(), path.stat().st_mtime_ns) for path in folder.rglob("*") if path.is_file()
-    }
+    return {str(path): (path.read_bytes(), path.stat().st_mtime_ns) for path in folder.rglob("*") if path.is_file()}
 
 
 def test_a_clean_repository(repository: Path) -> None:
-    assert read_git_state(str(repository)) == GitState(
-        run_git(repository, "rev-parse", "HEAD"), "try-it", False, ""
-    )
+    assert read_git_state(str(repository)) == GitState(run_git(repository, "rev-parse", "HEAD"), "try-it", False, "")
 
 
 def test_changes_are_kept_and_the_repository_is_not_touched(repository: Path) -> None:
@@ -63,9 +59,7 @@ def test_a_detached_head_has_no_branch(repository: Path) -> None:
     assert read_git_state(str(repository)).commit == run_git(repository, "rev-parse", "HEAD")
 
 
-def test_packed_references_and_worktrees_are_read(
-    repository: Path, tmp_path_factory: pytest.TempPathFactory
-) -> None:
+def test_packed_references_and_worktrees_are_read(repository: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
     run_git(repository, "pack-refs", "--all")
     other = tmp_path_factory.mktemp("worktrees") / "other"
     run_git(repository, "worktree", "add", "-q", "-b", "a/branch", str(other))

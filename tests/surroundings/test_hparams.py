@@ -20,10 +20,8 @@ import torch
 from absl import flags
 
 from torch_debugger.records import HparamsFact, OptimizerFact, Place
-from torch_debugger.redaction import SECRET
-from torch_debugger.surroundings.configs import flatten, is_config
-from torch_debugger.surroundings.hparams import find_hparams, optimizer_hparams
-from torch_debugger.surroundings.seeds import find_seeds
+from torch_debugger.runner.hyperparameters import find_hparams, find_seeds, flatten, is_config, optimizer_hparams
+from torch_debugger.system.secret_names import SECRET
 
 
 class Kind(enum.Enum):
@@ -78,13 +76,9 @@ def found(**variables: Any) -> dict[str, Any]:
 
 
 def test_a_parsed_command_line_is_found_under_any_name() -> None:
-    given = argparse.Namespace(
-        lr=0.1, epochs=3, resume=None, amp=True, sizes=[64, 32], model=torch.nn.Linear(1, 1)
-    )
+    given = argparse.Namespace(lr=0.1, epochs=3, resume=None, amp=True, sizes=[64, 32], model=torch.nn.Linear(1, 1))
     facts = find_hparams([{"what_was_given": given}], 7)
-    assert facts == [
-        HparamsFact({"lr": 0.1, "epochs": 3, "amp": True, "sizes": "[64, 32]"}, "what_was_given", 7)
-    ]
+    assert facts == [HparamsFact({"lr": 0.1, "epochs": 3, "amp": True, "sizes": "[64, 32]"}, "what_was_given", 7)]
 
 
 def test_nested_configs_are_flattened() -> None:
@@ -266,9 +260,7 @@ class TrapNumber(float):
 
 def test_no_code_of_the_user_s_is_run() -> None:
     trap = Trap()
-    scopes = [
-        {"args": trap, "cfg": Trap, "config": {"a": trap, "b": TrapNumber(1), "lr": 1}, "x": trap, "self": trap}
-    ]
+    scopes = [{"args": trap, "cfg": Trap, "config": {"a": trap, "b": TrapNumber(1), "lr": 1}, "x": trap, "self": trap}]
     told = {fact.origin: fact.values for fact in find_hparams([*scopes, {"params": TrapDict(lr=2)}], 1)}
     assert told["args"] == {"lr": 0.5}
     assert told["config"] == {"a.lr": 0.5, "lr": 1}

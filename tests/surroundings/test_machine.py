@@ -10,14 +10,15 @@ from pathlib import Path
 
 import pytest
 
-from torch_debugger.redaction import SECRET
-from torch_debugger.surroundings.gathering import file_of, gather_surroundings
-from torch_debugger.surroundings.machine import (
+from torch_debugger.runner.environment import (
     describe_hardware,
     describe_system,
+    file_of,
+    gather_surroundings,
     list_packages,
     telling_variables,
 )
+from torch_debugger.system.secret_names import SECRET
 
 
 def test_the_packages_are_those_that_the_interpreter_knows() -> None:
@@ -90,7 +91,7 @@ def test_a_module_is_found_without_importing_it(tmp_path: Path, monkeypatch: pyt
 
 def test_gathering_starts_neither_torch_nor_numpy() -> None:
     code = (
-        "import sys; from torch_debugger.surroundings.gathering import gather_surroundings as g;"
+        "import sys; from torch_debugger.runner.environment import gather_surroundings as g;"
         "g([], ''); print({'torch', 'numpy'} & set(sys.modules))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -15,9 +15,9 @@ import torch
 
 from tests import preloaded
 from torch_debugger import Debugger
+from torch_debugger.log.reader_records import read_log
 from torch_debugger.records import CrashFact, HparamsFact, Record, RunFact, SeedFact, Surroundings
-from torch_debugger.redaction import SECRET
-from torch_debugger.runlog.reader import read_log
+from torch_debugger.system.secret_names import SECRET
 
 SCRIPT = """
 import argparse, os, torch
@@ -50,9 +50,7 @@ SECRETS = b"hunter2"
 def run(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "torch_debugger", "run", *words]
     here = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
-    return preloaded.run(
-        command, cwd=folder, env=here, capture_output=True, text=True, timeout=300, check=False
-    )
+    return preloaded.run(command, cwd=folder, env=here, capture_output=True, text=True, timeout=300, check=False)
 
 
 def records(folder: Path) -> dict[type, list[Record]]:

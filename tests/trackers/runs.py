@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy
 
 from tests import fakes
-from torch_debugger.integrations.trackers.ending import Ending, ending_of
+from torch_debugger.integrations.delivery import Ending, ending_of
+from torch_debugger.log.writer import LogWriter
 from torch_debugger.records import HistogramSummary, HparamsFact, PictureSummary, Record, Surroundings
-from torch_debugger.report.digest import RunDigest
-from torch_debugger.runlog.writer import LogWriter
+from torch_debugger.report.result import RunDigest
 
 LOSSES = (2.0, 1.5, math.nan, math.inf, 0.5)
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 import torch_debugger
-from torch_debugger.errors import UsageError
-from torch_debugger.integrations.outlets import read_sink
-from torch_debugger.integrations.trackers import tracker
-from torch_debugger.integrations.trackers.tracker import Tracker, read_tracker
+from torch_debugger.integrations import tracker
+from torch_debugger.integrations.tracker import Tracker, read_tracker
+from torch_debugger.runner.debugger import read_sink
+from torch_debugger.system.errors import UsageError
 
 
 def test_a_word_names_the_tracker_and_may_name_the_project(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,10 +8,9 @@ from pathlib import Path
 import pytest
 
 from tests.trackers.runs import ending, write_log
-from torch_debugger.integrations.trackers import delivery
-from torch_debugger.integrations.trackers.delivery import Delivery, Endings, run_name
-from torch_debugger.integrations.trackers.ending import Ending
-from torch_debugger.integrations.trackers.parcels import NAMES, Parcel
+from torch_debugger.integrations import delivery
+from torch_debugger.integrations.delivery import Delivery, Ending, Endings, run_name
+from torch_debugger.integrations.tracker_data import NAMES, Parcel
 
 
 class Book:

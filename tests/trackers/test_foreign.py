@@ -18,13 +18,13 @@ from wandb.proto.wandb_internal_pb2 import Record
 
 import torch_debugger
 from torch_debugger.cli import main
-from torch_debugger.errors import UsageError
-from torch_debugger.integrations.foreign import adopting, mlflow_runs
-from torch_debugger.integrations.foreign.adopting import adopt, find_foreign_runs
-from torch_debugger.integrations.foreign.foreign_run import ForeignRun
-from torch_debugger.integrations.foreign.mlflow_runs import read_mlflow_folder
-from torch_debugger.integrations.foreign.wandb_runs import read_wandb_run
-from torch_debugger.runlog import waiting
+from torch_debugger.integrations import import_runs as adopting
+from torch_debugger.integrations import import_runs as mlflow_runs
+from torch_debugger.integrations.import_runs import adopt, find_foreign_runs, read_mlflow_folder
+from torch_debugger.integrations.import_wandb import read_wandb_run
+from torch_debugger.integrations.imported_run import ForeignRun
+from torch_debugger.log import writer as waiting
+from torch_debugger.system.errors import UsageError
 
 
 @pytest.fixture
@@ -214,9 +214,7 @@ def test_a_database_names_no_file_outside_of_its_folder(tmp_path: Path) -> None:
         store.execute("create table params (run_uuid, key, value)")
         store.execute("create table metrics (run_uuid, key, value, step, timestamp, is_nan)")
         for name, folder in (("a", tmp_path / "given" / "inside"), ("b", tmp_path / "private")):
-            store.execute(
-                "insert into runs values (?, ?, 'FINISHED', ?, 'active')", [name, name, folder.as_uri()]
-            )
+            store.execute("insert into runs values (?, ?, 'FINISHED', ?, 'active')", [name, name, folder.as_uri()])
     found = find_foreign_runs(tmp_path / "given" / "mlflow.db", print)
     assert [run.result for run in found] == ["given/inside", ""]
 
@@ -257,9 +255,7 @@ def test_a_file_of_nothing_but_torn_lines_is_not_read_to_its_end(mlruns: Path) -
     ]
 
 
-def test_of_a_run_with_more_numbers_than_fit_the_first_are_taken(
-    mlruns: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_of_a_run_with_more_numbers_than_fit_the_first_are_taken(mlruns: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(mlflow_runs, "_MOST_ROWS", 100)
     loss = mlruns / "0" / "3860baff" / "metrics" / "loss"
     loss.write_text("".join(f"1700000000100 2.0 {step}\n" for step in range(1000)))
@@ -326,9 +322,7 @@ def test_a_link_to_what_is_read_anyway_is_not_named(mlruns: Path, tmp_path: Path
     assert taken_in(mlruns)[1] == [f"{mlruns / 'others'} is left out: it is a link."]
 
 
-def test_links_of_wandb_are_named_though_there_is_no_run(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_links_of_wandb_are_named_though_there_is_no_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for number in range(30):
         (tmp_path / f"run-{number:02}.wandb").symlink_to("/etc/hosts")
     assert main(["import-runs", str(tmp_path), "--into", str(tmp_path / "runs")]) == 2

@@ -12,11 +12,9 @@ from PIL import Image
 from torch.utils.tensorboard import SummaryWriter
 
 import torch_debugger
-from torch_debugger.archive.media import Histogram
-from torch_debugger.integrations.trackers.bins import counts_and_edges
-from torch_debugger.integrations.trackers.media_decoder import MediaDecoder
-from torch_debugger.integrations.trackers.parcels import Packer, Parcel
-from torch_debugger.runlog.reader import LogFollower
+from torch_debugger.integrations.tracker_data import MediaDecoder, Packer, Parcel, counts_and_edges
+from torch_debugger.log.media import Histogram
+from torch_debugger.log.reader_records import LogFollower
 
 WRITERS = [pytest.param(SummaryWriter, id="torch"), pytest.param(torch_debugger.SummaryWriter, id="ours")]
 

@@ -10,12 +10,13 @@ import numpy
 import pytest
 
 from tests.trackers.runs import LOSSES, ending, write_log
-from torch_debugger.archive.run import Run
-from torch_debugger.integrations.foreign.adopting import adopt, find_foreign_runs
-from torch_debugger.integrations.trackers import shipping
-from torch_debugger.integrations.trackers.shipping import CourierProcess, conclude
-from torch_debugger.integrations.trackers.to_mlflow import _key
-from torch_debugger.integrations.trackers.tracker import Tracker
+from torch_debugger.integrations import delivery as shipping
+from torch_debugger.integrations.delivery import TrackerProcess as CourierProcess
+from torch_debugger.integrations.delivery import conclude
+from torch_debugger.integrations.import_runs import adopt, find_foreign_runs
+from torch_debugger.integrations.to_mlflow import _key
+from torch_debugger.integrations.tracker import Tracker
+from torch_debugger.log.run import Run
 
 mlflow = pytest.importorskip("mlflow", reason="MLflow is not installed")
 
@@ -104,9 +105,7 @@ def test_pictures_are_images_by_step(client: mlflow.MlflowClient, run: mlflow.en
     assert any("digits" in name and name.endswith(".png") for name in names), names
 
 
-def test_any_tag_becomes_a_name_that_mlflow_takes(
-    client: mlflow.MlflowClient, run: mlflow.entities.Run
-) -> None:
+def test_any_tag_becomes_a_name_that_mlflow_takes(client: mlflow.MlflowClient, run: mlflow.entities.Run) -> None:
     keys = {
         "loss": "loss", "lr/0": "lr/0", "a//b": "a/_/b", "/top": "_/top", "../up": "_/up",
         "acc@5 (%)": "acc_5 ___", "": "_", "größe": "größe",

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from tests import fakes
 from tests.trackers.runs import LOSSES, ending, records
-from torch_debugger.integrations.trackers.layer_series import LayerSeries
-from torch_debugger.integrations.trackers.parcels import Packer, Parcel, Point
+from torch_debugger.integrations.tracker_data import LayerSeries, Packer, Parcel, Point
 from torch_debugger.records import Record, Table, TensorRows
 
 
@@ -25,9 +24,7 @@ def packed(given: list[Record]) -> Parcel:
 
 
 def test_every_number_of_a_step_goes_in_one_point() -> None:
-    points = packed(
-        [fakes.scalars(1, loss=2.0), fakes.scalars(1, {"lr/0": 0.1}), fakes.scalars(2, loss=1.0)]
-    ).points
+    points = packed([fakes.scalars(1, loss=2.0), fakes.scalars(1, {"lr/0": 0.1}), fakes.scalars(2, loss=1.0)]).points
     assert [(point.step, point.values) for point in points] == [
         (1, {"loss": 2.0, "lr/0": 0.1}),
         (2, {"loss": 1.0}),
@@ -69,9 +66,7 @@ def test_what_was_taken_is_not_sent_again() -> None:
     assert packer.take().points and not packer.has_points and packer.take() == Parcel()
 
 
-@given(
-    st.lists(st.tuples(st.integers(0, 3), st.dictionaries(st.sampled_from("abc"), st.floats(allow_nan=False))))
-)
+@given(st.lists(st.tuples(st.integers(0, 3), st.dictionaries(st.sampled_from("abc"), st.floats(allow_nan=False)))))
 def test_no_point_is_lost_or_made_up(given: list[tuple[int, dict[str, float]]]) -> None:
     points = packed([fakes.scalars(step, values) for step, values in given]).points
     assert [(point.step, item) for point in points for item in point.values.items()] == [
@@ -80,9 +75,7 @@ def test_no_point_is_lost_or_made_up(given: list[tuple[int, dict[str, float]]]) 
 
 
 def test_tables_become_the_telling_series_of_each_tensor() -> None:
-    rows = fakes.rows(
-        2, "activation", ("mean", "std", "zeros"), {"net.0": [9, 0.5, 0.1], "net.1": [9, math.nan, 1]}
-    )
+    rows = fakes.rows(2, "activation", ("mean", "std", "zeros"), {"net.0": [9, 0.5, 0.1], "net.1": [9, math.nan, 1]})
     assert {key: round(value, 6) for key, value in LayerSeries().values(rows).items()} == {
         "activation_std/net.0": 0.5,
         "activation_zeros/net.0": 0.1,
@@ -109,9 +102,7 @@ def test_all_tables_together_stay_within_some_hundred_series() -> None:
     for number in range(20):
         names = {f"net{number}.{index}": [1.0, 0.0] for index in range(40)}
         for step in range(2):
-            keys |= series.values(
-                fakes.rows(step, "activation", ("std", "zeros"), names, root=f"net{number}")
-            ).keys()
+            keys |= series.values(fakes.rows(step, "activation", ("std", "zeros"), names, root=f"net{number}")).keys()
     assert 200 < len(keys) < 450
 
 

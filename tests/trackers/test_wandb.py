@@ -14,11 +14,12 @@ import torch_debugger
 from tests import preloaded
 from tests.trackers.runs import LOSSES, ending, write_log
 from tests.trackers.wandb_file import WandbRun, offline_runs
-from torch_debugger.integrations.foreign.adopting import adopt, find_foreign_runs
-from torch_debugger.integrations.foreign.wandb_runs import read_wandb_run
-from torch_debugger.integrations.trackers import shipping
-from torch_debugger.integrations.trackers.shipping import CourierProcess, conclude
-from torch_debugger.integrations.trackers.tracker import Tracker
+from torch_debugger.integrations import delivery as shipping
+from torch_debugger.integrations.delivery import TrackerProcess as CourierProcess
+from torch_debugger.integrations.delivery import conclude
+from torch_debugger.integrations.import_runs import adopt, find_foreign_runs
+from torch_debugger.integrations.import_wandb import read_wandb_run
+from torch_debugger.integrations.tracker import Tracker
 
 Carried = tuple[Path, WandbRun, list[str]]
 LIMIT_S = 300  # only a hang takes this long
@@ -85,9 +86,7 @@ def test_a_run_arrives_whole(carried: Carried) -> None:
     assert "missing-zero-grad" in report.read_text()
 
 
-def test_an_offline_run_can_be_taken_in_again_and_torn_it_is_read_up_to_there(
-    carried: Carried, tmp_path: Path
-) -> None:
+def test_an_offline_run_can_be_taken_in_again_and_torn_it_is_read_up_to_there(carried: Carried, tmp_path: Path) -> None:
     above, _, _ = carried
     (run,) = find_foreign_runs(above / "log" / "wandb", print)
     assert run.name == "train" and (run.hparams["lr"], run.hparams["name"]) == (0.1, "resnet")
@@ -102,9 +101,7 @@ def test_an_offline_run_can_be_taken_in_again_and_torn_it_is_read_up_to_there(
     for size in range(0, len(whole), 97):
         torn.write_bytes(whole[:size])
         part = read_wandb_run(torn.parent, torn)
-        assert [repr(point) for point in part.points] == [
-            repr(point) for point in run.points[: len(part.points)]
-        ]
+        assert [repr(point) for point in part.points] == [repr(point) for point in run.points[: len(part.points)]]
 
 
 def test_it_keeps_its_files_together_and_no_secret_among_them(
@@ -119,9 +116,7 @@ def test_it_keeps_its_files_together_and_no_secret_among_them(
 
 def run_program(source: str, exit_code: int = 0) -> str:
     Path("train.py").write_text(source, encoding="utf-8")
-    done = preloaded.run(
-        [sys.executable, "train.py"], capture_output=True, text=True, timeout=LIMIT_S, check=False
-    )
+    done = preloaded.run([sys.executable, "train.py"], capture_output=True, text=True, timeout=LIMIT_S, check=False)
     assert done.returncode == exit_code, done.stderr
     return done.stderr
 

@@ -17,10 +17,11 @@ import torch_debugger
 from tests.trackers.runs import ending
 from tests.trackers.test_wandb import go_offline
 from tests.trackers.wandb_file import WandbRun, offline_runs
-from torch_debugger.archive.run import Run
-from torch_debugger.integrations.foreign.adopting import adopt, find_foreign_runs
-from torch_debugger.integrations.trackers.shipping import CourierProcess, conclude
-from torch_debugger.integrations.trackers.tracker import Tracker
+from torch_debugger.integrations.delivery import TrackerProcess as CourierProcess
+from torch_debugger.integrations.delivery import conclude
+from torch_debugger.integrations.import_runs import adopt, find_foreign_runs
+from torch_debugger.integrations.tracker import Tracker
+from torch_debugger.log.run import Run
 
 TABLE = "| word | score |\n| --- | --- |\n| a\\|b | 1 |\n| c | 2.5 |"
 
@@ -70,9 +71,7 @@ def sent(tmp_path_factory: pytest.TempPathFactory) -> Sent:
         courier = CourierProcess(Tracker("wandb"), str(above / "log"), str(above), "train", said.append)
         conclude([courier], ending(), said.append)
         (run,) = offline_runs(above)
-        return Sent(
-            above, run, [sentence for sentence in said if "W&B" in sentence and "waiting" not in sentence]
-        )
+        return Sent(above, run, [sentence for sentence in said if "W&B" in sentence and "waiting" not in sentence])
 
 
 def test_numbers_of_inner_folders_and_settings(sent: Sent) -> None:

@@ -12,8 +12,8 @@ import numpy
 import pytest
 from PIL import Image
 
-from torch_debugger.archive.run import Run
-from torch_debugger.integrations.foreign.adopting import adopt, find_foreign_runs
+from torch_debugger.integrations.import_runs import adopt, find_foreign_runs
+from torch_debugger.log.run import Run
 from torch_debugger.records import HistogramSummary, PictureSummary, TextSummary
 
 SCRIPT = """
@@ -43,9 +43,7 @@ def test_they_are_kept_as_what_they_are(tmp_path: Path) -> None:
         ("PictureSummary", "sample"), ("PictureSummary", "several/0"), ("PictureSummary", "several/1"),
         ("HistogramSummary", "weights"), ("TextSummary", "answers"),
     }  # fmt: skip
-    first, second = [
-        each for each in run.summaries if isinstance(each, PictureSummary) and each.tag == "sample"
-    ]
+    first, second = [each for each in run.summaries if isinstance(each, PictureSummary) and each.tag == "sample"]
     assert (first.step, second.step) == (0, 1) and first.frames.shape == (1, 4, 6, 3)
     assert (first.frames[0, 0, 0, 0], second.frames[0, 0, 0, 0]) == (40, 80)
     bins = next(each for each in run.summaries if isinstance(each, HistogramSummary))

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from torch_debugger.trials.accelerators import names_accelerator
+from torch_debugger.source.device_placement import names_accelerator
 
 
 def named(folder: Path, *argv: str, script: str = "train.py") -> bool:

@@ -6,7 +6,7 @@ import ast
 
 import pytest
 
-from torch_debugger.trials.moves import calls_a_mover, sets_default_device
+from torch_debugger.source.device_placement import calls_a_mover, sets_default_device
 
 
 @pytest.mark.parametrize(
@@ -22,9 +22,7 @@ def test_a_default_device_is_seen(text: str) -> None:
     assert sets_default_device(ast.parse(text))
 
 
-@pytest.mark.parametrize(
-    "text", ["with torch.no_grad():\n    f()", "with open(p) as f:\n    f.read()", "x = 1"]
-)
+@pytest.mark.parametrize("text", ["with torch.no_grad():\n    f()", "with open(p) as f:\n    f.read()", "x = 1"])
 def test_other_contexts_set_none(text: str) -> None:
     assert not sets_default_device(ast.parse(text))
 
@@ -43,8 +41,6 @@ def test_functions_that_move_or_might_are_movers(call: str) -> None:
     assert calls_a_mover(ast.parse(f"y = {call}"), ast.parse(SCRIPT))
 
 
-@pytest.mark.parametrize(
-    "call", ["double(x)", "randn(4)", "torch.ones(4).view(2, 2)", "self.embed(x)", "len(x)"]
-)
+@pytest.mark.parametrize("call", ["double(x)", "randn(4)", "torch.ones(4).view(2, 2)", "self.embed(x)", "len(x)"])
 def test_known_functions_are_not(call: str) -> None:
     assert not calls_a_mover(ast.parse(f"y = {call}"), ast.parse(SCRIPT))

@@ -12,7 +12,7 @@ import torch
 from tests.trials import device_models, unregistered_models
 from torch_debugger.checks.setup.tensor_on_wrong_device import TensorOnWrongDevice
 from torch_debugger.records import LocalTensor, Rehearsal
-from torch_debugger.trials.rehearsal import RehearsalProcess, rehearse
+from torch_debugger.trials.gpu_rehearsal import RehearsalProcess, rehearse
 
 BATCH = torch.ones(8, 4)
 
@@ -20,7 +20,7 @@ BATCH = torch.ones(8, 4)
 @pytest.fixture(scope="module", autouse=True)
 def _warm() -> None:
     """Fake tensors load much on first use: here, so that the forks find it done."""
-    from torch_debugger.trials.pretence import Pretence
+    from torch_debugger.trials.pretended_gpu import Pretence
 
     model = device_models.DeviceOfInput()
     with torch.no_grad(), Pretence("cuda", {}):
@@ -66,9 +66,7 @@ def test_tells_where_each_tensor_of_that_line_would_be() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    "name", ["DeviceOfInput", "DeviceOfScript", "AsksTorch", "Scalars", "Caught", "ManyLayers"]
-)
+@pytest.mark.parametrize("name", ["DeviceOfInput", "DeviceOfScript", "AsksTorch", "Scalars", "Caught", "ManyLayers"])
 def test_passes_models_that_would_run(name: str) -> None:
     result = rehearsed(name)
     assert (result.outcome, result.error) == ("passed", "")
@@ -110,9 +108,7 @@ def rehearsed_unregistered(name: str) -> Rehearsal:
         ),
     ],
 )
-def test_layers_in_plain_containers_are_told_with_the_container_to_take(
-    name: str, odd: str, after: str
-) -> None:
+def test_layers_in_plain_containers_are_told_with_the_container_to_take(name: str, odd: str, after: str) -> None:
     finding = TensorOnWrongDevice().judge(rehearsed_unregistered(name))
     assert f"`{odd}` is made on the CPU at unregistered_models.py:" in finding.message
     assert finding.edit is not None and finding.edit.after == after
@@ -128,9 +124,7 @@ def test_claims_nothing_of_a_value_that_was_moved_before_it_was_passed() -> None
     assert rehearse(device_models.passed_on_device(), "net", (BATCH,), {}, step=1).outcome == "passed"
 
 
-@pytest.mark.parametrize(
-    "name", ["FlagOfScript", "FlagInLine", "MovedByHelper", "MovedAtUse", "MovedElsewhere"]
-)
+@pytest.mark.parametrize("name", ["FlagOfScript", "FlagInLine", "MovedByHelper", "MovedAtUse", "MovedElsewhere"])
 def test_claims_nothing_where_another_branch_may_move_the_tensor(name: str) -> None:
     result = rehearsed(name)
     assert (result.outcome, result.error) == ("failed", "two devices met, but the script may move that tensor")

@@ -9,10 +9,10 @@ import pytest
 import torch
 from torch import nn
 
-from torch_debugger.anatomy import sources
-from torch_debugger.anatomy.moments import Moment
 from torch_debugger.records import Rehearsal
-from torch_debugger.trials.script_rehearsal import unmoved_model
+from torch_debugger.source import files as sources
+from torch_debugger.source.variables import Moment
+from torch_debugger.trials import unmoved_tensors as unmoved_model
 
 SCRIPT = """
 DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")

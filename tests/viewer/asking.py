@@ -6,9 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from torch_debugger.viewer.asked import Asked
-from torch_debugger.viewer.questions import find_answer
-from torch_debugger.viewer.run_shelf import RunShelf
+from torch_debugger.viewer.questions import Asked, find_answer
+from torch_debugger.viewer.shown_runs import ShownRuns as RunShelf
 
 
 def ask(shelf: RunShelf, question: str, **given: str) -> Any:

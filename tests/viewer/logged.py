@@ -10,10 +10,18 @@ from typing import Any
 
 import numpy as np
 
+from torch_debugger.log.protobuf import (
+    EVENT_STEP,
+    EVENT_SUMMARY,
+    EVENT_TIME,
+    SUMMARY_VALUE,
+    VALUE_TAG,
+    bytes_field,
+    key,
+    number_field,
+)
+from torch_debugger.log.writer import LogWriter
 from torch_debugger.records import BatchSample, ForeignEvent, Record
-from torch_debugger.runlog.events import EVENT_STEP, EVENT_SUMMARY, EVENT_TIME, SUMMARY_VALUE, VALUE_TAG
-from torch_debugger.runlog.wire import bytes_field, key, number_field
-from torch_debugger.runlog.writer import LogWriter
 
 _FIXED = 1  # of 64 bits
 

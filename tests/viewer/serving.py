@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from torch_debugger.log.writer import LogWriter
 from torch_debugger.records import RunFact, Scalars
-from torch_debugger.runlog.writer import LogWriter
-from torch_debugger.viewer.serving import make_page_server
+from torch_debugger.viewer.server import make_page_server
 
 
 def make_run(folder: Path, loss: float = 1.0, step: int = 1) -> Path:

@@ -11,9 +11,10 @@ from pathlib import Path
 import pytest
 
 from tests.viewer.serving import Client, make_run, serving
-from torch_debugger.errors import UsageError
-from torch_debugger.viewer import bundle, questions
-from torch_debugger.viewer.serving import listen
+from torch_debugger.system.errors import UsageError
+from torch_debugger.viewer import questions
+from torch_debugger.viewer import questions as bundle
+from torch_debugger.viewer.server import listen
 
 
 @pytest.fixture
@@ -79,7 +80,7 @@ def test_a_question_that_fails_tells_the_page(client: Client, monkeypatch: pytes
     def fail(asked: object) -> None:
         raise RuntimeError("a fault of ours")
 
-    monkeypatch.setattr("torch_debugger.viewer.app.find_answer", lambda name: fail)
+    monkeypatch.setattr("torch_debugger.viewer.server.find_answer", lambda name: fail)
     reply = client.get("/ask/names")
     assert reply.status == 500
     assert reply.json == {"error": "torch-debugger could not read this run (RuntimeError: a fault of ours)."}
@@ -88,7 +89,7 @@ def test_a_question_that_fails_tells_the_page(client: Client, monkeypatch: pytes
 
 def test_a_large_answer_is_zipped_for_who_takes_that(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     value = {"values": list(range(5000))}
-    monkeypatch.setattr("torch_debugger.viewer.app.find_answer", lambda name: lambda asked: value)
+    monkeypatch.setattr("torch_debugger.viewer.server.find_answer", lambda name: lambda asked: value)
     plain, zipped = client.get("/ask/x"), client.get("/ask/x", Accept_Encoding="br, gzip;q=0.5")
     assert "Content-Encoding" not in plain.headers and plain.json == value
     assert zipped.headers["Content-Encoding"] == "gzip"

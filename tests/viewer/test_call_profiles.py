@@ -15,11 +15,11 @@ from typing import Any
 import pytest
 
 from tests.viewer.asking import ask
-from torch_debugger.errors import DebuggerError, UsageError
-from torch_debugger.viewer.call_profiles import reading
-from torch_debugger.viewer.call_profiles.reading import is_call_profile, read_call_profile
-from torch_debugger.viewer.call_profiles.unmarshalling import MOST_FUNCTIONS, MisfitError, profile_in
-from torch_debugger.viewer.run_shelf import RunShelf
+from torch_debugger.system.errors import DebuggerError, UsageError
+from torch_debugger.viewer import traces as reading
+from torch_debugger.viewer.read_cprofile import MOST_FUNCTIONS, MisfitError, profile_in
+from torch_debugger.viewer.shown_runs import ShownRuns as RunShelf
+from torch_debugger.viewer.traces import is_call_profile, read_call_profile
 
 ANEW = "Make one with: python -m cProfile -o profile.prof train.py"
 
@@ -64,10 +64,7 @@ def test_who_called_whom_is_told_with_times(tmp_path: Path) -> None:
 
 
 def test_of_very_many_functions_the_dearest_are_kept() -> None:
-    stats = {
-        ("f.py", n, f"f{n}"): (1, 1, 1.0 * n, 1.0 * n, {("f.py", 0, "f0"): (1, 1, 1.0, 1.0)})
-        for n in range(6000)
-    }
+    stats = {("f.py", n, f"f{n}"): (1, 1, 1.0 * n, 1.0 * n, {("f.py", 0, "f0"): (1, 1, 1.0, 1.0)}) for n in range(6000)}
     told = profile_in(stats)
     assert len(told["functions"]) == MOST_FUNCTIONS and told["left_out"] == 1000
     assert told["functions"][0][0] == "f5999" and told["edges"] == []

@@ -8,8 +8,9 @@ import pytest
 
 from tests.viewer.asking import ask, shelf_of
 from tests.viewer.test_runs_question import make_log
-from torch_debugger.errors import UsageError
-from torch_debugger.viewer.questions import compare, losses
+from torch_debugger.system.errors import UsageError
+from torch_debugger.viewer import compared_runs as compare
+from torch_debugger.viewer import compared_runs as losses
 
 
 def test_the_settings_that_differ_are_told(tmp_path: Path) -> None:
@@ -25,9 +26,7 @@ def test_the_settings_that_differ_are_told(tmp_path: Path) -> None:
     assert {"name": "lr", "first": "0.1", "second": "0.2"} in settings["differences"]
 
 
-def test_the_losses_of_all_runs_that_are_named_are_told(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_losses_of_all_runs_that_are_named_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, last in (("one", 0.25), ("two, too", 0.75), ("three", 0.5)):
         make_log(tmp_path / name, 0.1, [1.0, last])
     shelf = shelf_of(tmp_path)
@@ -65,9 +64,7 @@ def test_what_is_no_pair_of_known_runs_is_refused(tmp_path: Path, names: str, wo
         ask(shelf_of(tmp_path), "compare", runs=names)
 
 
-def test_logs_too_large_to_compare_are_refused_with_a_way_out(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_logs_too_large_to_compare_are_refused_with_a_way_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("one", "two"):
         make_log(tmp_path / name, 0.1, [1.0])
     monkeypatch.setattr(compare, "_LARGEST_LOGS", 10)

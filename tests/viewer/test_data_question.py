@@ -12,20 +12,12 @@ import numpy as np
 import pytest
 
 from tests.viewer.logged import sample, write
-from torch_debugger.records import (
-    BatchFact,
-    BatchLook,
-    InputLook,
-    LoaderFact,
-    Place,
-    Record,
-    TargetLook,
-    TensorLook,
-)
-from torch_debugger.viewer.asked import Asked
-from torch_debugger.viewer.questions import data, samples
-from torch_debugger.viewer.run_shelf import RunShelf
-from torch_debugger.viewer.told_samples import sample_to_json
+from torch_debugger.records import BatchFact, BatchLook, InputLook, LoaderFact, Place, Record, TargetLook, TensorLook
+from torch_debugger.viewer import data
+from torch_debugger.viewer import data as samples
+from torch_debugger.viewer.data import sample_to_json
+from torch_debugger.viewer.questions import Asked
+from torch_debugger.viewer.shown_runs import ShownRuns as RunShelf
 
 
 def told(folder: Path, question: Any, *records: Record, **given: str) -> Any:
@@ -121,9 +113,7 @@ def test_ranges_are_kept_step_by_step(tmp_path: Path) -> None:
 def test_ranges_tell_on_what_part_they_were_measured(tmp_path: Path) -> None:
     fact = BatchFact("batch[1]", (32,), "int64", 0, 3, 1.125, 1.0, 0, 1)
     target = sample(np.zeros(8, np.float32), role="target", name="NllLoss", shape=(32,))
-    given = InputLook(
-        "net.conv1", "Conv2d", (32, 3, 24, 24), "float32", (), *(0.0,) * 4, -1, 0.0, (), Place(), 1
-    )
+    given = InputLook("net.conv1", "Conv2d", (32, 3, 24, 24), "float32", (), *(0.0,) * 4, -1, 0.0, (), Place(), 1)
     counted = dataclasses.replace(given, layer="net.conv2", measured=7904, not_finite=3)
     made = told(tmp_path, data, fact, target, given, counted)["ranges"]
 
@@ -137,9 +127,7 @@ def test_equal_samples_of_a_loader_are_counted_in_its_first_pass(tmp_path: Path)
         tensor = TensorLook("batch[0]", (8, 4), "float32", digests, varied=varied)
         return BatchLook(1, iteration, 0, True, (tensor,), 1)
 
-    made = told(
-        tmp_path, data, loader(), look(1, (1, 2, 3)), look(1, (3, 4, 3)), look(2, (1, 2)), look(1, (1,), False)
-    )
+    made = told(tmp_path, data, loader(), look(1, (1, 2, 3)), look(1, (3, 4, 3)), look(2, (1, 2)), look(1, (1,), False))
 
     assert (made["loaders"][0]["looked_at"], made["loaders"][0]["repeated"]) == (6, 2)
 

@@ -11,8 +11,9 @@ from werkzeug import Request
 from werkzeug.test import EnvironBuilder
 
 from tests.viewer.serving import Client, make_run, serving
-from torch_debugger.viewer.doorkeeper import LOOPBACK, Doorkeeper
-from torch_debugger.viewer.serving import address
+from torch_debugger.viewer.http_server import LOOPBACK
+from torch_debugger.viewer.http_server import RequestGuard as Doorkeeper
+from torch_debugger.viewer.server import address
 
 EDIT = {"run": "run", "name": "better"}
 
@@ -119,9 +120,7 @@ def test_with_a_token_nobody_else_is_let_in(tmp_path: Path) -> None:
         assert client.get("/ask/names", Authorization="Bearer s3cret").status == 200
 
 
-@pytest.mark.parametrize(
-    "token", ["my+token", "tok#1", "a&b", "p@ss word", "a;b", '"q"', "a b&c/é", "x" * 5000]
-)
+@pytest.mark.parametrize("token", ["my+token", "tok#1", "a&b", "p@ss word", "a;b", '"q"', "a b&c/é", "x" * 5000])
 def test_any_token_works_as_it_is_printed(tmp_path: Path, token: str) -> None:
     make_run(tmp_path / "run")
     with serving(tmp_path, token=token) as client:

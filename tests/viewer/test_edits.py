@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.viewer.serving import Client, end_run, make_run, serving
-from torch_debugger.runlog.writer import LogWriter
+from torch_debugger.log.writer import LogWriter
 from torch_debugger.viewer.labels import FILE
 
 

@@ -8,7 +8,7 @@ import math
 import numpy as np
 
 from torch_debugger.records import Table, TensorRows
-from torch_debugger.viewer.grids import layer_grid, thinned
+from torch_debugger.viewer.questions import layer_grid, thinned
 
 
 def rows(step: int, names: tuple[str, ...], *values: float) -> TensorRows:

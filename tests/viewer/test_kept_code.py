@@ -5,7 +5,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from torch_debugger.records import Edit, Place
-from torch_debugger.viewer.kept_code import KeptCode, kept_code
+from torch_debugger.viewer.verdict import KeptCode, kept_code
 
 SCRIPT = ["import torch", "", "for x in data:", "    loss = f(x)", "    loss.backward()", "    step()"]
 

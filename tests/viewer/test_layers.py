@@ -14,13 +14,15 @@ import torch
 from torch import nn
 
 from tests.probes.watching import watched
-from torch_debugger.errors import UsageError
+from torch_debugger.log.writer import LogWriter
 from torch_debugger.records import Finding, Place, Record, RunFact, Table, TensorRows
-from torch_debugger.runlog.writer import LogWriter
-from torch_debugger.viewer.asked import Asked
-from torch_debugger.viewer.layers.marks import marks
-from torch_debugger.viewer.questions import layer, layers, spreads
-from torch_debugger.viewer.run_shelf import RunShelf
+from torch_debugger.system.errors import UsageError
+from torch_debugger.viewer import layers
+from torch_debugger.viewer import one_layer as layer
+from torch_debugger.viewer import one_layer as spreads
+from torch_debugger.viewer.layers import marks
+from torch_debugger.viewer.questions import Asked
+from torch_debugger.viewer.shown_runs import ShownRuns as RunShelf
 
 Ask = Callable[..., dict[str, Any]]
 RUN = RunFact("train.py", (), "", 1, 0.0, "3", "2", "cpu", "0", 0.02, False)
@@ -93,9 +95,7 @@ def test_what_there_is_to_choose(ask: Ask) -> None:
     assert found["models"] == ["model"]
     keys = [number["key"] for number in found["numbers"]]
     assert keys[:4] == ["activation.mean", "activation.std", "activation.zeros", "saturation"]
-    assert {"gradient.size", "parameter.gradient", "parameter.weight", "update.ratio", "headroom.own"} <= set(
-        keys
-    )
+    assert {"gradient.size", "parameter.gradient", "parameter.weight", "update.ratio", "headroom.own"} <= set(keys)
 
 
 @pytest.mark.parametrize(
@@ -189,11 +189,7 @@ def test_thousands_of_layers_come_in_pieces(tmp_path: Path) -> None:
 def test_thousands_of_looks_are_thinned_and_no_nan_hides(tmp_path: Path) -> None:
     looks = [rows(step, [[0, math.nan if step == 777 else 1.0, -1, 1, 0]]) for step in range(1, 2001)]
     grid = asking(tmp_path, looks)(layers, number="activation.std", model="net")
-    assert (
-        len(grid["steps"]) == 300
-        and grid["looks"] == 2000
-        and grid["values"][0][grid["steps"].index(777)] == "nan"
-    )
+    assert len(grid["steps"]) == 300 and grid["looks"] == 2000 and grid["values"][0][grid["steps"].index(777)] == "nan"
     said = "This number is NaN or infinite in 1 of 1 layers, first at step 777 in net.layers.0."
     assert grid["stands_out"] == [said]
 

@@ -16,10 +16,9 @@ from PIL import Image
 
 from tests.viewer.logged import raw_event, write
 from tests.viewer.serving import Client, Reply, serving
-from torch_debugger.archive.run import Run
+from torch_debugger.log.run import Run
 from torch_debugger.records import PictureSummary, SoundSummary, TextSummary, UncountedSummary
-from torch_debugger.viewer.histogram_heat import heat_of
-from torch_debugger.viewer.media_bytes import picture_facts, sound_facts
+from torch_debugger.viewer.media import heat_of, picture_facts, sound_facts
 
 
 def png(width: int = 3, height: int = 2) -> bytes:
@@ -177,7 +176,7 @@ def test_only_the_asked_event_is_read(tmp_path: Path, monkeypatch: pytest.Monkey
         read.append(step)
         yield step
 
-    monkeypatch.setattr("torch_debugger.archive.media.DECODERS", {"texts": decode})
+    monkeypatch.setattr("torch_debugger.log.media.DECODERS", {"texts": decode})
 
     assert run.media_at("texts", tag, [7]) == read == [7]
 

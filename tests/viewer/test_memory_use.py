@@ -4,7 +4,7 @@ from pathlib import Path
 
 from tests.viewer.test_timing_question import ask, shelf_of, times, write
 from torch_debugger.records import MemoryLook
-from torch_debugger.records.memory import SavedByModule
+from torch_debugger.records.performance import SavedByModule
 
 MB = 1_000_000
 

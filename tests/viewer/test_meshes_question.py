@@ -15,18 +15,16 @@ import torch.utils.tensorboard
 import torch_debugger
 from tests.runlog.peers import tensorboard_run
 from tests.viewer.asking import ask
-from torch_debugger.archive.meshes import part_of
-from torch_debugger.errors import DebuggerError
-from torch_debugger.viewer.run_shelf import RunShelf
+from torch_debugger.log.media import part_of
+from torch_debugger.system.errors import DebuggerError
+from torch_debugger.viewer.shown_runs import ShownRuns as RunShelf
 
 WRITERS = [
     torch.utils.tensorboard.SummaryWriter,
     tensorboardX.SummaryWriter,
     torch_debugger.SummaryWriter,
 ]
-CORNERS = torch.tensor(
-    [[[0.0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]], [[5.0, 5, 5], [6, 5, 5], [5, 6, 5], [5, 5, 6]]]
-)
+CORNERS = torch.tensor([[[0.0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]], [[5.0, 5, 5], [6, 5, 5], [5, 6, 5], [5, 5, 6]]])
 COLORS = torch.tensor([[[255, 0, 0], [0, 255, 0], [0, 0, 255], [7, 8, 9]]] * 2)
 FACES = torch.tensor([[[0, 1, 2], [0, 1, 3]]] * 2)
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from torch_debugger.errors import UsageError
+from torch_debugger.log.writer import LogWriter
 from torch_debugger.records import (
     CallFact,
     ModelFact,
@@ -26,7 +26,7 @@ from torch_debugger.records import (
     Table,
     TensorRows,
 )
-from torch_debugger.records.op_graph import (
+from torch_debugger.records.model import (
     INPUT,
     MODULE,
     OUTPUT,
@@ -37,10 +37,9 @@ from torch_debugger.records.op_graph import (
     ModelGraph,
     TensorForm,
 )
-from torch_debugger.runlog.writer import LogWriter
-from torch_debugger.viewer.asked import Asked
-from torch_debugger.viewer.questions import find_answer
-from torch_debugger.viewer.run_shelf import RunShelf
+from torch_debugger.system.errors import UsageError
+from torch_debugger.viewer.questions import Asked, find_answer
+from torch_debugger.viewer.shown_runs import ShownRuns as RunShelf
 
 FORM = TensorForm((2, 4), "float32", "cpu")
 RUN = RunFact("train.py", (), "", 1, 0.0, "3", "2", "cpu", "0", 0.02, False)
@@ -51,9 +50,7 @@ def model(root: str = "net", layers: int = 3, width: int = 4) -> ModelFact:
     names = [f"{root}.layers.{place}" for place in range(layers)]
     modules = [ModuleFact(root, "Net"), ModuleFact(f"{root}.layers", "ModuleList")]
     modules += [ModuleFact(name, "Linear", Place("train.py", 3, name), width * width) for name in names]
-    parameters = tuple(
-        ParameterFact(f"{name}.weight", (width, width), "float32", "cpu", True) for name in names
-    )
+    parameters = tuple(ParameterFact(f"{name}.weight", (width, width), "float32", "cpu", True) for name in names)
     return ModelFact(root, "Net", Place(), tuple(modules), parameters, 1)
 
 

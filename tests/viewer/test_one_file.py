@@ -15,18 +15,18 @@ import pytest
 
 from tests.viewer.reading_html import read_html
 from tests.viewer.test_still import write_run
-from torch_debugger.archive.run import Run
+from torch_debugger.api import write_report
 from torch_debugger.cli import main
-from torch_debugger.errors import UsageError
+from torch_debugger.log.run import Run
+from torch_debugger.log.writer import LogWriter
 from torch_debugger.records import RunFact, Scalars
-from torch_debugger.reporting import write_report
-from torch_debugger.runlog.writer import LogWriter
-from torch_debugger.viewer import one_file, written_answers
-from torch_debugger.viewer.asked import File
-from torch_debugger.viewer.first_questions import Question
-from torch_debugger.viewer.one_file import MARK, make_one_file
-from torch_debugger.viewer.single_shelf import SingleShelf
-from torch_debugger.viewer.written_answers import WrittenAnswers
+from torch_debugger.system.errors import UsageError
+from torch_debugger.viewer import report_file as one_file
+from torch_debugger.viewer import report_file as written_answers
+from torch_debugger.viewer.questions import File
+from torch_debugger.viewer.report_file import MARK, WrittenAnswers, make_one_file
+from torch_debugger.viewer.report_file import OneShownRun as SingleShelf
+from torch_debugger.viewer.report_questions import Question
 
 HOSTILE = "</script><script>alert(1)</script><!-- '\" \u202e\u2028 &amp; ]]>"
 SCRIPT = "const end = '</script>', comment = '<!--';\nexport const render = () => {};\n"

@@ -18,13 +18,12 @@ from tensorboard.plugins.projector.projector_config_pb2 import ProjectorConfig
 
 import torch_debugger
 from tests.viewer.asking import ask
-from torch_debugger.archive.embeddings.listing import CONFIG, read_embeddings
-from torch_debugger.archive.embeddings.text_format import parse
-from torch_debugger.errors import DebuggerError
-from torch_debugger.viewer.asked import Asked, File
-from torch_debugger.viewer.projector.components import components_of
-from torch_debugger.viewer.questions.sprite import answer as sprite
-from torch_debugger.viewer.run_shelf import RunShelf
+from torch_debugger.log.embeddings import CONFIG, parse, read_embeddings
+from torch_debugger.system.errors import DebuggerError
+from torch_debugger.viewer.embeddings import answer_sprite as sprite
+from torch_debugger.viewer.embeddings import components_of
+from torch_debugger.viewer.questions import Asked, File
+from torch_debugger.viewer.shown_runs import ShownRuns as RunShelf
 
 WRITERS = [
     torch.utils.tensorboard.SummaryWriter,
@@ -213,9 +212,7 @@ def test_labels_that_do_not_fit_leave_the_points(plain: Path) -> None:
     (plain / "labels.tsv").write_text("a\nb\n")
     add_entry(plain, 'tensor_name: "short" tensor_path: "00000/sound/tensors.tsv" metadata_path: "labels.tsv"')
     shown = answered(plain, tag="short", step="0")
-    assert shown["points"] == 9 and shown["remarks"] == [
-        "labels.tsv has 2 labels for 9 points, so none are shown."
-    ]
+    assert shown["points"] == 9 and shown["remarks"] == ["labels.tsv has 2 labels for 9 points, so none are shown."]
 
 
 def test_an_embedding_in_a_checkpoint_says_so(plain: Path) -> None:
@@ -236,9 +233,7 @@ TEXTS = [
 def test_every_way_to_write_the_config(text: str) -> None:
     theirs = text_format.Parse(text, ProjectorConfig())
     ours = parse(text).get("embeddings", [])
-    assert [each.get("tensor_name", [""])[0] for each in ours] == [
-        each.tensor_name for each in theirs.embeddings
-    ]
+    assert [each.get("tensor_name", [""])[0] for each in ours] == [each.tensor_name for each in theirs.embeddings]
     assert [[int(size) for size in each.get("tensor_shape", [])] for each in ours] == [
         list(each.tensor_shape) for each in theirs.embeddings
     ]

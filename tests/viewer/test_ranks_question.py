@@ -9,8 +9,8 @@ import pytest
 
 from tests.runlog.logs import write
 from tests.viewer.asking import ask, shelf_of
-from torch_debugger.errors import UsageError
 from torch_debugger.records import EndFact, RankEnd, RankFact, RunFact, Scalars
+from torch_debugger.system.errors import UsageError
 
 
 def write_rank(folder: Path, rank: int, norms: list[float], ended: bool = True) -> None:

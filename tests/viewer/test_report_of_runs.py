@@ -12,13 +12,13 @@ import pytest
 from tests import fakes
 from tests.viewer.reading_html import read_html
 from tests.viewer.test_one_file import SCRIPT, STYLE, answers_in
+from torch_debugger.api import write_report
 from torch_debugger.cli import main
-from torch_debugger.errors import UsageError
+from torch_debugger.log.writer import LogWriter
 from torch_debugger.records import HparamsFact, Scalars
-from torch_debugger.reporting import write_report
-from torch_debugger.runlog.writer import LogWriter
-from torch_debugger.viewer import one_file
-from torch_debugger.viewer.asked import File
+from torch_debugger.system.errors import UsageError
+from torch_debugger.viewer import report_file as one_file
+from torch_debugger.viewer.questions import File
 
 
 @pytest.fixture(autouse=True)

@@ -10,10 +10,12 @@ from pathlib import Path
 import pytest
 
 from tests.viewer.serving import make_run
-from torch_debugger.archive.run import Run
-from torch_debugger.errors import UsageError
-from torch_debugger.viewer import open_runs, run_finder
-from torch_debugger.viewer.run_shelf import RunShelf, folders_of
+from torch_debugger.log.run import Run
+from torch_debugger.system.errors import UsageError
+from torch_debugger.viewer import shown_runs as open_runs
+from torch_debugger.viewer import shown_runs as run_finder
+from torch_debugger.viewer.shown_runs import ShownRuns as RunShelf
+from torch_debugger.viewer.shown_runs import folders_of
 
 
 @pytest.mark.parametrize(
@@ -110,9 +112,7 @@ def test_one_slow_run_does_not_stop_the_others(tmp_path: Path) -> None:
     thread.join()
 
 
-def test_the_pulse_changes_with_every_byte_and_reads_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_pulse_changes_with_every_byte_and_reads_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = make_run(tmp_path / "run")
     shelf = RunShelf({"": str(tmp_path)})
     monkeypatch.setattr(Run, "poll", lambda self: pytest.fail("the pulse must not read"))

@@ -11,11 +11,12 @@ import pytest
 
 from tests.runlog.logs import write
 from tests.viewer.asking import ask, shelf_of
-from torch_debugger.archive.event_file import EventFile
-from torch_debugger.archive.run import Run
+from torch_debugger.log.reader_columns import EventFile
+from torch_debugger.log.run import Run
 from torch_debugger.records import EndFact, HparamsFact, Record, RunFact, Scalars
-from torch_debugger.viewer import run_details, run_rows
-from torch_debugger.viewer.run_lists import found_on
+from torch_debugger.viewer import runs as run_details
+from torch_debugger.viewer import runs as run_rows
+from torch_debugger.viewer.runs import found_on
 
 MANY = 10_000
 FINDING = {"name": "lr-too-high", "severity": "error", "message": "The loss rose from 0.7 to 81."}
@@ -58,7 +59,7 @@ def test_ten_thousand_runs_are_told_by_result_files_that_are_each_read_once(
     read: list[str] = []
     original = run_rows.read_outline
     monkeypatch.setattr(run_rows, "read_outline", lambda folder: read.append(folder) or original(folder))
-    monkeypatch.setattr("torch_debugger.viewer.questions.runs._WITHIN_S", 1e9)
+    monkeypatch.setattr("torch_debugger.viewer.runs._WITHIN_S", 1e9)
     shelf = shelf_of(tmp_path)
 
     answer = ask(shelf, "runs")
@@ -76,10 +77,10 @@ def test_what_cannot_be_read_in_the_time_is_pending_and_comes_with_the_next_ques
     for name in ("a", "b", "c"):
         make_folder(tmp_path / name, result())
     shelf = shelf_of(tmp_path)
-    monkeypatch.setattr("torch_debugger.viewer.questions.runs._WITHIN_S", -1.0)
+    monkeypatch.setattr("torch_debugger.viewer.runs._WITHIN_S", -1.0)
 
     hurried = ask(shelf, "runs")
-    monkeypatch.setattr("torch_debugger.viewer.questions.runs._WITHIN_S", 1e9)
+    monkeypatch.setattr("torch_debugger.viewer.runs._WITHIN_S", 1e9)
     rested = ask(shelf, "runs")
 
     assert hurried["pending"] == 3
@@ -173,7 +174,7 @@ def test_a_question_for_details_reads_one_log_at_least_and_leaves_the_rest(
 ) -> None:
     for name in ("a", "b", "c"):
         make_log(tmp_path / name, 0.1, [1.0])
-    monkeypatch.setattr("torch_debugger.viewer.questions.run_details._WITHIN_S", -1.0)
+    monkeypatch.setattr("torch_debugger.viewer.runs._RUN_DETAILS_WITHIN_S", -1.0)
     shelf = shelf_of(tmp_path)
 
     first = ask(shelf, "run_details", names="a,b,c")

@@ -12,13 +12,13 @@ import pytest
 from tests import fakes
 from tests.report.results import SCRIPT, all_results, write_script
 from tests.viewer.reading_html import read_html
-from torch_debugger.archive.curve import Curve
-from torch_debugger.archive.run import Run
+from torch_debugger.log.curves import Curve
+from torch_debugger.log.run import Run
+from torch_debugger.log.writer import LogWriter
 from torch_debugger.records import Scalars, Surroundings, Table, TensorRows
-from torch_debugger.report.json_form import to_json
-from torch_debugger.runlog.writer import LogWriter
-from torch_debugger.viewer.still import still_page
-from torch_debugger.viewer.still.curve import curve_figure
+from torch_debugger.report.json_and_markdown import to_json
+from torch_debugger.viewer.report_figures import curve_figure
+from torch_debugger.viewer.report_page import still_page
 
 GOLDEN = Path(__file__).parent / "golden"
 NAN = float("nan")
@@ -58,9 +58,7 @@ def test_the_words_of_the_page(tmp_path: Path, name: str) -> None:
 def test_nothing_from_a_run_is_more_than_text(tmp_path: Path) -> None:
     page = read_html(still_page(write_run(tmp_path, "hostile")))
     assert not {"script", "img", "iframe", "style", "b2"} & {tag for tag, _ in page.elements}
-    assert not [
-        attributes for _, attributes in page.elements if any(name.startswith("on") for name in attributes)
-    ]
+    assert not [attributes for _, attributes in page.elements if any(name.startswith("on") for name in attributes)]
     assert "\x1b" not in page.text and "\u202e" not in page.text
 
 
@@ -88,9 +86,7 @@ def test_a_spike_between_a_million_points_is_drawn() -> None:
     assert len(markup) < 12_000
 
 
-@pytest.mark.parametrize(
-    "values", [(NAN,), (1.0,), (2.0, 2.0), (NAN, NAN), (-1.0, float("-inf")), (1e-30, 1e30)]
-)
+@pytest.mark.parametrize("values", [(NAN,), (1.0,), (2.0, 2.0), (NAN, NAN), (-1.0, float("-inf")), (1e-30, 1e30)])
 def test_odd_curves_are_drawn(values: tuple[float, ...]) -> None:
     markup = curve_figure("odd", points(*values))
     assert "nan" not in " ".join(paths(markup).values())

@@ -119,7 +119,7 @@ def test_starting_tensorboard_loads_nothing_heavy_of_ours() -> None:
     code = (
         "import sys, torch_debugger.viewer.tensorboard_tab as tab;"
         "tab.DebuggerTabLoader().load(None).get_plugin_apps();"
-        "print([name for name in sys.modules if name.startswith('torch_debugger.archive') or name in "
+        "print([name for name in sys.modules if name.startswith('torch_debugger.log') or name in "
         "('torch', 'numpy', 'rich', 'matplotlib', 'torch_debugger.checks')])"
     )
     here = os.environ | {"PYTHONPATH": str(REPOSITORY)}
@@ -131,7 +131,7 @@ def test_a_page_that_is_not_built_says_how_to_build_it(monkeypatch: pytest.Monke
     from tensorboard.plugins import base_plugin
     from werkzeug.test import Client
 
-    from torch_debugger.viewer import bundle
+    from torch_debugger.viewer import questions as bundle
     from torch_debugger.viewer.tensorboard_tab import DebuggerTabLoader
 
     monkeypatch.setattr(bundle, "page_file", lambda name: None)

@@ -21,7 +21,7 @@ from torch_debugger.records import (
     Scalars,
     StackNode,
 )
-from torch_debugger.records.loop import PassCalls
+from torch_debugger.records.training import PassCalls
 
 
 def times(count: int, slow: int, wait_s: float | None = 0.01) -> list[Record]:
@@ -97,9 +97,7 @@ def test_modules_are_a_tree_of_those_that_were_called(tmp_path: Path) -> None:
 def test_sampled_lines_stand_below_each_other_with_libraries_folded_under_them(tmp_path: Path) -> None:
     def node(parent: int, function: str, line: int, samples: int, file: str = "/home/me/train.py") -> StackNode:
         users = file.endswith("train.py")
-        return StackNode(
-            parent, function, Place(file, line, code="run()" if users else None), users, samples, 0
-        )
+        return StackNode(parent, function, Place(file, line, code="run()" if users else None), users, samples, 0)
 
     torch = "/v/site-packages/torch/optim/adam.py"
     nodes = (

@@ -10,7 +10,7 @@ import pytest
 from tests.profiling.nccl_traces import write_rank
 from tests.viewer.serving import Client, make_run, serving
 from torch_debugger.cli.traces import TraceRuns
-from torch_debugger.viewer.trace_book import TraceBook
+from torch_debugger.viewer.shown_runs import TraceBook
 
 
 @pytest.fixture(scope="module")
@@ -47,9 +47,7 @@ def test_each_part_of_a_trace(client: Client) -> None:
     assert overview["parts"]["communication"] == pytest.approx(100e-6)
     assert [each["name"] for each in overview["findings"]] == ["optimizer-not-fused"]
     assert overview["device"]["name"] == "NVIDIA A100"
-    parts = {
-        part: client.get(f"/ask/trace?trace=r0&part={part}").json for part in ("operators", "kernels", "memory")
-    }
+    parts = {part: client.get(f"/ask/trace?trace=r0&part={part}").json for part in ("operators", "kernels", "memory")}
     assert parts["operators"]["by_shape"] and parts["operators"]["on_device"]
     assert len(parts["kernels"]["kernels"]) == 3
     assert parts["memory"]["memory"]["peak_bytes"] == {"cuda:0": 6048}

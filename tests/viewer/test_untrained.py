@@ -7,11 +7,11 @@ from pathlib import Path
 
 from tests import fakes
 from tests.viewer.reading_html import read_html
-from torch_debugger.archive.run import Run
+from torch_debugger.log.run import Run
+from torch_debugger.log.writer import LogWriter
 from torch_debugger.records import Notice, Place, Record, UntrainedModel
-from torch_debugger.runlog.writer import LogWriter
-from torch_debugger.viewer.questions.verdict import verdict
-from torch_debugger.viewer.still import still_page
+from torch_debugger.viewer.report_page import still_page
+from torch_debugger.viewer.verdict import verdict
 
 
 def logged(folder: Path, records: Sequence[Record], steps: int = 0, counted: str = "optimizer steps") -> Run:
@@ -37,9 +37,7 @@ def test_what_was_seen_and_what_can_be_done(tmp_path: Path) -> None:
 
 def test_torch_that_was_imported_and_torch_that_was_not(tmp_path: Path) -> None:
     told = verdict(logged(tmp_path / "imported", [Notice("x", "A notice.")]))["without_a_step"]
-    assert told["seen"] == (
-        "look.py finished; it imported torch, but no model was called and nothing was trained."
-    )
+    assert told["seen"] == ("look.py finished; it imported torch, but no model was called and nothing was trained.")
     made = verdict(logged(tmp_path / "made", [fakes.model({"net": "Net"}, {"net.w": (4,)})]))["without_a_step"]
     assert made["seen"] == "look.py finished; no training step was seen."
     assert "no training could be judged" in made["next"]

@@ -15,11 +15,11 @@ from torch.utils.tensorboard import SummaryWriter
 
 from tests.browser.test_writer_data import strange_summary
 from tests.viewer.serving import Client, serving
-from torch_debugger.archive.run import Run
-from torch_debugger.viewer.first_questions import first_questions
-from torch_debugger.viewer.not_shown import not_shown
-from torch_debugger.viewer.single_shelf import SingleShelf
-from torch_debugger.viewer.written_answers import WrittenAnswers
+from torch_debugger.log.run import Run
+from torch_debugger.viewer.about import not_shown
+from torch_debugger.viewer.report_file import OneShownRun as SingleShelf
+from torch_debugger.viewer.report_file import WrittenAnswers
+from torch_debugger.viewer.report_questions import first_questions
 
 
 def record(folder: Path, lr: float) -> None:

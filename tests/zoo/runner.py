@@ -33,7 +33,7 @@ from tests.zoo.scripts import launch_of, options, settings_of, source_of, write
 TIMEOUT_S = 300.0  # for what never ends: a busy machine must not reach it
 LAUNCHED_TIMEOUT_S = 600.0
 PRELOADED = (
-    "anatomy", "archive", "plumbing", "probes", "profiling", "report", "runlog", "session", "stats", "trials",
+    "crashes", "log", "model", "probes", "profiling", "report", "runner", "source", "stats", "trials",
 )  # fmt: skip
 Result = dict[str, Any]
 
@@ -87,7 +87,7 @@ def preload(also: Iterable[str] = ()) -> None:
         package = importlib.import_module(f"torch_debugger.{room}")
         for module in pkgutil.walk_packages(getattr(package, "__path__", []), f"{package.__name__}."):
             importlib.import_module(module.name)
-    for name in ("torch_debugger.cli.in_process", *also):
+    for name in ("torch_debugger.runner.in_process", *also):
         importlib.import_module(name)
     catalog()
     for owner, name, value in time_limits.lifted():
@@ -206,8 +206,8 @@ def _be_the_script(job: Job, results: Path, settings: tuple[str, ...]) -> None:
 
 
 def _in_this_fork(script: Path, file: Path, settings: tuple[str, ...]) -> Result:
-    from torch_debugger.cli.in_process import run_in_process
-    from torch_debugger.report.json_form import to_json
+    from torch_debugger.runner.in_process import run_in_process
+    from torch_debugger.report.json_and_markdown import to_json
     from torch_debugger.settings import Settings
 
     chosen: dict[str, Any] = settings_of([*options(script), *settings])

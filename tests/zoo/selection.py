@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import subprocess
 from collections.abc import Callable, Iterable, Iterator
 from fnmatch import fnmatch
 from pathlib import Path
 
-from tests.house.rooms import PACKAGE, REPOSITORY, imports, room_of
+from tests.house.rooms import PACKAGE, REPOSITORY, imported_files, imports, room_of
 from tests.zoo.scripts import ZOO, all_scripts, is_paced, name_of
-from torch_debugger.checks.catalog import catalog, family
+from torch_debugger.checks.catalog import catalog
 
 RECORDS = PACKAGE / "records"
 HUB = 50  # a file that imports and is imported by more of ours than this concerns everything
-READERS = {"archive", "cli", "drawings", "pictures", "report", "viewer"}  # change no verdict
+READERS = {"cli", "pictures", "report", "viewer"}  # change no verdict
 PARTS = 10  # of what is not always in the sample: each commit runs one, ten in a row run all
 
 
@@ -77,7 +78,7 @@ def checks_behind(changed: set[Path]) -> set[str]:
     return {
         check.name
         for check in catalog()
-        if PACKAGE / "checks" / family(check) / f"{check.name.replace('-', '_')}.py" in touched
+        if Path(inspect.getfile(check)) in touched
         or records & {record.__name__ for record in check.reads}
     }
 
@@ -121,15 +122,13 @@ def _records_in(path: Path) -> set[str]:
 def _imported_files(path: Path) -> Iterator[Path]:
     if path == RECORDS / "__init__.py":  # all import it, for one record each
         return
+    for file in imported_files(path):
+        if file != RECORDS / "__init__.py":
+            yield file
     for name in imports(path):
         parts = name.split(".")
         if parts[:2] == ["torch_debugger", "records"] and parts[-1] in _record_files():
             yield _record_files()[parts[-1]]
-        elif parts[0] == "torch_debugger":
-            # The last part may be a name inside of a module.
-            bases = PACKAGE.joinpath(*parts[1:]), PACKAGE.joinpath(*parts[1:-1])
-            files = [file for base in bases for file in (base.with_suffix(".py"), base / "__init__.py")]
-            yield from [file for file in files if file.is_file()][:1]
 
 
 def _git(*words: str) -> list[str]:

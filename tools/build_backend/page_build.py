@@ -41,9 +41,7 @@ def get_requires_for_build_sdist(config_settings: _Settings = None) -> list[str]
     return [*build_meta.get_requires_for_build_sdist(config_settings), *_node()]
 
 
-def build_wheel(
-    wheel_directory: str, config_settings: _Settings = None, metadata_directory: str | None = None
-) -> str:
+def build_wheel(wheel_directory: str, config_settings: _Settings = None, metadata_directory: str | None = None) -> str:
     _build_page()
     name: str = build_meta.build_wheel(wheel_directory, config_settings, metadata_directory)
     return name

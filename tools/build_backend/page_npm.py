@@ -55,9 +55,7 @@ def npm(words: Sequence[str], quiet: bool = False, environment: Mapping[str, str
     surroundings = {**os.environ, **(environment or {}), "PATH": path}
     said = subprocess.PIPE if quiet else None
     both = subprocess.STDOUT if quiet else None
-    subprocess.run(
-        [*command, *words], cwd=WEB, env=surroundings, check=True, stdout=said, stderr=both, text=True
-    )
+    subprocess.run([*command, *words], cwd=WEB, env=surroundings, check=True, stdout=said, stderr=both, text=True)
 
 
 def find_npm() -> list[str]:

@@ -29,9 +29,7 @@ class UNet(nn.Module):
 
 def masks(images: torch.Tensor) -> torch.Tensor:
     """[N, H, W]: bars are bright, discs are colourful, the ground is neither."""
-    colourful = functional.avg_pool2d(images.amax(1, keepdim=True) - images.amin(1, keepdim=True), 3, 1, 1)[
-        :, 0
-    ]
+    colourful = functional.avg_pool2d(images.amax(1, keepdim=True) - images.amin(1, keepdim=True), 3, 1, 1)[:, 0]
     return torch.where(colourful > 0.4, 2, torch.where(images.mean(1) > 0.8, 1, 0))
 
 

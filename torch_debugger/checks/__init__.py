@@ -1,1 +1,1 @@
-"""The catalog: records in, findings out; no torch. One file per check, file name = check name."""
+"""The catalog: records in, findings out; no torch. Checks of one subject share a file in the folder of their family."""

@@ -5,11 +5,15 @@ from __future__ import annotations
 import difflib
 import functools
 import importlib
+import inspect
 import pkgutil
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
 
 from torch_debugger import checks
 from torch_debugger.checks.base import Check
-from torch_debugger.errors import UsageError
+from torch_debugger.system.errors import UsageError
 
 FAMILIES = ("setup", "data", "activations", "gradients", "training", "numerics", "speed", "ranks", "crashes")
 
@@ -44,3 +48,46 @@ def find_check(name: str) -> type[Check]:
 def family(check: type[Check]) -> str:
     """The folder a check lives in."""
     return check.__module__.split(".")[2]
+
+
+# The cause graph: which faults bring about which others, also by way of a third.
+@functools.cache
+def consequences() -> Mapping[str, frozenset[str]]:
+    """Each check's name with the names of all that its fault may bring about."""
+    direct = {check.name: check.explains for check in catalog()}
+    return {name: _reached(name, direct) for name in direct}
+
+
+def _reached(name: str, direct: Mapping[str, tuple[str, ...]]) -> frozenset[str]:
+    found: set[str] = set()
+    waiting = list(direct[name])
+    while waiting:
+        following = waiting.pop()
+        if following not in found:
+            found.add(following)
+            waiting += direct.get(following, ())
+    return frozenset(found)
+
+
+# A check's docstring taken apart: the one text behind `explain`, the docs and the viewer.
+HEADINGS = ("Symptom", "Evidence", "Fix", "Known limits")
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    summary: str
+    sections: dict[str, str]  # by heading; paragraphs are parted by an empty line
+    explained_by: tuple[str, ...]  # names of checks whose findings cause this one's
+
+
+def page(check: type[Check]) -> Page:
+    text = inspect.cleandoc(check.__doc__ or "")
+    summary, *rest = re.split(rf"^({'|'.join(HEADINGS)}):\s", text, flags=re.MULTILINE)
+    sections = {heading: _flowing(body) for heading, body in zip(rest[::2], rest[1::2], strict=True)}
+    causes = tuple(other.name for other in catalog() if check.name in other.explains)
+    return Page(_flowing(summary), sections, causes)
+
+
+def _flowing(text: str) -> str:
+    """Paragraphs as single lines, so that each reader may wrap them to its own width."""
+    return "\n\n".join(" ".join(paragraph.split()) for paragraph in re.split(r"\n\s*\n", text.strip()))

@@ -5,13 +5,11 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable, Sequence
 
-from torch_debugger.checks.base import Check
-from torch_debugger.checks.catalog import catalog, find_check
-from torch_debugger.checks.causes import consequences
-from torch_debugger.checks.rank_check import RankCheck
-from torch_debugger.checks.state import RunState
-from torch_debugger.records import SEVERITIES, CrashFact, Finding, ProbeFault, Record
-from torch_debugger.signals import is_the_scripts
+from torch_debugger.checks.base import Check, RunState
+from torch_debugger.checks.catalog import catalog, consequences, find_check
+from torch_debugger.checks.rank_checks import RankCheck, RankStates
+from torch_debugger.records import SEVERITIES, CrashFact, Finding, ProbeFault, RankEnd, RankFact, Record
+from torch_debugger.system.signals import is_the_scripts
 
 
 class Judge:
@@ -98,7 +96,7 @@ class Judge:
     @property
     def findings(self) -> list[Finding]:
         """All findings, the verdict first, symptoms named as such."""
-        return rank(self.unranked)
+        return in_order(self.unranked)
 
     @property
     def unranked(self) -> list[Finding]:
@@ -110,7 +108,7 @@ def _examiner_fault(fault: str, step: int) -> ProbeFault:
     return ProbeFault(f"evidence of the crash ({part})", error, step)
 
 
-def rank(findings: list[Finding]) -> list[Finding]:
+def in_order(findings: list[Finding]) -> list[Finding]:
     """Causes before their symptoms, then by severity, confidence and first step."""
     ordered = sorted(findings, key=_weight)
     # A note never explains an error away: a cause must be at least a warning.
@@ -134,3 +132,175 @@ def verdict(findings: Sequence[Finding]) -> Finding | None:
     """The one finding to act on first; notes alone are no verdict."""
     first = findings[0] if findings else None
     return first if first is not None and first.severity != "note" else None
+
+
+# The judge of a whole run, of one process or of many: a judge for each rank, and the checks across ranks.
+_Key = tuple[str, str]
+_LOST_ANOTHER = "ranks-disagree"  # what the ranks say that another one has left alone
+
+
+class RanksJudge:
+    """Judges a run as its records arrive; findings may be asked for at any time.
+
+    A record comes with the rank whose log it stands in, or None: of a program of one process, or of the one
+    that starts the others. A finding that several ranks share is one finding, and says on which.
+    """
+
+    def __init__(self, only: Sequence[str] = (), ignore: Sequence[str] = ()) -> None:
+        self._choice = only, ignore
+        self._judges: dict[int | None, Judge] = {None: Judge(only, ignore)}
+        self._across = _Across(only, ignore)
+        self._known: set[_Key] = set()
+        self._crashed: dict[_Key, set[int | None]] = {}  # findings that explain a crash, and whose
+        self._here: int | None = None  # the rank of the process whose log does not say it
+
+    @property
+    def ranks(self) -> RankStates:
+        return self._across.ranks
+
+    @property
+    def checks(self) -> list[Check]:
+        alone = self._judges[None].checks
+        known = {type(check) for check in alone}
+        return [*alone, *(check for check in self._across.checks if type(check) not in known)]
+
+    @property
+    def faults(self) -> list[ProbeFault]:
+        found = [fault for rank, judge in self._judges.items() for fault in _told_of(self._named(rank), judge)]
+        return [*found, *self._across.faults]
+
+    def see(self, record: Record, rank: int | None = None) -> list[Finding]:
+        """Judge one record; what is new since the last call comes back, also what is new on one rank only
+        where no other has it."""
+        judge = self._judge_of(rank)
+        if isinstance(record, RankFact) and rank is None:
+            self._here = record.rank
+        if isinstance(record, RankEnd) and record.rank < 0:
+            self.ranks.see_end(record)
+            return []
+        named = self._named(rank)
+        if named is not None:
+            self.ranks.states.setdefault(named, judge.state)
+        found = judge.see(record)
+        if isinstance(record, CrashFact):
+            for finding in found:
+                self._crashed.setdefault(finding.key, set()).add(named)
+        if named is None:
+            return self._news(found, None)
+        return self._news(found, named) + self._news(self._across.see_rank(named, record), None)
+
+    def finish(self) -> list[Finding]:
+        """What only the end tells; of the whole run."""
+        new: list[Finding] = []
+        for rank, judge in self._judges.items():
+            new += self._news(judge.finish(), self._named(rank))
+        return new + self._news(self._across.finish(), None)
+
+    @property
+    def findings(self) -> list[Finding]:
+        """All findings, the verdict first, symptoms named as such."""
+        made: dict[_Key, list[Finding]] = {}
+        for rank, judge in self._judges.items():
+            for finding in judge.unranked:
+                made.setdefault(finding.key, []).append(_on(self._named(rank), finding))
+        merged = [_merged(same) for same in made.values()]
+        return self._first_failure_first(in_order([*merged, *self._across.unranked]))
+
+    def _judge_of(self, rank: int | None) -> Judge:
+        if rank not in self._judges:
+            self._judges[rank] = Judge(*self._choice)
+        return self._judges[rank]
+
+    def _named(self, rank: int | None) -> int | None:
+        return self._here if rank is None else rank
+
+    def _news(self, findings: Iterable[Finding], rank: int | None) -> list[Finding]:
+        new = [finding for finding in findings if finding.key not in self._known]
+        self._known.update(finding.key for finding in new)
+        return [_on(rank, finding) for finding in new]
+
+    def _first_failure_first(self, findings: list[Finding]) -> list[Finding]:
+        """When a rank fails, the others lose it in the middle of a collective and crash in their turn, and so
+        does a script that has started them and waits."""
+        for first in self.ranks.failed():
+            causes = [each for each in findings if first in self._whose_crash(each)]
+            if any(each.name != _LOST_ANOTHER for each in causes):
+                break
+        else:
+            return findings
+        followed = [self._whose_crash(each) and first not in self._whose_crash(each) for each in findings]
+        marked = [
+            dataclasses.replace(each, symptom_of=each.symptom_of or causes[0].name) if follows else each
+            for each, follows in zip(findings, followed, strict=True)
+        ]
+        return sorted(marked, key=lambda finding: finding.symptom_of is not None)
+
+    def _whose_crash(self, finding: Finding) -> set[int | None]:
+        return self._crashed.get(finding.key, set())
+
+
+class _Across(Judge):
+    """Asks the checks that see several ranks."""
+
+    def __init__(self, only: Sequence[str], ignore: Sequence[str]) -> None:
+        super().__init__(only, ignore)
+        self.ranks = RankStates()
+        self._rank = 0
+
+    @staticmethod
+    def asks(check: type[Check]) -> bool:
+        return issubclass(check, RankCheck)
+
+    def see_rank(self, rank: int, record: Record) -> list[Finding]:
+        self.ranks.see(rank, record)
+        self._rank = rank
+        return self.ask(record)
+
+    def _hear(self, check: Check, record: Record) -> Iterable[Finding]:
+        assert isinstance(check, RankCheck)
+        return check.see_rank(self._rank, record, self.ranks)
+
+    def _hear_last(self, check: Check) -> Iterable[Finding]:
+        assert isinstance(check, RankCheck)
+        return check.finish_ranks(self.ranks)
+
+
+def _on(rank: int | None, finding: Finding) -> Finding:
+    return finding if rank is None else dataclasses.replace(finding, ranks=(rank,))
+
+
+def _merged(same: list[Finding]) -> Finding:
+    """The gravest and surest of them, with the ranks of all."""
+    chosen = min(same, key=lambda finding: (-SEVERITIES.index(finding.severity), -finding.confidence))
+    ranks = tuple(sorted({rank for finding in same for rank in finding.ranks}))
+    return dataclasses.replace(chosen, ranks=ranks)
+
+
+def _told_of(rank: int | None, judge: Judge) -> list[ProbeFault]:
+    if rank is None:
+        return judge.faults
+    return [dataclasses.replace(fault, probe=f"{fault.probe} (rank {rank})") for fault in judge.faults]
+
+
+# Advice on a trace of the profiler: the checks of speed that need nothing else of a run.
+_NAMES = (
+    "data-loaded-in-the-training-process",
+    "too-few-workers",
+    "parameters-updated-one-by-one",
+    "optimizer-not-fused",
+    "device-waited-for-each-step",
+    "unpinned-copy",
+    "launch-bound",
+    "tf32-off",
+    "no-autocast",
+    "sizes-not-multiple-of-8",
+    "convs-not-channels-last",
+)
+
+
+def judge_trace(records: Iterable[Record]) -> tuple[Finding, ...]:
+    """The most severe first. Settings come before what is judged by them."""
+    judge = Judge(only=_NAMES)
+    for record in records:
+        judge.see(record)
+    return tuple(judge.findings)

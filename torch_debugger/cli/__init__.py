@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from torch_debugger._version import __version__
-from torch_debugger.errors import DebuggerError, UsageError
+from torch_debugger.system.errors import DebuggerError, UsageError
 
 VERBS = (
     "run", "view", "report", "runs", "diff", "import-runs", "doctor", "rehearse", "profile", "memory",
@@ -44,16 +44,14 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stderr.write(f"torch-debugger: {_plainly(error)}\n")
         return 2 if isinstance(error, UsageError) else 1
     except KeyboardInterrupt:
-        from torch_debugger.cli.ending import end_like
+        from torch_debugger.runner.outputs import end_like
 
         return end_like(-signal.SIGINT)
     except BrokenPipeError:  # who read our output has read enough (`| head`): the rest goes nowhere
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except Exception as error:  # our traceback would only be in the user's way
-        sys.stderr.write(
-            f"torch-debugger: gave up by a fault of its own: {type(error).__name__}: {_plainly(error)}\n"
-        )
+        sys.stderr.write(f"torch-debugger: gave up by a fault of its own: {type(error).__name__}: {_plainly(error)}\n")
         return 1
 
 
@@ -70,7 +68,7 @@ def _occupy_closed_streams() -> None:
 
 def _plainly(error: Exception) -> str:
     """Names of files, and names in files, may hold what steers a terminal."""
-    from torch_debugger.report.printable import printable
+    from torch_debugger.report.text import printable
 
     return "\n".join(printable(line) for line in str(error).split("\n"))
 

@@ -13,7 +13,7 @@ from rich.text import Text
 
 from torch_debugger.checks.base import Check
 from torch_debugger.checks.catalog import FAMILIES, catalog, family
-from torch_debugger.report.trimmed import Trimmed
+from torch_debugger.report.tables import Trimmed
 
 NAME = "checks"
 HELP = "list everything torch-debugger looks for"

@@ -12,9 +12,7 @@ NAME = "diff"
 HELP = "compare two runs: what differs, and the first step and tensor at which they part"
 
 
-_FIRST_HELP = (
-    "a run: the folder of its log, its name under ./runs, or its result.json; base:runs/a calls it base"
-)
+_FIRST_HELP = "a run: the folder of its log, its name under ./runs, or its result.json; base:runs/a calls it base"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -32,8 +30,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from torch_debugger.cli.ending import require_writable
-    from torch_debugger.comparisons import diff
+    from torch_debugger.api import diff
+    from torch_debugger.runner.outputs import require_writable
 
     if arguments.json is not None:
         require_writable(arguments.json)

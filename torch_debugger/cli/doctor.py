@@ -7,9 +7,9 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from torch_debugger.cli.options import RunOptions, read_program
-from torch_debugger.errors import DebuggerError
-from torch_debugger.saying import say
+from torch_debugger.runner.options import RunOptions, read_program
+from torch_debugger.system.errors import DebuggerError
+from torch_debugger.system.program import say
 
 if TYPE_CHECKING:
     from torch_debugger.report.result import RunResult
@@ -23,9 +23,7 @@ _FAILED = 1
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    parser.usage = (
-        "torch-debugger doctor [options] (script.py | -m package.module) [arguments of the script ...]"
-    )
+    parser.usage = "torch-debugger doctor [options] (script.py | -m package.module) [arguments of the script ...]"
     add("--out", metavar="FOLDER", default=".", help="where the picture of learning rates goes (default: here)")
     add("--minimal", metavar="FILE.py", help="write the minimal case there: this model, one sample, one step")
     add("-m", dest="module", action="store_true", help="the next word is a module, as in python -m")
@@ -33,12 +31,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from torch_debugger.checks.ranks_judge import RanksJudge
-    from torch_debugger.cli.child_process import interrupts_left_to_child
-    from torch_debugger.cli.ending import exit_code_of
-    from torch_debugger.cli.log_folder import open_log_folder
-    from torch_debugger.cli.parent import run_in_child
-    from torch_debugger.cli.trial_status import TrialBar, TrialLines
+    from torch_debugger.checks.judge import RanksJudge
+    from torch_debugger.runner.child_process import interrupts_left_to_child
+    from torch_debugger.runner.outputs import exit_code_of, open_log_folder
+    from torch_debugger.runner.parent import run_in_child
+    from torch_debugger.runner.status import TrialBar, TrialLines
 
     options, out = _options(arguments), _folder(arguments.out)
     with open_log_folder(None, options.program.target, keep=False) as folder, interrupts_left_to_child():
@@ -71,16 +68,12 @@ def _conclude(result: RunResult, code: int, out: Path) -> int:
     if not result.trials:
         told = [*(notice.text for notice in result.notices), *(fault.error for fault in result.faults)]
         why = " ".join(told) or "The script has come to no backward() of a loss."
-        say(
-            f"nothing was tried. {why}"
-            if code == 0
-            else "nothing was tried: the script ended before its first step."
-        )
+        say(f"nothing was tried. {why}" if code == 0 else "nothing was tried: the script ended before its first step.")
         return code
     from rich.console import Console
 
-    from torch_debugger.cli.status import fresh_line, write
-    from torch_debugger.report.checkup import render_checkup
+    from torch_debugger.report.preflight import render_checkup
+    from torch_debugger.runner.status import fresh_line, write
 
     write(_STDERR, f"{fresh_line(_STDERR)}\n")
     picture = _draw(result, out)
@@ -96,7 +89,7 @@ def _draw(result: RunResult, out: Path) -> str:
     drawn = next((trial for trial in result.trials if trial.rates), None)
     if drawn is None:
         return ""
-    from torch_debugger.report.rate_picture import draw_rates
+    from torch_debugger.report.preflight import draw_rates
 
     path = out / f"{Path(result.script).stem}-rates.png"
     try:

@@ -9,9 +9,8 @@ from rich.padding import Padding
 from rich.text import Text
 
 from torch_debugger.checks.base import Check
-from torch_debugger.checks.catalog import family, find_check
-from torch_debugger.checks.pages import page
-from torch_debugger.report.trimmed import Trimmed
+from torch_debugger.checks.catalog import family, find_check, page
+from torch_debugger.report.tables import Trimmed
 
 NAME = "explain"
 HELP = "explain one check: symptom, evidence, fix, known limits"

@@ -10,9 +10,9 @@ from typing import BinaryIO
 
 from rich.console import Console
 
-from torch_debugger.errors import UsageError
-from torch_debugger.explanations import Explanation
-from torch_debugger.pasted.reading import read_crash, read_message
+from torch_debugger.runner.explanations import Explanation
+from torch_debugger.source.pasted_tracebacks import read_crash, read_message
+from torch_debugger.system.errors import UsageError
 
 NAME = "explain-traceback"
 HELP = "explain a traceback from a log, a mail or an issue, or one line of it: a file, text on stdin, a message"

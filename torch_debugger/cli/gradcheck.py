@@ -8,11 +8,11 @@ import sys
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from torch_debugger.cli.imported_file import import_file
-from torch_debugger.errors import UsageError
+from torch_debugger.cli.summary import import_file
+from torch_debugger.system.errors import UsageError
 
 if TYPE_CHECKING:
-    from torch_debugger.trials.gradcheck.custom_functions import Checked, Function
+    from torch_debugger.trials.gradcheck_custom_functions import Checked, Function
 
 NAME = "gradcheck"
 HELP = "check the gradients of the custom autograd Functions in a file"
@@ -36,16 +36,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="an input of forward: a shape such as 4,5 (one dimension: 4,), a number, true, false or none; "
         "once for each input; without it, inputs are guessed",
     )
-    parser.add_argument(
-        "--second-order", action="store_true", help="check the gradients of the gradients instead"
-    )
+    parser.add_argument("--second-order", action="store_true", help="check the gradients of the gradients instead")
 
 
 def run(arguments: argparse.Namespace) -> int:
     path, name = _split(arguments.target)
     inputs = [_read_input(text) for text in arguments.input]
     functions = _chosen(import_file(path), path, name, inputs)
-    from torch_debugger.trials.gradcheck.custom_functions import check_function
+    from torch_debugger.trials.gradcheck_custom_functions import check_function
 
     outcomes = [check_function(each, inputs, second_order=arguments.second_order) for each in functions]
     for outcome in outcomes:
@@ -72,8 +70,7 @@ def _read_input(text: str) -> Given:
         return int(word) if word.lstrip("+-").isdigit() else float(word)
     except ValueError:
         raise UsageError(
-            "--input takes a shape such as 4,5 (or 4, for one dimension), a number, true, false or none, "
-            f"not {text!r}."
+            f"--input takes a shape such as 4,5 (or 4, for one dimension), a number, true, false or none, not {text!r}."
         ) from None
 
 
@@ -85,7 +82,7 @@ def _read_shape(word: str) -> tuple[int, ...]:
 
 
 def _chosen(module: ModuleType, path: str, name: str, inputs: list[Given]) -> list[Function]:
-    from torch_debugger.trials.gradcheck.custom_functions import functions_of
+    from torch_debugger.trials.gradcheck_custom_functions import functions_of
 
     found = functions_of(module)
     names = ", ".join(function.__name__ for function in found)

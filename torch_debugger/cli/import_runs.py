@@ -16,9 +16,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from torch_debugger.integrations.foreign.adopting import adopt, find_foreign_runs
-    from torch_debugger.integrations.foreign.inside import reason_of
-    from torch_debugger.saying import say
+    from torch_debugger.integrations.import_runs import adopt, find_foreign_runs
+    from torch_debugger.integrations.imported_run import reason_of
+    from torch_debugger.system.program import say
 
     code = 2
     for foreign in find_foreign_runs(Path(arguments.source), say):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import argparse
 
-from torch_debugger.cli.options import add_run_options
 from torch_debugger.cli.run import run as run_watched
-from torch_debugger.errors import UsageError
+from torch_debugger.runner.options import add_run_options
+from torch_debugger.system.errors import UsageError
 
 NAME = "profile"
 HELP = "Profile some steps of a training script, then end it: time by line, by module and by op."
@@ -39,7 +39,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     traces = _named_traces(arguments)
     if traces:
-        from torch_debugger.cli.trace_report import print_trace
+        from torch_debugger.cli.traces import print_trace
 
         print_trace(traces[0], traces[1] if len(traces) > 1 else None, arguments.json)
         return 0
@@ -53,7 +53,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _named_traces(arguments: argparse.Namespace) -> list[str]:
     """`--read ONE [OTHER]`, `--read ONE --compare OTHER`, and traces where a script could stand."""
-    from torch_debugger.profiling.traces.finding import is_trace
+    from torch_debugger.profiling.trace_files import is_trace
 
     words = list(arguments.program)
     if arguments.read is None and not (words and is_trace(words[0])):  # JSON would run as Python

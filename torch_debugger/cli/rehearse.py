@@ -8,9 +8,9 @@ import json
 import os
 from typing import TYPE_CHECKING
 
-from torch_debugger.cli.options import RunOptions, read_count, read_program
-from torch_debugger.errors import DebuggerError, UsageError
-from torch_debugger.saying import say
+from torch_debugger.runner.options import RunOptions, read_count, read_program
+from torch_debugger.system.errors import DebuggerError, UsageError
+from torch_debugger.system.program import say
 
 if TYPE_CHECKING:
     from torch_debugger.records import StepRehearsal
@@ -26,9 +26,7 @@ _PARTS = ("tensors of two devices", "memory of two training steps", "the largest
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    parser.usage = (
-        "torch-debugger rehearse [options] (script.py | -m package.module) [arguments of the script ...]"
-    )
+    parser.usage = "torch-debugger rehearse [options] (script.py | -m package.module) [arguments of the script ...]"
     parser.epilog = (
         "The script runs up to the end of its first training step. Exit code: 0 if the step fits and has no "
         "device bug, 1 if not; where the script came to no step, its own if that is not 0, else 1."
@@ -50,12 +48,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from torch_debugger.checks.ranks_judge import RanksJudge
-    from torch_debugger.cli.child_process import interrupts_left_to_child
-    from torch_debugger.cli.ending import exit_code_of
-    from torch_debugger.cli.log_folder import open_log_folder
-    from torch_debugger.cli.parent import run_in_child
-    from torch_debugger.cli.trial_status import TrialBar, TrialLines
+    from torch_debugger.checks.judge import RanksJudge
+    from torch_debugger.runner.child_process import interrupts_left_to_child
+    from torch_debugger.runner.outputs import exit_code_of, open_log_folder
+    from torch_debugger.runner.parent import run_in_child
+    from torch_debugger.runner.status import TrialBar, TrialLines
 
     options = _options(arguments)
     with open_log_folder(None, options.program.target, keep=False) as folder, interrupts_left_to_child():
@@ -77,7 +74,7 @@ def _options(arguments: argparse.Namespace) -> RunOptions:
 
 def _gpu(text: str | None) -> str:
     """As it is, once it is understood: better now than after the script's first step."""
-    from torch_debugger.records.gpus import gpu_bytes
+    from torch_debugger.records.units import gpu_bytes
 
     try:
         return text if text and gpu_bytes(text) else ""
@@ -92,8 +89,8 @@ def _conclude(result: RunResult, code: int, json_file: str | None) -> int:
         return code or _FAILED
     from rich.console import Console
 
-    from torch_debugger.cli.status import fresh_line, write
-    from torch_debugger.report.rehearsal import render_rehearsal
+    from torch_debugger.report.preflight import render_rehearsal
+    from torch_debugger.runner.status import fresh_line, write
 
     rehearsal = _judged(result.rehearsal)
     write(_STDERR, f"{fresh_line(_STDERR)}\n")

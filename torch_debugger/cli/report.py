@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 
-from torch_debugger.report.printable import one_line
+from torch_debugger.report.text import one_line
 
 NAME = "report"
 HELP = "write a run, or several compared, as one HTML file that needs no server, no network and no JavaScript"
@@ -30,7 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from torch_debugger.reporting import write_report
+    from torch_debugger.api import write_report
 
     written = write_report(arguments.run or None, arguments.output, replace=arguments.force)
     said = [f"{one_line(written.path)}: {written.size_bytes / 1000:,.0f} kB"]

@@ -8,14 +8,14 @@ import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from torch_debugger.cli.options import RunOptions, add_run_options
-from torch_debugger.saying import say
+from torch_debugger.runner.options import RunOptions, add_run_options
+from torch_debugger.system.program import say
 
 if TYPE_CHECKING:
-    from torch_debugger.checks.ranks_judge import RanksJudge
-    from torch_debugger.cli.couriers import Couriers
-    from torch_debugger.cli.rank_launch import RankLaunch
+    from torch_debugger.checks.judge import RanksJudge
     from torch_debugger.report.result import RunResult
+    from torch_debugger.runner.parent import RunningTrackers
+    from torch_debugger.runner.rank_parents import RankLaunch
 
 NAME = "run"
 HELP = "Run a training script unchanged, and say what is wrong with it."
@@ -28,13 +28,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from torch_debugger.checks.ranks_judge import RanksJudge
-    from torch_debugger.cli.child_process import run_instead_of_us
-    from torch_debugger.cli.couriers import Couriers
-    from torch_debugger.cli.ending import end_like, require_writable
-    from torch_debugger.cli.log_folder import can_keep_logs_here, open_log_folder
-    from torch_debugger.cli.page_beside import PageBeside
-    from torch_debugger.cli.rank_launch import rank_launch
+    from torch_debugger.checks.judge import RanksJudge
+    from torch_debugger.cli.page_beside_run import PageBeside
+    from torch_debugger.runner.child_process import run_instead_of_us
+    from torch_debugger.runner.outputs import can_keep_logs_here, end_like, open_log_folder, require_writable
+    from torch_debugger.runner.parent import RunningTrackers as Couriers
+    from torch_debugger.runner.rank_parents import rank_launch
 
     options = RunOptions.read(arguments)
     judge = RanksJudge(options.only, options.ignore)  # complains about names it does not know
@@ -64,7 +63,7 @@ def run(arguments: argparse.Namespace) -> int:
 def _can_watch() -> bool:
     """Whether there may be the little file through which the script tells where it is: limits (`ulimit -f`) can
     forbid it."""
-    from torch_debugger.runlog.board import Board
+    from torch_debugger.log.process_channels import Board
 
     try:
         os.close(Board.create().fd)
@@ -75,11 +74,10 @@ def _can_watch() -> bool:
 
 
 def _run_rank(options: RunOptions, judge: RanksJudge, launch: RankLaunch) -> int:
-    from torch_debugger.cli.couriers import Couriers
-    from torch_debugger.cli.ending import end_like
-    from torch_debugger.cli.page_beside import PageBeside
-    from torch_debugger.cli.rank_parent import run_other_rank
-    from torch_debugger.cli.shared_folder import open_shared_folder
+    from torch_debugger.cli.page_beside_run import PageBeside
+    from torch_debugger.runner.outputs import end_like
+    from torch_debugger.runner.parent import RunningTrackers as Couriers
+    from torch_debugger.runner.rank_parents import open_shared_folder, run_other_rank
 
     log_dir, script = options.log_dir, options.program.target
     with open_shared_folder(launch, log_dir, script, keep=options.keep_log) as folder:
@@ -93,7 +91,7 @@ def _run_rank(options: RunOptions, judge: RanksJudge, launch: RankLaunch) -> int
 
 
 def _stand_in(options: RunOptions, judge: RanksJudge, launch: RankLaunch, folder: str) -> None:
-    from torch_debugger.cli.stand_in import report_of, stands_in
+    from torch_debugger.runner.rank_parents import report_of, stands_in
 
     if stands_in(launch, folder):
         log = folder if options.keep_log else None
@@ -101,12 +99,12 @@ def _stand_in(options: RunOptions, judge: RanksJudge, launch: RankLaunch, folder
 
 
 def _run_apart(
-    options: RunOptions, judge: RanksJudge, folder: str, couriers: Couriers, launch: RankLaunch | None = None
+    options: RunOptions, judge: RanksJudge, folder: str, couriers: RunningTrackers, launch: RankLaunch | None = None
 ) -> int:
     """The exit status: -n when signal n ended the script."""
-    from torch_debugger.cli.child_process import interrupts_left_to_child
-    from torch_debugger.cli.ending import speak_while_somebody_listens
-    from torch_debugger.cli.parent import run_in_child
+    from torch_debugger.runner.child_process import interrupts_left_to_child
+    from torch_debugger.runner.outputs import speak_while_somebody_listens
+    from torch_debugger.runner.parent import run_in_child
 
     speak_while_somebody_listens()
     early: list[RunResult] = []
@@ -125,8 +123,8 @@ def _run_apart(
 
 
 def _run_here(options: RunOptions, folder: str) -> tuple[RunResult, int]:
-    from torch_debugger.cli.in_process import run_in_process
-    from torch_debugger.cli.status import PlainStatus, Silence
+    from torch_debugger.runner.in_process import run_in_process
+    from torch_debugger.runner.status import PlainStatus, Silence
 
     display = Silence() if options.quiet else PlainStatus(_STDERR, 0.0)
     needs_log = options.keep_log or options.trackers  # a courier follows a log, also one that is not kept
@@ -143,8 +141,8 @@ def _run_here(options: RunOptions, folder: str) -> tuple[RunResult, int]:
     return (result if options.keep_log else dataclasses.replace(result, log=None)), code
 
 
-def _conclude(options: RunOptions, folder: str, couriers: Couriers, result: RunResult, status: int) -> int:
-    from torch_debugger.cli.ending import exit_code
+def _conclude(options: RunOptions, folder: str, couriers: RunningTrackers, result: RunResult, status: int) -> int:
+    from torch_debugger.runner.outputs import exit_code
 
     result = dataclasses.replace(result, log=options.log_url or result.log)
     _show(options, folder, result)
@@ -153,7 +151,7 @@ def _conclude(options: RunOptions, folder: str, couriers: Couriers, result: RunR
 
 
 def _show(options: RunOptions, folder: str, result: RunResult) -> None:
-    from torch_debugger.cli.ending import print_report, write_reports
+    from torch_debugger.runner.outputs import print_report, write_reports
 
     log_dir = folder if options.keep_log else None
     _attempt(lambda: write_reports(result, json_file=options.json_file, log_dir=log_dir))

@@ -14,12 +14,12 @@ from typing import Any, NamedTuple
 from rich.console import Console
 from rich.text import Text
 
-from torch_debugger.archive.named_places import named_places
-from torch_debugger.archive.run import Run
-from torch_debugger.archive.runs import Runs
-from torch_debugger.archive.runs import runs as find_runs
-from torch_debugger.report.printable import one_line
-from torch_debugger.report.run_lines import RunLine, render_runs
+from torch_debugger.log.object_stores import named_places
+from torch_debugger.log.run import Run
+from torch_debugger.log.runs import Runs
+from torch_debugger.log.runs import runs as find_runs
+from torch_debugger.report.tables import RunLine, render_runs
+from torch_debugger.report.text import one_line
 
 NAME = "runs"
 HELP = "list the runs below a folder, whoever logged them, with how each one went"
@@ -115,9 +115,7 @@ def _read(each: Run) -> _Listed:
         return _Listed(_line(each), each.folder, message, each.tags, each.damage)
     except Exception as error:  # whatever one run's files hold, the others are listed
         fault = f"torch-debugger cannot read it, a fault of its own: {type(error).__name__}: {error}"
-        return _Listed(
-            RunLine(each.name, "unknown", "cannot be read", "", 0, None), each.folder, None, {}, [fault]
-        )
+        return _Listed(RunLine(each.name, "unknown", "cannot be read", "", 0, None), each.folder, None, {}, [fault])
 
 
 def _losses(each: Run) -> list[float]:

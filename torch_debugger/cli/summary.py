@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import difflib
+import importlib
+import importlib.util
 import json
+import os
 import sys
 from collections.abc import Sequence
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from torch_debugger.cli.named_object import named_object
-from torch_debugger.errors import DebuggerError, UsageError
+from torch_debugger.system.errors import DebuggerError, UsageError
 
 if TYPE_CHECKING:
     import torch
     from torch import nn
 
-    from torch_debugger.anatomy.summing.result import Summary
+    from torch_debugger.model.summary_table import Summary
+
 
 NAME = "summary"
 HELP = "show the layers of a model: sizes, parameters, operations"
@@ -45,9 +50,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--meta", action="store_true", help="make it on torch's meta device: a model of any size, no memory"
     )
     parser.add_argument("--depth", metavar="N", type=int, default=3, help="levels of the tree shown (3)")
-    parser.add_argument(
-        "--columns", metavar="NAMES", help="such as input_size,output_size,num_params,mult_adds,time"
-    )
+    parser.add_argument("--columns", metavar="NAMES", help="such as input_size,output_size,num_params,mult_adds,time")
     parser.add_argument("--json", metavar="FILE", help="write the same for programs; - for the terminal")
 
 
@@ -65,7 +68,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _summary(model: nn.Module, sizes: list[tuple[int, ...]], arguments: argparse.Namespace) -> Summary:
-    from torch_debugger.anatomy.summing.summarizing import summary
+    from torch_debugger.model.summary import summary
 
     return summary(
         model,
@@ -141,3 +144,67 @@ def _write(result: Summary, file: str) -> None:
             target.write(f"{text}\n")
     except OSError as error:
         raise UsageError(f"{file} cannot be written: {error.strerror}.") from error
+
+
+# An object of the user's, named on the command line: file.py:Net, package.module:make_model.
+def named_object(target: str) -> Any:
+    """Dots behind the colon go into what is there: models.py:zoo.Net"""
+    place, colon, name = target.rpartition(":")
+    if not colon or not place or not name:
+        raise UsageError(f"{target!r} names no object: write FILE.py:NAME or MODULE:NAME, such as models.py:Net.")
+    found: Any = import_file(place) if place.endswith(".py") or os.sep in place else _import_module(place)
+    for part in name.split("."):
+        found = _attribute(found, part, place)
+    return found
+
+
+def _import_module(name: str) -> ModuleType:
+    if os.getcwd() not in sys.path:
+        sys.path.insert(0, os.getcwd())  # as `python -m` has it
+    try:
+        return importlib.import_module(name)
+    except (Exception, SystemExit) as error:  # whatever the module's own code raises
+        raise UsageError(f"{name} cannot be imported: {type(error).__name__}: {error}.") from error
+
+
+def _attribute(holder: Any, name: str, place: str) -> Any:
+    if hasattr(holder, name):
+        return getattr(holder, name)
+    names = [each for each in vars(holder) if not each.startswith("_")] if hasattr(holder, "__dict__") else []
+    near = difflib.get_close_matches(name, names, n=3, cutoff=0.5)
+    hint = f" Did you mean {' or '.join(near)}?" if near else ""
+    raise UsageError(f"{place} has no {name}.{hint}")
+
+
+# A user's file imported as a module: its definitions come to be, its `__main__` part does not run.
+def import_file(path: str) -> ModuleType:
+    if not os.path.isfile(path):
+        raise UsageError(f"There is no file {path} (looked in {os.getcwd()}).")
+    folder, stem = os.path.dirname(os.path.abspath(path)), os.path.splitext(os.path.basename(path))[0]
+    name = stem if stem not in sys.modules else f"imported_{stem}"
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise UsageError(f"{path} is no Python file.")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    sys.path.insert(0, folder)  # as for a script: its neighbours can be imported
+    try:
+        spec.loader.exec_module(module)
+    except (Exception, SystemExit) as error:  # whatever the file's own code raises
+        del sys.modules[name]
+        raise UsageError(_told(path, error)) from error
+    return module
+
+
+def _told(path: str, error: BaseException) -> str:
+    if isinstance(error, SystemExit):
+        return (
+            f"{path} ended itself while it was imported. Put what it runs under "
+            '`if __name__ == "__main__":`, so that what it defines can be imported.'
+        )
+    last, line = error.__traceback__, None
+    while last is not None:
+        line = last.tb_lineno if last.tb_frame.f_code.co_filename == os.path.abspath(path) else line
+        last = last.tb_next
+    where = f" at line {line}" if line else ""
+    return f"{path} cannot be imported: {type(error).__name__}: {error}{where}."

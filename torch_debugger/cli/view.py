@@ -9,9 +9,8 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from torch_debugger.archive.named_places import named_places
-from torch_debugger.errors import UsageError
-from torch_debugger.runlog.stores import is_url
+from torch_debugger.log.object_stores import is_url, named_places
+from torch_debugger.system.errors import UsageError
 
 NAME = "view"
 _PATH_HELP = (
@@ -31,10 +30,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from torch_debugger.cli.browser import open_browser
-    from torch_debugger.cli.options import read_port
+    from torch_debugger.cli.page_beside_run import open_browser
     from torch_debugger.cli.traces import TraceRuns
-    from torch_debugger.viewer.serving import address, is_loopback, make_page_server
+    from torch_debugger.runner.options import read_port
+    from torch_debugger.viewer.server import address, is_loopback, make_page_server
 
     profiles = read_profiles(arguments.paths)
     places = named_places([] if profiles else _without_snapshots(arguments.paths or ["runs"]))
@@ -61,7 +60,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def read_profiles(paths: Sequence[str]) -> dict[str, dict[str, Any]]:
     """By the names of the files; empty where folders of runs are shown. A page has the one or the other."""
-    from torch_debugger.viewer.call_profiles.reading import is_call_profile, read_call_profile
+    from torch_debugger.viewer.traces import is_call_profile, read_call_profile
 
     files = [path for path in dict.fromkeys(paths) if is_call_profile(path)]
     if not files:
@@ -105,7 +104,7 @@ def read_folders(places: Sequence[tuple[str | None, str]]) -> dict[str, str]:
 
 
 def _existing(path: str) -> str:
-    from torch_debugger.archive.event_names import MARK
+    from torch_debugger.log.event_files import MARK
 
     if is_url(path) or os.path.isdir(path):
         return path.rstrip("/") or "/"
@@ -121,7 +120,7 @@ def _existing(path: str) -> str:
 
 
 def _is_run(folder: str) -> bool:
-    from torch_debugger.archive.folders import event_files
+    from torch_debugger.log.folders import event_files
 
     return not is_url(folder) and bool(event_files(folder))
 

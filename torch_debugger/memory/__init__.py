@@ -17,12 +17,11 @@ from typing import TYPE_CHECKING
 from torch_debugger import same_random_numbers
 
 if TYPE_CHECKING:
-    from torch_debugger.memory.recording import record
+    from torch_debugger.memory.recording import record, snapshot
     from torch_debugger.memory.snapshots import Snapshot, compare, load
-    from torch_debugger.memory.taking import snapshot
 
 _HOMES = {"record": "recording", "Snapshot": "snapshots", "compare": "snapshots", "load": "snapshots"}
-_HOMES |= {"snapshot": "taking"}
+_HOMES |= {"snapshot": "recording"}
 
 __all__ = ["Snapshot", "compare", "load", "record", "snapshot"]
 

@@ -12,53 +12,54 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from torch_debugger.pictures.attending.flow import attention_flow
-    from torch_debugger.pictures.attending.heat_maps import attention
-    from torch_debugger.pictures.attending.rollout import attention_rollout
-    from torch_debugger.pictures.attributing.integrated import integrated_gradients
-    from torch_debugger.pictures.attributing.occluding import occlusion
-    from torch_debugger.pictures.attributing.picture import Attribution
-    from torch_debugger.pictures.attributing.slopes import input_x_gradient, saliency
-    from torch_debugger.pictures.attributing.smoothed import smoothgrad
-    from torch_debugger.pictures.batches.showing import show_batch
-    from torch_debugger.pictures.cams.class_activations import GradCAM, class_activation, gradcam
-    from torch_debugger.pictures.cams.picture import ClassActivation
-    from torch_debugger.pictures.curves.curves_of_runs import loss_curve
-    from torch_debugger.pictures.embedding.points import embeddings
-    from torch_debugger.pictures.exciting.top import top_examples
-    from torch_debugger.pictures.flowing.flow_of_gradients import GradientFlow, gradient_flow
-    from torch_debugger.pictures.maps.filters_of_layers import filters
-    from torch_debugger.pictures.maps.maps_of_layers import feature_maps
-    from torch_debugger.pictures.maximizing.maximize import maximize
+    from torch_debugger.pictures.activation_maximization import maximize
+    from torch_debugger.pictures.attention_across_layers import attention_flow, attention_rollout
+    from torch_debugger.pictures.attention_heatmaps import attention
+    from torch_debugger.pictures.attribution_methods import (
+        input_x_gradient,
+        integrated_gradients,
+        occlusion,
+        saliency,
+        smoothgrad,
+    )
+    from torch_debugger.pictures.attribution_plots import Attribution
+    from torch_debugger.pictures.batch_plots import show_batch
+    from torch_debugger.pictures.embedding_plots import embeddings
+    from torch_debugger.pictures.feature_map_plots import feature_maps
+    from torch_debugger.pictures.filter_plots import filters
+    from torch_debugger.pictures.gradcam_maps import ClassActivation, GradCAM, class_activation, gradcam
+    from torch_debugger.pictures.gradient_flow_plots import GradientFlow, gradient_flow
+    from torch_debugger.pictures.histograms import activation_histograms, weight_histograms
+    from torch_debugger.pictures.loss_curves import loss_curve
     from torch_debugger.pictures.picture import Picture
-    from torch_debugger.pictures.spreading.histograms import activation_histograms, weight_histograms
+    from torch_debugger.pictures.strongest_examples import top_examples
 
 _HOMES = {
-    "Attribution": "torch_debugger.pictures.attributing.picture",
-    "ClassActivation": "torch_debugger.pictures.cams.picture",
-    "GradCAM": "torch_debugger.pictures.cams.class_activations",
-    "GradientFlow": "torch_debugger.pictures.flowing.flow_of_gradients",
+    "Attribution": "torch_debugger.pictures.attribution_plots",
+    "ClassActivation": "torch_debugger.pictures.gradcam_maps",
+    "GradCAM": "torch_debugger.pictures.gradcam_maps",
+    "GradientFlow": "torch_debugger.pictures.gradient_flow_plots",
     "Picture": "torch_debugger.pictures.picture",
-    "activation_histograms": "torch_debugger.pictures.spreading.histograms",
-    "attention": "torch_debugger.pictures.attending.heat_maps",
-    "attention_flow": "torch_debugger.pictures.attending.flow",
-    "attention_rollout": "torch_debugger.pictures.attending.rollout",
-    "class_activation": "torch_debugger.pictures.cams.class_activations",
-    "embeddings": "torch_debugger.pictures.embedding.points",
-    "feature_maps": "torch_debugger.pictures.maps.maps_of_layers",
-    "filters": "torch_debugger.pictures.maps.filters_of_layers",
-    "gradcam": "torch_debugger.pictures.cams.class_activations",
-    "gradient_flow": "torch_debugger.pictures.flowing.flow_of_gradients",
-    "input_x_gradient": "torch_debugger.pictures.attributing.slopes",
-    "integrated_gradients": "torch_debugger.pictures.attributing.integrated",
-    "loss_curve": "torch_debugger.pictures.curves.curves_of_runs",
-    "maximize": "torch_debugger.pictures.maximizing.maximize",
-    "occlusion": "torch_debugger.pictures.attributing.occluding",
-    "saliency": "torch_debugger.pictures.attributing.slopes",
-    "show_batch": "torch_debugger.pictures.batches.showing",
-    "smoothgrad": "torch_debugger.pictures.attributing.smoothed",
-    "top_examples": "torch_debugger.pictures.exciting.top",
-    "weight_histograms": "torch_debugger.pictures.spreading.histograms",
+    "activation_histograms": "torch_debugger.pictures.histograms",
+    "attention": "torch_debugger.pictures.attention_heatmaps",
+    "attention_flow": "torch_debugger.pictures.attention_across_layers",
+    "attention_rollout": "torch_debugger.pictures.attention_across_layers",
+    "class_activation": "torch_debugger.pictures.gradcam_maps",
+    "embeddings": "torch_debugger.pictures.embedding_plots",
+    "feature_maps": "torch_debugger.pictures.feature_map_plots",
+    "filters": "torch_debugger.pictures.filter_plots",
+    "gradcam": "torch_debugger.pictures.gradcam_maps",
+    "gradient_flow": "torch_debugger.pictures.gradient_flow_plots",
+    "input_x_gradient": "torch_debugger.pictures.attribution_methods",
+    "integrated_gradients": "torch_debugger.pictures.attribution_methods",
+    "loss_curve": "torch_debugger.pictures.loss_curves",
+    "maximize": "torch_debugger.pictures.activation_maximization",
+    "occlusion": "torch_debugger.pictures.attribution_methods",
+    "saliency": "torch_debugger.pictures.attribution_methods",
+    "show_batch": "torch_debugger.pictures.batch_plots",
+    "smoothgrad": "torch_debugger.pictures.attribution_methods",
+    "top_examples": "torch_debugger.pictures.strongest_examples",
+    "weight_histograms": "torch_debugger.pictures.histograms",
 }
 
 __all__ = [

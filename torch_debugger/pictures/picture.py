@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import io
+import os
+import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -13,10 +15,9 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 from PIL import Image
 
-from torch_debugger.errors import UsageError
-from torch_debugger.pictures.screens import has_screen, notebook_display
 from torch_debugger.records import PictureSummary
-from torch_debugger.records.watched import watched_run
+from torch_debugger.records.sinks import watched_run
+from torch_debugger.system.errors import UsageError
 
 Arrays = Mapping[str, NDArray[Any]]
 _DPI = 110
@@ -34,9 +35,7 @@ _KINDS = (".png", ".svg", ".pdf", ".jpg", ".jpeg", ".webp")
 class TakesImages(Protocol):
     """A SummaryWriter: ours, torch's or tensorboardX's."""
 
-    def add_image(
-        self, tag: str, img_tensor: Any, global_step: int | None = ..., *, dataformats: str
-    ) -> Any: ...
+    def add_image(self, tag: str, img_tensor: Any, global_step: int | None = ..., *, dataformats: str) -> Any: ...
 
 
 class Picture:
@@ -105,3 +104,29 @@ class Picture:
 
     def _repr_png_(self) -> bytes:
         return self.png()
+
+
+# A picture with something to say: its remarks are sentences, and stand in it.
+class RemarkedPicture(Picture):
+    """`remarks` has what the picture says in words."""
+
+    def __init__(self, title: str, arrays: Arrays, draw: Callable[[], Figure], remarks: Sequence[str]) -> None:
+        super().__init__(title, arrays, draw)
+        self.remarks = tuple(remarks)
+
+
+# Where a picture can be shown: in the notebook that runs us, or on a screen.
+def notebook_display() -> Callable[[Any], Any] | None:
+    """What shows things below a cell, where there is one; IPython is never imported for it."""
+    ipython = sys.modules.get("IPython")
+    shell = ipython.get_ipython() if ipython is not None else None
+    if ipython is None or getattr(shell, "kernel", None) is None:
+        return None
+    shown: Callable[[Any], Any] = ipython.display.display
+    return shown
+
+
+def has_screen() -> bool:
+    if sys.platform in ("darwin", "win32"):
+        return True
+    return bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))

@@ -9,25 +9,29 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from types import FrameType
+from typing import Any, Protocol
 
 import torch
-from torch import nn
+from torch import isfinite, nn
+from torch.optim import Optimizer
 
-from torch_debugger.anatomy.frames import frames
-from torch_debugger.anatomy.loss_variable import loss_name
-from torch_debugger.anatomy.moments import Moment, moment_of
-from torch_debugger.anatomy.sources import is_user_file
-from torch_debugger.anatomy.statements import assignment_before
-from torch_debugger.probes.lagging import Inputs, Lagging
-from torch_debugger.probes.lossorigin import find_in_graph
-from torch_debugger.probes.policies import Policy
-from torch_debugger.probes.roots import Roots
+from torch_debugger.model.autograd_graph import saved
+from torch_debugger.probes.async_steps import AsyncSteps, Inputs
+from torch_debugger.probes.model.root_modules import RootModules
 from torch_debugger.probes.watch import Watch
 from torch_debugger.records import NonFinite, Origin, Place
-from torch_debugger.stats.unseen import no_grad
+from torch_debugger.source.files import is_user_file
+from torch_debugger.source.frames import frames, user_frame
+from torch_debugger.source.losses import loss_name
+from torch_debugger.source.objects import is_a
+from torch_debugger.source.statements import assignment_before, last_call_before
+from torch_debugger.source.variables import Moment, moment_of
+from torch_debugger.stats.dispatch_modes import no_grad
+from torch_debugger.stats.summary import measure_operand
 
 FRAMES = 4  # of the user's, from the innermost out
 
@@ -35,9 +39,7 @@ FRAMES = 4  # of the user's, from the innermost out
 class Replays(Protocol):
     """Runs a step again; what that takes is not a probe's business."""
 
-    def of_step(
-        self, moments: Sequence[Moment], loss: str, raised: bool = False
-    ) -> tuple[Origin | None, str] | None:
+    def of_step(self, moments: Sequence[Moment], loss: str, raised: bool = False) -> tuple[Origin | None, str] | None:
         """The step under way, from the user's frames, innermost first: the origin and how it was found.
 
         loss: nan, inf or -inf; empty where it was finite and the gradients are at fault.
@@ -59,7 +61,7 @@ class BadWeight:
 
 
 class NonFiniteHunt:
-    def __init__(self, watch: Watch, roots: Roots, lagging: Lagging, replays: Replays, policy: Policy) -> None:
+    def __init__(self, watch: Watch, roots: RootModules, lagging: AsyncSteps, replays: Replays, policy: Policy) -> None:
         self.watch = watch
         self.roots = roots
         self.replays = replays
@@ -226,3 +228,109 @@ def _word(value: float) -> str:
     if math.isnan(value):
         return "nan"
     return "inf" if value > 0 else "-inf"
+
+
+# Which op between the model and the loss made a NaN or Inf, told by what autograd saved.
+#
+# Used where the forward itself was finite: the loss expression cannot be run again, but its nodes still hold their
+# operands.
+Test = Callable[[torch.Tensor], bool]
+
+# op -> (saved operand, what is wrong with it, names it goes by in source code)
+_EDGES: dict[str, tuple[str, Test, tuple[str, ...]]] = {
+    "LogBackward0": ("_saved_self", lambda t: bool((t <= 0).any()), ("log",)),
+    "Log2Backward0": ("_saved_self", lambda t: bool((t <= 0).any()), ("log2",)),
+    "Log10Backward0": ("_saved_self", lambda t: bool((t <= 0).any()), ("log10",)),
+    "Log1PBackward0": ("_saved_self", lambda t: bool((t <= -1).any()), ("log1p",)),
+    "SqrtBackward0": ("_saved_result", lambda t: bool(t.isnan().any()), ("sqrt",)),
+    "RsqrtBackward0": ("_saved_result", lambda t: not bool(t.isfinite().all()), ("rsqrt",)),
+    "DivBackward0": ("_saved_other", lambda t: bool((t == 0).any()), ("div",)),
+    "ReciprocalBackward0": ("_saved_result", lambda t: not bool(t.isfinite().all()), ("reciprocal",)),
+    "ExpBackward0": ("_saved_result", lambda t: not bool(t.isfinite().all()), ("exp",)),
+    "AcosBackward0": ("_saved_self", lambda t: bool((t.abs() > 1).any()), ("acos",)),
+    "AsinBackward0": ("_saved_self", lambda t: bool((t.abs() > 1).any()), ("asin",)),
+}
+
+
+def find_in_graph(root: Any, site: Place, limit: int = 256) -> Origin | None:
+    """The suspicious op farthest from the loss: what follows it only passes the NaN on."""
+    found: tuple[str, torch.Tensor] | None = None
+    seen, queue = {root}, deque([root])
+    while queue and len(seen) < limit:
+        node = queue.popleft()
+        edge = _EDGES.get(node.name())
+        if edge is not None:
+            operand = saved(node, edge[0])
+            if is_a(operand, torch.Tensor) and edge[1](operand.detach()):
+                found = (node.name(), operand.detach())
+        for operand_node, _ in node.next_functions:
+            if operand_node is not None and operand_node not in seen:
+                seen.add(operand_node)
+                queue.append(operand_node)
+    return None if found is None else _origin(*found, site)
+
+
+def _origin(node: str, operand: torch.Tensor, site: Place) -> Origin:
+    names = _EDGES[node][2]
+    line = last_call_before(site, names)
+    return Origin("loss", None, names[0], line or Place(), (measure_operand(operand),))
+
+
+# What is done about a NaN besides telling: nothing, end the script, stop in a debugger, skip the update.
+StopAt = Callable[[FrameType, str, dict[str, Any]], None]
+
+
+class Policy:
+    """`report` never makes the host wait for a device; the others may."""
+
+    def __init__(self, watch: Watch, kind: str, stop_at: StopAt | None = None) -> None:
+        self.watch = watch
+        self.kind = kind
+        self.waits = kind != "report"
+        self._stop_at = stop_at
+        self._due: NonFinite | None = None
+        self._left_out: dict[int, list[tuple[torch.Tensor, torch.Tensor]]] = {}  # optimizer -> its gradients
+        self.skipped = 0
+
+    def told(self, fact: NonFinite) -> None:
+        self._due = fact
+
+    def act(self) -> None:
+        """Called where the script's own line runs, outside of what keeps our exceptions in."""
+        fact, self._due = self._due, None
+        if fact is None or not self.watch.active:
+            return
+        if self.kind == "stop":
+            self.watch.stopping = True
+            raise SystemExit(1)
+        if self.kind == "break" and self._stop_at is not None:
+            frame = user_frame(2)
+            if frame is not None:
+                self._stop_at(frame, f"the {fact.what} became {fact.value} at step {fact.step}", {})
+
+    # skip-step
+
+    @no_grad()
+    def before_update(self, optimizer: Optimizer) -> None:
+        """Without gradients an optimizer changes nothing."""
+        held = [(p, p.grad) for group in optimizer.param_groups for p in group["params"] if p.grad is not None]
+        if self.kind != "skip-step" or not held or _all_finite([gradient for _, gradient in held]):
+            return
+        self._left_out[id(optimizer)] = held
+        for parameter, _ in held:
+            parameter.grad = None
+        self.skipped += 1
+        self.watch.scalars["skipped_steps"] = float(self.skipped)
+        if self.skipped == 1:
+            self.watch.notice("Updates with gradients that are not finite are left out (--on-nan skip-step).")
+
+    def after_update(self, optimizer: Optimizer) -> None:
+        for parameter, gradient in self._left_out.pop(id(optimizer), ()):
+            parameter.grad = gradient
+
+
+def _all_finite(gradients: list[torch.Tensor]) -> bool:
+    """By sums in float64, which no float32 gradient can overflow."""
+    values = [gradient.coalesce().values() if gradient.is_sparse else gradient for gradient in gradients]
+    sums = [value.sum(dtype=torch.float64).to(values[0].device) for value in values]
+    return bool(isfinite(torch.stack(sums)).all())

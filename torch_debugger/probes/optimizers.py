@@ -2,34 +2,38 @@
 
 from __future__ import annotations
 
+import cmath
+import functools
 import gc
 import inspect
+import math
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import FrameType
 from typing import Any
 
+import numpy
 import torch
+from torch import isfinite
+from torch._C._autograd import _profiler_enabled
 from torch.optim import Optimizer
 from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 from torch.utils.hooks import RemovableHandle
 
-from torch_debugger.anatomy.assignments import filling_of_argument
-from torch_debugger.anatomy.frames import place_of, user_frame
-from torch_debugger.anatomy.naming import name_of
-from torch_debugger.anatomy.statements import assignment_before, statement_at
-from torch_debugger.anatomy.update_forms import update_form
-from torch_debugger.probes.held import Held
-from torch_debugger.probes.known_optimizers import KnownOptimizers
-from torch_debugger.probes.parameters import ParameterLook
-from torch_debugger.probes.patches import Patches
-from torch_debugger.probes.probe import Probe
-from torch_debugger.probes.sampling import DEEP
-from torch_debugger.probes.strays import Strays
+from torch_debugger.probes.model.root_modules import RootModules, UnregisteredModules
+from torch_debugger.probes.nonfinite import NonFiniteHunt
+from torch_debugger.probes.optimizers_known import KnownOptimizers, TrackedOptimizer
+from torch_debugger.probes.probe import Patches, Probe
+from torch_debugger.probes.schedule import DEEP
 from torch_debugger.probes.watch import Watch
-from torch_debugger.records import OptimizerFact, Place
-from torch_debugger.stats.shards import own_part, shards_expected
-from torch_debugger.tracebacks import hidden_in_tracebacks
+from torch_debugger.records import OptimizerFact, Place, Table, TensorRows
+from torch_debugger.source.assignments import filling_of_argument
+from torch_debugger.source.frames import place_of, user_frame
+from torch_debugger.source.statements import assignment_before, statement_at
+from torch_debugger.source.variables import name_of
+from torch_debugger.stats.dispatch_modes import item_of, no_grad, own_part, shards_expected
+from torch_debugger.stats.summary import norms, sampled
+from torch_debugger.system.tracebacks import hidden_in_tracebacks
 
 _NUMBERS = ("lr", "initial_lr", "momentum", "weight_decay", "eps", "alpha", "rho", "max_iter")
 _SCHEDULED = frozenset({"lr", "initial_lr"})  # what a schedule sets: the second is the rate it starts from
@@ -39,7 +43,7 @@ class Optimizers(Probe):
     name = "optimizers"
     COUNT_EVERY = 8  # steps between counts of a model's parameters: about 1 us a parameter
 
-    def __init__(self, watch: Watch, strays: Strays, looks: ParameterLook) -> None:
+    def __init__(self, watch: Watch, strays: UnregisteredModules, looks: ParameterLook) -> None:
         super().__init__(watch)
         self.strays = strays
         self.looks = looks
@@ -47,7 +51,7 @@ class Optimizers(Probe):
         self.held = self.known.held
         self.live = self.known.live
         self.parameter_ids = strays.held = self.known.parameter_ids
-        self.before_update: list[Callable[[Held, Optimizer], None]] = []  # told on deep steps
+        self.before_update: list[Callable[[TrackedOptimizer, Optimizer], None]] = []  # told on deep steps
         self._handles: list[RemovableHandle] = []
         self._backward = Place()
         self._searched = False
@@ -93,7 +97,7 @@ class Optimizers(Probe):
                 if frame is not None and name_of(optimizer, frame):  # else one that a notebook has not let go
                     self._meet(optimizer)
 
-    def _meet(self, optimizer: Optimizer, place: Place | None = None) -> Held:
+    def _meet(self, optimizer: Optimizer, place: Place | None = None) -> TrackedOptimizer:
         known = self.known.of(optimizer)
         if known is not None:
             return known
@@ -103,7 +107,7 @@ class Optimizers(Probe):
             self.watch.guard.contain("optimizers", self._gone, key)
 
         source = statement_at(place) if place else ""
-        held = Held("", weakref.ref(optimizer, gone), place or Place(), source)
+        held = TrackedOptimizer("", weakref.ref(optimizer, gone), place or Place(), source)
         self.known.add(optimizer, held)
         self.watch.clock.made(key)
         self.looks.several = len(self.held) > 1
@@ -150,7 +154,7 @@ class Optimizers(Probe):
             self.watch.end_step()
         return True
 
-    def _tell_what_it_holds(self, held: Held, optimizer: Optimizer) -> None:
+    def _tell_what_it_holds(self, held: TrackedOptimizer, optimizer: Optimizer) -> None:
         """At its first step and whenever that changes, on steps that are not looked at as well: 0.2 us."""
         count = sum([len(group["params"]) for group in optimizer.param_groups])
         if not held.told or held.told[0] != count:
@@ -158,7 +162,7 @@ class Optimizers(Probe):
             self.known.holds(held, [id(p) for p in parameters])
             self._tell(held, optimizer, parameters)
 
-    def _take_rates(self, held: Held, optimizer: Optimizer) -> None:
+    def _take_rates(self, held: TrackedOptimizer, optimizer: Optimizer) -> None:
         prefix = f"lr/{held.name}" if self.looks.several else "lr"
         for number, group in enumerate(optimizer.param_groups):
             rate = group.get("lr")
@@ -203,7 +207,7 @@ class Optimizers(Probe):
             self.looks.before_update(held, ready, self._backward)
             held.looked = held.steps
 
-    def _tell(self, held: Held, optimizer: Optimizer, parameters: list[torch.Tensor]) -> None:
+    def _tell(self, held: TrackedOptimizer, optimizer: Optimizer, parameters: list[torch.Tensor]) -> None:
         if not held.name:
             self._name(held, optimizer, user_frame(2))
         groups = tuple(group_numbers(group) for group in optimizer.param_groups)
@@ -220,7 +224,7 @@ class Optimizers(Probe):
                 )
             )  # fmt: skip
 
-    def _name(self, held: Held, optimizer: Optimizer, frame: FrameType | None) -> None:
+    def _name(self, held: TrackedOptimizer, optimizer: Optimizer, frame: FrameType | None) -> None:
         found = name_of(optimizer, frame) if frame is not None else None
         held.name = self.known.free_name(found or "optimizer")
         maker = assignment_before(place_of(frame), found) if found and not held.place else None
@@ -240,3 +244,175 @@ def group_numbers(group: dict[str, Any]) -> dict[str, float]:
     if isinstance(betas, (tuple, list)) and all(isinstance(beta, (int, float)) for beta in betas):
         numbers |= {f"beta{index + 1}": float(beta) for index, beta in enumerate(betas)}
     return numbers
+
+
+# Looks at an optimizer's parameters: norms before the update, and how far the update moved them.
+COLUMNS = ("grad_norm", "weight_norm", "elements")
+UPDATE_COLUMNS = ("ratio", "change")
+# numpy's warnings of an overflow would be printed among the user's, or raised where the user asks for that
+_silently = functools.partial(numpy.errstate, all="ignore")
+
+
+class ParameterLook:
+    def __init__(self, watch: Watch, roots: RootModules, strays: UnregisteredModules, hunt: NonFiniteHunt) -> None:
+        self.watch = watch
+        self.roots = roots
+        self.strays = strays
+        self.hunt = hunt
+        self.several = False  # more than one optimizer: their numbers need names
+        self.on_count: list[Callable[[], None]] = []  # told now and then, also between deep steps
+
+    def names(self, parameters: list[torch.Tensor]) -> tuple[str, ...]:
+        known = self.strays.parameters | self.roots.path_of_parameter()
+        return tuple(known.get(id(p), f"unnamed[{number}]") for number, p in enumerate(parameters))
+
+    def notice_growth(self) -> None:
+        """A model that has other parameters than before (a new head, a grown layer) gets a closer look."""
+        for root, module in self.roots.alive():
+            count = sum(1 for _ in module.parameters())
+            if root.parameters not in (0, count):
+                self.watch.governor.request(2)
+            root.parameters = count
+        for listen in self.on_count:
+            listen()
+
+    @no_grad()
+    def before_update(self, held: TrackedOptimizer, ready: list[torch.Tensor], backward: Place) -> None:
+        """`ready` are the parameters that have a dense gradient."""
+        both = norms([p.grad for p in ready if p.grad is not None] + ready)
+        scale = getattr(held.optimizer(), "grad_scale", None)
+        if scale is not None:  # a fused optimizer unscales its gradients only while it uses them
+            both[: len(ready)] /= scale
+        table, elements = self._heading(held, ready)
+        step = self.watch.step
+        deliver = functools.partial(
+            self._deliver,
+            optimizer=held.name,
+            table=table,
+            elements=elements,
+            ready=ready,
+            backward=backward,
+            step=step,
+        )
+        if self.hunt.policy.waits:
+            deliver(both.cpu().float().numpy())
+        else:
+            self.watch.transfer.send(both, deliver)
+        held.carry.at_step(step, held.name, backward, self.watch.transfer, self.watch.emit)
+        held.carry.choose(ready, table.names)
+        self.hunt.lagging.before_update(ready, None if self.hunt.scaled else both)
+        if self.watch.depth == DEEP and not self.watch.guard.is_over():
+            held.before = {id(p): sampled(p).clone() for p in ready}
+
+    def glance(self, held: TrackedOptimizer, backward: Place) -> bool:
+        """Is that one gradient not finite? From a device, the news of it comes some steps late."""
+        gradient = held.sentinel.grad if held.sentinel is not None else None
+        if gradient is None or _profiler_enabled():  # what the script's profiler shows is the script's
+            return False
+        if not self.watch.transfer.lags(gradient):
+            return not cmath.isfinite(item_of(gradient.sum()))
+        scaled = self.hunt.scaled  # what a GradScaler makes infinite is its own affair
+        tell = functools.partial(self._tell_late, held, backward)
+        self.hunt.lagging.see_gradient(None if scaled else gradient, tell)
+        return False
+
+    def _tell_late(self, held: TrackedOptimizer, backward: Place, step: int) -> None:
+        names = self.names([held.sentinel]) if held.sentinel is not None else ()
+        self.hunt.gradient_is_not_finite(names, backward, step)
+
+    def _heading(self, held: TrackedOptimizer, ready: list[torch.Tensor]) -> tuple[Table, Any]:
+        """Names are looked up again only when other parameters have gradients than before."""
+        keys = [id(p) for p in ready]
+        if held.table is None or held.keys != keys:
+            if held.table is not None:
+                self.watch.governor.request(2)  # other parameters than before get gradients
+            held.keys, held.table = keys, Table("parameter", held.name, self.names(ready), COLUMNS)
+            held.elements = numpy.array([own_part(p).numel() for p in ready], dtype=numpy.float32)
+        return held.table, held.elements
+
+    def _deliver(
+        self,
+        found: Any,
+        optimizer: str,
+        table: Table,
+        elements: Any,
+        ready: list[torch.Tensor],
+        backward: Place,
+        step: int,
+    ) -> None:
+        count = len(table.names)
+        gradient, weight = found[:count], found[count:]
+        with _silently():
+            total, weight_norm = math.sqrt(float(gradient @ gradient)), math.sqrt(float(weight @ weight))
+        suffix = f"/{optimizer}" if self.several else ""
+        self.watch.say(step, {f"grad_norm{suffix}": total, f"weight_norm{suffix}": weight_norm})
+        self.watch.emit(TensorRows(step, table, numpy.stack((gradient, weight, elements), axis=1)))
+        if not math.isfinite(total):
+            wrong = _not_finite(table.names, gradient, [p.grad for p in ready])
+            if wrong:  # else only the sum of large squares overflowed
+                self.hunt.gradient_is_not_finite(wrong, backward, step)
+        if not math.isfinite(weight_norm):
+            wrong = _not_finite(table.names, weight, ready)
+            if wrong:
+                self.hunt.weights_are_not_finite(wrong, backward, step)
+
+    @no_grad()
+    def after_update(self, held: TrackedOptimizer, optimizer: Optimizer) -> None:
+        before, held.before = held.before, {}
+        present = {id(p): p for group in optimizer.param_groups for p in group["params"]}
+        kept = [(present[key], sample) for key, sample in before.items() if key in present]
+        changes = norms([sampled(p) - sample for p, sample in kept])
+        sizes = norms([sample for _, sample in kept])
+        names, step = self.names([p for p, _ in kept]), self.watch.step
+        keys = [id(p) for p, _ in kept]
+
+        def deliver(found: Any) -> None:
+            change, size = found[: len(keys)], found[len(keys) :]
+            held.changed = {key: bool(value != 0) for key, value in zip(keys, change, strict=True)}
+            with _silently():
+                ratio = change / numpy.maximum(size, 1e-12)
+            table = Table("update", held.name, names, UPDATE_COLUMNS)
+            self.watch.emit(TensorRows(step, table, numpy.stack((ratio, change), axis=1)))
+
+        self.watch.transfer.send(torch.cat((changes, sizes)), deliver)
+
+
+def _not_finite(names: Sequence[str], norms: Any, tensors: Sequence[torch.Tensor | None]) -> tuple[str, ...]:
+    found = zip(names, norms, tensors, strict=True)
+    return tuple(name for name, norm, tensor in found if not math.isfinite(norm) and not _is_finite(tensor))
+
+
+def _is_finite(tensor: torch.Tensor | None) -> bool:
+    """By its elements, where that makes no host wait: a norm adds up squares, which overflow at 1e19."""
+    return tensor is not None and tensor.device.type == "cpu" and bool(isfinite(tensor).all())
+
+
+# How an optimizer of torch goes through its parameters: all in one kernel, in lists, or one by one.
+FUSED, IN_LISTS, ONE_BY_ONE = "fused", "in lists", "one by one"
+
+
+def update_form(optimizer: Optimizer) -> str:
+    """Empty where there is no choice: an optimizer of the user's own, gradients that no such kernel takes."""
+    home = type(optimizer).__module__
+    if not home.startswith("torch.optim.") or "fused" not in optimizer.defaults:
+        return ""
+    parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
+    if not parameters or not all(_fits(parameter) for parameter in parameters):
+        return ""
+    forms = {_form(group, parameters[0].is_cuda) for group in optimizer.param_groups}
+    return forms.pop() if len(forms) == 1 else ""
+
+
+def _fits(parameter: torch.Tensor) -> bool:
+    gradient = parameter.grad
+    return parameter.is_floating_point() and (gradient is None or gradient.layout is torch.strided)
+
+
+def _form(group: dict[str, object], on_cuda: bool) -> str:
+    if group.get("differentiable"):
+        return ""
+    if group.get("fused"):
+        return FUSED
+    # Left to torch, it takes lists on CUDA and a loop on the CPU.
+    in_lists = on_cuda if group.get("foreach") is None else group["foreach"]
+    return IN_LISTS if in_lists else ONE_BY_ONE

@@ -21,9 +21,9 @@ from torch_debugger.records import (
     SchedulerFact,
     SeedFact,
 )
-from torch_debugger.records.sink import Keeper, Sink
-from torch_debugger.saying import say
-from torch_debugger.signals import is_the_scripts
+from torch_debugger.records.sinks import Keeper, Sink
+from torch_debugger.system.program import say
+from torch_debugger.system.signals import is_the_scripts
 
 _STANDING = frozenset(
     {RunFact, ModelFact, ModelFlow, OptimizerFact, SchedulerFact, LossSite, LoaderFact, HparamsFact, SeedFact}

@@ -7,27 +7,24 @@ used in a script that runs under `torch-debugger run`.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+import os
+import sys
+import threading
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 from torch._C._autograd import _profiler_enabled
 
-from torch_debugger.anatomy.core_use import of_this_thread
-from torch_debugger.clocks import time
-from torch_debugger.probes.clock import StepClock
-from torch_debugger.probes.costs import Costs
-from torch_debugger.probes.guard import Guard, is_of_a_dead_device
-from torch_debugger.probes.listeners import Listeners
-from torch_debugger.probes.patches import Patches
-from torch_debugger.probes.phases import Phases
-from torch_debugger.probes.probe import Probe
-from torch_debugger.probes.sampling import DEEP, NONE, Governor
+from torch_debugger.probes.probe import Guard, Listeners, Patches, Probe, is_of_a_dead_device
+from torch_debugger.probes.schedule import DEEP, NONE, Costs, Governor
 from torch_debugger.probes.sinks import Sinks
-from torch_debugger.probes.training_thread import TrainingThread
+from torch_debugger.probes.step_times import Phases
 from torch_debugger.records import EndFact, Notice, ProbeFault, Scalars
-from torch_debugger.signals import leave_handlers, watch_handlers
+from torch_debugger.stats.resources import of_this_thread
 from torch_debugger.stats.transfer import Transfer
+from torch_debugger.system.clocks import time
+from torch_debugger.system.signals import leave_handlers, watch_handlers
 
 
 class Watch:
@@ -245,3 +242,132 @@ class Watch:
 
     def notice(self, text: str) -> None:
         self.emit(Notice(text, self.step))
+
+
+# When a step ends: learned from the order in which the script's optimizers step.
+#
+# A step closes when the optimizer that ends the repeating cycle has stepped; the next forward belongs to the next
+# step. GAN scripts with two optimizers, or five critic steps for one generator step, therefore count iterations, not
+# optimizer calls.
+class StepClock:
+    PATIENCE = 16  # optimizer steps to wait for an optimizer that was made but has not stepped
+    BACKWARDS = 64  # backward passes without any optimizer step before those are counted instead
+
+    def __init__(self) -> None:
+        self.step = 0  # the step under way
+        self.counted = "optimizer steps"
+        self.optimizers_exist = False  # made before the watch; they may step yet
+        self.optimizer_steps = 0  # of all optimizers
+        self.skipped = 0  # of those, left out by a GradScaler
+        self._waiting: set[Hashable] = set()
+        self._seen: set[Hashable] = set()
+        self._closer: Hashable | None = None
+        self._since_close = 0
+        self._longest_gap = 0
+        self._backwards = 0
+        self.backwards = 0  # backward passes seen
+
+    def made(self, optimizer: Hashable) -> None:
+        self._waiting.add(optimizer)
+
+    def gone(self, optimizer: Hashable) -> None:
+        self._waiting.discard(optimizer)
+        self._seen.discard(optimizer)
+        if self._closer == optimizer:
+            self._closer = None
+
+    def stepped(self, optimizer: Hashable) -> bool:
+        """An optimizer has stepped; True when that ends the step."""
+        self.optimizer_steps += 1
+        self._backwards = -1
+        self.counted = "optimizer steps"
+        before = self._closer
+        closes = self._closes(optimizer)
+        if closes:
+            if before == optimizer:  # else it was the wait for another that has just been given up
+                self._longest_gap = max(self._longest_gap, self._since_close)
+            self._since_close = 0
+        else:
+            self._since_close += 1
+        return closes
+
+    def _closes(self, optimizer: Hashable) -> bool:
+        first_time = optimizer not in self._seen
+        self._seen.add(optimizer)
+        self._waiting.discard(optimizer)
+        if first_time or (self._closer is None and not self._waiting):
+            self._closer = None if self._waiting else optimizer
+        elif self._closer != optimizer and self._since_close >= max(self.PATIENCE, 4 * self._longest_gap):
+            # The optimizers waited for do not step: a later stage of the script, or never.
+            self._waiting.clear()
+            self._closer = optimizer
+        return self._closer == optimizer
+
+    def backward_done(self) -> bool:
+        """A backward pass has ended; True when backward passes are what is counted."""
+        self.backwards += 1
+        if self._backwards < 0:
+            return False
+        self._backwards += 1
+        if (self._waiting or self._seen or self.optimizers_exist) and self._backwards < self.BACKWARDS:
+            return False
+        self.counted = "backward passes"
+        return True
+
+    def skipped_step(self, optimizer: Hashable) -> bool:
+        """A GradScaler did not let the optimizer step: for counting it did."""
+        self.skipped += 1
+        return self.stepped(optimizer)
+
+
+# The one thread whose training is watched.
+#
+# Gradients are read while nobody writes them, which only the thread that trains can promise. Threads that only call a
+# model (actors, loaders) are not listened to. Where a second thread trains at the same time, maybe the same weights,
+# nothing is looked at any more.
+
+# Where a thread waits that has given its work to another: for a lock or an event of Python's, in an event loop,
+# in a pool.
+_WAITING = ("threading.py", "selectors.py", os.path.join("concurrent", "futures", "thread.py"))
+_LIBRARY = os.path.dirname(threading.__file__)
+_QUIET_S = 1.0  # a thread that has not trained for so long has handed over
+
+
+class TrainingThread:
+    def __init__(self, step_aside: Callable[[], None], is_looking: Callable[[], bool]) -> None:
+        self._step_aside, self._is_looking = step_aside, is_looking
+        self._thread = 0
+        self._trained_s = 0.0
+
+    def is_this(self) -> bool:
+        """Asked at every call of a model; the first to call one is it, until another trains."""
+        thread = threading.get_ident()
+        if thread == self._thread:
+            return True
+        if not self._thread:
+            self._thread = thread
+            return True
+        return _is_autograds(thread)
+
+    def trains(self) -> None:
+        """Said by this thread at each backward and each update."""
+        thread = threading.get_ident()
+        if thread != self._thread and not _is_autograds(thread):
+            is_recent = time.perf_counter() - self._trained_s < _QUIET_S
+            if self._is_looking() or (is_recent and not _has_handed_over(self._thread)):
+                self._step_aside()
+                return
+            self._thread = thread
+        self._trained_s = time.perf_counter()
+
+
+def _has_handed_over(thread: int) -> bool:
+    """It has ended, or waits, maybe for this one."""
+    frame = sys._current_frames().get(thread)
+    return frame is None or os.path.relpath(frame.f_code.co_filename, _LIBRARY) in _WAITING
+
+
+def _is_autograds(thread: int) -> bool:
+    """Of the backward on a GPU: not made by Python, and its calls are those of the thread that waits for it."""
+    made = threading._active.get(thread)  # type: ignore[attr-defined]
+    return made is None or isinstance(made, threading._DummyThread)

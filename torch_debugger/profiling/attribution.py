@@ -1,21 +1,67 @@
-"""Whose time it was: what the profiler saw, given to the user's lines and modules.
-
-An op of the forward belongs to the line and the modules that ran when it began. An op of the backward has the
-number of the autograd node that the forward made, and belongs to where that was. Work of the device belongs to
-the op that put it there.
-"""
+"""A timeline told as a fact: by line, by module, by op, and what the device did."""
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from torch_debugger.profiling.idleness import IdleAfter
-from torch_debugger.profiling.line_log import Line, LineLog
-from torch_debugger.profiling.module_calls import ModuleCalls
-from torch_debugger.profiling.timeline import Op, Timeline, Work
-from torch_debugger.records import CopyTime, LineTime, ModuleTime, OpTime, SyncTime
+from torch_debugger.profiling.timeline import Line, LineLog, ModuleCalls, Op, Timeline, Work
+from torch_debugger.records import CopyTime, LineTime, ModuleTime, OpTime, ProductTime, ProfileFact, SyncTime
 
+_LAUNCHES = ("cudaLaunch", "cuLaunch", "cudaGraphLaunch", "cuGraphLaunch")
+_LONGEST_GAP_NS = 10_000_000  # longer than this is no launch under way but a loader, an evaluation, a print
+
+
+def profile_fact(
+    timeline: Timeline, lines: LineLog, modules: ModuleCalls, between_ns: tuple[int, int], *, on_device: bool
+) -> ProfileFact:
+    whose = Attribution(timeline, lines, modules, _busiest_thread(timeline), *between_ns)
+    return ProfileFact(
+        first_step=1,
+        steps=timeline.steps or 1,
+        wall_s=(between_ns[1] - between_ns[0]) / 1e9,
+        on_device=on_device,
+        device_busy_s=timeline.busy_ns() / 1e9,
+        kernels=sum(not work.is_copy for work in timeline.works),
+        launches=sum(op.name.startswith(_LAUNCHES) for op in timeline.ops),
+        gap_s=_gaps_ns(timeline) / 1e9,
+        lines=whose.line_times(),
+        modules=whose.module_times(),
+        ops=whose.op_times(),
+        syncs=whose.syncs(),
+        copies=whose.copies(),
+        cost_s=0.0,
+        plain_s=0.0,
+        products=product_times(whose),
+        layout_s=layout_ns(timeline) / 1e9,
+    )
+
+
+def _busiest_thread(timeline: Timeline) -> int:
+    """The one with the most ops of a forward: kineto numbers threads in its own way. On a device the backward
+    has a thread of its own, where only the outermost ops are known as such."""
+    counts: dict[int, int] = {}
+    for op in timeline.ops:
+        if not op.is_runtime and not any(each.is_backward for each in outward(op)):
+            counts[op.thread] = counts.get(op.thread, 0) + 1
+    return max(counts, key=lambda thread: counts[thread], default=0)
+
+
+def _gaps_ns(timeline: Timeline) -> int:
+    total, reached = 0, 0
+    for work in sorted(timeline.works, key=lambda each: each.began_ns):
+        gap = work.began_ns - reached
+        total += gap if reached and 0 < gap <= _LONGEST_GAP_NS else 0
+        reached = max(reached, work.ended_ns)
+    return total
+
+
+# Whose time it was: what the profiler saw, given to the user's lines and modules.
+#
+# An op of the forward belongs to the line and the modules that ran when it began. An op of the backward has the
+# number of the autograd node that the forward made, and belongs to where that was. Work of the device belongs to the
+# op that put it there.
 _MOST_LINES, _MOST_OPS, _MOST_MODULES = 60, 60, 2000
 
 
@@ -67,9 +113,7 @@ class Attribution:
 
     def line_of(self, op: Op) -> Line:
         source = self.source_of(op)
-        return (
-            self.lines.at(source.began_ns) if source is not None and source.thread == self.thread else ("", 0)
-        )
+        return self.lines.at(source.began_ns) if source is not None and source.thread == self.thread else ("", 0)
 
     def _add_device(self, op: Op) -> None:
         backward, source = _of_backward(op), self.source_of(op)
@@ -184,3 +228,49 @@ def outward(op: Op) -> Iterable[Op]:
     while each is not None:
         yield each
         each = each.parent
+
+
+# Matrix products and convolutions of the device: their dtype and their sizes decide how fast it can be.
+_PRODUCTS = frozenset({
+    "aten::mm", "aten::addmm", "aten::bmm", "aten::baddbmm", "aten::cudnn_convolution",
+    "aten::convolution_backward", "aten::cudnn_convolution_transpose", "aten::_conv_depthwise2d",
+    "aten::conv_depthwise3d",
+})  # fmt: skip
+_MOST = 60
+# What cuDNN calls its own kernels around a convolution that wants another order than the tensors have.
+_LAYOUT = ("nchwToNhwc", "nhwcToNchw")
+
+
+def product_times(whose: Attribution) -> tuple[ProductTime, ...]:
+    found: dict[tuple[str, str, str, Line], list[Op]] = {}
+    for op in whose.timeline.ops:
+        if op.device_ns and op.name in _PRODUCTS:
+            found.setdefault((op.name, op.dtype, op.shapes, whose.line_of(op)), []).append(op)
+    times = [
+        ProductTime(name, dtype, shapes, whose.lines.place(line), len(ops), _seconds(ops))
+        for (name, dtype, shapes, line), ops in found.items()
+    ]
+    return tuple(sorted(times, key=lambda each: -each.device_s)[:_MOST])
+
+
+def _seconds(ops: list[Op]) -> float:
+    return sum(op.device_ns for op in ops) / 1e9
+
+
+def layout_ns(timeline: Timeline) -> int:
+    return sum(work.ended_ns - work.began_ns for work in timeline.works if any(name in work.name for name in _LAYOUT))
+
+
+# How long the device has nothing to do once the host has waited for it.
+class IdleAfter:
+    def __init__(self, timeline: Timeline) -> None:
+        self._stretches = timeline.stretches()
+        self._begun = [began for began, _ in self._stretches]
+
+    def at_ns(self, moment_ns: int) -> int:
+        """Of the gap around this moment; 0 while the device works, and when nothing follows."""
+        next_place = bisect_right(self._begun, moment_ns)
+        if next_place in (0, len(self._stretches)):
+            return 0
+        ended_ns = self._stretches[next_place - 1][1]
+        return max(0, self._begun[next_place] - ended_ns) if ended_ns <= moment_ns else 0

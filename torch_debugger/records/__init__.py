@@ -1,94 +1,158 @@
 """What the house talks about: frozen, printable facts without tensors or callables."""
 
-from torch_debugger.records.attention import AttentionByHand, MultipliedMask
-from torch_debugger.records.collectives import CollectiveKind, CollectivesFact
-from torch_debugger.records.crash import CrashFact, CrashFrame, FlowFact, FlowStep, LocalValue
+from torch_debugger.records.crash import CrashEvidence, CrashFact, CrashFrame, FlowFact, FlowStep, LocalValue
 from torch_debugger.records.data import (
     BatchLook,
+    BatchSample,
     CopiedGenerator,
     FixedDraw,
+    HeldData,
     InputLook,
+    LineCost,
+    LoadingLines,
+    LoadingTime,
     RootInput,
+    SharedHandle,
     ShuffledPair,
+    StalledBatch,
     TargetLook,
     TensorLook,
+    WorkerLook,
+    WorkerRecord,
+    WorkerTimes,
 )
-from torch_debugger.records.evidence import CrashEvidence
-from torch_debugger.records.finding import SEVERITIES, Edit, Finding, Request
-from torch_debugger.records.gradient_check import GradientCheckFact
-from torch_debugger.records.graph_looks import AxesLook, DropoutLook, FutureLook, HandMadeWeights, ReusedWeight
-from torch_debugger.records.hangs import GroupState, HangFact, HangOver, StackLine, Standing
-from torch_debugger.records.health import (
+from torch_debugger.records.findings import SEVERITIES, Edit, Finding, Place, Request
+from torch_debugger.records.layers import (
+    AttentionByHand,
     BatchNormLook,
+    Construction,
     KeptGraphs,
     LatentLook,
+    LayerFact,
+    MultipliedMask,
+    NonFinite,
+    NonFiniteOutput,
+    Operand,
+    Origin,
+    PaddedState,
     SampleSpread,
+    SequenceInput,
     Squasher,
+    Table,
+    TensorRows,
     TwinUnits,
+    UntrainedModel,
     WeightedSum,
+    WrittenNumber,
 )
-from torch_debugger.records.latents import (
+from torch_debugger.records.loss import (
     DEVIATION_FORMS,
     SAMPLING_ORDERS,
+    AxesLook,
+    ClassTargets,
+    Comparison,
     DivergenceReading,
+    DropoutLook,
     FormFit,
+    FutureLook,
+    HandMadeWeights,
     LatentSampling,
     NoiseLook,
+    ReusedWeight,
+    SkippedLosses,
+    Spread,
+    TokenTargets,
     WrittenSampling,
 )
-from torch_debugger.records.layer import Construction, LayerFact, WrittenNumber
-from torch_debugger.records.loading import HeldData, LineCost, LoadingLines, LoadingTime
-from torch_debugger.records.loop import (
-    ClipFact,
-    CopyLook,
-    ModeLook,
-    PassCalls,
-    PassFact,
-    QuietModel,
-    Reseeding,
-    SchedulerLook,
-)
-from torch_debugger.records.loss_terms import ClassTargets, Comparison, SkippedLosses, Spread, TokenTargets
-from torch_debugger.records.memory import HeldByVariable, MemoryLook, SavedByModule
-from torch_debugger.records.memory_snapshot import DeviceMemory, MemorySnapshot, MemorySpot, TracedMemory
 from torch_debugger.records.model import (
+    CallFact,
+    CheckpointLoad,
+    DataWritten,
+    FreshParameter,
+    FrozenAtRandom,
+    GradientFlag,
+    IdleOptimizer,
     LedgerFact,
     LedgerRow,
     ModelFact,
+    ModelFlow,
     ModuleFact,
     OptimizerFact,
     ParameterFact,
+    PlainTensor,
+    ReplacedParameter,
+    SavedTensor,
     SchedulerFact,
+    StepCycle,
     StrayModuleFact,
+    UnmatchedSwitch,
+    UnreachedPart,
+    UntiedWeights,
 )
-from torch_debugger.records.model_flow import CallFact, ModelFlow
-from torch_debugger.records.nonfinite import NonFinite, NonFiniteOutput, Operand, Origin, UntrainedModel
-from torch_debugger.records.place import Place
-from torch_debugger.records.profile import (
+from torch_debugger.records.performance import (
+    Compilation,
     CopyTime,
+    DeviceMemory,
+    HeldByVariable,
     LineTime,
+    MemoryLook,
+    MemorySnapshot,
+    MemorySpot,
     ModuleTime,
     OpTime,
     ProductTime,
     ProfileFact,
-    SyncTime,
-)
-from torch_debugger.records.rank_digests import CalledModel, GradientAverage, RankDigest
-from torch_debugger.records.ranks import RankEnd, RankFact
-from torch_debugger.records.rehearsal import StepRehearsal
-from torch_debugger.records.rows import Table, TensorRows
-from torch_debugger.records.run import CostFact, EndFact, MemoryFact, Notice, ProbeFault, RunFact
-from torch_debugger.records.samples import BatchSample
-from torch_debugger.records.sequences import PaddedState, SequenceInput
-from torch_debugger.records.speed import (
-    Compilation,
     RowPasses,
     SampledStacks,
+    SavedByModule,
     SpeedSettings,
     StackNode,
+    SyncTime,
     TakenRows,
+    TracedAllocations,
+    TracedCollective,
+    TracedDevice,
+    TracedKernel,
+    TracedMemory,
+    TracedMoments,
+    TracedOp,
+    TracedRank,
+    TracedStack,
+    TracedStep,
+    TracedTraining,
+    TraceReport,
 )
-from torch_debugger.records.summary import (
+from torch_debugger.records.ranks import (
+    CalledModel,
+    CollectiveKind,
+    CollectivesFact,
+    GradientAverage,
+    GroupState,
+    HangFact,
+    HangOver,
+    RankDigest,
+    RankEnd,
+    RankFact,
+    StackLine,
+    Standing,
+)
+from torch_debugger.records.run import (
+    TRIALS,
+    CaseFact,
+    CostFact,
+    EndFact,
+    GradientCheckFact,
+    HparamsFact,
+    MemoryFact,
+    Notice,
+    ProbeFault,
+    RunFact,
+    SeedFact,
+    StepRehearsal,
+    Surroundings,
+    TrialResult,
+)
+from torch_debugger.records.summaries import (
     Box,
     Chart,
     ChartsSummary,
@@ -105,51 +169,28 @@ from torch_debugger.records.summary import (
     TextSummary,
     UncountedSummary,
 )
-from torch_debugger.records.surroundings import HparamsFact, SeedFact, Surroundings
-from torch_debugger.records.trace import (
-    TracedAllocations,
-    TracedCollective,
-    TracedDevice,
-    TracedKernel,
-    TracedMoments,
-    TracedOp,
-    TracedRank,
-    TracedStack,
-    TracedStep,
-    TracedTraining,
-    TraceReport,
-)
 from torch_debugger.records.training import (
     BatchFact,
     CarriedGradient,
+    ClipFact,
+    CopyLook,
     GraphNode,
     LoaderFact,
     LocalTensor,
     LossGraph,
     LossSite,
+    ModeLook,
+    PassCalls,
+    PassFact,
     PhaseFact,
+    QuietModel,
     Rectifier,
     Rehearsal,
+    Reseeding,
     Scalars,
     ScalerMisuse,
+    SchedulerLook,
 )
-from torch_debugger.records.trial import TRIALS, CaseFact, TrialResult
-from torch_debugger.records.wiring import (
-    CheckpointLoad,
-    DataWritten,
-    FreshParameter,
-    FrozenAtRandom,
-    GradientFlag,
-    IdleOptimizer,
-    PlainTensor,
-    ReplacedParameter,
-    SavedTensor,
-    StepCycle,
-    UnmatchedSwitch,
-    UnreachedPart,
-    UntiedWeights,
-)
-from torch_debugger.records.workers import SharedHandle, StalledBatch, WorkerLook, WorkerRecord, WorkerTimes
 
 Record = (
     RunFact | RankFact | RankEnd | RankDigest | CollectivesFact | Surroundings | HparamsFact | SeedFact |

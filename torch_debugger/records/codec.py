@@ -56,9 +56,7 @@ def _whole(value: Any) -> Any:
 
 
 def _build_record(record_class: Any, values: dict[str, Any]) -> Any:
-    return record_class(
-        **{name: build(values[name]) for name, build in _fields(record_class) if name in values}
-    )
+    return record_class(**{name: build(values[name]) for name, build in _fields(record_class) if name in values})
 
 
 @functools.cache

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+from torch_debugger.records.findings import Place
 
 # The exit code after a SIGTERM, which torchrun and mp.spawn send to the other ranks when one has failed.
 ASKED_TO_END = 143
@@ -51,3 +53,159 @@ def stretches(numbers: Sequence[int]) -> list[tuple[int, int]]:
         else:
             found.append((number, number))
     return found
+
+
+# What one rank has at a step, so small that the ranks can be compared without asking each other.
+@dataclass(frozen=True, slots=True)
+class CalledModel:
+    """A model that was called to train on, and what it was given."""
+
+    root: str  # the user's name for it
+    role: str  # wrapper: it averages gradients | inner: a part of one that does | other
+    call: Place  # the line that calls it
+    inputs: tuple[int, ...]  # a checksum for each tensor, of all calls of the step
+
+
+@dataclass(frozen=True, slots=True)
+class GradientAverage:
+    """What makes the gradients of the ranks one: a DistributedDataParallel, FSDP, or lines of the user's."""
+
+    kind: str  # DistributedDataParallel | FSDP | by hand
+    name: str = ""  # the user's name for the wrapper
+    made: Place = field(default_factory=Place)  # the line that makes it
+    ranks: int = 0  # among which it averages
+    hooked: bool = False  # with a communication hook of the user's
+    paused: bool = False  # the last backward was under no_sync()
+    joins: bool = False  # within `with model.join()`: ranks may have different numbers of batches
+
+
+@dataclass(frozen=True, slots=True)
+class RankDigest:
+    """At the optimizer's step, before it changes anything; on steps that all ranks choose by their number."""
+
+    step: int
+    optimizer: int  # a number for it, in the order in which they were made
+    average: GradientAverage | None  # None: nothing is known that should make these ranks equal
+    names: tuple[str, ...]  # of some parameters; the same ones on all ranks that have the same model
+    shapes: tuple[str, ...]
+    weights: tuple[int, ...]  # a checksum each; none where a rank holds only its shard
+    gradients: tuple[int, ...]  # -1: there is none
+    norms: tuple[float, ...]  # of the weights
+    rates: tuple[float, ...]  # the learning rates
+    calls: tuple[CalledModel, ...]
+    updates: int  # that this optimizer has made before
+    backwards: int  # of the whole script, so far
+
+
+# The collectives that one rank has called, in their order.
+@dataclass(frozen=True, slots=True)
+class CollectiveKind:
+    """A collective as one line calls it: what all ranks of the group must agree on, and the line."""
+
+    op: str  # all_reduce
+    shape: tuple[int, ...]
+    dtype: str  # float32; empty for a barrier
+    place: Place
+    caller: Place = field(default_factory=Place)  # the line that calls the user's function around it
+    condition: Place = field(default_factory=Place)  # an `if rank == 0:` around one of them
+
+
+@dataclass(frozen=True, slots=True)
+class CollectivesFact:
+    """Some calls of one process group, one after the other. DistributedDataParallel's own are not among them:
+    no line of Python makes those."""
+
+    group: str  # torch's name for it, the same on all its ranks
+    # Its members, as ranks of the whole run: the first and the last of each stretch. Every rank tells them once
+    # a second; lists of all would grow with the square of their number.
+    ranks: tuple[tuple[int, int], ...]
+    first: int  # the number of the first call told here, from 1
+    calls: tuple[int, ...]  # for each an index into `kinds`
+    kinds: tuple[CollectiveKind, ...]
+    step: int
+
+
+# A training that stands still: who stands where, and what each of them waits for.
+
+# What a thread waits in. The first ones hang by themselves; of the last ones others are the cause, or the user.
+COLLECTIVE, LOADER, LOCK, EVENT, READ, INPUT = "collective", "loader", "lock", "event", "read", "input"
+PROCESS, EXIT, LOOP, CALL, SLEEP, CHILDREN = "process", "exit", "loop", "call", "sleep", "children"
+ENDED = "ended"  # the script is over
+
+
+@dataclass(frozen=True, slots=True)
+class StackLine:
+    """One line of a stack."""
+
+    place: Place
+    function: str
+    is_users: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """One thread, or one process, and where it stands."""
+
+    who: str  # training | worker 2 | thread pump
+    pid: int
+    is_alive: bool
+    cpu_share: float  # of one core, while it was looked at; -1: not known
+    wait: str  # the system call it is in, such as read or futex; empty: none, or not known
+    target: str  # the file, pipe or socket of that call, where there is one
+    lines: tuple[StackLine, ...]  # outermost first
+    kind: str = ""  # what it waits in, where that is known
+
+    @property
+    def users_line(self) -> Place:
+        """The innermost line of the user's."""
+        return next((line.place for line in reversed(self.lines) if line.is_users), Place())
+
+
+@dataclass(frozen=True, slots=True)
+class GroupState:
+    """One process group, as this rank sees it."""
+
+    name: str
+    backend: str
+    ranks: tuple[int, ...]
+    sequence: int  # collectives that this rank has begun in it; -1: not known
+
+
+@dataclass(frozen=True, slots=True)
+class HangFact:
+    """What the training of one process is doing, told since it, or another rank, seems to stand still.
+
+    The one that is `final` says: for longer than it ever took to go on. Others are told before it, so that
+    everything is known of all ranks by the time that one of them is sure.
+    """
+
+    rank: int | None  # None: a program of one process
+    world: int
+    step: int
+    final: bool
+    still_s: float  # waiting at one line; 0: it computes
+    expected_s: float  # what it was given
+    slowest_s: float  # the longest so far between two signs of life; 0: there was none yet
+    kind: str
+    doing: str  # all_reduce, queue.get: what the library or the line is called
+    place: Place  # the user's line
+    call: str  # the expression of that line which does not return
+    condition: Place  # the `if rank == 0:` around that line, where there is one
+    shapes: tuple[str, ...]  # of the tensors given to the collective
+    groups: tuple[GroupState, ...]
+    batches: int  # that the loader under way has delivered; -1: no loader was seen
+    batches_of: int  # of so many; -1: not known
+    is_out_of_data: bool  # the last pass over a loader is complete
+    worker: int  # of the loader, that is waited for; -1: none
+    stacks: tuple[Standing, ...]
+    policy: str  # warn | dump | abort
+    recorded: tuple[str, ...] = ()  # collectives under way, as PyTorch's flight recorder has them
+
+
+@dataclass(frozen=True, slots=True)
+class HangOver:
+    """It goes on after all."""
+
+    rank: int | None
+    step: int
+    still_s: float

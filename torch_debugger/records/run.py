@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import dataclasses
+from dataclasses import dataclass, field
+from typing import Any
+
+from torch_debugger.records.findings import Finding, Place
+from torch_debugger.records.training import Rehearsal
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,3 +80,146 @@ class MemoryFact:
     device_bytes: int  # 0 without an accelerator
     device_peak_bytes: int
     step: int
+
+
+# What a stranger needs to know of a run later: how it was started, from which code, on what, with what.
+HparamValue = bool | int | float | str
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """The program and the machine around a run. Keys, tokens and passwords are left out before it is made."""
+
+    command: tuple[str, ...]  # as typed
+    script: str  # its path
+    script_hash: str  # sha256 of its text
+    source: str  # its text; empty where it is too long or cannot be read
+    git_commit: str = ""  # all of git's are empty outside a repository
+    git_branch: str = ""
+    git_dirty: bool | None = False  # None: git could not be asked
+    git_diff: str = ""  # against the commit, up to a size
+    packages: dict[str, str] = field(default_factory=dict)  # name -> version
+    hardware: dict[str, str] = field(default_factory=dict)  # cpu, memory, gpu, ...
+    environment: dict[str, str] = field(default_factory=dict)  # the variables that change a training
+    system: dict[str, str] = field(default_factory=dict)  # os, machine, python, implementation, host
+    rank: int = 0
+    world_size: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class HparamsFact:
+    """Hyperparameters found in the script's own objects: a parsed command line, a config."""
+
+    values: dict[str, HparamValue]
+    origin: str  # the variable: args, cfg
+    step: int
+
+
+@dataclass(frozen=True, slots=True)
+class SeedFact:
+    """The seeds that the random generators began with, where they can be told: torch, numpy, python."""
+
+    seeds: dict[str, int]
+    step: int
+
+
+# What a pre-flight tried on purpose, and what came of it.
+TRIALS = (
+    "initial loss", "every parameter gets a gradient", "input is used", "batch independence", "determinism",
+    "overfit one batch", "zero-input baseline", "shuffled-label baseline", "train/eval consistency",
+    "learning-rate range", "GPU rehearsal", "peak memory",
+)  # in their order  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class CaseFact:
+    """What the trials of a pre-flight are made with."""
+
+    model: str  # net, or encoder and decoder
+    parameters: int  # how many numbers it learns
+    inputs: str  # float32 [32, 10]
+    optimizer: str  # AdamW, lr 0.001; empty where there is none
+    loss: float  # as the first step has it
+    place: Place = field(default_factory=Place)  # the line that computes it
+
+
+@dataclass(frozen=True, slots=True)
+class TrialResult:
+    name: str  # overfit one batch
+    outcome: str  # passed | failed | untried
+    message: str  # one sentence with its numbers; of an untried one, the reason
+    advice: str = ""  # what to do about it
+    numbers: dict[str, float] = field(default_factory=dict)
+    curve: tuple[float, ...] = ()  # the losses, step by step
+    rates: tuple[float, ...] = ()  # the learning rate of each of them, where it changes
+
+
+# A training step rehearsed for a GPU: the memory it would take, the batch that fits, and its device bugs.
+CONTEXT_BYTES = 500 * 10**6  # that CUDA itself takes of the GPU's memory before the first tensor: about
+
+
+@dataclass(frozen=True)
+class StepRehearsal:
+    """Bytes are those of torch.cuda.max_memory_allocated() and, reserved, of max_memory_reserved()."""
+
+    model: str  # net, or encoder and decoder
+    parameters: int  # how many numbers the model has
+    optimizer: str  # AdamW; empty where there is none
+    dtype: str  # float32, or what autocast was asked for
+    batch: int  # samples in it; 0: that could not be told
+    peak_bytes: int
+    reserved_bytes: int
+    by_category: dict[str, int]  # at the peak; together they are the peak
+    by_module: dict[str, int] = field(default_factory=dict)  # activations kept for each, largest first
+    phase: str = ""  # in which the peak is reached: forward | backward | optimizer step
+    place: Place = field(default_factory=Place)  # the line and the module of the peak
+    accumulate: int = 1  # backwards before a step of the optimizer
+    gpu: str = ""  # 24GB or h100, as it was asked for
+    gpu_bytes: int = 0  # that it has; 0: not asked
+    largest_batch: int | None = None  # that fits; None: not asked, or not known
+    no_largest_batch: str = ""  # why it is not known
+    on_real_data: bool = False  # the forward needs numbers, so the step ran on the CPU for it
+    others: tuple[str, ...] = ()  # models that the script trains too, by other steps
+    forward: Rehearsal | None = None  # the forward on a pretended GPU
+    device_bugs: tuple[Finding, ...] = ()
+
+    @property
+    def needed_bytes(self) -> int:
+        """Of a GPU's memory: what torch reserves there, and what CUDA itself takes."""
+        return self.reserved_bytes + CONTEXT_BYTES
+
+    @property
+    def fits(self) -> bool | None:
+        """None where no GPU was named."""
+        return self.needed_bytes <= self.gpu_bytes if self.gpu_bytes else None
+
+    @property
+    def passed(self) -> bool:
+        return self.fits is not False and not self.device_bugs
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, as JSON has them."""
+        return {**dataclasses.asdict(self), "needed_bytes": self.needed_bytes, "fits": self.fits}
+
+
+# What a check of a custom autograd Function's gradient found.
+@dataclass(frozen=True, slots=True)
+class GradientCheckFact:
+    """A custom Function, checked once on copies of the inputs it met in training."""
+
+    function: str  # Cube
+    outcome: str  # right | wrong | deliberate | unchecked
+    place: Place  # its backward
+    step: int
+    inputs: str = ""  # x [4, 5], weight [3, 5]
+    input: str = ""  # the one with a wrong gradient; empty where nothing was compared
+    element: str = ""  # x[2, 3]
+    output_element: str = ""  # output[0, 1]
+    analytical: float = 0.0
+    numerical: float = 0.0
+    relative_error: float = 0.0
+    pattern: str = ""  # missing-factor
+    words: str = ""  # what is wrong, or why it could not be checked
+    advice: str = ""
+    others: tuple[str, ...] = field(default=())  # further inputs with a wrong gradient
+    ended: bool = False  # the script's own gradcheck had found it and ended the script

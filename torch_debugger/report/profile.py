@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from rich.console import Console, Group, RenderableType
@@ -12,10 +13,8 @@ from rich.text import Text
 
 from torch_debugger.records import Place, ProfileFact, SampledStacks, SyncTime
 from torch_debugger.records.units import bytes_text
-from torch_debugger.report.printable import one_line
-from torch_debugger.report.sampled_lines import Row, sampled_tables
-from torch_debugger.report.source import shown_path
-from torch_debugger.report.trimmed import Trimmed
+from torch_debugger.report.tables import Trimmed
+from torch_debugger.report.text import one_line, shown_path
 
 _MOST = 8
 _WIDEST = 100
@@ -158,3 +157,49 @@ def _table(rows: Sequence[Row], width: int) -> RenderableType:
         bar = Text("█" * round(_BAR * min(share, 1.0)) or "▏", style="blue")
         grid.add_row(took, f"{100 * share:.0f} %", bar, Text(_cut(what)), Text(beside[:room], style="dim"))
     return Padding(grid, (0, 0, 0, 2))
+
+
+# The lines at which samples of Python found it most often, as rows of a table in the terminal.
+Row = tuple[str, str, float, str]  # what, beside it, its share, its number
+
+_LEAST_SAMPLES = 20  # fewer tell no shares
+_SAMPLED_LINES_LEAST_SHARE = 0.02
+_SAMPLED_LINES_MOST = 5
+
+
+def sampled_tables(sampled: Sequence[SampledStacks], folder: str | None) -> list[tuple[str, list[Row]]]:
+    """A title and its rows: of the training's thread, and of all workers of loaders together."""
+    training = [each for each in sampled if each.who == "training"]
+    workers = [each for each in sampled if each.who != "training"]
+    names = "1 worker" if len(workers) == 1 else f"{len(workers)} workers"
+    return [
+        _sampled_lines_table("where Python was, by line", training, folder),
+        _sampled_lines_table(f"where Python was in {names} of loaders", workers, folder),
+    ]
+
+
+def _sampled_lines_table(title: str, sampled: Sequence[SampledStacks], folder: str | None) -> tuple[str, list[Row]]:
+    samples = sum(each.samples for each in sampled)
+    if samples < _LEAST_SAMPLES:
+        return title, []
+    rows: list[Row] = [
+        (_sampled_lines_spot(place, folder), one_line(place.code or ""), number / samples, f"{number:,}")
+        for place, number in _by_line(sampled).most_common(_SAMPLED_LINES_MOST)
+        if number >= _SAMPLED_LINES_LEAST_SHARE * samples
+    ]
+    return f"{title} ({samples:,} samples)", rows
+
+
+def _by_line(sampled: Sequence[SampledStacks]) -> Counter[Place]:
+    """With what libraries did below a line, as far as no other line of the user's ran there."""
+    found: Counter[Place] = Counter()
+    for stacks in sampled:
+        for number, node in enumerate(stacks.nodes):
+            owner = stacks.users_line(number)
+            if owner is not None and node.samples:
+                found[stacks.nodes[owner].place] += node.samples
+    return found
+
+
+def _sampled_lines_spot(place: Place, folder: str | None) -> str:
+    return one_line(f"{shown_path(place.file or '?', folder)}:{place.line}")

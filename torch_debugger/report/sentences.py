@@ -6,16 +6,28 @@ import math
 import os
 import signal
 import textwrap
+from collections.abc import Iterable, Sequence
+from typing import Any
 
-from torch_debugger.records import CostFact, Edit, Finding, ProbeFault
+from torch_debugger.records import (
+    CostFact,
+    Edit,
+    Finding,
+    FlowFact,
+    FlowStep,
+    HangFact,
+    MemoryFact,
+    MemoryLook,
+    ProbeFault,
+    StackLine,
+    Standing,
+    UntrainedModel,
+)
+from torch_debugger.records.performance import ACTIVATIONS, BEFORE_BACKWARD, KEPT, VARIABLES
 from torch_debugger.records.ranks import ranks_in_words
-from torch_debugger.report.exits import ending_signal
-from torch_debugger.report.memory import peak_line
-from torch_debugger.report.printable import one_line
-from torch_debugger.report.rank_words import ranks_sentence
-from torch_debugger.report.result import RunResult
-from torch_debugger.report.source import short_paths, shown_path
-from torch_debugger.report.untrained import trained_nothing, what_can_be_done, what_was_seen
+from torch_debugger.records.units import bytes_text
+from torch_debugger.report.result import RankResult, RunResult, ending_signal
+from torch_debugger.report.text import one_line, short_paths, shown_path
 
 _ONE = {"backward passes": "backward pass", "steps as logged": "step as logged"}
 _SURE = 0.9  # from here on a finding is stated plainly; below, it says how sure it is
@@ -41,9 +53,7 @@ def told(sentence: str, result: RunResult) -> str:
 def where(finding: Finding, result: RunResult) -> str:
     """train.py:31 in net.fc1, since step 2, on ranks 0-3"""
     place = finding.where
-    parts = (
-        [shown_path(place.file, result.folder) + (f":{place.line}" if place.line else "")] if place.file else []
-    )
+    parts = [shown_path(place.file, result.folder) + (f":{place.line}" if place.line else "")] if place.file else []
     parts += [f"in {place.module}" if place.file else place.module] if place.module else []
     spot, moment = " ".join(parts), _moment(finding, result)
     return one_line(", ".join(part for part in (spot, moment, on_ranks(finding)) if part))
@@ -139,9 +149,7 @@ def cost_sentence(cost: CostFact) -> str:
     if cost.tracing_s:
         deep += f"; {cost.tracing_s:.1f} s more to trace the cause"
     if cost.ratio - 1 > cost.budget and cost.spent_s < _UNAVOIDABLE_S:
-        return (
-            f"{cost.spent_s:.2f} s on top of {plain_s:.2f} s (too short a run for a budget of {budget}), {deep}"
-        )
+        return f"{cost.spent_s:.2f} s on top of {plain_s:.2f} s (too short a run for a budget of {budget}), {deep}"
     return f"{100 * (cost.ratio - 1):.1f} % of {plain_s:.1f} s (budget {budget}), {deep}"
 
 
@@ -179,9 +187,7 @@ def _watched(result: RunResult) -> str:
 
 def _progress(result: RunResult) -> str:
     if result.steps == 0:
-        return (
-            "; no training step was seen" if result.outcome == "finished" else " before its first step was done"
-        )
+        return "; no training step was seen" if result.outcome == "finished" else " before its first step was done"
     return f" after {_steps(result)}{_loss_change(result)}"
 
 
@@ -198,3 +204,229 @@ def _loss_change(result: RunResult) -> str:
     if result.losses is None:
         return ""
     return f", loss {number(result.losses.first[1])} -> {number(result.losses.last[1])}"
+
+
+# The ranks of a run in one sentence.
+def ranks_sentence(ranks: Sequence[RankResult]) -> str:
+    """4 ranks (gloo): ranks 0, 2 and 3 were stopped by SIGTERM after 12 steps, rank 1 crashed after 12 steps"""
+    ends: dict[str, list[int]] = {}
+    for each in ranks:
+        ends.setdefault(_end(each), []).append(each.rank)
+    if len(ends) == 1:
+        told = f"all {next(iter(ends))}"
+    else:
+        told = ", ".join(f"{ranks_in_words(whose)} {_verb(end, whose)}" for end, whose in ends.items())
+    return f"{_who(ranks)}: {told}"
+
+
+def _who(ranks: Sequence[RankResult]) -> str:
+    backends = sorted({each.backend for each in ranks if each.backend})
+    hosts = {each.host for each in ranks if each.host}
+    world = max([each.world_size for each in ranks] + [len(ranks)])
+    many = f"{len(ranks)} of {world} ranks" if len(ranks) < world else f"{world} ranks"
+    where = f" on {len(hosts)} hosts" if len(hosts) > 1 else ""
+    return f"{many}{where}" + (f" ({', '.join(backends)})" if backends else "")
+
+
+def _end(each: RankResult) -> str:
+    caught = ending_signal(each.exit_code)
+    verbs = {"finished": "finished", "crashed": "crashed", "hung": "hung", "stopped": "were stopped"}
+    verb = verbs.get(each.outcome, "left no end in their logs")
+    if caught is not None:
+        verb = f"were ended by {caught.name}"
+    return f"{verb} after {each.steps:,} step{'' if each.steps == 1 else 's'}"
+
+
+def _verb(end: str, whose: Sequence[int]) -> str:
+    return end if len(whose) > 1 else end.replace("were ", "was ", 1).replace("in their logs", "in its log", 1)
+
+
+# What is said of a script that has finished without training anything: what was seen, and what can be done.
+_NAMED = 3  # models
+
+
+def trained_nothing(result: RunResult) -> bool:
+    """A script without a step that ended by itself, and is a whole script."""
+    unseen = not result.torch_seen or bool(result.untrained)
+    return unseen and result.steps == 0 and result.outcome == "finished" and not result.part
+
+
+def what_was_seen(result: RunResult) -> str:
+    """: `net` (Net) was called 20 times; no backward() and no optimizer step was seen"""
+    if result.untrained:
+        return f": {_calls(result.untrained)}; no backward() and no optimizer step was seen"
+    if result.run is not None and result.run.torch:
+        return "; it imported torch, but no model was called and nothing was trained"
+    return " without importing torch: there was nothing to watch"
+
+
+def what_can_be_done(result: RunResult) -> str:
+    """Of the models' outputs, and where to look next."""
+    if not result.untrained:
+        if result.run is None or not result.run.torch:
+            return ""
+        return (
+            "torch_debugger.describe(x) shows what a tensor holds, torch_debugger.activations(model, x) what "
+            "each layer of a model gives."
+        )
+    name, looks = result.untrained[0].model, sum(each.looks for each in result.untrained)
+    outputs = "the output" if looks == 1 else f"{looks:,} outputs"
+    clean = f"No NaN in {outputs} looked at. " if looks and result.verdict is None else ""
+    return (
+        f"{clean}torch_debugger.activations({name}, x) shows what each layer gives, "
+        f"torch_debugger.doctor({name}, loss_fn, (x, y)) tries the model before it is trained, and a script "
+        "that trains it is watched step by step."
+    )
+
+
+def _calls(models: tuple[UntrainedModel, ...]) -> str:
+    """`net` (Net) was called 20 times, `aux` (Sequential) once"""
+    told = [f"`{each.model}` ({each.kind}) {'' if at else 'was called '}{_times(each.calls)}" for at, each in
+            enumerate(models[:_NAMED])]  # fmt: skip
+    more = len(models) - _NAMED
+    return ", ".join(told) + (f" and {more} more model{'s' if more > 1 else ''}" if more > 0 else "")
+
+
+def _times(count: int) -> str:
+    return "once" if count == 1 else f"{count:,} times"
+
+
+# Memory in words: what a forward pass made, and what the process holds.
+_WORTH_A_LINE = 100_000_000  # bytes; nobody runs out of less
+_PARTS, _MODULES = 4, 3
+
+
+def memory_sentence(flows: Sequence[FlowFact], memory: MemoryFact | None) -> str:
+    """outputs of this forward pass 130 kB; process 256 MB now, 301 MB at most"""
+    parts = []
+    if flows:
+        made = sum(step.made_bytes for flow in flows for step in _innermost(flow.steps))
+        which = "this forward pass" if len(flows) == 1 else f"these {len(flows)} forward passes"
+        parts.append(f"outputs of {which} {bytes_text(made)}")
+    if memory is not None:
+        parts.append(f"process {bytes_text(memory.resident_bytes)} now, {bytes_text(memory.peak_bytes)} at most")
+        if memory.device_peak_bytes:
+            now, most = bytes_text(memory.device_bytes), bytes_text(memory.device_peak_bytes)
+            parts.append(f"accelerator {now} now, {most} at most")
+    return "; ".join(parts)
+
+
+def _innermost(steps: Sequence[FlowStep]) -> list[FlowStep]:
+    """The modules that ran no others: an output handed up the tree is counted once."""
+    followers = [*steps[1:], None]
+    return [step for step, next_ in zip(steps, followers, strict=True) if not next_ or next_.depth <= step.depth]
+
+
+def fullest_sentence(look: MemoryLook) -> str:
+    """2.1 GB on cuda:0 before the backward of step 12: activations 1.4 GB (most by net.stem 0.3 GB), ..."""
+    moment = "before the backward" if look.moment == BEFORE_BACKWARD else "after the update"
+    return f"{bytes_text(look.used_bytes)} on {look.device} {moment} of step {look.step}: {made_of(look)}"
+
+
+def made_of(look: MemoryLook) -> str:
+    """Its largest parts, with the modules and variables that they belong to."""
+    parts = sorted(look.parts.items(), key=lambda part: -part[1])
+    told = [f"{name} {bytes_text(size)}{_whose(name, look)}" for name, size in parts[:_PARTS] if size]
+    return ", ".join(told)
+
+
+def _whose(category: str, look: MemoryLook) -> str:
+    if category == ACTIVATIONS:
+        named = [(each.path or "outside of modules", each.size_bytes) for each in look.modules]
+    elif category in (KEPT, VARIABLES):
+        named = [(each.name, each.size_bytes) for each in look.variables if each.grown == (category == KEPT)]
+    else:
+        named = []
+    told = ", ".join(f"{name} {bytes_text(size)}" for name, size in named[:_MODULES])
+    return f" ({told})" if told else ""
+
+
+def peak_line(look: MemoryLook) -> str:
+    """For the end of a report; empty where it is not worth a line."""
+    return peak_sentence(look) if max(look.used_bytes, look.peak_bytes) >= _WORTH_A_LINE else ""
+
+
+def peak_sentence(look: MemoryLook) -> str:
+    """Of the fullest look at a device: what it was made of, and how much higher it was between two looks."""
+    within = look.peak_bytes - look.used_bytes
+    if within <= 0:
+        return f"at most {fullest_sentence(look)}"
+    return (
+        f"peak {bytes_text(look.peak_bytes)}, {bytes_text(within)} of it for a moment within a step; "
+        f"{fullest_sentence(look)}"
+    )
+
+
+# Where everybody stood: the stacks of a hang, those that are alike shown once.
+_MOST_ALIKE = 8  # named one by one
+_PACKAGES = ("/site-packages/", "/dist-packages/", "/lib/python3")
+
+
+def stack_lines(facts: Iterable[HangFact], folder: str | None) -> list[str]:
+    """One block for each thread, worker and rank; innermost line last."""
+    blocks: dict[tuple[StackLine, ...], list[tuple[HangFact, Standing]]] = {}
+    for fact in facts:
+        for standing in fact.stacks:
+            blocks.setdefault(standing.lines, []).append((fact, standing))
+    shown: list[str] = []
+    for lines, members in blocks.items():
+        shown.append(f"{_heading(members)}:")
+        shown += [f"    {_line(line, folder)}" for line in lines] or ["    no stack: it did not answer"]
+    return shown
+
+
+def hang_to_json(fact: HangFact, folder: str | None) -> dict[str, Any]:
+    place = fact.place
+    return {
+        "rank": fact.rank,
+        "world": fact.world,
+        "step": fact.step,
+        "still_s": round(fact.still_s, 1),
+        "expected_s": round(fact.expected_s, 1),
+        "kind": fact.kind,
+        "doing": fact.doing,
+        "where": {"file": shown_path(place.file, folder) if place.file else None, "line": place.line},
+        "stacks": [
+            {
+                "who": each.who,
+                "pid": each.pid,
+                "alive": each.is_alive,
+                "wait": each.wait,
+                "target": each.target,
+                "lines": [_line(line, folder) for line in each.lines],
+            }
+            for each in fact.stacks
+        ],
+    }
+
+
+def _heading(members: Sequence[tuple[HangFact, Standing]]) -> str:
+    names = [_name(fact, each) for fact, each in members]
+    named = ", ".join(names[:_MOST_ALIKE]) + (f" and {len(names) - _MOST_ALIKE} more" * (len(names) > _MOST_ALIKE))
+    first = members[0][1]
+    if not first.is_alive:
+        return f"{named}, has ended"
+    wait = f", in {first.wait}{f' of {one_line(first.target)}' if first.target else ''}" if first.wait else ""
+    return f"{named}{wait}"
+
+
+def _name(fact: HangFact, standing: Standing) -> str:
+    rank = f"rank {fact.rank} " if fact.rank is not None else ""
+    return f"{rank}{one_line(standing.who)} (process {standing.pid})"
+
+
+def _line(line: StackLine, folder: str | None) -> str:
+    """train.py:9 in main: lock.acquire()"""
+    file = line.place.file or "?"
+    shown = shown_path(file, folder) if line.is_users else _short(file)
+    code = f": {line.place.code}" if line.place.code else ""
+    return one_line(f"{shown}:{line.place.line} in {line.function}{code}")
+
+
+def _short(file: str) -> str:
+    """torch/utils/data/dataloader.py, without the folders it is installed in."""
+    for part in _PACKAGES:
+        _, found, after = file.rpartition(part)
+        if found:
+            return after.partition("/")[2] if part == _PACKAGES[2] else after
+    return file

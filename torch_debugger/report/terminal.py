@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from rich.console import Console, Group, RenderableType
+import io
+from collections.abc import Iterator, Sequence
+
+from rich.console import Console, Group, JustifyMethod, RenderableType
 from rich.padding import Padding
 from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
 
-from torch_debugger.records import Edit, Finding
+from torch_debugger.records import Edit, Finding, FlowFact, FlowStep, MemoryFact
 from torch_debugger.report import sentences
-from torch_debugger.report.chapters import Chapter
-from torch_debugger.report.diff import diff_lines
-from torch_debugger.report.printable import one_line
+from torch_debugger.report.json_and_markdown import to_json
 from torch_debugger.report.profile import profile_blocks
-from torch_debugger.report.result import RunResult
-from torch_debugger.report.source import SourceLine, excerpt
-from torch_debugger.report.trimmed import Trimmed
+from torch_debugger.report.result import Chapter, RunResult
+from torch_debugger.report.sentences import memory_sentence
+from torch_debugger.report.tables import Trimmed
+from torch_debugger.report.text import SourceLine, diff_lines, excerpt, one_line
 
 _WIDEST = 100  # columns; longer lines of prose are hard to read
 _ROOMY = 80  # from here on, code stands under the text of its section, else further left
@@ -130,9 +132,7 @@ def _evidence(finding: Finding) -> RenderableType:
 def _diff(edit: Edit, result: RunResult, indent: int) -> RenderableType:
     lines = [Text(sentences.edit_place(edit, result), style="dim")]
     # Folded, not cropped: the user may copy these lines.
-    lines += [
-        Text(f"{mark} {text}".rstrip(), _DIFF_STYLES[mark], overflow="fold") for mark, text in diff_lines(edit)
-    ]
+    lines += [Text(f"{mark} {text}".rstrip(), _DIFF_STYLES[mark], overflow="fold") for mark, text in diff_lines(edit)]
     return Padding(Group(*lines), (0, 2, 0, indent))
 
 
@@ -152,3 +152,134 @@ def _short(chapter: Chapter, result: RunResult) -> RenderableType:
     body += [_prose(f"Fix: {sentences.told(finding.fix, result)}")] if finding.severity != "note" else []
     body += [Text(f"Explains: {sentences.symptom(each)}", style="dim") for each in chapter.symptoms]
     return Group(heading, *(Padding(line, (0, 2)) for line in body))
+
+
+# What `Debugger.report()` returns: printable, a string, and a page in a notebook.
+_WIDTH = 100
+_MOST_ROOTS = 6
+_HTML = '<pre style="font-family:monospace;line-height:1.3;white-space:pre">{code}</pre>'
+
+
+class Report:
+    def __init__(
+        self,
+        result: RunResult,
+        flows: Sequence[tuple[FlowFact, int]] = (),
+        memory: MemoryFact | None = None,
+    ) -> None:
+        self.result = result
+        self.flows = tuple(flows)  # of each model its last call, and how many there were
+        self.memory = memory
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        return self.result.findings
+
+    def print(self, console: Console, *, flow: bool = True) -> None:
+        """On this console; without `flow` only what is wrong, and the memory."""
+        for block in self._what_ran(console.width if flow else 0):
+            console.print(Trimmed(block, console.width))
+            console.print()
+        render_terminal(self.result, console)
+
+    def _what_ran(self, width: int) -> Iterator[RenderableType]:
+        for flow, calls in self.flows[:_MOST_ROOTS] if width else ():
+            yield render_flow(flow, calls, width)
+        if width and len(self.flows) > _MOST_ROOTS:
+            yield Text(f"{len(self.flows) - _MOST_ROOTS} more models were called.", style="dim")
+        memory = memory_sentence([flow for flow, _ in self.flows], self.memory)
+        if memory:
+            yield Text(f"Memory: {memory}.")
+
+    def to_json(self) -> dict[str, object]:
+        return to_json(self.result)
+
+    def __str__(self) -> str:
+        return self._written(no_color=True)
+
+    def _repr_html_(self) -> str:
+        console = _paper(record=True, force_terminal=True)
+        self.print(console)
+        return console.export_html(inline_styles=True, code_format=_HTML)
+
+    def _written(self, **options: bool) -> str:
+        console = _paper(**options)
+        self.print(console)
+        assert isinstance(console.file, io.StringIO)
+        return console.file.getvalue()
+
+
+def _paper(**options: bool) -> Console:
+    # In a notebook rich would display what it is told to write.
+    return Console(file=io.StringIO(), width=_WIDTH, force_jupyter=False, **options)  # type: ignore[arg-type]
+
+
+# What one forward pass ran: the module tree with shapes, parameters and time.
+_MOST_ROWS = 60
+_MOST_SHAPES = 3
+_HEADINGS = ("module", "kind", "in", "out", "parameters", "time")
+_NUMBERS = ("parameters", "time")
+_GAP = 2
+_NARROWEST = 8
+_FAILED = "failed"
+
+
+def render_flow(flow: FlowFact, calls: int = 1, width: int = 100) -> RenderableType:
+    """One row a module, callers before what they call; times include the modules inside."""
+    heading = f"What {one_line(flow.root)} ran" + (f" (the last of {calls} calls)" if calls > 1 else "")
+    shown = outer_rows(flow.steps)
+    hidden = len(flow.steps) - len(shown) + flow.left_out
+    rest = f"{hidden:,} more module{'s' if hidden > 1 else ''} ran, further inside or later."
+    table = _table([_row(step) for step in shown], width)
+    return Group(Text(heading, style="bold"), table, *([Text(rest, style="dim")] if hidden else []))
+
+
+def _table(rows: list[dict[str, str]], width: int) -> Table:
+    widths = {name: max(len(name), *(len(row[name]) for row in rows)) for name in _HEADINGS}
+    if _total(widths) > width:
+        del widths["in"]  # it came out of another row
+    texts = [name for name in widths if name not in _NUMBERS]  # half a number is none
+    while _total(widths) > width and max(widths[name] for name in texts) > _NARROWEST:
+        widths[max(texts, key=lambda name: widths[name])] -= 1
+    table = Table(box=None, padding=(0, _GAP, 0, 0), header_style="dim")
+    for name, wide in widths.items():
+        justify: JustifyMethod = "right" if name in _NUMBERS else "left"
+        table.add_column(name, justify=justify, no_wrap=True, overflow="ellipsis", width=wide)
+    for row in rows:
+        table.add_row(*(_styled(row[name]) for name in widths))
+    return table
+
+
+def _total(widths: dict[str, int]) -> int:
+    return sum(widths.values()) + _GAP * len(widths)
+
+
+def outer_rows(steps: tuple[FlowStep, ...]) -> list[FlowStep]:
+    """As many levels of the tree as fit; its first rows where even the outer ones do not."""
+    fitting = list(steps)
+    for depth in range(max((step.depth for step in steps), default=0), 0, -1):
+        fitting = [step for step in steps if step.depth <= depth]
+        if len(fitting) <= _MOST_ROWS:
+            break
+    return fitting[:_MOST_ROWS]
+
+
+def _row(step: FlowStep) -> dict[str, str]:
+    name = step.path if step.depth == 0 else step.path.rsplit(".", 1)[-1]
+    return {
+        "module": "  " * step.depth + one_line(name),
+        "kind": one_line(step.kind),
+        "in": _shapes(step.given),
+        "out": _FAILED if step.failed else _shapes(step.made),
+        "parameters": f"{step.parameters:,}" if step.parameters else "",
+        "time": f"{step.time_s * 1e3:,.2f} ms",
+    }
+
+
+def _styled(cell: str) -> Text:
+    return Text(cell, style="bold red" if cell == _FAILED else "")
+
+
+def _shapes(shapes: tuple[tuple[int, ...], ...]) -> str:
+    words = ["x".join(str(size) for size in shape) or "scalar" for shape in shapes[:_MOST_SHAPES]]
+    return ", ".join([*words, *(["..."] if len(shapes) > _MOST_SHAPES else [])])

@@ -7,15 +7,14 @@ numbers, because each costs the host some twenty microseconds.
 
 from __future__ import annotations
 
+import ctypes
 from collections import deque
 from collections.abc import Callable
 
-import numpy
 import numpy.typing
 import torch
 
-from torch_debugger.clocks import time
-from torch_debugger.stats import landing
+from torch_debugger.system.clocks import time
 
 Numbers = numpy.typing.NDArray[numpy.float32]
 Deliver = Callable[[Numbers], None]
@@ -74,7 +73,7 @@ class Transfer:
         for device in {values.device for values, _ in waiting}:
             group = [(values, deliver) for values, deliver in waiting if values.device == device]
             together = torch.cat([values.reshape(-1).float() for values, _ in group])
-            place = landing.take(together.numel())
+            place = take(together.numel())
             place[: together.numel()].copy_(together, non_blocking=True)
             event = torch.cuda.Event()  # type: ignore[no-untyped-call]
             event.record(torch.cuda.current_stream(device))
@@ -84,8 +83,31 @@ class Transfer:
         _, place, group = self._under_way.popleft()
         count = sum(values.numel() for values, _ in group)
         numbers, start = place[:count].numpy().copy(), 0
-        landing.give_back(place)
+        give_back(place)
         for values, deliver in group:
             end = start + values.numel()
             deliver(numbers[start:end].reshape(tuple(values.shape)))
             start = end
+
+
+# Pinned memory in which numbers from a device land.
+#
+# It is used again and never given back. To free it asks the device, and a device that has died in the meantime (a
+# kernel failed an assertion) answers with an exception that ends the process from C++.
+_SMALLEST = 1024  # numbers
+_spare: list[torch.Tensor] = []
+
+
+def take(count: int) -> torch.Tensor:
+    """A place for that many float32 numbers, or for more."""
+    for place in _spare:
+        if place.numel() >= count:
+            _spare[:] = [other for other in _spare if other is not place]
+            return place
+    place = torch.empty(max(_SMALLEST, 1 << (count - 1).bit_length()), dtype=torch.float32, pin_memory=True)
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(place))  # also at the end of the process
+    return place
+
+
+def give_back(place: torch.Tensor) -> None:
+    _spare.append(place)

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import mmap
+import struct
+from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
+from typing import Any
 
-from torch_debugger.anatomy.unique_names import UniqueNames, legal_name
-from torch_debugger.errors import UsageError
-from torch_debugger.summaries.graph_bytes import Output, graph_bytes, node_bytes
-from torch_debugger.summaries.onnx_messages import OnnxGraph, OnnxNode, Value, read_model
+from torch_debugger.log.protobuf import fields, read_varint, signed
+from torch_debugger.model.graph_recorder import UniqueNames, legal_name
+from torch_debugger.summaries.model_graph import Output, graph_bytes, node_bytes
+from torch_debugger.system.errors import UsageError
 
 _DEEPEST = 16  # branches inside of branches
 
@@ -84,3 +87,150 @@ def _path(name: str) -> str:
     """/layer1/layer1.0/Conv and layer1.0.weight -> layer1/layer1.0/Conv and layer1/0/weight"""
     parts = name.strip("/").split("/") if "/" in name else name.split(".")
     return "/".join(legal_name(part) for part in parts if part) or "unnamed"
+
+
+# The parts of onnx.proto that a drawing needs, read from the wire.
+MODEL_GRAPH = 7
+GRAPH_NODE, GRAPH_INITIALIZER, GRAPH_INPUT, GRAPH_OUTPUT, GRAPH_VALUE = 1, 5, 11, 12, 13
+NODE_INPUT, NODE_OUTPUT, NODE_NAME, NODE_OP, NODE_ATTRIBUTE = 1, 2, 3, 4, 5
+VALUE_NAME, VALUE_TYPE, TYPE_TENSOR, TENSOR_ELEMENT, TENSOR_SHAPE = 1, 2, 1, 1, 2
+SHAPE_DIMENSION, DIMENSION_SIZE = 1, 1
+INITIALIZER_SIZES, INITIALIZER_ELEMENT, INITIALIZER_NAME = 1, 2, 8
+ATTRIBUTE_NAME, ATTRIBUTE_FLOAT, ATTRIBUTE_INT, ATTRIBUTE_TEXT = 1, 2, 3, 4
+ATTRIBUTE_GRAPH, ATTRIBUTE_INTS = 6, 8
+_LONGEST_TEXT = 60
+_FLOAT = struct.Struct("<f")
+
+# TensorProto.DataType
+_TYPES = (
+    "", "float32", "uint8", "int8", "uint16", "int16", "int32", "int64", "str", "bool", "float16", "float64",
+    "uint32", "uint64", "complex64", "complex128", "bfloat16", "float8_e4m3fn", "float8_e4m3fnuz",
+    "float8_e5m2", "float8_e5m2fnuz", "uint4", "int4", "float4_e2m1",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Value:
+    """A tensor by its name in the graph."""
+
+    name: str
+    shape: tuple[int, ...] | None  # -1 for a size that has only a name; None where nothing is said
+    dtype: str
+
+
+@dataclass(frozen=True)
+class OnnxNode:
+    name: str
+    op: str
+    inputs: list[str]
+    outputs: list[str]
+    attributes: str  # strides=[2, 2], group=1
+    graphs: dict[str, OnnxGraph]  # the branches of an If, the body of a Loop
+
+
+@dataclass(frozen=True)
+class OnnxGraph:
+    nodes: list[OnnxNode]
+    inputs: list[Value]
+    outputs: list[Value]
+    initializers: list[Value]
+    between: list[Value]  # what is known of other tensors
+
+
+def read_model(data: Any, depth: int) -> OnnxGraph:
+    """From the bytes of a ModelProto, or a view of them; branches inside more than `depth` others are left out.
+
+    Raises ValueError when they are none.
+    """
+    graphs = _all(data, MODEL_GRAPH)
+    if len(graphs) != 1 or isinstance(graphs[0], int):
+        raise ValueError("it holds no graph")
+    return _graph(graphs[0], depth)
+
+
+def _graph(data: Any, depth: int) -> OnnxGraph:
+    return OnnxGraph(
+        nodes=[_node(each, depth) for each in _all(data, GRAPH_NODE)],
+        inputs=[_value(each) for each in _all(data, GRAPH_INPUT)],
+        outputs=[_value(each) for each in _all(data, GRAPH_OUTPUT)],
+        initializers=[_initializer(each) for each in _all(data, GRAPH_INITIALIZER)],
+        between=[_value(each) for each in _all(data, GRAPH_VALUE)],
+    )
+
+
+def _node(data: Any, depth: int) -> OnnxNode:
+    attributes = {_text(data, ATTRIBUTE_NAME): data for data in _all(data, NODE_ATTRIBUTE)}
+    shown = {name: _shown(value) for name, value in attributes.items()}
+    bodies = {name: _all(value, ATTRIBUTE_GRAPH) for name, value in attributes.items()}
+    return OnnxNode(
+        name=_text(data, NODE_NAME),
+        op=_text(data, NODE_OP),
+        inputs=[_decoded(each) for each in _all(data, NODE_INPUT)],
+        outputs=[_decoded(each) for each in _all(data, NODE_OUTPUT)],
+        attributes=", ".join(f"{name}={value}" for name, value in shown.items() if value),
+        graphs={name: _graph(body[0], depth - 1) for name, body in bodies.items() if body and depth},
+    )
+
+
+def _shown(attribute: Any) -> str:
+    """Whole numbers, one float or a text; tensors are left out."""
+    if whole := _numbers(attribute, ATTRIBUTE_INTS):
+        return str(whole)[:_LONGEST_TEXT]
+    if whole := _numbers(attribute, ATTRIBUTE_INT):
+        return str(whole[0])
+    floats = _all(attribute, ATTRIBUTE_FLOAT)
+    if floats and not isinstance(floats[0], int) and len(floats[0]) == _FLOAT.size:
+        return f"{_FLOAT.unpack(floats[0])[0]:g}"
+    return _text(attribute, ATTRIBUTE_TEXT)[:_LONGEST_TEXT]
+
+
+def _value(data: Any) -> Value:
+    tensors = [tensor for each in _all(data, VALUE_TYPE) for tensor in _all(each, TYPE_TENSOR)]
+    shapes = [shape for tensor in tensors for shape in _all(tensor, TENSOR_SHAPE)]
+    elements = [number for tensor in tensors for number in _numbers(tensor, TENSOR_ELEMENT)]
+    sizes = [tuple(_size(each) for each in _all(shape, SHAPE_DIMENSION)) for shape in shapes]
+    return Value(_text(data, VALUE_NAME), sizes[0] if sizes else None, _type(elements))
+
+
+def _initializer(data: Any) -> Value:
+    elements = _numbers(data, INITIALIZER_ELEMENT)
+    return Value(_text(data, INITIALIZER_NAME), tuple(_numbers(data, INITIALIZER_SIZES)), _type(elements))
+
+
+def _size(dimension: Any) -> int:
+    sizes = _numbers(dimension, DIMENSION_SIZE)
+    return sizes[0] if sizes else -1
+
+
+def _type(elements: list[int]) -> str:
+    return _TYPES[elements[0]] if elements and 0 <= elements[0] < len(_TYPES) else ""
+
+
+def _all(data: Any, number: int) -> list[Any]:
+    if isinstance(data, int):
+        raise ValueError("a number stands where a part of the graph belongs")
+    return [value for each, value in fields(data) if each == number]
+
+
+def _text(data: Any, number: int) -> str:
+    return "".join(_decoded(value) for value in _all(data, number))
+
+
+def _decoded(value: Any) -> str:
+    if isinstance(value, int):
+        raise ValueError("a number stands where a name belongs")
+    return bytes(value).decode("utf-8", "replace")
+
+
+def _numbers(data: Any, number: int) -> list[int]:
+    """Some writers pack them, others do not."""
+    found: list[int] = []
+    for value in _all(data, number):
+        if isinstance(value, int):
+            found.append(signed(value))
+            continue
+        position = 0
+        while position < len(value):
+            one, position = read_varint(value, position)
+            found.append(signed(one))
+    return found

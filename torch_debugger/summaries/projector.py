@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import itertools
+import math
 import re
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, BinaryIO
 
 import fsspec
+import numpy
 import torch
+from PIL import Image
 
-from torch_debugger.errors import DebuggerError
-from torch_debugger.summaries.arrays import as_tensor
-from torch_debugger.summaries.projector_config import Embedding, config_with
-from torch_debugger.summaries.projector_labels import label_lines
-from torch_debugger.summaries.projector_points import NUMBERS, TEXT, is_text_better, write_points
-from torch_debugger.summaries.projector_sprite import sprite_png
+from torch_debugger.summaries.arguments import as_tensor
+from torch_debugger.system.errors import DebuggerError
 
 CONFIG = "projector_config.pbtxt"
 _LONGEST_NAME = 120
@@ -131,3 +131,138 @@ def folder_name(tag: str) -> str:
         return name
     kept = name.encode()[: _LONGEST_NAME - 17].decode("utf-8", "ignore")
     return f"{kept}-{hashlib.sha256(tag.encode('utf-8', 'replace')).hexdigest()[:16]}"
+
+
+# The file that tells TensorBoard's projector which points there are, in protobuf's text form.
+_ENTRY = re.compile(r"^embeddings \{\n.*?^\}\n", re.DOTALL | re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Embedding:
+    """Paths are relative to the file of this entry."""
+
+    name: str  # default:00000
+    points: str
+    shape: tuple[int, int]
+    labels: str = ""
+    sprite: str = ""
+    thumbnail: tuple[int, int] = (0, 0)  # width and height of one picture in the sprite
+
+
+def config_with(text: str, embedding: Embedding) -> str:
+    """The text with one more entry; an older one of the same name gives way."""
+    name = f"  tensor_name: {_quoted(embedding.name)}\n"
+    others = [entry for entry in _ENTRY.findall(text) if name not in entry]
+    return "".join([*others, _entry(embedding)])
+
+
+def _entry(embedding: Embedding) -> str:
+    lines = [f"tensor_name: {_quoted(embedding.name)}"]
+    lines += [f"tensor_shape: {size}" for size in embedding.shape]
+    lines += [f"tensor_path: {_quoted(embedding.points)}"]
+    lines += [f"metadata_path: {_quoted(embedding.labels)}"] if embedding.labels else []
+    if embedding.sprite:
+        sizes = [f"  single_image_dim: {size}" for size in embedding.thumbnail]
+        lines += ["sprite {", f"  image_path: {_quoted(embedding.sprite)}", *sizes, "}"]
+    return "\n".join(["embeddings {", *(f"  {line}" for line in lines), "}", ""])
+
+
+def _quoted(text: str) -> str:
+    """Bytes outside of plain ASCII as octal numbers, as protobuf writes them too."""
+    data = text.encode("utf-8", "replace")
+    return '"' + "".join(_character(byte) for byte in data) + '"'
+
+
+def _character(byte: int) -> str:
+    if chr(byte) in '"\\':
+        return f"\\{chr(byte)}"
+    return chr(byte) if 0x20 <= byte < 0x7F else f"\\{byte:03o}"
+
+
+# Labels of points as the lines of a table that TensorBoard's projector reads.
+_BREAKS = re.compile(r"[\t\r\n\v\f\x1c-\x1e\x85\u2028\u2029]+")
+
+
+def label_lines(labels: Iterable[Any], header: Sequence[str] | None) -> Iterator[str]:
+    """A header needs two columns: of one alone, TensorBoard would take it for the first point's label."""
+    if not header:
+        yield from (_cell(label) for label in labels)
+        return
+    columns = len(header)
+    if columns > 1:
+        yield "\t".join(_cell(name) for name in header)
+    for label in labels:
+        row = [label] if isinstance(label, str) or not isinstance(label, Iterable) else list(label)
+        yield "\t".join(_cell(value) for value in (row + [""] * columns)[:columns])
+
+
+def _cell(value: Any) -> str:
+    """On one line, and never empty: the projector skips empty lines, and all labels behind would be shifted."""
+    if getattr(value, "ndim", None) == 0:
+        value = value.item()  # a number, not tensor(3)
+    text = _BREAKS.sub(" ", str(value))
+    return text if text.strip() else "(empty)"
+
+
+# Coordinates of points as TensorBoard's projector reads them: a table as text, or plain float32 numbers.
+TEXT, NUMBERS = "tensors.tsv", "tensors.bytes"
+_MOST_TEXT = 100_000  # numbers; reading a table of many takes TensorBoard minutes
+_AT_ONCE = 4_000_000  # numbers held in memory
+
+
+def write_points(file: BinaryIO, matrix: torch.Tensor, as_text: bool) -> int:
+    """How many numbers were not finite: they are written as 0, since the projector shows nothing of a NaN."""
+    row = "\t".join(["%.9g"] * matrix.shape[1]) + "\n"
+    replaced = 0
+    for values in _chunks(matrix):
+        finite = numpy.isfinite(values)
+        replaced += values.size - int(finite.sum())
+        values = numpy.where(finite, values, numpy.float32(0))
+        file.write("".join(row % tuple(each) for each in values.tolist()).encode() if as_text else values.tobytes())
+    return replaced
+
+
+def is_text_better(matrix: torch.Tensor) -> bool:
+    """TensorBoard takes a file for a table unless its first line is no text: zeros, for one, would be."""
+    if matrix.numel() <= _MOST_TEXT:
+        return True
+    first_line = next(_chunks(matrix)).tobytes().partition(b"\n")[0]
+    try:
+        first_line.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _chunks(matrix: torch.Tensor) -> Iterator[Any]:
+    rows = max(1, _AT_ONCE // matrix.shape[1])
+    for chunk in torch.split(matrix, rows):
+        yield chunk.to("cpu", torch.float32).numpy().astype("<f4", copy=False)
+
+
+# Thumbnails of all points in one picture, row by row, as TensorBoard's projector cuts them out.
+_LARGEST = 8192  # pixels a side; browsers load no larger textures
+
+
+def sprite_png(pictures: torch.Tensor) -> tuple[bytes, tuple[int, int]]:
+    """From [N, C, H, W]: bytes, or numbers from 0 to 1. Also the width and height of one thumbnail."""
+    columns = math.ceil(math.sqrt(len(pictures)))
+    most = max(1, _LARGEST // columns)
+    height, width = (min(size, most) for size in pictures.shape[-2:])
+    sheet = numpy.zeros((columns * height, columns * width, 3), numpy.uint8)
+    for row, chunk in enumerate(torch.split(pictures, columns)):
+        strip = _pixels(chunk, height, width)  # [N, H, W, 3]
+        joined = strip.transpose(1, 0, 2, 3).reshape(height, -1, 3)
+        sheet[row * height : (row + 1) * height, : joined.shape[1]] = joined
+    file = io.BytesIO()
+    Image.fromarray(sheet).save(file, "PNG", compress_level=1)
+    return file.getvalue(), (width, height)
+
+
+def _pixels(pictures: torch.Tensor, height: int, width: int) -> Any:
+    values = pictures.detach().to("cpu", torch.float32)
+    scaled = values if pictures.dtype == torch.uint8 else values * 255
+    colours = scaled[:, :3] if pictures.shape[1] >= 3 else scaled[:, :1].expand(-1, 3, -1, -1)
+    if colours.shape[-2:] != (height, width):
+        colours = torch.nn.functional.interpolate(colours, (height, width), mode="bilinear", antialias=True)
+    return colours.nan_to_num(0).clamp(0, 255).to(torch.uint8).permute(0, 2, 3, 1).numpy()

@@ -1,7 +1,4 @@
-"""What somebody has said about the runs on the page: a name, tags, a note.
-
-Kept in one small file in the folder that is shown, never in a run's own files: deleting it loses nothing else.
-"""
+"""The names, tags and notes that were given to runs on the page."""
 
 from __future__ import annotations
 
@@ -13,11 +10,56 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from torch_debugger.errors import UsageError
-from torch_debugger.report.whole_file import write_whole
-from torch_debugger.runlog.stores import is_url
-from torch_debugger.viewer.run_finder import Shown
+from torch_debugger.log.folders import event_files
+from torch_debugger.log.object_stores import is_url
+from torch_debugger.report.text import write_whole
+from torch_debugger.system.errors import UsageError
+from torch_debugger.viewer.questions import Asked
+from torch_debugger.viewer.shown_runs import Shown, stand_of
 
+
+def answer_labels(asked: Asked) -> dict[str, Any]:
+    """{"runs": {NAME: {"name", "tags", "note"}}}, of those that have any."""
+    shown = asked.shelf.all_shown()
+    entries = {name: entry_of(each) for name, each in shown.items()}
+    kept = {folder: read_labels(folder) for folder in {entry.folder for entry in entries.values()}}
+    labelled = {name: label for name, entry in entries.items() if (label := kept[entry.folder].get(entry.key))}
+    return {"runs": {name: whole(label) for name, label in labelled.items()}}
+
+
+# What the page can change: a run's shown name, its tags and its note; and a run can be deleted.
+#
+# Told by POST as {"run", "name" | "tags" | "note"} or {"run", "delete": true, "confirm": RUN}.
+_LABEL = ("name", "tags", "note")
+
+
+def answer_edits(asked: Asked) -> dict[str, Any]:
+    told = asked.told
+    if told is None:
+        raise UsageError("An edit is told by POST, from the page.")
+    run = told.get("run")
+    if not isinstance(run, str):
+        raise UsageError("An edit names its run.")
+    if told.get("delete") is True:
+        return _deleted(asked, run)
+    changes = {name: told[name] for name in _LABEL if name in told}
+    if not changes:
+        raise UsageError("An edit gives a name, tags or a note, or says delete.")
+    label = change_label(entry_of(asked.shelf.shown(run)), changes)
+    return {"run": run, **whole(label)}
+
+
+def _deleted(asked: Asked, run: str) -> dict[str, Any]:
+    shown = asked.shelf.shown(run)
+    left = delete_run(run, shown, (asked.told or {}).get("confirm"))
+    asked.shelf.forget(run)
+    drop_label(entry_of(shown))
+    return {"run": run, "deleted": True, "left": left}
+
+
+# What somebody has said about the runs on the page: a name, tags, a note.
+#
+# Kept in one small file in the folder that is shown, never in a run's own files: deleting it loses nothing else.
 FILE = ".torch-debugger-page.json"
 _LARGEST_BYTES = 16_000_000
 _LONGEST_NAME, _LONGEST_TAG, _LONGEST_NOTE, _MOST_TAGS = 200, 60, 20_000, 30
@@ -133,3 +175,39 @@ def _spare_damaged(path: Path) -> None:
         sound = False
     if not sound:
         path.replace(path.with_name(f"{path.name}.damaged"))
+
+
+# Takes a run away: its event files and what we wrote beside them, and nothing else that lies there.
+_BESIDE = ("result.json", "report.md")  # what `torch-debugger run` writes at the end
+
+
+def delete_run(name: str, shown: Shown, confirm: object) -> list[str]:
+    """The names of files that are left in the folder because they are not ours; none where it is gone."""
+    folder = shown.found.folder
+    if confirm != name:
+        raise UsageError(f"Nothing was deleted: confirm must repeat the name of the run, {name!r}.")
+    if is_url(folder):
+        raise UsageError("A run in an object store is not deleted from here.")
+    _require_inside(folder, shown.root)
+    if stand_of(folder).grows:
+        raise UsageError(f"The run {name!r} may still be written to. Stop it first, then delete it.")
+    try:
+        return _take_away(folder)
+    except OSError as error:
+        raise UsageError(f"The run {name!r} could not be deleted: {error.strerror}.") from error
+
+
+def _require_inside(folder: str, root: str) -> None:
+    real, above = os.path.realpath(folder), os.path.realpath(root)
+    if real != above and not real.startswith(os.path.join(above, "")):
+        raise UsageError("This run lies elsewhere, and only a link leads to it from the folder that is shown.")
+
+
+def _take_away(folder: str) -> list[str]:
+    beside = [os.path.join(folder, name) for name in _BESIDE]
+    for path in [*event_files(folder), *filter(os.path.isfile, beside)]:
+        os.unlink(path)
+    left = sorted(os.listdir(folder))
+    if not left:
+        os.rmdir(folder)
+    return left

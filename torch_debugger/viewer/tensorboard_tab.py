@@ -16,7 +16,7 @@ from tensorboard.plugins import base_plugin
 if TYPE_CHECKING:
     from werkzeug import Request, Response
 
-    from torch_debugger.viewer.run_shelf import RunShelf
+    from torch_debugger.viewer.shown_runs import ShownRuns
 
 NAME = "torch_debugger"
 _FILES = ("page.js", "page.css")
@@ -43,7 +43,7 @@ class DebuggerTab(base_plugin.TBPlugin):  # type: ignore[misc]
     def __init__(self, context: Any) -> None:
         self._logdir = getattr(context, "logdir", None) or ""
         self._spec = getattr(getattr(context, "flags", None), "logdir_spec", None) or ""
-        self._shelf: RunShelf | None = None
+        self._shelf: ShownRuns | None = None
 
     def get_plugin_apps(self) -> dict[str, Callable[..., Any]]:
         return {f"{_ASK}*": _serving(self._answer)} | {f"/{name}": _serving(_file) for name in _FILES}
@@ -59,8 +59,9 @@ class DebuggerTab(base_plugin.TBPlugin):  # type: ignore[misc]
         return base_plugin.FrontendMetadata(es_module_path="/page.js", tab_name="Debugger")
 
     @property
-    def shelf(self) -> RunShelf:
-        from torch_debugger.viewer.run_shelf import RunShelf, folders_of
+    def shelf(self) -> ShownRuns:
+        from torch_debugger.viewer.shown_runs import ShownRuns as RunShelf
+        from torch_debugger.viewer.shown_runs import folders_of
 
         if self._shelf is None:
             self._shelf = RunShelf(folders_of(self._logdir, self._spec))
@@ -68,8 +69,8 @@ class DebuggerTab(base_plugin.TBPlugin):  # type: ignore[misc]
 
     def _answer(self, request: Request) -> Response:
         """Without the token that an edit needs: in TensorBoard nothing is renamed or deleted."""
-        from torch_debugger.viewer.app import respond
-        from torch_debugger.viewer.asked import Asked
+        from torch_debugger.viewer.questions import Asked
+        from torch_debugger.viewer.server import respond
 
         return respond(Asked(self.shelf, request.args.to_dict()), request.path.rpartition(_ASK)[2])
 
@@ -77,7 +78,7 @@ class DebuggerTab(base_plugin.TBPlugin):  # type: ignore[misc]
 def _file(request: Request) -> Response:
     from werkzeug import Response
 
-    from torch_debugger.viewer.bundle import page_file
+    from torch_debugger.viewer.questions import page_file
 
     name = request.path.rpartition("/")[2]
     found = page_file(name)

@@ -137,9 +137,7 @@ class GPTBlock(nn.Module):
 class GPT(nn.Module):
     """The head has the weights of the embedding. GPT-2: GPT(50257, 1024, 768, 12, 12), 124,439,808 of them."""
 
-    def __init__(
-        self, words: int = 60, length: int = 16, width: int = 16, layers: int = 2, heads: int = 4
-    ) -> None:
+    def __init__(self, words: int = 60, length: int = 16, width: int = 16, layers: int = 2, heads: int = 4) -> None:
         super().__init__()
         self.wte, self.wpe = nn.Embedding(words, width), nn.Embedding(length, width)
         self.drop = nn.Dropout(0.1)
@@ -216,9 +214,7 @@ class MixtureOfExperts(nn.Module):
     def __init__(self) -> None:
         super().__init__()
         self.router = nn.Linear(8, 4)
-        self.experts = nn.ModuleList(
-            nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 8)) for _ in range(4)
-        )
+        self.experts = nn.ModuleList(nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 8)) for _ in range(4))
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         chosen = self.router(x).argmax(-1)

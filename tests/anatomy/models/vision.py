@@ -32,9 +32,7 @@ class AlexNet(nn.Module):
             nn.Conv2d(8, 16, 5, padding=2, groups=2), nn.ReLU(inplace=True), nn.MaxPool2d(3, 2),
         )  # fmt: skip
         self.pool = nn.AdaptiveAvgPool2d(2)
-        self.classifier = nn.Sequential(
-            nn.Dropout(), nn.Linear(64, 32), nn.ReLU(inplace=True), nn.Linear(32, 10)
-        )
+        self.classifier = nn.Sequential(nn.Dropout(), nn.Linear(64, 32), nn.ReLU(inplace=True), nn.Linear(32, 10))
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         return self.classifier(self.pool(self.features(x)).flatten(1))
@@ -177,9 +175,7 @@ class _InvertedResidual(nn.Module):
     def __init__(self, channels: int, width: int, stride: int, expand: int, squeeze: bool = False) -> None:
         super().__init__()
         inner = channels * expand
-        self.expand = nn.Sequential(
-            nn.Conv2d(channels, inner, 1, bias=False), nn.BatchNorm2d(inner), nn.ReLU6()
-        )
+        self.expand = nn.Sequential(nn.Conv2d(channels, inner, 1, bias=False), nn.BatchNorm2d(inner), nn.ReLU6())
         self.depthwise = nn.Sequential(
             nn.Conv2d(inner, inner, 3, stride, 1, groups=inner, bias=False), nn.BatchNorm2d(inner), nn.SiLU()
         )
@@ -207,9 +203,7 @@ class MobileNet(nn.Module):
     def __init__(self, squeeze: bool = False) -> None:
         super().__init__()
         self.stem = nn.Sequential(nn.Conv2d(3, 8, 3, 2, 1, bias=False), nn.BatchNorm2d(8), nn.ReLU6())
-        self.blocks = nn.Sequential(
-            _InvertedResidual(8, 8, 1, 2, squeeze), _InvertedResidual(8, 12, 2, 3, squeeze)
-        )
+        self.blocks = nn.Sequential(_InvertedResidual(8, 8, 1, 2, squeeze), _InvertedResidual(8, 12, 2, 3, squeeze))
         self.head = nn.Sequential(nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Dropout(0.2), nn.Linear(12, 10))
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
@@ -318,9 +312,7 @@ class Discriminator(nn.Module):
 
 
 class ViT(nn.Module):
-    def __init__(
-        self, size: int = 16, patch: int = 4, width: int = 16, layers: int = 2, heads: int = 4
-    ) -> None:
+    def __init__(self, size: int = 16, patch: int = 4, width: int = 16, layers: int = 2, heads: int = 4) -> None:
         super().__init__()
         self.patch = nn.Conv2d(3, width, patch, patch)
         self.cls_token = nn.Parameter(torch.zeros(1, 1, width))

@@ -34,9 +34,7 @@ def test_a_signal_that_grows_from_layer_to_layer() -> None:
         "Before the first update the signal grows by a factor of 5 from layer to layer, from a deviation of 1 "
         "after `net.0` to 6.2e+02 after `net.4`."
     )
-    assert finding.fix.startswith(
-        "Replace `nn.init.normal_(layer.weight, std=1.0)` by `nn.init.kaiming_normal_"
-    )
+    assert finding.fix.startswith("Replace `nn.init.normal_(layer.weight, std=1.0)` by `nn.init.kaiming_normal_")
     assert (finding.severity, finding.where.line) == ("error", 17)
 
 

@@ -31,9 +31,7 @@ def test_batches_of_one_in_a_model_that_is_evaluated() -> None:
     assert "`nn.GroupNorm(4, 12)`" in finding.fix
     assert (finding.severity, finding.where.line) == ("warning", 10)
     assert not judged([net(), EVALUATED, *looks, scalars(40)], "batchnorm-tiny-batch"), "a short try"
-    assert not judged([net(), *looks, scalars(60)], "batchnorm-tiny-batch"), (
-        "never evaluated: it acts on the instance"
-    )
+    assert not judged([net(), *looks, scalars(60)], "batchnorm-tiny-batch"), "never evaluated: it acts on the instance"
 
 
 def test_two_values_a_channel_are_an_error_in_any_case() -> None:
@@ -50,9 +48,7 @@ def test_one_larger_batch_is_enough_to_be_silent() -> None:
 
 def test_a_momentum_from_another_library() -> None:
     code = "self.bn1 = nn.BatchNorm2d(12, momentum=0.99)"
-    (finding,) = judged(
-        [net(0.99, code), EVALUATED, look(1, 8, 12), look(10, 8, 12)], "batchnorm-stats-diverge"
-    )
+    (finding,) = judged([net(0.99, code), EVALUATED, look(1, 8, 12), look(10, 8, 12)], "batchnorm-stats-diverge")
     assert finding.severity == "warning"
     assert finding.message == (
         "`net.bn1` has `momentum=0.99`: its kept statistics are 99% those of the last batch alone."

@@ -8,9 +8,7 @@ FILL = place(13, code="nn.init.constant_(layer.weight, 0.05)")
 BOTH = ("net.fc1.weight", "net.fc2.weight")
 
 
-def twins(
-    step: int, alike: tuple[str, ...] = (), silent: tuple[str, ...] = (), where: Place = FILL
-) -> TwinUnits:
+def twins(step: int, alike: tuple[str, ...] = (), silent: tuple[str, ...] = (), where: Place = FILL) -> TwinUnits:
     return TwinUnits("optimizer", step, alike, silent, 2, where)
 
 

@@ -77,9 +77,7 @@ def test_a_layer_that_died_late_is_judged_by_the_loss_since() -> None:
 
 def zero_gradient(step: int, norm: float = 0.0) -> Record:
     columns = ("grad_norm", "weight_norm", "elements")
-    return rows(
-        step, "parameter", columns, {"net.fc1.weight": [norm, 1.0, 64.0], "net.fc2.weight": [1.0, 1.0, 8.0]}
-    )
+    return rows(step, "parameter", columns, {"net.fc1.weight": [norm, 1.0, 64.0], "net.fc2.weight": [1.0, 1.0, 8.0]})
 
 
 def test_one_look_and_gradients_of_exactly_zero_are_proof_too() -> None:

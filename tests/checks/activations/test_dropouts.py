@@ -51,8 +51,7 @@ def test_a_rate_that_was_meant_to_be_kept_is_turned_round() -> None:
     training = PhaseFact("net", True, True, 1)
     (finding,) = judged([net(0.9, "self.drop = nn.Dropout(0.9)"), training, *STUCK], "dropout-too-high")
     assert finding.message == (
-        "`net.drop` drops 90% of what it is given: only 10% of the values pass in training. The loss has "
-        "fallen by 0%."
+        "`net.drop` drops 90% of what it is given: only 10% of the values pass in training. The loss has fallen by 0%."
     )
     assert finding.edit is not None and finding.edit.after == "self.drop = nn.Dropout(0.1)"
     assert finding.severity == "warning"
@@ -81,8 +80,6 @@ def test_a_function_that_drops_nearly_everything() -> None:
     looks = [DropoutLook("net.fc1", 0.95, place(17, code="x = F.dropout(x, 0.95)"), step) for step in (1, 2)]
     training = PhaseFact("net", True, True, 1)
     (finding,) = judged([net(0.0), training, *looks, *STUCK], "dropout-too-high")
-    assert finding.message.startswith(
-        "The dropout after `net.fc1` at train.py:17 drops 95% of what it is given"
-    )
+    assert finding.message.startswith("The dropout after `net.fc1` at train.py:17 drops 95% of what it is given")
     assert finding.edit is not None and finding.edit.after == "x = F.dropout(x, 0.05)"
     assert not judged([net(0.0), training, looks[0], *STUCK], "dropout-too-high")

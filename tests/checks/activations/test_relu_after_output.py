@@ -6,7 +6,7 @@ import pytest
 
 from tests.fakes import judged, model, place
 from torch_debugger.records import Comparison, Finding, GraphNode, LossGraph, Place, Record
-from torch_debugger.records.loss_terms import Spread
+from torch_debugger.records.loss import Spread
 
 NET = model({"net": "Net", "net.out": "Linear", "net.act": "ReLU"}, {"net.out.weight": (1, 8)})
 RETURN = place(15, code="return self.act(self.out(x))")
@@ -15,8 +15,7 @@ RETURN = place(15, code="return self.act(self.out(x))")
 def graph(*ops: str, returned: Place | None = RETURN) -> LossGraph:
     """The first op is the loss; each takes the next."""
     nodes = tuple(
-        GraphNode(op, (64, 1), (index + 1,), place=returned if op == "Relu" else None)
-        for index, op in enumerate(ops)
+        GraphNode(op, (64, 1), (index + 1,), place=returned if op == "Relu" else None) for index, op in enumerate(ops)
     )
     leaf = GraphNode("torch::autograd::AccumulateGrad", (1, 8), (), parameter="net.out.weight")
     return LossGraph("loss", place(30, code="loss.backward()"), 0.5, (*nodes, leaf), (), 1)

@@ -8,7 +8,7 @@ import pytest
 
 from tests import time_limits
 from tests.checks.crashes.scripts import no_process_group
-from torch_debugger.probes.examiners import loading_refetch
+from torch_debugger.crashes import loading_samples as loading_refetch
 
 
 @pytest.fixture(autouse=True)

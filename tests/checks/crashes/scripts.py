@@ -16,9 +16,9 @@ import torch.distributed
 
 from torch_debugger.checks.catalog import catalog
 from torch_debugger.checks.judge import Judge
-from torch_debugger.probes.crashes import capture_crash
+from torch_debugger.crashes.capture import capture_crash
 from torch_debugger.records import CrashFact, Edit, Finding
-from torch_debugger.redaction import remembered
+from torch_debugger.system import secret_names as remembered
 
 HEAD = "import torch\nimport torch.nn.functional as F\nfrom torch import nn\n\n"
 VARIABLES = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
@@ -120,9 +120,7 @@ def claims(crash: CrashFact) -> list[str]:
 
 def tell(finding: Finding) -> str:
     """All the words of a finding, as the golden files hold them."""
-    lines = [
-        f"{finding.name} {finding.confidence} line {finding.where.line} {finding.where.module or ''}".rstrip()
-    ]
+    lines = [f"{finding.name} {finding.confidence} line {finding.where.line} {finding.where.module or ''}".rstrip()]
     lines += [finding.message, f"why: {finding.why}", f"fix: {finding.fix}"]
     if finding.edit is not None:
         lines += [f"- {finding.edit.before}", f"+ {finding.edit.after}".rstrip()]

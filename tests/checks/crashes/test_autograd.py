@@ -8,8 +8,8 @@ import pytest
 import torch
 
 from tests.checks.crashes.scripts import HEAD, claims, crash_of, judge, run_script
-from torch_debugger.probes import crashes
-from torch_debugger.probes.crashes import capture_crash
+from torch_debugger.crashes import capture as crashes
+from torch_debugger.crashes.capture import capture_crash
 
 OURS = {
     "modified-in-place",
@@ -70,7 +70,7 @@ def to_numpy(tensor):
 to_numpy(out)
 """,
     "the user's own words about gradients": FUNCTION.format(
-        'raise RuntimeError("function DoubleBackward returned an incorrect number of gradients (expected 1, got 2)")'  # noqa: E501
+        'raise RuntimeError("function DoubleBackward returned an incorrect number of gradients (expected 1, got 2)")'
     ),
     "the user's own words about scalars": TRAIN
     + """
@@ -132,8 +132,7 @@ print(w.grad)
 a, b = torch.ones(3, requires_grad=True), torch.ones(3)
 torch.autograd.grad((a * 2).sum(), b)
 """,
-    "None instead of a loss": TRAIN
-    + "def compute(x):\n    model(x).mean()\nloss = compute(x)\nloss.backward()\n",
+    "None instead of a loss": TRAIN + "def compute(x):\n    model(x).mean()\nloss = compute(x)\nloss.backward()\n",
     "a list instead of a loss": TRAIN + "losses = [model(x).mean()]\nlosses.backward()\n",
     "a float asked for something else": TRAIN + "loss = model(x).mean().item()\nloss.item()\n",
     "a number as gradient": "w = torch.randn(3, requires_grad=True)\n(w * 2).backward(gradient=1.0)\n",

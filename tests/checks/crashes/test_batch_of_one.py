@@ -33,9 +33,7 @@ NEAR = {
 
 @pytest.mark.parametrize("script", NEAR.values(), ids=NEAR)
 def test_near_misses(script: str, tmp_path: Path) -> None:
-    assert "batch-of-one" not in [
-        finding.name for finding in judge(crash_of(tmp_path / "net.py", HEAD + script))
-    ]
+    assert "batch-of-one" not in [finding.name for finding in judge(crash_of(tmp_path / "net.py", HEAD + script))]
 
 
 LOADER = """

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from tests.checks.crashes.scripts import HEAD, claims, crash_of, judge
-from torch_debugger.probes.examiners.file_forms import form_of
+from torch_debugger.crashes.checkpoints import form_of
 from torch_debugger.records.codec import from_plain, to_plain
 
 OURS = {

@@ -10,13 +10,12 @@ import torch
 from torch import nn
 
 from tests.checks.crashes.scripts import HEAD, claims, crash_of, judge, run_script
-from torch_debugger.probes.crash_frames import walk_traceback
-from torch_debugger.probes.examiners.cuda import examine_cuda
-from torch_debugger.probes.examiners.cuda_lookups import lookups_out_of_range
-from torch_debugger.probes.examiners.scene import Running, Scene
+from torch_debugger.crashes.cuda import examine_cuda, lookups_out_of_range
+from torch_debugger.crashes.frames import LiveCrash as Scene
+from torch_debugger.crashes.frames import Running, walk_traceback
 from torch_debugger.records import CrashFact, Finding, LocalTensor, Place
 from torch_debugger.records.codec import from_plain, to_plain
-from torch_debugger.records.evidence import CrashEvidence, CudaEvidence
+from torch_debugger.records.crash import CrashEvidence, CudaEvidence
 
 LOOP = """
 class Net(nn.Module):
@@ -107,8 +106,7 @@ def test_memory_in_disguise(tmp_path: Path) -> None:
     )
     finding = finding_of(tmp_path, short)
     assert finding.message == (
-        "CUBLAS_STATUS_ALLOC_FAILED at net.py:16 is an out-of-memory error: 5 MB of the device's 24 GB are "
-        "free."
+        "CUBLAS_STATUS_ALLOC_FAILED at net.py:16 is an out-of-memory error: 5 MB of the device's 24 GB are free."
     )
     enough = finding_of(tmp_path, replace(short, free_bytes=10 * 10**9))
     assert "out-of-memory" not in enough.message and enough.confidence == 0.6

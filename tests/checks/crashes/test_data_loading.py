@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.checks.crashes.scripts import HEAD, claims, crash_of, judge
-from torch_debugger.probes.examiners.loading_refetch import fetch_again
+from torch_debugger.crashes.loading_samples import fetch_again
 
 OURS = {
     "sample-raises", "worker-killed", "unpicklable-object", "missing-main-guard", "too-many-open-files",

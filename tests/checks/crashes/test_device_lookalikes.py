@@ -9,8 +9,7 @@ import pytest
 
 from tests.checks.crashes.scripts import HEAD, claims, crash_of, judge, tell
 from torch_debugger.records import CrashFact, LocalTensor, Place
-from torch_debugger.records.evidence import CrashEvidence, DeviceEvidence
-from torch_debugger.records.evidence.devices import MetTensor
+from torch_debugger.records.crash import CrashEvidence, DeviceEvidence, MetTensor
 
 LOOKALIKES = {
     "the user's own RuntimeError": """
@@ -63,9 +62,7 @@ def on(device: str, name: str, role: str = "variable", **others: object) -> MetT
     return MetTensor(LocalTensor(name, (4,), "float32", device, False), role, **others)  # type: ignore[arg-type]
 
 
-def crash(
-    message: str, code: str, evidence: DeviceEvidence, tmp_path: Path, kind: str = "RuntimeError"
-) -> CrashFact:
+def crash(message: str, code: str, evidence: DeviceEvidence, tmp_path: Path, kind: str = "RuntimeError") -> CrashFact:
     """A crash of a real script, in the words and on the devices of a machine with a GPU."""
     real = crash_of(tmp_path / "net.py", f"x = [1]\n{code}\n")
     return replace(real, kind=kind, message=message, evidence=CrashEvidence(devices=evidence))
@@ -73,9 +70,7 @@ def crash(
 
 def test_an_optimizer_whose_state_stayed_behind(tmp_path: Path) -> None:
     met = (on("cuda:0", "parameter", "weights"), on("cpu", "exp_avg", "state"))
-    fact = crash(
-        "Expected all tensors to be on the same device", "x.step()", DeviceEvidence(met, "cuda:0"), tmp_path
-    )
+    fact = crash("Expected all tensors to be on the same device", "x.step()", DeviceEvidence(met, "cuda:0"), tmp_path)
     assert tell(judge(fact)[0]).splitlines()[1] == (
         "The optimizer's `exp_avg` is on cpu, but the parameter is on cuda:0 at net.py:2."
     )
@@ -96,9 +91,7 @@ def test_a_number_that_no_gpu_has(tmp_path: Path) -> None:
     evidence = DeviceEvidence(asked="cuda:3", asked_at=asked, usable=("cuda:0", "cuda:1"))
     fact = crash("CUDA error: invalid device ordinal", 'device = x.device("cuda:3")', evidence, tmp_path)
     finding = judge(fact)[0]
-    assert finding.message == (
-        "net.py:2 asks for cuda:3, but this process sees 2 CUDA devices: cuda:0, cuda:1."
-    )
+    assert finding.message == ("net.py:2 asks for cuda:3, but this process sees 2 CUDA devices: cuda:0, cuda:1.")
     assert finding.edit is not None and finding.edit.after == 'device = x.device("cuda:1")'
 
 

@@ -24,10 +24,10 @@ from tests.checks.crashes.scripts import (
     run_script,
     tell,
 )
-from torch_debugger.pasted.reading import read_crash
-from torch_debugger.probes.crashes import capture_crash
+from torch_debugger.crashes.capture import capture_crash
 from torch_debugger.records import CrashFact, Finding
 from torch_debugger.records.codec import from_plain, to_plain
+from torch_debugger.source.pasted_tracebacks import read_crash
 
 HERE = Path(__file__).parent
 FILES = sorted(HERE.glob("*.golden"))
@@ -92,9 +92,7 @@ def assert_the_whole_text(case: Case, findings: list[Finding]) -> None:
     assert (findings[0].severity, findings[0].first_step) == ("error", case.step)
 
 
-def assert_the_text_alone_tells_nothing_else(
-    error: BaseException, live: CrashFact, findings: list[Finding]
-) -> None:
+def assert_the_text_alone_tells_nothing_else(error: BaseException, live: CrashFact, findings: list[Finding]) -> None:
     text = read_crash("".join(traceback.format_exception(error)))
     assert text is not None
     assert text.pasted

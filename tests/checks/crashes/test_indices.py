@@ -49,9 +49,7 @@ for batch in torch.utils.data.DataLoader(Data()):
 
 @pytest.mark.parametrize("name", NEAR_MISSES)
 def test_nothing_is_said(name: str, tmp_path: Path) -> None:
-    assert "index-out-of-range" not in claims(
-        crash_of(tmp_path / "net.py", HEAD + NEAR_MISSES[name].lstrip("\n"))
-    )
+    assert "index-out-of-range" not in claims(crash_of(tmp_path / "net.py", HEAD + NEAR_MISSES[name].lstrip("\n")))
 
 
 LABELS = """

@@ -8,11 +8,11 @@ import pytest
 import torch
 
 from tests.checks.crashes.scripts import HEAD, claims, crash_of, judge
-from torch_debugger.checks.explainers.shapes.packed_sequences import explain_packing
-from torch_debugger.probes.examiners import lookups
+from torch_debugger.checks.crashes.shapes_sequences import explain_packing
+from torch_debugger.crashes import indices as lookups
 from torch_debugger.records import CrashEvidence, CrashFact, Place
 from torch_debugger.records.codec import from_plain, to_plain
-from torch_debugger.records.evidence.layouts import PackingEvidence
+from torch_debugger.records.crash import PackingEvidence
 
 PACK = "from torch.nn.utils.rnn import pack_padded_sequence, pack_sequence, pad_packed_sequence\n"
 NEAR_MISSES = {

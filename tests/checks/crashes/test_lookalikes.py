@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.checks.crashes.scripts import HEAD, claims, crash_of, judge
-from torch_debugger.probes import crashes
+from torch_debugger.crashes import capture as crashes
 
 WRONG = {"shape-mismatch", "dtype-mismatch"}
 LOOKALIKES = {

@@ -10,16 +10,14 @@ import pytest
 import torch
 
 from tests.checks.crashes.scripts import HEAD, claims, crash_of, judge, run_script, tell
-from torch_debugger.checks.explainers.memory.memory_device import explain_device_memory
-from torch_debugger.probes.crash_frames import walk_traceback
-from torch_debugger.probes.crash_layer import module_paths
-from torch_debugger.probes.examiners.memory_forecast import forecast
-from torch_debugger.probes.examiners.memory_holders import count_by_kind, kept_tensors, models_of
-from torch_debugger.probes.examiners.scene import Running, Scene
+from torch_debugger.checks.crashes.memory_and_cuda import explain_device_memory
+from torch_debugger.crashes.frames import LiveCrash as Scene
+from torch_debugger.crashes.frames import Running, walk_traceback
+from torch_debugger.crashes.layers import module_paths
+from torch_debugger.crashes.memory import count_by_kind, forecast, kept_tensors, models_of
 from torch_debugger.records import CrashFact, MemoryLook, Place, SavedByModule
 from torch_debugger.records.codec import from_plain, to_plain
-from torch_debugger.records.evidence import CrashEvidence, MemoryEvidence
-from torch_debugger.records.evidence.memory import Forecast, KeptTensors, ModuleBytes
+from torch_debugger.records.crash import CrashEvidence, Forecast, KeptTensors, MemoryEvidence, ModuleBytes
 
 CPU = torch.device("cpu")
 GB = 10**9

@@ -13,9 +13,9 @@ import torch.utils.cpp_extension
 import torch.utils.data
 
 from tests.checks.crashes.scripts import HEAD, claims, crash_of, judge
-from torch_debugger.checks.explainers.names.known_names import IMPORTS, INVENTED_KEYWORDS, KNOWN, SYNONYMS
-from torch_debugger.probes.examiners import names
-from torch_debugger.probes.examiners.name_search import nearest
+from torch_debugger.checks.crashes.names_of_torch import IMPORTS, INVENTED_KEYWORDS, KNOWN, SYNONYMS
+from torch_debugger.crashes import names
+from torch_debugger.crashes.names_of_torch import nearest
 
 LOOKALIKES = {
     "the user's own AttributeError": "raise AttributeError(\"module 'torch' has no attribute 'symeig'\")\n",

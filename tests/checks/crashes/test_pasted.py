@@ -7,8 +7,8 @@ from pathlib import Path
 
 from tests.checks.crashes.scripts import claims, read_cases, run_script
 from torch_debugger.checks.catalog import catalog
-from torch_debugger.checks.explainers.texts.texts import TEXTS
-from torch_debugger.pasted.reading import read_crash
+from torch_debugger.checks.crash_check import TEXTS
+from torch_debugger.source.pasted_tracebacks import read_crash
 
 GOLDEN = Path(__file__).parent
 SHAPES = read_cases(GOLDEN / "shape_mismatch.golden")[::5]

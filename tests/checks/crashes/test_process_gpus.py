@@ -10,7 +10,7 @@ import pytest
 
 from tests.checks.crashes.scripts import HEAD, claims, crash_of, judge
 from torch_debugger.records import CrashFact, Finding
-from torch_debugger.records.evidence.processes import GroupEvidence
+from torch_debugger.records.crash_loading import GroupEvidence
 
 SETUP = """
 import torch.distributed as dist
@@ -72,6 +72,4 @@ def test_every_process_on_the_first_gpu(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("message", [NONE, TWICE])
 def test_the_users_own_words_are_not_ours(tmp_path: Path, message: str) -> None:
-    assert "process-group-setup" not in claims(
-        crash_of(tmp_path / "own.py", f"raise RuntimeError({message!r})\n")
-    )
+    assert "process-group-setup" not in claims(crash_of(tmp_path / "own.py", f"raise RuntimeError({message!r})\n"))

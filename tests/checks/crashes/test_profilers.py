@@ -109,9 +109,7 @@ def test_what_the_script_itself_refused(tmp_path: Path, script: str) -> None:
         (NO_ACTIVE, "plan = schedule(wait=1, warmup=1, active=1)"),
     ],
 )
-def test_the_edit_of_an_option(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str, after: str
-) -> None:
+def test_the_edit_of_an_option(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str, after: str) -> None:
     monkeypatch.chdir(tmp_path)
     (finding,) = judge(crash_of(tmp_path / "train.py", START + script))
     assert finding.edit is not None

@@ -27,8 +27,7 @@ TOLD = {
         "no backward has run yet",
     ),
     "a gradient that was cleared": (
-        "net = nn.Linear(2, 2)\nnet(torch.ones(1, 2)).sum().backward()\nnet.zero_grad()\n"
-        "net.weight.grad.norm()\n",
+        "net = nn.Linear(2, 2)\nnet(torch.ones(1, 2)).sum().backward()\nnet.zero_grad()\nnet.weight.grad.norm()\n",
         "the gradients were cleared",
     ),
     "a gradient of a result": (

@@ -38,9 +38,7 @@ def batch(
     digests, classes = tuple(samples), tuple(labels)
     tensors = [TensorLook("batch[0]", (len(digests), 12), "float32", digests, (), std)]
     if classes:
-        tensors.append(
-            TensorLook("batch[1]", (len(classes),), "int64", (), classes, 0.0, min(classes), max(classes))
-        )
+        tensors.append(TensorLook("batch[1]", (len(classes),), "int64", (), classes, 0.0, min(classes), max(classes)))
     return BatchLook(loader, iteration, index, trained, tuple(tensors), step)
 
 

@@ -6,9 +6,7 @@ from tests.checks.data.looks import batch, given, loader
 from tests.fakes import judged, place
 from torch_debugger.records import Finding, Record
 
-RESTARTED = loader(
-    name="loader", shuffle=False, place=place(20, code="x, y = next(iter(loader))"), made=place(11)
-)
+RESTARTED = loader(name="loader", shuffle=False, place=place(20, code="x, y = next(iter(loader))"), made=place(11))
 FIRST = range(100, 108)
 
 
@@ -38,8 +36,7 @@ def test_a_batch_of_an_earlier_line_in_a_loop() -> None:
     [finding] = check(loader(), batch(FIRST, trained=False), *looks, given(8, FIRST))
     assert finding.where.line == 24
     assert finding.message == (
-        "`net` at train.py:24 is given the same batch since step 1, while `train_loader` has "
-        "delivered 6 others."
+        "`net` at train.py:24 is given the same batch since step 1, while `train_loader` has delivered 6 others."
     )
     assert finding.fix == (
         "Give `net` at train.py:24 `x, y` of the line at train.py:20 in place of the older one it gets now."

@@ -6,7 +6,7 @@ import pytest
 
 from tests.checks.data.looks import batch, loader
 from tests.fakes import judged, place
-from torch_debugger.checks.deliveries import is_evaluation
+from torch_debugger.checks.batches import is_evaluation
 from torch_debugger.records import BatchLook, Finding, Record
 
 TRAIN, VAL = loader(1), loader(2, "val_loader", shuffle=False)
@@ -19,9 +19,7 @@ def check(name: str, *records: Record) -> list[Finding]:
 
 def batches(first: int, count: int = 10, **others: int) -> list[BatchLook]:
     return [
-        batch(
-            range(first + 8 * index, first + 8 * index + 8), LABELS, index=index, **{"step": index + 1} | others
-        )
+        batch(range(first + 8 * index, first + 8 * index + 8), LABELS, index=index, **{"step": index + 1} | others)
         for index in range(count)
     ]
 
@@ -31,17 +29,13 @@ def test_names_for_evaluation(name: str) -> None:
     assert is_evaluation(name)
 
 
-@pytest.mark.parametrize(
-    "name", ["loader", "interval", "device_loader", "train_eval_loader", "latest", "values"]
-)
+@pytest.mark.parametrize("name", ["loader", "interval", "device_loader", "train_eval_loader", "latest", "values"])
 def test_other_names(name: str) -> None:
     assert not is_evaluation(name)
 
 
 def test_validation_samples_that_are_trained_on() -> None:
-    [finding] = check(
-        "train-validation-overlap", *batches(0), *batches(40, 3, loader=2, trained=False, step=11)
-    )
+    [finding] = check("train-validation-overlap", *batches(0), *batches(40, 3, loader=2, trained=False, step=11))
     assert finding.severity == "error"
     assert finding.message == (
         "16 of the 16 samples seen from `val_loader` at train.py:12 are in `train_loader` at train.py:11 as "
@@ -50,9 +44,7 @@ def test_validation_samples_that_are_trained_on() -> None:
 
 
 def test_a_clean_split() -> None:
-    assert not check(
-        "train-validation-overlap", *batches(0), *batches(900, 3, loader=2, trained=False, step=11)
-    )
+    assert not check("train-validation-overlap", *batches(0), *batches(900, 3, loader=2, trained=False, step=11))
 
 
 def test_samples_that_repeat_themselves_prove_nothing() -> None:
@@ -73,8 +65,7 @@ TWO_WORKERS = loader(7, "stream", workers=2, shuffle=None, length=None)
 
 def test_workers_that_all_read_the_same() -> None:
     looks = [
-        batch(range(index // 2 * 8, index // 2 * 8 + 8), index=index, step=index + 1, loader=7)
-        for index in range(6)
+        batch(range(index // 2 * 8, index // 2 * 8 + 8), index=index, step=index + 1, loader=7) for index in range(6)
     ]
     [finding] = check("samples-repeated-by-workers", TWO_WORKERS, *looks)
     assert finding.message == (
@@ -94,8 +85,7 @@ def test_shuffled_into_the_same_order() -> None:
     [finding] = check("same-order-each-epoch", *passes)
     assert finding.severity == "warning"
     assert finding.message == (
-        "`train_loader` at train.py:11 is shuffled, but 3 epochs in a row had the same batches in the same "
-        "order."
+        "`train_loader` at train.py:11 is shuffled, but 3 epochs in a row had the same batches in the same order."
     )
     assert "take `manual_seed` out of the loop" in finding.fix
 

@@ -6,7 +6,7 @@ import pytest
 
 from tests.checks.data.looks import given, target
 from tests.fakes import judged, losses, model
-from torch_debugger.checks.model_call import only_argument
+from torch_debugger.checks.call_edits import only_argument
 from torch_debugger.records import Finding, InputLook
 
 NET = model({"net": "Net", "net.0": "Linear"}, {"net.0.weight": (4, 12), "net.0.bias": (4,)})
@@ -50,9 +50,7 @@ def test_a_table_in_raw_units() -> None:
         "`net.0` (Linear) is given raw numbers between 1 and 1.971e+04 by the call at train.py:24: column 3 "
         "has a root mean square of 1.197e+04."
     )
-    assert finding.fix.startswith(
-        "Standardize before the model is called at train.py:24: `x = (x - mean) / std`"
-    )
+    assert finding.fix.startswith("Standardize before the model is called at train.py:24: `x = (x - mean) / std`")
 
 
 @pytest.mark.parametrize("name", ["image-range-0-255", "input-not-normalized"])

@@ -14,9 +14,7 @@ def sequence(step: int, shape: tuple[int, ...], fed: tuple[int, ...] | None = No
     return SequenceInput("net.lstm", "LSTM", shape, fed or shape, place(14), step)
 
 
-def timed(
-    shape: tuple[int, ...], targets: tuple[int, ...], fed: tuple[int, ...] | None = None
-) -> list[Finding]:
+def timed(shape: tuple[int, ...], targets: tuple[int, ...], fed: tuple[int, ...] | None = None) -> list[Finding]:
     records: list[Record] = [NET]
     for step in (1, 2):
         records += [sequence(step, shape, fed), target(step, shape=targets)]

@@ -86,6 +86,4 @@ def test_the_same_scale_or_another_shape() -> None:
     code = "pred = net(x_val)"
     assert not scales(*(fed(step, 3.0, trained=False, code=code) for step in (10, 20, 30)))
     assert not scales(*(fed(step, 50.0, trained=False, code=code, size=7) for step in (10, 20, 30)))
-    assert not scales(
-        *(fed(step, std, trained=False, code=code) for step, std in ((10, 50.0), (20, 1.0), (30, 50.0)))
-    )
+    assert not scales(*(fed(step, std, trained=False, code=code) for step, std in ((10, 50.0), (20, 1.0), (30, 50.0))))

@@ -111,9 +111,7 @@ def test_other_profiles_are_silent(rms: tuple[float, ...]) -> None:
 def test_a_fade_must_last() -> None:
     healthy = gradients(11, (0.1,) * LAYERS)
     assert not check(optimizer("SGD"), net(), *FLAT, *map(gradients, (1, 6)))
-    assert not check(
-        optimizer("SGD"), net(), *FLAT, gradients(1), gradients(6), healthy, gradients(16), gradients(21)
-    )
+    assert not check(optimizer("SGD"), net(), *FLAT, gradients(1), gradients(6), healthy, gradients(16), gradients(21))
 
 
 def test_three_early_looks_and_a_flat_loss_are_enough_at_the_end() -> None:

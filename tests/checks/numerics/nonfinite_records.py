@@ -59,16 +59,12 @@ TOLD: dict[str, Told] = {
     "power_by_exponent": of_line("y = x ** p", "pow", "x | p", x=[-0.3, 0.5], p=[2.0, 3.0], phase="backward"),
     "norm_at_zero": of_line("y = x.norm(dim=1)", "norm", "x", x=ZEROS, phase="backward"),
     "norm_of_another_kind": of_line("y = torch.norm(x, p=3)", "norm", "x", x=ZEROS, phase="backward"),
-    "atan2_at_origin": of_line(
-        "y = torch.atan2(a, b)", "atan2", "a | b", a=[0.0], b=[0.0, 1.0], phase="backward"
-    ),
+    "atan2_at_origin": of_line("y = torch.atan2(a, b)", "atan2", "a | b", a=[0.0], b=[0.0, 1.0], phase="backward"),
     "product_with_zero": of_line("y = x.prod(dim=1)", "prod", "x", x=ZEROS, phase="backward"),
     "std_of_equal_values": of_line("y = x.std()", "std", "x", x=torch.ones(4), phase="backward"),
     "quotient_by_a_number": of_line("y = x / n", "div", "x", x=[1.0, 2.0], arguments=("0",), made="inf"),
     "quotient_in_half": of_line("y = a / b", "div", "a | b", a=ZEROS.half(), b=ZEROS.half()),
-    "quotient_elsewhere": of_line(
-        "y = self.scale(a) / b", "div", "a * 1 | b * 1", a=[1.0], b=[0.0], made="inf"
-    ),
+    "quotient_elsewhere": of_line("y = self.scale(a) / b", "div", "a * 1 | b * 1", a=[1.0], b=[0.0], made="inf"),
     "two_logs_that_cannot_be_told_apart": of_line(
         "y = torch.log(f(a)) + torch.log(f(b))", "log", "a * 1", a=[0.0, 1.0], b=[1.0], made="-inf"
     ),
@@ -137,9 +133,7 @@ TOLD: dict[str, Told] = {
     "inf_minus_inf": of_line("y = a - b", "sub", "a | b", a=[-INF, 1.0], b=[-INF, 1.0]),
     "sum_of_infinities": of_line("y = a.sum()", "sum", "a", a=[-INF, INF]),
     "zero_times_inf_of_floats": of_line("y = a * b", "mul", "a | b", a=[0.0, 0.5], b=[INF, 1.0]),
-    "svd_of_identity": of_line(
-        "u = torch.linalg.svd(w)[0]", "linalg_svd", "w", w=torch.eye(3), phase="backward"
-    ),
+    "svd_of_identity": of_line("u = torch.linalg.svd(w)[0]", "linalg_svd", "w", w=torch.eye(3), phase="backward"),
     "logdet_of_singular": of_line("y = torch.logdet(w)", "logdet", "w", w=ZEROS, made="-inf"),
     "nan_written": of_line('y = x * float("nan")', "mul", "x", x=[1.0, 2.0], arguments=("nan",)),
     "empty_memory": of_line("buffer = torch.empty(4, 4)", "empty", "", phase="forward"),
@@ -183,9 +177,7 @@ TOLD: dict[str, Told] = {
     "custom_function_unclear": of_line(
         "return grad * ctx.scale", "Scale", "grad", grad=[1.0], phase="backward", inner="mul"
     ),
-    "unknown_op": of_line(
-        "y = fancy(x, w)", "fancy", "x | w", x=[1.0, 0.0], w=[2.0], inner="tan", module="net.f"
-    ),
+    "unknown_op": of_line("y = fancy(x, w)", "fancy", "x | w", x=[1.0, 0.0], w=[2.0], inner="tan", module="net.f"),
     "unknown_op_without_operands": of_line("y = fancy()", "fancy", ""),
     "by_graph": (
         record(line("y = torch.log(p)", "log", "p * 1", p=[0.0], made="-inf", fact={"how": "graph"})),
@@ -211,9 +203,7 @@ TOLD: dict[str, Told] = {
             samples=(10, 20, 30, 40),
         )
     ),
-    "nan_in_two_rows": fact(
-        Origin("input", None, None, operands=(held(infs=2),), given="batch['x']", rows=(1, 5))
-    ),
+    "nan_in_two_rows": fact(Origin("input", None, None, operands=(held(infs=2),), given="batch['x']", rows=(1, 5))),
     "nan_in_a_flat_tensor": fact(
         Origin("input", None, None, operands=(Operand("r", "float32", (9,), nans=1, elements=9),), given="r")
     ),
@@ -232,9 +222,7 @@ TOLD: dict[str, Told] = {
         step=1,
         parameters=("net.scale",),
     ),
-    "weights_from_the_start_unclear": fact(
-        Origin("weights", None, None), step=1, parameters=("net.a", "net.b")
-    ),
+    "weights_from_the_start_unclear": fact(Origin("weights", None, None), step=1, parameters=("net.a", "net.b")),
     "weights_of_an_earlier_update": fact(
         Origin("weights", None, None), step=300, parameters=("net.a", "net.b", "net.c")
     ),
@@ -258,13 +246,9 @@ TOLD: dict[str, Told] = {
         ),
         None,
     ),
-    "by_graph_without_a_line": fact(
-        Origin("loss", None, "log", operands=(held("", zeros=2, low=0.0),)), how="graph"
-    ),
+    "by_graph_without_a_line": fact(Origin("loss", None, "log", operands=(held("", zeros=2, low=0.0),)), how="graph"),
     "module_only": fact(Origin("forward", "net.head", None), how="model"),
-    "module_of_gradient": fact(
-        Origin("backward", "net.head", None), what="gradient", parameters=("net.a", "net.b")
-    ),
+    "module_of_gradient": fact(Origin("backward", "net.head", None), what="gradient", parameters=("net.a", "net.b")),
     "phase_only": fact(Origin("loss", None, None)),
     "late": fact(None, how="late", what="gradient", parameters=("net.a", "net.b", "net.c")),
     "late_loss": fact(Origin("forward", "net.3", None), how="late", parameters=("net.a",)),

@@ -28,9 +28,7 @@ RUN: dict[str, Line] = {
     "log_of_method": line("y = p.log()", "log", "p", p=[0.0, 0.5], made="-inf"),
     "log_of_difference": line("y = torch.log(1 - p)", "log", "1 - p", p=[1.0, 0.5], made="-inf"),
     "log_of_grouped_difference": line("y = (1 - p).log()", "log", "1 - p", p=[1.0, 0.5], made="-inf"),
-    "log_of_two_groups": line(
-        "y = torch.log((a) - (b))", "log", "(a) - (b)", a=[1.0, 2.0], b=[1.0, 0.1], made="-inf"
-    ),
+    "log_of_two_groups": line("y = torch.log((a) - (b))", "log", "(a) - (b)", a=[1.0, 2.0], b=[1.0, 0.1], made="-inf"),
     "log_of_float_complement": line(
         "loss = -(t * torch.log(p) + (1.0 - t) * torch.log(1.0 - p)).mean()",
         "log",
@@ -79,9 +77,7 @@ RUN: dict[str, Line] = {
     "log_of_softmax_method": line(
         "y = x.softmax(1).log()", "log", "x.softmax(1)", x=[[-200.0, 100.0], [1.0, 2.0]], made="-inf"
     ),
-    "log_of_sigmoid": line(
-        "y = torch.log(torch.sigmoid(x))", "log", "torch.sigmoid(x)", x=[-200.0, 1.0], made="-inf"
-    ),
+    "log_of_sigmoid": line("y = torch.log(torch.sigmoid(x))", "log", "torch.sigmoid(x)", x=[-200.0, 1.0], made="-inf"),
     "log_of_one_minus_sigmoid": line(
         "loss = F.relu(-torch.log(1 - torch.sigmoid(x))).sum()",
         "log",
@@ -102,9 +98,7 @@ RUN: dict[str, Line] = {
         into_nan="div",
         into_nan_place=place(31),
     ),
-    "sigmoid_by_hand": line(
-        "y = 1 / (1 + torch.exp(-x))", "exp", "-x", x=[-100.0, 1.0], made="inf", phase="backward"
-    ),
+    "sigmoid_by_hand": line("y = 1 / (1 + torch.exp(-x))", "exp", "-x", x=[-100.0, 1.0], made="inf", phase="backward"),
     "log1p_at_minus_one": line("y = torch.log1p(x)", "log1p", "x", x=[-1.0, 0.5], made="-inf"),
     "logit_at_its_ends": line("y = torch.logit(p)", "logit", "p", p=[0.0, 1.0, 0.5], made="-inf"),
     "xlogy_at_zero": line("y = torch.xlogy(a, b)", "xlogy", "a | b", a=[1.0, 2.0], b=[0.0, 2.0], made="-inf"),
@@ -127,18 +121,14 @@ RUN: dict[str, Line] = {
     ),
     "power_minus_one_at_zero": line("y = x.pow(-1)", "pow", "x", x=[0.0, 4.0], made="inf", arguments=("-1",)),
     "power_of_rounding": line("y = x.pow(1.5)", "pow", "x", x=[-1e-7, 4.0], arguments=("1.5",)),
-    "hypot_at_zero": line(
-        "y = torch.hypot(a, b)", "hypot", "a | b", a=[0.0, 1.0], b=[0.0, 1.0], phase="backward"
-    ),
+    "hypot_at_zero": line("y = torch.hypot(a, b)", "hypot", "a | b", a=[0.0, 1.0], b=[0.0, 1.0], phase="backward"),
     "normalize_in_half": line("y = F.normalize(x, dim=1)", "normalize", "x", x=ZEROS.half(), inner="div"),
     "cosine_in_half": line(
         "y = F.cosine_similarity(a, b, dim=1)", "cosine_similarity", "a | b", a=ZEROS.half(), b=ZEROS.half()
     ),
     "quotient_by_zero": line("y = a / b", "div", "a | b", a=[1.0, 2.0], b=[0.0, 2.0], made="inf"),
     "quotient_zero_by_zero": line("y = a / b", "div", "a | b", a=[0.0, 2.0], b=[0.0, 2.0]),
-    "quotient_of_both_signs": line(
-        "y = a / (b - c)", "div", "a | b - c", a=[1.0, 2.0], b=[1.0, 2.0], c=[1.0, 3.0]
-    ),
+    "quotient_of_both_signs": line("y = a / (b - c)", "div", "a | b - c", a=[1.0, 2.0], b=[1.0, 2.0], c=[1.0, 3.0]),
     "quotient_in_place": line("out = a * 1; out /= b", "div", "a * 1 | b", a=[1.0], b=[0.0], made="inf"),
     "unit_vectors_by_hand": line(
         "y = x / x.norm(dim=1, keepdim=True)", "div", "x | x.norm(dim=1, keepdim=True)", x=ZEROS
@@ -206,9 +196,7 @@ RUN: dict[str, Line] = {
         m=[5],
         made="inf",
     ),
-    "zero_times_inf": line(
-        "y = x * mask", "mul", "x | mask", x=[-INF, 2.0], mask=[False, True], module="net.attn"
-    ),
+    "zero_times_inf": line("y = x * mask", "mul", "x | mask", x=[-INF, 2.0], mask=[False, True], module="net.attn"),
     "selected_by_where": line(
         "y = torch.where(x > 0, torch.sqrt(x), 0.0)",
         "sqrt",

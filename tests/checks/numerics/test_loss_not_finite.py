@@ -93,9 +93,7 @@ def test_any_other_gradient_counts_once_the_loss_follows(gradient: NonFinite) ->
 
 
 def test_a_gradient_acted_upon_is_told_although_no_loss_can_follow() -> None:
-    gradient = nonfinite(
-        what="gradient", origin=None, how="", policy="skip-step", parameters=("net.fc.weight",)
-    )
+    gradient = nonfinite(what="gradient", origin=None, how="", policy="skip-step", parameters=("net.fc.weight",))
     (finding,) = check(*losses([1.0] * 12), gradient, *losses([1.0] * 30, 13))
     assert finding.severity == "error"
     assert finding.message == (

@@ -7,9 +7,8 @@ import itertools
 import random
 
 from tests.fakes import place
-from torch_debugger.checks.explainers.nonfinite.causes import _BY_OP
-from torch_debugger.checks.explainers.nonfinite.reach import PRODUCTS
-from torch_debugger.checks.explainers.nonfinite.telling import tell
+from torch_debugger.checks.numerics.nonfinite_explanation import _BY_OP, tell
+from torch_debugger.checks.numerics.nonfinite_overflows import PRODUCTS
 from torch_debugger.records import NonFinite, Operand, Origin
 
 RECORDS_OF_AN_OP = 40

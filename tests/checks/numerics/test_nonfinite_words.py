@@ -14,7 +14,7 @@ import torch
 from tests.checks.numerics.nonfinite_lines import applied, is_finite, record, run
 from tests.checks.numerics.nonfinite_records import TOLD
 from tests.checks.numerics.nonfinite_table import RUN
-from torch_debugger.checks.explainers.nonfinite.telling import tell
+from torch_debugger.checks.numerics.nonfinite_explanation import tell
 from torch_debugger.records import NonFinite, OptimizerFact
 
 GOLDEN = Path(__file__).with_name("nonfinite.golden")

@@ -25,12 +25,8 @@ def check(*records: Record) -> list[Finding]:
 def test_the_op_its_line_and_the_edit() -> None:
     (finding,) = check(output(), output())
     assert (finding.severity, finding.confidence) == ("error", 0.97)
-    assert finding.message.startswith(
-        "The output of `net` became nan: `torch.log(p)` in `net.head` at train.py:31"
-    )
-    assert finding.why.startswith(
-        "Seen in call 3 of `net`, in evaluation mode; 64 of 64 samples of its output have"
-    )
+    assert finding.message.startswith("The output of `net` became nan: `torch.log(p)` in `net.head` at train.py:31")
+    assert finding.why.startswith("Seen in call 3 of `net`, in evaluation mode; 64 of 64 samples of its output have")
     assert finding.edit is not None and (finding.where.line, finding.evidence["op"]) == (31, "log")
 
 

@@ -79,8 +79,7 @@ def test_healthy_sizes_are_silent(size: Callable[[int], float]) -> None:
 def test_growth_by_which_the_loss_falls_is_left_alone() -> None:
     records = looks(doubling(40.0), range(10, 330, 10))
     falling = [
-        scalars(record.step, loss=5.0 / (1 + record.step)) if hasattr(record, "time") else record
-        for record in records
+        scalars(record.step, loss=5.0 / (1 + record.step)) if hasattr(record, "time") else record for record in records
     ]
     assert not check(falling)
 

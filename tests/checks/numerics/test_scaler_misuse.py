@@ -50,8 +50,7 @@ def test_clips_that_do_no_harm(limit: float, norm: float, scale: float) -> None:
 def test_an_optimizer_that_steps_by_itself() -> None:
     (finding,) = judged([misuse("stepped", step) for step in (1, 2, 3)], "scaled-gradients-in-step")
     assert finding.message == (
-        "`opt.step()` at train.py:31 uses gradients that are still multiplied by the scale of a "
-        "GradScaler, 65536."
+        "`opt.step()` at train.py:31 uses gradients that are still multiplied by the scale of a GradScaler, 65536."
     )
     assert (finding.first_step, finding.last_step) == (1, 3)
     assert finding.edit == Edit("train.py", 31, "    opt.step()", "    scaler.step(opt)\n    scaler.update()")

@@ -49,17 +49,13 @@ def test_a_wrong_gradient_is_an_error_with_both_values() -> None:
 
 
 def test_a_fault_without_an_element() -> None:
-    (finding,) = judged(
-        fact("wrong", pattern="wrong-count", words="backward returns 1 gradient.", advice="Return 2.")
-    )
+    (finding,) = judged(fact("wrong", pattern="wrong-count", words="backward returns 1 gradient.", advice="Return 2."))
     assert finding.message == "`Cube`: its backward does not compute the gradient of its forward."
     assert finding.why == "Backward returns 1 gradient."
 
 
 def test_what_is_done_on_purpose_gets_a_note() -> None:
-    (finding,) = judged(
-        fact("deliberate", input="x", pattern="straight-through", words="constant.", advice="Fine.")
-    )
+    (finding,) = judged(fact("deliberate", input="x", pattern="straight-through", words="constant.", advice="Fine."))
     assert finding.severity == "note"
     assert finding.message == "The backward of `Cube` gives `x` another gradient than its forward has."
 

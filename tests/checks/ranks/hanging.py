@@ -6,10 +6,9 @@ import dataclasses
 from typing import Any
 
 from tests.fakes import place
-from torch_debugger.checks.judge import Judge
-from torch_debugger.checks.ranks_judge import RanksJudge
+from torch_debugger.checks.judge import Judge, RanksJudge
 from torch_debugger.records import Finding, GroupState, HangFact, Place, RankFact, Record, StackLine, Standing
-from torch_debugger.records.hangs import COLLECTIVE, LOADER
+from torch_debugger.records.ranks import COLLECTIVE, LOADER
 
 
 def standing(
@@ -67,9 +66,7 @@ def alone(name: str, *records: Record) -> list[Finding]:
     return judge.findings
 
 
-def among_ranks(
-    name: str, *facts: HangFact, world: int = 2, others: dict[int, Record] | None = None
-) -> list[Finding]:
+def among_ranks(name: str, *facts: HangFact, world: int = 2, others: dict[int, Record] | None = None) -> list[Finding]:
     """The facts, each in its rank's log, after what `others` say."""
     judge = RanksJudge([name])
     for rank in range(world):

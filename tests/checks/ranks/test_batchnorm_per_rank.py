@@ -13,9 +13,7 @@ from torch_debugger.records import BatchNormLook, Record
 NAME = "batchnorm-per-rank"
 
 
-def rank(
-    samples: int = 4, looks: int = 3, steps: int = 50, kind: str = "", average: object = DDP
-) -> list[Record]:
+def rank(samples: int = 4, looks: int = 3, steps: int = 50, kind: str = "", average: object = DDP) -> list[Record]:
     found: list[Record] = [digest(1, average=average)]
     if kind:
         found.append(model({"model.module.1": kind}, root="model"))

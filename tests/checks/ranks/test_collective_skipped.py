@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.checks.ranks.hanging import among_ranks, hang, waiting
 from tests.fakes import place
-from torch_debugger.records.hangs import CALL
+from torch_debugger.records.ranks import CALL
 
 NAME = "collective-skipped"
 CONDITION = place(17, code="if rank == 0:")

@@ -14,8 +14,7 @@ NAME = "ddp-bypassed"
 
 def rank(number: int, role: str = "inner", steps: int = 3, **others: object) -> list[Record]:
     return [
-        digest(step, gradients=(number, 4000), calls=(call(number, role),), **others)
-        for step in range(1, steps + 1)
+        digest(step, gradients=(number, 4000), calls=(call(number, role),), **others) for step in range(1, steps + 1)
     ]
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from tests.checks.ranks.hanging import alone, among_ranks, hang, standing, waiting
 from torch_debugger.records import EndFact, HangOver
-from torch_debugger.records.hangs import CALL, EVENT, LOCK, SLEEP
+from torch_debugger.records.ranks import CALL, EVENT, LOCK, SLEEP
 
 NAME = "lock-never-released"
 
@@ -54,9 +54,7 @@ def test_what_went_on_is_a_note() -> None:
     assert finding.message.startswith("The training stood still for 65 s and then went on by itself.")
 
 
-@pytest.mark.parametrize(
-    ("outcome", "severity"), [("finished", "note"), ("stopped", "error"), ("crashed", "error")]
-)
+@pytest.mark.parametrize(("outcome", "severity"), [("finished", "note"), ("stopped", "error"), ("crashed", "error")])
 def test_one_that_reached_its_end_did_not_hang(outcome: str, severity: str) -> None:
     (finding,) = alone(NAME, hang(LOCK), EndFact(outcome, 30, "steps"))
     assert finding.severity == severity

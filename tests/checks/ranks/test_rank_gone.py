@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from tests.checks.ranks.hanging import among_ranks, hang, waiting
-from torch_debugger.checks.ranks_judge import RanksJudge
+from torch_debugger.checks.judge import RanksJudge
 from torch_debugger.records import CrashFact, EndFact, Place, RankEnd, Record
-from torch_debugger.records.hangs import ENDED
+from torch_debugger.records.ranks import ENDED
 
 NAME = "rank-gone"
 

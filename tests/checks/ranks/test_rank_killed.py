@@ -5,16 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.fakes import judged_ranks, place
-from torch_debugger.records import (
-    CollectiveKind,
-    CollectivesFact,
-    CrashFact,
-    Finding,
-    LossSite,
-    Place,
-    RankEnd,
-    Record,
-)
+from torch_debugger.records import CollectiveKind, CollectivesFact, CrashFact, Finding, LossSite, Place, RankEnd, Record
 
 NAME = "rank-killed"
 
@@ -91,9 +82,7 @@ def test_the_collective_in_which_a_backend_gave_up(step: int) -> None:
     )
     calls = CollectivesFact("0", ((0, 1),), 1, (0, 1), kinds, step)
     (finding,) = found(end(0, 143, 11.0), end(1, 134), calls_1=calls)
-    assert (
-        "The last collective that it called was `all_reduce` of float32 [2] at train.py:39." in finding.message
-    )
+    assert "The last collective that it called was `all_reduce` of float32 [2] at train.py:39." in finding.message
     assert finding.where == place(39)
     assert "with a tensor of the same size" in finding.fix
 

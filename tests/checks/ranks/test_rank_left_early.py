@@ -6,17 +6,8 @@ import dataclasses
 
 from tests.checks.ranks.hanging import hang
 from tests.fakes import judged_ranks, place
-from torch_debugger.records import (
-    CrashFact,
-    CrashFrame,
-    EndFact,
-    Finding,
-    LoaderFact,
-    RankEnd,
-    RankFact,
-    Record,
-)
-from torch_debugger.records.hangs import ENDED
+from torch_debugger.records import CrashFact, CrashFrame, EndFact, Finding, LoaderFact, RankEnd, RankFact, Record
+from torch_debugger.records.ranks import ENDED
 
 NAME = "rank-left-early"
 USERS = CrashFrame("net.py", 33, "train", "loss.backward()", True, None, None, (), failing="loss.backward()")

@@ -40,9 +40,7 @@ def test_ddp_gives_all_the_same_weights_so_somebody_changed_them() -> None:
 def test_updates_that_one_rank_leaves_out() -> None:
     equal = [digest(1)]
     skipped = [
-        dataclasses.replace(each, backwards=each.step + 1)
-        for each in apart(1, 2)
-        if isinstance(each, RankDigest)
+        dataclasses.replace(each, backwards=each.step + 1) for each in apart(1, 2) if isinstance(each, RankDigest)
     ]
     (finding,) = compared(NAME, [*equal, *apart(0, 2)], [*equal, *skipped])
     assert "Rank 1 has left out updates: 3 backward passes for its first 1 updates" in finding.message

@@ -6,10 +6,8 @@ from collections.abc import Iterable
 
 from tests.fakes import scalars
 from torch_debugger.checks.catalog import catalog
-from torch_debugger.checks.judge import Judge
-from torch_debugger.checks.rank_check import RankCheck
-from torch_debugger.checks.rank_states import RankStates
-from torch_debugger.checks.ranks_judge import RanksJudge
+from torch_debugger.checks.judge import Judge, RanksJudge
+from torch_debugger.checks.rank_checks import RankCheck, RankStates
 from torch_debugger.records import CrashFact, Finding, Place, RankEnd, RankFact, Record, Scalars
 from torch_debugger.records.ranks import ranks_in_words
 

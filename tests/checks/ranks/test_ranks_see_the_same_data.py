@@ -38,9 +38,7 @@ def test_the_words_with_a_loader() -> None:
     assert (finding.severity, finding.where.line, finding.first_step) == ("warning", 9, 1)
     assert "set_epoch" in finding.fix
     assert finding.edit is not None
-    assert finding.edit.after == (
-        "loader = DataLoader(data, 32, sampler=torch.utils.data.DistributedSampler(data))"
-    )
+    assert finding.edit.after == ("loader = DataLoader(data, 32, sampler=torch.utils.data.DistributedSampler(data))")
 
 
 def test_without_a_loader_the_call_is_named() -> None:

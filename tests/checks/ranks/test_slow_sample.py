@@ -9,7 +9,7 @@ import pytest
 from tests.checks.ranks.worker_facts import line, said, with_workers
 from tests.fakes import place
 from torch_debugger.records import Finding, Place, Record, SampledStacks, StackNode, StalledBatch
-from torch_debugger.records.workers import SampleSeen
+from torch_debugger.records.data import SampleSeen
 
 SEEN = SampleSeen(37, "Scans", 2.0, line(), "Scans.__getitem__", "scans/37.npy", 48_000_000)
 

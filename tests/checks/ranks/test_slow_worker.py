@@ -8,7 +8,7 @@ import pytest
 
 from tests.checks.ranks.worker_facts import line, said, with_workers
 from torch_debugger.records import Finding, Place, WorkerTimes
-from torch_debugger.records.workers import WorkerTime
+from torch_debugger.records.data import WorkerTime
 
 
 def worker(number: int, making_s: float = 0.02, **others: object) -> WorkerTime:
@@ -63,9 +63,7 @@ def test_without_a_line_it_is_the_loaders() -> None:
 def test_two_of_six() -> None:
     other = worker(4, 0.09, waited_s=2.0)
     [finding] = check(of(SLOW, other, *FAST, worker(5)))
-    assert finding.message.startswith(
-        "Workers 2 and 4 of the 4 of `train_loader` at train.py:11 take up to 100 ms"
-    )
+    assert finding.message.startswith("Workers 2 and 4 of the 4 of `train_loader` at train.py:11 take up to 100 ms")
 
 
 def test_two_workers() -> None:
@@ -92,9 +90,7 @@ def test_thresholds(other: dict[str, float]) -> None:
 
 
 def test_when_nothing_is_said() -> None:
-    assert not check(
-        of(SLOW, worker(1, 0.1, waited_s=5.0), worker(0, 0.1, waited_s=5.0), worker(3))
-    )  # most are
+    assert not check(of(SLOW, worker(1, 0.1, waited_s=5.0), worker(0, 0.1, waited_s=5.0), worker(3)))  # most are
     assert not check(of(SLOW, *FAST, in_order=False))
     assert not check(of(dataclasses.replace(SLOW, waited_s=0.5), *FAST, elapsed_s=0.9))
     assert not check(of(SLOW, *FAST), trained=0)

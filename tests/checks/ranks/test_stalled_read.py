@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.checks.ranks.hanging import alone, at_loader, hang, standing
-from torch_debugger.records.hangs import LOCK, LOOP, READ
+from torch_debugger.records.ranks import LOCK, LOOP, READ
 
 NAME = "stalled-read"
 

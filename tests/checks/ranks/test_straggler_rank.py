@@ -46,9 +46,7 @@ def test_the_words() -> None:
     assert finding.evidence["part"] == "logging"
 
 
-@pytest.mark.parametrize(
-    ("part", "word"), [("data_wait", "workers"), ("forward", "bucket"), ("other", "less often")]
-)
+@pytest.mark.parametrize(("part", "word"), [("data_wait", "workers"), ("forward", "bucket"), ("other", "less often")])
 def test_each_part_has_its_advice(part: str, word: str) -> None:
     late = rank(stacks({FORWARD: 50}), **{part: 0.03})  # type: ignore[arg-type]
     (finding,) = compared(NAME, rank(forward=0.004), late)

@@ -6,7 +6,7 @@ import pytest
 
 from tests.checks.ranks.hanging import alone, among_ranks, hang, standing, waiting
 from torch_debugger.records import GroupState
-from torch_debugger.records.hangs import CALL, EXIT, INPUT, LOADER, LOCK, PROCESS
+from torch_debugger.records.ranks import CALL, EXIT, INPUT, LOADER, LOCK, PROCESS
 
 NAME = "training-stands-still"
 
@@ -38,9 +38,7 @@ def test_where_another_check_knows_more_it_is_folded_under_that() -> None:
 def test_ranks_at_one_and_the_same_line() -> None:
     facts = [waiting(rank, "all_reduce", 37) for rank in range(2)]
     (finding,) = among_ranks(NAME, *facts)
-    assert finding.message == (
-        "All 2 ranks have stood still for 41 s: ranks 0-1 in `all_reduce` at train.py:37."
-    )
+    assert finding.message == ("All 2 ranks have stood still for 41 s: ranks 0-1 in `all_reduce` at train.py:37.")
 
 
 def test_a_rank_that_runs_brings_the_others_on() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from tests.checks.ranks.worker_facts import line, said, with_workers
 from torch_debugger.records import Finding, HeldData, LoaderFact, WorkerLook
-from torch_debugger.records.workers import GrownContainer
+from torch_debugger.records.data import GrownContainer
 
 MB = 10**6
 ADDS = line(20, "self.served.append(image)")

@@ -20,8 +20,6 @@ def line(number: int = 30, code: str = "image = decode(raw)") -> Place:
     return place(number, code=code)
 
 
-def said(
-    name: str, records: Iterable[Record], fact: LoaderFact | None = None, trained: int = 100
-) -> list[Finding]:
+def said(name: str, records: Iterable[Record], fact: LoaderFact | None = None, trained: int = 100) -> list[Finding]:
     """What the check of this name says of a run that trains on one loader."""
     return judged([fact or with_workers(), times(0.001, batches=trained), *records], name)

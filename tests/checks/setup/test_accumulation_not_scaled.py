@@ -11,8 +11,7 @@ GROWN = [1.0, 3.0, 40.0, 900.0]
 
 def cycles(backwards: Iterable[int] = (8, 8, 8)) -> list[StepCycle]:
     return [
-        StepCycle(step, "optimizer", place(44), "nonzero", count, BACKWARD)
-        for step, count in enumerate(backwards, 1)
+        StepCycle(step, "optimizer", place(44), "nonzero", count, BACKWARD) for step, count in enumerate(backwards, 1)
     ]
 
 

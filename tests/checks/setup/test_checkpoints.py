@@ -67,9 +67,7 @@ def test_what_is_loaded_in_part_on_purpose_is_silent() -> None:
     assert not mismatch(load())
     assert not mismatch(load(4, 2, missing=entries("fc.weight", "fc.bias")))
     assert not mismatch(load(4, 3, missing=entries("fc.weight"), unexpected=entries("classifier.weight")))
-    assert not mismatch(
-        load(4, 3, missing=entries("new.weight"), unexpected=entries("old.weight", shape=(9, 9)))
-    )
+    assert not mismatch(load(4, 3, missing=entries("new.weight"), unexpected=entries("old.weight", shape=(9, 9))))
     assert not mismatch(load(4, 2, unexpected=entries("optimizer")))
 
 
@@ -86,9 +84,7 @@ def test_weights_that_were_kept_without_a_copy() -> None:
         "`model.load_state_dict(best)` at train.py:41 loads the model's own tensors into itself: "
         "`best = model.state_dict()` at train.py:28 kept all 4 without a copy, and training went on."
     )
-    assert (
-        finding.fix == "Write `best = copy.deepcopy(model.state_dict())` at train.py:28 (with `import copy`)."
-    )
+    assert finding.fix == "Write `best = copy.deepcopy(model.state_dict())` at train.py:28 (with `import copy`)."
     assert finding.edit == Edit("train.py", 28, KEPT.code or "", "best = copy.deepcopy(model.state_dict())")
 
 

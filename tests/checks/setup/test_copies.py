@@ -13,9 +13,7 @@ CALL = place(35, code="wanted = reward + gamma * target(following)")
 
 def look(step: int = 118, name: str = "ema", **others: object) -> CopyLook:
     """A copy that has stayed as it was."""
-    before = CopyLook(
-        step, name, "net", "Net", step, True, True, False, False, False, place(20), (), (), place(40)
-    )
+    before = CopyLook(step, name, "net", "Net", step, True, True, False, False, False, place(20), (), (), place(40))
     return dataclasses.replace(before, **others)  # type: ignore[arg-type]
 
 

@@ -10,9 +10,7 @@ BACKWARD = place(40, code="loss.backward()")
 CLEAR = place(41, code="optimizer.zero_grad()")
 
 
-def cycle(
-    step: int, gradients: str, backwards: int = 1, name: str = "optimizer", **others: object
-) -> StepCycle:
+def cycle(step: int, gradients: str, backwards: int = 1, name: str = "optimizer", **others: object) -> StepCycle:
     backward = BACKWARD if backwards else Place()
     return StepCycle(step, name, STEP, gradients, backwards, backward, **others)  # type: ignore[arg-type]
 
@@ -58,8 +56,7 @@ def backward(*records: Record) -> list[Finding]:
 def test_steps_without_a_backward() -> None:
     (finding,) = backward(*cycles("none", backwards=0, losses=("error",)))
     assert finding.message == (
-        "`optimizer.step()` at train.py:42 has found no gradients since step 1: backward() was not called "
-        "before it."
+        "`optimizer.step()` at train.py:42 has found no gradients since step 1: backward() was not called before it."
     )
     assert finding.fix == "Put `error.backward()` before `optimizer.step()` at train.py:42."
     assert finding.edit == Edit("train.py", 42, "optimizer.step()", "error.backward()\noptimizer.step()")

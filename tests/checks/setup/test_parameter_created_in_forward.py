@@ -14,8 +14,7 @@ def test_a_layer_that_every_pass_makes_anew() -> None:
         "train.py:18 gave 292 values that were other objects on each of 3 looks."
     )
     assert finding.fix == (
-        "Move `nn.Linear(...)` at train.py:18 to `Net.__init__`, as `self.<name> = ...`, and only call it in "
-        "forward."
+        "Move `nn.Linear(...)` at train.py:18 to `Net.__init__`, as `self.<name> = ...`, and only call it in forward."
     )
     assert (finding.severity, finding.first_step, finding.where) == ("error", 1, LINE)
 

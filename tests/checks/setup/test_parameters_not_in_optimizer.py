@@ -34,9 +34,7 @@ def test_a_module_left_out_is_named_as_a_whole() -> None:
         "All 4 parameters of `net.decoder` get a gradient on every step but are in no optimizer: 256 of 328 "
         "trainable values of `net` keep the values they started with."
     )
-    assert finding.fix == (
-        "Pass `net.parameters()` to `optimizer` at train.py:28, so that it holds `net.decoder` too."
-    )
+    assert finding.fix == ("Pass `net.parameters()` to `optimizer` at train.py:28, so that it holds `net.decoder` too.")
     assert finding.where.module == "net.decoder" and finding.where.line == 28
     assert finding.edit == Edit(
         "train.py",
@@ -47,18 +45,14 @@ def test_a_module_left_out_is_named_as_a_whole() -> None:
 
 
 def test_the_users_text_for_the_model_may_differ_from_its_name() -> None:
-    made = optimizer(
-        parameters=("net.encoder.0.weight",), source="optim.SGD(self.net.encoder.parameters(), lr=0.1)"
-    )
+    made = optimizer(parameters=("net.encoder.0.weight",), source="optim.SGD(self.net.encoder.parameters(), lr=0.1)")
     (finding,) = check(made, *ledgers(*ENCODER, *DECODER))
     assert finding.edit is not None and "(self.net.parameters(), lr=0.1)" in finding.edit.after
 
 
 def test_a_layer_replaced_after_the_optimizer_was_made() -> None:
     frozen = (ledger_row("net.features.0.weight", trainable=False, gradient="none", changed=False),)
-    made = optimizer(
-        parameters=("net.features.0.weight", "unnamed[1]"), source="Adam(net.parameters(), lr=0.01)"
-    )
+    made = optimizer(parameters=("net.features.0.weight", "unnamed[1]"), source="Adam(net.parameters(), lr=0.01)")
     (finding,) = check(made, *ledgers(*frozen, missing("net.fc.weight"), missing("net.fc.bias", elements=4)))
     assert finding.fix == (
         "Make `optimizer` at train.py:28 after the line that adds or replaces `net.fc`, not before it."
@@ -78,9 +72,7 @@ def test_one_ledger_is_not_enough() -> None:
 
 def test_an_optimizer_that_comes_later_ends_the_suspicion() -> None:
     held = tuple(ledger_row(row.name) for row in DECODER)
-    assert not check(
-        encoder_only(), *ledgers(*ENCODER, *DECODER, steps=(1,)), *ledgers(*ENCODER, *held, steps=(2, 3))
-    )
+    assert not check(encoder_only(), *ledgers(*ENCODER, *DECODER, steps=(1,)), *ledgers(*ENCODER, *held, steps=(2, 3)))
 
 
 def test_parameters_known_to_any_optimizer_are_held() -> None:

@@ -27,9 +27,7 @@ def test_a_weight_that_is_no_parameter() -> None:
         "`net.mixing` (256 values) needs a gradient but is a plain tensor at train.py:11: no optimizer "
         "holds it, and it has kept its first values until step 3."
     )
-    assert finding.edit == Edit(
-        "train.py", 11, WEIGHT.code or "", "self.mixing = nn.Parameter(torch.randn(16, 16))"
-    )
+    assert finding.edit == Edit("train.py", 11, WEIGHT.code or "", "self.mixing = nn.Parameter(torch.randn(16, 16))")
     assert (finding.severity, finding.where.module) == ("error", "net.mixing")
 
 

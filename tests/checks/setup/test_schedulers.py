@@ -76,8 +76,7 @@ def test_a_rate_that_is_used_up() -> None:
         "fell from 0.1 to 6.1e-06 by step 15 and is 5.8e-12 at step 35."
     )
     assert finding.fix == (
-        "Move `scheduler.step()` at train.py:40 out of the loop over the batches, so that it runs once an "
-        "epoch."
+        "Move `scheduler.step()` at train.py:40 out of the loop over the batches, so that it runs once an epoch."
     )
 
 
@@ -126,9 +125,7 @@ def test_a_length_in_batches_stepped_by_accumulated_updates() -> None:
         "is stepped once for 8 of them at train.py:40, with the optimizer: the learning rate got no further "
         "than 0.004."
     )
-    assert finding.fix == (
-        "Divide the number of steps at train.py:20 by 8, the batches of one update: 120 in all."
-    )
+    assert finding.fix == ("Divide the number of steps at train.py:20 by 8, the batches of one update: 120 in all.")
     assert finding.where == place(20)
     assert not total(made("OneCycleLR", total_steps=120.0), loader(96), accumulated, end())
     assert not total(made("OneCycleLR", total_steps=960.0), loader(96), look(118, 118, backwards=118), end())

@@ -121,9 +121,7 @@ def test_a_batch_that_the_loop_does_not_move_is_moved_at_its_top() -> None:
         "vae.py:52 mixes cuda and cpu: `x` comes from `train_loader` on the CPU and is not moved, while the "
         "model is on `DEVICE`. On a GPU this line raises an error."
     )
-    assert finding.edit == Edit(
-        "vae.py", 51, "x = x.flatten(1)", "x, y = x.to(DEVICE), y.to(DEVICE)\nx = x.flatten(1)"
-    )
+    assert finding.edit == Edit("vae.py", 51, "x = x.flatten(1)", "x, y = x.to(DEVICE), y.to(DEVICE)\nx = x.flatten(1)")
     assert finding.where.line == 52
 
 

@@ -15,9 +15,7 @@ def part(reason: str, cut: Place, **others: object) -> UnreachedPart:
 
 
 def looks(count: int = 4, names: tuple[str, ...] = ("net.head.weight",)) -> list[Record]:
-    return [
-        rows(step, "parameter", ("grad_norm",), {name: [1.0] for name in names}) for step in range(1, count + 1)
-    ]
+    return [rows(step, "parameter", ("grad_norm",), {name: [1.0] for name in names}) for step in range(1, count + 1)]
 
 
 DETACH = part("cut", place(26, code="code = code.detach()"))
@@ -60,9 +58,7 @@ def test_no_grad_is_a_warning_and_only_in_training_mode() -> None:
     block = place(13, code="with torch.no_grad():")
     (finding,) = cut(*looks(), *over(part("no grad", block)))
     assert (finding.severity, finding.confidence) == ("warning", 0.75)
-    assert finding.fix.startswith(
-        "Take the call of `net.encoder` out of `with torch.no_grad():` at train.py:13."
-    )
+    assert finding.fix.startswith("Take the call of `net.encoder` out of `with torch.no_grad():` at train.py:13.")
     assert not cut(*looks(), *over(part("no grad", block, training=False)))
 
 
@@ -93,9 +89,7 @@ def test_a_result_that_nobody_reads_costs_every_block_its_layer() -> None:
     line = place(17, code="h2 = self.norm(x)")
     blocks = [part("dropped", line, part=f"net.blocks.{number}.norm", parameters=2) for number in range(3)]
     (finding,) = unused(*looks(), *blocks)
-    assert finding.message.startswith(
-        "`net.blocks.0.norm` (2 parameters, 1,392 values), like 2 other parts, runs"
-    )
+    assert finding.message.startswith("`net.blocks.0.norm` (2 parameters, 1,392 values), like 2 other parts, runs")
     assert (finding.severity, finding.where.line) == ("warning", 17)
 
 

@@ -29,7 +29,6 @@ def test_values_that_were_copied() -> None:
 def test_a_tie_that_a_later_line_undoes() -> None:
     finding = untied("undone")
     assert finding.fix == (
-        "Move `self.head.weight = self.embed.weight` at train.py:14 below the line that makes either layer "
-        "again."
+        "Move `self.head.weight = self.embed.weight` at train.py:14 below the line that makes either layer again."
     )
     assert finding.edit is None

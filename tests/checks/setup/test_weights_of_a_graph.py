@@ -31,9 +31,7 @@ def test_a_parameter_that_is_replaced_between_steps_gets_a_write_as_edit() -> No
     (finding,) = judged([replace(REPLACED, looks=1, step=2), REPLACED], "parameter-replaced")
     assert "the optimizer still holds the first one" in finding.message
     assert finding.edit is not None
-    assert finding.edit.after == (
-        "with torch.no_grad():\n    head.weight.copy_(F.normalize(head.weight.detach()))"
-    )
+    assert finding.edit.after == ("with torch.no_grad():\n    head.weight.copy_(F.normalize(head.weight.detach()))")
 
 
 def test_between_forward_and_backward_the_new_one_gets_no_gradient() -> None:
@@ -77,9 +75,7 @@ def test_frozen_random_layers_are_a_note() -> None:
 def test_with_a_line_that_should_have_loaded_them_a_warning() -> None:
     (finding,) = judged([replace(FROZEN, loading=LOADING)], "frozen-at-random")
     assert finding.severity == "warning"
-    assert (
-        "`net.load_state_dict(torch.load(path))` at train.py:10 has loaded nothing into it" in finding.message
-    )
+    assert "`net.load_state_dict(torch.load(path))` at train.py:10 has loaded nothing into it" in finding.message
 
 
 def test_where_something_was_loaded_it_stays_a_note() -> None:

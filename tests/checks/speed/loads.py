@@ -53,8 +53,7 @@ def times(wait_s: float = 0.03, batch_s: float = 0.05, batches: int = 100, **oth
 def lines(costs: Iterable[tuple[str, float]], seconds: float = 0.3, looks: int = 10) -> LoadingLines:
     """[(code, seconds with all that it called)], from the outermost inwards, from line 30 on."""
     told = [
-        LineCost(place(30 + depth, code=code), "__getitem__", spent, depth)
-        for depth, (code, spent) in enumerate(costs)
+        LineCost(place(30 + depth, code=code), "__getitem__", spent, depth) for depth, (code, spent) in enumerate(costs)
     ]
     return LoadingLines(1, 100, looks, seconds, tuple(told))
 

@@ -46,9 +46,7 @@ def settings(**others: object) -> SpeedSettings:
     return SpeedSettings(**{**facts, **others})  # type: ignore[arg-type]
 
 
-def sync(
-    lost_s: float, wait_s: float = 0.02, op: str = "aten::item", count: int = STEPS, **others: str
-) -> SyncTime:
+def sync(lost_s: float, wait_s: float = 0.02, op: str = "aten::item", count: int = STEPS, **others: str) -> SyncTime:
     return SyncTime(place(40, code=others.get("code", "running += loss.item()")), op, count, wait_s, lost_s)
 
 

@@ -63,9 +63,7 @@ def training(paths: dict[Path, int], count: int = 200, **parts_s: float) -> list
     return [site, *steps(count, **parts_s), sampled(paths), cost()]
 
 
-def speed_settings(
-    device: str = "cpu", anomaly_mode: bool = False, anomaly_at: Place | None = None
-) -> SpeedSettings:
+def speed_settings(device: str = "cpu", anomaly_mode: bool = False, anomaly_at: Place | None = None) -> SpeedSettings:
     return SpeedSettings(
         device=device,
         device_name="",

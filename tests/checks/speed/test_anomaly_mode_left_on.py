@@ -25,9 +25,7 @@ def looks(*noted: int) -> list[SampledStacks]:
 
 def _look(noted: int, number: int) -> SampledStacks:
     one = sampled({(FORWARD, NOTING): 0}, step=50 * number)
-    nodes = [
-        dataclasses.replace(node, total=noted if node.function == "format_stack" else 0) for node in one.nodes
-    ]
+    nodes = [dataclasses.replace(node, total=noted if node.function == "format_stack" else 0) for node in one.nodes]
     return dataclasses.replace(one, samples=100 * number, nodes=tuple(nodes))
 
 

@@ -7,7 +7,7 @@ import pytest
 from tests.checks.speed.sampled_loops import speed_settings
 from tests.fakes import cost, judged, place
 from torch_debugger.records import AttentionByHand, Finding, MemoryLook
-from torch_debugger.records.memory import ACTIVATIONS, AFTER_UPDATE, BEFORE_BACKWARD, PARAMETERS, WATCHER
+from torch_debugger.records.performance import ACTIVATIONS, AFTER_UPDATE, BEFORE_BACKWARD, PARAMETERS, WATCHER
 
 MIB = 2**20
 SEEN = AttentionByHand(

@@ -7,7 +7,7 @@ import pytest
 from tests.checks.data.looks import loader
 from tests.checks.speed.loads import lines, times, waiting
 from tests.fakes import place
-from torch_debugger.checks.loader_call import over_whole_batches
+from torch_debugger.checks.call_edits import over_whole_batches
 from torch_debugger.records import Finding, HeldData, LoaderFact, LoadingLines
 
 HOLDS = (HeldData("tensors[0]", "Tensor", 80, "", 64), HeldData("tensors[1]", "Tensor", 80, "", 8))

@@ -18,8 +18,7 @@ def test_a_save_in_every_step_is_named_with_what_it_costs() -> None:
     (finding,) = check({(SAVE, TORCH): 45})
     assert finding.severity == "warning"
     assert finding.message == (
-        "Saving in every step takes 9 ms of the 20 ms of each step: "
-        '`torch.save(model.state_dict(), "latest.pt")`.'
+        'Saving in every step takes 9 ms of the 20 ms of each step: `torch.save(model.state_dict(), "latest.pt")`.'
     )
     assert finding.fix == (
         "Write `if step % 500 == 0:` in front of it, or move it behind the loop, to the end of the epoch. "

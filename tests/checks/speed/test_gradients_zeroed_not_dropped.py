@@ -18,12 +18,10 @@ def test_zeros_are_told_with_the_additions_to_them() -> None:
     (finding,) = check({(LINE, ZERO_GRAD): 12})
     assert finding.severity == "note"
     assert finding.message == (
-        "Filling gradients with zeros takes 2.4 ms of the 20 ms of each step: "
-        "`optimizer.zero_grad(set_to_none=False)`."
+        "Filling gradients with zeros takes 2.4 ms of the 20 ms of each step: `optimizer.zero_grad(set_to_none=False)`."
     )
     assert finding.fix == (
-        "Write `optimizer.zero_grad()`: it lets the gradients go. Expected to save about 30 % of each step "
-        "(6 ms)."
+        "Write `optimizer.zero_grad()`: it lets the gradients go. Expected to save about 30 % of each step (6 ms)."
     )
     assert finding.edit is not None and finding.edit.after == "optimizer.zero_grad()"
 

@@ -23,9 +23,7 @@ def test_kernels_and_their_time_are_told() -> None:
         "The device works for 2 ms of the 10 ms of a step (20 %) and waits for the host otherwise, which "
         "starts 400 kernels of 5 us each."
     )
-    assert (
-        'torch.compile(model, mode="reduce-overhead")' in finding.fix and "up to 64 % of a step" in finding.fix
-    )
+    assert 'torch.compile(model, mode="reduce-overhead")' in finding.fix and "up to 64 % of a step" in finding.fix
     assert finding.evidence["expected_gain"] == pytest.approx(0.64)
 
 

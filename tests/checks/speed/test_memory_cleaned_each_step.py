@@ -16,9 +16,7 @@ def check(paths: dict[Path, int]) -> list[Finding]:
 def test_a_collection_in_every_step_is_to_be_deleted() -> None:
     (finding,) = check({(COLLECT,): 60})
     assert finding.severity == "warning"
-    assert finding.message == (
-        "Cleaning memory in every step takes 12 ms of the 20 ms of each step: `gc.collect()`."
-    )
+    assert finding.message == ("Cleaning memory in every step takes 12 ms of the 20 ms of each step: `gc.collect()`.")
     assert finding.fix == (
         "Delete the line, or run it once an epoch. Expected to save about 60 % of each step (12 ms)."
     )

@@ -19,8 +19,7 @@ def test_it_is_a_note_with_the_share() -> None:
     [finding] = found(profile(products=(product(0.03), product(0.01, op="aten::cudnn_convolution"))))
     assert finding.severity == "note" and finding.where.line == 35
     assert finding.message == (
-        "8 ms of the 10 ms of a step are matrix products and convolutions in float32, and nothing runs under "
-        "autocast."
+        "8 ms of the 10 ms of a step are matrix products and convolutions in float32, and nothing runs under autocast."
     )
     assert 'torch.autocast("cuda", dtype=torch.bfloat16)' in finding.fix
     assert finding.evidence["expected_gain"] == pytest.approx(0.36)

@@ -16,9 +16,7 @@ def adam(form: str = "one by one", kind: str = "Adam", **others: object) -> Opti
     return dataclasses.replace(optimizer(kind, parameters=SMALL, **others), form=form)  # type: ignore[arg-type]
 
 
-def check(
-    fact: OptimizerFact, *others: Record, torch: str = "2.13.0", update_s: float = 0.008
-) -> list[Finding]:
+def check(fact: OptimizerFact, *others: Record, torch: str = "2.13.0", update_s: float = 0.008) -> list[Finding]:
     split = steps(200, forward=0.008, backward=0.012 - (update_s - 0.008), optimizer=update_s)
     records = [run(torch=torch), speed_settings(), fact, *others, *split, cost()]
     return judged(records, "parameters-updated-one-by-one")

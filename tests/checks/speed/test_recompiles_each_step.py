@@ -56,9 +56,7 @@ def test_that_torch_gave_up_is_told_however_little_time_it_took() -> None:
 
 
 def test_sizes_get_another_remedy() -> None:
-    [finding] = found(
-        8, reason="tensor 'x' size mismatch at index 0. expected 32, actual 20", reason_place=Place()
-    )
+    [finding] = found(8, reason="tensor 'x' size mismatch at index 0. expected 32, actual 20", reason_place=Place())
     assert "dynamic=True" in finding.fix and finding.where.line == 13
 
 

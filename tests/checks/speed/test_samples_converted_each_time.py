@@ -6,7 +6,7 @@ import pytest
 
 from tests.checks.data.looks import loader
 from tests.checks.speed.loads import lines, times, waiting
-from torch_debugger.checks.conversion_line import conversion_in
+from torch_debugger.checks.speed.dataset_getitem import conversion_in
 from torch_debugger.records import Finding, HeldData, LoadingLines, LoadingTime
 
 ROWS = HeldData("rows", "list", 80, "list")

@@ -6,13 +6,11 @@ import pytest
 
 from tests.checks.speed.profiles import product, profile, settings
 from tests.fakes import judged, model
-from torch_debugger.checks.speed.sizes_not_multiple_of_8 import SizesNotMultipleOf8
+from torch_debugger.checks.speed.tensor_cores import SizesNotMultipleOf8
 from torch_debugger.records import Finding, ProfileFact
 
 NAME = "sizes-not-multiple-of-8"
-GPT = model(
-    {"net": "Net", "net.head": "Linear"}, {"net.head.weight": (50257, 768), "net.small.weight": (10, 768)}
-)
+GPT = model({"net": "Net", "net.head": "Linear"}, {"net.head.weight": (50257, 768), "net.small.weight": (10, 768)})
 ODD = product(0.02, "bfloat16", "aten::mm", "[[8192, 768], [768, 50257]]")
 
 

@@ -24,8 +24,7 @@ def test_the_batch_and_the_room_are_told() -> None:
     [finding] = found(profile(**IDLE))
     assert finding.severity == "note" and finding.where.line == 30
     assert finding.message == (
-        "With batches of 64 the device works for 0.2 ms of the 10 ms of a step, and 1 % of its memory were "
-        "ever used."
+        "With batches of 64 the device works for 0.2 ms of the 10 ms of a step, and 1 % of its memory were ever used."
     )
     assert finding.fix.startswith("Try batches of 512, with a learning rate to match.")
     assert finding.evidence["expected_gain"] == pytest.approx(7 / 8 * 0.98)

@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 from tests.checks.speed.sampled_loops import BACKWARD, Users, sampled
 from tests.fakes import judged, place, scalars
-from torch_debugger.checks.speed.steps_get_slower import StepsGetSlower
-from torch_debugger.checks.state import RunState
+from torch_debugger.checks.base import RunState
+from torch_debugger.checks.speed.slowdown_and_memory_leak import StepsGetSlower
 from torch_debugger.records import Finding, RankFact, Record, Request, RootInput
 
 MEAN = Users(16, "accuracy = np.mean(np.array(predicted) == np.array(true))")

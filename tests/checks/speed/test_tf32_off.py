@@ -6,7 +6,7 @@ import pytest
 
 from tests.checks.speed.profiles import product, profile, settings
 from tests.fakes import judged
-from torch_debugger.checks.speed.tf32_off import Tf32Off
+from torch_debugger.checks.speed.tensor_cores import Tf32Off
 from torch_debugger.records import Finding, ProfileFact
 
 NAME = "tf32-off"
@@ -23,9 +23,7 @@ def test_the_share_and_the_switch_are_told() -> None:
         "7.5 ms of the 10 ms of a step are matrix products in full float32: TF32 is off, so the tensor cores "
         "of the NVIDIA H200 stand still."
     )
-    assert finding.fix.startswith(
-        'Write `torch.set_float32_matmul_precision("high")` at the start of the script.'
-    )
+    assert finding.fix.startswith('Write `torch.set_float32_matmul_precision("high")` at the start of the script.')
     assert finding.evidence["expected_gain"] == pytest.approx(0.75 * Tf32Off.saved)
 
 
@@ -33,9 +31,7 @@ def test_convolutions_have_a_switch_of_their_own() -> None:
     convolution = product(0.03, op="aten::cudnn_convolution")
     assert found(profile(products=(convolution,))) == []
     [finding] = found(profile(products=(convolution,)), tf32_cudnn=False)
-    assert (
-        "`torch.backends.cudnn.allow_tf32 = True`" in finding.fix and "convolutions in full" in finding.message
-    )
+    assert "`torch.backends.cudnn.allow_tf32 = True`" in finding.fix and "convolutions in full" in finding.message
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import dataclasses
 
 import pytest
 
-from torch_debugger.checks.trace_judge import judge_trace
+from torch_debugger.checks.judge import judge_trace
 from torch_debugger.records import OptimizerFact, Place, Record, SpeedSettings, TracedTraining
 
 CPU = SpeedSettings("cpu", "", (0, 0), 0, 0, True, True, True, False, False, 0)
@@ -46,9 +46,7 @@ def test_one_with_workers_is_told_of_more() -> None:
     [
         training(),
         training(workers=False, data_wait=0.02),  # a seventh of a step
-        training(
-            workers=False, data_wait=0.01, forward=0.001, backward=0.001, optimizer=0.0, other=0.0
-        ),  # 3 ms
+        training(workers=False, data_wait=0.01, forward=0.001, backward=0.001, optimizer=0.0, other=0.0),  # 3 ms
         training(workers=None, data_wait=0.12),  # loaders of both kinds
     ],
 )

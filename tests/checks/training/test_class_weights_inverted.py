@@ -10,9 +10,7 @@ from tests.checks.training.loss_terms import comparison, spread, targets
 from tests.fakes import judged, place
 from torch_debugger.records import Comparison, Finding, LossGraph, Record
 
-LOSS = dataclasses.replace(
-    node("NllLoss", (), 1), place=place(12, code="criterion = nn.CrossEntropyLoss(weight=w)")
-)
+LOSS = dataclasses.replace(node("NllLoss", (), 1), place=place(12, code="criterion = nn.CrossEntropyLoss(weight=w)"))
 GRAPH: LossGraph = loss_graph(LOSS, node("LogSoftmax", (50, 3)))
 COUNTS = (160.0, 30.0, 10.0)
 

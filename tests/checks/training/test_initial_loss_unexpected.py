@@ -36,9 +36,7 @@ def test_a_first_loss_far_above_guessing_is_a_warning() -> None:
         "The first loss at train.py:39 is 25.8, and guessing among 10 classes would give 2.3: the scores of "
         "`net.head` start far too large."
     )
-    assert (
-        finding.fix == "Start with small weights in `net.head`: `nn.init.normal_(net.head.weight, std=0.02)`."
-    )
+    assert finding.fix == "Start with small weights in `net.head`: `nn.init.normal_(net.head.weight, std=0.02)`."
     assert finding.where.line == 11
 
 

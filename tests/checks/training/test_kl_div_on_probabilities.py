@@ -11,7 +11,7 @@ from torch import Tensor
 
 from tests.checks.graphs import loss_graph
 from tests.fakes import judged
-from torch_debugger.anatomy.graph_nodes import read_nodes
+from torch_debugger.model.autograd_graph import read_nodes
 from torch_debugger.records import Finding
 
 TARGET = torch.rand(8, 5).softmax(1)

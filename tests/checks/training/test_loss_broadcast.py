@@ -14,9 +14,7 @@ def check(*records: Record) -> list[Finding]:
     return judged(records, "loss-broadcast")
 
 
-def built_in(
-    loss: str = "MseLoss", given: tuple[int, ...] = (8, 1), made: tuple[int, ...] = (8, 8)
-) -> LossGraph:
+def built_in(loss: str = "MseLoss", given: tuple[int, ...] = (8, 1), made: tuple[int, ...] = (8, 8)) -> LossGraph:
     """F.mse_loss and its kin expand both operands first."""
     return loss_graph(node(loss, (), 1, None), node("Expand", made, 2), node("Addmm", given), tensors=NAMES)
 
@@ -33,18 +31,14 @@ def test_mse_of_a_column_and_a_row_names_both_and_their_shapes() -> None:
         "The loss at train.py:40 compares every prediction with every target: "
         "`pred` (8, 1) and `y` (8,) broadcast to 8 x 8 values."
     )
-    assert finding.fix == (
-        "Use `pred.squeeze(1)` in the loss, or `y.unsqueeze(1)`, so that both have one shape."
-    )
+    assert finding.fix == ("Use `pred.squeeze(1)` in the loss, or `y.unsqueeze(1)`, so that both have one shape.")
     assert finding.evidence["broadcast_shape"] == "(8, 8)"
     assert finding.confidence == 0.97
 
 
 def test_a_flat_prediction_against_a_column_squeezes_the_target() -> None:
     names = (tensor("out", (8,), requires_grad=True), tensor("x", (8, 1)), tensor("target", (8, 1)))
-    graph = loss_graph(
-        node("MseLoss", (), 1, None), node("Expand", (8, 8), 2), node("Squeeze", (8,)), tensors=names
-    )
+    graph = loss_graph(node("MseLoss", (), 1, None), node("Expand", (8, 8), 2), node("Squeeze", (8,)), tensors=names)
     (finding,) = check(graph)
     assert finding.fix.startswith("Use `target.squeeze(1)` in the loss, or `out.unsqueeze(1)`")
 

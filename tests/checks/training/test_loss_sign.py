@@ -15,7 +15,7 @@ from torch.distributions import Normal, kl_divergence
 from tests.checks.graphs import loss_graph
 from tests.checks.training.loss_terms import targets
 from tests.fakes import judged, loss_site, optimizer, place
-from torch_debugger.anatomy.graph_nodes import read_nodes
+from torch_debugger.model.autograd_graph import read_nodes
 from torch_debugger.records import Finding, LossGraph, Record
 
 LABELS = torch.arange(8) % 5

@@ -23,9 +23,7 @@ def by_function(op: str = "MseLoss", reduction: str = "sum", shape: tuple[int, .
     return loss_graph(top, node("Addmm", shape))
 
 
-def check(
-    graph: LossGraph, values: Iterable[float] = EXPLODING, by: OptimizerFact = SGD, *only: str
-) -> list[Finding]:
+def check(graph: LossGraph, values: Iterable[float] = EXPLODING, by: OptimizerFact = SGD, *only: str) -> list[Finding]:
     records = [by, loss_site(), comparison(shape=(128, 1)), graph, *losses(values)]
     return judged(records, "loss-summed-over-batch", *only)
 

@@ -15,9 +15,7 @@ SGD = optimizer("SGD", 10.0, source="torch.optim.SGD(net.parameters(), lr=10.0)"
 def updates(ratios: Iterable[float]) -> list[TensorRows]:
     """Update ratios of two weights; the bias, which started at zero, must not count."""
     return [
-        rows(
-            step, "update", ("ratio",), {"net.a.weight": [ratio], "net.b.weight": [ratio], "net.a.bias": [1e9]}
-        )
+        rows(step, "update", ("ratio",), {"net.a.weight": [ratio], "net.b.weight": [ratio], "net.a.bias": [1e9]})
         for step, ratio in enumerate(ratios, 1)
     ]
 

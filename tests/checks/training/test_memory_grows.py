@@ -29,9 +29,7 @@ def test_a_list_of_losses_is_named_with_its_line_and_its_edit() -> None:
 
 def test_a_tensor_that_is_no_scalar_is_detached() -> None:
     outputs = place(9, code="outputs.append(model(x))")
-    (finding,) = check(
-        *[kept(s, s, name="outputs", place=outputs, added="model(x)", scalar=False) for s in (3, 8, 13)]
-    )
+    (finding,) = check(*[kept(s, s, name="outputs", place=outputs, added="model(x)", scalar=False) for s in (3, 8, 13)])
     assert finding.edit is None
     assert "put `.detach()` behind each tensor that goes into `outputs`" in finding.fix
 
@@ -53,9 +51,7 @@ def test_a_list_that_is_emptied_or_kept_short_is_silent() -> None:
 
 def test_a_state_that_is_carried_on_with_its_graph_is_cut_off_from_it() -> None:
     line = place(24, code="h = cell(x, h)")
-    chain = [
-        kept(step, step, form="chain", name="h", added="h", place=line, scalar=False) for step in (3, 10, 30)
-    ]
+    chain = [kept(step, step, form="chain", name="h", added="h", place=line, scalar=False) for step in (3, 10, 30)]
     (finding,) = check(*chain)
     assert "3 steps in its graph at step 3, 30 at step 30" in finding.message
     assert finding.edit is not None and finding.edit.after == "h = cell(x, h.detach())"
@@ -63,8 +59,6 @@ def test_a_state_that_is_carried_on_with_its_graph_is_cut_off_from_it() -> None:
         "Write `h = cell(x, h.detach())`: it goes on with the value, without the graph of the steps before."
     )
     twice = place(24, code="h = h + cell(x, h)")
-    (finding,) = check(
-        *[kept(step, step, form="chain", name="h", added="h", place=twice) for step in (3, 10, 30)]
-    )
+    (finding,) = check(*[kept(step, step, form="chain", name="h", added="h", place=twice) for step in (3, 10, 30)])
     assert finding.edit is None and finding.fix.startswith("Go on with `h.detach()`")
     assert not check(*[kept(step, 4, form="chain", name="h", place=line) for step in (3, 10, 30)])

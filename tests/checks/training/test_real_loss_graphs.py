@@ -11,8 +11,8 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from tests.fakes import judged, place
-from torch_debugger.anatomy.graph_nodes import read_nodes
-from torch_debugger.probes.lossgraph import local_tensors
+from torch_debugger.model.autograd_graph import read_nodes
+from torch_debugger.probes.loss_graph import local_tensors
 from torch_debugger.records import LossGraph
 
 BATCH, CLASSES = 8, 5

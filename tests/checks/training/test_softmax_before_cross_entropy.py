@@ -41,9 +41,7 @@ def test_a_script_whose_model_is_unknown_still_gets_the_finding() -> None:
     assert finding.where.line == 40
 
 
-@pytest.mark.parametrize(
-    "between", ["View", "ToCopy", "Transpose", "Permute", "UnsafeView", "SqueezeBackward1"]
-)
+@pytest.mark.parametrize("between", ["View", "ToCopy", "Transpose", "Permute", "UnsafeView", "SqueezeBackward1"])
 def test_changes_of_shape_or_dtype_between_do_not_hide_it(between: str) -> None:
     assert check(chain(("NllLoss2D", ()), ("LogSoftmax", (8, 5)), (between, (8, 5)), ("Softmax", (8, 5))))
 

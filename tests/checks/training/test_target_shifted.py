@@ -46,7 +46,5 @@ def test_next_tokens_and_unsure_looks_are_silent(offsets: tuple[int | None, ...]
 
 
 def test_several_likelihoods_are_silent() -> None:
-    both = loss_graph(
-        node("Add", (), 1, 2), node("NllLoss", (), 3), node("NllLoss", (), 3), node("Addmm", (8, 3))
-    )
+    both = loss_graph(node("Add", (), 1, 2), node("NllLoss", (), 3), node("NllLoss", (), 3), node("Addmm", (8, 3)))
     assert not check(both, *looks(2, 2))

@@ -7,16 +7,12 @@ from torch_debugger.records import OptimizerFact, Record
 
 NAME = "weight-decay-on-norms"
 NET = model({"net": "Net", "net.fc": "Linear", "net.norm": "LayerNorm"})
-NET = dataclasses.replace(
-    NET, modules=tuple(dataclasses.replace(module, parameters=16) for module in NET.modules)
-)
+NET = dataclasses.replace(NET, modules=tuple(dataclasses.replace(module, parameters=16) for module in NET.modules))
 RUN = losses([1.0] * 200)
 HELD = ("net.fc.weight", "net.fc.bias", "net.norm.weight", "net.norm.bias")
 
 
-def adamw(
-    decay: float, lr: float = 1e-2, parameters: tuple[str, ...] = HELD, kind: str = "AdamW"
-) -> OptimizerFact:
+def adamw(decay: float, lr: float = 1e-2, parameters: tuple[str, ...] = HELD, kind: str = "AdamW") -> OptimizerFact:
     return optimizer(kind, lr, parameters, weight_decay=decay)
 
 

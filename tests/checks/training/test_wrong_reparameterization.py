@@ -92,9 +92,7 @@ def test_edits_by_what_stands_there() -> None:
 def test_a_divergence_that_is_given_the_deviation() -> None:
     (finding,) = check(readings=(reading("as it is", positive=True),), divergence=place(40))
     assert finding.where.line == 40 and finding.edit is None
-    assert finding.message.startswith(
-        "The KL term at train.py:40 takes the standard deviation for the log-variance"
-    )
+    assert finding.message.startswith("The KL term at train.py:40 takes the standard deviation for the log-variance")
 
 
 def test_uniform_noise() -> None:

@@ -8,9 +8,8 @@ import standing  # noqa: F401  the session, also in a fork
 from torch_debugger.checks import catalog, judge
 from torch_debugger.checks.base import Check
 from torch_debugger.cli import main
-from torch_debugger.cli.live import LiveRow
-from torch_debugger.cli.status import PlainStatus
 from torch_debugger.records import Place, Request, Scalars
+from torch_debugger.runner.status import LiveRow, PlainStatus
 
 
 class LossTooLarge(Check):

@@ -6,7 +6,7 @@ import sys
 import time
 import types
 
-session = types.ModuleType("torch_debugger.session")
+session = types.ModuleType("torch_debugger.runner.session")
 training = types.ModuleType("training")
 
 
@@ -26,7 +26,7 @@ class Session:
         import traceback
 
         from torch_debugger.records import CrashFact, Place
-        from torch_debugger.tracebacks import hide_our_frames
+        from torch_debugger.system.tracebacks import hide_our_frames
 
         if isinstance(error, SyntaxError):
             return  # of the script itself: torch is not imported by then, and nobody watches
@@ -84,5 +84,5 @@ if os.environ.get("BREAK_THE_SESSION"):
 session.Session = Session
 training.step, training.flush = step, flush
 training.wait_for_the_judge, training.wait_for = wait_for_the_judge, wait_for
-sys.modules["torch_debugger.session"] = session
+sys.modules["torch_debugger.runner.session"] = session
 sys.modules["training"] = training

@@ -14,8 +14,8 @@ from pathlib import Path
 from torch_debugger.cli import main
 
 if "training" not in sys.modules:
-    from torch_debugger.cli import handover
-    from torch_debugger.integrations.trackers import shipping
+    from torch_debugger.integrations import delivery as shipping
+    from torch_debugger.runner import launch as handover
 
     runpy.run_path(str(Path(__file__).with_name("sitecustomize.py")))
     tempfile.tempdir = None  # asked for again, with the TMPDIR of the test

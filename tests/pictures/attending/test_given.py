@@ -12,11 +12,8 @@ import torch
 from tests.pictures.goldens import assert_as_looked_at
 from tests.pictures.models import Language, VisionTransformer, images, seeded, tokens
 from torch_debugger import pictures
-from torch_debugger.errors import UsageError
-from torch_debugger.pictures.attending.layer_maps import LayerMaps
-from torch_debugger.pictures.attending.path_labels import path_label
-from torch_debugger.pictures.attending.sheets import sheet
-from torch_debugger.pictures.attending.tokens import AxisTokens, tokens_of_axes, written
+from torch_debugger.pictures.attention_heatmaps import AxisTokens, LayerMaps, path_label, sheet, tokens_of_axes, written
+from torch_debugger.system.errors import UsageError
 
 ENGLISH, FRENCH = ["the", "cat", "sat"], ["le", "chat", "assis", "."]
 
@@ -61,9 +58,7 @@ def test_every_form_of_weights(given: Any, layers: int, shape: tuple[int, ...]) 
 def test_a_sheet_of_layers_and_heads() -> None:
     causal = torch.tril(torch.ones(12, 12))
     made = [(weights(1, 6, 12, 12) * causal + 1e-4) * causal for _ in range(4)]
-    assert_as_looked_at(
-        pictures.attention([each / each.sum(-1, keepdim=True) for each in made]), "attention_sheet"
-    )
+    assert_as_looked_at(pictures.attention([each / each.sum(-1, keepdim=True) for each in made]), "attention_sheet")
 
 
 def test_few_heads_show_their_words() -> None:
@@ -115,15 +110,11 @@ def test_a_translating_model_has_its_words_on_the_right_sides() -> None:
 
 
 def test_what_cannot_be_is_said() -> None:
-    with pytest.raises(
-        UsageError, match=r"there are 4 input tokens, but in `attention` 4 outputs look at 3 inputs"
-    ):
+    with pytest.raises(UsageError, match=r"there are 4 input tokens, but in `attention` 4 outputs look at 3 inputs"):
         pictures.attention(weights(4, 3), FRENCH, FRENCH)
     with pytest.raises(UsageError, match=r"there are 3 output tokens, but"):
         pictures.attention(weights(4, 3), ENGLISH, ENGLISH)
-    with pytest.raises(
-        UsageError, match=r"holds None: a model with fused attention returns none\. Give the model"
-    ):
+    with pytest.raises(UsageError, match=r"holds None: a model with fused attention returns none\. Give the model"):
         pictures.attention((None, None))
     with pytest.raises(UsageError, match=r"but got an empty tuple"):
         pictures.attention(())

@@ -15,7 +15,7 @@ from torch import nn
 from tests.pictures.models import Language, VisionTransformer, images, seeded, tokens
 from tests.untouched_models import model_untouched
 from torch_debugger import pictures
-from torch_debugger.errors import UsageError
+from torch_debugger.system.errors import UsageError
 
 NEAR = 1e-5
 
@@ -111,9 +111,7 @@ FORMS: dict[str, tuple[dict[str, Any], Callable[[torch.Tensor], torch.Tensor]]] 
     ),
     "causal": (
         {"is_causal": True},
-        lambda scores: (scores / math.sqrt(8)).masked_fill(
-            torch.arange(4)[None] > torch.arange(3)[:, None], -math.inf
-        ),
+        lambda scores: (scores / math.sqrt(8)).masked_fill(torch.arange(4)[None] > torch.arange(3)[:, None], -math.inf),
     ),
 }
 
@@ -138,9 +136,7 @@ def test_heads_that_share_keys() -> None:
 def test_a_causal_bias_of_torch() -> None:
     from torch.nn.attention.bias import causal_lower_right
 
-    seen = pictures.attention(
-        Fused(attn_mask=causal_lower_right(3, 4)), (vectors(1, 2, 3, 8), vectors(1, 2, 4, 8))
-    )
+    seen = pictures.attention(Fused(attn_mask=causal_lower_right(3, 4)), (vectors(1, 2, 3, 8), vectors(1, 2, 4, 8)))
     assert (seen.weights[0][0, 0] > 0).tolist() == np.tri(3, 4, 1, dtype=bool).tolist()
 
 
@@ -267,7 +263,7 @@ def test_layers_are_chosen_by_path_pattern_place_or_module() -> None:
 
 def test_layers_that_were_not_chosen_are_not_recomputed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of long inputs each one takes seconds and gigabytes."""
-    from torch_debugger.pictures.attending import listening_mode
+    from torch_debugger.pictures import attention_recording as listening_mode
 
     made: list[int] = []
     real = listening_mode.dot_product_weights
@@ -279,16 +275,14 @@ def test_layers_that_were_not_chosen_are_not_recomputed(monkeypatch: pytest.Monk
 
 
 def test_more_than_memory_should_hold_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("torch_debugger.pictures.attending.heard._MOST_BYTES", 2000)
+    monkeypatch.setattr("torch_debugger.pictures.attention_recording._MOST_BYTES", 2000)
     with pytest.raises(UsageError, match=r"up to `blocks\.1` take more than .* choose some with `layers=`"):
         pictures.attention(seeded(Language), tokens())
 
 
 def test_what_cannot_be_is_said() -> None:
     model = seeded(VisionTransformer)
-    with pytest.raises(
-        UsageError, match=r"no layer that was asked for attends.*`encoder\.layers\.0\.self_attn`"
-    ):
+    with pytest.raises(UsageError, match=r"no layer that was asked for attends.*`encoder\.layers\.0\.self_attn`"):
         pictures.attention(model, images(), layers="head")
     with pytest.raises(UsageError, match=r"head 4 was asked for, but `encoder\.layers\.0\.self_attn` has 4"):
         pictures.attention(model, images(), heads=4)

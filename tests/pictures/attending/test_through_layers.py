@@ -14,9 +14,9 @@ from tests.pictures.goldens import assert_as_looked_at
 from tests.pictures.models import Language, VisionTransformer, images, seeded, tokens
 from tests.untouched_models import model_untouched
 from torch_debugger import pictures
-from torch_debugger.errors import UsageError
-from torch_debugger.pictures.attending.max_flow import max_flow
-from torch_debugger.pictures.attending.patches import patches_of
+from torch_debugger.pictures.attention_across_layers import max_flow
+from torch_debugger.pictures.token_grids import patches_of
+from torch_debugger.system.errors import UsageError
 
 
 def layers(count: int, size: int, batch: int = 2, heads: int = 3) -> list[torch.Tensor]:
@@ -34,9 +34,7 @@ def slow_rollout(weights: list[torch.Tensor], sample: int, how: str) -> NDArray[
             column = heads[:, out, looked_at]
             together[out, looked_at] = column.max() if how == "max" else sum(column) / len(column)
             together[out, looked_at] += out == looked_at
-        rolled = (
-            together / together.sum(1, keepdims=True) if how == "mean" else _half(heads, together)
-        ) @ rolled
+        rolled = (together / together.sum(1, keepdims=True) if how == "mean" else _half(heads, together)) @ rolled
     return rolled
 
 

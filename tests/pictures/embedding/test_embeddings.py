@@ -24,7 +24,7 @@ from tests.pictures.models import (
 )
 from tests.untouched_models import model_untouched
 from torch_debugger import SummaryWriter, pictures
-from torch_debugger.errors import UsageError
+from torch_debugger.system.errors import UsageError
 
 LABELS = [0, 1, 2, 0, 1, 2, 0, 1]
 
@@ -114,9 +114,7 @@ class Masked(nn.Module):
         super().__init__()
         self.embedding = nn.Embedding(20, 6)
 
-    def forward(
-        self, input_ids: torch.Tensor, attention_mask: torch.Tensor, labels: Any = None
-    ) -> torch.Tensor:
+    def forward(self, input_ids: torch.Tensor, attention_mask: torch.Tensor, labels: Any = None) -> torch.Tensor:
         assert labels is None, "the labels would only be spent on a loss"
         return self.embedding(input_ids)
 
@@ -185,7 +183,7 @@ def test_memory_is_bounded_and_an_endless_loader_ends() -> None:
 
 
 def test_features_too_many_for_memory_end_the_collection(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("torch_debugger.pictures.embedding.collecting._MOST_NUMBERS", 30)
+    monkeypatch.setattr("torch_debugger.pictures.embedding_features._MOST_NUMBERS", 30)
     seen = pictures.embeddings(seeded(Convolutional), [images(5)] * 9, "fc")
     assert len(seen.features) == 10
     assert seen.figure().axes[0].get_title(loc="left").endswith("more examples would not fit into memory")
@@ -259,9 +257,7 @@ def test_what_cannot_be_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
         pictures.embeddings(model, [["a.png", "b.png"]], "fc")
     for library in ("openTSNE", "sklearn.manifold", "umap"):
         monkeypatch.setitem(__import__("sys").modules, library, None)
-    with pytest.raises(
-        UsageError, match=r'method="tsne" needs openTSNE or scikit-learn: `pip install openTSNE`'
-    ):
+    with pytest.raises(UsageError, match=r'method="tsne" needs openTSNE or scikit-learn: `pip install openTSNE`'):
         pictures.embeddings(model, images(8), "fc", method="tsne")
     with pytest.raises(UsageError, match=r'method="umap" needs umap-learn'):
         pictures.embeddings(model, images(8), "fc", method="umap")

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from torch_debugger.pictures.embedding.measures import measured, separation
-from torch_debugger.pictures.embedding.principal import principal_components
+from torch_debugger.pictures.embedding_features import measured, separation
+from torch_debugger.pictures.embedding_plots import principal_components
 
 
 def drawn(*shape: int) -> NDArray[np.float64]:

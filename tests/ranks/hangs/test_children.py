@@ -11,9 +11,8 @@ from contextlib import contextmanager
 
 import pytest
 
-from torch_debugger.ranks.hangs import children
-from torch_debugger.ranks.hangs.children import channels_of, child_is_at_work
-from torch_debugger.ranks.hangs.kernel_view import KernelView, view_process
+from torch_debugger.ranks import process_activity as children
+from torch_debugger.ranks.process_activity import KernelView, channels_of, child_is_at_work, view_process
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="/proc is Linux's")
 WAITING = KernelView(0.0, 0, "S", "wait4", -1, "")

@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from torch_debugger import dumped_stacks
-from torch_debugger.dumped_stacks import ask, first_thread
-from torch_debugger.ranks.hangs.asked_stacks import AskedStacks, below_worker_loop
+from torch_debugger.ranks.thread_stacks import AskedStacks, below_worker_loop
+from torch_debugger.system import files as dumped_stacks
+from torch_debugger.system.files import ask, first_thread
 
 TEXT = """Thread 0x0000ffff797ff1a0 (most recent call first):
   File "/usr/lib/python3.11/threading.py", line 327 in wait

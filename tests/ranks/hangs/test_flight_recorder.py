@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from torch_debugger.ranks.hangs.flight_recorder import collectives_under_way, read_entries
+from torch_debugger.ranks.hang_waits import collectives_under_way, read_entries
 
 ENTRY = {
     "profiling_name": "nccl:all_reduce",

@@ -47,9 +47,7 @@ open("begun", "w").close()
 QUEUE = "queue.Queue().get()\n"
 LOCK = "lock = threading.Lock()\nlock.acquire()\nlock.acquire()\n"
 JOIN = "thread = threading.Thread(target=threading.Event().wait, daemon=True)\nthread.start()\nthread.join()\n"
-LOADER = (
-    "for batch in torch.utils.data.DataLoader(NeverDelivers(), batch_size=4, num_workers=1):\n    train(1)\n"
-)
+LOADER = "for batch in torch.utils.data.DataLoader(NeverDelivers(), batch_size=4, num_workers=1):\n    train(1)\n"
 SOCKET = "one, other = socket.socketpair()\none.recv(1)\n"
 SLEEP = "for _ in range(10):\n    train(10)\n    time.sleep(1000)\n"
 # Lookalikes.

@@ -9,7 +9,7 @@ import threading
 
 import pytest
 
-from torch_debugger.ranks.hangs.kernel_view import kernel_id, view_thread
+from torch_debugger.ranks.process_activity import kernel_id, view_thread
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux has /proc")
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from torch_debugger.ranks.hangs.pace import Limits, Pace
-from torch_debugger.records.hangs import CALL, COLLECTIVE, LOCK, LOOP, READ
+from torch_debugger.ranks.process_activity import Limits, Pace
+from torch_debugger.records.ranks import CALL, COLLECTIVE, LOCK, LOOP, READ
 
 
 def pace(*gaps: float, **limits: float) -> Pace:
@@ -32,9 +32,7 @@ def test_a_floor_above_the_ceiling_holds() -> None:
     assert pace(900.0, floor_s=700.0).allowed_s(LOCK) == 700
 
 
-@pytest.mark.parametrize(
-    ("kind", "seconds"), [(LOCK, 40), (COLLECTIVE, 40), (READ, 180), (CALL, 180), (LOOP, 600)]
-)
+@pytest.mark.parametrize(("kind", "seconds"), [(LOCK, 40), (COLLECTIVE, 40), (READ, 180), (CALL, 180), (LOOP, 600)])
 def test_before_the_first_step_a_download_may_take_its_time(kind: str, seconds: float) -> None:
     assert Pace(Limits()).allowed_s(kind) == seconds
 

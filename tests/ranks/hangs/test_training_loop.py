@@ -8,7 +8,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from torch_debugger.ranks.hangs.training_loop import TrainingLoop
+from torch_debugger.ranks.thread_stacks import TrainingLoop
 
 SCRIPT = """
 def step():

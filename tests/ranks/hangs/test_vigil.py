@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from torch_debugger.ranks.hangs.asking import Asking
-from torch_debugger.ranks.hangs.evidence import Situation
-from torch_debugger.ranks.hangs.kernel_view import KernelView
-from torch_debugger.ranks.hangs.pace import Limits, Pace
-from torch_debugger.ranks.hangs.sightings import Sighting
-from torch_debugger.ranks.hangs.vigil import Vigil
-from torch_debugger.ranks.hangs.waits import DEBUGGER, Wait
+from torch_debugger.ranks.hang_detection import Asking
+from torch_debugger.ranks.hang_detection import HangDetector as Vigil
+from torch_debugger.ranks.hang_evidence import Sighting, Situation
+from torch_debugger.ranks.hang_waits import DEBUGGER, Wait
+from torch_debugger.ranks.process_activity import KernelView, Limits, Pace
 from torch_debugger.records import HangFact, HangOver, Place
-from torch_debugger.records.hangs import COLLECTIVE, INPUT, LOCK, SLEEP
+from torch_debugger.records.ranks import COLLECTIVE, INPUT, LOCK, SLEEP
 
 
 class MadeUpThread:

@@ -13,7 +13,7 @@ import pytest
 import torch_debugger
 from tests import preloaded
 from tests.checks.ranks.hanging import waiting
-from torch_debugger.errors import UsageError
+from torch_debugger.system.errors import UsageError
 
 ROOT = Path(__file__).parents[3]
 TRAINING = """

@@ -16,9 +16,7 @@ def die_alone(rank: int, victim: int) -> None:
     if rank != victim:
         open(f"stands{rank}", "w").close()
         time.sleep(600)
-    while not all(
-        os.path.exists(f"stands{other}") for other in range(dist.get_world_size()) if other != victim
-    ):
+    while not all(os.path.exists(f"stands{other}") for other in range(dist.get_world_size()) if other != victim):
         time.sleep(0.01)
     os.kill(os.getpid(), signal.SIGKILL)
 
@@ -28,9 +26,7 @@ def main() -> None:
     dist.init_process_group("gloo")
     rank = dist.get_rank()
     torch.manual_seed(0)
-    net = nn.Sequential(
-        nn.Linear(8, 32, bias=False), nn.BatchNorm1d(32), nn.ReLU(), nn.Dropout(0.1), nn.Linear(32, 1)
-    )
+    net = nn.Sequential(nn.Linear(8, 32, bias=False), nn.BatchNorm1d(32), nn.ReLU(), nn.Dropout(0.1), nn.Linear(32, 1))
     model = DistributedDataParallel(net)
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
     torch.manual_seed(rank + 1)

@@ -7,9 +7,7 @@ import torch_debugger
 
 
 def gradients_agree(layer, inputs, tolerance=1e-6):
-    return torch.autograd.gradcheck(
-        layer, inputs, eps=1e-6, atol=tolerance, rtol=tolerance, raise_exception=False
-    )
+    return torch.autograd.gradcheck(layer, inputs, eps=1e-6, atol=tolerance, rtol=tolerance, raise_exception=False)
 
 
 torch.manual_seed(1)

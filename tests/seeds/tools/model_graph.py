@@ -8,9 +8,7 @@ import torch_debugger
 
 torch.manual_seed(2)
 device = "cuda" if torch.cuda.is_available() else "cpu"
-net = nn.Sequential(nn.Conv2d(3, 6, 3), nn.ReLU(), nn.AdaptiveAvgPool2d(2), nn.Flatten(), nn.Linear(24, 7)).to(
-    device
-)
+net = nn.Sequential(nn.Conv2d(3, 6, 3), nn.ReLU(), nn.AdaptiveAvgPool2d(2), nn.Flatten(), nn.Linear(24, 7)).to(device)
 picture = torch.randn(1, 3, 16, 16).to(device)
 writer = SummaryWriter("runs/graph")
 writer.add_graph(net, picture)

@@ -10,9 +10,9 @@ from torch import nn
 
 from tests.trials.gradcheck.wrong_backwards import drawn, function
 from torch_debugger import gradcheck
-from torch_debugger.errors import UsageError
-from torch_debugger.trials.gradcheck.first_order import WrongGradientError
-from torch_debugger.trials.gradcheck.result import GradcheckResult
+from torch_debugger.system.errors import UsageError
+from torch_debugger.trials.gradcheck import WrongGradientError
+from torch_debugger.trials.gradcheck_result import GradcheckResult
 
 
 class CustomLinear(torch.autograd.Function):
@@ -189,9 +189,7 @@ def test_too_few_gradients() -> None:
 
 
 def test_a_gradient_of_the_wrong_shape() -> None:
-    result = gradcheck(
-        function(torch.mm, lambda g, a, b: ((g @ b.t()).t(), a.t() @ g)), (drawn(2, 3), drawn(3, 4))
-    )
+    result = gradcheck(function(torch.mm, lambda g, a, b: ((g @ b.t()).t(), a.t() @ g)), (drawn(2, 3), drawn(3, 4)))
     assert only_problem(result) == "wrong-shape"
     assert "backward returns a gradient of shape [3, 2] for `input 0`, which has shape [2, 3]." in str(result)
 

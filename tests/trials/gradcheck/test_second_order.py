@@ -12,7 +12,7 @@ from torch.autograd.function import once_differentiable
 from tests.trials.gradcheck.battery import FUNCTIONS
 from tests.trials.gradcheck.wrong_backwards import drawn, function
 from torch_debugger import gradcheck, gradgradcheck
-from torch_debugger.trials.gradcheck.first_order import WrongGradientError
+from torch_debugger.trials.gradcheck import WrongGradientError
 
 SMOOTH = [
     "sin",

@@ -12,9 +12,9 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from torch_debugger.probes.roots import module_paths
 from torch_debugger.records import Origin
-from torch_debugger.trials.hunt.model import Model, find_in_model
+from torch_debugger.source.variables import module_paths
+from torch_debugger.trials.nan_in_forward import Model, find_in_model
 
 
 class Net(nn.Module):

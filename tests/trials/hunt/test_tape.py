@@ -12,11 +12,9 @@ from torch import nn
 from torch.optim import optimizer as optimizers
 from torch.utils.data.dataloader import _BaseDataLoaderIter
 
-from torch_debugger.trials.hunt.anomaly import Minded
-from torch_debugger.trials.hunt.recorder import Recorder
-from torch_debugger.trials.hunt.region import Wish, current_session, switch
-from torch_debugger.trials.hunt.tape import Tape, leading_to
-from torch_debugger.trials.hunt.tracing import trace
+from torch_debugger.trials.anomaly_detection import Minded, Wish, current_session, switch, trace
+from torch_debugger.trials.operation_recorder import Recorder
+from torch_debugger.trials.operation_tape import Tape, leading_to
 
 
 @pytest.fixture

@@ -9,10 +9,8 @@ import torch
 from torch import nn
 
 from torch_debugger.records import TrialResult
-from torch_debugger.trials.preflight.case import Case, NotPossibleError
-from torch_debugger.trials.preflight.fitting import Tell
-from torch_debugger.trials.preflight.given import case_of
-from torch_debugger.trials.preflight.learned import Learned
+from torch_debugger.trials.preflight_case import Case, NotPossibleError, case_of
+from torch_debugger.trials.preflight_training import Learned, Tell
 
 CLASSES = 4
 BY_ADAM = Learned(own=False, rate=1e-2, steps=60, passed=True)

@@ -9,8 +9,7 @@ import torch
 from torch import nn
 
 from tests.trials.preflight.cases import CLASSES, case, outcome, refused
-from torch_debugger.trials.preflight.gpu import try_gpu
-from torch_debugger.trials.preflight.memory import try_memory
+from torch_debugger.trials.preflight import try_gpu, try_memory
 
 
 class LeftBehind(nn.Module):
@@ -34,7 +33,7 @@ class ByValue(nn.Module):
 @pytest.fixture(scope="module", autouse=True)
 def _warm() -> None:
     """Fake tensors load much on first use: here, so that the forks find it done."""
-    from torch_debugger.trials.pretence import Pretence
+    from torch_debugger.trials.pretended_gpu import Pretence
 
     with torch.no_grad(), Pretence("cuda", {}):
         nn.Linear(8, CLASSES)(torch.ones(2, 8))

@@ -10,8 +10,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from tests.trials.preflight.cases import case, classifier, outcome, refused, samples
-from torch_debugger.trials.preflight.guessing import guess_for
-from torch_debugger.trials.preflight.initial_loss import try_initial_loss
+from torch_debugger.trials.preflight_loss import guess_for, try_initial_loss
 
 
 def test_cross_entropy_of_an_untrained_model() -> None:
@@ -64,9 +63,7 @@ def test_targets_a_little_away_from_zero() -> None:
 
 def test_a_trained_model_is_no_reason_to_fail() -> None:
     x, y = samples()
-    subject = case(
-        nn.Identity(), (torch.randn(32, 8, requires_grad=True), y), lambda o, t: F.cross_entropy(o, t)
-    )
+    subject = case(nn.Identity(), (torch.randn(32, 8, requires_grad=True), y), lambda o, t: F.cross_entropy(o, t))
     del x
     knowing = case(nn.Linear(8, 4), (10.0 * F.one_hot(y, 8).float(), y))
     with torch.no_grad():

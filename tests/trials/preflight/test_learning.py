@@ -7,12 +7,9 @@ from torch import nn
 from torch.nn import functional as F
 
 from tests.trials.preflight.cases import BY_ADAM, CLASSES, TELL, case, classifier, outcome, refused, samples
-from torch_debugger.trials.preflight.case import Case
-from torch_debugger.trials.preflight.overfit import try_overfit
-from torch_debugger.trials.preflight.rate_range import try_rate_range
-from torch_debugger.trials.preflight.shuffled_labels import try_shuffled_labels
-from torch_debugger.trials.preflight.two_modes import try_two_modes
-from torch_debugger.trials.preflight.zero_input import try_zero_input
+from torch_debugger.trials.preflight_case import Case
+from torch_debugger.trials.preflight_data import try_shuffled_labels, try_zero_input
+from torch_debugger.trials.preflight_training import try_overfit, try_rate_range, try_two_modes
 
 
 def sgd(rate: float):  # type: ignore[no-untyped-def]
@@ -172,9 +169,7 @@ def test_labels_inside_the_model_cannot_be_shuffled() -> None:
 
 
 def test_what_is_learned_is_there_in_both_modes() -> None:
-    model = nn.Sequential(
-        nn.Linear(8, 32), nn.BatchNorm1d(32), nn.ReLU(), nn.Dropout(0.2), nn.Linear(32, CLASSES)
-    )
+    model = nn.Sequential(nn.Linear(8, 32), nn.BatchNorm1d(32), nn.ReLU(), nn.Dropout(0.2), nn.Linear(32, CLASSES))
     subject = case(model)
     result = outcome(lambda: try_two_modes(subject, BY_ADAM, TELL), subject)
     assert result.outcome == "passed" and " in train and 0." in result.message
@@ -184,9 +179,7 @@ def test_what_is_lost_in_eval_mode() -> None:
     subject = case(OnlyInTraining())
     result = outcome(lambda: try_two_modes(subject, BY_ADAM, TELL), subject)
     assert result.outcome == "failed" and "self.training" in result.advice
-    frozen = nn.Sequential(
-        nn.Linear(8, 32), nn.BatchNorm1d(32, momentum=0.0), nn.ReLU(), nn.Linear(32, CLASSES)
-    )
+    frozen = nn.Sequential(nn.Linear(8, 32), nn.BatchNorm1d(32, momentum=0.0), nn.ReLU(), nn.Linear(32, CLASSES))
     nn.init.constant_(frozen[0].bias, 50.0)
     subject = case(frozen)
     result = outcome(lambda: try_two_modes(subject, BY_ADAM, TELL), subject)

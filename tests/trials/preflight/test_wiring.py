@@ -10,12 +10,10 @@ from torch import nn
 
 from tests.trials.preflight.cases import CLASSES, case, classifier, outcome, refused, samples
 from torch_debugger.records import TRIALS
-from torch_debugger.trials.preflight.batch_independence import try_batch_independence
-from torch_debugger.trials.preflight.conduct import Trials
-from torch_debugger.trials.preflight.determinism import try_determinism
-from torch_debugger.trials.preflight.gradient_reach import try_gradients
-from torch_debugger.trials.preflight.input_use import try_input_use
-from torch_debugger.trials.preflight.outcomes import untried
+from torch_debugger.trials.preflight import Trials, try_determinism
+from torch_debugger.trials.preflight_case import untried
+from torch_debugger.trials.preflight_data import try_input_use
+from torch_debugger.trials.preflight_gradients import try_batch_independence, try_gradients
 
 
 class Unused(nn.Module):
@@ -124,9 +122,7 @@ def test_layers_that_this_batch_passes_by() -> None:
     subject = case(Routed())
     result = outcome(lambda: try_gradients(subject), subject)
     assert result.outcome == "passed"
-    assert result.message.startswith(
-        "All get one but those of layers that this batch passes by: `net.experts.0.w"
-    )
+    assert result.message.startswith("All get one but those of layers that this batch passes by: `net.experts.0.w")
 
 
 def test_a_bias_that_cancels_out_is_no_reason_to_fail() -> None:
@@ -163,9 +159,7 @@ def test_an_input_that_is_ignored() -> None:
     subject = case(Dead())
     result = outcome(lambda: try_input_use(subject), subject)
     assert result.outcome == "failed"
-    assert result.message.startswith(
-        "The output is the same whichever of the 32 samples the model is given, also "
-    )
+    assert result.message.startswith("The output is the same whichever of the 32 samples the model is given, also ")
 
 
 @pytest.mark.parametrize("model", [classifier(), nn.Sequential(nn.Linear(8, 8), nn.BatchNorm1d(8), nn.ReLU())])
@@ -173,9 +167,7 @@ def test_samples_that_do_not_mix(model: nn.Module) -> None:
     subject = case(model)
     result = outcome(lambda: try_batch_independence(subject), subject)
     assert result.outcome == "passed"
-    assert ("in eval mode; in train mode they mix" in result.message) == (
-        len(model) == 3 and "BatchNorm" in str(model)
-    )
+    assert ("in eval mode; in train mode they mix" in result.message) == (len(model) == 3 and "BatchNorm" in str(model))
 
 
 class Running(nn.Module):
@@ -243,9 +235,7 @@ def test_tokens_are_tried_by_changing_one_sample(mixing: bool) -> None:
 
 
 def test_where_the_first_dimension_may_be_time_nothing_is_said() -> None:
-    subject = case(
-        nn.RNN(8, 4), (torch.randn(5, 3, 8), torch.zeros(5, 3, 4)), lambda o, y: (o[0] - y).pow(2).mean()
-    )
+    subject = case(nn.RNN(8, 4), (torch.randn(5, 3, 8), torch.zeros(5, 3, 4)), lambda o, y: (o[0] - y).pow(2).mean())
     assert "batch_first off" in refused(lambda: try_batch_independence(subject), subject)
 
 
@@ -260,9 +250,7 @@ def test_two_runs_agree() -> None:
 def test_a_source_that_no_seed_reaches() -> None:
     subject = case(Unseeded())
     result = outcome(lambda: try_determinism(subject), subject)
-    assert result.outcome == "failed" and result.message.startswith(
-        "Two runs from one seed differ: after 0 steps"
-    )
+    assert result.outcome == "failed" and result.message.startswith("Two runs from one seed differ: after 0 steps")
 
 
 def test_a_batch_of_one_is_no_batch() -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from torch_debugger.anatomy import sources
+from torch_debugger.source import files as sources
 
 
 @pytest.fixture

@@ -10,9 +10,8 @@ from typing import Any
 
 import pytest
 
-from torch_debugger.anatomy.moments import Moment
-from torch_debugger.trials.script_rehearsal.ahead import ONE_TURN, PASSED_OVER, RETURNED, lines_ahead
-from torch_debugger.trials.script_rehearsal.turns import FEW_TURNS, Turns
+from torch_debugger.source.variables import Moment
+from torch_debugger.trials.remaining_statements import FEW_TURNS, ONE_TURN, PASSED_OVER, RETURNED, Turns, lines_ahead
 
 LOOP = """\
 def train(seen):

@@ -6,9 +6,9 @@ from typing import Any
 
 import torch
 
-from torch_debugger.anatomy.moments import Moment
-from torch_debugger.trials.script_rehearsal.kept import kept_on_the_cpu
-from torch_debugger.trials.script_rehearsal.naming_devices import attribute_at, device_at
+from torch_debugger.source.variables import Moment
+from torch_debugger.trials.cpu_tensors import kept_on_the_cpu
+from torch_debugger.trials.device_mismatch import attribute_at, device_at
 
 SOURCE = """\
 class Scaled:

@@ -6,8 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from torch_debugger.trials.pretence import DeviceMismatchError
-from torch_debugger.trials.script_rehearsal.numbers import ScriptPretence
+from torch_debugger.trials.pretended_gpu import DeviceMismatchError, ScriptPretence
 
 
 def pretence(moved: nn.Module, asked: list[torch.Tensor | None]) -> ScriptPretence:

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from torch_debugger.anatomy import sources
-from torch_debugger.trials.script_rehearsal.reach import function_may_move, object_may_move
+from torch_debugger.source import files as sources
+from torch_debugger.trials.unmoved_tensors import function_may_move, object_may_move
 
 HELPERS = """\
 def place(row):

@@ -5,9 +5,9 @@ from __future__ import annotations
 import torch
 from torch.utils.data import DataLoader, TensorDataset
 
-from torch_debugger.anatomy.moments import Moment
 from torch_debugger.records import Place
-from torch_debugger.trials.script_rehearsal import residence
+from torch_debugger.source.variables import Moment
+from torch_debugger.trials import unmoved_tensors as residence
 
 SOURCE = """\
 device = torch.device("cuda" if torch.cuda.is_available() else "cpu")

@@ -14,10 +14,8 @@ from typing import Any
 import pytest
 import torch
 
-from torch_debugger.anatomy.forked import ForkedTask
-from torch_debugger.anatomy.sealed import seal
-from torch_debugger.anatomy.system_calls import can_be_refused
-from torch_debugger.trials.script_rehearsal.without_training import first_batch
+from torch_debugger.model.forks import ForkedTask, can_be_refused, seal
+from torch_debugger.trials.script_rehearsal import first_batch
 
 pytestmark = pytest.mark.skipif(not can_be_refused(), reason="forks are sealed on Linux, on x86_64 and ARM")
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from torch_debugger.trials.script_rehearsal import turns
+from torch_debugger.trials import remaining_statements as turns
 
 SOURCE = """\
 def work(turns, of_a_turn, size):

@@ -11,10 +11,9 @@ from torch import nn
 from torch.nn import functional
 from torch.utils.checkpoint import checkpoint
 
-from torch_debugger.anatomy.memory_peak import MemoryPeak
-from torch_debugger.trials.step_rehearsal.given import step_of
-from torch_debugger.trials.step_rehearsal.performing import perform
-from torch_debugger.trials.step_rehearsal.step import Step
+from torch_debugger.model.step_memory import MemoryPeak
+from torch_debugger.trials.rehearsed_step import Step, perform
+from torch_debugger.trials.step_to_rehearse import step_of
 
 WEIGHT, INPUT, OUTPUT = 512 * 256 * 4, 64 * 256 * 4, 64 * 512 * 4  # bytes of `linear`
 
@@ -48,9 +47,7 @@ def convolutions() -> nn.Module:
 
 def transformer() -> nn.Module:
     layer = nn.TransformerEncoderLayer(32, 4, 64, dropout=0.1, batch_first=True)
-    return nn.Sequential(
-        nn.TransformerEncoder(layer, 2, enable_nested_tensor=False), nn.Flatten(), nn.Linear(320, 4)
-    )
+    return nn.Sequential(nn.TransformerEncoder(layer, 2, enable_nested_tensor=False), nn.Flatten(), nn.Linear(320, 4))
 
 
 class Recurrent(nn.Module):
@@ -68,9 +65,7 @@ class Deep(nn.Module):
 
     def __init__(self, again: bool) -> None:
         super().__init__()
-        self.layers = nn.ModuleList(
-            nn.Sequential(nn.Linear(64, 64), nn.Tanh(), nn.Linear(64, 64)) for _ in range(6)
-        )
+        self.layers = nn.ModuleList(nn.Sequential(nn.Linear(64, 64), nn.Tanh(), nn.Linear(64, 64)) for _ in range(6))
         self.again = again
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:

@@ -9,11 +9,11 @@ import pytest
 import torch
 from torch import nn
 
-from torch_debugger.anatomy.nested import exchanged
-from torch_debugger.trials.step_rehearsal import apart
-from torch_debugger.trials.step_rehearsal.given import step_of
-from torch_debugger.trials.step_rehearsal.in_place import perform_in_place
-from torch_debugger.trials.step_rehearsal.step import Step
+from torch_debugger.model.nested_tensors import exchanged
+from torch_debugger.trials import step_rehearsal as apart
+from torch_debugger.trials.rehearsed_step import Step
+from torch_debugger.trials.step_rehearsal import perform_in_place
+from torch_debugger.trials.step_to_rehearse import step_of
 
 CUBLAS_BYTES = 1000
 

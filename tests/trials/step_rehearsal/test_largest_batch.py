@@ -8,8 +8,8 @@ import pytest
 import torch
 from torch import nn
 
-from torch_debugger.trials.step_rehearsal.batch import batch_of
-from torch_debugger.trials.step_rehearsal.largest_batch import BatchSearch, NoLimitError
+from torch_debugger.trials.step_rehearsal import BatchSearch, NoLimitError
+from torch_debugger.trials.step_to_rehearse import batch_of
 
 
 def straight(batch: int) -> int:

@@ -24,9 +24,8 @@ from tests.trials.step_rehearsal.steps import (
     total,
     transformer,
 )
-from torch_debugger.trials.step_rehearsal.given import step_of
-from torch_debugger.trials.step_rehearsal.performing import perform
-from torch_debugger.trials.step_rehearsal.step import Step
+from torch_debugger.trials.rehearsed_step import Step, perform
+from torch_debugger.trials.step_to_rehearse import step_of
 
 ONE = 512  # bytes of the smallest block: the loss, the gradient of the loss
 SGD = functools.partial(torch.optim.SGD, lr=0.1)
@@ -105,9 +104,7 @@ def test_the_line_and_the_module_of_the_peak_are_told() -> None:
 
 def test_checkpointing_lowers_the_peak() -> None:
     inputs = (torch.zeros(512, 64),)
-    plain, again = (
-        played(step_of("net", Deep(again), inputs, total, None, None)[0]) for again in (False, True)
-    )
+    plain, again = (played(step_of("net", Deep(again), inputs, total, None, None)[0]) for again in (False, True))
     assert again.peak_bytes < 0.75 * plain.peak_bytes
 
 
@@ -136,9 +133,7 @@ class Attention(nn.Module):
         q, k, v = (part.unflatten(2, (4, 8)).transpose(1, 2) for part in self.qkv(x).split(32, dim=2))
         if self.shared:
             k, v = k[:, :2], v[:, :2]
-        return functional.scaled_dot_product_attention(
-            q, k, v, dropout_p=0.1, is_causal=True, enable_gqa=self.shared
-        )
+        return functional.scaled_dot_product_attention(q, k, v, dropout_p=0.1, is_causal=True, enable_gqa=self.shared)
 
 
 @pytest.mark.parametrize("shared", [False, True])

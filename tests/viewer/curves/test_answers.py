@@ -12,12 +12,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from torch_debugger.errors import DebuggerError
+from torch_debugger.log.writer import LogWriter
 from torch_debugger.records import BatchLook, HparamsFact, LoaderFact, Place, RunFact, Scalars
-from torch_debugger.runlog.writer import LogWriter
-from torch_debugger.viewer.asked import Asked, File
-from torch_debugger.viewer.questions import find_answer
-from torch_debugger.viewer.run_shelf import RunShelf
+from torch_debugger.system.errors import DebuggerError
+from torch_debugger.viewer.questions import Asked, File, find_answer
+from torch_debugger.viewer.shown_runs import ShownRuns as RunShelf
 
 STARTED = 1.7e9
 
@@ -64,9 +63,7 @@ def test_a_large_curve_comes_in_what_fits_the_picture(tmp_path: Path) -> None:
     assert len(unpack(whole["x"])) <= 50 * 7
     assert math.nan in [pytest.approx(each, nan_ok=True) for each in unpack(whole["y"]).tolist()]
     assert len(unpack(whole["means"]["x"])) <= 50
-    (part,) = ask(tmp_path, "scalars", run="a", tags="loss", width="50", **{"from": "700", "to": "800"})[
-        "curves"
-    ]
+    (part,) = ask(tmp_path, "scalars", run="a", tags="loss", width="50", **{"from": "700", "to": "800"})["curves"]
     assert unpack(part["x"]).tolist() == list(range(699, 802))
     assert "means" not in part
     assert part["values"] == whole["values"] == pytest.approx([-1, 1], abs=1e-3)  # also of what is not in sight

@@ -9,9 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from torch_debugger.viewer.curves import buckets
-from torch_debugger.viewer.curves.buckets import Chosen, choose, means
-from torch_debugger.viewer.curves.indexing import BLOCK, Index, make_index
+from torch_debugger.viewer import curves as buckets
+from torch_debugger.viewer.curves import BLOCK, Chosen, Index, choose, make_index, means
 
 VALUES = st.one_of(
     st.floats(-1e6, 1e6),

@@ -1,16 +1,214 @@
-"""TD214: all samples of a batch are the same, but their labels are not."""
+"""TD201: every step trains on the same batch, although the loader has others."""
 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable
 
-from torch_debugger.checks.base import Check
-from torch_debugger.checks.deliveries import at, line_of, name_of
-from torch_debugger.checks.state import RunState
-from torch_debugger.records import BatchLook, Finding, InputLook, LoaderFact, Record, TargetLook, TensorLook
+from torch_debugger.checks.base import Check, RunState
+from torch_debugger.checks.batches import at, digest_of, inputs_of, line_of, name_of
+from torch_debugger.records import (
+    BatchLook,
+    Edit,
+    Finding,
+    FixedDraw,
+    InputLook,
+    LoaderFact,
+    Place,
+    Record,
+    TargetLook,
+    TensorLook,
+)
+
+_NEXT_OF_ITER = re.compile(r"^(?P<names>[\w, ()]+?)\s*=\s*next\(\s*iter\(\s*(?P<loader>[\w.]+)\s*\)\s*\)$")
+_LOOP = re.compile(r"^for (?P<names>.+?) in .+:")
 
 
+class ConstantBatch(Check):
+    """The model is trained on one and the same batch, step after step.
+
+    Symptom:
+        The training loss falls to almost nothing, quickly; on any other data the model is no better
+        than at the start.
+    Evidence:
+        A loader of several batches is started anew in every step and only its first batch is taken; or
+        the loader goes on from batch to batch while the model's input stays one that came long ago.
+        Batches are compared by digests of their samples. Or the input never changes and a function that the
+        loop calls for each batch seeds its generator with the same number every time.
+    Fix:
+        Loop over the loader (`for x, y in loader:`) and give the model the names of that loop.
+    Known limits:
+        A batch taken once before the loop, to see whether the model can fit it, is not reported, nor is a
+        loader with a single batch. Without a DataLoader nothing is known of other batches.
+    """
+
+    id = "TD201"
+    name = "constant-batch"
+    title = "every step trains on the same batch"
+    reads = (BatchLook, InputLook, FixedDraw)
+
+    # Steps in a row; a short sanity run on one batch has as many, but does not ask the loader again.
+    steps_needed = 6
+    inputs_needed = 3
+
+    def __init__(self) -> None:
+        self._restarts: dict[int, list[BatchLook]] = {}
+        self._inputs: list[InputLook] = []
+        self._origin: dict[tuple[int, ...], BatchLook] = {}  # samples -> the batch they came with
+        self._moved: dict[int, int] = {}  # loader -> batches unlike the model's input since that came
+        self._moved_then: dict[int, int] = {}  # the same, at the last look at an input
+        self._draw: FixedDraw | None = None
+        self._reported = False
+
+    def see(self, record: Record, state: RunState) -> Iterable[Finding]:
+        if self._reported:
+            return
+        if isinstance(record, InputLook):
+            yield from self._see_input(record, state)
+        elif isinstance(record, BatchLook):
+            yield from self._see_batch(record, state)
+        elif isinstance(record, FixedDraw) and record.each == "step":
+            self._draw = record
+
+    def _see_batch(self, look: BatchLook, state: RunState) -> Iterable[Finding]:
+        for tensor in inputs_of(look):
+            if len(self._origin) < 64:
+                self._origin.setdefault(tensor.samples, look)
+        if self._inputs and all(tensor.samples != self._inputs[-1].samples for tensor in inputs_of(look)):
+            self._moved[look.loader] = self._moved.get(look.loader, 0) + 1
+            yield from self._compare(state)
+        fact = state.loaders.get(look.loader)
+        if fact is not None and fact.length != 1 and inputs_of(look):
+            self._count(look)
+            if len(self._restarts[look.loader]) >= self.steps_needed and self._is_what_trains(look):
+                yield self._restarted(fact, self._restarts[look.loader])
+
+    def _count(self, look: BatchLook) -> None:
+        streak = self._restarts.setdefault(look.loader, [])
+        before = streak[-1] if streak else None
+        same = before is not None and digest_of(before) == digest_of(look) and before.step < look.step
+        if look.index or not look.trained or (before is not None and not same):
+            streak.clear()
+        if not look.index and look.trained:
+            streak.append(look)
+
+    def _is_what_trains(self, look: BatchLook) -> bool:
+        """It is this batch that the model gets, and not one of another loader beside it."""
+        known = [given.samples for given in self._inputs if given.samples]
+        if known:
+            return {tensor.samples for tensor in inputs_of(look)} >= set(known)
+        return len(self._restarts) == 1
+
+    def _see_input(self, look: InputLook, state: RunState) -> Iterable[Finding]:
+        if self._inputs and self._inputs[-1].samples != look.samples:
+            self._inputs.clear()
+            self._moved.clear()
+        self._inputs.append(look)
+        steps = {given.step for given in self._inputs}
+        if self._draw is not None and look.samples and len(steps) >= self.inputs_needed:
+            yield self._drawn_again(self._draw, look, len(steps))
+            return
+        self._moved_then = dict(self._moved)
+        yield from self._compare(state)
+
+    def _compare(self, state: RunState) -> Iterable[Finding]:
+        """The loader had moved on between the looks at the input already, and has since."""
+        look = self._inputs[-1]
+        origin, looks = self._origin.get(look.samples), len({given.step for given in self._inputs})
+        fact = state.loaders.get(origin.loader) if origin is not None else None
+        if origin is None or fact is None or looks < self.inputs_needed:
+            return
+        if not self._is_in_a_row():
+            return
+        between, in_all = (moved.get(origin.loader, 0) for moved in (self._moved_then, self._moved))
+        if between >= looks - 1 and in_all >= self.steps_needed:
+            yield self._left_behind(fact, look, origin)
+
+    def _is_in_a_row(self) -> bool:
+        """On two steps that follow one another; looks an epoch apart meet the same batch of a fixed order."""
+        steps = {given.step for given in self._inputs}
+        return any(step + 1 in steps for step in steps)
+
+    def _restarted(self, fact: LoaderFact, streak: list[BatchLook]) -> Finding:
+        self._reported = True
+        name, last = name_of(fact), streak[-1]
+        others = f"the other {fact.length - 1} batches" if fact.length else "all other batches"
+        return self.finding(
+            severity="error",
+            confidence=0.95,
+            message=(
+                f"Every step since step {streak[0].step} trains on the first batch of `{name}`: the line"
+                f"{at(fact.place)} starts the loader anew each time, and {others} are never used."
+            ),
+            why=(
+                f"`next(iter({name}))` makes a new iterator and takes its first batch. Without shuffling that "
+                f"is always the same one; {len(streak)} steps in a row were given identical samples."
+            ),
+            fix=f"Loop over the loader: {_loop(fact)} in place of `next(iter(...))`{at(fact.place)}.",
+            where=fact.place,
+            first_step=streak[0].step,
+            last_step=last.step,
+            evidence={"steps": float(len(streak)), "batches": float(fact.length or 0)},
+            edit=_edit(fact),
+        )
+
+    def _drawn_again(self, draw: FixedDraw, look: InputLook, steps: int) -> Finding:
+        self._reported = True
+        return self.finding(
+            severity="error",
+            confidence=0.95,
+            message=(
+                f"`{draw.function}`, which every step calls{at(draw.call)}, seeds its generator with the same "
+                f"number each time{at(draw.seed)}: all {steps} batches that were looked at are the same."
+            ),
+            why="From the same seed the same samples are drawn; the rest of the data is never used.",
+            fix=(f"Make the generator once, outside of `{draw.function}`, or take the seed out of it{at(draw.seed)}."),
+            where=draw.seed,
+            first_step=self._inputs[0].step,
+            last_step=look.step,
+            evidence={"looks": float(steps), "function": draw.function},
+        )
+
+    def _left_behind(self, fact: LoaderFact, look: InputLook, origin: BatchLook) -> Finding:
+        self._reported = True
+        root, moved = look.layer.split(".")[0], self._moved[origin.loader]
+        loop = _LOOP.match(fact.place.code or "")
+        names = f"`{loop['names']}` of the line{at(fact.place)}" if loop else f"each batch of `{name_of(fact)}`"
+        first = self._inputs[0].step
+        return self.finding(
+            severity="error",
+            confidence=0.92,
+            message=(
+                f"`{root}`{at(look.call)} is given the same batch since step {first}, while `{name_of(fact)}` "
+                f"has delivered {moved} others."
+            ),
+            why=(
+                "The input is a batch that the loader delivered before; those of the loop are not used. "
+                "A variable of an earlier line stands where the loop's own should."
+            ),
+            fix=f"Give `{root}`{at(look.call)} {names} in place of the older one it gets now.",
+            where=look.call,
+            first_step=first,
+            last_step=look.step,
+            evidence={"looks": float(len(self._inputs)), "batches": float(moved)},
+        )
+
+
+def _loop(fact: LoaderFact) -> str:
+    written = _NEXT_OF_ITER.match(fact.place.code or "")
+    names = written["names"] if written else "batch"
+    return f"`for {names} in {written['loader'] if written else name_of(fact)}:`"
+
+
+def _edit(fact: LoaderFact) -> Edit | None:
+    place: Place = fact.place
+    if place.file is None or place.line is None or not _NEXT_OF_ITER.match(place.code or ""):
+        return None
+    return Edit(place.file, place.line, place.code or "", _loop(fact).strip("`"))
+
+
+# TD214: all samples of a batch are the same, but their labels are not.
 class IdenticalSamples(Check):
     """Every sample of a batch holds the same values, while the targets differ.
 

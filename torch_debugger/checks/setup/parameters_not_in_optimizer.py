@@ -3,21 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
-from torch_debugger.checks.base import Check
-from torch_debugger.checks.left_out import group_by_module, is_left_out, lies_before_the_rest, list_groups
-from torch_debugger.checks.optimizer_call import give_second_model, give_whole_model, whole_model
-from torch_debugger.checks.state import RunState
-from torch_debugger.records import (
-    Edit,
-    Finding,
-    LedgerFact,
-    OptimizerFact,
-    PhaseFact,
-    Place,
-    Record,
-)
+from torch_debugger.checks.base import Check, RunState
+from torch_debugger.checks.call_edits import give_second_model, give_whole_model, whole_model
+from torch_debugger.records import Edit, Finding, LedgerFact, LedgerRow, OptimizerFact, PhaseFact, Place, Record
 
 
 class ParametersNotInOptimizer(Check):
@@ -150,9 +140,7 @@ def _hand_over(groups: list[tuple[str, int]], optimizer: OptimizerFact | None) -
     return f"Where `{part}` is unfrozen, give it to `{name}` too: `{call}`."
 
 
-def _fix(
-    ledger: LedgerFact, groups: list[tuple[str, int]], optimizer: OptimizerFact | None, early: bool
-) -> str:
+def _fix(ledger: LedgerFact, groups: list[tuple[str, int]], optimizer: OptimizerFact | None, early: bool) -> str:
     parts = ", ".join(f"`{path}`" for path, _ in groups[:3])
     if optimizer is None:
         return f"Give an optimizer the parameters of {parts}."
@@ -165,9 +153,7 @@ def _fix(
     found = whole_model(optimizer.source, ledger.root, names, optimizer.parameters)
     if found is not None and found[0] == found[1]:
         return f"Make {maker} after the line that adds or replaces {parts}, not before it."
-    advice = (
-        f"Pass `{found[1] if found else ledger.root}.parameters()` to {maker}, so that it holds {parts} too."
-    )
+    advice = f"Pass `{found[1] if found else ledger.root}.parameters()` to {maker}, so that it holds {parts} too."
     if early:
         advice += f" If {parts} should stay fixed, freeze it: `{groups[0][0]}.requires_grad_(False)`."
     return advice
@@ -179,3 +165,45 @@ def _edit(ledger: LedgerFact, groups: list[tuple[str, int]], optimizer: Optimize
     if groups[0][0] == ledger.root:
         return give_second_model(optimizer, ledger.root)
     return give_whole_model(optimizer, ledger.root, [row.name for row in ledger.rows])
+
+
+# Parameters of a ledger that no optimizer moves, and the modules they make up.
+def is_left_out(row: LedgerRow) -> bool:
+    in_use = row.trainable and row.registered and row.used is not False and row.gradient == "nonzero"
+    # A value that changes although no optimizer holds it is updated by hand.
+    return in_use and not row.in_optimizer and row.changed is not True
+
+
+def lies_before_the_rest(ledger: LedgerFact, names: set[str]) -> bool:
+    """All that is missing was defined before all that is held: a backbone under a trained head?"""
+    held = [index for index, row in enumerate(ledger.rows) if row.in_optimizer]
+    left_out = [index for index, row in enumerate(ledger.rows) if row.name in names]
+    return bool(held and left_out) and max(left_out) < min(held)
+
+
+def group_by_module(ledger: LedgerFact, names: set[str]) -> list[tuple[str, int]]:
+    """The largest modules that are missing as a whole, with their numbers of parameters."""
+    groups: dict[str, int] = {}
+    concerned = [row.name for row in ledger.rows if row.trainable or row.in_optimizer]
+    for name in concerned:
+        if name in names:
+            path = _largest_missing(name, concerned, names)
+            groups[path] = groups.get(path, 0) + 1
+    return list(groups.items())
+
+
+def _largest_missing(name: str, concerned: Sequence[str], names: set[str]) -> str:
+    parts = name.split(".")
+    for length in range(1, len(parts)):
+        path = ".".join(parts[:length])
+        if all(other in names for other in concerned if other.startswith(path + ".")):
+            return path
+    return name
+
+
+def list_groups(groups: list[tuple[str, int]]) -> str:
+    texts = [f"all {count} parameters of `{path}`" if count > 1 else f"`{path}`" for path, count in groups[:3]]
+    if len(groups) > 3:
+        texts.append(f"{sum(count for _, count in groups[3:])} more parameters")
+    text = " and ".join(", ".join(texts).rsplit(", ", 1))
+    return text[0].upper() + text[1:]

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from torch_debugger.checks.base import Check
-from torch_debugger.checks.schedules import at_line
-from torch_debugger.checks.state import RunState
+from torch_debugger.checks.base import Check, RunState
+from torch_debugger.checks.optimization import at_line
 from torch_debugger.records import Finding, PassFact, Place, Record, Reseeding
 
 _WHY = (

@@ -6,8 +6,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from torch_debugger.checks.base import Check
-from torch_debugger.checks.state import RunState
+from torch_debugger.checks.base import Check, RunState
 from torch_debugger.records import Edit, Finding, KeptGraphs, Record
 
 

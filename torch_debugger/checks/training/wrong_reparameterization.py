@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from torch_debugger.checks.base import Check
-from torch_debugger.checks.latent_forms import (
+from torch_debugger.checks.base import Check, RunState
+from torch_debugger.checks.models import (
     FORMULAS,
     RIGHT_USE,
     is_divergence,
@@ -15,8 +15,7 @@ from torch_debugger.checks.latent_forms import (
     sampled_right,
     wrong_use,
 )
-from torch_debugger.checks.schedules import at_line
-from torch_debugger.checks.state import RunState
+from torch_debugger.checks.optimization import at_line
 from torch_debugger.records import (
     SAMPLING_ORDERS,
     DivergenceReading,
@@ -148,9 +147,7 @@ def _divergence_is_wrong(reading: DivergenceReading, use: str, written: str) -> 
     if reading.form not in ("log-variance", "log-deviation"):
         return False
     named = _NAMED_DEVIATION.search(written.lower()) is not None and "var" not in written.lower()
-    return (
-        use in ("softplus", "sigmoid") or (use == "as it is" and (reading.positive)) or (use == "exp" and named)
-    )
+    return use in ("softplus", "sigmoid") or (use == "as it is" and (reading.positive)) or (use == "exp" and named)
 
 
 def _called(reading: DivergenceReading, use: str) -> str:
@@ -228,10 +225,7 @@ def _other_order(look: LatentSampling) -> Said:
         if look.order == SAMPLING_ORDERS[1]
         else "The mean scales the noise here, and the deviation is where the samples lie around."
     )
-    why = (
-        f"{of_noise} The decoder learns from samples of another distribution than the one that the KL term is "
-        "of."
-    )
+    why = f"{of_noise} The decoder learns from samples of another distribution than the one that the KL term is of."
     right = f"{mean} + {deviation} * {noise}"
     edit = None
     if len(written.around) == 2 and place.file and place.line and place.code:

@@ -1,6 +1,6 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useMemo, useRef } from "preact/hooks";
-import { composed, pathOf, type Box, type DrawingData, type Scene } from "../../../../torch_debugger/diagrams/composing.js";
+import { composed, pathOf, type Box, type DrawingData, type Scene } from "../../../../torch_debugger/report/model_graph_scene.js";
 import { Button } from "../../pieces/Button";
 import { BoxShape, FrameHead, type Look } from "./Shapes";
 import { brought, fitted, inSight, usePanning, zoomed, type Sight } from "./panning";

@@ -1,5 +1,5 @@
 import { useMemo, useState } from "preact/hooks";
-import type { Box } from "../../../../torch_debugger/diagrams/composing.js";
+import type { Box } from "../../../../torch_debugger/report/model_graph_scene.js";
 import { useAnswer } from "../../answer_hooks";
 import { choose } from "../../links";
 import { Button } from "../../pieces/Button";

@@ -1,6 +1,6 @@
 // A box of the drawing, and the head of one that is open: buttons with a name for whoever cannot see them.
 import type { ComponentChildren } from "preact";
-import type { Box } from "../../../../torch_debugger/diagrams/composing.js";
+import type { Box } from "../../../../torch_debugger/report/model_graph_scene.js";
 import type { Colour } from "./colouring";
 
 export interface Look {

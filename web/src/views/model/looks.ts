@@ -1,5 +1,5 @@
 // How a box looks, and what is said of it to whoever cannot see it.
-import type { Box } from "../../../../torch_debugger/diagrams/composing.js";
+import type { Box } from "../../../../torch_debugger/report/model_graph_scene.js";
 import { count, si } from "../../pieces/numbers";
 import { colourOf } from "./colouring";
 import { fullPath, type Model, type Module } from "./model_answers";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { composed, type DrawingData, type Part } from "../../../../torch_debugger/diagrams/composing.js";
+import { composed, type DrawingData, type Part } from "../../../../torch_debugger/report/model_graph_scene.js";
 import { colourOf, luminance, place, rampColour, scaleOf } from "./colouring";
 import type { Module } from "./model_answers";
 import { fixedNumbers, healthNumbers } from "./module_numbers";

@@ -1,5 +1,5 @@
 // What /ask/model and /ask/model_health answer.
-import type { DrawingData } from "../../../../torch_debugger/diagrams/composing.js";
+import type { DrawingData } from "../../../../torch_debugger/report/model_graph_scene.js";
 import type { Finding, Num } from "../../answers";
 
 export interface Parameter {

@@ -1,5 +1,5 @@
 // Which parts of the drawing are open, as the address keeps it: what differs from how it is at first.
-import type { DrawingData, Part } from "../../../../torch_debugger/diagrams/composing.js";
+import type { DrawingData, Part } from "../../../../torch_debugger/report/model_graph_scene.js";
 
 export function openKeys(data: DrawingData, changed: string): Set<string> {
   const open = new Set(data.opened);

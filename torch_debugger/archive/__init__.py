@@ -1,1 +1,0 @@
-"""Runs on disk, finished or still growing: found, read into columns, compared. Reads what TensorBoard reads."""

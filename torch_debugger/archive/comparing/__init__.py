@@ -1,1 +1,0 @@
-"""What differs between two runs, and where they part: one file for each question."""

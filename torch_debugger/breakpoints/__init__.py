@@ -1,1 +1,0 @@
-"""Breakpoints that know tensors: conditions on what modules take and give, and stops in the user's frame."""

@@ -1,0 +1,576 @@
+"""TD912: backward from a loss that has no graph."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from torch_debugger.checks.crash_check import CrashCheck
+from torch_debugger.checks.crashes.explanation import Blame, line_text, place_text, shape_text, user_frame
+from torch_debugger.checks.crashes.user_code import Change, calls_of, one_line, rewritten, with_argument
+from torch_debugger.records import CrashFact, CrashFrame, Edit, LocalTensor, Place
+from torch_debugger.records.crash_autograd import Differentiated, GraphCut, Rebinding, RefusedTensor
+
+# A loss that has lost its graph, and the line where it did.
+_WHAT = {
+    "detach": "`detach()` gives the values without the graph",
+    "data": "`.data` gives the values without the graph",
+    "item": "a Python number has no graph",
+    "tensor": "a tensor made anew from values has no graph",
+    "numpy": "numpy keeps no graph",
+    "integer": "whole numbers and truth values have no slope, so no gradient goes through them",
+    "grad": "`autograd.grad` gives gradients without a graph unless `create_graph=True` asks for one",
+    "no_grad": "nothing computed there is recorded",
+    "decorator": "nothing computed in that function is recorded",
+    "switched-off": "nothing computed since is recorded",
+    "frozen": "none of them asks for a gradient",
+    "constant": "a plain tensor asks for no gradient",
+}
+
+
+def explain_cut_graph(crash: CrashFact) -> Blame | None:
+    evidence = crash.evidence.autograd
+    cut = evidence.cut if evidence is not None else None
+    if cut is None or (not cut.place.file and cut.reason != "frozen"):
+        return None
+    fix, edit = _fix(cut)
+    return Blame(
+        message=f"{_loss(crash)} cannot go back: {_where(cut)}.",
+        why=f"Backward follows the operations that made the loss, and {_WHAT[cut.reason]}.",
+        fix=fix,
+        where=cut.place if cut.place.file else crash.place,
+        evidence={"cut": line_text(cut.place), "backward": line_text(crash.place)},
+        confidence=0.96 if cut.proven else 0.88,
+        edit=edit,
+    )
+
+
+def _loss(crash: CrashFact) -> str:
+    frame = user_frame(crash)
+    return f"`{one_line(frame.code)}` at {place_text(crash.place)}" if frame is not None else "Backward"
+
+
+def _where(cut: GraphCut) -> str:
+    line = place_text(cut.place)
+    if cut.reason == "frozen":
+        froze = f", frozen at {line}" if cut.place.file else ""
+        return f"all {cut.parameters} parameters of the models in reach have `requires_grad=False`{froze}"
+    if cut.reason == "constant":
+        return f"`{cut.inner}`, made at {line}, does not require grad"
+    if cut.reason == "switched-off":
+        return f"`{cut.text}` at {line} has turned the recording of gradients off, and nothing turned it on again"
+    if cut.reason == "decorator":
+        return f"`{cut.inner}` runs under `@{cut.text}` ({line})"
+    if cut.reason == "no_grad":
+        return f"the loss is made of something computed under `{cut.text or 'no_grad'}` at {line}"
+    inside = f" in `{cut.module}`" if cut.module else ""
+    text = f"`{cut.text}`" if cut.text else f"`{one_line(cut.place.code or '')}`"
+    return f"the graph is cut at {line}{inside} by {text}"
+
+
+def _fix(cut: GraphCut) -> tuple[str, Edit | None]:
+    line, code = place_text(cut.place), cut.place.code or ""
+    if cut.reason in ("detach", "data", "item", "tensor", "numpy"):
+        return _uncut(cut)
+    if cut.reason == "grad":
+        kept = with_argument(_as_written(cut, code) or cut.text, "create_graph=True")
+        return f"Keep the graph: write `{kept}` at {line}.", rewritten(cut.place, _as_written(cut, code), kept)
+    if cut.reason == "integer":
+        return f"{_soft(cut)}Keep {line} for counting what is right.", None
+    if cut.reason == "decorator":
+        edit = Edit(cut.place.file or "", cut.place.line or 0, code, "") if code.startswith("@") else None
+        return f"Take `@{cut.text}` off `{cut.inner}` at {line}; keep it for evaluation only.", edit
+    if cut.reason == "no_grad":
+        return f"Take what is trained out of the block at {line}; keep it for evaluation only.", None
+    if cut.reason == "switched-off":
+        return (
+            f"Put the evaluation under `with torch.no_grad():` instead of `{cut.text}` at {line}, or call "
+            "`torch.set_grad_enabled(True)` after it.",
+            None,
+        )
+    if cut.reason == "constant":
+        return _trained(cut)
+    return _thawed(cut)
+
+
+def _soft(cut: GraphCut) -> str:
+    """Something with a slope in place of a threshold or a choice."""
+    threshold = re.fullmatch(r"(.+) >=? 0(?:\.0)?", cut.text)
+    if threshold is not None:
+        soft = f"torch.sigmoid({threshold[1]})"
+        return f"Compute the loss from probabilities: use `{soft}` in place of `{cut.text}`. "
+    return "Compute the loss from the scores or probabilities themselves. "
+
+
+def _uncut(cut: GraphCut) -> tuple[str, Edit | None]:
+    line, code = place_text(cut.place), cut.place.code or ""
+    whole = _as_written(cut, code)
+    if whole and cut.reason == "tensor" and "stack" in _instead(cut):
+        return f"Keep the graph: write `{_instead(cut)}` instead of `{whole}` at {line}.", rewritten(
+            cut.place, whole, _instead(cut)
+        )
+    stays_numpy = cut.reason == "numpy" and not cut.text.startswith("torch.")  # what follows computes with numpy
+    if whole and cut.inner and not stays_numpy:
+        return f"Keep the graph: write `{cut.inner}` instead of `{whole}` at {line}.", rewritten(
+            cut.place, whole, cut.inner
+        )
+    plain = re.sub(r"\.detach\(\)|\.data\b", "", code)
+    if not cut.text and plain != code and cut.reason in ("detach", "data"):
+        kept, _, value = plain.partition(" = ")
+        if kept == value:
+            return f"Keep the graph: drop `{code}` at {line}.", rewritten(cut.place, code, "")
+        return f"Keep the graph: write `{plain}` at {line}.", rewritten(cut.place, code, plain)
+    return f"Keep to torch operations at {line}, and take numbers out only for printing.", None
+
+
+def _instead(cut: GraphCut) -> str:
+    """A list of tensors is stacked: torch.stack(losses) for torch.tensor(losses)"""
+    return f"torch.stack({cut.inner})" if cut.parts else cut.inner
+
+
+def _as_written(cut: GraphCut, code: str) -> str:
+    return cut.text if cut.text and code.count(cut.text) == 1 else ""
+
+
+def _trained(cut: GraphCut) -> tuple[str, Edit | None]:
+    code, line = cut.place.code or "", place_text(cut.place)
+    name = cut.text.partition("(")[0].rpartition(".")[2]
+    calls = [call for call in calls_of(code, name) if one_line(call) == one_line(cut.text) or call == cut.text]
+    if len(calls) != 1 or "requires_grad" in calls[0]:
+        return f"Make `{cut.inner}` with `requires_grad=True` at {line}.", None
+    asked = with_argument(calls[0], "requires_grad=True")
+    return f"Ask for its gradient: write `{asked}` at {line}.", rewritten(cut.place, calls[0], asked)
+
+
+def _thawed(cut: GraphCut) -> tuple[str, Edit | None]:
+    at = f" behind {place_text(cut.place)}" if cut.place.file else ""
+    return (
+        f"Leave the part that is trained unfrozen: set `requires_grad_(True)` on it{at}, such as on the last "
+        "layer, or build that layer after the freezing.",
+        None,
+    )
+
+
+# An input of autograd.grad that no gradient can be given for.
+def explain_differentiated(crash: CrashFact) -> Blame | None:
+    evidence, frame = crash.evidence.autograd, user_frame(crash)
+    asked = evidence.differentiated if evidence is not None else None
+    if asked is None or frame is None:
+        return None
+    fix, edit = _differentiated_fix(asked)
+    call = "backward" if "backward(" in frame.code else "autograd.grad"
+    evidence_lines: dict[str, float | str] = {"input": line_text(asked.place)} if asked.place.file else {}
+    evidence_lines |= {"output": line_text(asked.output_made)} if asked.output_made.file else {}
+    return Blame(
+        message=f"`{call}` at {place_text(crash.place)} {_what(asked)}.",
+        why=_WHY[asked.reason],
+        fix=fix,
+        where=_place(asked, crash.place),
+        evidence={**evidence_lines, "crash": line_text(crash.place)},
+        confidence=0.95 if asked.reason != "unused" else 0.9,
+        edit=edit,
+    )
+
+
+def _place(asked: Differentiated, call: Place) -> Place:
+    """The line to edit; of an input that the output does not have, the one that makes the output."""
+    places = [asked.place, asked.output_made] if asked.reason != "unused" else [asked.output_made]
+    return next((place for place in places if place.file), call)
+
+
+_UNSEEN = "Gradients go back from the output to the very tensors it was computed from, and to no others."
+_WHY = {
+    "plain": "What is computed from a tensor is recorded only if the tensor asked for gradients before.",
+    "frozen": "What is computed from a tensor is recorded only if the tensor asked for gradients before.",
+    "late": "What is computed from a tensor is recorded only if the tensor asked for gradients before.",
+    "integer": "Whole numbers have no slope, so there is no gradient with respect to them.",
+    "remade": _UNSEEN,
+    "cut": _UNSEEN,
+    "unused": _UNSEEN,
+}
+
+
+def _what(asked: Differentiated) -> str:
+    made = f", made at {place_text(asked.place)}," if asked.place.file else ""
+    name, output, line = asked.name, one_line(asked.output), place_text(asked.place)
+    if asked.reason in ("plain", "frozen"):
+        return f"asks for the gradient of `{name}`, but `{name}`{made} does not require grad"
+    if asked.reason == "integer":
+        return f"asks for the gradient of `{name}`, but `{name}`{made} holds whole numbers"
+    start = f"asks how `{output}` depends on `{name}`, but"
+    if asked.reason == "late":
+        return f"{start} `{name}` was asked to require grad only at {line}, after it was used"
+    if asked.reason == "remade":
+        return f"{start} `{name}` was made anew at {line}, after `{output}` was computed"
+    if asked.reason == "cut":
+        return f"{start} it was computed from `{asked.text}` at {line}, which is cut off"
+    return f"{start} `{output}` was not computed from it"
+
+
+def _differentiated_fix(asked: Differentiated) -> tuple[str, Edit | None]:
+    name, line, made = asked.name, place_text(asked.place), place_text(asked.output_made)
+    ask = f"{name}.requires_grad_(True)"
+    if asked.reason == "plain":
+        return _asking(asked, ask)
+    if asked.reason == "frozen":
+        return "Leave frozen parameters out: `[p for p in model.parameters() if p.requires_grad]`.", None
+    if asked.reason == "integer":
+        return f"Differentiate with respect to what is made of `{name}`, such as its embedding.", None
+    if asked.reason == "late":
+        return f"Move `{one_line(asked.place.code or ask)}` from {line} above {made}.", None
+    if asked.reason == "remade":
+        moved = f"Move `{one_line(asked.place.code or '')}` from {line} above {made}"
+        return f"{moved}, or give its result another name.", None
+    if asked.reason == "cut":
+        fix = f"Keep the graph: write `{name}` instead of `{asked.text}` at {line}."
+        return fix, rewritten(asked.place, asked.text, name)
+    return (
+        f"Compute `{one_line(asked.output)}` from `{name}`, or ask for the gradient of what made it. "
+        "Where it may be unused, pass `allow_unused=True`; its gradient is None then.",
+        None,
+    )
+
+
+def _asking(asked: Differentiated, ask: str) -> tuple[str, Edit | None]:
+    """Behind the line that made it; for one that came from elsewhere, above the line that uses it."""
+    maker, user = asked.place, asked.output_made
+    if maker.file and _is_assignment(maker):
+        return f"Write `{ask}` after {place_text(maker)}.", _beside(maker, f"{maker.code}\n{ask}")
+    if user.file:
+        return f"Write `{ask}` before {place_text(user)}.", _beside(user, f"{ask}\n{user.code}")
+    return f"Write `{ask}` before it is used.", None
+
+
+def _is_assignment(place: Place) -> bool:
+    return not (place.code or "").startswith(("for ", "async for ", "with "))
+
+
+def _beside(place: Place, after: str) -> Edit | None:
+    if place.file is None or place.line is None or not place.code or "\n" in place.code:
+        return None
+    return Edit(place.file, place.line, place.code, after)
+
+
+# Weights updated by hand that were replaced by new tensors instead.
+def explain_rebound_weights(crash: CrashFact) -> Blame | None:
+    evidence, frame = crash.evidence.autograd, user_frame(crash)
+    if evidence is None or not evidence.rebound or frame is None:
+        return None
+    first = evidence.rebound[0]
+    return Blame(
+        message=f"{_rebound_weights_what(crash, frame.code, first)}.",
+        why="Backward fills the `.grad` of the tensor that was made with `requires_grad=True`. An assignment "
+        f"leaves that tensor as it was and gives its name to another: {_other(first)}.",
+        fix=_rebound_weights_fix(evidence.rebound),
+        where=first.place,
+        evidence={"update": line_text(first.place), "crash": line_text(crash.place)},
+        confidence=0.96,
+        edit=_edit(first) if len(evidence.rebound) == 1 else None,
+    )
+
+
+def _rebound_weights_what(crash: CrashFact, code: str, first: Rebinding) -> str:
+    line, update = f"`{one_line(code)}` at {place_text(crash.place)}", place_text(first.place)
+    if "backward" in code:
+        replaced = f"the update at {update} puts a tensor without grad in place of `{first.name}`"
+        return f"{line} cannot go back: {replaced}"
+    return f"{line} finds no gradient for `{first.name}`: the update at {update} puts a new tensor in its place"
+
+
+def _other(rebound: Rebinding) -> str:
+    if rebound.recorded:
+        return "the result of an operation, which keeps no `.grad`"
+    return "one that was computed without recording and does not require grad"
+
+
+def _rebound_weights_fix(rebounds: Sequence[Rebinding]) -> str:
+    first, clear = rebounds[0], _clear(rebounds)
+    plain = [one for one in rebounds if one.update and "\n" not in one.update]
+    block = "" if first.switched_off else " under `with torch.no_grad():`"
+    if len(plain) != len(rebounds):
+        loop = f"`{' '.join(first.update.split())}`" if first.update else "`w -= lr * w.grad` for each tensor"
+        return f"Change the tensors in place{block}: write {loop} at {place_text(first.place)}.{clear}"
+    lines = [f"`{one.update}` at {place_text(one.place)}" for one in plain]
+    return f"Change the tensor in place{block}: write {' and '.join(lines)}.{clear}"
+
+
+def _clear(rebounds: Sequence[Rebinding]) -> str:
+    if rebounds[0].cleared:
+        return ""
+    lines = " and ".join(f"`{_clearing(one)}`" for one in rebounds)
+    return f" Then clear the gradient, as the same tensor adds them up: {lines}."
+
+
+def _clearing(rebound: Rebinding) -> str:
+    return f"{_changed(rebound)}.grad = None"
+
+
+def _changed(rebound: Rebinding) -> str:
+    """The tensor that the update changes: p of `for p in params: p -= ...`"""
+    last = rebound.update.split("\n")[-1].strip()
+    return last.partition(" ")[0] if "\n" in rebound.update else rebound.name
+
+
+def _edit(rebound: Rebinding) -> Edit | None:
+    code = rebound.place.code or ""
+    if not rebound.update or "\n" in code or not rebound.place.file or not rebound.place.line:
+        return None
+    lines = rebound.update.split("\n")
+    indent = lines[-1][: -len(lines[-1].lstrip())]
+    lines += [] if rebound.cleared else [f"{indent}{_clearing(rebound)}"]
+    if not rebound.switched_off:
+        lines = ["with torch.no_grad():", *(f"    {line}" for line in lines)]
+    return Edit(rebound.place.file, rebound.place.line, code, "\n".join(lines))
+
+
+class LossWithoutGraph(CrashCheck):
+    """backward() was called on a loss whose graph was cut, or that never had one.
+
+    Symptom:
+        backward() stops with "element 0 of tensors does not require grad and does not have a grad_fn", or
+        the loss is a float that has no backward; or a weight updated by hand has None as its `.grad`, or
+        autograd.grad says of an input that it does not require grad or was not used in the graph.
+    Evidence:
+        Your lines, walked back from the loss beside what their variables hold now: the operand still has a
+        graph, the result has none. A model whose output has none is run once more, and the operation that took
+        a graph in and gave none is named. Frozen parameters and a recording left off are counted.
+        A variable that was made to be trained and holds an update's new tensor now is found beside the update.
+        The inputs of autograd.grad are looked for in the graph of its outputs.
+    Fix:
+        Take the `.detach()`, `.data`, `.item()`, `torch.tensor(...)` or `no_grad` out of the way to the loss;
+        update weights in place (`w -= lr * w.grad` under no_grad); let an input require grad before its use.
+    Known limits:
+        Your own functions that have ended are read and not run; what they cut is told with less confidence.
+    """
+
+    id = "TD912"
+    name = "loss-without-graph"
+    title = "backward was called on a loss without a graph"
+    explains = ("none-for-tensor",)
+    explainers = (explain_rebound_weights, explain_cut_graph, explain_differentiated)
+
+
+# A backward from something that is no single number.
+_UNREDUCED_LOSS_WHY = (
+    "Backward starts from one number. For several it must be told how much each of them counts, and a "
+    "loss says "
+    "that by its mean or sum."
+)
+
+
+def explain_unreduced(crash: CrashFact) -> Blame | None:
+    evidence, frame = crash.evidence.autograd, user_frame(crash)
+    root = evidence.roots[0] if evidence is not None and evidence.roots else None
+    if crash.kind != "RuntimeError" or root is None or frame is None or crash.frames[-1].function != "_make_grads":
+        return None
+    if "grad can be implicitly created only for scalar outputs" in crash.message and root.shape:
+        return _many(crash, frame, root)
+    if "grad_output[0] has a shape of" in crash.message:
+        return _wrong_gradient(crash, frame, root)
+    return None
+
+
+def _many(crash: CrashFact, frame: CrashFrame, root: LocalTensor) -> Blame:
+    evidence = crash.evidence.autograd
+    criterion = evidence.criterion if evidence is not None else Place()
+    made = evidence.root_made if evidence is not None else Place()
+    name = f"`{root.name}`" if root.name else "the tensor"
+    fix, edit, where = _reduction(criterion) or _averaged(made) or _mean_here(frame, root)
+    from_line = f", made at {place_text(made)}," if made.file else ""
+    told: dict[str, float | str] = {"loss": f"{root.dtype} {shape_text(root.shape)}"}
+    if made.file:
+        told["made"] = line_text(made)
+    return Blame(
+        f"`{one_line(frame.code)}` at {place_text(crash.place)} needs a single number, but {name}{from_line} "
+        f"is {shape_text(root.shape)}.",
+        _UNREDUCED_LOSS_WHY,
+        fix,
+        where,
+        told | {"backward": line_text(crash.place)},
+        0.97,
+        edit,
+    )
+
+
+def _reduction(criterion: Place) -> tuple[str, Edit | None, Place] | None:
+    """The loss is built with reduction='none'."""
+    code = criterion.code or ""
+    plain = re.sub(r",?\s*reduction\s*=\s*(['\"])none\1", "", code).replace("(, ", "(")
+    if plain == code:
+        return None
+    text = f"Let the loss take the mean: write `{one_line(plain)}` at {place_text(criterion)}; or write `.mean()` "
+    return (
+        f"{text}behind the loss where each sample's own value is used too.",
+        rewritten(criterion, code, plain),
+        criterion,
+    )
+
+
+def _averaged(made: Place) -> tuple[str, Edit | None, Place] | None:
+    """reduction='none' in the call that makes the loss."""
+    code = made.code or ""
+    plain = re.sub(r",?\s*reduction\s*=\s*(['\"])none\1", "", code).replace("(, ", "(")
+    if plain == code:
+        return None
+    text = f"Let the loss take the mean: write `{one_line(plain)}` at {place_text(made)}."
+    return text, rewritten(made, code, plain), made
+
+
+def _mean_here(frame: CrashFrame, root: LocalTensor) -> tuple[str, Edit | None, Place]:
+    whole = Place(frame.file, frame.code_line or frame.line, frame.module, frame.code)
+    before = f"{root.name}.backward("
+    if not root.name or before not in frame.code:
+        return f"Take the mean or the sum of it before {place_text(whole)}: `.mean()`.", None, whole
+    after = f"{root.name}.mean().backward("
+    text = f"Take the mean: write `{after})` instead of `{before})` at {place_text(whole)}; `.sum()` adds up instead."
+    return text, rewritten(whole, before, after), whole
+
+
+def _wrong_gradient(crash: CrashFact, frame: CrashFrame, root: LocalTensor) -> Blame | None:
+    given = next((tensor for tensor in crash.frames[-1].tensors if tensor.name == "grads[0]"), None)
+    if given is None or given.shape == root.shape:
+        return None
+    name = f"`{root.name}`" if root.name else "the tensor"
+    return Blame(
+        f"`{one_line(frame.code)}` at {place_text(crash.place)} gives backward a gradient "
+        f"{shape_text(given.shape)} "
+        f"for {name}, which is {shape_text(root.shape)}.",
+        "The gradient given to backward says how much each element counts, so it has the shape of the tensor.",
+        f"Give it a gradient of shape {shape_text(root.shape)}, as `torch.ones_like({root.name or 'x'})` "
+        f"is; or call "
+        f"`{root.name or 'x'}.mean().backward()`.",
+        crash.place,
+        {
+            "gradient": shape_text(given.shape),
+            "tensor": shape_text(root.shape),
+            "backward": line_text(crash.place),
+        },
+        0.97,
+    )
+
+
+# TD916: backward from something that is no single number.
+class LossNotScalar(CrashCheck):
+    """backward() was called on a tensor of many numbers, or was given a gradient of another shape.
+
+    Symptom:
+        "grad can be implicitly created only for scalar outputs", or "Mismatch in shape: grad_output[0] ...".
+    Evidence:
+        The shape of the tensor that backward was called on, the line that made it, and the constructor or call
+        with `reduction='none'` where there is one.
+    Fix:
+        Take the mean or the sum before backward, or let the loss do it.
+    Known limits:
+        Whether mean or sum is meant is your choice; the mean is proposed, as torch's losses take it.
+    """
+
+    id = "TD916"
+    name = "loss-not-scalar"
+    title = "backward was called on more than one number"
+    explainers = (explain_unreduced,)
+
+
+# A tensor with a graph where only values can go: to numpy, into a copy, to another process.
+_ATTACHED_TENSORS_WHY = {
+    "numpy": "numpy keeps no graph; torch asks you to say that the gradient may end here.",
+    "deepcopy": "A copy of a computed tensor would need a copy of its graph too; only leaves are copied.",
+    "process": "A graph cannot cross into another process; only values can.",
+}
+_DOES = {
+    "numpy": "turns {}, which requires grad, into a numpy array",
+    "deepcopy": "deep-copies {}, which was computed from something that requires grad",
+    "process": "sends {}, which requires grad, to another process",
+}
+
+
+def explain_attached(crash: CrashFact) -> Blame | None:
+    evidence, frame = crash.evidence.autograd, user_frame(crash)
+    refused = evidence.refused if evidence is not None else None
+    if crash.kind != "RuntimeError" or frame is None or refused is None or refused.asked not in _ATTACHED_TENSORS_WHY:
+        return None
+    if not refused.tensor.requires_grad or (refused.asked != "numpy" and refused.tensor.is_leaf):
+        return None
+    change = _change(frame, refused)
+    does = _DOES[refused.asked].format(_attached_tensors_what(refused))
+    told: dict[str, float | str] = {"line": line_text(crash.place)}
+    if refused.made.file:
+        told["made"] = line_text(refused.made)
+    return Blame(
+        message=f"`{one_line(frame.code)}` at {place_text(crash.place)} {does}.",
+        why=f"{_ATTACHED_TENSORS_WHY[refused.asked]}{_form(refused.tensor)}",
+        fix=change.text,
+        where=change.where,
+        evidence=told,
+        confidence=0.96,
+        edit=change.edit,
+    )
+
+
+def _form(tensor: LocalTensor) -> str:
+    if not tensor.dtype:
+        return ""
+    graph = f" and comes from `{tensor.grad_fn}`" if tensor.grad_fn else ""
+    return f" This one has shape {shape_text(tensor.shape)}{graph}."
+
+
+def _attached_tensors_what(refused: RefusedTensor) -> str:
+    if refused.holder and not refused.tensor.name:
+        return f"a tensor of `{refused.holder}`"
+    return f"`{refused.tensor.name}`" if refused.tensor.name else "a tensor"
+
+
+def _change(frame: CrashFrame, refused: RefusedTensor) -> Change:
+    whole = Place(frame.file, frame.code_line or frame.line, frame.module, frame.code)
+    if refused.holder:
+        otherwise = Change(f"Keep `{refused.holder}` without graphs: use `.detach()`.", None, whole)
+        return _kept(refused) or otherwise
+    name = refused.tensor.name
+    if not name:
+        return Change("Give it the tensor's `.detach()`.", None, whole)
+    before, after = _forms(refused.asked, name, frame.code)
+    text = f"Take the values without the graph: write `{after}` instead of `{before}` at {place_text(whole)}."
+    return Change(text, rewritten(whole, before, after), whole)
+
+
+def _forms(asked: str, name: str, code: str) -> tuple[str, str]:
+    if f"{name}.numpy()" in code:
+        return f"{name}.numpy()", f"{name}.detach().numpy()"
+    copied = re.search(rf"(?:copy\.)?deepcopy\({re.escape(name)}\)", code)
+    if asked == "deepcopy" and copied is not None:
+        return copied[0], f"{name}.detach().clone()"
+    return name, f"{name}.detach()"
+
+
+def _kept(refused: RefusedTensor) -> Change | None:
+    """Let go of the graph where the tensor is kept: losses.append(loss.item())"""
+    place, code = refused.made, refused.made.code or ""
+    appended = re.fullmatch(r"(.+\.append\()([A-Za-z_][\w.]*)\)", code)
+    assigned = re.fullmatch(r"(self\.\w+ = )([A-Za-z_][\w.]*(?:\([\w., ]*\))?)", code)
+    found = appended or assigned
+    if found is None or place.file is None or place.line is None:
+        return None
+    values = ".item()" if appended and not refused.tensor.shape else ".detach()"
+    after = f"{found[1]}{found[2]}{values}" + (")" if appended else "")
+    text = f"Keep the value without its graph: write `{after}` instead of `{code}` at {place_text(place)}."
+    return Change(text, Edit(place.file, place.line, code, after), place)
+
+
+# TD914: a tensor with a graph where only values can go.
+class TensorNeedsDetach(CrashCheck):
+    """A tensor that requires grad was turned into an array, deep-copied or sent to another process.
+
+    Symptom:
+        "Can't call numpy() on Tensor that requires grad", "Only Tensors created explicitly by the user support
+        the deepcopy protocol", "Cowardly refusing to serialize non-leaf tensor which requires_grad".
+    Evidence:
+        The tensor itself, from the frame that refused it, and the variable, list or attribute that holds it.
+    Fix:
+        `.detach()` before it leaves torch; `.item()` where numbers are collected.
+    Known limits:
+        A tensor deep inside nested objects is told without the line that put it there.
+    """
+
+    id = "TD914"
+    name = "tensor-needs-detach"
+    title = "a tensor with a graph was given where only values can go"
+    explainers = (explain_attached,)

@@ -1,0 +1,554 @@
+"""TD911: a graph was gone through twice."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from torch_debugger.checks.crash_check import CrashCheck
+from torch_debugger.checks.crashes.explanation import Blame, line_text, place_text, shape_text, user_frame
+from torch_debugger.checks.crashes.user_code import Change, calls_of, one_line, parse_statement, rewritten
+from torch_debugger.records import CrashFact, CrashFrame, Edit, Place
+from torch_debugger.records.crash_autograd import CarriedState, FreedGraph, InPlaceWrite, Overwritten, RefusedTensor
+
+# A backward through a graph that an earlier backward has freed.
+_WHY = "Backward frees the values it has used, so each part of a graph can be gone through once. "
+
+
+def explain_freed_graph(crash: CrashFact) -> Blame | None:
+    evidence = crash.evidence.autograd
+    freed = evidence.freed if evidence is not None else None
+    told = _TELLERS.get(freed.reason) if freed is not None else None
+    return told(crash, freed) if told is not None and freed is not None else None
+
+
+def _call(crash: CrashFact) -> str:
+    frame = user_frame(crash)
+    return f"`{one_line(frame.code)}` at {place_text(crash.place)}" if frame is not None else "backward()"
+
+
+def _evidence(crash: CrashFact, freed: FreedGraph) -> dict[str, float | str]:
+    told: dict[str, float | str] = {"backward": line_text(crash.place)}
+    if freed.first.file:
+        told["first"] = line_text(freed.first)
+    if freed.made.file:
+        told["made"] = line_text(freed.made)
+    return told
+
+
+def _again(crash: CrashFact, freed: FreedGraph) -> Blame:
+    change, edit = _retained(freed.first)
+    return Blame(
+        f"{_call(crash)} goes through the graph of `{freed.name}` a second time; {place_text(freed.first)} has "
+        "already done so and freed it.",
+        _WHY + f"`{freed.name}` was not computed anew between the two calls.",
+        f"Delete one of the two calls. If both are meant, {change}.",
+        crash.place,
+        _evidence(crash, freed),
+        0.97,
+        edit,
+    )
+
+
+def _retained(first: Place) -> tuple[str, Edit | None]:
+    """The earlier call with retain_graph=True."""
+    code = first.code or ""
+    kept = re.sub(r"\.backward\(\)", ".backward(retain_graph=True)", code, count=1)
+    if kept == code:
+        return f"keep the graph for the second: give the call at {place_text(first)} `retain_graph=True`", None
+    return f"keep the graph for the second: write `{kept}` at {place_text(first)}", rewritten(first, code, kept)
+
+
+def _repeated(crash: CrashFact, freed: FreedGraph) -> Blame:
+    return Blame(
+        f"{_call(crash)} runs in a loop, but `{freed.name}` is computed once, at "
+        f"{place_text(freed.made)}, before "
+        "the loop; the first round has freed its graph.",
+        _WHY + "A loss whose weights have moved must be computed again anyway.",
+        f"Move `{_short(freed.made)}` from {place_text(freed.made)} into the loop, with the forward it needs.",
+        freed.made,
+        _evidence(crash, freed),
+        0.96,
+    )
+
+
+def _shared(crash: CrashFact, freed: FreedGraph) -> Blame:
+    roots = crash.evidence.autograd.roots if crash.evidence.autograd else ()
+    second = roots[0].name if roots and roots[0].name else "this loss"
+    shares = f"both go through `{freed.name}`, made at {place_text(freed.made)}" if freed.name else "both share a part"
+    change, edit = _retained(freed.first)
+    total = f"`({freed.other} + {second}).backward()`"
+    fix = f"Add the losses and call backward once, {total} in place of both calls"
+    fix += " and before any step()." if freed.stepped else f"; or {change}."
+    return Blame(
+        f"{_call(crash)} goes through a graph that the backward of `{freed.other}` at "
+        f"{place_text(freed.first)} has "
+        f"freed: {shares}.",
+        _WHY + "Two losses that share a part of the graph share it for one backward.",
+        fix,
+        freed.first,
+        _evidence(crash, freed),
+        0.96,
+        None if freed.stepped else edit,
+    )
+
+
+def _fed(crash: CrashFact, freed: FreedGraph) -> Blame:
+    """A generator's output given to the critic with its graph."""
+    code = freed.made.code or ""
+    place = freed.made if freed.made.file else freed.first
+    cut = re.sub(rf"\b{re.escape(freed.name)}\b(?!\s*=)", f"{freed.name}.detach()", code)
+    edit = rewritten(freed.made, code, cut) if freed.made.file else None
+    write = f"write `{one_line(cut)}` at {place_text(freed.made)}" if edit else f"use `{freed.name}.detach()` in it"
+    return Blame(
+        f"{_call(crash)} goes through the graph of `{freed.name}`, which the backward of `{freed.other}` at "
+        f"{place_text(freed.first)} has freed.",
+        _WHY + f"`{freed.other}` does not train what makes `{freed.name}`, yet its backward ran through it.",
+        f"Give the first loss `{freed.name}` without its graph: {write}.",
+        place,
+        _evidence(crash, freed),
+        0.95,
+        edit,
+    )
+
+
+def _carried(crash: CrashFact, freed: FreedGraph) -> Blame | None:
+    if freed.carried is None:
+        return None
+    change = carried_change(freed.carried)
+    return Blame(
+        f"{_call(crash)} reaches back into the graph of the round before, which is freed: `{freed.name}` "
+        f"is kept at "
+        f"{place_text(freed.made)} with its graph.",
+        _WHY + "A state that is carried on must be cut from the steps that made it, or each backward goes back "
+        "to the first one.",
+        change.text,
+        change.where,
+        _evidence(crash, freed),
+        0.95,
+        change.edit,
+    )
+
+
+def _accumulated(crash: CrashFact, freed: FreedGraph) -> Blame:
+    place, edit, fix = (
+        crash.place,
+        None,
+        f"Start `{freed.name}` anew in each round, before anything is added to it.",
+    )
+    frame = user_frame(crash)
+    if freed.other.isidentifier() and frame is not None:
+        whole = Place(frame.file, frame.code_line or frame.line, None, frame.code)
+        called = f"{freed.name}.backward("
+        edit = rewritten(whole, called, f"{freed.other}.backward(")
+        fix = (
+            f"Call backward on the new part: write `{freed.other}.backward(...)` instead of `{called}...)` at "
+            f"{place_text(place)}, and add `{freed.other}.item()` to `{freed.name}`."
+        ).replace("(...)", "()")
+    return Blame(
+        f"{_call(crash)} goes through the losses of earlier rounds again: `{freed.name}` adds them up at "
+        f"{place_text(freed.made)}, and their graphs are freed.",
+        _WHY + f"`{freed.name}` holds the graphs of all rounds so far.",
+        fix,
+        place,
+        _evidence(crash, freed),
+        0.96,
+        edit,
+    )
+
+
+def _made_before(crash: CrashFact, freed: FreedGraph) -> Blame:
+    return Blame(
+        f"{_call(crash)} goes through the graph of `{freed.name}` again: it is computed once, at "
+        f"{place_text(freed.made)}, before the loop, and the first round has freed its graph.",
+        _WHY + f"`{freed.name}` also stays as the first weights made it while they are trained.",
+        f"Move `{_short(freed.made)}` into the loop; or use `{freed.name}.detach()` if what makes it is "
+        f"not to be "
+        "trained.",
+        freed.made,
+        _evidence(crash, freed),
+        0.93,
+    )
+
+
+def _cached(crash: CrashFact, freed: FreedGraph) -> Blame:
+    return Blame(
+        f"{_call(crash)} goes through the graph of `{freed.name}` again: it is computed once, at "
+        f"{place_text(freed.made)}, and kept with its graph, which an earlier backward has freed.",
+        _WHY + f"`{freed.name}` also stays as the first weights made it while they are trained.",
+        f"Compute it in every forward, without the test around {place_text(freed.made)}; or keep its "
+        "`.detach()` if what makes it is not to be trained.",
+        freed.made,
+        _evidence(crash, freed),
+        0.93,
+    )
+
+
+def _short(place: Place) -> str:
+    return one_line(place.code or "").split("\n")[0]
+
+
+_TELLERS = {
+    "again": _again,
+    "repeated": _repeated,
+    "shared": _shared,
+    "fed": _fed,
+    "carried": _carried,
+    "accumulated": _accumulated,
+    "made-before": _made_before,
+    "cached": _cached,
+}
+
+
+class BackwardTwice(CrashCheck):
+    """A backward went through a graph that an earlier backward had freed.
+
+    Symptom:
+        backward() stops with "Trying to backward through the graph a second time", often in the second round
+        of a loop.
+    Evidence:
+        The backward calls of the function, the variables that tie this loss to an older graph, and the live
+        graphs themselves: two losses with nodes in common, a state carried from round to round.
+    Fix:
+        Detach the state that is carried on (`h = h.detach()`), add losses that share a graph and call
+        backward once, compute again what is used again; `retain_graph=True` where two passes are meant.
+    Known limits:
+        A graph kept in an object that is neither a module nor a variable of the functions under way is not
+        found, and the crash is then not claimed.
+    """
+
+    id = "TD911"
+    name = "backward-twice"
+    title = "backward went through a freed graph"
+    explainers = (explain_freed_graph,)
+
+
+# A tensor that backward needed was written into after the forward had saved it.
+_OVERWRITTEN_WHY = (
+    "Backward computes with tensors that the forward saved; it stops when one of them is no longer what it was. "
+)
+_SURE = {"replay": 0.97, "variable": 0.96, "graph": 0.93, "step": 0.95, "update": 0.9, "source": 0.88}
+
+
+def explain_overwritten(crash: CrashFact) -> Blame | None:
+    evidence = crash.evidence.autograd
+    victim = evidence.overwritten if evidence is not None else None
+    if victim is None or not victim.writes:
+        return None
+    return _by_update(crash, victim) if victim.parameter else _by_write(crash, victim)
+
+
+def _by_write(crash: CrashFact, victim: Overwritten) -> Blame:
+    write = victim.writes[0]
+    change = _layer_change(write) if write.layer else new_tensor(write.place)
+    made = f", made by `{victim.maker}`," if victim.maker else ""
+    writer = f"`{write.constructor.module or write.place.module}` ({write.layer})" if write.layer else "The line"
+    more = f", and {len(victim.writes) - 1} more later" if len(victim.writes) > 1 else ""
+    return Blame(
+        message=f"{writer} at {place_text(write.place)} writes into a tensor {shape_text(victim.shape)}{made} "
+        f"that backward still needs: `{_short(write.place)}`{more}.",
+        why=_OVERWRITTEN_WHY
+        + _saved(victim)
+        + "A write in place replaces the values for everyone who holds the tensor.",
+        fix=change.text,
+        where=change.where,
+        evidence=_overwritten_evidence(crash, victim),
+        confidence=_SURE[victim.by],
+        edit=change.edit,
+    )
+
+
+def _saved(victim: Overwritten) -> str:
+    if not victim.saved.file:
+        return ""
+    return f"This one was saved at {place_text(victim.saved)}, `{_short(victim.saved)}`. "
+
+
+def _overwritten_evidence(crash: CrashFact, victim: Overwritten) -> dict[str, float | str]:
+    told: dict[str, float | str] = {
+        "version": f"{victim.version}, saved at {victim.expected}",
+        "writer": line_text(victim.writes[0].place),
+    }
+    if victim.saved.file:
+        told["saved"] = line_text(victim.saved)
+    return told | {"backward": line_text(crash.place)}
+
+
+def _layer_change(write: InPlaceWrite) -> Change:
+    """Build the layer without inplace=True."""
+    place = write.constructor if write.constructor.file else write.place
+    for call in calls_of(place.code or "", write.layer):
+        plain = re.sub(r",?\s*inplace\s*=\s*True", "", call).replace("(, ", "(")
+        plain = plain.replace(f"{write.layer}(True)", f"{write.layer}()")
+        if plain != call:
+            text = f"Build it without `inplace`: change `{call}` to `{plain}` at {place_text(place)}."
+            return Change(text, rewritten(place, call, plain), place)
+    return Change(f"Build the {write.layer} layer without `inplace=True`.", None, place)
+
+
+def _by_update(crash: CrashFact, victim: Overwritten) -> Blame:
+    write, loss = victim.writes[0], _loss(crash)
+    message = (
+        f"{loss} needs `{victim.parameter}` as it was in the forward, but `{_short(write.place)}` at "
+        f"{place_text(write.place)} has changed it since."
+    )
+    evidence = _overwritten_evidence(crash, victim) | {"parameter": victim.parameter}
+    if victim.carried is not None:
+        change = carried_change(victim.carried)
+        why = (
+            f"`{victim.carried.name}` is kept at {place_text(victim.carried.place)} with the graph of earlier "
+            "rounds, so this backward runs through weights that have been updated since."
+        )
+        return Blame(message, why, change.text, change.where, evidence, 0.95, change.edit)
+    again = _once_more(victim)
+    name = crash.evidence.autograd.roots[0].name if crash.evidence.autograd and crash.evidence.autograd.roots else ""
+    fix = (
+        f"Call `{name or 'loss'}.backward()` before `{_short(write.place)}` at {place_text(write.place)}, {again}."
+    ).replace(", .", ".")
+    return Blame(
+        message,
+        _OVERWRITTEN_WHY + "An update writes the weights in place.",
+        fix,
+        write.place,
+        evidence,
+        _SURE[victim.by],
+    )
+
+
+def _once_more(victim: Overwritten) -> str:
+    """Only a line that calls the model itself can be moved; what it gave before the update stays old."""
+    made, (model, _, weight) = victim.loss_made, victim.parameter.partition(".")
+    if not made.file:
+        return ""
+    if not weight or calls_of(made.code or "", model):
+        return f"or compute the loss after the update: move `{_short(made)}` below it"
+    return f"or call `{model}` once more after the update, and make the loss from what it gives then"
+
+
+def _loss(crash: CrashFact) -> str:
+    frame = user_frame(crash)
+    return f"`{one_line(frame.code)}` at {place_text(crash.place)}" if frame is not None else "Backward"
+
+
+# TD910: a tensor that backward needed was changed in place.
+class ModifiedInPlace(CrashCheck):
+    """A tensor that backward still needed was changed in place after the forward had saved it.
+
+    Symptom:
+        backward() stops with "one of the variables needed for gradient computation has been modified by
+        an inplace operation". The message tells the shape and version of the victim, not who wrote.
+    Evidence:
+        The writer's line. For a write inside a model, its forward is run once more and every save and every
+        write in place is noted. For a write in your own function, the graph and the version counters of its
+        variables tell. For weights, a parameter at the very version of the message, and the line that steps
+        its optimizer or updates it.
+    Fix:
+        Make a new tensor instead (`x = x + y`, `inplace=False`, `.clone()` before a write into a slice), call
+        every backward() before the step(), or detach a state that is carried on.
+    Known limits:
+        A write in a function that has ended and belongs to no model leaves no line behind; it is not claimed.
+        Compiled and very large models are not run again.
+    """
+
+    id = "TD910"
+    name = "modified-in-place"
+    title = "a tensor needed for backward was changed in place"
+    explainers = (explain_overwritten,)
+
+
+# A write in place into a tensor that autograd must not lose: a leaf, or one of several views.
+_LEAF_WHY = (
+    "A leaf that requires grad is where gradients end up; a recorded write into it would leave no leaf to give "
+    "them to. Weights are set and updated with the recording turned off."
+)
+_VIEW_WHY = (
+    "Functions that give several views at once share one memory among them, and autograd cannot follow a write "
+    "into one of them."
+)
+_MIXED_WHY = "The view was taken unrecorded and is written to recorded, so it is unclear whether gradients should flow."
+_INFERENCE_WHY = "Tensors made in inference mode carry no version counter, so a write outside of it is not allowed."
+
+
+def explain_written_leaf(crash: CrashFact) -> Blame | None:
+    evidence, frame = crash.evidence.autograd, user_frame(crash)
+    refused = evidence.refused if evidence is not None else None
+    if crash.kind != "RuntimeError" or frame is None or refused is None or refused.asked != "write":
+        return None
+    if refused.inference:
+        return _blame(crash, refused, _made(refused, "in inference mode"), _INFERENCE_WHY, _cloned(frame))
+    if "no_grad mode" in crash.message:
+        return _blame(crash, refused, _made(refused, "under no_grad"), _MIXED_WHY, unrecorded(frame))
+    if refused.tensor.requires_grad and refused.tensor.is_leaf:
+        return _leaf(crash, frame, refused)
+    if refused.tensor.requires_grad and refused.view:
+        what = _made(refused, "as one of several views")
+        return _blame(crash, refused, what, _VIEW_WHY, new_tensor(_whole(frame)))
+    return None
+
+
+def _made(refused: RefusedTensor, how: str) -> str:
+    line = f" at {place_text(refused.made)}" if refused.made.file else ""
+    return f"which was made {how}{line}"
+
+
+def _leaf(crash: CrashFact, frame: CrashFrame, refused: RefusedTensor) -> Blame:
+    what = "a leaf that requires grad"
+    if frame.function == "forward" and not refused.tensor.name.startswith("self."):
+        return _blame(crash, refused, what, _LEAF_WHY, new_tensor(_whole(frame)))
+    return _blame(crash, refused, what, _LEAF_WHY, unrecorded(frame))
+
+
+def _whole(frame: CrashFrame) -> Place:
+    return Place(frame.file, frame.code_line or frame.line, frame.module, frame.code)
+
+
+def unrecorded(frame: CrashFrame) -> Change:
+    """The statement under `with torch.no_grad():`"""
+    place = _whole(frame)
+    text = f"Write into it unrecorded: put `{one_line(frame.code)}` at {place_text(place)} under "
+    edit = Edit(frame.file, frame.line, frame.code, f"with torch.no_grad():\n    {frame.code}")
+    plain = "\n" not in frame.code and not frame.code.startswith(("if", "for", "while", "with"))
+    return Change(f"{text}`with torch.no_grad():`.", edit if plain else None, place)
+
+
+def _cloned(frame: CrashFrame) -> Change:
+    place = _whole(frame)
+    tree = parse_statement(frame.code)
+    names = [node.id for node in ast.walk(tree) if isinstance(node, ast.Name)] if tree is not None else []
+    name = names[0] if names else "x"
+    edit = Edit(frame.file, frame.line, frame.code, f"{name} = {name}.clone()\n{frame.code}")
+    text = f"Copy it first: add `{name} = {name}.clone()` before {place_text(place)}, or make it under `no_grad`."
+    return Change(text, edit if names and "\n" not in frame.code else None, place)
+
+
+def _blame(crash: CrashFact, refused: RefusedTensor, what: str, why: str, change: Change) -> Blame:
+    tensor = refused.tensor
+    told: dict[str, float | str] = {tensor.name: f"{tensor.dtype} {shape_text(tensor.shape)}"}
+    if refused.made.file:
+        told["made"] = line_text(refused.made)
+    frame = user_frame(crash)
+    code = one_line(frame.code) if frame is not None else ""
+    return Blame(
+        message=f"`{code}` at {place_text(crash.place)} writes into `{tensor.name}`, {what}.",
+        why=why,
+        fix=change.text,
+        where=change.where,
+        evidence=told | {"line": line_text(crash.place)},
+        confidence=0.96,
+        edit=change.edit,
+    )
+
+
+# TD913: a write in place that autograd forbids.
+class LeafModifiedInPlace(CrashCheck):
+    """A statement wrote in place into a leaf that requires grad, or into a view that may not be written.
+
+    Symptom:
+        "a leaf Variable that requires grad is being used in an in-place operation", "a view of a leaf
+        Variable ...", "Output 0 of UnbindBackward0 is a view and is being modified inplace".
+    Evidence:
+        The tensor that the line writes into, looked up in its frame: it is a leaf and requires grad, or it is
+        one of several views, or it was made under no_grad or in inference mode.
+    Fix:
+        Set and update weights under `with torch.no_grad():`; in a forward make a new tensor.
+    Known limits:
+        Whether a write into a leaf outside of forward is meant as an update or as part of the computation is a
+        judgement: an update is taken for granted.
+    """
+
+    id = "TD913"
+    name = "leaf-modified-in-place"
+    title = "a leaf or a shared view was written in place"
+    explainers = (explain_written_leaf,)
+
+
+# How to let go of a state that is carried from one round of a loop to the next with its graph.
+def carried_change(state: CarriedState) -> Change:
+    """Detach the state where it is kept, or behind the backward that used it."""
+    kept = _kept_detached(state)
+    if kept is not None:
+        text = f"Keep the state without its graph: write `{kept}` instead of `{state.place.code}` at "
+        return Change(f"{text}{place_text(state.place)}.", _edit(state.place, kept), state.place)
+    line = f"{state.name} = {_detached(state.name, state.parts)}"
+    text = f"Let go of the old graph: add `{line}` after `{state.after.code}` at {place_text(state.after)}."
+    if "retain_graph" in (state.after.code or ""):
+        text += " Then `retain_graph=True` is not needed."
+    return Change(text, _edit(state.after, f"{state.after.code}\n{line}"), state.place)
+
+
+def _detached(name: str, parts: int) -> str:
+    return f"tuple(part.detach() for part in {name})" if parts else f"{name}.detach()"
+
+
+def _kept_detached(state: CarriedState) -> str | None:
+    """`self.h = h.detach()` for `self.h = h` in a module's own method."""
+    appended = re.fullmatch(r"(.+\.append\()(\w+)\)", state.place.code or "")
+    if appended is not None:
+        return f"{appended[1]}{appended[2]}.detach())"
+    tree = parse_statement(state.place.code or "") if state.in_module else None
+    node = tree.body[0] if isinstance(tree, ast.Module) and tree.body else None
+    if isinstance(node, ast.Assign) and isinstance(node.value, ast.Name) and len(node.targets) == 1:
+        return f"{ast.unparse(node.targets[0])} = {_detached(node.value.id, state.parts)}"
+    return None
+
+
+def _edit(place: Place, after: str) -> Edit | None:
+    if place.file is None or place.line is None or place.code is None or "\n" in place.code:
+        return None
+    return Edit(place.file, place.line, place.code, after)
+
+
+# A statement that writes in place, rewritten so that it makes a new tensor.
+_BINARY = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.Pow: "**"}
+
+
+def new_tensor(place: Place) -> Change:
+    """The statement that makes a new tensor in place of writing into the old one."""
+    tree = parse_statement(place.code or "")
+    node = tree.body[0] if isinstance(tree, ast.Module) and len(tree.body) == 1 else None
+    if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name) and type(node.op) in _BINARY:
+        value = ast.get_source_segment(place.code or "", node.value) or ast.unparse(node.value)
+        return _replaced(place, f"{node.target.id} = {node.target.id} {_BINARY[type(node.op)]} {_operand(node, value)}")
+    if isinstance(node, ast.Assign | ast.AugAssign):
+        target = node.targets[0] if isinstance(node, ast.Assign) else node.target
+        if isinstance(target, ast.Subscript) and isinstance(target.value, ast.Name):
+            name = target.value.id
+            return _replaced(place, f"{name} = {name}.clone()\n{place.code}")
+    return _call_change(place, node)
+
+
+def _operand(node: ast.AugAssign, value: str) -> str:
+    loose = isinstance(node.value, ast.BinOp) and not isinstance(node.op, ast.Add)
+    return f"({value})" if loose else value
+
+
+def _call_change(place: Place, node: ast.AST | None) -> Change:
+    """x.mul_(2) and F.relu(x, inplace=True): the same function without the underscore or the flag."""
+    code = place.code or ""
+    plain = re.sub(r",\s*inplace\s*=\s*True", "", code)
+    if plain == code:
+        plain = re.sub(r"(\.[a-z]\w*?)_\(", r"\1(", code, count=1)
+    if isinstance(node, ast.Expr) and plain != code:
+        target = _written_name(node.value)
+        plain = f"{target} = {plain}" if target else code
+    if plain == code:
+        return Change(f"Make a new tensor at {place_text(place)}, or write into a `.clone()`.", None, place)
+    return _replaced(place, plain)
+
+
+def _written_name(call: ast.expr) -> str:
+    if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
+        return ""
+    owner = call.func.value
+    if isinstance(owner, ast.Name) and owner.id not in ("torch", "F"):
+        return owner.id
+    first = call.args[0] if call.args else None
+    return first.id if isinstance(first, ast.Name) else ""
+
+
+def _replaced(place: Place, after: str) -> Change:
+    shown = "; ".join(after.split("\n"))
+    text = f"Make a new tensor: write `{shown}` instead of `{one_line(place.code or '')}` at {place_text(place)}."
+    plain = place.file is not None and place.line is not None and "\n" not in (place.code or "\n")
+    edit = Edit(place.file or "", place.line or 0, place.code or "", after) if plain else None
+    return Change(text, edit, place)

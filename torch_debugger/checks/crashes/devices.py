@@ -1,0 +1,613 @@
+"""TD904: tensors on two devices, or a device that is not there."""
+
+from __future__ import annotations
+
+import ast
+import re
+from dataclasses import replace
+
+from torch_debugger.checks.call_edits import as_buffer, made_on, maker
+from torch_debugger.checks.crash_check import CrashCheck
+from torch_debugger.checks.crashes.explanation import Blame, first_of, line_text, place_text, shape_text, user_frame
+from torch_debugger.checks.crashes.layers_and_losses import change_input
+from torch_debugger.checks.crashes.user_code import (
+    Change,
+    Statement,
+    argument_of,
+    one_line,
+    parse_statement,
+    rewritten,
+    statement_of,
+    with_argument,
+)
+from torch_debugger.records import CrashFact, Edit, Place
+from torch_debugger.records.crash import DeviceEvidence, MetTensor
+from torch_debugger.records.crash_modules import StorageLocation
+
+# Tensors of two devices in one operation: which one is odd, and where it should have been moved.
+_ONE_DEVICE = "An operation takes tensors of one device, and none is moved by itself"
+
+
+def explain_mixed_devices(crash: CrashFact) -> Blame | None:
+    held = crash.evidence.devices
+    if held is None or not held.met or crash.kind == "TypeError" or raised_by_the_user(crash):
+        return None
+    # A tensor without dimensions on the CPU may meet any device.
+    odd = [each for each in held.met if each.tensor.device != held.accelerator and each.tensor.shape]
+    others = [each for each in held.met if each.tensor.device == held.accelerator]
+    if not odd:
+        return _made_in_the_line(crash, others)
+    roles = {role: [each for each in odd if each.role == role] for role in _BY_ROLE}
+    return first_of(_BY_ROLE[role](crash, held, found, others) for role, found in roles.items() if found)
+
+
+def _message(crash: CrashFact, odd: list[MetTensor], others: list[MetTensor], accelerator: str) -> str:
+    what = " and ".join(tensor_words(each, crash) for each in odd)
+    other = f"{tensor_words(others[0], crash)} {verb(others[0])}" if others else "the tensor it meets is"
+    return (
+        f"{what[0].upper()}{what[1:]} {verb(*odd)} on {odd[0].tensor.device}, but {other} on {accelerator} "
+        f"at {place_text(crash.place)}."
+    )
+
+
+def _blame(
+    crash: CrashFact,
+    held: DeviceEvidence,
+    odd: list[MetTensor],
+    others: list[MetTensor],
+    *,
+    why: str,
+    fix: str,
+    where: Place,
+    edit: Edit | None = None,
+) -> Blame:
+    told: dict[str, float | str] = {
+        each.tensor.name: f"{each.tensor.dtype} {shape_text(each.tensor.shape)} on {each.tensor.device}"
+        for each in (*odd, *others[:2])
+    }
+    return Blame(
+        message=_message(crash, odd, others, held.accelerator),
+        why=why,
+        fix=fix,
+        where=replace(where, module=odd[0].module or where.module),
+        evidence=told | {"line": line_text(crash.place)},
+        confidence=0.97 if others else 0.9,
+        edit=edit,
+    )
+
+
+def _weights(crash: CrashFact, held: DeviceEvidence, odd: list[MetTensor], others: list[MetTensor]) -> Blame:
+    """A layer that stayed behind: in a plain list, set after the move, or with the whole model."""
+    odd, model = odd[:1], held.model
+    device = odd[0].beside_made or device_literal(held.accelerator)
+    if "[" in (odd[0].module or ""):
+        attribute = (odd[0].module or "").partition("[")[0].rpartition(".")[2]
+        why = f"`self.{attribute}` is a plain list: `.to()` moves only layers that the model knows of."
+        fix = f"Make it an `nn.ModuleList`{written_at(odd[0].made)}."
+        edit = _module_list(odd[0].made)
+        where = odd[0].made or line_of_use(crash)
+        return _blame(crash, held, odd, others, why=why, fix=fix, where=where, edit=edit)
+    if model is not None and held.accelerator in model.devices:
+        made = odd[0].made
+        edit = moved_value(made, device)
+        why = f"The rest of `{model.name}` is on {held.accelerator}: this layer was set after the move."
+        what = f"At {place_text(made)} write `{edit.after}`" if edit else f"Move it too: `.to({device})`"
+        fix = f"{what}, or move the model after its last layer is set."
+        return _blame(crash, held, odd, others, why=why, fix=fix, where=made or line_of_use(crash), edit=edit)
+    return _whole_model(crash, held, odd, others)
+
+
+def _whole_model(crash: CrashFact, held: DeviceEvidence, odd: list[MetTensor], others: list[MetTensor]) -> Blame:
+    model = held.model
+    made = model.made if model is not None else Place()
+    device = (model.beside_made if model is not None else "") or device_literal(held.accelerator)
+    name = model.name if model is not None and model.name else "the model"
+    edit = moved_value(made, device)
+    fix = f"At {place_text(made)} write `{one_line(edit.after)}`" if edit else f"Write `{name}.to({device})`"
+    why = f"`{name}` was never moved: all of its parameters are on {odd[0].tensor.device}."
+    fix += ", before an optimizer is made of its parameters."
+    return _blame(crash, held, odd, others, why=why, fix=fix, where=made or line_of_use(crash), edit=edit)
+
+
+def _module_list(made: Place) -> Edit | None:
+    code = made.code or ""
+    start, equals, value = code.partition(" = ")
+    whole = equals and value[:1] in "[(" and value[-1:] in "])" and "\n" not in code
+    return line_edit(made, f"{start} = nn.ModuleList({value})") if whole and "nn." in value else None
+
+
+def _state(crash: CrashFact, held: DeviceEvidence, odd: list[MetTensor], others: list[MetTensor]) -> Blame:
+    return _blame(
+        crash,
+        held,
+        odd[:1],
+        others,
+        why="The model was moved after the optimizer had stepped or its state had been loaded; `.to()` moves "
+        "the model's tensors and not the optimizer's.",
+        fix=f"Call `.to({device_literal(held.accelerator)})` on the model before the optimizer is made, or "
+        "give the optimizer its state again with `optimizer.load_state_dict(optimizer.state_dict())`, which "
+        "moves it to the parameters.",
+        where=line_of_use(crash),
+    )
+
+
+def _buffer(crash: CrashFact, held: DeviceEvidence, odd: list[MetTensor], others: list[MetTensor]) -> Blame:
+    """The class weights of a loss: buffers of a module that nobody moved."""
+    model = held.model
+    made = model.made if model is not None and model.name == odd[0].module else Place()
+    device = (model.beside_made if model is not None else "") or device_literal(held.accelerator)
+    edit = moved_value(made, device)
+    fix = f"At {place_text(made)} write `{one_line(edit.after)}`." if edit else f"Move it with `.to({device})`."
+    why = f"A loss that holds a tensor is moved like a model; `{odd[0].module}` was not."
+    return _blame(crash, held, odd, others, why=why, fix=fix, where=made or line_of_use(crash), edit=edit)
+
+
+def _attribute(crash: CrashFact, held: DeviceEvidence, odd: list[MetTensor], others: list[MetTensor]) -> Blame:
+    first = odd[0]
+    after = as_buffer(first.made.code or "") if first.module and first.maker == "__init__" else None
+    if after is None or len(odd) > 1 or "\n" in (first.made.code or "") or "[" in first.tensor.name:
+        return _variable(crash, held, odd, others)
+    return _blame(
+        crash,
+        held,
+        odd,
+        others,
+        why=f"`.to()` moves parameters and buffers. `{first.tensor.name}` is a plain attribute, set at "
+        f"{place_text(first.made)}, and stays where it was made.",
+        fix=f"At {place_text(first.made)} write `{after}`: a buffer moves with the model.",
+        where=first.made,
+        edit=line_edit(first.made, after),
+    )
+
+
+def _variable(crash: CrashFact, held: DeviceEvidence, odd: list[MetTensor], others: list[MetTensor]) -> Blame:
+    """Made without a device here, or brought in and never moved."""
+    first, device = odd[0], odd[0].beside_use or device_literal(held.accelerator)
+    made = made_on(first.made.code or "", first.beside_made) if first.beside_made else None
+    if made is not None and len(odd) == 1 and first.use.file == first.made.file:
+        why = f"{_ONE_DEVICE}. `{maker(first.made.code)}` works on the CPU unless it is given a device."
+        fix = f"At {place_text(first.made)} write `{made}`."
+        return _blame(crash, held, odd, others, why=why, fix=fix, where=first.made, edit=line_edit(first.made, made))
+    names = [each.tensor.name for each in odd]
+    edit = moved_in(first.use, names, device) if all(each.use == first.use for each in odd) else None
+    moves = " and ".join(f"`{name}.to({device})`" for name in names)
+    fix = f"At {place_text(first.use)} write `{edit.after}`." if edit else f"Move it: {moves}{written_at(first.use)}."
+    why = f"{_ONE_DEVICE}{origin_words(first)}."
+    return _blame(crash, held, odd, others, why=why, fix=fix, where=first.use, edit=edit)
+
+
+def _nameless(crash: CrashFact, held: DeviceEvidence, odd: list[MetTensor], others: list[MetTensor]) -> Blame | None:
+    """A temporary: only its place in the call is known."""
+    device = odd[0].beside_use or device_literal(held.accelerator)
+    layer = crash.layer
+    if layer is None or len(odd) > 1:
+        return None
+    names = [tensor.name for tensor in layer.inputs]
+    position = names.index(odd[0].tensor.name) if odd[0].tensor.name in names else 0
+    change = change_input(crash, layer, f"{{}}.to({device})", position, odd[0].tensor.name)
+    fix = f"Move it: {change.text}."
+    return _blame(crash, held, odd, others, why=f"{_ONE_DEVICE}.", fix=fix, where=change.where, edit=change.edit)
+
+
+def _made_in_the_line(crash: CrashFact, others: list[MetTensor]) -> Blame | None:
+    """x + torch.ones(8): the other tensor is made by the very expression that raised."""
+    if not others or crash.layer is not None:
+        return None
+    use = others[0].use
+    device = f"{others[0].tensor.name}.device" if others[0].role == "variable" else others[0].beside_use
+    frame = next((frame for frame in reversed(crash.frames) if frame.user), None)
+    made = maker(frame.failing or frame.code) if frame is not None else None
+    after = made_on(use.code or "", device) if device and made else None
+    if after is None or made is None:
+        return None
+    other = tensor_words(others[0], crash)
+    return Blame(
+        message=f"`{made}` at {place_text(crash.place)} makes its tensor on the CPU, but {other} is on "
+        f"{others[0].tensor.device}.",
+        why=f"{_ONE_DEVICE}. Torch makes tensors on the CPU unless it is given a device.",
+        fix=f"At {place_text(use)} write `{after}`.",
+        where=crash.place,
+        evidence={others[0].tensor.name: others[0].tensor.device, "line": line_text(crash.place)},
+        confidence=0.95,
+        edit=line_edit(use, after),
+    )
+
+
+_BY_ROLE = {
+    "weights": _weights,
+    "state": _state,
+    "buffer": _buffer,
+    "attribute": _attribute,
+    "variable": _variable,
+    "entry": _variable,
+    "nameless": _nameless,
+}
+
+
+# A device that was asked for and that this machine, or torch, does not have.
+_KINDS = ("cuda", "mps", "xpu")
+_AVAILABLE = {
+    "cuda": "torch.cuda.is_available()",
+    "mps": "torch.backends.mps.is_available()",
+    "xpu": "torch.xpu.is_available()",
+}
+
+
+def explain_absent_device(crash: CrashFact) -> Blame | None:
+    held = crash.evidence.devices
+    if held is None or not held.asked or raised_by_the_user(crash):
+        return None
+    kind, _, index = held.asked.partition(":")
+    if kind not in _KINDS:
+        return _unknown_word(crash, held)
+    same = [device for device in held.usable if device.partition(":")[0] == kind]
+    if not same:
+        return _none_here(crash, held, kind)
+    return _too_high(crash, held, same) if index and held.asked not in same else None
+
+
+def _none_here(crash: CrashFact, held: DeviceEvidence, kind: str) -> Blame:
+    choice = f'"{held.asked}" if {_AVAILABLE[kind]} else "cpu"'
+    edit = _chosen(held.asked_at, held.asked, kind, choice)
+    built = "this torch is built without it" if "not compiled" in crash.message else "none was found"
+    told = f"write `{edit.after}`" if edit else f"choose the device with `{choice}`"
+    report = re.search(rf"torch\.{kind}(?:\.\w+)+\(", held.asked_at.code or "")
+    if report is not None and edit is None:
+        return _reporting(crash, held, kind, f"{report[0]})", built)
+    return Blame(
+        message=f"{place_text(held.asked_at)} asks for {held.asked}, but this machine has no usable {kind} "
+        f"device: {built}.",
+        why=f"`{_AVAILABLE[kind]}` is False here, so tensors and models can only be on the CPU.",
+        fix=f"At {place_text(held.asked_at)} {told}, which works on both kinds of machine.",
+        where=held.asked_at or crash.place,
+        evidence={"asked": held.asked, "usable": "cpu", "line": line_text(crash.place)},
+        confidence=0.97,
+        edit=edit,
+    )
+
+
+def _reporting(crash: CrashFact, held: DeviceEvidence, kind: str, call: str, built: str) -> Blame:
+    """torch.cuda.memory_summary() and its like, also where a handler of an error calls them."""
+    first = crash.causes[0] if crash.causes and not crash.raised_from else None
+    meant = f" It was called while {first.kind} was handled: that error came first." if first is not None else ""
+    ours = " On the CPU `torch_debugger.memory.snapshot()` tells whose memory it is." if "memory" in call else ""
+    return Blame(
+        message=f"`{call}` at {place_text(held.asked_at)} needs a {kind} device, and this machine "
+        "has no usable one: "
+        f"{built}.",
+        why=f"`{_AVAILABLE[kind]}` is False here.{meant}",
+        fix=f"Ask first: `if {_AVAILABLE[kind]}:` around {place_text(held.asked_at)}.{ours}",
+        where=held.asked_at or crash.place,
+        evidence={"asked": held.asked, "usable": "cpu", "line": line_text(crash.place)},
+        confidence=0.97 if first is None else 0.9,
+    )
+
+
+def _chosen(place: Place, asked: str, kind: str, choice: str) -> Edit | None:
+    """The literal with a way out, or `.cuda()` as `.to(...)`."""
+    code = place.code or ""
+    quoted = re.findall(rf"""["']{re.escape(asked)}["']""", code)
+    called = re.findall(rf"\.{kind}\(\d*\)", code)
+    if len(quoted) == 1 and not called and _AVAILABLE[kind] not in code:
+        return line_edit(place, code.replace(quoted[0], choice))
+    if len(called) == 1 and not quoted:
+        return line_edit(place, code.replace(called[0], f".to({choice})"))
+    return None
+
+
+def _too_high(crash: CrashFact, held: DeviceEvidence, same: list[str]) -> Blame:
+    last = same[-1]
+    code = held.asked_at.code or ""
+    edit = line_edit(held.asked_at, code.replace(held.asked, last)) if code.count(held.asked) == 1 else None
+    count = f"{len(same)} CUDA device{'s' if len(same) > 1 else ''}"
+    told = f"write `{edit.after}`" if edit else f"use `{last}`"
+    return Blame(
+        message=f"{place_text(held.asked_at)} asks for {held.asked}, but this process sees {count}: {', '.join(same)}.",
+        why="Devices are counted from 0, and among those that CUDA_VISIBLE_DEVICES leaves visible.",
+        fix=f"At {place_text(held.asked_at)} {told}.",
+        where=held.asked_at or crash.place,
+        evidence={"asked": held.asked, "usable": ", ".join(same), "line": line_text(crash.place)},
+        confidence=0.97,
+        edit=edit,
+    )
+
+
+def _unknown_word(crash: CrashFact, held: DeviceEvidence) -> Blame | None:
+    """gpu, cuda0, cuda:one: not how torch names a device."""
+    numbered = re.fullmatch(r"(cuda|mps|xpu)[^a-z]*?(\d+)", held.asked)
+    meant = f"{numbered[1]}:{numbered[2]}" if numbered else "cuda"
+    if not numbered and held.asked.partition(":")[0].lower() not in ("gpu", "nvidia", "cuda", "gpu0"):
+        return None
+    code = held.asked_at.code or ""
+    spots = re.findall(rf"""["']{re.escape(held.asked)}["']""", code)
+    there = meant in held.usable or (meant == "cuda" and "cuda:0" in held.usable)
+    choice = f'"{meant}"' if there else f'"{meant}" if torch.cuda.is_available() else "cpu"'
+    edit = line_edit(held.asked_at, code.replace(spots[0], choice)) if len(spots) == 1 else None
+    return Blame(
+        message=f"{place_text(held.asked_at)} asks for the device `{held.asked}`; torch calls it `{meant}`.",
+        why="A device is named by its kind and number: `cpu`, `cuda`, `cuda:1`, `mps`.",
+        fix=f"At {place_text(held.asked_at)} write `{edit.after if edit else choice}`.",
+        where=held.asked_at or crash.place,
+        evidence={"asked": held.asked, "line": line_text(crash.place)},
+        confidence=0.95,
+        edit=edit,
+    )
+
+
+# A tensor of an accelerator handed to numpy, which reads the host's memory only.
+_MESSAGE = re.compile(r"can't convert (\S+) device type tensor to numpy")
+
+
+def explain_host_copy(crash: CrashFact) -> Blame | None:
+    told, frame = _MESSAGE.search(crash.message), user_frame(crash)
+    if crash.kind != "TypeError" or told is None or frame is None or raised_by_the_user(crash):
+        return None
+    held = crash.evidence.devices
+    met = [each for each in held.met if each.tensor.device == told[1]] if held is not None else []
+    name = met[0].tensor.name if len(met) == 1 and met[0].role != "nameless" else ""
+    whole = statement_of(frame, crash.place.module).whole
+    tracked = bool(met) and met[0].tensor.requires_grad
+    after = _copied(whole, name, tracked)
+    edit = line_edit(whole, after)
+    copy = ".detach().cpu()" if tracked else ".cpu()"
+    written = (
+        f"At {place_text(crash.place)} write `{edit.after}`."
+        if edit
+        else (f"Copy it to the CPU first: `{name or 'x'}{copy}`.")
+    )
+    return Blame(
+        message=f"{f'`{name}`' if name else 'A tensor'} at {place_text(crash.place)} is on {told[1]}, and "
+        "numpy reads only the CPU's memory.",
+        why="A numpy array shares memory with its tensor, so the tensor must be on the CPU; torch does not "
+        "copy it there by itself.",
+        fix=written,
+        where=crash.place,
+        evidence={"device": told[1], "line": line_text(crash.place)},
+        confidence=0.97 if met else 0.85,
+        edit=edit,
+    )
+
+
+def _copied(place: Place, name: str, tracked: bool) -> str | None:
+    """out.numpy() -> out.cpu().numpy(); np.array(out) -> np.array(out.cpu())"""
+    code = place.code or ""
+    tree = parse_statement(code) if code.isascii() else None
+    nodes = list(ast.walk(tree)) if tree is not None else []
+    methods = [node for node in nodes if isinstance(node, ast.Attribute) and node.attr == "numpy"]
+    named = [node for node in nodes if isinstance(node, ast.Name | ast.Attribute) and ast.unparse(node) == name]
+    spots = [node.value for node in methods] or [node for node in named if isinstance(node.ctx, ast.Load)]
+    if len(spots) != 1:
+        return None
+    already = "detach" in ast.unparse(spots[0])
+    text = ".detach().cpu()" if tracked and not already else ".cpu()"
+    lines = code.split("\n")
+    row, column = (spots[0].end_lineno or 1) - 1, spots[0].end_col_offset or 0
+    lines[row] = lines[row][:column] + text + lines[row][column:]
+    return "\n".join(lines)
+
+
+class DeviceMismatch(CrashCheck):
+    """Tensors of two devices met in one operation, or a device was asked for that is not there.
+
+    Symptom:
+        The script stops with "Expected all tensors to be on the same device", "Tensor on device cpu is not
+        on the expected device", "can't convert cuda:0 device type tensor to numpy", "Torch not compiled
+        with CUDA enabled", or "invalid device ordinal".
+    Evidence:
+        The devices of the tensors that met: a layer's weights and inputs, the operands of your line, an
+        optimizer's state. The odd one is followed by its identity to the frame that brought it in and to
+        the statement that made it. For an absent device: the accelerators this machine has, and the line
+        that names the device.
+    Fix:
+        Make the tensor where the others are (`device=x.device`), move it once (`.to(device)`), or register
+        it in the module that owns it (`register_buffer`), so that it moves along. The line is filled in.
+    Known limits:
+        The accelerator is taken for the right device and the CPU for the wrong one. A temporary without a
+        name is told by its place in the call.
+    """
+
+    id = "TD904"
+    name = "device-mismatch"
+    title = "tensors on two devices, or a device that is not there"
+    explainers = (explain_mixed_devices, explain_host_copy, explain_absent_device)
+
+
+# A checkpoint whose tensors were to be put on a device that this machine does not have.
+def explain_location(crash: CrashFact) -> Blame | None:
+    evidence, frame = crash.evidence.checkpoints, user_frame(crash)
+    location = evidence.location if evidence is not None else None
+    if location is None or frame is None or not _is_absent(location):
+        return None
+    statement = statement_of(frame, None)
+    change = _change(statement, "cpu" if not location.available else f"{_kind(location)}:0")
+    return Blame(
+        message=f"{_told(location)}, but {_here(location)}.",
+        why=_why(location),
+        fix=f"Say where the tensors go: {change.text}.",
+        where=change.where,
+        evidence={
+            "location": location.location,
+            "map_location": location.asked or "none given",
+            "devices here": f"{location.available} of {_kind(location)}",
+            "line": line_text(statement.line),
+        },
+        confidence=0.98,
+        edit=change.edit,
+    )
+
+
+def _kind(location: StorageLocation) -> str:
+    return location.location.partition(":")[0]
+
+
+def _is_absent(location: StorageLocation) -> bool:
+    if _kind(location) == "cpu":
+        return False
+    number = location.location.partition(":")[2]
+    return not location.available or (number.isdigit() and int(number) >= location.available)
+
+
+def _told(location: StorageLocation) -> str:
+    if location.asked_itself:
+        return f"torch.load was told to put the tensors on `{location.location}`"
+    return f"The checkpoint's tensors were saved on `{location.location}`"
+
+
+def _here(location: StorageLocation) -> str:
+    kind = _kind(location)
+    if not location.available:
+        return f"torch finds no {kind.upper() if kind in ('cuda', 'mps', 'xpu') else kind} device here"
+    last = location.available - 1
+    return f"there is only `{kind}:0` here" if not last else f"there are only `{kind}:0` to `{kind}:{last}` here"
+
+
+def _why(location: StorageLocation) -> str:
+    if location.asked_itself:
+        return "map_location decides where every tensor of the file goes, whatever device it was saved from."
+    return "A file remembers the device of each tensor, and torch.load puts it back there unless it is told otherwise."
+
+
+def _change(statement: Statement, device: str) -> Change:
+    """map_location in the user's call: replaced where one is written, else added."""
+    call = statement.call(["torch.load", "load"])
+    if call is None:
+        return Change(f'pass `map_location="{device}"` to torch.load', None, statement.line)
+    written = argument_of(call, 1, "map_location")
+    changed = written.replaced(f'"{device}"') if written else with_argument(call, f'map_location="{device}"')
+    text = f"write `{one_line(changed)}` instead of `{one_line(call)}` at {place_text(statement.line)}"
+    return Change(text, rewritten(statement.whole, call, changed), statement.line)
+
+
+# TD943: a checkpoint from a device that is not here.
+class CheckpointDevice(CrashCheck):
+    """A checkpoint's tensors were to be put on a device that this machine does not have.
+
+    Symptom:
+        torch.load stops with "Attempting to deserialize object on a CUDA device but
+        torch.cuda.is_available() is False".
+    Evidence:
+        The device that a stored tensor names, from the frame that tried to put it there; the map_location
+        given, if any; and how many such devices torch finds.
+    Fix:
+        Pass `map_location="cpu"` to torch.load, or the device of this run; the call is filled in.
+    Known limits:
+        A model that is moved to an absent device by `.to("cuda")` is not a matter of its checkpoint.
+    """
+
+    id = "TD943"
+    name = "checkpoint-device"
+    title = "a checkpoint's tensors belong on a device that is not here"
+    explainers = (explain_location,)
+
+
+# Lines of the user's with a tensor or a model moved to another device.
+_MOVES = ("to", "cuda", "cpu")
+
+
+def moved_in(place: Place, names: list[str], device: str) -> Edit | None:
+    """loss = criterion(out, y) -> loss = criterion(out, y.to(device)), where each name stands there once."""
+    code = place.code or ""
+    for name in names:
+        spots = _operands(code, name)
+        if len(spots) != 1:
+            return None
+        code = _inserted(code, spots[0], f".to({device})")
+    return line_edit(place, code)
+
+
+def moved_value(place: Place, device: str) -> Edit | None:
+    """net = Net() -> net = Net().to(device)"""
+    code = place.code or ""
+    tree = parse_statement(code)
+    statement = tree.body[0] if isinstance(tree, ast.Module) and tree.body else None
+    value = statement.value if isinstance(statement, ast.Assign) else None
+    if not isinstance(value, ast.Call) or _is_moved(value):
+        return None
+    return line_edit(place, _inserted(code, value, f".to({device})"))
+
+
+def line_edit(place: Place, code: str | None) -> Edit | None:
+    """The edit of the one line that differs."""
+    if place.file is None or place.line is None or place.code is None or code is None:
+        return None
+    old, new = place.code.split("\n"), code.split("\n")
+    changed = [index for index in range(len(old)) if len(old) == len(new) and old[index] != new[index]]
+    if len(changed) != 1:
+        return None
+    return Edit(place.file, place.line + changed[0], old[changed[0]], new[changed[0]])
+
+
+def _is_moved(call: ast.Call) -> bool:
+    return isinstance(call.func, ast.Attribute) and call.func.attr in _MOVES
+
+
+def _operands(code: str, name: str) -> list[ast.expr]:
+    """Where an expression of this name is handed on as it is; not the x of x.shape, nor what is assigned."""
+    tree = parse_statement(code) if code.isascii() else None
+    nodes = list(ast.walk(tree)) if tree is not None else []
+    bases = {id(node.value) for node in nodes if isinstance(node, ast.Attribute)}
+    stored = [node for node in nodes if isinstance(getattr(node, "ctx", None), ast.Store)]
+    written = {id(part) for node in stored for part in ast.walk(node)}
+    return [
+        node
+        for node in nodes
+        if isinstance(node, ast.Name | ast.Attribute | ast.Subscript)
+        and ast.unparse(node) == name
+        and id(node) not in bases | written
+    ]
+
+
+def _inserted(code: str, node: ast.expr, text: str) -> str:
+    """The code with a text right behind an expression."""
+    lines = code.split("\n")
+    row, column = (node.end_lineno or 1) - 1, node.end_col_offset or 0
+    lines[row] = lines[row][:column] + text + lines[row][column:]
+    return "\n".join(lines)
+
+
+# How findings about devices speak of tensors, devices and lines.
+def raised_by_the_user(crash: CrashFact) -> bool:
+    """Whether the innermost line is a raise or assert of the user's own."""
+    last = crash.frames[-1] if crash.frames else None
+    return last is None or (last.user and last.code.startswith(("raise", "assert")))
+
+
+def tensor_words(each: MetTensor, crash: CrashFact) -> str:
+    """the weights of `net.fc`, `labels`, the input of `criterion`"""
+    name = each.tensor.name
+    if each.role == "weights":
+        return f"the weights of `{each.module}`" if each.module else "the parameter"
+    if each.role == "buffer":
+        return f"the `{name}` of `{each.module}`"
+    if each.role == "state":
+        return f"the optimizer's `{name}`"
+    if each.role != "nameless":
+        return f"`{name}`"
+    taker = crash.layer.path if crash.layer is not None else None
+    return f"the {name} of `{taker}`" if taker else f"the {name} it meets"
+
+
+def verb(*tensors: MetTensor) -> str:
+    return "are" if len(tensors) > 1 or (tensors[0].role == "weights" and tensors[0].module) else "is"
+
+
+def origin_words(each: MetTensor) -> str:
+    """; `y` comes from `for x, y in loader` at train.py:8"""
+    if not each.made.file:
+        return ""
+    code = (each.made.code or "").split("\n")[0].rstrip(":")
+    return f"; `{each.tensor.name}` comes from `{code}` at {place_text(each.made)}"
+
+
+def device_literal(device: str) -> str:
+    """The first device of its kind as one writes it: "cuda" """
+    return f'"{device.removesuffix(":0")}"'
+
+
+def written_at(place: Place) -> str:
+    return f" at {place_text(place)}" if place.file else ""
+
+
+def line_of_use(crash: CrashFact) -> Place:
+    frame = user_frame(crash)
+    return statement_of(frame, crash.place.module).line if frame is not None else crash.place

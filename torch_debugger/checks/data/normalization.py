@@ -1,0 +1,266 @@
+"""TD203: features go into the first layer in their raw units."""
+
+from __future__ import annotations
+
+import ast
+import functools
+import statistics
+from collections import deque
+from collections.abc import Iterable
+
+from torch_debugger.checks.base import Check, RunState
+from torch_debugger.checks.batches import (
+    LARGE,
+    RawInputs,
+    at,
+    is_evaluation,
+    is_image,
+    is_trained,
+    name_of,
+    rms,
+    root_of,
+)
+from torch_debugger.checks.call_edits import only_argument, with_argument
+from torch_debugger.records import BatchLook, Finding, InputLook, Record, RootInput, TargetLook
+
+_KINDS = ("Linear", "Conv1d", "Conv2d", "Conv3d", "RNN", "LSTM", "GRU")
+
+
+class InputNotNormalized(Check):
+    """Inputs reach the first layer in raw units, a hundred times the size that weights are made for.
+
+    Symptom:
+        The loss starts far too high, swings, or stays near that of a constant guess; small changes of the
+        learning rate decide between nothing and divergence.
+    Evidence:
+        On several deep steps the numbers given to the first layer that learns had a mean square in the
+        tens of thousands; of a table, the column with the largest values is named.
+    Fix:
+        Standardize with the training data's statistics: `x = (x - mean) / std`, column by column.
+    Known limits:
+        Judged at the layer itself, so a normalisation anywhere before it counts. Below a root mean square of
+        100 nothing is said, and a run whose loss falls all the same gets a note. Images from 0 to 255 are told
+        by image-range-0-255.
+    """
+
+    id = "TD203"
+    name = "input-not-normalized"
+    title = "features go into the model in raw units"
+    reads = (InputLook, TargetLook)
+    explains = (
+        "lr-too-high", "dead-relu", "saturated-sigmoid-or-tanh", "loss-not-finite", "overflow-ahead",
+        "vanishing-gradient",
+    )  # fmt: skip
+
+    # For layers with PyTorch's default or any fan-in initialization, which assume inputs of unit variance.
+    large = 2 * LARGE
+
+    def __init__(self) -> None:
+        self._raw = RawInputs()
+
+    def see(self, record: Record, state: RunState) -> Iterable[Finding]:
+        assert isinstance(record, InputLook | TargetLook)
+        if isinstance(record, TargetLook) or record.kind in _KINDS:
+            self._raw.see(record)
+        return ()
+
+    def finish(self, state: RunState) -> Iterable[Finding]:
+        for looks in self._raw.layers():
+            large = all(rms(look) >= self.large and not is_image(look) for look in looks)
+            if large and is_trained(looks[0], state):
+                yield self._judge(looks, self._raw.severity(state))
+
+    def _judge(self, looks: list[InputLook], severity: str) -> Finding:
+        first, last = looks[0], looks[-1]
+        argument = only_argument(first.call.code, root_of(first)) or "x"
+        column = f": column {last.column} has a root mean square of {last.column_rms:.4g}"
+        return self.finding(
+            severity=severity,
+            confidence=0.88,
+            message=(
+                f"`{first.layer}` ({first.kind}) is given raw numbers between {last.minimum:.4g} and "
+                f"{last.maximum:.4g} by the call{at(first.call)}{column if last.column >= 0 else ''}."
+            ),
+            why=(
+                "Layers draw their weights for inputs of about unit size. One column in raw units drowns the "
+                "others, and its gradient is larger by the square of its size."
+            ),
+            fix=(
+                f"Standardize before the model is called{at(first.call)}: "
+                f"`{argument} = ({argument} - mean) / std` with `mean` and `std` of the training data, "
+                "column by column."
+            ),
+            where=first.call,
+            first_step=first.step,
+            last_step=last.step,
+            evidence={"rms": rms(last), "minimum": last.minimum, "maximum": last.maximum},
+        )
+
+
+# TD202: images go into the first layer as bytes, 0 to 255.
+class ImageRange(Check):
+    """Images reach the first layer with values from 0 to 255.
+
+    Symptom:
+        The first losses are huge, learning is slow or stops at once, and only tiny learning rates work.
+    Evidence:
+        On several deep steps the first layer that learns was given values between 0 and 255, with none
+        below 0 and a mean square in the thousands; no layer that learns and no normalisation came before.
+    Fix:
+        Divide by 255, or use `ToTensor()` and `Normalize(mean, std)`, before the model is called.
+    Known limits:
+        Judged at the layer itself: a model that divides inside its forward, or begins with a BatchNorm, is not
+        reported. A run whose loss falls all the same gets a note. Flattened images are known by usual sizes
+        only.
+    """
+
+    id = "TD202"
+    name = "image-range-0-255"
+    title = "images go into the model as 0 to 255"
+    reads = (InputLook, TargetLook)
+    explains = ("lr-too-high", "dead-relu", "loss-not-finite", "overflow-ahead", "vanishing-gradient")
+
+    def __init__(self) -> None:
+        self._raw = RawInputs()
+
+    def see(self, record: Record, state: RunState) -> Iterable[Finding]:
+        assert isinstance(record, InputLook | TargetLook)
+        self._raw.see(record)
+        return ()
+
+    def finish(self, state: RunState) -> Iterable[Finding]:
+        for looks in self._raw.layers():
+            if all(is_image(look) for look in looks) and is_trained(looks[0], state):
+                yield self._judge(looks, self._raw.severity(state))
+
+    def _judge(self, looks: list[InputLook], severity: str) -> Finding:
+        first, last = looks[0], looks[-1]
+        argument = only_argument(first.call.code, root_of(first)) or "images"
+        change = f"`{argument} / 255`" if argument.isidentifier() else f"`({argument}) / 255`"
+        return self.finding(
+            severity=severity,
+            confidence=0.9,
+            message=(
+                f"`{first.layer}` ({first.kind}) is given images with values up to {last.maximum:.0f} "
+                f"(mean {last.mean:.0f}, std {last.std:.0f}) by the call{at(first.call)}."
+            ),
+            why=(
+                "Layers draw their weights for inputs of about unit size. With bytes the first outputs and "
+                "gradients are some hundred times too large, and the first steps throw the weights away."
+            ),
+            fix=f"Scale the images for the model: {change} instead of `{argument}`{at(first.call)}.",
+            where=first.call,
+            first_step=first.step,
+            last_step=last.step,
+            evidence={"maximum": last.maximum, "mean": last.mean, "std": last.std},
+            edit=with_argument(first.call, root_of(first), "{} / 255"),
+        )
+
+
+# TD215: validation inputs are on another scale than those the model is trained on.
+_MOST_LOOKS = 64  # the last ones
+
+
+class ValidationScaleDiffers(Check):
+    """The inputs of validation are scaled differently from those of training.
+
+    Symptom:
+        Training goes well and validation is as bad as chance, from the first epoch on: it looks like extreme
+        overfitting.
+    Evidence:
+        The deviation of what the model is given, in training and without gradients, differs by a factor of ten
+        or more in every look, for inputs of the same shape.
+    Fix:
+        Apply the same preprocessing to both: the same transform, or the training data's mean and std.
+    Known limits:
+        Only factors of ten and more are told, as from a missing division by 255. Calls without gradients count
+        as validation if they come with a loader, or with a variable, that is named so.
+    """
+
+    id = "TD215"
+    name = "validation-scale-differs"
+    title = "validation inputs are scaled differently"
+    reads = (RootInput, BatchLook)
+    explains = ("batchnorm-stats-diverge",)
+
+    factor = 10.0
+    looks_needed = 3
+
+    def __init__(self) -> None:
+        self._trained: dict[str, deque[RootInput]] = {}
+        self._evaluated: dict[str, deque[RootInput]] = {}
+        self._loader_steps: set[int] = set()  # steps in which a validation loader delivered
+        self._settled: set[str] = set()  # roots that are reported, or whose two scales have come close
+
+    def see(self, record: Record, state: RunState) -> Iterable[Finding]:
+        if isinstance(record, BatchLook):
+            fact = state.loaders.get(record.loader)
+            if not record.trained and fact is not None and is_evaluation(name_of(fact)):
+                self._loader_steps.add(record.step)
+        elif isinstance(record, RootInput) and self._counts(record):
+            looks = self._trained if record.trained else self._evaluated
+            looks.setdefault(record.root, deque(maxlen=_MOST_LOOKS)).append(record)
+            yield from self._compare(record.root)
+
+    def _counts(self, look: RootInput) -> bool:
+        return look.root not in self._settled and look.std > 0 and look.shape[0] > 1
+
+    def finish(self, state: RunState) -> Iterable[Finding]:
+        for root in tuple(self._evaluated):
+            yield from self._compare(root)
+
+    def _compare(self, root: str) -> Iterable[Finding]:
+        trained = list(self._trained.get(root, ()))
+        evaluated = [look for look in self._evaluated.get(root, ()) if self._is_validation(look)]
+        if root in self._settled or not trained or not evaluated:
+            return
+        shapes = {look.shape[1:] for look in [*trained, *evaluated]}
+        low, high = sorted((trained, evaluated), key=lambda looks: statistics.median(map(_std, looks)))
+        if len(shapes) > 1 or min(map(_std, high)) < self.factor * max(map(_std, low)):
+            self._settled.add(root)
+        elif min(len(trained), len(evaluated)) >= self.looks_needed:
+            self._settled.add(root)
+            yield self._judge(trained, evaluated)
+
+    def _is_validation(self, look: RootInput) -> bool:
+        return look.step in self._loader_steps or any(is_evaluation(name) for name in _names(look))
+
+    def _judge(self, trained: list[RootInput], evaluated: list[RootInput]) -> Finding:
+        before, after = trained[-1], evaluated[-1]
+        times = max(before.std / after.std, after.std / before.std)
+        return self.finding(
+            severity="error",
+            confidence=0.92,
+            message=(
+                f"`{after.root}` is validated{at(after.call)} on inputs with a deviation of {after.std:.3g}, "
+                f"and trained{at(before.call)} on inputs with {before.std:.3g}: a factor of {times:.0f}."
+            ),
+            why=(
+                "A model answers sensibly only for inputs like those it has learned from. One of the two goes "
+                "through a step of preprocessing that the other lacks."
+            ),
+            fix=(
+                f"Prepare the inputs of the call{at(after.call)} exactly as those{at(before.call)}: the same "
+                "transform, division or normalization."
+            ),
+            where=after.call,
+            first_step=evaluated[0].step,
+            last_step=after.step,
+            evidence={"validation_std": after.std, "training_std": before.std, "factor": times},
+        )
+
+
+def _std(look: RootInput) -> float:
+    return look.std
+
+
+def _names(look: RootInput) -> tuple[str, ...]:
+    """The variables in what the model is given on that line."""
+    return _names_in(look.call.code, look.root)
+
+
+@functools.lru_cache(maxsize=256)
+def _names_in(code: str | None, root: str) -> tuple[str, ...]:
+    argument = only_argument(code, root)
+    tree = ast.parse(argument) if argument else None
+    return tuple(node.id for node in ast.walk(tree) if isinstance(node, ast.Name)) if tree else ()

@@ -1,1 +1,0 @@
-"""Crashes of backward: graphs that are cut, freed or overwritten."""

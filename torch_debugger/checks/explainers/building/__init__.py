@@ -1,1 +1,0 @@
-"""Modules, optimizers and schedulers that were built or called wrongly."""

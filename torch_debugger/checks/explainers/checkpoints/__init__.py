@@ -1,1 +1,0 @@
-"""Files and states that do not load."""

@@ -1,1 +1,0 @@
-"""Tensors on two devices, and devices that are not there."""

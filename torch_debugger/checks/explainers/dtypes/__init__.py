@@ -1,1 +1,0 @@
-"""A tensor of the wrong dtype, in a layer, a loss or an operator."""

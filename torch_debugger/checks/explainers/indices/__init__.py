@@ -1,1 +1,0 @@
-"""Numbers that choose what is not there."""

@@ -1,1 +1,0 @@
-"""Datasets, loaders and their workers."""

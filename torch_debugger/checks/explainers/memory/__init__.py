@@ -1,1 +1,0 @@
-"""Memory that ran out, and errors of the device itself."""

@@ -1,1 +1,0 @@
-"""Names that torch, a module or a call does not have."""

@@ -1,1 +1,0 @@
-"""Process groups, ranks, spawned processes and compilers."""

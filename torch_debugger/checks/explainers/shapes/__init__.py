@@ -1,1 +1,0 @@
-"""Two shapes that do not fit: one file for each place where they meet."""

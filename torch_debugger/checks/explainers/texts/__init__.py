@@ -1,1 +1,0 @@
-"""Tracebacks of which only the text is known."""

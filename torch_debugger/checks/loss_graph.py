@@ -1,0 +1,195 @@
+"""Checks that read the graph of a loss: one finding a loss, told when first seen and again at the end."""
+
+from __future__ import annotations
+
+import abc
+import ast
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+from torch_debugger.checks.base import Check, RunState, op_of
+from torch_debugger.records import Edit, Finding, GraphNode, LossGraph, ModelFact, ModuleFact, Place, Record
+
+
+class LossGraphCheck(Check):
+    reads: ClassVar[tuple[type, ...]] = (LossGraph,)
+
+    def __init__(self) -> None:
+        self._first: dict[str, LossGraph] = {}  # site -> the graph it was first seen in
+
+    @abc.abstractmethod
+    def judge(self, graph: LossGraph, state: RunState) -> Finding | None:
+        """What is wrong with this graph, if anything is."""
+
+    def see(self, record: Record, state: RunState) -> Iterable[Finding]:
+        if isinstance(record, LossGraph) and record.site not in self._first:
+            finding = self.judge(record, state)
+            if finding is not None:
+                self._first[record.site] = record
+                yield finding
+
+    def finish(self, state: RunState) -> Iterable[Finding]:
+        """The same findings; by now the model is sure to be known, and the last step."""
+        found = [self.judge(graph, state) for graph in self._first.values()]
+        return [finding for finding in found if finding is not None]
+
+
+# Finding the way through the recorded part of an autograd graph.
+
+# Ops that hand every value on unchanged: only the shape, the layout or the dtype differs.
+SHAPE_ONLY = frozenset({
+    "Alias", "Clone", "Flatten", "Movedim", "Permute", "Reshape", "ReshapeAlias", "Select", "Slice", "Squeeze",
+    "SwapDims", "T", "ToCopy", "Transpose", "Unflatten", "UnsafeView", "Unsqueeze", "View",
+})  # fmt: skip
+
+# What (prediction - target) goes into where an error is written by hand.
+BY_HAND = ("Pow", "Abs")
+
+
+def operands(graph: LossGraph, node: GraphNode) -> Iterator[GraphNode]:
+    """The nodes that made this node's operands; operands without a gradient have none."""
+    for index in node.inputs:
+        if index is not None and index < len(graph.nodes):
+            yield graph.nodes[index]
+
+
+def origin(graph: LossGraph, node: GraphNode) -> GraphNode:
+    """The node whose values this one carries, shape-only ops skipped."""
+    for _ in graph.nodes:  # a bound: a torn log may hold a loop
+        following = next(operands(graph, node), None)
+        if following is None or op_of(node) not in SHAPE_ONLY:
+            break
+        node = following
+    return node
+
+
+def prediction_in(graph: LossGraph, loss: GraphNode) -> GraphNode | None:
+    """What a loss compares with the target; in one written by hand, the side that has a gradient."""
+    taken = next(operands(graph, loss), None)
+    if taken is None or op_of(loss) not in BY_HAND:
+        return taken
+    alone = op_of(taken) == "Sub" and taken.inputs.count(None) == 1
+    return next(operands(graph, taken), None) if alone else None
+
+
+def model_behind(graph: LossGraph, state: RunState) -> ModelFact | None:
+    """The model whose parameters the graph ends in; the only model where the graph was cut short."""
+    for node in graph.nodes:
+        root = (node.parameter or "").split(".", 1)[0]
+        if root in state.models:
+            return state.models[root]
+    return next(iter(state.models.values())) if len(state.models) == 1 else None
+
+
+def line_of(graph: LossGraph, node: GraphNode) -> Place:
+    """Where a loss function stands: its own call, else the line that computes the loss, else backward()."""
+    if node.place is not None and node.place.file:
+        return node.place
+    return graph.made if graph.made.file else graph.place
+
+
+def call_of(graph: LossGraph, node: GraphNode) -> Place:
+    """The line that calls a loss function; never the one that makes a loss module."""
+    makes = node.place is None or not node.place.file or "Loss(" in (node.place.code or "")
+    return graph.made if makes and graph.made.file else line_of(graph, node)
+
+
+def at(place: Place) -> str:
+    """As in: the loss at train.py:40; nothing where the line is not known."""
+    return f" at {place.file}:{place.line}" if place.file else ""
+
+
+# The activation between a model's scores and the loss: what to call it, where it is, the line without it.
+_FUNCTIONS = {
+    "Softmax": "softmax", "LogSoftmax": "log_softmax", "Sigmoid": "sigmoid", "Relu": "relu", "Tanh": "tanh",
+}  # fmt: skip
+_MODULES = {"Relu": "ReLU"}
+_NAMESPACES = ("torch", "F", "nn.functional", "torch.nn.functional", "functional", "torch.special")
+
+
+@dataclass(frozen=True)
+class OutputActivation:
+    node: GraphNode
+    graph: LossGraph
+    module: ModuleFact | None  # None where it is a function call
+    model: ModelFact | None
+
+    @property
+    def function(self) -> str:
+        return _FUNCTIONS[op_of(self.node)]
+
+    @property
+    def kind(self) -> str:
+        return module_kind(self.node)
+
+    @property
+    def words(self) -> str:
+        """`net.3` (Softmax), or the softmax at train.py:20"""
+        if self.module is not None:
+            return f"`{self.module.path}` ({self.module.kind})"
+        place = self.node.place
+        if place is not None and place.file:
+            return f"the {self.function} at {place.file}:{place.line}"
+        return f"a {self.function} in the model"
+
+    @property
+    def where(self) -> Place:
+        if self.module is not None:
+            return Place(self.module.place.file, self.module.place.line, self.module.path, self.module.place.code)
+        root = self.model.root if self.model else None
+        if self.node.place is not None:
+            return Place(self.node.place.file, self.node.place.line, root, self.node.place.code)
+        if self.model is not None and self.model.forward.file:
+            return Place(self.model.forward.file, self.model.forward.line, root, self.model.forward.code)
+        return self.graph.place
+
+    @property
+    def removal(self) -> Edit | None:
+        """Softmax() becomes Identity(); `softmax(scores, dim=1)` becomes `scores`."""
+        place = self.module.place if self.module else self.node.place or Place()
+        if place.file is None or place.line is None or not place.code:
+            return None
+        if self.module is not None:
+            after, count = re.subn(rf"\b{self.kind}\([^()]*\)", "Identity()", place.code)
+        else:
+            after, count = _without_call(place.code, self.function)
+        return Edit(place.file, place.line, place.code, after) if count == 1 else None
+
+
+def module_kind(node: GraphNode) -> str:
+    return _MODULES.get(op_of(node), op_of(node))
+
+
+def output_activation(graph: LossGraph, node: GraphNode, state: RunState) -> OutputActivation:
+    """The model's last module of the node's kind, in definition order; a function call where it has none."""
+    model = model_behind(graph, state)
+    found = [module for module in model.modules if module.kind == module_kind(node)] if model else []
+    return OutputActivation(node, graph, found[-1] if found else None, model)
+
+
+def _without_call(code: str, function: str) -> tuple[str, int]:
+    """The line with its one call of the function replaced by the call's argument, and how many there were."""
+    try:
+        tree = ast.parse(code)
+    except SyntaxError:
+        return code, 0
+    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and _called(node.func) == function]
+    after = code
+    for call in calls:
+        text, inside = ast.get_source_segment(code, call), _argument(code, call)
+        if text is None or inside is None:
+            return code, 0
+        after = after.replace(text, inside, 1)
+    return after, len(calls)
+
+
+def _argument(code: str, call: ast.Call) -> str | None:
+    method = isinstance(call.func, ast.Attribute) and ast.unparse(call.func.value) not in _NAMESPACES
+    kept = call.func.value if method and isinstance(call.func, ast.Attribute) else next(iter(call.args), None)
+    return ast.get_source_segment(code, kept) if kept is not None else None
+
+
+def _called(function: ast.expr) -> str:
+    return function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")

@@ -1,0 +1,319 @@
+"""TD118: a part was meant to be trained, and the line that says so switches nothing."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable
+
+from torch_debugger.checks.base import Check, RunState
+from torch_debugger.checks.optimization import call_at, line_of
+from torch_debugger.records import (
+    CheckpointLoad,
+    Edit,
+    Finding,
+    FrozenAtRandom,
+    GradientFlag,
+    Place,
+    Record,
+    UnmatchedSwitch,
+)
+
+
+class FrozenByMistake(Check):
+    """A part of the model stays frozen, although a line of the script unfreezes it.
+
+    Symptom:
+        Fine-tuning is no better than training the head alone: the layers that were unfrozen do not move.
+    Evidence:
+        An attribute like `requires_grad` was set to True on a module, or under a misspelled name on a
+        parameter. Neither is a switch, and all values of that part still need no gradient. Or a loop over
+        `named_parameters()` unfreezes by a test of the name that no name passes.
+    Fix:
+        `module.requires_grad_(True)`, or `parameter.requires_grad = True` for each parameter.
+    Known limits:
+        Frozen parts that no line tries to unfreeze are taken to be frozen on purpose. Of tests of the name only
+        those are judged that are made of constants and are reached without a condition.
+    """
+
+    id = "TD118"
+    name = "frozen-by-mistake"
+    title = "a part stays frozen although a line unfreezes it"
+    reads = (GradientFlag, UnmatchedSwitch)
+    explains = (
+        "lr-too-high",
+        "posterior-collapse",
+        "frozen-at-random",
+    )  # what is not trained keeps the loss where it was
+
+    # A second look must agree: the line may stand between two others that do switch.
+    looks = 2
+
+    def __init__(self) -> None:
+        self._seen: dict[str, list[GradientFlag]] = {}
+        self._unmatched: dict[Place, list[UnmatchedSwitch]] = {}
+
+    def see(self, record: Record, state: RunState) -> Iterable[Finding]:
+        if isinstance(record, UnmatchedSwitch):
+            self._unmatched.setdefault(record.place, []).append(record)
+            return
+        assert isinstance(record, GradientFlag)
+        if not record.value or record.trainable or not record.frozen:
+            self._seen.pop(record.owner, None)
+            return
+        flags = self._seen.setdefault(record.owner, [])
+        flags.append(record)
+        if len(flags) == self.looks:
+            yield self._judge(flags[0], record.step)
+
+    def finish(self, state: RunState) -> Iterable[Finding]:
+        for flags in self._seen.values():
+            if len(flags) > self.looks or flags[-1].step >= state.step:  # one look at the very end is enough
+                yield self._judge(flags[0], max(state.step, flags[-1].step))
+
+        for switches in self._unmatched.values():
+            switch = switches[-1]
+            if len(switches) >= self.looks and switch.value and switch.frozen:
+                yield self._judge_names(switches[0], switch)
+
+    def _judge_names(self, first: UnmatchedSwitch, switch: UnmatchedSwitch) -> Finding:
+        why, advice = unmatched(switch)
+        return self.finding(
+            severity="error",
+            confidence=0.88,
+            message=(
+                f"{call_at(switch.place, 'requires_grad_(True)')} unfreezes nothing of `{switch.root}`: "
+                f"{switch.frozen:,} of its values are still frozen at step {switch.step}."
+            ),
+            why=why,
+            fix=advice,
+            where=switch.place,
+            first_step=first.step,
+            last_step=switch.step,
+            evidence={"test": switch.test, "frozen_values": float(switch.frozen)},
+        )
+
+    def _judge(self, flag: GradientFlag, last_step: int) -> Finding:
+        return self.finding(
+            severity="error",
+            confidence=0.95,
+            message=(
+                f"All {flag.frozen:,} values of `{flag.owner}` are still frozen at step {flag.step}: "
+                f"{call_at(flag.place, f'{flag.owner}.{flag.attribute} = True')} does not unfreeze them."
+            ),
+            why=cause(flag),
+            fix=fix(flag),
+            where=where(flag),
+            first_step=flag.step,
+            last_step=last_step,
+            evidence={"attribute": flag.attribute, "frozen_values": float(flag.frozen)},
+            edit=edit(flag),
+        )
+
+
+# TD119: a part was meant to stay as it is, and the line that says so switches nothing.
+class FreezeWithoutEffect(Check):
+    """A part of the model is trained, although a line of the script freezes it.
+
+    Symptom:
+        A pretrained backbone loses what it knew, or the run needs more memory than a frozen one should.
+    Evidence:
+        An attribute like `requires_grad` was set to False on a module, or under a misspelled name on a
+        parameter. Neither is a switch: all values of that part need a gradient, and the optimizer moved
+        them on every look. Or a loop over `named_parameters()` freezes by a test of the name that no name
+        passes, or a line compares (`p.requires_grad == False`), and nothing is frozen.
+    Fix:
+        `module.requires_grad_(False)`, or `parameter.requires_grad = False` for each parameter.
+    Known limits:
+        An attribute that another line sets to True (the two halves of a GAN) is not reported: there each
+        optimizer leaves the other half alone anyway.
+    """
+
+    id = "TD119"
+    name = "freeze-without-effect"
+    title = "a part is trained although a line freezes it"
+    reads = (GradientFlag, UnmatchedSwitch)
+
+    looks = 3
+
+    def __init__(self) -> None:
+        self._seen: dict[str, list[GradientFlag]] = {}
+        self._unmatched: dict[Place, list[UnmatchedSwitch]] = {}
+
+    def see(self, record: Record, state: RunState) -> Iterable[Finding]:
+        if isinstance(record, UnmatchedSwitch):
+            self._unmatched.setdefault(record.place, []).append(record)
+            return
+        assert isinstance(record, GradientFlag)
+        if record.value or record.toggled or record.frozen or not record.moved:
+            self._seen.pop(record.owner, None)
+            return
+        flags = self._seen.setdefault(record.owner, [])
+        flags.append(record)
+        if len(flags) == self.looks:
+            yield self._judge(flags[0], record.step)
+
+    def finish(self, state: RunState) -> Iterable[Finding]:
+        for flags in self._seen.values():
+            if len(flags) > self.looks or flags[-1].step >= state.step:  # one look at the very end is enough
+                yield self._judge(flags[0], max(state.step, flags[-1].step))
+
+        for switches in self._unmatched.values():
+            switch = switches[-1]
+            if len(switches) >= self.looks and not switch.value and switch.trainable and not switch.frozen:
+                yield self._judge_names(switches[0], switch)
+
+    def _judge_names(self, first: UnmatchedSwitch, switch: UnmatchedSwitch) -> Finding:
+        why, advice = unmatched(switch)
+        return self.finding(
+            severity="error",
+            confidence=0.88,
+            message=(
+                f"{call_at(switch.place, 'requires_grad_(False)')} freezes nothing of `{switch.root}`: all "
+                f"{switch.trainable:,} values are trained, until step {switch.step}."
+            ),
+            why=why,
+            fix=advice,
+            where=switch.place,
+            first_step=first.step,
+            last_step=switch.step,
+            evidence={"test": switch.test, "frozen_values": float(switch.frozen)},
+        )
+
+    def _judge(self, flag: GradientFlag, last_step: int) -> Finding:
+        return self.finding(
+            severity="error",
+            confidence=0.93,
+            message=(
+                f"The optimizer moves {flag.moved:,} values of `{flag.owner}` since step {flag.step}: "
+                f"{call_at(flag.place, f'{flag.owner}.{flag.attribute} = False')} does not freeze them."
+            ),
+            why=cause(flag),
+            fix=fix(flag),
+            where=where(flag),
+            first_step=flag.step,
+            last_step=last_step,
+            evidence={"attribute": flag.attribute, "moved_values": float(flag.moved)},
+            edit=edit(flag),
+        )
+
+
+# TD152: layers are frozen with the random weights that they were made with.
+class FrozenAtRandomCheck(Check):
+    """Layers are frozen although nobody has loaded or trained their weights.
+
+    Symptom:
+        Fine-tuning learns little: what comes out of the frozen part are random features.
+    Evidence:
+        All weights of the frozen layers have the spread, the range and the tails of a distribution that
+        initializations draw from, and the rest of the model is trained. Some steps later they are still frozen,
+        and no value has changed.
+    Fix:
+        Load the weights before they are frozen, or do not freeze these layers.
+    Known limits:
+        A note, unless the script has a line that loads weights and that has loaded none: random features may be
+        meant. Layers that a class freezes where it makes them are taken to be meant, and so are layers that
+        have trained weights of their own, as adapters have. Copies of a trained part, as target networks are,
+        and what a moving average follows are left alone. Where some line switches gradients on, only a part
+        counts that stays frozen for a hundred steps.
+    """
+
+    id = "TD152"
+    name = "frozen-at-random"
+    title = "layers are frozen with random weights"
+    reads = (FrozenAtRandom, CheckpointLoad)
+    explains = ("lr-too-low", "lr-too-high")
+
+    share_needed = 0.3  # of the model's values: a small frozen part may be anything
+
+    def __init__(self) -> None:
+        self._loads = 0
+
+    def see(self, record: Record, state: RunState) -> Iterable[Finding]:
+        if isinstance(record, CheckpointLoad):
+            self._loads += bool(record.loaded)
+        elif isinstance(record, FrozenAtRandom) and record.elements >= self.share_needed * record.of:
+            yield self._judge(record)
+
+    def _judge(self, fact: FrozenAtRandom) -> Finding:
+        parts = ", ".join(f"`{part}`" for part in fact.parts[:3])
+        missed = bool(fact.loading) and not self._loads
+        load = (
+            f"`{fact.loading.code}`{line_of(fact.loading)} has loaded nothing into it"
+            if missed
+            else "nobody has loaded or trained it"
+        )
+        return self.finding(
+            severity="warning" if missed else "note",
+            confidence=0.75 if missed else 0.6,
+            message=(
+                f"Frozen with the random values of its initialization: {parts}, {fact.elements:,} of "
+                f"{fact.of:,} values of `{fact.root}`; {load}."
+            ),
+            why=(
+                f"The weights of its largest layer have a standard deviation of {fact.spread:.3g}; drawn from "
+                f"{fact.drawn} they would have {fact.expected:.3g}. All {fact.layers} layers fit like that, "
+                "which trained weights do not."
+            ),
+            fix=(
+                f"Load trained weights before {parts} is frozen{line_of(fact.place)}, or leave that line out, "
+                "so that it is trained too."
+            ),
+            where=dataclasses.replace(fact.place, module=fact.parts[0]),
+            first_step=fact.step,
+            last_step=fact.step,
+            evidence={
+                "frozen_values": float(fact.elements),
+                "values": float(fact.of),
+                "spread": fact.spread,
+                "expected_spread": fact.expected,
+                "drawn_from": fact.drawn,
+            },
+        )
+
+
+# The line that should have switched gradients on or off, and what it should say.
+def switched(flag: GradientFlag) -> str:
+    """The line with a switch that works: net.fc.requires_grad_(True)"""
+    target = (flag.place.code or "").partition("=")[0].strip().removesuffix(f".{flag.attribute}")
+    owner = target or flag.owner
+    return f"{owner}.requires_grad_({flag.value})" if flag.is_module else f"{owner}.requires_grad = {flag.value}"
+
+
+def cause(flag: GradientFlag) -> str:
+    if flag.is_module:
+        return (
+            f"A module has no `{flag.attribute}`: assigning it makes a new attribute that nobody reads. "
+            "`requires_grad_()` sets the flag of every parameter inside."
+        )
+    return (
+        f"A tensor's flag is called `requires_grad`; assigning `{flag.attribute}` makes a new attribute that "
+        "nobody reads."
+    )
+
+
+def where(flag: GradientFlag) -> Place:
+    """Modules or parameters that one line sets in a loop are one finding."""
+    named = flag.owner.rpartition(".")[2] in (flag.place.code or flag.owner)
+    return dataclasses.replace(flag.place, module=flag.owner if flag.is_module and named else None)
+
+
+def fix(flag: GradientFlag) -> str:
+    return f"Write `{switched(flag)}`{line_of(flag.place)}."
+
+
+def edit(flag: GradientFlag) -> Edit | None:
+    place = flag.place
+    if place.file is None or place.line is None or not place.code:
+        return None
+    return Edit(place.file, place.line, place.code, switched(flag))
+
+
+def unmatched(switch: UnmatchedSwitch) -> tuple[str, str]:
+    """(why, fix) of a test that no name passes, and of a comparison."""
+    if not switch.test:
+        written = (switch.place.code or "p.requires_grad == False").replace("==", "=")
+        return "`==` compares two values and sets none.", f"Write `{written}`{line_of(switch.place)}."
+    names = " and ".join(f"`{name}`" for name in switch.names)
+    why = f"`{switch.test}` is true for no parameter: their names begin like {names}."
+    words = f"Write the words of `{switch.test}`{line_of(switch.place)} as `named_parameters()` has the names"
+    return why, f"{words}, for instance `{switch.names[0]}`." if switch.names else f"{words}."

@@ -1,0 +1,185 @@
+"""TD116: load_state_dict(..., strict=False) left layers at their random start, and said nothing."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable
+
+from torch_debugger.checks.base import Check, RunState
+from torch_debugger.checks.optimization import line_of
+from torch_debugger.records import CheckpointLoad, Edit, Finding, Record, SavedTensor
+
+
+class CheckpointDoesNotMatch(Check):
+    """A checkpoint was loaded with strict=False, and its names do not fit those of the model.
+
+    Symptom:
+        A model that should start where an earlier run ended starts at the loss of an untrained one.
+    Evidence:
+        Nothing that the model has was in what load_state_dict() was given, or in the state from which the
+        script had picked the names that fit; or layers were missing while entries of the very same shapes, in
+        the same order, went unused under other names.
+    Fix:
+        Rename the keys before loading (`key.removeprefix("module.")`), take the inner dictionary of the
+        checkpoint, and load with `strict=True`, which raises where names do not fit.
+    Known limits:
+        A model that has more than the checkpoint (a new head, an adapter) and a head that was replaced, of
+        another shape or alone in its name, are loaded in part on purpose and are not reported.
+    """
+
+    id = "TD116"
+    name = "checkpoint-does-not-match"
+    title = "a checkpoint's names do not fit the model, and nothing is loaded"
+    reads = (CheckpointLoad,)
+    explains = ("frozen-at-random",)
+
+    def see(self, record: Record, state: RunState) -> Iterable[Finding]:
+        assert isinstance(record, CheckpointLoad)
+        if record.wanted and not record.loaded:
+            # Nothing at all may be given on purpose, where a part of a checkpoint is optional.
+            yield self._judge(record, record.wanted, 0.97 if record.unexpected else 0.7)
+        elif _is_renamed(record):
+            yield self._judge(record, len(record.missing), 0.9)
+
+    def _judge(self, load: CheckpointLoad, lost: int, confidence: float) -> Finding:
+        wanted = load.missing[0].key if load.missing else ""
+        given = load.unexpected[0].key if load.unexpected else ""
+        beside = f": the model wants `{wanted}`, the checkpoint has `{given}`" if given else ""
+        return self.finding(
+            severity="error" if given else "warning",
+            confidence=confidence,
+            message=(
+                f"`{load.place.code}`{line_of(load.place)} left {lost} of {load.wanted} entries of {load.kind} "
+                f"as they were{beside or ', because it was given none of them'}."
+            ),
+            why=f"{_how(load)} These layers keep their random start values.",
+            fix=_fix(load, wanted, given),
+            where=load.place,
+            first_step=max(1, load.step),
+            last_step=max(1, load.step),
+            evidence={
+                "wanted": float(load.wanted),
+                "loaded": float(load.loaded),
+                "missing": wanted,
+                "unexpected": given,
+            },
+        )
+
+
+def _how(load: CheckpointLoad) -> str:
+    if load.filtered:
+        return "Only entries whose names the model has are taken over, and there was none; no error is raised."
+    return (
+        "With strict=False, load_state_dict() passes over every name that it does not find and every name that "
+        "it does not know."
+    )
+
+
+def _is_renamed(load: CheckpointLoad) -> bool:
+    """All that is missing is there under another name; one last layer alone may have been replaced."""
+    if not load.missing:
+        return False
+    only_head = all(one.key.startswith(load.last_layer + ".") for one in load.missing)
+    shapes = [one.shape for one in load.missing]
+    enough = Counter(_shaped(load.unexpected)) == Counter(shapes)
+    return not only_head and enough
+
+
+def _shaped(entries: tuple[SavedTensor, ...]) -> list[tuple[int, ...]]:
+    return [one.shape for one in entries if not one.key.endswith("num_batches_tracked")]
+
+
+def _fix(load: CheckpointLoad, wanted: str, given: str) -> str:
+    at = line_of(load.place)
+    if load.nested:
+        return f'Load the inner dictionary{at}: `["{load.nested}"]` of what is loaded now. Leave strict=False out.'
+    if given.endswith("." + wanted):
+        prefix = given.removesuffix(wanted)
+        return (
+            f"Load `{{key.removeprefix({prefix!r}): value for key, value in state.items()}}`{at}, "
+            "and leave strict=False out."
+        )
+    if given:
+        old, new = _different_part(given, wanted)
+        strictly = "" if load.filtered else ", and leave strict=False out"
+        return f"Rename `{old}` to `{new}` in the keys before the load{at}{strictly}."
+    return f"Compare the keys of what is loaded{at} with `model.state_dict().keys()`; leave strict=False out."
+
+
+def _different_part(given: str, wanted: str) -> tuple[str, str]:
+    """encoder.0.weight and backbone.0.weight: ("encoder.", "backbone.")"""
+    one, other = given.split("."), wanted.split(".")
+    while len(one) > 1 and len(other) > 1 and one[-1] == other[-1]:
+        one, other = one[:-1], other[:-1]
+    return ".".join(one) + ".", ".".join(other) + "."
+
+
+# TD117: the best weights were kept by reference, so training went on in them.
+class BestWeightsNotCopied(Check):
+    """The weights that were kept to go back to are the model's own tensors, not a copy.
+
+    Symptom:
+        After early stopping the restored model is no better than the last one: going back changes nothing.
+    Evidence:
+        Every tensor that load_state_dict() was given lies in the very memory of the model's own one, after
+        steps of training, and the line that took them from `state_dict()` ran before some of these steps.
+    Fix:
+        Keep a copy: `best = copy.deepcopy(model.state_dict())`, or write it to a file with `torch.save`.
+    Known limits:
+        Found where the weights are loaded back into the same model. A kept state that is only saved at the
+        end is the same mistake and is not seen.
+    """
+
+    id = "TD117"
+    name = "best-weights-not-copied"
+    title = "kept weights are the live ones, not a copy"
+    reads = (CheckpointLoad,)
+
+    # Loading a model's own state before any training is a way to check names, and harmless.
+    steps_before = 2
+
+    def see(self, record: Record, state: RunState) -> Iterable[Finding]:
+        assert isinstance(record, CheckpointLoad)
+        if record.kept and record.own == record.wanted > 0 and record.step > self.steps_before:
+            yield self._judge(record)
+
+    def _judge(self, load: CheckpointLoad) -> Finding:
+        kept = load.kept
+        source = _source(kept.code or "")
+        return self.finding(
+            severity="error",
+            confidence=0.95,
+            message=(
+                f"`{load.place.code}`{line_of(load.place)} loads the model's own tensors into itself: "
+                f"`{kept.code}`{line_of(kept)} kept all {load.own} without a copy, and training went on."
+            ),
+            why=(
+                "state_dict() returns the parameters themselves. Every optimizer step since then has changed "
+                "what was kept, so it is always the last state of the model, never the best."
+            ),
+            fix=f"Write `{_copied(kept.code or '', source)}`{line_of(kept)} (with `import copy`).",
+            where=kept,
+            first_step=load.step,
+            last_step=load.step,
+            evidence={"tensors": float(load.wanted), "same_memory": float(load.own)},
+            edit=_edit(load, source),
+        )
+
+
+def _source(code: str) -> str:
+    """What is kept: all of the right-hand side, or model.state_dict() where it stands beside other values."""
+    given = code.partition("=")[2].strip()
+    alone = re.search(r"[\w.]+\.state_dict\(\)$", given)
+    return alone.group(0) if alone else given
+
+
+def _copied(code: str, source: str) -> str:
+    return code.replace(source, f"copy.deepcopy({source})") if source else "copy.deepcopy(model.state_dict())"
+
+
+def _edit(load: CheckpointLoad, source: str) -> Edit | None:
+    kept = load.kept
+    if kept.file is None or kept.line is None or not kept.code or not source.endswith(".state_dict()"):
+        return None
+    return Edit(kept.file, kept.line, kept.code, _copied(kept.code, source))

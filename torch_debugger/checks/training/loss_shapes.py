@@ -1,0 +1,278 @@
+"""TD502: prediction and target broadcast against each other inside the loss."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Iterator, Sequence
+
+from torch_debugger.checks.base import Check, RunState, nodes_with, op_of
+from torch_debugger.checks.loss_graph import SHAPE_ONLY, LossGraphCheck, at, call_of, operands
+from torch_debugger.records import Edit, Finding, GraphNode, LocalTensor, LossGraph, Place, Record
+
+# Losses that broadcast their operands first; nobody feeds them pairs on purpose.
+_LOSSES = frozenset({"MseLoss", "SmoothL1Loss", "HuberLoss", "L1Loss", "KlDiv", "BinaryCrossEntropy",
+                     "BinaryCrossEntropyWithLogits", "SoftMarginLoss"})  # fmt: skip
+_BETWEEN = frozenset({"Sub", "Rsub", "Add", "Mul", "Div", "Maximum", "Minimum", "Where"})
+_UNARY = frozenset({"Abs", "Clamp", "Exp", "Log", "Log1P", "Mean", "Neg", "Pow", "Sigmoid", "Softplus", "Sqrt",
+                    "Sum", "Tanh"})  # fmt: skip
+# What a loss is made of: the walk from the loss stops where the model's own layers begin.
+_LOSS_OPS = _LOSSES | _BETWEEN | _UNARY | SHAPE_ONLY | {"Expand"}
+# Shapes made on purpose for a comparison of all with all.
+_DELIBERATE = frozenset({"Unsqueeze", "T", "Transpose", "Permute"})
+_TARGET_NAMES = ("target", "targets", "y", "label", "labels", "yb", "y_true", "batch_y")
+
+
+class LossBroadcast(Check):
+    """The loss compares every prediction with every target, because their shapes differ.
+
+    Symptom:
+        The loss falls to the spread of the targets and stays there; the model learns to answer the
+        mean, whatever the input.
+    Evidence:
+        The autograd graph of the loss: an operation whose result is (N, N) although the prediction
+        is (N, 1) and the other operand, the target, needs no gradient.
+    Fix:
+        Give both the same shape: `prediction.squeeze(1)` or `target.unsqueeze(1)`.
+    Known limits:
+        Losses over pairs, where both operands carry gradients or one was given its extra dimension on
+        purpose with unsqueeze, are not reported. With a batch of one there is nothing to see.
+    """
+
+    id = "TD502"
+    name = "loss-broadcast"
+    title = "prediction and target have shapes that broadcast to all pairs"
+    reads = (LossGraph,)
+
+    # A batch of one broadcasts to itself.
+    smallest_batch = 2
+
+    def __init__(self) -> None:
+        self._reported: dict[str, LossGraph] = {}
+
+    def see(self, record: Record, state: RunState) -> Iterable[Finding]:
+        assert isinstance(record, LossGraph)
+        if record.site in self._reported:
+            return
+        found = self._broadcast(record)
+        if found is not None:
+            self._reported[record.site] = record
+            yield self._judge(record, *found)
+
+    def finish(self, state: RunState) -> Iterable[Finding]:
+        for graph in self._reported.values():
+            found = self._broadcast(graph)
+            if found is not None:
+                yield self._judge(graph, *found, last_step=state.step)
+
+    def _broadcast(self, graph: LossGraph) -> tuple[GraphNode, GraphNode] | None:
+        """The op that blew up and the prediction that went into it."""
+        for consumer, node in _loss_nodes(graph):
+            prediction = next(operands(graph, node), None)
+            if prediction is None or not self._is_all_pairs(prediction.shape, node.shape):
+                continue
+            if _is_accident(consumer, node, prediction) and not _is_parameter(graph, prediction):
+                return node, prediction
+        return None
+
+    def _is_all_pairs(self, given: Sequence[int], made: Sequence[int]) -> bool:
+        """(N, 1, ...) or (N, ...) became (N, N, ...)."""
+        if len(made) < 2 or made[0] != made[1] or made[0] < self.smallest_batch:
+            return False
+        count, rest = made[0], tuple(made[2:])
+        return tuple(given) in ((count, 1, *rest), (count, *rest))
+
+    def _judge(self, graph: LossGraph, node: GraphNode, prediction: GraphNode, last_step: int = 0) -> Finding:
+        given, wanted = tuple(prediction.shape), _target_shape(prediction, node)
+        pred = _named(graph.locals, given, True)
+        target = _named(graph.locals, wanted, False)
+        where = next((line for line in (graph.computed, graph.made) if line.file), graph.place)
+        line = f" at {where.file}:{where.line}" if where.file else ""
+        shapes = f"{_described(pred, 'the prediction', given)} and {_described(target, 'the target', wanted)}"
+        made = " x ".join(str(size) for size in node.shape)
+        return self.finding(
+            severity="error",
+            confidence=0.97 if pred and target else 0.88,
+            message=(
+                f"The loss{line} compares every prediction with every target: {shapes} broadcast to {made} values."
+            ),
+            why=(
+                f"{math.prod(node.shape):,} differences are taken instead of {math.prod(given):,}, so the "
+                "answer that suits them best is the mean of all targets, whatever the input."
+            ),
+            fix=_fix(pred, target, len(given) >= len(node.shape)),
+            where=where,
+            first_step=graph.step,
+            last_step=max(graph.step, last_step),
+            evidence={
+                "op": op_of(node),
+                "prediction_shape": str(given),
+                "target_shape": str(wanted),
+                "broadcast_shape": str(tuple(node.shape)),
+                "loss": graph.loss,
+            },
+            edit=_edit(where, pred, target, len(given) >= len(node.shape)),
+        )
+
+
+def _loss_nodes(graph: LossGraph) -> Iterator[tuple[GraphNode | None, GraphNode]]:
+    """(consumer, node) from the loss down to the model's output."""
+    waiting: list[tuple[int | None, int]] = [(None, 0)] if graph.nodes else []
+    seen: set[int] = set()
+    while waiting:
+        above, index = waiting.pop()
+        if index in seen or index >= len(graph.nodes) or op_of(graph.nodes[index]) not in _LOSS_OPS:
+            continue
+        seen.add(index)
+        yield (None if above is None else graph.nodes[above]), graph.nodes[index]
+        waiting += [(index, below) for below in graph.nodes[index].inputs if below is not None]
+
+
+def _is_accident(consumer: GraphNode | None, node: GraphNode, prediction: GraphNode) -> bool:
+    if op_of(node) == "Expand":
+        # Losses expand both operands themselves; an expand in the user's own code is meant.
+        return consumer is not None and op_of(consumer) in _LOSSES | {"Sub"} and None in consumer.inputs
+    alone = None in node.inputs and sum(index is not None for index in node.inputs) == 1
+    return op_of(node) in _BETWEEN and alone and op_of(prediction) not in _DELIBERATE
+
+
+def _is_parameter(graph: LossGraph, node: GraphNode) -> bool:
+    """A learned vector meeting a batch of the same size by chance is no prediction."""
+    while op_of(node) in _UNARY | SHAPE_ONLY:
+        following = next(operands(graph, node), None)
+        if following is None:
+            break
+        node = following
+    return node.parameter is not None
+
+
+def _target_shape(prediction: GraphNode, node: GraphNode) -> tuple[int, ...]:
+    """The shape of the other operand, which broadcast against the prediction's."""
+    count, rest = node.shape[0], tuple(node.shape[2:])
+    return (count, *rest) if len(prediction.shape) == len(node.shape) else (count, 1, *rest)
+
+
+def _named(tensors: Sequence[LocalTensor], shape: tuple[int, ...], gradient: bool) -> LocalTensor | None:
+    fitting = [one for one in tensors if tuple(one.shape) == shape and one.requires_grad is gradient]
+    usual = [one for one in fitting if one.name in _TARGET_NAMES]
+    fitting = [one for one in fitting if "float" in one.dtype]  # whole numbers are indices more often
+    # Locals are in order of their first assignment, and targets come after inputs.
+    return (usual or fitting)[-1] if usual or fitting else None
+
+
+def _described(tensor: LocalTensor | None, role: str, shape: tuple[int, ...]) -> str:
+    return f"`{tensor.name}` {shape}" if tensor else f"{role} {shape}"
+
+
+def _fix(pred: LocalTensor | None, target: LocalTensor | None, pred_has_more: bool) -> str:
+    pred_name, target_name = pred.name if pred else "prediction", target.name if target else "target"
+    longer, shorter = (pred_name, target_name) if pred_has_more else (target_name, pred_name)
+    return f"Use `{longer}.squeeze(1)` in the loss, or `{shorter}.unsqueeze(1)`, so that both have one shape."
+
+
+def _edit(where: Place, pred: LocalTensor | None, target: LocalTensor | None, pred_has_more: bool) -> Edit | None:
+    """One of the two reshaped where it stands, if the line names it once."""
+    if where.file is None or where.line is None or not where.code:
+        return None
+    longer, shorter = (pred, target) if pred_has_more else (target, pred)
+    for tensor, change in ((longer, "squeeze(1)"), (shorter, "unsqueeze(1)")):
+        found = re.findall(rf"\b{re.escape(tensor.name)}\b(?!\s*[\[.(=])", where.code) if tensor else []
+        if tensor is not None and len(found) == 1:
+            after = re.sub(rf"\b{re.escape(tensor.name)}\b(?!\s*[\[.(=])", f"{tensor.name}.{change}", where.code)
+            return Edit(where.file, where.line, where.code, after)
+    return None
+
+
+# TD511: a view where a transpose was meant, between the model's scores and the loss.
+_VIEWS = ("View", "UnsafeView", "ReshapeAlias", "Reshape")
+
+
+class ScoresScrambledByView(LossGraphCheck):
+    """The scores get the shape that the loss wants by a view, which mixes classes and places.
+
+    Symptom:
+        The shapes fit and the loss falls a little, to what the frequencies of the classes alone would give. The
+        model cannot learn more, because its scores for one place are compared with the targets of others.
+    Evidence:
+        The autograd graph: cross-entropy takes the scores through a view that turns (batch, length, classes)
+        into (batch, classes, length), or (batch, classes, height, width) into (places, classes).
+        A view keeps the numbers in their order; only a transpose moves them.
+    Fix:
+        `scores.transpose(1, 2)` for sequences, `scores.permute(0, 2, 3, 1).reshape(-1, classes)` for pictures;
+        cross-entropy also takes (batch, classes, height, width) as it is.
+    Known limits:
+        Where two of the sizes are equal, nothing is said.
+    """
+
+    id = "TD511"
+    name = "scores-scrambled-by-view"
+    title = "a view where the scores should be transposed for the loss"
+
+    def judge(self, graph: LossGraph, state: RunState) -> Finding | None:
+        found = _scrambled(graph)
+        if found is None:
+            return None
+        loss, view, source = found
+        given, wanted = tuple(source.shape), tuple(view.shape)
+        where = call_of(graph, loss)
+        return self.finding(
+            severity="error",
+            confidence=0.95,
+            message=(
+                f"The scores of shape {given} reach the cross-entropy{at(where)} through a view as {wanted}: "
+                f"{wanted[1]} classes and {math.prod(given) // given[0] // wanted[1]} places are mixed up."
+            ),
+            why=(
+                "A view reads the same numbers in the same order under another shape. What the loss takes for "
+                "the scores of one place are scores of several, so the targets do not belong to them."
+            ),
+            fix=_scores_scrambled_by_view_fix(given, wanted),
+            where=where,
+            first_step=graph.step,
+            last_step=max(graph.step, state.step),
+            evidence={"scores_shape": str(given), "viewed_shape": str(wanted), "loss": graph.loss},
+        )
+
+
+def _scrambled(graph: LossGraph) -> tuple[GraphNode, GraphNode, GraphNode] | None:
+    """The loss, the view in front of its log-softmax, and the scores, where these do not fit together."""
+    for loss in nodes_with(graph, ("NllLoss", "NllLoss2D")):
+        softmax = _softmax_of(graph, loss)
+        view = next(operands(graph, softmax), None) if softmax is not None else None
+        if view is None or op_of(view) not in _VIEWS:
+            continue
+        source = next(operands(graph, view), None)
+        if source is not None and (_swaps(source.shape, view.shape) or _flattens(source.shape, view.shape)):
+            return loss, view, source
+    return None
+
+
+def _softmax_of(graph: LossGraph, loss: GraphNode) -> GraphNode | None:
+    node = next(operands(graph, loss), None)
+    if node is not None and op_of(node) in _VIEWS:  # cross-entropy gives sequences a fourth dimension
+        node = next(operands(graph, node), None)
+    return node if node is not None and op_of(node) == "LogSoftmax" else None
+
+
+def _swaps(given: tuple[int, ...], made: tuple[int, ...]) -> bool:
+    """(batch, length, classes) viewed as (batch, classes, length), or the other way round."""
+    if len(given) != 3 or len(made) != 3:
+        return False
+    return given[0] == made[0] and given[1:] == (made[2], made[1]) and given[1] != given[2] and 1 not in given[1:]
+
+
+def _flattens(given: tuple[int, ...], made: tuple[int, ...]) -> bool:
+    """(batch, classes, places...) viewed as (places, classes)."""
+    if len(given) < 3 or len(made) != 2:
+        return False
+    return given[1] == made[1] and math.prod(given[2:]) > 1 and given[-1] != made[1]
+
+
+def _scores_scrambled_by_view_fix(given: tuple[int, ...], made: tuple[int, ...]) -> str:
+    if len(made) == 3:
+        return "Use `.transpose(1, 2)` on the scores in place of the view."
+    dims = ", ".join(str(dim) for dim in range(2, len(given)))
+    return (
+        f"Use `.permute(0, {dims}, 1).reshape(-1, {made[1]})` on the scores; or give them to cross_entropy as "
+        "they are, with the targets in their own shape."
+    )

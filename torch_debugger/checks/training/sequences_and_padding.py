@@ -1,0 +1,340 @@
+"""TD521: the filling at the ends of sequences counted as targets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from torch_debugger.checks.base import Check, RunState, nodes_with, op_of
+from torch_debugger.checks.loss_graph import at, call_of, line_of
+from torch_debugger.records import (
+    ClassTargets,
+    Edit,
+    Finding,
+    GraphNode,
+    LossGraph,
+    PaddedState,
+    Place,
+    Record,
+    TokenTargets,
+)
+
+_CONSTRUCTORS = ("CrossEntropyLoss()", "NLLLoss()")
+
+
+class PaddingCountedInLoss(Check):
+    """The loss of a sequence model counts the padding behind the sequences like words.
+
+    Symptom:
+        The loss falls fast and looks good, because padding is easy to predict, and the model likes to answer
+        padding.
+    Evidence:
+        The targets as the loss saved them, as rows: most rows end in a run of one token, of a length that
+        differs from row to row, and that token stands nowhere else. It is not the loss's `ignore_index`.
+    Fix:
+        `ignore_index=<padding token>` in the loss.
+    Known limits:
+        Losses with `reduction="none"` are taken to be masked by hand. Where the embedding has no `padding_idx`,
+        it is said only if a quarter of all targets or more is padding.
+    """
+
+    id = "TD521"
+    name = "padding-counted-in-loss"
+    title = "padding counts as targets in the loss"
+    reads = (LossGraph, ClassTargets, TokenTargets)
+
+    # Of the rows, those that end in two or more of the token.
+    rows_ended = 0.3
+    # Of all targets, those in such ends: with a padding_idx that says so, and without.
+    share_known = 0.1
+    share_guessed = 0.25
+    # Of the token's places, those that are in no such end: an end of sentence, a misreading.
+    elsewhere = 0.1
+    # Lengths of the ends differ by this many tokens at least: sequences of one length need no padding.
+    ragged = 2
+    looks = 2
+
+    def __init__(self) -> None:
+        self._graphs: dict[str, LossGraph] = {}
+        self._reductions: dict[str, str] = {}
+        self._looks: dict[str, list[TokenTargets]] = {}
+
+    def see(self, record: Record, state: RunState) -> Iterable[Finding]:
+        if isinstance(record, LossGraph):
+            self._graphs.setdefault(record.site, record)
+        elif isinstance(record, ClassTargets):
+            self._reductions[record.site] = record.reduction
+        elif isinstance(record, TokenTargets) and self._is_padded(record):
+            looks = self._looks.setdefault(record.site, [])
+            if not looks or looks[0].last == record.last:
+                looks.append(record)
+                return self._judge_site(record.site, state)
+        return ()
+
+    def finish(self, state: RunState) -> Iterable[Finding]:
+        return [finding for site in self._looks for finding in self._judge_site(site, state)]
+
+    def _is_padded(self, rows: TokenTargets) -> bool:
+        share = self.share_known if rows.padding == rows.last else self.share_guessed
+        tails = rows.ended >= self.rows_ended and rows.in_tails >= share and rows.elsewhere <= self.elsewhere
+        ragged = rows.longest - rows.shortest >= self.ragged and rows.shortest < rows.length
+        return tails and ragged and rows.last != rows.ignore_index and rows.weight > 0
+
+    def _judge_site(self, site: str, state: RunState) -> Iterable[Finding]:
+        looks = self._looks[site]
+        if len(looks) >= self.looks and self._reductions.get(site) in ("mean", "sum"):
+            yield self._judge(site, looks[0], state)
+
+    def _judge(self, site: str, rows: TokenTargets, state: RunState) -> Finding:
+        known = rows.padding == rows.last
+        where = self._where(site) or rows.made
+        named = f", padding_idx={rows.padding} of the embedding" if known else ""
+        return self.finding(
+            severity="error" if known else "warning",
+            confidence=0.95 if known else 0.85,
+            message=(
+                f"{rows.in_tails:.0%} of the targets of the loss{at(where)} are the token {rows.last} behind "
+                f"the ends of the sequences{named}: padding is counted like words."
+            ),
+            why=(
+                "Padding is the easiest thing to predict. It lowers the mean loss, takes its share of every "
+                "gradient, and hides how well the words themselves are predicted."
+            ),
+            fix=f"Add `ignore_index={rows.last}` to the loss{at(where)}.",
+            where=where,
+            first_step=rows.step,
+            last_step=max(rows.step, state.step),
+            evidence={
+                "padding_token": float(rows.last),
+                "padding_share": rows.in_tails,
+                "rows_ended": rows.ended,
+                "shortest": float(rows.shortest),
+                "longest": float(rows.longest),
+            },
+            edit=_edit(where, rows.last),
+        )
+
+    def _where(self, site: str) -> Place | None:
+        graph = self._graphs.get(site)
+        nodes = [node for node in graph.nodes if op_of(node) in ("NllLoss", "NllLoss2D")] if graph else []
+        return line_of(graph, nodes[0]) if graph and nodes else None
+
+
+def _edit(where: Place, token: int) -> Edit | None:
+    for text in _CONSTRUCTORS:
+        if where.file and where.line and where.code and where.code.count(text) == 1:
+            after = where.code.replace(text, f"{text[:-1]}ignore_index={token})")
+            return Edit(where.file, where.line, where.code, after)
+    return None
+
+
+# TD522: a language model whose targets are not the next tokens.
+_LIKELIHOODS = ("NllLoss", "NllLoss2D")
+
+
+class TargetShifted(Check):
+    """The targets of a sequence model are the tokens it was just given, or those after the next.
+
+    Symptom:
+        The loss falls to nearly zero within a few steps and the model then writes nonsense (targets not
+        shifted), or it never gets good (shifted twice).
+    Evidence:
+        The tokens that the embedding read and the targets of the loss, place by place, in several batches: all
+        targets are the input at the same place, at the one before, or two places on.
+    Fix:
+        `inputs, targets = tokens[:, :-1], tokens[:, 1:]`, once: in the data or in the model, not in both.
+    Known limits:
+        Said only where every place of the input reaches the loss on a way of its own: an autoencoder, which has
+        its input as its target, squeezes it through one code. A GRU on the CPU goes place by place and is not
+        judged, nor is a loss with several terms.
+    """
+
+    id = "TD522"
+    name = "target-shifted"
+    title = "the targets are not the next tokens"
+    reads = (LossGraph, TokenTargets)
+
+    # Batches in which all targets fit.
+    looks = 2
+
+    def __init__(self) -> None:
+        self._graphs: dict[str, LossGraph] = {}
+        self._looks: dict[str, list[TokenTargets]] = {}
+
+    def see(self, record: Record, state: RunState) -> Iterable[Finding]:
+        if isinstance(record, LossGraph):
+            self._graphs.setdefault(record.site, record)
+        elif isinstance(record, TokenTargets):
+            self._looks.setdefault(record.site, []).append(record)
+        else:
+            return ()
+        return self._judge_site(record.site, state)
+
+    def finish(self, state: RunState) -> Iterable[Finding]:
+        return [finding for site in self._looks for finding in self._judge_site(site, state)]
+
+    def _judge_site(self, site: str, state: RunState) -> Iterable[Finding]:
+        graph, looks = self._graphs.get(site), self._looks.get(site, [])
+        if graph is None or len(looks) < self.looks:
+            return
+        offsets, losses = {look.offset for look in looks}, nodes_with(graph, _LIKELIHOODS)
+        if len(losses) != 1 or len(offsets) != 1:
+            return
+        offset = offsets.pop()
+        if offset in (-1, 0, 2):
+            yield self._judge(graph, losses[0], looks[0], offset, state)
+
+    def _judge(self, graph: LossGraph, loss: GraphNode, rows: TokenTargets, offset: int, state: RunState) -> Finding:
+        where = call_of(graph, loss)
+        return self.finding(
+            severity="error",
+            confidence=0.93,
+            message=(
+                f"Every target of the loss{at(where)} is {_relation(offset)} that `{rows.embedding}` read, in "
+                f"batches of {rows.rows} x {rows.length} tokens: {_meaning(offset)}."
+            ),
+            why=_why(offset),
+            fix=_fix(offset),
+            where=where,
+            first_step=rows.step,
+            last_step=max(rows.step, state.step),
+            evidence={"offset": float(offset), "rows": float(rows.rows), "length": float(rows.length)},
+        )
+
+
+def _relation(offset: int) -> str:
+    if offset == 0:
+        return "the very token"
+    return "the token before the one" if offset < 0 else "two places on from the token"
+
+
+def _meaning(offset: int) -> str:
+    if offset == 2:
+        return "the targets are shifted twice"
+    return "the model has only to copy" if offset == 0 else "inputs and targets are shifted the wrong way"
+
+
+def _why(offset: int) -> str:
+    if offset == 2:
+        return (
+            "The data and the model each shift by one. The model learns the token after the next, and text "
+            "that is made with it one token at a time does not hold together."
+        )
+    return (
+        "The answer stands in the input. Copying it brings the loss to zero, and nothing is learned about "
+        "which token comes next."
+    )
+
+
+def _fix(offset: int) -> str:
+    if offset == 2:
+        return "Shift once: take `[:, 1:]` away either in the data or in the loss."
+    return (
+        "Shift them once: in the data, `inputs, targets = tokens[:, :-1], tokens[:, 1:]`; or in the loss, "
+        "`scores[:, :-1]` with `targets[:, 1:]`."
+    )
+
+
+# TD527: the state after the padding, taken for the state after the sequence.
+class LastStateOfPaddedSequence(Check):
+    """Only a recurrent layer's last state is used, and for most sequences that is a state after padding.
+
+    Symptom:
+        The loss falls slowly or stands still; what the model says about a sequence depends on how long the
+        others in its batch are.
+    Evidence:
+        What the layer read: most rows end in a run of one token or vector, of a length that differs from row
+        to row, and it stands nowhere else. And the autograd graph: the loss goes through the last step of the
+        layer's output, or through its final state, and nothing else of it. It was not given packed sequences.
+    Fix:
+        Take the state at each row's own length, or pack the sequences.
+    Known limits:
+        A final state that is given to another recurrent layer is not judged. Vectors that are no embedded
+        tokens count as padded only where some row of each batch has no padding, as `pad_sequence` leaves them.
+    """
+
+    id = "TD527"
+    name = "last-state-of-padded-sequence"
+    title = "a recurrent layer's last state is taken after the padding"
+    reads = (PaddedState,)
+    explains = ("lr-too-low", "vanishing-gradient")
+
+    # Of the rows, those that end in padding, and of all steps, those that are padding.
+    rows_ended = 0.5
+    share = 0.25
+    # Of the padding's places, those that are in no such end: images and sounds have blank vectors inside.
+    elsewhere_tokens = 0.1
+    elsewhere_vectors = 0.02
+    ragged = 2
+    looks_needed = 2
+    most_looks = 0.6  # of all: a batch of a small data set may have one length by chance
+
+    def __init__(self) -> None:
+        self._looks: dict[str, list[PaddedState]] = {}  # at padded sequences, layer by layer
+        self._all: dict[str, int] = {}
+
+    def see(self, record: Record, state: RunState) -> Iterable[Finding]:
+        if not isinstance(record, PaddedState):
+            return ()
+        self._all[record.layer] = self._all.get(record.layer, 0) + 1
+        if not self._is_padded(record):
+            return ()
+        self._looks.setdefault(record.layer, []).append(record)
+        return self._tell(record.layer, state)
+
+    def finish(self, state: RunState) -> Iterable[Finding]:
+        return [finding for layer in self._looks for finding in self._tell(layer, state)]
+
+    def _is_padded(self, look: PaddedState) -> bool:
+        tails = look.filled and look.ended >= self.rows_ended and look.in_tails >= self.share
+        most = self.elsewhere_tokens if look.tokens else self.elsewhere_vectors
+        begins = look.shortest < look.length if look.tokens else look.shortest == 0
+        return tails and begins and look.elsewhere <= most and look.longest - look.shortest >= self.ragged
+
+    def _tell(self, layer: str, state: RunState) -> list[Finding]:
+        looks = self._looks[layer]
+        if len(looks) < max(self.looks_needed, self.most_looks * self._all[layer]):
+            return []
+        return [self._judge(looks, state)]
+
+    def _judge(self, looks: list[PaddedState], state: RunState) -> Finding:
+        first, last = looks[0], looks[-1]
+        ended = sum(look.ended for look in looks) / len(looks)
+        padding = sum(look.in_tails for look in looks) / len(looks)
+        what = "the last step of its output" if first.used == "last step" else "its final state"
+        return self.finding(
+            severity="warning",
+            confidence=0.9,
+            message=(
+                f"Of `{first.layer}` ({first.kind}) only {what} is used, and {ended:.0%} of its sequences end "
+                f"in padding: {padding:.0%} of all steps it reads come after the end."
+            ),
+            why=(
+                "The state goes on changing while the layer reads padding, so what it has read of a short "
+                "sequence fades before it is used, and depends on the longest sequence of the batch."
+            ),
+            fix=_last_state_of_padded_sequence_fix(first),
+            where=first.taken,
+            first_step=first.step,
+            last_step=max(last.step, state.step),
+            evidence={
+                "rows_ended": ended,
+                "padding_share": padding,
+                "length": float(first.length),
+                "looks": float(len(looks)),
+            },
+        )
+
+
+def _last_state_of_padded_sequence_fix(look: PaddedState) -> str:
+    lengths = look.lengths or "lengths"
+    order = ", batch_first=True" if look.batch_first else ""
+    packed = f"pack_padded_sequence(x, {lengths}.cpu(){order}, enforce_sorted=False)"
+    hint = "" if look.lengths else " (the lengths without padding)"
+    if look.used == "final state":
+        return f"Give `{look.layer}` packed sequences: `{packed}`{hint}; then its final state is that of each row."
+    rows = f"torch.arange(len({lengths}))"
+    index = f"[{rows}, {lengths} - 1]" if look.batch_first else f"[{lengths} - 1, {rows}]"
+    return (
+        f"Take each row's own last step: `{index}`{hint} in place of the index -1; or give `{look.layer}` "
+        f"`{packed}` and use its final state."
+    )

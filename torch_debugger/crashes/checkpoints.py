@@ -1,0 +1,485 @@
+"""A checkpoint against the model it was loaded into, and against what torch.load and torch.save can do."""
+
+from __future__ import annotations
+
+import builtins
+import dataclasses
+import difflib
+import io
+import itertools
+import os
+import pickletools
+import re
+import shutil
+import struct
+import sys
+import zipfile
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import PurePath
+from types import FrameType, FunctionType, ModuleType
+from typing import Any
+
+import torch
+from torch import nn
+
+from torch_debugger.crashes.frames import LiveCrash, is_tensor, kind_name, walk_traceback
+from torch_debugger.crashes.layers import describe_layer
+from torch_debugger.records import LayerFact
+from torch_debugger.records.crash_modules import (
+    CheckpointEvidence,
+    FileFact,
+    InnerState,
+    ModelLoad,
+    OptimizerLoad,
+    RefusedGlobal,
+    StateEntry,
+    StorageLocation,
+)
+from torch_debugger.source.constructors import constructor_places
+from torch_debugger.source.files import is_user_file, place_at
+from torch_debugger.source.objects import is_a, is_one_of, own_attributes
+from torch_debugger.source.variables import name_of, name_root
+
+_SERIALIZATION = "torch/serialization.py"
+
+
+def examine_checkpoints(scene: LiveCrash) -> CheckpointEvidence | None:
+    """The last of torch's doors that the traceback went through: load_state_dict, load or save."""
+    names = {(seen.function, _home(seen.file)) for seen in scene.frames}
+    if ("load_state_dict", "torch/nn/modules/module.py") in names:
+        return CheckpointEvidence(model=examine_model_load(scene))
+    if ("load_state_dict", "torch/optim/optimizer.py") in names:
+        return CheckpointEvidence(optimizer=examine_optimizer_load(scene))
+    if ("load", _SERIALIZATION) in names:
+        (refused, complete), location = examine_refusals(scene), examine_location(scene)
+        file = None if refused or location else examine_file(scene, "load")
+        return CheckpointEvidence(refused=refused, refused_all=complete, location=location, file=file)
+    if ("save", _SERIALIZATION) in names:
+        return CheckpointEvidence(file=examine_file(scene, "save"))
+    return None
+
+
+def _home(file: str) -> str:
+    """torch/optim/optimizer.py, however the machine writes and where it keeps it."""
+    return "torch/" + file.replace("\\", "/").rpartition("/torch/")[2]
+
+
+# State dicts against the module or optimizer whose load_state_dict refused them.
+_ENTRIES, _KEYS, _LAYERS = 3000, 40, 8
+_WRAPPERS = ("module", "_orig_mod")  # where DataParallel and DDP, and torch.compile, keep the model
+
+
+def examine_model_load(scene: LiveCrash) -> ModelLoad | None:
+    seen = scene.frame_of("load_state_dict", "module.py")
+    held = seen.frame.f_locals if seen is not None else {}
+    module, given = held.get("self"), held.get("state_dict")
+    if seen is None or scene.innermost is not seen or not is_a(module, nn.Module):
+        return None  # an error of somebody's hook or own _load_from_state_dict
+    caller = _caller(scene)
+    name = name_root(module, caller)
+    load = ModelLoad(name, type(module).__name__, kind_name(type(given)), bool(held.get("strict", True)))
+    if not is_a(given, Mapping):
+        return load
+    wanted = dict(_wanted(module))
+    return ModelLoad(
+        *(load.name, load.kind, load.given, load.strict),
+        wrapped=_wrapped(module),
+        wanted=tuple(StateEntry(key, shape) for key, shape in itertools.islice(wanted.items(), _ENTRIES)),
+        saved=_entries(given),
+        others=tuple(str(key) for key, value in given.items() if not is_tensor(value))[:_KEYS],
+        inside=tuple(_inside(given)),
+        of_optimizer=_of_optimizer(given),
+        layers=_differing_layers(scene, module, name, wanted, given),
+    )
+
+
+def _caller(scene: LiveCrash) -> FrameType | None:
+    return scene.user_frame.frame if scene.user_frame is not None else None
+
+
+def _wanted(module: nn.Module) -> Iterator[tuple[str, tuple[int, ...]]]:
+    """What its state_dict() would hold, read without calling it: hooks of the user's may hang there."""
+    for path, part in module.named_modules(remove_duplicate=False):
+        left_out = getattr(part, "_non_persistent_buffers_set", ())
+        buffers = {name: value for name, value in part._buffers.items() if name not in left_out}
+        for name, value in (*part._parameters.items(), *buffers.items()):
+            if is_tensor(value):
+                yield f"{path}.{name}".lstrip("."), tuple(value.shape)
+
+
+def _wrapped(module: nn.Module) -> str:
+    children = [name for name, _ in module.named_children()]
+    return children[0] if len(children) == 1 and children[0] in _WRAPPERS else ""
+
+
+def _entries(given: Mapping[Any, Any]) -> tuple[StateEntry, ...]:
+    tensors = ((str(key), value) for key, value in given.items() if is_tensor(value))
+    return tuple(StateEntry(key, tuple(value.shape)) for key, value in itertools.islice(tensors, _ENTRIES))
+
+
+def _inside(given: Mapping[Any, Any]) -> Iterator[InnerState]:
+    for key, value in itertools.islice(given.items(), _KEYS):
+        if type(key) is not str or not is_a(value, Mapping):
+            continue
+        entries, of_optimizer = _entries(value), _of_optimizer(value)
+        if entries or of_optimizer:
+            yield InnerState(key, entries, of_optimizer)
+
+
+def _of_optimizer(given: Mapping[Any, Any]) -> bool:
+    return set(given) == {"state", "param_groups"}
+
+
+def _differing_layers(
+    scene: LiveCrash, module: nn.Module, name: str, wanted: Mapping[str, tuple[int, ...]], given: Mapping[Any, Any]
+) -> tuple[LayerFact, ...]:
+    """The layers whose tensors have another shape in the file, with the lines that build them."""
+    odd = [key for key, shape in wanted.items() if is_tensor(given.get(key)) and tuple(given[key].shape) != shape]
+    paths = list(dict.fromkeys(key.rpartition(".")[0] for key in odd))[:_LAYERS]
+    seen = scene.user_frame
+    if not paths or seen is None:
+        return ()
+    files = list(dict.fromkeys(item.file for item in reversed(scene.frames) if item.user))
+    places, call = constructor_places(module, name, files), place_at(seen.file, seen.line)
+    return tuple(
+        describe_layer(module.get_submodule(path), f"{name}.{path}".rstrip("."), places, call) for path in paths
+    )
+
+
+def examine_optimizer_load(scene: LiveCrash) -> OptimizerLoad | None:
+    seen = scene.frame_of("load_state_dict", "optimizer.py")
+    held = seen.frame.f_locals if seen is not None else {}
+    optimizer, given = held.get("self"), held.get("state_dict")
+    if seen is None or scene.innermost is not seen or not is_a(optimizer, torch.optim.Optimizer):
+        return None
+    name = name_of(optimizer, _caller(scene)) or "optimizer"
+    groups = tuple(len(group["params"]) for group in optimizer.param_groups)
+    if not is_a(given, Mapping):
+        return OptimizerLoad(name, type(optimizer).__name__, kind_name(type(given)), groups=groups)
+    inner = [(key, value) for key, value in given.items() if type(key) is str and is_a(value, Mapping)]
+    return OptimizerLoad(
+        *(name, type(optimizer).__name__, kind_name(type(given))),
+        keys=tuple(str(key) for key in itertools.islice(given, _KEYS)),
+        inside=tuple(key for key, value in inner if _of_optimizer(value)),
+        of_model=bool(given) and all(is_tensor(value) for value in given.values()),
+        groups=groups,
+        saved_groups=_saved_groups(given),
+    )
+
+
+def _saved_groups(given: Mapping[Any, Any]) -> tuple[int, ...]:
+    groups = given.get("param_groups")
+    return tuple(len(group.get("params", ())) for group in groups) if is_a(groups, list) else ()
+
+
+# What torch.load refuses: to import a class it does not know, to put a tensor on a device that is not here.
+_PICKLE_BYTES, _GLOBALS = 20_000_000, 24
+_UNPICKLER = "_weights_only_unpickler.py"
+
+
+def examine_refusals(scene: LiveCrash) -> tuple[tuple[RefusedGlobal, ...], bool]:
+    """The class that was refused, then the others in the file that would be; and whether these are all."""
+    seen = scene.frame_of("load", "serialization.py")
+    first = _refused_first(scene.error)
+    if seen is None or not first:
+        return (), False
+    others = _refused_in(_path(seen.frame.f_locals.get("f")))
+    names = list(dict.fromkeys([first, *others]))[:_GLOBALS]
+    user = scene.user_frame
+    reach = {**user.frame.f_globals, **user.frame.f_locals} if user is not None else {}
+    return tuple(_describe(name, reach) for name in names), bool(others)
+
+
+def _path(given: Any) -> str:
+    """Of the file that was given by its path, or open; empty for what has none, or is gone."""
+    path = path_given(given)
+    return path if path is not None and os.path.isfile(path) else ""
+
+
+def _refused_first(error: BaseException) -> str:
+    """From the unpickler's own frame: torch.load raises its advice while that error is handled."""
+    inner = error.__context__ or error
+    for seen in reversed(walk_traceback(inner.__traceback__)):
+        held = seen.frame.f_locals
+        if seen.file.endswith(_UNPICKLER) and type(held.get("full_path")) is str:
+            text = str(inner)
+            return f"{held['module']}.{held['name']}" if "GLOBAL" in text else _built_class(text)
+    return ""
+
+
+def _built_class(text: str) -> str:
+    """A class that appears only while building, as the dtype classes of numpy do."""
+    found = re.search(r"but got <class '([\w.]+)'>", text)
+    return found[1] if found else ""
+
+
+def _refused_in(path: str) -> list[str]:
+    """All that weights_only would refuse, read from the pickle's opcodes; nothing of it is run."""
+    listing = getattr(torch.serialization, "get_unsafe_globals_in_checkpoint", None)
+    code = _pickle_code(path) if listing is not None and path else None
+    return [*sorted(listing(path)), *_numpy_dtypes(code)] if listing is not None and code is not None else []
+
+
+def _pickle_code(path: str) -> bytes | None:
+    if not zipfile.is_zipfile(path):
+        return None
+    with zipfile.ZipFile(path) as archive:
+        found = [entry for entry in archive.infolist() if entry.filename.endswith("/data.pkl")]
+        return archive.read(found[0]) if found and found[0].file_size <= _PICKLE_BYTES else None
+
+
+def _numpy_dtypes(code: bytes) -> Iterator[str]:
+    """numpy.dtypes.Float64DType, for the `f8` that follows the name numpy.dtype in the pickle."""
+    if b"numpy" not in code:
+        return
+    import numpy  # only where the file names it
+
+    for _, written, _ in pickletools.genops(code):
+        if type(written) is str and re.fullmatch(r"[biufc]\d{1,2}", written):
+            kind = type(numpy.dtype(written))
+            yield f"numpy.dtypes.{kind.__name__}"
+
+
+def _describe(name: str, reach: Mapping[str, Any]) -> RefusedGlobal:
+    home, _, last = name.rpartition(".")
+    value = _reached(name, sys.modules.get(home))
+    if value is None:
+        value = reach.get(last) if home == "__main__" else None
+    return RefusedGlobal(
+        name=name,
+        user_class=_is_users(home, value),
+        function=is_a(value, FunctionType),
+        module_class=is_a(value, type) and issubclass(value, nn.Module),
+        written=_written(value, name, reach) if value is not None else "",
+    )
+
+
+def _reached(name: str, module: Any) -> Any:
+    return vars(module).get(name.rpartition(".")[2]) if is_a(module, ModuleType) else None
+
+
+def _is_users(home: str, value: Any) -> bool:
+    file = getattr(sys.modules.get(home), "__file__", None)
+    if home == "__main__":
+        return True
+    return is_a(file, str) and is_user_file(file) and value is not None
+
+
+def _written(value: Any, name: str, reach: Mapping[str, Any]) -> str:
+    """Config, nn.Linear, np.dtype: by a name of the user's, else by a module that they imported."""
+    last = name.rpartition(".")[2]
+    if reach.get(last, vars(builtins).get(last)) is value:
+        return last
+    modules = [(held, module) for held, module in reach.items() if is_a(module, ModuleType)]
+    return next(_paths(value, name, modules), "")
+
+
+def _paths(value: Any, name: str, modules: Iterable[tuple[str, ModuleType]]) -> Iterator[str]:
+    parts = name.split(".")
+    for held, module in sorted(modules, key=lambda pair: -len(pair[1].__name__)):
+        if vars(module).get(parts[-1]) is value:
+            yield f"{held}.{parts[-1]}"
+    for held, module in modules:
+        if module.__name__ == parts[0]:
+            yield ".".join([held, *parts[1:]])
+
+
+def examine_location(scene: LiveCrash) -> StorageLocation | None:
+    """The device that a stored tensor was to be put on, from the frame that tried."""
+    seen, load = scene.frame_of("default_restore_location"), scene.frame_of("load", "serialization.py")
+    innermost = scene.innermost
+    if seen is None or load is None or innermost is None or innermost.user:
+        return None
+    location, asked = str(seen.frame.f_locals.get("location")), load.frame.f_locals.get("map_location")
+    given = str(asked) if is_a(asked, (str, torch.device)) else ""
+    return StorageLocation(
+        location=location,
+        available=_devices(location.partition(":")[0]),
+        asked=given or ("a function or mapping" if asked is not None else ""),
+        asked_itself=bool(given) and location == given,
+    )
+
+
+def _devices(kind: str) -> int:
+    """How many there are; the crash came from asking the same, so nothing new is woken."""
+    if kind == "cpu":
+        return 1
+    backend = getattr(torch, kind, None)
+    available = getattr(backend, "is_available", None)
+    if available is None or not available():
+        return 0
+    return int(getattr(backend, "device_count", lambda: 1)())
+
+
+# The file that torch.load or torch.save could not read or write.
+_SUFFIXES = (".pt", ".pth", ".ckpt", ".bin", ".tar", ".pkl", ".safetensors", ".th")
+_FILES, _NEAR, _DEPTH = 2000, 3, 6
+_TEXTS = ("html", "lfs-pointer", "json", "text")
+
+
+def examine_file(scene: LiveCrash, function: str) -> FileFact | None:
+    """Of torch.load or torch.save, where torch itself and not an object of the user's raised."""
+    seen = scene.frame_of(function, "serialization.py")
+    if seen is None or scene.innermost is None or scene.innermost.user:
+        return None
+    given = seen.frame.f_locals.get("f")
+    path = path_given(given)
+    if path is None:
+        return _in_memory(given) if is_a(given, io.BytesIO) else None
+    if function == "load":
+        return _to_read(path)
+    fact = _to_write(path, seen.frame.f_locals.get("obj"))
+    return dataclasses.replace(fact, os_name=_name_of_os(scene))
+
+
+def _in_memory(given: io.BytesIO) -> FileFact:
+    with given.getbuffer() as content:
+        head, tail, size = bytes(content[:256]), bytes(content[-512:]), len(content)
+    return FileFact("", size_bytes=size, form=form_of(head, tail, size), buffer=True)
+
+
+def _name_of_os(scene: LiveCrash) -> str:
+    user = scene.user_frame
+    held = {**user.frame.f_globals, **user.frame.f_locals} if user is not None else {}
+    return next((name for name, value in held.items() if value is os), "")
+
+
+def path_given(given: Any) -> str | None:
+    """The path given, or that of the open file given."""
+    has_name = is_a(given, io.IOBase) and hasattr(given, "name")
+    named = given.name if has_name else own_attributes(given).get("name", given)
+    return str.__str__(named) if is_a(named, str) else str(named) if is_a(named, PurePath) else None
+
+
+def _to_read(path: str) -> FileFact:
+    folder = os.path.dirname(os.path.abspath(path))
+    if os.path.isdir(path):
+        return FileFact(path, folder=True, near=tuple(_checkpoints_in(path))[:_NEAR])
+    if not os.path.isfile(path):
+        found = os.path.isdir(folder)
+        return FileFact(path, exists=False, parent_exists=found, near=_near(path, folder) if found else ())
+    head, tail, size = ends_of(path)
+    form = form_of(head, tail, size)
+    form = _archive(path) if form == "zip" else form
+    promised = re.search(rb"^size (\d+)", head, re.MULTILINE) if form == "lfs-pointer" else None
+    start = first_words(head) if form in _TEXTS else ""
+    return FileFact(path, size_bytes=size, form=form, start=start, expected_bytes=int(promised[1]) if promised else 0)
+
+
+def _archive(path: str) -> str:
+    """torch-zip, torchscript, or any other archive, by the names of its entries."""
+    with zipfile.ZipFile(path) as archive:
+        names = archive.namelist()
+    if any(name.endswith("/constants.pkl") for name in names):
+        return "torchscript"
+    return "torch-zip" if any(name.endswith("/data.pkl") for name in names) else "zip"
+
+
+def _near(path: str, folder: str) -> tuple[str, ...]:
+    wanted = os.path.basename(path)
+    names = list(_checkpoints_in(folder))
+    similar = difflib.get_close_matches(wanted.lower(), [name.lower() for name in names], _NEAR, 0.6)
+    ranked = [name for low in similar for name in names if name.lower() == low]
+    return tuple(dict.fromkeys(ranked)) or tuple(names[:_NEAR])
+
+
+def _checkpoints_in(folder: str) -> Iterator[str]:
+    with os.scandir(folder) as entries:
+        names = [entry.name for entry in itertools.islice(entries, _FILES)]
+    return (name for name in sorted(names) if name.lower().endswith(_SUFFIXES))
+
+
+def _to_write(path: str, value: Any) -> FileFact:
+    folder = os.path.dirname(os.path.abspath(path))
+    found = os.path.isdir(folder)
+    return FileFact(
+        path,
+        writing=True,
+        exists=os.path.exists(path),
+        folder=os.path.isdir(path),
+        parent_exists=found,
+        size_bytes=os.path.getsize(path) if os.path.isfile(path) else 0,
+        expected_bytes=_bytes(value),
+        free_bytes=shutil.disk_usage(folder).free if found else -1,
+    )
+
+
+def _bytes(value: Any, depth: int = 0) -> int:
+    """Of the tensors in nested plain containers."""
+    if is_tensor(value):
+        return int(value.numel() * value.element_size())
+    if depth >= _DEPTH:
+        return 0
+    if is_one_of(value, (dict, OrderedDict)):
+        return sum(_bytes(item, depth + 1) for item in value.values())
+    return sum(_bytes(item, depth + 1) for item in value) if is_one_of(value, (list, tuple)) else 0
+
+
+# What a file is, by its size and its first and last bytes: nothing is ever unpickled to find out.
+_HEAD, _TAIL = 256, 512
+_STARTS = {
+    b"\x93NUMPY": "numpy",
+    b"\x89HDF\r\n": "hdf5",
+    b"\x1f\x8b": "gzip",
+    b"version https://git-lfs": "lfs-pointer",
+    b"7z\xbc\xaf\x27\x1c": "7z",
+    b"\x89PNG": "image",
+    b"\xff\xd8\xff": "image",
+    b"%PDF": "pdf",
+    b"GGUF": "gguf",
+}
+_END_OF_ZIP = b"PK\x05\x06"
+# How torch.save began before its files were zip archives: a pickled magic number of ten bytes.
+_OLD_TORCH = b"\x80\x02\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19."
+
+
+def ends_of(path: str) -> tuple[bytes, bytes, int]:
+    """The first bytes, the last bytes, and the size."""
+    with open(path, "rb") as file:
+        size = os.fstat(file.fileno()).st_size
+        head = file.read(_HEAD)
+        file.seek(max(0, size - _TAIL))
+        return head, file.read(_TAIL), size
+
+
+def form_of(head: bytes, tail: bytes, size: int) -> str:
+    """empty, zip, cut-zip, old-torch, pickle, safetensors, html, lfs-pointer, json, text, ...; or unknown"""
+    if not size:
+        return "empty"
+    for start, form in _STARTS.items():
+        if head.startswith(start):
+            return form
+    if head.startswith(b"PK"):
+        return "zip" if _END_OF_ZIP in tail else "cut-zip"
+    if not head.strip(b"\0"):
+        return "zeros"
+    if _OLD_TORCH.startswith(head[: len(_OLD_TORCH)]):
+        return "old-torch"
+    if head[0] == 0x80 and len(head) > 1 and head[1] in (2, 3, 4, 5):
+        return "pickle"
+    return _safetensors(head, size) or _text(head)
+
+
+def _safetensors(head: bytes, size: int) -> str:
+    length = struct.unpack("<Q", head[:8])[0] if len(head) > 8 else 0
+    if head[8:9] != b"{" or not 0 < length < 100_000_000:
+        return ""
+    return "safetensors" if length + 8 <= size else "cut-safetensors"
+
+
+def _text(head: bytes) -> str:
+    if re.match(rb"\s*<(?:!doctype|html|\?xml)", head, re.IGNORECASE):
+        return "html"
+    try:
+        text = head.decode("utf-8", errors="strict" if len(head) < _HEAD else "ignore")
+    except UnicodeDecodeError:
+        return "unknown"
+    if not all(character.isprintable() or character.isspace() for character in text):
+        return "unknown"
+    return "json" if text.lstrip().startswith(("{", "[")) else "text"
+
+
+def first_words(head: bytes) -> str:
+    """The start of a text, on one line."""
+    return " ".join(head.decode("utf-8", errors="replace").split())[:60]

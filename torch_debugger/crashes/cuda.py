@@ -1,0 +1,272 @@
+"""What a CUDA device, or what is left of it, tells about an error of its own.
+
+After a failed assertion or a wrong address the context is dead: any call into it raises. Shapes,
+the allocator's counts and tensors on the CPU can still be read, and nothing else is.
+"""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+from torch import nn
+from torch.utils._pytree import tree_leaves
+
+from torch_debugger.crashes.frames import LiveCrash, describe, is_tensor, statement_at
+from torch_debugger.crashes.indices import Lookup, examine_lookup
+from torch_debugger.crashes.layers import describe_layer
+from torch_debugger.crashes.memory import models_of
+from torch_debugger.records import LayerFact, LocalTensor, Place
+from torch_debugger.records.crash import CudaEvidence, DeviceLookup
+from torch_debugger.source.constructors import constructor_places
+from torch_debugger.source.files import is_user_file, tree_of
+
+_KINDS = (
+    ("fork", re.compile(r"Cannot re-initialize CUDA in forked subprocess|CUDA error: initialization error")),
+    ("assert", re.compile(r"device-side assert triggered")),
+    ("address", re.compile(r"an illegal memory access was encountered|misaligned address")),
+    ("image", re.compile(r"no kernel image is available")),
+    ("library", re.compile(r"CUBLAS_STATUS_\w+|CUDNN_STATUS_\w+|CUSOLVER_STATUS_\w+|CUFFT_\w+")),
+    ("launch", re.compile(r"unspecified launch failure|too many resources requested|invalid configuration")),
+)
+_DEAD = ("assert", "address", "launch")
+
+
+def examine_cuda(scene: LiveCrash) -> CudaEvidence | None:
+    """Errors that the device itself reports, and CUDA in a forked worker."""
+    text = str(scene.error)
+    kinds = [(kind, match[0]) for kind, form in _KINDS if (match := form.search(text))]
+    if not kinds or not isinstance(scene.error, RuntimeError):
+        return None
+    kind, told = kinds[0]
+    if kind == "fork":
+        return CudaEvidence(kind, told, worker=worker_line(scene, text))
+    free, total = _memory() if kind in ("library", "image") else (0, 0)
+    name, capability = _device() if kind == "image" else ("", "")
+    return CudaEvidence(
+        kind=kind,
+        told=told,
+        blocking=os.environ.get("CUDA_LAUNCH_BLOCKING", "0") not in ("", "0"),
+        alive=total > 0,
+        lookups=lookups_out_of_range(scene) if kind in (*_DEAD, "library") else (),
+        seen=tuple(_described(scene)),
+        free_bytes=free,
+        total_bytes=total,
+        name=name,
+        capability=capability,
+        architectures=tuple(torch.cuda.get_arch_list()) if kind == "image" else (),
+    )
+
+
+def _memory() -> tuple[int, int]:
+    """Free and total bytes; nothing where the context does not answer."""
+    try:
+        free, total = torch.cuda.mem_get_info()
+    except (RuntimeError, AssertionError):
+        return 0, 0
+    return int(free), int(total)
+
+
+def _device() -> tuple[str, str]:
+    try:
+        major, minor = torch.cuda.get_device_capability()
+        return torch.cuda.get_device_name(), f"sm_{major}{minor}"
+    except (RuntimeError, AssertionError):
+        return "", ""
+
+
+def _described(scene: LiveCrash) -> list[LocalTensor]:
+    facts = [describe(source.name, source.tensor) for source in index_tensors(scene)]
+    return [fact for fact in facts if fact is not None][:6]
+
+
+# Indices that a device was given, read on the CPU side, against the tables and scores they choose from.
+_INTEGERS = (torch.int64, torch.int32)
+_NAMES, _NODES, _LARGEST = 500, 40, 20_000_000
+_UNSIGNED = 2**63
+
+
+@dataclass(frozen=True)
+class Source:
+    """An integer tensor on the CPU."""
+
+    name: str
+    tensor: torch.Tensor
+    age: int  # -1 for a variable of the user's
+
+
+@dataclass(frozen=True)
+class Scores:
+    """What a loss chose from: so many scores for each of so many labels."""
+
+    classes: int
+    labels: int
+    ignored: int
+
+
+def index_tensors(scene: LiveCrash) -> list[Source]:
+    """Of the last batches, then of the user's variables."""
+    names = loop_names(scene)
+    found = [
+        Source(names.get(name, name), tensor, age)
+        for age, batch in enumerate(scene.running.batches)
+        for name, tensor in batch.items()
+    ]
+    for seen in reversed(scene.frames):
+        for name, value in list(seen.frame.f_locals.items())[:_NAMES] if seen.user else ():
+            if is_tensor(value) and value.device.type == "cpu" and value.dtype in _INTEGERS:
+                found.append(Source(name, value, -1))
+    unique = {id(source.tensor): source for source in reversed(found)}
+    return [source for source in found if unique[id(source.tensor)] is source and _is_small(source.tensor)]
+
+
+def loop_names(scene: LiveCrash) -> dict[str, str]:
+    """What the user's loop calls the parts of a batch: batch[1] -> y, for `for x, y in loader`."""
+    for seen in reversed(scene.frames):
+        tree = tree_of(seen.file) if seen.user else None
+        loops = [node for node in ast.walk(tree) if isinstance(node, ast.For)] if tree is not None else []
+        around = [loop for loop in loops if loop.lineno <= seen.line <= (loop.end_lineno or 0)]
+        for loop in reversed(around):
+            target = _batch_target(loop)
+            if isinstance(target, ast.Tuple):
+                return {f"batch[{place}]": ast.unparse(part) for place, part in enumerate(target.elts)}
+    return {}
+
+
+def _batch_target(loop: ast.For) -> ast.expr:
+    """(x, y) of `for x, y in loader` and of `for i, (x, y) in enumerate(loader)`."""
+    counted = ast.unparse(loop.iter).startswith("enumerate(")
+    return loop.target.elts[-1] if counted and isinstance(loop.target, ast.Tuple) else loop.target
+
+
+def _is_small(tensor: torch.Tensor) -> bool:
+    return 0 < tensor.numel() <= _LARGEST and tensor.layout is torch.strided
+
+
+def lookups_out_of_range(scene: LiveCrash) -> tuple[DeviceLookup, ...]:
+    """All that are: an embedding's first, then labels; the newest batch first."""
+    sources = index_tensors(scene)
+    found = [*_in_tables(scene, sources), *_in_scores(scene, sources)]
+    return tuple(sorted(found, key=lambda lookup: (max(lookup.age, 0), _excess(lookup))))
+
+
+def _excess(lookup: DeviceLookup) -> int:
+    """How far beyond its table the highest index reaches: the table it was meant for is the nearest."""
+    return max(0, lookup.found.highest - lookup.found.size)
+
+
+def _in_tables(scene: LiveCrash, sources: list[Source]) -> Iterator[DeviceLookup]:
+    given = _given_shapes(scene)
+    for name, model in models_of(scene).items():
+        for path, layer in model.named_modules(prefix=name):
+            if not isinstance(layer, nn.Embedding | nn.EmbeddingBag):
+                continue
+            for source in sources:
+                lookup = Lookup("embedding", source.tensor, layer.num_embeddings, index_name=source.name)
+                evidence = examine_lookup(scene, lookup) if _fits(source, given) else None
+                if evidence is not None:
+                    yield DeviceLookup(evidence, _layer(scene, name, model, path, layer), source.age)
+
+
+def _given_shapes(scene: LiveCrash) -> set[tuple[int, ...]]:
+    """The shapes of the integer tensors that the models were last called with."""
+    given = [item for call in scene.running.calls.values() for item in tree_leaves(call) if is_tensor(item)]
+    return {tuple(item.shape) for item in given if item.dtype in _INTEGERS}
+
+
+def _fits(source: Source, given: set[tuple[int, ...]]) -> bool:
+    return not given or tuple(source.tensor.shape) in given
+
+
+def _layer(scene: LiveCrash, name: str, root: nn.Module, path: str, layer: nn.Module) -> LayerFact:
+    files = list(dict.fromkeys(seen.file for seen in reversed(scene.frames) if seen.user))
+    return describe_layer(layer, path, constructor_places(root, name, files), Place(module=path))
+
+
+def _in_scores(scene: LiveCrash, sources: list[Source]) -> Iterator[DeviceLookup]:
+    for scores in _scores(scene):
+        layer = _scoring_layer(scene, scores.classes)
+        for source in sources:
+            if source.tensor.numel() != scores.labels:
+                continue
+            lookup = Lookup("cross_entropy", source.tensor, scores.classes, ignored=scores.ignored)
+            evidence = examine_lookup(scene, replace(lookup, index_name=source.name))
+            if evidence is not None:
+                yield DeviceLookup(evidence, layer, source.age)
+
+
+def _scoring_layer(scene: LiveCrash, classes: int) -> LayerFact | None:
+    """The only linear layer that gives so many scores."""
+    found = [
+        (name, model, path, layer)
+        for name, model in models_of(scene).items()
+        for path, layer in model.named_modules(prefix=name)
+        if isinstance(layer, nn.Linear) and layer.out_features == classes
+    ]
+    return _layer(scene, *found[0]) if len(found) == 1 else None
+
+
+def _scores(scene: LiveCrash) -> Iterator[Scores]:
+    """From the graph of a loss in the user's variables, else from the loss function's own frame."""
+    told: set[Scores] = set()
+    for seen in reversed(scene.frames):
+        held = list(seen.frame.f_locals.items())[:_NAMES]
+        graphs = [value.grad_fn for _, value in held if is_tensor(value) and value.grad_fn is not None]
+        found = [_of_graph(node) for node in graphs] if seen.user else [_of_frame(dict(held))]
+        for scores in found:
+            if scores is not None and scores not in told:
+                told.add(scores)
+                yield scores
+
+
+def _of_graph(node: Any) -> Scores | None:
+    """NllLoss <- LogSoftmax: the shape of the latter's output, which needs no device to be read."""
+    waiting = [node]
+    for _ in range(_NODES):
+        if not waiting:
+            return None
+        node = waiting.pop(0)
+        below = [other for other, _ in node.next_functions if other is not None]
+        if node.name().startswith("NllLoss") and below:
+            return _counted(below[0]._input_metadata[0].shape, getattr(node, "_saved_ignore_index", -100))
+        waiting += below
+    return None
+
+
+def _of_frame(held: dict[str, Any]) -> Scores | None:
+    given: Any = held.get("input")
+    target: Any = held.get("target")
+    if not is_tensor(given) or not is_tensor(target) or given.dim() != target.dim() + 1:
+        return None
+    return _counted(given.shape, held.get("ignore_index", -100))
+
+
+def _counted(shape: Any, ignored: int) -> Scores:
+    """[labels, classes], or [batch, classes, ...]."""
+    sizes = [int(size) for size in shape]
+    labels = 1
+    for size in (*sizes[:1], *sizes[2:]):
+        labels *= size
+    signed = ignored - 2 * _UNSIGNED if ignored >= _UNSIGNED else ignored
+    return Scores(sizes[1] if len(sizes) > 1 else sizes[0], labels, signed)
+
+
+# The user's line in a forked worker that touched CUDA: from the traceback the worker sent.
+_LINE = re.compile(r'File "([^"]+)", line (\d+)')
+
+
+def worker_line(scene: LiveCrash, text: str) -> Place:
+    """The innermost line of the user's in the worker; else in this process, which is then the fork."""
+    lines = [(file, int(line)) for file, line in _LINE.findall(text) if is_user_file(file)]
+    seen = scene.user_frame
+    if not lines and seen is not None:
+        lines = [(seen.file, seen.line)]
+    if not lines:
+        return Place()
+    first, code = statement_at(*lines[-1])
+    return Place(lines[-1][0], first, None, code)

@@ -1,0 +1,455 @@
+"""Which tensors live where, and the lines that made the odd ones."""
+
+from __future__ import annotations
+
+import ast
+import itertools
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import nn
+
+from torch_debugger.crashes.expressions import operands_of, resolve, running_expression
+from torch_debugger.crashes.frames import LiveCrash, Seen, describe, is_tensor, statement_at
+from torch_debugger.records import LocalTensor, Place
+from torch_debugger.records.crash import DeviceEvidence, MetTensor, ModelDevices
+from torch_debugger.source.assignments import assignment_of, function_at, is_known_before, parameters
+from torch_debugger.source.objects import is_a, is_one_of
+from torch_debugger.source.statements import attribute_place
+
+_ABOUT_DEVICES = re.compile(r"device|Tensor\) should be the same|to numpy")
+_NAMED = re.compile(r"\b(cpu|meta|(?:cuda|mps|xpu|hpu|xla|lazy)(?::\d+)?)\b")
+
+
+def examine_devices(scene: LiveCrash) -> DeviceEvidence | None:
+    """Tensors on two devices, or a device that this machine does not have."""
+    text = str(scene.error)
+    asked = examine_asked(scene, text)
+    if asked is not None:
+        return asked
+    about = isinstance(scene.error, RuntimeError | TypeError) and _ABOUT_DEVICES.search(text)
+    # Compilers speak of meta tensors of their own: what the call does without them is among the causes.
+    compiled = str(type(scene.error).__module__).startswith("torch._")
+    if not about or compiled or "CUDA error" in text:
+        return None
+    found = meetings(scene)
+    accelerator = _accelerator(found, text)
+    devices = {str(each.tensor.device) for each in found} | set(_NAMED.findall(text))
+    if accelerator is None or (len(devices) < 2 and isinstance(scene.error, RuntimeError)):
+        return None
+    return DeviceEvidence(
+        met=tuple(_met(each, scene, accelerator) for each in found),
+        accelerator=str(accelerator),
+        model=_model(scene, accelerator),
+    )
+
+
+def _accelerator(found: Sequence[Meeting], text: str) -> torch.device | None:
+    """The device the tensors are meant to be on: not the CPU; of two accelerators the more frequent one."""
+    on = Counter(each.tensor.device for each in found if each.tensor.device.type != "cpu")
+    if on:
+        return on.most_common(1)[0][0]
+    told = [name for name in _NAMED.findall(text) if name != "cpu"]
+    return torch.device(told[0]) if told and found else None
+
+
+def _met(each: Meeting, scene: LiveCrash, accelerator: torch.device) -> MetTensor:
+    known = known_as(each.tensor, scene.frames) if each.role in ("nameless", "variable") else None
+    path = scene.paths.get(id(each.owner)) if each.owner is not None else None
+    if known is None:
+        return _unnamed(each, path, scene, accelerator)
+    made, maker = made_at(known)
+    return MetTensor(
+        tensor=_described(known.name, each.tensor),
+        role=known.role,
+        module=scene.paths.get(id(known.owner)),
+        use=statement_place(known.seen),
+        made=made,
+        maker=maker,
+        beside_use=device_text(known.seen, known.seen.line, accelerator),
+        beside_made=_beside_made(known, made, accelerator),
+    )
+
+
+def _unnamed(each: Meeting, path: str | None, scene: LiveCrash, accelerator: torch.device) -> MetTensor:
+    """A temporary, or something that a module or an optimizer holds."""
+    tensor, seen = _described(each.name, each.tensor), scene.user_frame
+    use = statement_place(seen) if seen is not None else Place()
+    beside = device_text(seen, seen.line, accelerator) if seen is not None else ""
+    made = layer_setting(scene, path) if each.role == "weights" and path else Place()
+    return MetTensor(tensor, each.role, path, use, made, beside_use=beside, beside_made=beside)
+
+
+def _described(name: str, tensor: torch.Tensor) -> LocalTensor:
+    return describe(name, tensor) or LocalTensor(name, (), "", str(tensor.device), False)
+
+
+def _beside_made(known: Known, made: Place, accelerator: torch.device) -> str:
+    """Only where the tensor is made in the very frame that is still there."""
+    if known.role == "attribute" or made.file != known.seen.file or made.line is None:
+        return ""
+    return device_text(known.seen, made.line, accelerator, made.code or "")
+
+
+def _model(scene: LiveCrash, accelerator: torch.device) -> ModelDevices | None:
+    for seen, inner in zip(scene.frames, scene.frames[1:], strict=False):
+        module = inner.module()
+        if module is None or not seen.user or inner.user:
+            continue
+        name = scene.paths.get(id(module), "")
+        devices = tuple(sorted({str(parameter.device) for parameter in module.parameters()}))
+        made = assignment_of(seen.file, seen.line, name)
+        line = made.place.line if made is not None else None
+        beside = device_text(seen, line, accelerator) if line is not None else ""
+        return ModelDevices(name, devices, made.place if made is not None else Place(), beside)
+    return None
+
+
+# The tensors that met in the operation that failed: a layer's, an optimizer's, or those of the user's line.
+_CALLERS = ("_call_impl", "_wrapped_call_impl")
+_FUNCTIONS = ("functional.py", "_tensor.py")
+
+
+@dataclass(frozen=True)
+class Meeting:
+    """One tensor of the operation."""
+
+    name: str  # torch's name for it, or the user's text
+    tensor: torch.Tensor
+    role: str = "nameless"  # until the user's frames tell more: weights | buffer | state
+    owner: nn.Module | None = None
+
+
+def meetings(scene: LiveCrash) -> list[Meeting]:
+    layer = next((module for seen in reversed(scene.frames) if (module := seen.module()) is not None), None)
+    if layer is not None and type(layer).__module__.startswith("torch.nn"):
+        found = [*_of_layer(layer), *_given_to(layer, scene)]
+    elif (optimizer := _optimizer(scene)) is not None:
+        found = list(_of_optimizer(optimizer))
+    else:
+        found = list(_of_line(scene))
+    return _unique(found)
+
+
+def _unique(found: list[Meeting]) -> list[Meeting]:
+    kept = {id(each.tensor): each for each in reversed(found)}
+    return [each for each in found if kept.get(id(each.tensor)) is each]
+
+
+def _of_layer(layer: nn.Module) -> Iterator[Meeting]:
+    for role, held in (("weights", layer._parameters), ("buffer", layer._buffers)):
+        for name, tensor in held.items():
+            if tensor is not None:
+                yield Meeting(name, tensor, role, layer)
+
+
+def _given_to(layer: nn.Module, scene: LiveCrash) -> Iterator[Meeting]:
+    """What the layer was called with, under the names of its forward."""
+    names: list[str] = []
+    given: dict[str, Any] = {}
+    for seen in scene.frames:
+        if seen.module() is not layer:
+            continue
+        held, code = seen.frame.f_locals, seen.frame.f_code
+        if seen.function in _CALLERS and not given and type(held.get("args")) is tuple:
+            given = {str(place): value for place, value in enumerate(held["args"])} | dict(held["kwargs"])
+        elif seen.function == "forward":
+            names = list(code.co_varnames[1 : code.co_argcount])
+            break
+    for key, value in given.items():
+        name = names[int(key)] if key.isdigit() and int(key) < len(names) else key
+        yield from (Meeting(part, tensor) for part, tensor in _parts(name, value))
+
+
+def _parts(name: str, value: Any) -> Iterator[tuple[str, torch.Tensor]]:
+    if is_tensor(value):
+        yield name, value
+    elif is_one_of(value, (tuple, list)):
+        yield from ((f"{name}[{place}]", part) for place, part in enumerate(value[:8]) if is_tensor(part))
+
+
+def _optimizer(scene: LiveCrash) -> torch.optim.Optimizer | None:
+    for seen in reversed(scene.frames):
+        first = seen.frame.f_code.co_varnames[:1]
+        held = seen.frame.f_locals.get(first[0]) if first else None
+        if is_a(held, torch.optim.Optimizer):
+            return held
+    return None
+
+
+def _of_optimizer(optimizer: torch.optim.Optimizer) -> Iterator[Meeting]:
+    """Parameters with state on another device, and that state."""
+    for parameter, state in optimizer.state.items():
+        for name, value in state.items():
+            if is_tensor(value) and value.dim() and value.device != parameter.device:
+                yield Meeting("parameter", parameter, "weights")
+                yield Meeting(str(name), value, "state")
+                return
+
+
+def _of_line(scene: LiveCrash) -> Iterator[Meeting]:
+    seen = scene.user_frame
+    if seen is None:
+        return
+    named = operands_of(seen, running_expression(seen))
+    yield from (Meeting(name, tensor, "variable") for name, tensor in named)
+    yield from _handed_to_torch(scene, seen)
+
+
+def _handed_to_torch(scene: LiveCrash, seen: Seen) -> Iterator[Meeting]:
+    """The arguments of the torch function the line called, where that is one of Python's."""
+    index = list(scene.frames).index(seen) + 1
+    inner = scene.frames[index] if index < len(scene.frames) else None
+    if inner is None or not inner.file.endswith(_FUNCTIONS):
+        return
+    code = inner.frame.f_code
+    for name in code.co_varnames[: code.co_argcount]:
+        value: Any = inner.frame.f_locals.get(name)
+        if is_tensor(value):
+            yield Meeting(name, value)
+
+
+# A device that was asked for and that this machine does not have, and the statement that names it.
+
+# What torch says -> the kind of device that is meant; an unknown word is the device itself.
+_ABSENT = (
+    (re.compile(r"Torch not compiled with (CUDA|XPU) enabled"), ""),
+    (re.compile(r"Found no NVIDIA driver|No CUDA GPUs are available|driver on your system is too old"), "cuda"),
+    (re.compile(r"Cannot get (CUDA) generator without ATen_cuda"), ""),
+    (re.compile(r"from the '(MPS)' backend|linked with support for (mps) devices"), ""),
+    (re.compile(r"CUDA error: invalid device ordinal|Invalid device id"), "cuda"),
+    (re.compile(r"device type at start of device string: (\S+)|Invalid device string: '([^']*)'"), ""),
+)  # fmt: skip
+
+
+def examine_asked(scene: LiveCrash, text: str) -> DeviceEvidence | None:
+    kind = next((_kind(found, word) for form, word in _ABSENT if (found := form.search(text))), None)
+    if kind is None and _misses_cuda(scene, text):
+        kind = "cuda"
+    elif kind is None or not isinstance(scene.error, AssertionError | RuntimeError):
+        return None
+    asked, place = next(_named(scene, kind), (kind, Place()))
+    return DeviceEvidence(asked=asked, asked_at=place, usable=usable_accelerators())
+
+
+def _misses_cuda(scene: LiveCrash, text: str) -> bool:
+    """A function of torch.cuda's that needs a GPU and fails without one in its own way."""
+    seen = scene.innermost
+    if seen is None or torch.cuda.is_available() or "/torch/" not in seen.file.replace("\\", "/"):
+        return False
+    through = any("/torch/cuda/" in each.file.replace("\\", "/") for each in scene.frames)
+    lacks = isinstance(scene.error, AttributeError) and "'torch._C' has no attribute '_cuda" in text
+    empty = isinstance(scene.error, KeyError) and seen.file.endswith("memory.py")
+    return through and (lacks or empty or "dummy base class" in text)
+
+
+def _kind(found: re.Match[str], word: str) -> str:
+    groups = [group for group in found.groups() if group]
+    return word or (groups[0].lower() if groups[0].isupper() else groups[0])
+
+
+def usable_accelerators() -> tuple[str, ...]:
+    """The accelerators of this machine, counted without starting any of them."""
+    cuda = torch.cuda.device_count() if torch.cuda.is_available() else 0
+    mps = ["mps"] if torch.backends.mps.is_available() else []
+    return (*(f"cuda:{index}" for index in range(cuda)), *mps)
+
+
+def _named(scene: LiveCrash, kind: str) -> Iterator[tuple[str, Place]]:
+    """Where the user's lines name such a device, from the inside out: a text, `.cuda()`, or a variable."""
+    users = [seen for seen in reversed(scene.frames) if seen.user]
+    for seen in users:
+        place = statement_place(seen)
+        if (written := _written(place.code or "", kind)) is not None:
+            yield written, place
+        yield from _by_variable(seen, place, kind)
+    if users:
+        yield kind, statement_place(users[0])
+
+
+def _written(code: str, kind: str) -> str | None:
+    """cuda:3 where the statement writes that; cuda for a call of .cuda()"""
+    texts = re.findall(rf"""["']({re.escape(kind)}(?::\d+)?)["']""", code)
+    called = re.findall(rf"\.{re.escape(kind)}\((\d*)\)", code)
+    if texts:
+        return str(texts[0])
+    return (f"{kind}:{called[0]}" if called[0] else kind) if called else None
+
+
+def _by_variable(seen: Seen, place: Place, kind: str) -> Iterator[tuple[str, Place]]:
+    """The assignment of a variable of this statement that holds such a device."""
+    try:
+        tree = ast.parse(place.code or "")
+    except SyntaxError:
+        return
+    for node in ast.walk(tree):
+        held = resolve(node, seen) if isinstance(node, ast.Name | ast.Attribute) else None
+        if not is_one_of(held, (torch.device, str)) or not _is_of(str(held), kind):
+            continue
+        made = assignment_of(seen.file, seen.line, ast.unparse(node))
+        if made is not None:
+            yield str(held), made.place
+
+
+def _is_of(device: str, kind: str) -> bool:
+    return device == kind or device.startswith(f"{kind}:")
+
+
+# What the user's code calls a tensor, the statement that made it, and how a device is written there.
+_NAMES, _ITEMS = 2000, 64
+
+
+@dataclass(frozen=True)
+class Known:
+    """A tensor under the user's name for it, in one frame."""
+
+    name: str
+    role: str  # variable | entry | attribute
+    seen: Seen
+    owner: Any = None  # of an attribute
+
+
+def known_as(tensor: torch.Tensor, frames: Sequence[Seen]) -> Known | None:
+    """The outermost frame of the user's whose running statement mentions the tensor, and its name there."""
+    users = [seen for seen in frames if seen.user]
+    for seen in users:
+        code = statement_at(seen.file, seen.line)[1]
+        for known in _names(tensor, seen):
+            if _mentions(code, known.name):
+                return known
+    return None
+
+
+def _mentions(code: str, name: str) -> bool:
+    head = re.escape(name.partition("[")[0])
+    return re.search(rf"(?<![\w.]){head}(?!\w)", code) is not None
+
+
+def _names(tensor: torch.Tensor, seen: Seen) -> Iterator[Known]:
+    held = list(itertools.islice(seen.frame.f_locals.items(), _NAMES))
+    if seen.frame.f_globals is not seen.frame.f_locals:
+        held += list(itertools.islice(seen.frame.f_globals.items(), _NAMES))
+    for name, value in held:
+        if value is tensor:
+            yield Known(name, "variable", seen)
+    for name, value in held:
+        if (key := _key(tensor, value)) is not None:
+            yield Known(f"{name}[{key!r}]", "entry", seen)
+    for name, value in held:
+        yield from _attributes(tensor, name, value, seen)
+
+
+def _key(tensor: torch.Tensor, value: Any) -> Any:
+    """Where a small container holds the tensor."""
+    if is_one_of(value, (list, tuple)):
+        return next((place for place, item in enumerate(value[:_ITEMS]) if item is tensor), None)
+    if type(value) is dict:
+        items = itertools.islice(value.items(), _ITEMS)
+        return next((key for key, item in items if item is tensor and is_one_of(key, (str, int))), None)
+    return None
+
+
+def _attributes(tensor: torch.Tensor, name: str, value: Any, seen: Seen) -> Iterator[Known]:
+    held = getattr(value, "__dict__", None) if not is_a(value, type) and not is_tensor(value) else None
+    for attribute, item in itertools.islice(held.items(), _NAMES) if type(held) is dict else ():
+        if item is tensor:
+            yield Known(f"{name}.{attribute}", "attribute", seen, value)
+        elif name == "self" and (key := _key(tensor, item)) is not None and attribute[:1] != "_":
+            yield Known(f"{name}.{attribute}[{key!r}]", "attribute", seen, value)
+
+
+def statement_place(seen: Seen) -> Place:
+    line, code = statement_at(seen.file, seen.line)
+    return Place(seen.file, line, None, code)
+
+
+def made_at(known: Known) -> tuple[Place, str]:
+    """The statement that gives the tensor its name, and the function it stands in."""
+    if known.role == "attribute":
+        return _set_at(known)
+    name = known.name.partition("[")[0]
+    found = assignment_of(known.seen.file, known.seen.line, name)
+    if found is None:
+        return Place(), ""
+    return found.place, found.function
+
+
+def _set_at(known: Known) -> tuple[Place, str]:
+    attribute = known.name.partition(".")[2].partition("[")[0]
+    line = attribute_place(type(known.owner), attribute)
+    if line is None or line.file is None or line.line is None:
+        return Place(), ""
+    first, code = statement_at(line.file, line.line)
+    function = function_at(line.file, first)
+    return Place(line.file, first, None, code), function.name if function else ""
+
+
+def layer_setting(scene: LiveCrash, path: str) -> Place:
+    """The statement that puts a layer into a plain list of its owner, or into a model from outside it."""
+    owner_path, _, attribute = path.partition("[")[0].rpartition(".")
+    for seen in scene.frames:
+        owner = seen.module()
+        if "[" in path and owner is not None and scene.paths.get(id(owner)) == owner_path:
+            line = attribute_place(type(owner), attribute)
+            return (
+                Place(line.file, line.line, None, statement_at(line.file, line.line)[1])
+                if line and line.file and line.line
+                else Place()
+            )
+        for target in (f"{owner_path}.{attribute}", f"{owner_path}[{attribute}]"):
+            found = assignment_of(seen.file, seen.line, target) if seen.user and "[" not in path else None
+            if found is not None:
+                return found.place
+    return Place()
+
+
+def device_text(seen: Seen, line: int, accelerator: torch.device, code: str = "") -> str:
+    """How to write the accelerator's device at a line of a frame; empty where nothing there tells it.
+
+    A tensor that the line itself mentions comes first, then a variable that holds the device, then an
+    argument of the function, then the model's parameters.
+    """
+    held = {**seen.frame.f_globals, **seen.frame.f_locals}
+    ready = [
+        (name, value)
+        for name, value in itertools.islice(reversed(held.items()), _NAMES)
+        if _is_on(value, accelerator) and is_known_before(seen.file, line, name)
+    ]
+    mentioned = set(re.findall(r"(?<!\.)\b[A-Za-z_]\w*", code))
+    function = function_at(seen.file, line)
+    given = parameters(function) if function is not None else []
+    choices = [
+        *(f"{name}.device" for name, value in ready if is_tensor(value) and name in mentioned),
+        *(name for name, value in ready if is_a(value, (torch.device, str))),
+        *_held_device(held, accelerator),
+        *(f"{name}.device" for name in given for known, value in ready if known == name and is_tensor(value)),
+        *(f"next({name}.parameters()).device" for name, value in ready if is_a(value, nn.Module)),
+    ]
+    return choices[0] if choices else ""
+
+
+def _held_device(held: dict[str, Any], accelerator: torch.device) -> Iterator[str]:
+    """self.device, args.device"""
+    for name in ("self", "args", "config", "cfg", "opt"):
+        own = getattr(held.get(name), "__dict__", {})
+        device = own.get("device") if type(own) is dict else None
+        if is_a(device, (torch.device, str)) and _is_on(device, accelerator):
+            yield f"{name}.device"
+
+
+def _is_on(value: Any, accelerator: torch.device) -> bool:
+    """Whether a tensor or model is on the accelerator, or a device or its text means it."""
+    if is_tensor(value):
+        return bool(value.device == accelerator)
+    if is_a(value, nn.Module):
+        parameter = next(value.parameters(), None)
+        return parameter is not None and bool(parameter.device == accelerator)
+    if is_a(value, str):
+        return value in (accelerator.type, str(accelerator))
+    if is_a(value, torch.device):
+        return value.type == accelerator.type and value.index in (None, accelerator.index)
+    return False

@@ -1,0 +1,328 @@
+"""The DataLoader of a crash: its iterator in torch's frames, itself in the user's, and its lines."""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from types import GeneratorType
+from typing import Any
+
+import numpy
+import torch
+from torch.utils.data import BatchSampler, DataLoader, Dataset, IterableDataset, SequentialSampler
+from torch.utils.data.dataloader import _BaseDataLoaderIter
+
+from torch_debugger.crashes.frames import LiveCrash, Seen, kind_name
+from torch_debugger.records import Place
+from torch_debugger.records.crash_loading import LoaderState, OddPart
+from torch_debugger.source.constructors import class_place
+from torch_debugger.source.files import class_source, place_at, tree_of
+from torch_debugger.source.objects import is_a, own_attributes
+
+
+@dataclass(frozen=True)
+class Loading:
+    """The live objects."""
+
+    iterator: Any
+    dataset: Any
+    loader: Any = None
+
+
+def find_loading(scene: LiveCrash) -> Loading | None:
+    """The iterator whose method is in the traceback."""
+    held = [seen.frame.f_locals.get("self") for seen in reversed(scene.frames) if not seen.user]
+    found = [value for value in held if is_a(value, _BaseDataLoaderIter)]
+    return loading_of(scene, found[0]) if found else None
+
+
+def loading_of(scene: LiveCrash, iterator: Any) -> Loading:
+    dataset = iterator._dataset
+    return Loading(iterator, dataset, _loader_of(scene, dataset))
+
+
+def _loader_of(scene: LiveCrash, dataset: Any) -> Any:
+    return next((value for _, value in named_loaders(scene) if value.dataset is dataset), None)
+
+
+def named_loaders(scene: LiveCrash) -> Iterator[tuple[str, Any]]:
+    """DataLoaders that the user's frames, and the objects whose methods they are, know by name."""
+    for seen in reversed(scene.frames):
+        own = own_attributes(seen.frame.f_locals.get("self"))
+        for names in (seen.frame.f_locals, own, seen.frame.f_globals) if seen.user else ():
+            yield from ((name, value) for name, value in list(names.items()) if issubclass(type(value), DataLoader))
+
+
+def describe_loader(scene: LiveCrash, loading: Loading) -> LoaderState:
+    iterator, dataset = loading.iterator, loading.dataset
+    workers = getattr(iterator, "_num_workers", getattr(loading.loader, "num_workers", 0))
+    return LoaderState(
+        dataset=type(dataset).__name__,
+        place=loader_place(scene, loading.loader),
+        class_place=class_place(type(dataset)),
+        dataset_place=method_place(type(dataset), "__getitem__") or method_place(type(dataset), "__iter__"),
+        sample_place=return_place(type(dataset), "__getitem__"),
+        none_place=none_place(type(dataset)),
+        length=length_of(dataset),
+        length_place=return_place(type(dataset), "__len__"),
+        workers=workers,
+        batch_size=getattr(loading.loader, "batch_size", None),
+        start_method=start_method(getattr(loading.loader, "multiprocessing_context", None)) if workers else "",
+        lacks=tuple(lacking_methods(dataset)),
+    )
+
+
+def lacking_methods(dataset: Any) -> Iterator[str]:
+    if not is_a(dataset, IterableDataset):
+        needed = {"__len__": None, "__getitem__": Dataset.__getitem__}
+        yield from (name for name, stub in needed.items() if getattr(type(dataset), name, stub) is stub)
+
+
+def start_method(context: Any) -> str:
+    import multiprocessing
+
+    chosen = context if context is not None else multiprocessing
+    return str(chosen.get_start_method(allow_none=True) or multiprocessing.get_all_start_methods()[0])
+
+
+def length_of(dataset: Any) -> int | None:
+    try:
+        return len(dataset)
+    except Exception:  # no __len__, or one of the user's that fails
+        return None
+
+
+def loader_place(scene: LiveCrash, loader: Any = None) -> Place:
+    """The only `DataLoader(...)` call of the user's files, or the one given to a name of the loader's."""
+    names = {name for name, value in named_loaders(scene) if value is loader}
+    for seen in reversed(scene.frames):
+        tree = tree_of(seen.file) if seen.user else None
+        calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and _makes_loader(node)] if tree else []
+        named = [call for target, call in _assigned(tree) if target in names and call in calls] if tree else []
+        chosen = named if len(named) == 1 else calls
+        if len(chosen) == 1:
+            return place_at(seen.file, chosen[0].lineno)
+    return Place()
+
+
+def _makes_loader(node: ast.Call) -> bool:
+    return ast.unparse(node.func).rpartition(".")[2] == "DataLoader"
+
+
+def _assigned(tree: ast.Module) -> Iterator[tuple[str, ast.expr]]:
+    for node in ast.walk(tree):
+        target = node.targets[0] if isinstance(node, ast.Assign) and len(node.targets) == 1 else None
+        if isinstance(node, ast.Assign) and isinstance(target, ast.Name | ast.Attribute):
+            yield ast.unparse(target).rpartition(".")[2], node.value
+
+
+def method_place(cls: type, name: str) -> Place:
+    """The `def` line of a method, in the user's class that has it."""
+    found = _method(cls, name)
+    return place_at(found[0], found[1].lineno) if found else Place()
+
+
+def return_place(cls: type, name: str) -> Place:
+    """The line of a method's only `return` of something."""
+    return _only_return(cls, name, nothing=False)
+
+
+def none_place(cls: type) -> Place:
+    """The line of __getitem__ that returns None."""
+    return _only_return(cls, "__getitem__", nothing=True)
+
+
+def _only_return(cls: type, name: str, nothing: bool) -> Place:
+    found = _method(cls, name)
+    returns = [node for node in ast.walk(found[1]) if isinstance(node, ast.Return)] if found else []
+    chosen = [node for node in returns if _is_none(node.value) is nothing]
+    return place_at(found[0], chosen[0].lineno) if found and len(chosen) == 1 else Place()
+
+
+def _is_none(node: ast.expr | None) -> bool:
+    return node is None or (isinstance(node, ast.Constant) and node.value is None)
+
+
+def attribute_place(cls: type, attribute: str) -> Place:
+    """The first line of the class that gives something to `self.attribute`."""
+    for kind in cls.__mro__:
+        source = class_source(kind)
+        for node in ast.walk(source[1]) if source else ():
+            targets = node.targets if isinstance(node, ast.Assign) else ()
+            if source and any(isinstance(item, ast.Attribute) and item.attr == attribute for item in targets):
+                return place_at(source[0], node.lineno)  # type: ignore[attr-defined]
+    return Place()
+
+
+def _method(cls: type, name: str) -> tuple[str, ast.FunctionDef] | None:
+    for kind in cls.__mro__:
+        source = class_source(kind)
+        for node in source[1].body if source else ():
+            if source and isinstance(node, ast.FunctionDef) and node.name == name:
+                return source[0], node
+    return None
+
+
+# Which samples a batch was made of, as far as the sampler's order can still be read.
+def failed_batch(scene: LiveCrash, iterator: Any) -> int | None:
+    """The number of the batch whose error was handed on; it has been counted as received by then."""
+    seen = scene.frame_of("_next_data", "dataloader.py")
+    if getattr(iterator, "_num_workers", 0) == 0:
+        return getattr(iterator, "_num_yielded", None)
+    if seen is not None and not getattr(iterator, "_in_order", True):
+        return _number(seen, "idx")
+    received = getattr(iterator, "_rcvd_idx", None)
+    return received - 1 if type(received) is int and received else None
+
+
+def _number(seen: Seen, name: str) -> int | None:
+    held = seen.frame.f_locals.get(name)
+    return held if type(held) is int else None
+
+
+def batch_indices(iterator: Any, batch: int | None) -> tuple[int, ...]:
+    """Nothing where a random order is spent: then it is kept nowhere."""
+    sampler = getattr(iterator, "_index_sampler", None)
+    if batch is None or sampler is None:
+        return ()
+    if type(sampler) is list:
+        return _whole(sampler[batch]) if batch < len(sampler) else ()
+    size = sampler.batch_size if type(sampler) is BatchSampler else 1
+    order = _order(sampler.sampler if type(sampler) is BatchSampler else sampler, iterator)
+    return _whole(order[batch * size : (batch + 1) * size])
+
+
+def _order(sampler: Any, iterator: Any) -> Sequence[Any]:
+    if type(sampler) is SequentialSampler:
+        return range(len(sampler))
+    running = getattr(iterator, "_sampler_iter", None)
+    frame = running.gi_frame if is_a(running, GeneratorType) else None
+    single = frame.f_locals.get("sampler_iter", running) if frame is not None else None
+    source = single.gi_yieldfrom if is_a(single, GeneratorType) else None
+    # A list's iterator tells the list it goes through, and goes on from where it is.
+    return source.__reduce__()[1][0] if type(source) is type(iter([])) else ()
+
+
+def _whole(indices: Any) -> tuple[int, ...]:
+    listed = list(indices) if is_a(indices, (list, tuple, range)) else [indices]
+    return tuple(listed) if all(type(index) is int for index in listed) else ()
+
+
+# What samples are made of, and where those of one batch differ.
+_PARTS, _DEPTH = 32, 4
+_NUMBERS = ("int", "float", "bool", "numpy scalar")
+_CONTAINERS = ("tuple", "list", "dict")
+_BATCHED = ("number", *_CONTAINERS, "tensor", "ndarray", "str", "bytes")
+
+
+@dataclass(frozen=True)
+class Form:
+    """The kind of a value and, of containers, the forms of its parts."""
+
+    kind: str
+    detail: str = ""  # float32 [3, 8]
+    parts: tuple[tuple[str, Form], ...] = ()  # by how they are reached: [0], ['image']
+    own_bytes: int = 0
+
+    @property
+    def size_bytes(self) -> int:
+        return self.own_bytes + sum(part.size_bytes for _, part in self.parts)
+
+    @property
+    def words(self) -> str:
+        if self.kind in ("tuple", "list"):
+            inside = ", ".join(part.words for _, part in self.parts[:4])
+            return f"{self.kind} of {self.detail}" + (f" ({inside})" if len(self.parts) <= 4 else "")
+        if self.kind == "dict":
+            return f"dict with {', '.join(key[1:-1] for key, _ in self.parts[:4])}"
+        return " ".join(filter(None, (self.kind, self.detail)))
+
+
+def form_of(value: Any, depth: int = 0) -> Form:
+    """Of values of the user's classes only the name: they are not asked anything."""
+    if value is None:
+        return Form("None")
+    if is_a(value, torch.Tensor):
+        return Form("tensor", f"{str(value.dtype).removeprefix('torch.')} {list(value.shape)}", (), value.nbytes)
+    if is_a(value, numpy.ndarray):
+        kind = "ndarray" if value.dtype.kind not in "USO" else f"ndarray of {value.dtype}"
+        return Form(kind, f"{value.dtype} {list(value.shape)}" if kind == "ndarray" else "", (), value.nbytes)
+    if is_a(value, numpy.generic) and not is_a(value, (str, bytes)):
+        return Form("numpy scalar", str(value.dtype))
+    if is_a(value, Mapping) and type(value) is dict:
+        return Form("dict", str(len(value)), _parts(((f"[{key!r}]", item) for key, item in value.items()), depth))
+    if is_a(value, tuple) or is_a(value, list):
+        # also of a class of the user's, without asking it
+        held: list[Any] = list(list.__iter__(value) if is_a(value, list) else tuple.__iter__(value))
+        numbered = ((f"[{place}]", item) for place, item in enumerate(held[:_PARTS]))
+        return Form("list" if is_a(value, list) else "tuple", str(len(held)), _parts(numbered, depth))
+    return Form(kind_name(type(value)))
+
+
+def _parts(items: Any, depth: int) -> tuple[tuple[str, Form], ...]:
+    if depth >= _DEPTH:
+        return ()
+    return tuple((key, form_of(item, depth + 1)) for (key, item), _ in zip(items, range(_PARTS), strict=False))
+
+
+def odd_part(samples: Sequence[tuple[int, Form]], path: str = "") -> OddPart | None:
+    """The first part that no batch can be made of, or that differs from what the other samples have."""
+    kinds = Counter(_class(form) for _, form in samples)
+    for kind in kinds:
+        if kind not in _BATCHED:
+            return _odd(samples, path, kind)
+    if len(kinds) > 1:
+        return _odd(samples, path, min(kinds, key=lambda kind: kinds[kind]))
+    return _odd_inside(samples, path, next(iter(kinds), ""))
+
+
+def _odd_inside(samples: Sequence[tuple[int, Form]], path: str, kind: str) -> OddPart | None:
+    if kind in ("tensor", "ndarray") and len({form.detail for _, form in samples}) > 1:
+        return _odd_size(samples, path)
+    if kind not in _CONTAINERS:
+        return None
+    shapes = Counter(_names(form) for _, form in samples)
+    if len(shapes) > 1:
+        rare = min(shapes, key=lambda names: shapes[names])
+        return _differing(samples, path, rare, max(shapes, key=lambda names: shapes[names]))
+    for place, (key, _) in enumerate(samples[0][1].parts):
+        inside = [(index, form.parts[place][1]) for index, form in samples]
+        if (odd := odd_part(inside, path + key)) is not None:
+            return odd
+    return None
+
+
+def _odd_size(samples: Sequence[tuple[int, Form]], path: str) -> OddPart:
+    usual = Counter(form.words for _, form in samples).most_common(1)[0][0]
+    those = [(index, form) for index, form in samples if form.words != usual]
+    return OddPart(path, those[0][1].words, usual, tuple(index for index, _ in those)[:_PARTS], len(samples))
+
+
+def _class(form: Form) -> str:
+    return "number" if form.kind in _NUMBERS else form.kind
+
+
+def _names(form: Form) -> tuple[str, ...]:
+    return (form.detail, *(key for key, _ in form.parts)) if form.kind == "dict" else (form.detail,)
+
+
+def _odd(samples: Sequence[tuple[int, Form]], path: str, kind: str) -> OddPart:
+    those = [(index, form) for index, form in samples if _class(form) == kind]
+    others = [form.words for _, form in samples if _class(form) != kind]
+    usual = Counter(others).most_common(1)[0][0] if others else ""
+    return OddPart(path, those[0][1].words, usual, tuple(index for index, _ in those)[:_PARTS], len(samples))
+
+
+def _differing(
+    samples: Sequence[tuple[int, Form]], path: str, rare: tuple[str, ...], common: tuple[str, ...]
+) -> OddPart:
+    those = [(index, form) for index, form in samples if _names(form) == rare]
+    usual = next(form for _, form in samples if _names(form) == common)
+    indices = tuple(index for index, _ in those)[:_PARTS]
+    return OddPart(path, _shape(those[0][1]), _shape(usual), indices, len(samples))
+
+
+def _shape(form: Form) -> str:
+    return form.words if form.kind == "dict" else f"{form.kind} of {form.detail}"

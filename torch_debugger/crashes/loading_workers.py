@@ -1,0 +1,384 @@
+"""A worker that ended without a word: how, at which sample, and what memory there was."""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import functools
+import gc
+import io
+import itertools
+import os
+import pickle
+import re
+import shutil
+import signal
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from types import FrameType, FunctionType, GeneratorType, MethodType
+from typing import Any
+
+import numpy
+import torch
+from torch.utils.data import IterableDataset
+from torch.utils.data.dataloader import _MultiProcessingDataLoaderIter
+
+from torch_debugger.crashes.frames import LiveCrash, kind_name
+from torch_debugger.crashes.loading_dataloader import (
+    Loading,
+    attribute_place,
+    batch_indices,
+    find_loading,
+    length_of,
+    loading_of,
+    start_method,
+)
+from torch_debugger.crashes.loading_samples import Refetched, fetch_again, for_statements, loader_in
+from torch_debugger.probes.data.loaders import AskedBatches
+from torch_debugger.records import Place
+from torch_debugger.records.crash_loading import SlowBatch, Unpicklable, WorkerDeath
+from torch_debugger.records.data import SampleSeen
+from torch_debugger.source.constructors import class_place
+from torch_debugger.source.files import place_at, tree_of
+from torch_debugger.source.objects import is_a
+from torch_debugger.stats.resources import host_memory
+from torch_debugger.system.clocks import time
+
+_SHARED = "/dev/shm"
+_GRACE_S = 0.1  # its connection breaks before its end can be asked for
+_SAMPLES = 10_000
+# Whatever took the memory must not take it a second time.
+_NEVER_AGAIN = tuple(-number for number in (signal.SIGKILL, signal.SIGBUS, signal.SIGTERM, signal.SIGINT))
+
+
+@dataclass(frozen=True)
+class _End:
+    """A worker's end, and what it still owed."""
+
+    pids: tuple[int, ...]
+    exit_code: int
+    delivered: int | None = None
+    waiting: dict[int, tuple[int, ...]] = field(default_factory=dict)
+    worker: int | None = None
+    spawned: bool = False
+
+
+def find_dying_loader(scene: LiveCrash) -> Loading | None:
+    """A worker's end is heard of in a signal handler, wherever the script is; or while waiting for data."""
+    handler = scene.innermost is not None and scene.innermost.function == "handler"
+    at_signal = handler and scene.frame_of("handler", "signal_handling.py") is not None
+    waiting = scene.frame_of("_try_get_data", "dataloader.py") is not None
+    if not at_signal and not (waiting and not isinstance(scene.error, (TypeError, KeyError, ValueError))):
+        return None
+    loading = find_loading(scene)
+    if loading is not None and getattr(loading.iterator, "_workers", None):
+        return loading
+    return next(itertools.chain(_alive(scene), _left_loops(scene)), None) if at_signal else None
+
+
+def _alive(scene: LiveCrash) -> Iterator[Loading]:
+    """Iterators that somebody holds on to, of the worker that is spoken of."""
+    end = _told_end(scene.error)
+    pids = end.pids if end is not None else ()
+    # type() and not isinstance: some objects in memory warn, or raise, when they are asked for their class.
+    alive = [one for one in gc.get_objects() if issubclass(type(one), _MultiProcessingDataLoaderIter)]
+    for iterator in alive:
+        if any(worker.pid in pids for worker in getattr(iterator, "_workers", ())):
+            yield loading_of(scene, iterator)
+
+
+def _left_loops(scene: LiveCrash) -> Iterator[Loading]:
+    """An exception that leaves a loop lets go of its iterator, but not of a loader with a name."""
+    for seen in reversed(scene.frames):
+        for loop in for_statements(seen) if seen.user else ():
+            loaders = [loader for _, loader in loader_in(loop.iter, seen) if loader.num_workers]
+            yield from (Loading(None, loader.dataset, loader) for loader in loaders)
+
+
+def worker_death(scene: LiveCrash, loading: Loading) -> WorkerDeath | None:
+    end = _seen_end(loading.iterator) if loading.iterator is not None else _told_end(scene.error)
+    if end is None:
+        return None
+    end = _with_asked(end, scene.running.asked)
+    seen = _seen_sample(end, scene.running.asked)
+    again = _again(loading, end.waiting, end.exit_code)
+    culprit, place = _culprit(again)
+    named = [batch for batch, indices in end.waiting.items() if culprit in indices]
+    return WorkerDeath(
+        pids=end.pids,
+        exit_code=end.exit_code,
+        worker=end.worker,
+        seen_at=seen.index if seen is not None else None,
+        seen_place=seen.place if seen is not None else Place(),
+        delivered=end.delivered,
+        batch=next(iter(named or end.waiting), None),
+        culprit=culprit,
+        culprit_place=place,
+        shared_free_bytes=_shared().free if _shared() else -1,
+        shared_total_bytes=_shared().total if _shared() else -1,
+        memory_free_bytes=host_memory()[1],
+        batch_bytes=_batch_bytes(loading, again),
+        unguarded=unguarded_line(scene) if end.spawned else Place(),
+    )
+
+
+def _seen_end(iterator: Any) -> _End | None:
+    dead = _dead(iterator._workers)
+    if not dead:
+        return None
+    number, worker = dead[0]
+    return _End(
+        pids=tuple(each.pid for _, each in dead),
+        exit_code=worker.exitcode,
+        delivered=int(iterator._num_yielded),
+        waiting=_batches_at_work(iterator, number),
+        worker=number,
+        spawned=getattr(worker._popen, "method", "fork") != "fork",
+    )
+
+
+def _told_end(error: BaseException) -> _End | None:
+    """With the iterator its processes are gone; torch's handler says which one it was, and how it ended."""
+    told = re.search(r"pid (\d+)\).*?(?:exit code (\d+)|by signal: (.+?)\. )", str(error))
+    if told is None:
+        return None
+    numbers = {signal.strsignal(number): number for number in signal.valid_signals()}
+    exit_code = int(told[2]) if told[2] else -numbers.get(told[3], 0)
+    return _End(pids=(int(told[1]),), exit_code=exit_code)
+
+
+def _with_asked(end: _End, asked: AskedBatches | None) -> _End:
+    """With what was noted when batches were asked for: a random order is kept nowhere else."""
+    worker = asked.worker_of(end.pids[0]) if asked is not None else None
+    if asked is None or worker is None:
+        return end
+    noted = asked.of_worker(worker)
+    wanted = {batch: noted.get(batch, ()) or end.waiting.get(batch, ()) for batch in end.waiting or noted}
+    return dataclasses.replace(end, worker=worker, waiting=wanted)
+
+
+def _seen_sample(end: _End, asked: AskedBatches | None) -> SampleSeen | None:
+    seen = asked.seen.get(end.worker) if asked is not None and end.worker is not None else None
+    return seen[1] if seen is not None and seen[0] in end.waiting else None
+
+
+def _dead(workers: Iterable[Any]) -> list[tuple[int, Any]]:
+    deadline = time.monotonic() + _GRACE_S
+    while True:
+        found = [(number, worker) for number, worker in enumerate(workers) if worker.exitcode]
+        if found or time.monotonic() > deadline:
+            return found
+        time.sleep(0.01)
+
+
+def _batches_at_work(iterator: Any, worker: int) -> dict[int, tuple[int, ...]]:
+    """The batches that were asked of the worker and have not come, with their samples where known."""
+    info = iterator._task_info
+    asked = sorted(batch for batch in info if info[batch][0] == worker and len(info[batch]) == 1)
+    return {batch: batch_indices(iterator, batch) for batch in asked}
+
+
+def _again(loading: Loading, waiting: dict[int, tuple[int, ...]], exit_code: int) -> Refetched:
+    if is_a(loading.dataset, IterableDataset):
+        return Refetched()
+    known = [index for indices in waiting.values() for index in indices]
+    indices: Sequence[int] = known or range(min(length_of(loading.dataset) or 0, _SAMPLES))
+    return fetch_again(loading.dataset, indices[:1] if exit_code in _NEVER_AGAIN else indices)
+
+
+def _culprit(again: Refetched) -> tuple[int | None, Place]:
+    """The sample at which the fork ended as well."""
+    if again.died:
+        return again.stuck, again.place
+    exits = [(index, raised.place) for index, raised in again.raised if raised.kind == "SystemExit"]
+    return exits[0] if exits else (None, Place())
+
+
+def _batch_bytes(loading: Loading, again: Refetched) -> int:
+    size = getattr(loading.loader, "batch_size", None) or 1
+    return again.forms[0][1].size_bytes * size if again.forms else -1
+
+
+def _shared() -> Any:
+    try:
+        return shutil.disk_usage(_SHARED)
+    except OSError:
+        return None
+
+
+# A batch that did not come in time: whose it was, and where its samples spend their time.
+def slow_batch(scene: LiveCrash, loading: Loading) -> SlowBatch | None:
+    seen = scene.innermost
+    timeout_s = getattr(loading.iterator, "_timeout", 0)
+    raised = seen is not None and seen.function == "_get_data" and seen.file.endswith("dataloader.py")
+    if not raised or not timeout_s or "timed out" not in str(scene.error):
+        return None
+    batch = getattr(loading.iterator, "_rcvd_idx", None)
+    info = loading.iterator._task_info.get(batch, (None,))
+    indices = batch_indices(loading.iterator, batch)
+    if is_a(loading.dataset, IterableDataset) or not indices:
+        return SlowBatch(float(timeout_s), info[0], batch)
+    again = fetch_again(loading.dataset, indices)
+    waiting = again.stuck if not again.died else None
+    return SlowBatch(float(timeout_s), info[0], batch, waiting, again.place)
+
+
+# The very part of an object that pickle refuses, found by trying its parts. Nothing is kept or shared.
+_BUDGET_S, _ITEMS, _DEPTH = 0.4, 1000, 8
+_REFUSALS = (pickle.PicklingError, AttributeError, TypeError)
+
+
+class _Trying(pickle.Pickler):
+    """Tensors, arrays and what belongs to multiprocessing are left out: they have ways of their own."""
+
+    def persistent_id(self, value: Any) -> str | None:
+        data = is_a(value, (torch.Tensor, torch.UntypedStorage, numpy.ndarray))
+        return "kept" if data or type(value).__module__.partition(".")[0] == "multiprocessing" else None
+
+
+class _Nowhere(io.RawIOBase):
+    def write(self, data: Any) -> int:
+        return len(data)
+
+
+def unpicklable_part(scene: LiveCrash) -> Unpicklable | None:
+    roots, sender, method = _sent(scene) if is_a(scene.error, _REFUSALS) else ([], "", "")
+    found = _search(roots, time.monotonic() + _BUDGET_S, 0)
+    if found is None:
+        return None
+    path, value, made = found
+    kind, name = _kind(value)
+    return Unpicklable(sender, path, kind, name, _made(value) or made, method)
+
+
+Part = tuple[str, Any, Place]
+
+
+def _sent(scene: LiveCrash) -> tuple[list[Part], str, str]:
+    """What was being pickled, for whom, and how the process is started."""
+    saving = scene.frame_of("save", os.path.join("torch", "serialization.py"))
+    if saving is not None:
+        return [("", saving.frame.f_locals.get("obj"), Place())], "torch.save", ""
+    if scene.frame_of("dump", os.path.join("multiprocessing", "reduction.py")) is None:
+        return [], "", ""
+    loader = scene.frame_of("__init__", "dataloader.py")
+    held = loader.frame.f_locals.get("self") if loader is not None else None
+    if held is not None and hasattr(held, "_worker_init_fn"):
+        names = ("dataset", "collate_fn", "worker_init_fn")
+        parts = [(name, getattr(held, f"_{name}"), Place()) for name in names]
+        return parts, "DataLoader", start_method(_context(scene))
+    start = scene.frame_of("start", os.path.join("multiprocessing", "process.py"))
+    process = start.frame.f_locals.get("self") if start is not None else None
+    parts = [("target", getattr(process, "_target", None), Place())]
+    parts += [(f"args[{place}]", item, Place()) for place, item in enumerate(getattr(process, "_args", ()))]
+    return parts, "Process", str(getattr(process, "_start_method", "") or "")
+
+
+def _context(scene: LiveCrash) -> Any:
+    making = scene.frame_of("_get_iterator", "dataloader.py")
+    return getattr(making.frame.f_locals.get("self"), "multiprocessing_context", None) if making else None
+
+
+def _search(parts: Iterator[Part] | list[Part], deadline: float, depth: int) -> Part | None:
+    """The innermost part that cannot be pickled by itself."""
+    for path, value, made in parts:
+        if time.monotonic() > deadline or depth > _DEPTH:
+            return None
+        if not _pickles(value):
+            return _search(_inside(path, value), deadline, depth + 1) or (path, value, made)
+    return None
+
+
+def _pickles(value: Any) -> bool:
+    try:
+        _Trying(_Nowhere(), pickle.HIGHEST_PROTOCOL).dump(value)
+    except Exception:  # whatever the user's own __reduce__ raises is a refusal as well
+        return False
+    return True
+
+
+def _inside(path: str, value: Any) -> Iterator[Part]:
+    if is_a(value, dict):
+        items = zip(range(_ITEMS), list(value.items()), strict=False)
+        yield from ((f"{path}[{key!r}]", item, Place()) for _, (key, item) in items)
+    elif is_a(value, (list, tuple, set, frozenset)):
+        yield from ((f"{path}[{place}]", item, Place()) for place, item in zip(range(_ITEMS), value, strict=False))
+    elif is_a(value, functools.partial):
+        yield from ((f"{path}.{name}", getattr(value, name), Place()) for name in ("func", "args", "keywords"))
+    elif is_a(value, MethodType):
+        yield path, value.__self__, Place()
+    elif not is_a(value, (FunctionType, type)) and not _has_own_state(value):
+        yield from _attributes(path, value)
+
+
+def _has_own_state(value: Any) -> bool:
+    """What a class of the user's sends instead of its attributes is not known."""
+    if is_a(value, torch.nn.Module):
+        return False
+    own = getattr(type(value), "__getstate__", None)
+    return own is not None and own is not getattr(object, "__getstate__", None)
+
+
+def _attributes(path: str, value: Any) -> Iterator[Part]:
+    for name, item in list(getattr(value, "__dict__", {}).items()):
+        if name == "_modules":
+            yield from ((f"{path}.{key}", module, attribute_place(type(value), key)) for key, module in item.items())
+        else:
+            yield f"{path}.{name}", item, attribute_place(type(value), name)
+
+
+def _kind(value: Any) -> tuple[str, str]:
+    if is_a(value, FunctionType):
+        return ("lambda", "") if value.__name__ == "<lambda>" else ("local function", value.__name__)
+    if is_a(value, type):
+        return "local class", value.__name__
+    if _is_lost(type(value)):
+        return "local class", type(value).__name__
+    if is_a(value, io.IOBase):
+        return "open file", str(getattr(value, "name", ""))
+    if is_a(value, GeneratorType):
+        return "generator", value.__name__
+    return ("lock", "") if type(value).__module__ == "_thread" else (kind_name(type(value)), "")
+
+
+def _made(value: Any) -> Place:
+    """Where a function or class is written; other values are known by the line that keeps them."""
+    if is_a(value, FunctionType):
+        return place_at(value.__code__.co_filename, value.__code__.co_firstlineno)
+    cls = value if is_a(value, type) else type(value)
+    return class_place(cls) if _is_lost(cls) else Place()
+
+
+def _is_lost(cls: type) -> bool:
+    """Not to be found under its own name, which is how pickle looks for it."""
+    return getattr(sys.modules.get(cls.__module__), cls.__qualname__, None) is not cls
+
+
+# Whether a script that starts processes does so outside `if __name__ == "__main__":`.
+_MAIN = ("__main__", "__mp_main__")
+
+
+def unguarded_line(scene: LiveCrash) -> Place:
+    """The script's line of the traceback, where no `if` of the file's top level stands around it."""
+    for frame, line in _frames(scene):
+        if frame.f_code.co_name == "<module>" and frame.f_globals.get("__name__") in _MAIN:
+            file = frame.f_code.co_filename
+            tree = tree_of(file)
+            holding = [node for node in tree.body if _holds(node, line)] if tree else []
+            guarded = not holding or isinstance(holding[0], ast.If | ast.Try | ast.Match)
+            return Place() if guarded else place_at(file, line)
+    return Place()
+
+
+def _frames(scene: LiveCrash) -> Iterator[tuple[FrameType, int]]:
+    """Those of the traceback, and around them: an exception caught on its way has only the inner ones."""
+    yield from ((seen.frame, seen.line) for seen in scene.frames if seen.user)
+    frame = scene.frames[0].frame.f_back if scene.frames else None
+    while frame is not None:
+        yield frame, frame.f_lineno
+        frame = frame.f_back
+
+
+def _holds(node: ast.stmt, line: int) -> bool:
+    return node.lineno <= line <= (node.end_lineno or node.lineno)

@@ -1,0 +1,400 @@
+"""Where the bytes of a device went, and what would fit."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import math
+import re
+import sys
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import nn
+from torch.utils._pytree import tree_leaves
+
+from torch_debugger.crashes.expressions import running_expression
+from torch_debugger.crashes.frames import LiveCrash, Seen, is_tensor
+from torch_debugger.model.step_memory import StepMemory, TooLongError, measure_step
+from torch_debugger.model.tensor_memory import nodes_from, saved_by
+from torch_debugger.records.crash import Forecast, KeptTensors, MemoryEvidence, ModuleBytes
+from torch_debugger.source.assignments import addition_to
+from torch_debugger.source.objects import is_a, is_one_of
+from torch_debugger.stats.resources import host_memory
+from torch_debugger.system.clocks import time
+
+_DEVICE_FORM = re.compile(r"Tried to allocate ([\d.]+) ([KMG]i?B).*?GPU (\d+)", re.DOTALL)
+_ALLOWED = re.compile(r"([\d.]+) ([KMG]iB) allowed")  # by set_per_process_memory_fraction
+_UNITS = {"KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "KB": 2**10, "MB": 2**20, "GB": 2**30}
+
+
+def examine_memory(scene: LiveCrash) -> MemoryEvidence | None:
+    """An allocation that failed: on a CUDA device, or in the memory of the host."""
+    text = str(scene.error)
+    if isinstance(scene.error, torch.OutOfMemoryError):
+        return _of_device(scene, text)
+    asked = asked_of_host(scene.error, text)
+    if asked is None:
+        return None
+    total_bytes, free_bytes = host_memory()
+    sizes, call = sizes_asked(scene, text, asked)
+    return MemoryEvidence(
+        device="cpu",
+        asked_bytes=asked,
+        total_bytes=total_bytes,
+        free_bytes=free_bytes,
+        sizes=sizes,
+        sized_by=call,
+    )
+
+
+def _of_device(scene: LiveCrash, text: str) -> MemoryEvidence | None:
+    """The context is alive after a refused allocation: the allocator's counts cost no sync and no memory."""
+    told = _DEVICE_FORM.search(text)
+    if told is None or not torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
+        return None
+    device = torch.device("cuda", int(told[3]))
+    counted = count_by_kind(scene, device)
+    reserved = torch.cuda.memory_reserved(device)
+    free, total = _limits(device, text, reserved)
+    # Gradients of the step before are mostly still there during forward.
+    fixed = counted.parameters + counted.trained + counted.optimizer + counted.optimizer_to_come
+    return MemoryEvidence(
+        device=str(device),
+        asked_bytes=_bytes(told),
+        total_bytes=total,
+        free_bytes=free,
+        allocated_bytes=torch.cuda.memory_allocated(device),
+        reserved_bytes=reserved,
+        parameter_bytes=counted.parameters,
+        gradient_bytes=counted.gradients,
+        optimizer_bytes=counted.optimizer,
+        kept=kept_tensors(scene, device),
+        forecast=forecast(scene, models_of(scene), free + reserved, fixed),
+        look=scene.running.memory.get(str(device)),
+    )
+
+
+def _limits(device: torch.device, text: str, reserved: int) -> tuple[int, int]:
+    """Free and total bytes: the device's, or less where the program has limited itself."""
+    free, total = torch.cuda.mem_get_info(device)
+    allowed = _ALLOWED.search(text)
+    if allowed is None:
+        return free, total
+    return min(free, max(0, _bytes(allowed) - reserved)), min(total, _bytes(allowed))
+
+
+def _bytes(told: re.Match[str]) -> int:
+    return int(float(told[1]) * _UNITS[told[2]])
+
+
+# Who holds the memory of a device: models, gradients, optimizers, and variables of the user's.
+_NAMES, _ITEMS, _KEPT = 2000, 100_000, 5
+_WALK_S, _NODES = 1.5, 300_000
+_SMALLEST = 2**20  # bytes; less explains no failure
+# State that an optimizer makes at its first step, in copies of the parameters.
+_STATE_COPIES = {"Adam": 2, "AdamW": 2, "NAdam": 2, "RAdam": 2, "Adamax": 2, "RMSprop": 1, "Adagrad": 1}
+
+
+@dataclass(frozen=True)
+class Counted:
+    parameters: int
+    trained: int  # of which get a gradient
+    gradients: int
+    optimizer: int
+    optimizer_to_come: int  # at the first step
+
+
+def models_of(scene: LiveCrash) -> dict[str, nn.Module]:
+    """The models that were watched; else the outermost modules of the traceback and of the user's variables."""
+    if scene.running.models:
+        return dict(scene.running.models)
+    found: dict[str, nn.Module] = {}
+    for seen in scene.frames:
+        module = seen.module()
+        if module is not None and id(module) in scene.paths:
+            found.setdefault(scene.paths[id(module)].partition(".")[0], module)
+            break
+    for name, value in _variables(scene):
+        if issubclass(type(value), nn.Module) and name != "self" and value not in found.values():
+            found.setdefault(name, value)
+    return found
+
+
+def count_by_kind(scene: LiveCrash, device: torch.device) -> Counted:
+    models, optimizers = models_of(scene), _optimizers(scene)
+    parameters = [parameter for model in models.values() for parameter in model.parameters()]
+    buffers = [buffer for model in models.values() for buffer in model.buffers()]
+    grads = [parameter.grad for parameter in parameters if parameter.grad is not None]
+    state = [
+        item
+        for optimizer in optimizers
+        for held in optimizer.state.values()
+        for item in held.values()
+        if is_tensor(item)
+    ]
+    return Counted(
+        parameters=unique_bytes([*parameters, *buffers], device),
+        trained=unique_bytes((item for item in parameters if item.requires_grad), device),
+        gradients=unique_bytes(grads, device),
+        optimizer=unique_bytes(state, device),
+        optimizer_to_come=sum(_to_come(optimizer, device) for optimizer in optimizers if not optimizer.state),
+    )
+
+
+def unique_bytes(tensors: Iterable[torch.Tensor], device: torch.device) -> int:
+    """The bytes of their storages, each counted once."""
+    return sum(_storages(tensors, device).values())
+
+
+def _storages(tensors: Iterable[torch.Tensor], device: torch.device) -> dict[int, int]:
+    held = [tensor.untyped_storage() for tensor in tensors if tensor.device == device]
+    return {storage.data_ptr(): storage.nbytes() for storage in held}
+
+
+def _to_come(optimizer: torch.optim.Optimizer, device: torch.device) -> int:
+    groups = optimizer.param_groups
+    size = unique_bytes((parameter for group in groups for parameter in group["params"]), device)
+    momentum = any(group.get("momentum") for group in groups)
+    return size * _STATE_COPIES.get(type(optimizer).__name__, int(momentum))
+
+
+def _optimizers(scene: LiveCrash) -> list[torch.optim.Optimizer]:
+    known = list(scene.running.optimizers.values())
+    return known or [value for _, value in _variables(scene) if is_a(value, torch.optim.Optimizer)]
+
+
+def _variables(scene: LiveCrash) -> Iterator[tuple[str, Any]]:
+    """The user's variables, and the attributes of their objects; each object once."""
+    for _, name, value in _placed_variables(scene):
+        yield name, value
+
+
+def _placed_variables(scene: LiveCrash) -> Iterator[tuple[Seen, str, Any]]:
+    told: set[int] = set()
+    for seen in reversed(scene.frames):
+        if not seen.user:
+            continue
+        for name, value in itertools.islice(list(seen.frame.f_locals.items()), _NAMES):
+            if id(value) in told or name.startswith("__"):
+                continue
+            told.add(id(value))
+            yield seen, name, value
+            if name == "self" and type(vars(value) if hasattr(value, "__dict__") else None) is dict:
+                yield from ((seen, f"self.{key}", item) for key, item in list(vars(value).items())[:_NAMES])
+
+
+def kept_tensors(scene: LiveCrash, device: torch.device) -> tuple[KeptTensors, ...]:
+    """Variables that hold much of the device, their graphs included; the largest first."""
+    models = models_of(scene)
+    known = _storages((tensor for model in models.values() for tensor in model.parameters()), device)
+    deadline, found = time.monotonic() + _WALK_S, []
+    for seen, name, value in _placed_variables(scene):
+        tensors = [tensor for tensor in _inside(value) if tensor.device == device]
+        own = {key: size for key, size in _storages(tensors, device).items() if key not in known}
+        graph = _graph(tensors, device, {**known, **own}, deadline) if _may_keep_graphs(tensors, name, seen) else 0
+        if sum(own.values()) + graph >= _SMALLEST:
+            found.append(_kept(seen, name, tensors, sum(own.values()), graph))
+    found.sort(key=lambda kept: -(kept.size_bytes + kept.graph_bytes))
+    return tuple(found[:_KEPT])
+
+
+def _inside(value: Any) -> list[torch.Tensor]:
+    """A tensor, or those in a container and in the containers inside that."""
+    if is_tensor(value):
+        return [value]
+    if not is_one_of(value, (list, tuple, dict, deque, set)):
+        return []
+    items = list(itertools.islice(value.values() if type(value) is dict else value, _ITEMS))
+    return [
+        part
+        for item in items
+        for part in ([item] if is_tensor(item) else item if is_one_of(item, (list, tuple)) else ())
+        if is_tensor(part)
+    ]
+
+
+def _may_keep_graphs(tensors: list[torch.Tensor], name: str, seen: Seen) -> bool:
+    """Several tensors with a graph, or one that is added to again and again; the last loss is no hoard."""
+    tracked = [tensor for tensor in tensors if tensor.grad_fn is not None]
+    return len(tracked) > 1 or (bool(tracked) and bool(addition_to(seen.file, name)[0].file))
+
+
+def _graph(tensors: list[torch.Tensor], device: torch.device, known: dict[int, int], deadline: float) -> int:
+    """The bytes that the tensors' autograd graphs still hold for a backward pass."""
+    held: dict[int, int] = {}
+    for node in nodes_from((tensor.grad_fn for tensor in tensors), set(), _NODES):
+        held |= _storages(saved_by(node), device)
+        if time.monotonic() > deadline:
+            break
+    return sum(size for key, size in held.items() if key not in known)
+
+
+def _kept(seen: Seen, name: str, tensors: list[torch.Tensor], own: int, graph: int) -> KeptTensors:
+    place, added = addition_to(seen.file, name)
+    largest = max(tensors, key=lambda tensor: tensor.numel())
+    return KeptTensors(name, len(tensors), own, graph, place, added, tuple(largest.shape))
+
+
+# What would fit: the model's training step measured at two batch sizes, with autocast, and by blocks.
+_TIME_LIMIT_S = 15.0
+_MODULES = 4
+# Measured on an H200: fake steps come to 0.98 of the true peak, and pieces too small to use take up to 4 %.
+_MARGIN = 0.93
+
+Call = tuple[str, nn.Module, tuple[Any, ...], Mapping[str, Any]]
+
+
+def forecast(scene: LiveCrash, models: Mapping[str, nn.Module], room_bytes: int, fixed_bytes: int) -> Forecast | None:
+    """What a step of the largest model needs, and the largest batch for the room beside what is fixed."""
+    call = _call(scene, models)
+    batch = _batch(call) if call is not None else 0
+    if call is None or batch < 1:
+        return None
+    sys.stderr.write("torch-debugger: out of memory; working out what would fit, at most 15 s ...\n")
+    deadline = time.monotonic() + _TIME_LIMIT_S
+    whole = _measured(call, deadline)
+    if whole is None:
+        return None
+    smaller = max(1, batch // 2)
+    half = _measured(call, deadline, keep=_shortened(batch, smaller)) if batch > 1 else None
+    mixed = _measured(call, deadline, autocast=True)
+    slope = (whole.peak_bytes - half.peak_bytes) // (batch - smaller) if half is not None else 0
+    return Forecast(
+        model=call[0],
+        batch=batch,
+        peak_bytes=whole.peak_bytes,
+        saved_bytes=whole.saved_bytes,
+        sample_bytes=slope,
+        largest_batch=_largest(whole.peak_bytes - slope * batch, slope + _sample(call, batch), room_bytes, fixed_bytes)
+        if slope > 0
+        else 0,
+        modules=tuple(_by_module(call, whole)),
+        autocast_bytes=mixed.peak_bytes if mixed is not None else 0,
+        **_checkpointed(call, whole),
+    )
+
+
+def _call(scene: LiveCrash, models: Mapping[str, nn.Module]) -> Call | None:
+    """The outermost module call of the traceback, else what a model was last called with."""
+    for seen in scene.frames:
+        module, held = seen.module(), seen.frame.f_locals
+        if module is not None and seen.function in ("_call_impl", "_wrapped_call_impl"):
+            args, kwargs = held.get("args"), held.get("kwargs")
+            if type(args) is tuple and type(kwargs) is dict:
+                return scene.paths.get(id(module), "model"), module, args, kwargs
+    known = [(name, model) for name, model in models.items() if name in scene.running.calls]
+    if not known:
+        return None
+    name, model = max(known, key=lambda pair: sum(parameter.numel() for parameter in pair[1].parameters()))
+    return name, model, *scene.running.calls[name]
+
+
+def _batch(call: Call) -> int:
+    given = [item for item in tree_leaves(call[2:]) if is_tensor(item) and item.dim() > 0]
+    return int(given[0].shape[0]) if given else 0
+
+
+def _sample(call: Call, batch: int) -> int:
+    """The bytes of one sample of the batch itself."""
+    given = [item for item in tree_leaves(call[2:]) if is_tensor(item) and item.dim() > 0]
+    return sum(item.numel() * item.element_size() // batch for item in given if item.shape[0] == batch)
+
+
+def _shortened(batch: int, size: int) -> Callable[[torch.Tensor], torch.Tensor]:
+    return lambda tensor: tensor[:size].clone() if tensor.dim() and tensor.shape[0] == batch else tensor
+
+
+def _measured(call: Call, deadline: float, **how: Any) -> StepMemory | None:
+    with contextlib.suppress(Exception, TooLongError):  # a forward that needs values cannot be measured
+        return measure_step(call[1], call[2], call[3], deadline=deadline, **how)
+    return None
+
+
+def _largest(constant: int, sample: int, room: int, fixed: int) -> int:
+    """How many samples fit: `constant` is what a step of no sample at all would need."""
+    return max(0, int((room * _MARGIN - fixed - constant) // sample))
+
+
+def _by_module(call: Call, measured: StepMemory) -> Iterator[ModuleBytes]:
+    """The modules that save most: the children of the model, each with all that is in it."""
+    name, model = call[0], call[1]
+    children = [(f"{name}.{path}", child) for path, child in model.named_children()]
+    if len(children) == 1:
+        children = [(f"{children[0][0]}.{path}", child) for path, child in children[0][1].named_children()]
+    sizes = [(_saved_in(child, measured), path, child) for path, child in children]
+    for size, path, child in sorted(sizes, key=lambda item: -item[0])[:_MODULES]:
+        if size:
+            yield ModuleBytes(path, type(child).__name__, size)
+
+
+def _saved_in(module: nn.Module, measured: StepMemory) -> int:
+    """By the module; a ModuleList is never called itself, so by its children."""
+    own = measured.by_module.get(id(module), 0)
+    return own or sum(_saved_in(child, measured) for child in module.children())
+
+
+def _checkpointed(call: Call, measured: StepMemory) -> dict[str, Any]:
+    """The blocks of one kind that save most; checkpointed, each keeps its input and one at a time the rest."""
+    best, path = 0, ""
+    for name, module in call[1].named_modules():
+        blocks = [child for child in module.children() if next(child.children(), None) is not None]
+        if len(blocks) < 2 or len({type(block) for block in blocks}) != 1:
+            continue
+        sizes = [_saved_in(block, measured) - measured.inputs.get(id(block), 0) for block in blocks]
+        saving = sum(sizes) - max(sizes)
+        if saving > best:
+            best, path = saving, f"{call[0]}.{name}" if name else call[0]
+    return {"repeated": path, "checkpointed_bytes": best}
+
+
+# An allocation that the host refused: how many bytes, and the sizes that were asked for.
+_TORCH_FORM = re.compile(
+    r"DefaultCPUAllocator: (?:can't allocate|not enough) memory: you tried to allocate (\d+) bytes"
+)
+_NUMPY_FORM = re.compile(r"Unable to allocate [\d.]+ \w+ for an array with shape \(([\d, ]+)\) and data type (\S+)")
+_OVERFLOW_FORM = re.compile(r"Storage size calculation overflowed with sizes=\[([\d, ]+)\]")
+_WIDTHS = {"float64": 8, "int64": 8, "uint64": 8, "complex128": 16, "float32": 4, "int32": 4, "uint32": 4,
+           "float16": 2, "int16": 2, "complex64": 8}  # fmt: skip
+
+
+def asked_of_host(error: BaseException, text: str) -> int | None:
+    """The bytes that were asked for; None for any other exception."""
+    if isinstance(error, RuntimeError) and (told := _TORCH_FORM.search(text)):
+        return int(told[1])
+    if isinstance(error, MemoryError) and (told := _NUMPY_FORM.search(text)):
+        return math.prod(_numbers(told[1])) * _WIDTHS.get(told[2], 1)
+    if isinstance(error, RuntimeError) and (told := _OVERFLOW_FORM.search(text)):
+        return math.prod(_numbers(told[1])) * 4
+    return None
+
+
+def sizes_asked(scene: LiveCrash, text: str, asked: int) -> tuple[tuple[int, ...], str]:
+    """The sizes of the tensor that was to be made, from the message or from a layer's constructor."""
+    told = _NUMPY_FORM.search(text) or _OVERFLOW_FORM.search(text)
+    seen = scene.user_frame
+    call = running_expression(seen) if seen is not None else ""
+    if told is not None:
+        return _numbers(told[1]), call
+    for frame in scene.frames:
+        if frame.function == "__init__" and frame.frame.f_code.co_filename.find("torch") >= 0:
+            return _of_constructor(frame, asked), call
+    return (), call
+
+
+def _of_constructor(seen: Seen, asked: int) -> tuple[int, ...]:
+    """(out_features, in_features) of a Linear, (rows, width) of an Embedding."""
+    held = seen.frame.f_locals
+    pairs = (("out_features", "in_features"), ("num_embeddings", "embedding_dim"))
+    for names in pairs:
+        sizes = tuple(held[name] for name in names if type(held.get(name)) is int)
+        if len(sizes) == 2 and math.prod(sizes) in (asked, asked // 2, asked // 4, asked // 8):
+            return sizes
+    return ()
+
+
+def _numbers(text: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in text.split(",") if part.strip())

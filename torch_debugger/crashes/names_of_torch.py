@@ -1,0 +1,408 @@
+"""An attribute that torch's modules and objects, or a module of the user's, do not have."""
+
+from __future__ import annotations
+
+import ast
+import difflib
+import inspect
+import re
+import sys
+from collections.abc import Iterable, Iterator
+from types import ModuleType
+from typing import Any
+
+import torch
+from torch import nn
+
+from torch_debugger.crashes.frames import LiveCrash, Seen, failing_expression, is_tensor, statement_at
+from torch_debugger.records import Place
+from torch_debugger.records.crash import NameEvidence
+from torch_debugger.source.files import class_source, is_user_file, place_at
+from torch_debugger.source.objects import is_a, is_one_of, module_of_class, own_attributes
+
+_WRAPPERS = ("module", "_orig_mod")
+
+
+def examine_attribute(scene: LiveCrash) -> NameEvidence | None:
+    asked, owner = getattr(scene.error, "name", None), getattr(scene.error, "obj", None)
+    if type(asked) is not str or owner is None or not asked_by_the_user(scene):
+        return None
+    if is_a(owner, ModuleType):
+        return _of_module(asked, owner) if is_torchs(owner.__name__) else None
+    if issubclass(type(owner), nn.Module):
+        return _of_layer(scene, asked, owner)
+    if is_a(owner, type):
+        return _of_class(asked, owner) if is_torchs(module_of_class(owner)) else None
+    return _of_snapshot(asked, owner) if is_one_of(owner, (list, dict)) else _of_object(asked, owner)
+
+
+def _of_snapshot(asked: str, owner: list[Any] | dict[str, Any]) -> NameEvidence | None:
+    """A plain list, but one that torch.cuda.memory_snapshot made, as its entries tell."""
+    segments = owner.get("segments") if is_a(owner, dict) else owner
+    first = segments[0] if is_a(segments, list) and segments else None
+    if type(first) is not dict or not {"segment_type", "blocks", "total_size"} <= set(first):
+        return None
+    name = "torch.cuda.memory_snapshot()"
+    return NameEvidence(asked, "attribute", name, "object", (name,))
+
+
+def asked_by_the_user(scene: LiveCrash) -> bool:
+    """Whether the user's own line asked, and not something deeper inside torch."""
+    frames = [seen for seen in scene.frames if seen.function != "__getattr__" or seen.user]
+    return bool(frames) and frames[-1].user and len(scene.frames) - len(frames) <= 1
+
+
+def _of_module(asked: str, owner: ModuleType) -> NameEvidence | None:
+    names = dir(owner)
+    if asked in names:
+        return None
+    name = owner.__name__
+    return NameEvidence(asked, "attribute", name, "module", (name,), nearest(asked, names), elsewhere(asked, name))
+
+
+def _of_class(asked: str, owner: type) -> NameEvidence | None:
+    if asked in dir(owner):
+        return None
+    name = public_name(owner)
+    return NameEvidence(
+        asked, "attribute", name, "class", lineage(owner), nearest(asked, dir(owner)), elsewhere(asked, name)
+    )
+
+
+def _of_object(asked: str, owner: Any) -> NameEvidence | None:
+    kind = type(owner)
+    torchs = [cls for cls in kind.__mro__ if is_torchs(cls.__module__)]
+    names = {*dir(kind), *own_attributes(owner)}
+    if not torchs or asked in names:
+        return None
+    form = "tensor" if is_tensor(owner) else "object"
+    # of a class of the user's own only what it has from torch can be told
+    near = nearest(asked, sorted(names))
+    if not is_torchs(kind.__module__) and not near:
+        return None
+    return NameEvidence(asked, "attribute", public_name(torchs[0]), form, lineage(kind), near)
+
+
+def _of_layer(scene: LiveCrash, asked: str, owner: nn.Module) -> NameEvidence | None:
+    held = vars(owner)
+    if "_modules" not in held or asked in dir(type(owner)):
+        return None  # super().__init__() did not run, or a property of that name raised
+    parts = [held["_modules"], held.get("_parameters", {}), held.get("_buffers", {})]
+    own = [name for part in (*parts, held) for name in part]
+    if asked in own:
+        return None
+    place, form = _set_elsewhere(scene, asked, type(owner))
+    return NameEvidence(
+        asked=asked,
+        form="attribute",
+        owner=scene.paths.get(id(owner)) or public_name(type(owner)),
+        kind="layer",
+        lineage=lineage(type(owner)),
+        near=nearest(asked, own) or nearest(asked, dir(type(owner))),
+        inner=_wrapped_with(owner, asked),
+        place=place,
+        place_form=form,
+    )
+
+
+def _wrapped_with(owner: nn.Module, asked: str) -> str:
+    """The name under which a wrapper keeps the model that has the attribute."""
+    children = vars(owner)["_modules"]
+    for name in _WRAPPERS:
+        inner = children.get(name) if len(children) == 1 else None
+        if inner is not None and (asked in dir(inner)):
+            return name
+    return ""
+
+
+def _set_elsewhere(scene: LiveCrash, asked: str, kind: type) -> tuple[Place, str]:
+    """Where the user's class would set it: as a local variable, after the use, or in another method."""
+    seen = next((item for item in reversed(scene.frames) if item.user), None)
+    for cls in kind.__mro__:
+        source = class_source(cls)
+        if source is None or seen is None or not is_user_file(source[0]):
+            continue
+        for method in (node for node in source[1].body if isinstance(node, ast.FunctionDef)):
+            for line, form in _assignments(method, asked):
+                told = _form(method, line, form, seen, source[0])
+                if told:
+                    return place_at(source[0], line), told
+    return Place(), ""
+
+
+def _assignments(method: ast.FunctionDef, asked: str) -> Iterator[tuple[int, str]]:
+    owner = method.args.args[0].arg if method.args.args else "self"
+    for node in (part for part in ast.walk(method) if isinstance(part, ast.Assign)):
+        for target in node.targets:
+            written = ast.unparse(target)
+            if written == asked and method.name == "__init__":
+                yield node.lineno, "local"
+            elif written == f"{owner}.{asked}":
+                yield node.lineno, "set"
+
+
+def _form(method: ast.FunctionDef, line: int, form: str, seen: Seen, file: str) -> str:
+    inside = seen.file == file and method.lineno <= seen.line <= (method.end_lineno or 0)
+    if form == "local":
+        return "local"
+    if method.name == "__init__":
+        return "later" if inside and line > seen.line else ""
+    return "" if inside else f"method {method.name}"
+
+
+# Calls of torch's functions and classes with a keyword they do not take, or of what cannot be called.
+_MISSING = object()
+_UNCALLABLE = re.compile(r"'[\w.]+' object is not (callable|subscriptable)$")
+
+
+def examine_call(scene: LiveCrash) -> NameEvidence | None:
+    seen, text = scene.user_frame, str(scene.error)
+    if seen is None:
+        return None
+    if _UNCALLABLE.search(text) and scene.innermost is seen:
+        return _wrong_use(seen, "callable" in text)
+    if "unexpected keyword" in text or "invalid combination" in text or "missing" in text:
+        calls = [(node, _callee(node.func, seen, text)) for node in _calls(seen)]
+        known = [(node, callee) for node, callee in calls if callee is not _MISSING and _is_torchs(callee, node)]
+        return next((found for node, callee in known if (found := _refused(node, callee, text))), None)
+    return None
+
+
+def _expressions(seen: Seen) -> Iterator[ast.expr]:
+    """The expression that raised; where Python cannot tell, all of the statement."""
+    failing = failing_expression(seen.frame.f_code, seen.instruction)
+    code = failing or statement_at(seen.file, seen.line)[1]
+    for text in (code, f"{code}\n pass", f"if True: pass\n{code}\n pass"):
+        try:
+            tree = ast.parse(text)
+        except (SyntaxError, ValueError):
+            continue
+        yield from (node for node in ast.walk(tree) if isinstance(node, ast.expr))
+        return
+
+
+def _calls(seen: Seen) -> list[ast.Call]:
+    return [node for node in _expressions(seen) if isinstance(node, ast.Call)]
+
+
+def _resolved(node: ast.expr, seen: Seen) -> Any:
+    """What a dotted name stands for in the frame; nothing is called, and no property is asked."""
+    if isinstance(node, ast.Name):
+        return seen.frame.f_locals.get(node.id, seen.frame.f_globals.get(node.id, _MISSING))
+    if not isinstance(node, ast.Attribute):
+        return _MISSING
+    owner = _resolved(node.value, seen)
+    if owner is _MISSING:
+        return _MISSING
+    if is_a(owner, (ModuleType, type)) or not hasattr(type(owner), node.attr):
+        return inspect.getattr_static(owner, node.attr, _MISSING)
+    return inspect.getattr_static(type(owner), node.attr, _MISSING)
+
+
+def _callee(node: ast.expr, seen: Seen, text: str) -> Any:
+    """What is called; of a method of an expression's value, torch's own words tell that it is a tensor's."""
+    found = _resolved(node, seen)
+    if found is not _MISSING or not isinstance(node, ast.Attribute):
+        return found
+    spoken = text.startswith((f"Tensor.{node.attr}() ", f"{node.attr}() received an invalid"))
+    return inspect.getattr_static(torch.Tensor, node.attr, _MISSING) if spoken else _MISSING
+
+
+def _is_torchs(callee: Any, node: ast.Call) -> bool:
+    home = getattr(callee, "__module__", None) or getattr(getattr(callee, "__objclass__", None), "__module__", "")
+    builtin = vars(torch).get(getattr(callee, "__name__", "")) is callee
+    return callable(callee) and (is_torchs(home) or builtin)
+
+
+def _refused(node: ast.Call, callee: Any, text: str) -> NameEvidence | None:
+    signature = _keywords(callee)
+    taken = signature or _listed_keywords(text.partition("expected")[2]) or _listed_keywords(_usage(callee))
+    given = [keyword.arg for keyword in node.keywords if keyword.arg]
+    refused = [name for name in given if name not in taken]
+    given += signature[: len(node.args)]
+    missing = re.search(r"missing \d+ required positional arguments?: [\"'](\w+)[\"']", text)
+    if not taken or not (refused or missing):
+        return None
+    asked = next((name for name in refused if f"'{name}'" in text), refused[0] if refused else "")
+    return NameEvidence(
+        asked=asked or (missing[1] if missing else ""),
+        form="keyword" if refused else "missing-argument",
+        owner=_callee_name(callee, node),
+        kind="class" if is_a(callee, type) else "function",
+        lineage=lineage(callee) if is_a(callee, type) else (),
+        near=nearest(asked, [name for name in taken if name not in given]) if asked else (),
+        keywords=tuple(name for name in taken if name not in given),
+        refused=tuple(refused),
+    )
+
+
+def _keywords(callee: Any) -> list[str]:
+    """All arguments it takes by name; those handed on by **kwargs are taken from its base classes."""
+    if not is_a(callee, type):
+        return _named(callee)[0]
+    found: list[str] = []
+    for cls in callee.__mro__:
+        function = vars(cls).get("__init__")
+        if function is None or cls is object:
+            continue
+        names, hands_on = _named(function)
+        found += [name for name in names if name != "self"]
+        if not hands_on:
+            break
+    return list(dict.fromkeys(found))
+
+
+def _named(function: Any) -> tuple[list[str], bool]:
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):  # written in C
+        return [], False
+    named = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+    names = [item.name for item in parameters if item.kind in named]
+    return names, any(item.kind is inspect.Parameter.VAR_KEYWORD for item in parameters)
+
+
+def _listed_keywords(text: str) -> list[str]:
+    """What torch's own list of overloads names: (Tensor input, tuple of ints dim, bool keepdim = False)"""
+    return list(dict.fromkeys(re.findall(r"[\w\],(*] ?(\w+)(?: ?= ?[^,)]+)?(?=[,)])", text)))
+
+
+def _usage(callee: Any) -> str:
+    """The first line of the documentation of a function written in C: zeros(*size, *, out=None, dtype=None)"""
+    lines = (getattr(callee, "__doc__", None) or "").strip().splitlines()
+    return lines[0].partition(" ->")[0] if lines else ""
+
+
+def _callee_name(callee: Any, node: ast.Call) -> str:
+    if is_a(callee, type):
+        return public_name(callee)
+    name = getattr(callee, "__name__", ast.unparse(node.func))
+    if vars(torch).get(name) is callee:
+        return f"torch.{name}"
+    if getattr(callee, "__objclass__", None) is not None or vars(torch.Tensor).get(name) is callee:
+        return f"torch.Tensor.{name}"
+    home = sys.modules.get(getattr(callee, "__module__", ""))
+    owner = vars(home).get(getattr(callee, "__qualname__", name).partition(".")[0]) if home else None
+    if is_a(owner, type):
+        return f"{public_name(owner)}.{name}"
+    places = elsewhere(name, "")
+    same = [place for place in places if place.rpartition(".")[0] == getattr(callee, "__module__", "")]
+    return (same or places or (ast.unparse(node.func),))[0]
+
+
+def _wrong_use(seen: Seen, called: bool) -> NameEvidence | None:
+    """x.shape() and x.size[0]; or a module of torch that is called as the function it once was."""
+    for node in _expressions(seen):
+        inner = node.func if isinstance(node, ast.Call) and called else None
+        inner = node.value if isinstance(node, ast.Subscript) and not called else inner
+        if not isinstance(inner, ast.Attribute):
+            continue
+        owner, value = _resolved(inner.value, seen), _resolved(inner, seen)
+        if called and is_a(value, ModuleType) and is_torchs(value.__name__):
+            return NameEvidence(inner.attr, "called", value.__name__, "module", (value.__name__,))
+        if is_tensor(owner) and (inspect.isroutine(value) is not called):
+            return NameEvidence(
+                inner.attr, "called" if called else "indexed", "torch.Tensor", "tensor", ("torch.Tensor",)
+            )
+    return None
+
+
+def examine_number(scene: LiveCrash) -> NameEvidence | None:
+    """loss.data[0], as it was before PyTorch 0.4 had tensors without a dimension."""
+    seen = scene.innermost
+    if seen is None or not seen.user or not str(scene.error).startswith("invalid index of a 0-dim tensor"):
+        return None
+    for node in _expressions(seen):
+        if isinstance(node, ast.Subscript) and ast.unparse(node.slice) == "0":
+            inner = node.value
+            bare = inner.value if isinstance(inner, ast.Attribute) and inner.attr == "data" else inner
+            value = _resolved(bare, seen)
+            if is_tensor(value) and value.dim() == 0:
+                return NameEvidence(ast.unparse(node), "number", ast.unparse(bare), "tensor", ("torch.Tensor",))
+    return None
+
+
+def examine_removed(scene: LiveCrash) -> NameEvidence | None:
+    """A function that torch keeps only to say that it is gone."""
+    innermost = scene.innermost
+    if innermost is None or not innermost.file.replace("\\", "/").endswith("torch/_linalg_utils.py"):
+        return None
+    if "removed" not in str(scene.error):
+        return None
+    return NameEvidence(innermost.function.lstrip("_"), "removed", "torch", "module", ("torch",))
+
+
+# Names that exist: the nearest to one that does not, and the other places in torch that have it.
+_CLOSE, _SHOWN = 0.78, 3
+# Where people look for a name that stands in another room of torch.
+_ROOMS = (
+    "torch", "torch.nn", "torch.nn.functional", "torch.optim", "torch.optim.lr_scheduler", "torch.utils.data",
+    "torch.linalg", "torch.fft", "torch.special", "torch.autograd", "torch.cuda", "torch.amp", "torch.nn.utils",
+    "torch.nn.init", "torch.nn.parallel", "torch.nn.utils.rnn", "torch.distributed", "torch.distributions",
+    "torch.utils.checkpoint", "torch.utils.tensorboard", "torch.backends.cudnn", "torch.profiler",
+)  # fmt: skip
+
+
+def nearest(asked: str, names: Iterable[str]) -> tuple[str, ...]:
+    """The same but for case and underscores, else a few that are spelled alike."""
+    private = asked.startswith("_")
+    pool = [name for name in dict.fromkeys(names) if name != asked and (private or not name.startswith("_"))]
+    same = [name for name in pool if _bare(name) == _bare(asked)]
+    if same:
+        return tuple(sorted(same, key=lambda name: name.lower() != asked.lower())[:1])
+    close = difflib.get_close_matches(asked.lower(), [name.lower() for name in pool], 3 * _SHOWN, _CLOSE)
+    alike = [name for low in dict.fromkeys(close) for name in pool if name.lower() == low]
+    alike = [name for name in alike if not _means_another(asked, name)]
+    return tuple(sorted(alike, key=lambda name: name[0].isupper() != asked[0].isupper())[:_SHOWN])
+
+
+def _bare(name: str) -> str:
+    return name.lower().replace("_", "")
+
+
+def _means_another(asked: str, name: str) -> bool:
+    """conv3 and conv1, norm_q and norm_k, encoder and decoder are alike, and no misspellings of each other."""
+    if re.findall(r"\d+", asked) != re.findall(r"\d+", name) or asked[0].lower() != name[0].lower():
+        return True
+    ours, theirs = asked.lower().split("_"), name.lower().split("_")
+    pairs = zip(ours, theirs, strict=True) if len(ours) == len(theirs) else ()
+    return any(one != other and min(len(one), len(other)) <= 3 for one, other in pairs)
+
+
+def elsewhere(asked: str, but: str) -> tuple[str, ...]:
+    """torch.nn.CrossEntropyLoss for a CrossEntropyLoss that was asked of torch."""
+    found = []
+    for room in _ROOMS:
+        module = sys.modules.get(room)
+        if room != but and is_a(module, ModuleType) and callable(vars(module).get(asked)):
+            found.append(f"{room}.{asked}")
+    if but != "torch.Tensor" and asked in vars(torch.Tensor) and not found:
+        found.append(f"torch.Tensor.{asked}")
+    return tuple(found[:_SHOWN])
+
+
+def public_name(kind: type) -> str:
+    """torch.nn.Linear for torch.nn.modules.linear.Linear; a class of the user's by its bare name."""
+    if kind.__module__.partition(".")[0] not in ("torch", "torch_debugger"):
+        return kind.__qualname__
+    parts = kind.__module__.split(".")
+    for length in range(1, len(parts) + 1):
+        home = ".".join(parts[:length])
+        if vars(sys.modules.get(home, torch)).get(kind.__name__) is kind:
+            return f"{home}.{kind.__name__}"
+    return f"{kind.__module__}.{kind.__qualname__}"
+
+
+def lineage(kind: type) -> tuple[str, ...]:
+    return tuple(public_name(cls) for cls in kind.__mro__ if cls is not object)
+
+
+def is_torchs(home: Any) -> bool:
+    """Whether a module's name is torch's, or ours."""
+    return is_a(home, str) and home.partition(".")[0] in ("torch", "torch_debugger")
+
+
+def our_names() -> tuple[str, ...]:
+    """What our own front door offers, read where it is already open."""
+    door = sys.modules.get(__name__.partition(".")[0])
+    return tuple(getattr(door, "__all__", ()))

@@ -1,0 +1,247 @@
+"""A view that failed: of which tensor, and the part of the source that reordered it."""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import os
+from typing import Any
+
+import torch
+from torch.nn.utils.rnn import PackedSequence
+
+from torch_debugger.crashes.expressions import UnknownValueError, computed_value, is_plain_tensor
+from torch_debugger.crashes.frames import LiveCrash, Seen
+from torch_debugger.crashes.indices import raising_expressions
+from torch_debugger.records import Place
+from torch_debugger.records.crash import PackingEvidence, ViewEvidence
+from torch_debugger.source.assignments import assignment_of, statement_place
+from torch_debugger.source.files import tree_of
+from torch_debugger.source.objects import is_a, is_one_of
+
+_REORDERING = frozenset({
+    "permute", "transpose", "t", "swapaxes", "swapdims", "movedim", "moveaxis", "expand", "expand_as", "unfold",
+})  # fmt: skip
+_TURNED = ("T", "mT")
+_COPIES = ("contiguous", "reshape", "view", "flatten", "reshape_as", "repeat", "matmul", "mm", "bmm")
+_HOPS = 4
+
+
+def examine_view(scene: LiveCrash) -> ViewEvidence | None:
+    seen = scene.innermost
+    if seen is None or not seen.user or not isinstance(scene.error, RuntimeError):
+        return None
+    if not str(scene.error).startswith("view size is not compatible with input tensor's size and stride"):
+        return None
+    found = [fact for node in raising_expressions(seen) if (fact := _failed_view(seen, node)) is not None]
+    return found[0] if len(found) == 1 else None
+
+
+def _failed_view(seen: Seen, node: ast.expr) -> ViewEvidence | None:
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+        return None
+    if node.func.attr not in ("view", "view_as"):
+        return None
+    given, asked = node.func.value, _sizes(seen, node)
+    tensor = _tensor(seen, given)
+    if tensor is not None and not _refuses(tensor, asked):
+        return None
+    operation, made = _reordered(seen, given)
+    if tensor is None and not operation:
+        return None
+    names = ast.unparse(node), ast.unparse(given)
+    if tensor is None:
+        return ViewEvidence(*names, None, asked, operation, made)
+    channels_last = tensor.dim() == 4 and tensor.is_contiguous(memory_format=torch.channels_last)
+    return ViewEvidence(*names, tuple(tensor.shape), asked, operation, made, channels_last)
+
+
+def _sizes(seen: Seen, node: ast.Call) -> tuple[int, ...] | None:
+    try:
+        given = [computed_value(item, seen.frame) for item in node.args]
+    except UnknownValueError:
+        return None
+    if len(given) == 1 and not is_a(given[0], int):
+        given = list(given[0].shape if torch.is_tensor(given[0]) else given[0])
+    plain = not node.keywords and all(type(size) is int for size in given)
+    return tuple(given) if plain and given else None
+
+
+def _tensor(seen: Seen, node: ast.expr) -> torch.Tensor | None:
+    """The tensor an expression stands for, on whatever device: reordering it again moves nothing."""
+    value = _value(seen, node)
+    if value is None and isinstance(node, ast.Call) and _reorders(node) and isinstance(node.func, ast.Attribute):
+        inner, numbers = _tensor(seen, node.func.value), [_value(seen, item) for item in node.args]
+        if inner is not None and None not in numbers and not node.keywords:
+            value = getattr(inner.detach(), node.func.attr)(*numbers)
+    plain = is_one_of(value, (torch.Tensor, torch.nn.Parameter)) and value.layout is torch.strided
+    return value if plain else None
+
+
+def _value(seen: Seen, node: ast.expr) -> Any:
+    try:
+        return computed_value(node, seen.frame)
+    except UnknownValueError:
+        return None
+
+
+def _refuses(tensor: torch.Tensor, asked: tuple[int, ...] | None) -> bool:
+    """Whether it is its order in memory that forbids the view; asking touches no element."""
+    if asked is None:
+        return not tensor.is_contiguous()
+    try:
+        tensor.detach().view(asked)
+    except RuntimeError as error:
+        return not tensor.is_contiguous() and "size and stride" in str(error)
+    return False
+
+
+def _reordered(seen: Seen, node: ast.expr, line: int = 0, hops: int = _HOPS) -> tuple[str, Place]:
+    """The call that reordered a tensor: in the expression itself, or where its name was given a value."""
+    if _reorders(node):
+        return ast.unparse(node), Place()
+    if isinstance(node, ast.Name) and hops:
+        found = assignment_of(seen.file, line or seen.line, node.id)
+        made = found.place if found is not None else Place()
+        value = _assigned_value(made)
+        if value is None or made.line is None or made.line >= (line or seen.line):
+            return "", Place()
+        operation, earlier = _reordered(seen, value, made.line, hops - 1)
+        return operation, (earlier if earlier.line or not operation else made)
+    kept = _receiver(node)
+    return _reordered(seen, kept, line, hops) if kept is not None else ("", Place())
+
+
+def _reorders(node: ast.expr) -> bool:
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        return node.func.attr in _REORDERING
+    return isinstance(node, ast.Attribute) and node.attr in _TURNED
+
+
+def _assigned_value(place: Place) -> ast.expr | None:
+    try:
+        body = ast.parse((place.code or "").replace("\n", " ")).body
+    except SyntaxError:
+        return None
+    plain = len(body) == 1 and isinstance(body[0], ast.Assign) and isinstance(body[0].targets[0], ast.Name)
+    return body[0].value if plain and isinstance(body[0], ast.Assign) else None
+
+
+def _receiver(node: ast.expr) -> ast.expr | None:
+    """What x.eq(y), x[:k] and x * 2 took over the order in memory from."""
+    if isinstance(node, ast.Subscript):
+        return node.value
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        return node.func.value if node.func.attr not in _COPIES else None
+    return node.left if isinstance(node, ast.BinOp) and not isinstance(node.op, ast.MatMult) else None
+
+
+# pack_padded_sequence, and the recurrent layer behind it: what was packed, with which lengths.
+_NAME = "pack_padded_sequence"
+_PACKING, _RECURRENT = os.path.join("utils", "rnn.py"), os.path.join("modules", "rnn.py")
+_MOVES = ("cpu", "to", "tolist", "long", "int", "detach", "numpy", "squeeze")
+Written = tuple[ast.stmt, ast.Call]
+
+
+def examine_packing(scene: LiveCrash) -> PackingEvidence | None:
+    seen, user = scene.innermost, scene.user_frame
+    if seen is None or user is None or seen.user or not isinstance(scene.error, RuntimeError):
+        return None
+    found = _written_call(user) if seen.file.endswith((_PACKING, _RECURRENT)) else None
+    if found is None:
+        return None
+    if seen.file.endswith(_RECURRENT):
+        return _behind(scene, seen, user, found)
+    # pack_sequence calls it too
+    is_its_own = seen.function == _NAME and scene.frames[-2] is user and user.line <= (found[1].end_lineno or 0)
+    return _while_packing(seen, user, found) if is_its_own else None
+
+
+def _while_packing(seen: Seen, user: Seen, found: Written) -> PackingEvidence | None:
+    """Its own input may be sorted already, and so cut to as many as there are lengths."""
+    given, held = _argument(user, found[1], 0, "input"), seen.frame.f_locals
+    return _fact(user, found, given if torch.is_tensor(given) else held.get("input"), held.get("lengths"))
+
+
+def _behind(scene: LiveCrash, seen: Seen, user: Seen, found: Written) -> PackingEvidence | None:
+    """A recurrent layer that ran out of elements, where these lengths made its steps."""
+    packed, module = seen.frame.f_locals.get("orig_input"), seen.module()
+    if not is_a(packed, PackedSequence) or _is_whole(packed):
+        return None
+    path = scene.paths.get(id(module), type(module).__name__)
+    given, lengths = _argument(user, found[1], 0, "input"), _argument(user, found[1], 1, "lengths")
+    fact = _fact(user, found, given if torch.is_tensor(given) else _packed_from(packed), lengths, path)
+    steps, samples = len(packed.batch_sizes), int(packed.batch_sizes[0])
+    is_it = fact is not None and fact.count == samples and fact.highest in (None, steps)
+    return fact if is_it else None
+
+
+def _is_whole(packed: PackedSequence) -> bool:
+    """Whether there are as many elements as the sizes of the steps say; these are always on the CPU."""
+    return int(packed.batch_sizes.sum()) == packed.data.shape[0]
+
+
+def _written_call(user: Seen) -> Written | None:
+    """The last call of pack_padded_sequence at or above the line, in the function that the frame runs."""
+    tree, first = tree_of(user.file), user.frame.f_code.co_firstlineno
+    found = [
+        (statement, node)
+        for statement in (ast.walk(tree) if tree is not None else ())
+        if isinstance(statement, ast.stmt) and not hasattr(statement, "body")
+        for node in ast.walk(statement)
+        if isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2] == _NAME
+    ]
+    above = [pair for pair in found if first <= pair[1].lineno <= user.line]
+    return max(above, key=lambda pair: pair[1].lineno) if above else None
+
+
+def _argument(user: Seen, call: ast.Call, position: int, keyword: str) -> Any:
+    """The value of an argument as the frame still holds it; where it lies, and as what, does not matter."""
+    named = [word.value for word in call.keywords if word.arg == keyword]
+    node = next(iter(named or call.args[position : position + 1]), None)
+    while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _MOVES:
+        node = node.func.value
+    try:
+        return computed_value(node, user.frame) if node is not None else None
+    except UnknownValueError:
+        return None
+
+
+def _packed_from(packed: PackedSequence) -> Any:
+    """Where the name now stands for the packed sequences: the shape of the padded ones, from the graph."""
+    node: Any = packed.data.grad_fn
+    sizes = None
+    while node is not None and node.name() in ("PackPaddedSequenceBackward0", "IndexSelectBackward0"):
+        before = getattr(node, "_saved_self_sym_sizes", None) or getattr(node, "_saved_input_sym_sizes", None)
+        sizes = before or sizes
+        node = node.next_functions[0][0] if node.next_functions else None
+    return torch.empty([int(size) for size in sizes], device="meta") if sizes else None
+
+
+def _fact(user: Seen, found: Written, given: Any, lengths: Any, layer: str = "") -> PackingEvidence | None:
+    statement, call = found
+    counts = torch.tensor(lengths) if is_one_of(lengths, (list, tuple)) else lengths
+    if not torch.is_tensor(given) or not torch.is_tensor(counts) or counts.dim() != 1 or given.dim() < 2:
+        return None
+    batch_first = _argument(user, call, 2, "batch_first")
+    enforce_sorted = _argument(user, call, 3, "enforce_sorted")
+    fact = PackingEvidence(
+        place=statement_place(user.file, statement),
+        call=ast.unparse(call),
+        shape=tuple(given.shape),
+        batch_first=bool(batch_first),
+        enforce_sorted=enforce_sorted is not False,
+        count=len(counts),
+        device=str(counts.device),
+        layer=layer,
+    )
+    return _with_values(fact, counts)
+
+
+def _with_values(fact: PackingEvidence, counts: torch.Tensor) -> PackingEvidence:
+    if not is_plain_tensor(counts) or not len(counts):
+        return fact
+    values = [int(value) for value in counts.tolist()]
+    empty = sum(value <= 0 for value in values)
+    descending = values == sorted(values, reverse=True)
+    return dataclasses.replace(fact, lowest=min(values), highest=max(values), descending=descending, empty=empty)

@@ -1,0 +1,177 @@
+"""Crashes that a NaN or Inf has caused: its origin is looked for before the crash is told.
+
+Autograd's anomaly mode ends the script in the backward, before any gradient is there to be looked at; a check
+of the user's own (`assert not torch.isnan(loss)`) before the backward. Either way the step's frames, weights
+and batch are still those that made the number, so the step is run again as it is for a NaN that nobody stopped.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import isfinite
+
+from torch_debugger.crashes.expressions import condition_at
+from torch_debugger.crashes.frames import LiveCrash, Seen, is_tensor, walk_traceback
+from torch_debugger.model.autograd_graph import walk_nodes
+from torch_debugger.probes.nonfinite import FRAMES, NonFiniteHunt
+from torch_debugger.records import NonFinite, Operand, Origin, Place
+from torch_debugger.records.crash import NumberEvidence
+from torch_debugger.source.files import is_user_file, place_at
+from torch_debugger.source.variables import Moment
+from torch_debugger.stats.summary import measure_operand
+
+ANOMALY = re.compile(r"^Function '(?P<node>\w+)' returned nan values in its (?P<output>\d+)th output")
+# What takes only real numbers, and says so.
+_REFUSALS = re.compile(r"to satisfy the constraint|probability tensor contains either|cannot convert float (?:NaN|inf)")
+_NODES = 4096
+_LARGEST = 10_000_000  # elements
+_FRAME = re.compile(r'File "(?P<file>[^"]+)", line (?P<line>\d+)')
+
+
+def look_for_the_origin(hunt: NonFiniteHunt, error: BaseException) -> None:
+    """Tells of the NaN behind an exception that ends the script, where there is one."""
+    if hunt.found is not None and not hunt.found.scaled:
+        return  # told when it came
+    own = [seen for seen in walk_traceback(error.__traceback__) if seen.user][::-1]
+    if not own:
+        return
+    raised = getattr(error, "fact", None)  # of our own AnomalyError
+    if isinstance(raised, NonFinite):
+        hunt.was_raised(raised, [_moment(seen) for seen in own[:FRAMES]])
+        return
+    stopped = ANOMALY.match(str(error)) if isinstance(error, RuntimeError) else None
+    moments = [_moment(seen) for seen in own[:FRAMES]]
+    if stopped is not None:
+        hunt.anomaly_mode_stopped(moments, _site(own[0]), _as_torch_says(stopped["node"], own))
+        return
+    word = _refused(error, own)
+    if word:
+        hunt.was_refused(word, moments, _site(own[0]))
+
+
+def _moment(seen: Seen) -> Moment:
+    held = dict(seen.frame.f_locals)
+    return Moment(seen.file, seen.line, seen.function, held, seen.frame.f_globals)
+
+
+def _site(seen: Seen) -> Place:
+    return place_at(seen.file, seen.line)
+
+
+def _refused(error: BaseException, own: Sequence[Seen]) -> str:
+    """nan, inf or -inf, where the line that raised depends on such a number."""
+    seen = own[0]
+    if _REFUSALS.search(str(error)):
+        held: list[Any] = list(seen.frame.f_locals.values())
+    else:
+        condition = condition_at(seen)
+        held = [value for _, value in condition.values] if condition is not None else []
+    return next(filter(None, map(_word, held)), "")
+
+
+def _word(value: Any) -> str:
+    if is_tensor(value):
+        return _word_of(value)
+    if type(value) is not float or math.isfinite(value):
+        return ""
+    return "nan" if math.isnan(value) else "inf" if value > 0 else "-inf"
+
+
+def _word_of(tensor: torch.Tensor) -> str:
+    plain = tensor.layout is torch.strided and tensor.is_floating_point() and tensor.device.type == "cpu"
+    if not plain or not 0 < tensor.numel() <= _LARGEST:
+        return ""
+    with torch.no_grad(), torch._C.DisableTorchFunctionSubclass():
+        if bool(torch.isnan(tensor).any()):
+            return "nan"
+        return "inf" if bool(torch.isinf(tensor).any()) else ""
+
+
+def _as_torch_says(name: str, own: Sequence[Seen]) -> Origin:
+    """The node that anomaly mode named, and, where it was on in the forward, the line that made the node."""
+    op = re.sub(r"Backward\d*$", "", name)
+    places = {place for seen in own[:FRAMES] for place in _lines_of(name, seen)}
+    place = places.pop() if len(places) == 1 else Place()
+    return Origin("backward", None, op.lower() if op != name else op, place, made="nan")
+
+
+def _lines_of(name: str, seen: Seen) -> list[Place]:
+    found: list[Place] = []
+    for value in list(seen.frame.f_locals.values()):
+        if is_tensor(value) and value.grad_fn is not None:
+            nodes, _, _ = walk_nodes(value.grad_fn, _NODES)
+            found += [place for node in nodes if node.name() == name and (place := _made_at(node)).file]
+    return found
+
+
+def _made_at(node: Any) -> Place:
+    """Anomaly mode keeps with each node the stack that made it."""
+    lines = "".join(node.metadata.get("traceback_", ()))
+    stack = [match for match in _FRAME.finditer(lines) if is_user_file(match["file"])]
+    return place_at(stack[-1]["file"], int(stack[-1]["line"])) if stack else Place()
+
+
+# Was something refused because it holds NaN or Inf?
+#
+# A message selects the crash; tensors in the frames that really hold such numbers make the evidence.
+_TOLD = 3
+_CONSTRAINT = re.compile(r"of distribution (\w+)")
+_LINALG = re.compile(r"(?:torch\.)?(linalg[._]\w+)")
+
+
+def examine_numbers(scene: LiveCrash) -> NumberEvidence | None:
+    taker = _taker(scene)
+    if not taker:
+        return None
+    tensors, weights = _not_finite(scene), _bad_weights(scene)
+    named = tuple(tensor for tensor in tensors if tensor.name) or tensors
+    return NumberEvidence(taker, named, weights, bool(scene.running.models)) if named or weights else None
+
+
+def _taker(scene: LiveCrash) -> str:
+    error, message = scene.error, str(scene.error)
+    if isinstance(error, ValueError) and "to satisfy the constraint" in message:
+        found = _CONSTRAINT.search(message)
+        return found.group(1) if found else "a distribution"
+    if isinstance(error, RuntimeError) and "probability tensor contains either" in message:
+        return "torch.multinomial"
+    if isinstance(error, RuntimeError) and type(error).__name__ == "_LinAlgError":
+        found = _LINALG.search(message)
+        return f"torch.{found.group(1).replace('_', '.', 1)}" if found else "torch.linalg"
+    if isinstance(error, (ValueError, OverflowError)) and message.startswith("cannot convert float "):
+        return "an integer"
+    return ""
+
+
+def _not_finite(scene: LiveCrash) -> tuple[Operand, ...]:
+    """From the innermost frame out to the user's, the user's names first."""
+    found: dict[int, tuple[torch.Tensor, str]] = {}
+    for seen in _from_the_user(scene):
+        for name, value in seen.frame.f_locals.items():
+            if is_tensor(value) and id(value) not in found and _is_bad(value):
+                found[id(value)] = (value, name if seen.user else "")
+    return tuple(measure_operand(tensor, name) for tensor, name in list(found.values())[:_TOLD])
+
+
+def _from_the_user(scene: LiveCrash) -> list[Seen]:
+    last = next((place for place, seen in reversed(list(enumerate(scene.frames))) if seen.user), None)
+    return [] if last is None else list(scene.frames[last:])
+
+
+def _is_bad(tensor: torch.Tensor) -> bool:
+    plain = tensor.device.type == "cpu" and tensor.layout is torch.strided and tensor.is_floating_point()
+    return plain and 0 < tensor.numel() <= _LARGEST and not bool(isfinite(tensor.detach()).all())
+
+
+def _bad_weights(scene: LiveCrash) -> tuple[str, ...]:
+    return tuple(
+        f"{name}.{path}"
+        for name, model in scene.running.models.items()
+        for path, parameter in model.named_parameters()
+        if not torch.nn.parameter.is_lazy(parameter) and _is_bad(parameter)
+    )[:_TOLD]

@@ -1,9 +1,0 @@
-"""The exceptions that are ours; a user's exception is a crash, never one of these."""
-
-
-class DebuggerError(Exception):
-    """Something torch-debugger was asked for and cannot do; its text is shown as it is."""
-
-
-class UsageError(DebuggerError):
-    """The command line or a call asked for something that does not exist; exit code 2."""

@@ -1,1 +1,0 @@
-"""Looking inside by hand: one call, one look, nothing left behind."""

@@ -1,1 +1,0 @@
-"""Runs that other trackers keep on this machine, read without their libraries."""

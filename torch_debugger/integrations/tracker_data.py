@@ -1,0 +1,308 @@
+"""What a tracker is sent, whichever it is: points by step, and what is known of the run."""
+
+from __future__ import annotations
+
+import math
+import os
+import shlex
+import statistics
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from torch_debugger.log import decoder_values as parsing
+from torch_debugger.log import media
+from torch_debugger.log.decoder_records import Decoder
+from torch_debugger.log.decoder_values import FOREIGN, EventParser, Value, read_numbers
+from torch_debugger.log.media import PR_CURVES, Histogram, Picture, PrCurve, Sound, Text, pr_curves
+from torch_debugger.records import (
+    HparamsFact,
+    ModelFact,
+    Record,
+    RunFact,
+    Scalars,
+    SeedFact,
+    Surroundings,
+    Table,
+    TensorRows,
+)
+from torch_debugger.records.run import HparamValue
+from torch_debugger.system.clocks import time
+
+# What a log holds beside numbers, for those who show it: judges have no use for pictures, texts and sounds.
+_LARGEST_GRID = 10_000  # numbers of a tensor that is sent as a table
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Grid:
+    """A tensor of one or two dimensions, as rows."""
+
+    step: int
+    time: float
+    rows: NDArray[np.float64] = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Other:
+    """What no tracker is sent: it stays in the log, and is counted."""
+
+    kind: str
+
+
+Medium = Histogram | Picture | Text | Sound | PrCurve | Grid | Other | dict[str, HparamValue]
+
+# What can be in a log of ours or in a writer's, in words for one of them.
+_NAMES = {
+    "tensor": "tensor",
+    parsing.TENSORS: "tensor",
+    parsing.GRAPHS: "graph",
+    parsing.MESHES: "part of a mesh",
+    "custom_scalars": "layout of charts",
+}
+_NUMBERS = (parsing.SCALARS, parsing.RECORDS, parsing.ROWS)  # are carried as records
+_DECODERS: dict[str, Callable[[int, float, Value], Iterator[Any]]] = {
+    parsing.PICTURES: media.pictures,
+    parsing.HISTOGRAMS: media.histograms,
+    parsing.TEXTS: media.texts,
+    parsing.SOUNDS: media.sounds,
+    PR_CURVES: pr_curves,
+}
+
+
+class MediaDecoder(Decoder):
+    """Gives the records of a log, and tells `see` of what it holds besides, with its tag."""
+
+    def __init__(self, see: Callable[[str, Medium], None]) -> None:
+        super().__init__()
+        self._see = see
+        self._parser = EventParser()
+
+    def decode(self, payload: bytes) -> list[Record]:
+        records = super().decode(payload)
+        if not records:
+            with suppress(*FOREIGN):
+                self._look(payload)
+        return records
+
+    def _look(self, payload: bytes) -> None:
+        event = self._parser.parse(payload)
+        for value in event.values:
+            for medium in _media(event.step, event.time, value):
+                self._see(value.tag, medium)
+
+
+def _media(step: int, time: float, value: Value) -> list[Medium]:
+    if value.kind in _NUMBERS:
+        return []
+    if value.kind == "hparams":
+        return [{**media.hparams(value)}]
+    try:
+        if value.kind in ("tensor", parsing.TENSORS):
+            numbers = read_numbers(value.body)
+            if 1 <= numbers.ndim <= 2 and numbers.size <= _LARGEST_GRID:
+                return [Grid(step, time, np.atleast_2d(numbers))]
+        elif value.kind in _DECODERS:
+            return [*_DECODERS[value.kind](step, time, value)]
+    except FOREIGN:
+        pass  # it is counted like all that cannot be sent
+    return [Other(_NAMES.get(value.kind, f"value of kind {value.kind}"))]
+
+
+@dataclass(slots=True)
+class Point:
+    """The numbers of one step."""
+
+    step: int
+    time: float  # seconds since the epoch
+    values: dict[str, float]
+
+
+@dataclass(slots=True)
+class Parcel:
+    """What came since the last one."""
+
+    points: list[Point] = field(default_factory=list)  # in the order in which they came
+    hparams: dict[str, HparamValue] = field(default_factory=dict)
+    facts: dict[str, HparamValue] = field(default_factory=dict)  # script, versions, models, git, seeds
+    pictures: list[tuple[str, Picture]] = field(default_factory=list)  # by tag
+    histograms: list[tuple[str, Histogram]] = field(default_factory=list)
+    others: list[tuple[str, Text | Sound | PrCurve | Grid]] = field(default_factory=list)
+    kinds: Counter[str] = field(default_factory=Counter)  # of all that is no number: how many, by its name
+
+    def thin(self, most: int) -> int:
+        """Leaves every n-th point and the last one, where there are more than `most`; how many are left out."""
+        before, stride = len(self.points), -(-len(self.points) // most)
+        if stride > 1:
+            self.points = [*self.points[:-1:stride], self.points[-1]]
+        return before - len(self.points)
+
+
+# The kinds that a receiver may take besides numbers, in words for one of them.
+NAMES: dict[type, str] = {
+    Picture: "picture", Histogram: "histogram", Text: "text", Sound: "sound", PrCurve: "precision-recall curve",
+    Grid: "tensor",
+}  # fmt: skip
+
+
+class Packer:
+    """Turns records into parcels. One point holds all the numbers of a step, unless one came twice."""
+
+    def __init__(self) -> None:
+        self._parcel = Parcel()
+        self._layers = LayerSeries()
+        self._time = time.time()  # of the last scalars: tables carry none
+
+    def see(self, record: Record) -> None:
+        if isinstance(record, Scalars):
+            self._time = record.time
+            self._add(record.step, record.values)
+        elif isinstance(record, TensorRows):
+            self._add(record.step, self._layers.values(record))
+        elif isinstance(record, HparamsFact):
+            self._parcel.hparams.update(record.values)
+        else:
+            self._parcel.facts.update(facts_of(record))
+
+    def see_medium(self, tag: str, medium: Medium) -> None:
+        if isinstance(medium, dict):
+            self._parcel.hparams.update(medium)
+            return
+        self._parcel.kinds[medium.kind if isinstance(medium, Other) else NAMES[type(medium)]] += 1
+        if isinstance(medium, Picture):
+            self._parcel.pictures.append((tag, medium))
+        elif isinstance(medium, Histogram):
+            self._parcel.histograms.append((tag, medium))
+        elif not isinstance(medium, Other):
+            self._parcel.others.append((tag.removesuffix("/text_summary"), medium))
+
+    @property
+    def has_points(self) -> bool:
+        """Or what else is drawn by step."""
+        return bool(self._parcel.points or self._parcel.kinds)
+
+    def take(self) -> Parcel:
+        parcel, self._parcel = self._parcel, Parcel()
+        return parcel
+
+    def _add(self, step: int, values: dict[str, float]) -> None:
+        points = self._parcel.points
+        last = points[-1] if points else None
+        if last is not None and last.step == step and not last.values.keys() & values.keys():
+            last.values.update(values)
+        elif values:
+            points.append(Point(step, self._time, dict(values)))
+
+
+# What a tracker shows as the setting of a run. The command is that of Surroundings, which has no secrets.
+Facts = dict[str, HparamValue]
+
+
+def facts_of(record: Record) -> Facts:
+    """By names such as run/torch or git/commit; empty for records that say nothing of the setting."""
+    match record:
+        case RunFact():
+            return _of_run(record)
+        case Surroundings():
+            return _of_surroundings(record)
+        case SeedFact():
+            return {f"seed/{name}": seed for name, seed in record.seeds.items()}
+        case ModelFact():
+            return _of_model(record)
+        case _:
+            return {}
+
+
+def _of_run(run: RunFact) -> Facts:
+    return {
+        "run/script": os.path.basename(run.script),
+        "run/python": run.python,
+        "run/torch": run.torch,
+        "run/device": run.device,
+        "run/torch_debugger": run.debugger,
+    }
+
+
+def _of_surroundings(around: Surroundings) -> Facts:
+    """Neither the script's text nor the diff nor hundreds of packages: they stay in the log."""
+    facts: Facts = {
+        "run/command": shlex.join(around.command),
+        "run/script_hash": around.script_hash,
+        "git/commit": around.git_commit,
+        "git/branch": around.git_branch,
+        "git/dirty": "" if around.git_dirty is None or not around.git_commit else around.git_dirty,
+    }
+    for heading, values in [("hardware", around.hardware), ("environment", around.environment)]:
+        facts |= {f"{heading}/{name}": value for name, value in values.items()}
+    return {name: value for name, value in facts.items() if value != ""}
+
+
+def _of_model(model: ModelFact) -> Facts:
+    return {
+        f"{model.root}/kind": model.kind,
+        f"{model.root}/parameters": sum(math.prod(parameter.shape) for parameter in model.parameters),
+    }
+
+
+# Tables of layers as a few series a tracker can draw: per tensor while they are few, else their spread.
+
+# Of the numbers in a table the ones whose curves say most: dying, exploding, too large a step.
+_TELLING = {
+    "parameter": ("grad_norm",),
+    "update": ("ratio",),
+    "activation": ("std", "zeros"),
+    "output_gradient": ("std",),
+}
+_MOST_SERIES = 300  # of all tables together: a page with more of them is read by nobody
+
+
+class LayerSeries:
+    """The series of one run. A table whose tensors do not fit any more gives lowest, median and highest."""
+
+    def __init__(self) -> None:
+        self._whole: dict[Table, bool] = {}
+        self._series = 0
+
+    def values(self, rows: TensorRows) -> dict[str, float]:
+        """net.0.weight of update.ratio -> {"update_ratio/net.0.weight": 0.001}; unknown ones are left out."""
+        found: dict[str, float] = {}
+        for column in _TELLING.get(rows.table.kind, ()):
+            if column in rows.table.columns:
+                found |= self._of_column(rows, column)
+        return found
+
+    def _of_column(self, rows: TensorRows, column: str) -> dict[str, float]:
+        heading = f"{rows.table.kind}_{column}"
+        by_name = rows.by_name(column)
+        if self._is_whole(rows.table):
+            return {f"{heading}/{name}": value for name, value in by_name.items() if not math.isnan(value)}
+        known = [value for value in by_name.values() if not math.isnan(value)]
+        if not known:
+            return {}
+        spread = {"lowest": min(known), "median": statistics.median(known), "highest": max(known)}
+        return {f"{heading} of {rows.table.root}/{which}": value for which, value in spread.items()}
+
+    def _is_whole(self, table: Table) -> bool:
+        if table not in self._whole:
+            wanted = len(table.names) * len(_TELLING[table.kind])
+            self._whole[table] = self._series + wanted <= _MOST_SERIES
+            self._series += wanted if self._whole[table] else 0
+        return self._whole[table]
+
+
+# A histogram with as many bins as a tracker takes.
+_MOST_BINS = 512  # of W&B and Trackio
+
+
+def counts_and_edges(histogram: Histogram) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """As numpy.histogram gives them; neighbours are joined where there are too many, and no count is lost."""
+    edges = np.append(histogram.lefts[:1], histogram.rights)
+    joined = -(-len(histogram.counts) // _MOST_BINS)
+    if joined > 1:
+        starts = np.arange(0, len(histogram.counts), joined)
+        return np.add.reduceat(histogram.counts, starts), np.append(edges[starts], edges[-1])
+    return histogram.counts, edges

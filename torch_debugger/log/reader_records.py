@@ -1,0 +1,195 @@
+"""Reads run logs, whole or while they grow; other event files in the folder give their scalars."""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from torch_debugger.log.decoder_records import Decoder
+from torch_debugger.log.event_files import rank_in_name
+from torch_debugger.log.protobuf import EVENT_SESSION, EVENT_STEP, SESSION_START, SESSION_STATUS, message, signed
+from torch_debugger.log.tfrecord import unframe
+from torch_debugger.records import Record
+from torch_debugger.system.clocks import time
+
+_CHUNK_BYTES = 1 << 20
+_KEPT_OPEN = 256  # files; a process may have 1,024, and so many ranks write twice as many files
+_LOOK_EVERY_S = 1.0  # at the others: writers write once a second, and each look is a question to a file system
+
+
+def read_log(folder: str | os.PathLike[str]) -> Iterator[Record]:
+    """Every record of a folder, file by file in the order of their names. A file that is torn or damaged
+    is read up to there, and what a later file of the folder replaces is left out."""
+    for _, record in read_log_of_ranks(folder):
+        yield record
+
+
+def read_log_of_ranks(folder: str | os.PathLike[str]) -> Iterator[tuple[int | None, Record]]:
+    """As `read_log`, each with the rank of its writer; None where the name of the file does not say it."""
+    paths = event_files(folder)
+    purged = first_purged_steps(paths)
+    for path in paths:
+        rank, file = rank_in_name(path), _open(path)
+        if file is not None:
+            with file:
+                for record in _before(purged.get(path), _GrowingFile(file, Decoder()).read()):
+                    yield rank, record
+
+
+def _before(step: int | None, records: Iterator[Record]) -> Iterator[Record]:
+    if step is None:
+        return records
+    return (record for record in records if getattr(record, "step", step - 1) < step)
+
+
+class LogFollower:
+    """Reads a log while it is written: every record, also those that a later file replaces. Files stay
+    open: one deleted in mid-run is still read to its end. Of very many files, as a thousand ranks write them,
+    only the first do, and the others are looked at more rarely."""
+
+    def __init__(self, folder: str | os.PathLike[str], make_decoder: Callable[[], Decoder] = Decoder) -> None:
+        self._folder = folder
+        self._make_decoder = make_decoder
+        self._files: dict[str, _GrowingFile] = {}
+        self._looked_s = 0.0  # when all files were looked at
+
+    def poll(self) -> list[Record]:
+        """The records that came since the last call; a record half written waits for the next one."""
+        return list(self.read_on())
+
+    def read_on(self) -> Iterator[Record]:
+        """As `poll`, one after the other: to be gone through to its end before the next call."""
+        for _, record in self.read_ranks_on():
+            yield record
+
+    def read_ranks_on(self, *, now_and_then: bool = False) -> Iterator[tuple[int | None, Record]]:
+        """As `read_on`, each with the rank of its writer; None where the name of the file does not say it.
+        `now_and_then` is for whoever asks many times a second: files beyond the first are left for later."""
+        is_time = not now_and_then or time.monotonic() - self._looked_s > _LOOK_EVERY_S
+        for path in event_files(self._folder) if is_time or len(self._files) < _KEPT_OPEN else ():
+            if path not in self._files and (file := _open(path)) is not None:
+                self._files[path] = self._growing(path, file)
+        if is_time:
+            self._looked_s = time.monotonic()
+        for path in sorted(path for path, file in self._files.items() if is_time or not file.path):
+            rank = rank_in_name(path)
+            for record in self._files[path].read():
+                yield rank, record
+
+    def _growing(self, path: str, file: io.FileIO) -> _GrowingFile:
+        if len(self._files) < _KEPT_OPEN:
+            return _GrowingFile(file, self._make_decoder())
+        file.close()
+        return _GrowingFile(file, self._make_decoder(), path)
+
+    def close(self) -> None:
+        for growing in self._files.values():
+            growing.file.close()
+        self._files.clear()
+
+
+class _GrowingFile:
+    """One event file, and how far it has been read."""
+
+    def __init__(self, file: io.FileIO, decoder: Decoder, path: str = "") -> None:
+        self.file = file
+        self.path = path  # of a file that is opened only where it has grown
+        self._offset = 0
+        self._decoder = decoder
+
+    def read(self) -> Iterator[Record]:
+        if not self.path:
+            yield from self._read()
+        elif _size(self.path) > self._offset and (file := _open(self.path)) is not None:
+            with file:
+                self.file = file
+                yield from self._read()
+
+    def _read(self) -> Iterator[Record]:
+        size = _CHUNK_BYTES
+        while data := self._bytes_at_offset(size):
+            frames = unframe(data)
+            self._offset += frames.consumed
+            for payload in frames.payloads:
+                yield from self._decoder.decode(payload)
+            if frames.damaged or (len(data) < size and not frames.consumed):
+                return
+            size = _CHUNK_BYTES if frames.consumed else 2 * size  # a frame larger than what was read
+
+    def _bytes_at_offset(self, size: int) -> bytes:
+        try:
+            self.file.seek(self._offset)
+            return self.file.read(size) or b""
+        except OSError:
+            return b""
+
+
+def _open(path: str) -> io.FileIO | None:
+    try:
+        return io.FileIO(path)
+    except OSError:
+        return None
+
+
+def _size(path: str) -> int:
+    try:
+        return os.stat(path).st_size
+    except OSError:
+        return 0
+
+
+def event_files(folder: str | os.PathLike[str]) -> list[str]:
+    """In the order of their names, which is that of their making."""
+    try:
+        names = sorted(name for name in os.listdir(folder) if "tfevents" in name)
+    except OSError:
+        return []
+    return [os.path.join(folder, name) for name in names]
+
+
+# Which steps of a folder's older files a later file takes back: it continues a run that had crashed.
+_HEAD_BYTES = 1024
+_FIRST_EVENTS = 3  # all writers put a restart right behind the file's version
+
+
+def first_purged_steps(paths: Sequence[str]) -> dict[str, int]:
+    """For files in the order of their names: the step from which a later file replaces what they hold.
+
+    A restarted rank replaces its own points and not those of other ranks, which have files beside its own.
+    """
+    purged: dict[str, int] = {}
+    later: dict[str, int] = {}
+    for path in reversed(paths):
+        rank = _rank(path)
+        if rank in later:
+            purged[path] = later[rank]
+        restart = restart_step(path)
+        if restart is not None:
+            later[rank] = min(restart, later.get(rank, restart))
+    return purged
+
+
+def restart_step(path: str) -> int | None:
+    """The step with which a file begins again, if it does."""
+    try:
+        with open(path, "rb") as file:
+            payloads = unframe(file.read(_HEAD_BYTES)).payloads[:_FIRST_EVENTS]
+        steps = [_restart_step(message(payload)) for payload in payloads]
+    except (OSError, ValueError):
+        return None
+    return next((step for step in steps if step is not None), None)
+
+
+def _restart_step(event: dict[int, Any]) -> int | None:
+    session = event.get(EVENT_SESSION)
+    if not isinstance(session, bytes) or message(session).get(SESSION_STATUS) != SESSION_START:
+        return None
+    return signed(event.get(EVENT_STEP, 0))
+
+
+def _rank(path: str) -> str:
+    match = re.search(r"\.rank\d+\.", os.path.basename(path))
+    return match.group() if match else ""

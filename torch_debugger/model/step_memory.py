@@ -1,0 +1,367 @@
+"""The peak of a step's memory: a tape of its storages played through torch's allocator of GPU memory."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import weakref
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import nn
+from torch._subclasses.fake_tensor import DataDependentOutputException, FakeTensor, FakeTensorMode
+from torch.nn.modules.module import register_module_forward_hook, register_module_forward_pre_hook
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves, tree_map, tree_map_only
+
+from torch_debugger.model.cuda_memory import Block, CachingAllocator, Workspaces, with_reserve
+from torch_debugger.model.reruns import leaving_no_trace
+from torch_debugger.model.tensor_memory import storages_of
+from torch_debugger.records.performance import ACTIVATIONS, COPIES, PARAMETERS, TEMPORARIES, WORKSPACE
+from torch_debugger.source.files import is_user_file
+from torch_debugger.system.clocks import time
+
+
+@dataclass(frozen=True)
+class MemoryPeak:
+    peak_bytes: int  # as torch.cuda.max_memory_allocated() would say
+    reserved_bytes: int  # as torch.cuda.max_memory_reserved() would say
+    by_category: dict[str, int]  # at the peak; together they are the peak
+    kept_by_module: dict[str, int]  # of the activations among them, largest first
+    site: Site  # what was made when the peak was reached
+
+
+def find_peak(events: Sequence[tuple[Held, bool]]) -> MemoryPeak:
+    allocator, blocks = CachingAllocator(), dict[Held, Block]()
+    peak, at = 0, -1
+    for number, (held, made) in enumerate(events):
+        if made:
+            blocks[held] = allocator.allocate(held.size)
+        else:
+            allocator.release(blocks.pop(held))
+        if allocator.allocated > peak:
+            peak, at = allocator.allocated, number
+    return _described(events, at, allocator.reserved)
+
+
+def _described(events: Sequence[tuple[Held, bool]], at: int, reserved: int) -> MemoryPeak:
+    """Played once more as far as the peak: what was in use then, for what it turned out to be for."""
+    allocator, blocks = CachingAllocator(), dict[Held, Block]()
+    for held, made in events[: at + 1]:
+        if made:
+            blocks[held] = allocator.allocate(held.size)
+        else:
+            allocator.release(blocks.pop(held))
+    categories, modules = Counter[str](), Counter[str]()
+    for held, block in blocks.items():
+        categories[held.category] += block.size
+        if held.category == ACTIVATIONS:
+            modules[held.kept_by] += block.size
+    site = events[at][0].site if events else Site()
+    return MemoryPeak(allocator.allocated, reserved, dict(categories), dict(modules.most_common()), site)
+
+
+# How much memory a training step of a model takes, measured on tensors that have shapes and no memory.
+_ROUNDED = 512  # the caching allocator hands out memory in these steps
+
+
+class TooLongError(BaseException):
+    """Ends a measurement; no `except Exception` of the user's forward may keep it going."""
+
+
+@dataclass
+class StepMemory:
+    """Bytes beyond the parameters, the optimizer's state and the batch itself."""
+
+    peak_bytes: int = 0
+    saved_bytes: int = 0
+    by_module: dict[int, int] = field(default_factory=dict)  # id(module) -> saved by it, children included
+    inputs: dict[int, int] = field(default_factory=dict)  # id(module) -> bytes it was given
+
+
+def measure_step(
+    module: nn.Module,
+    args: tuple[Any, ...],
+    kwargs: Mapping[str, Any],
+    *,
+    keep: Callable[[torch.Tensor], torch.Tensor] = lambda tensor: tensor,
+    autocast: bool = False,
+    deadline: float = float("inf"),
+) -> StepMemory:
+    """Forward and backward of the model alone, on fake copies; `keep` may shorten each tensor of the batch.
+
+    Raises what the model raises, and TooLongError after the deadline (of time.monotonic).
+    """
+    measured = StepMemory()
+    fakes = FakeTensorMode(allow_non_fake_inputs=True)
+    with fakes, leaving_no_trace(module):
+        held = {name: _fake(fakes, tensor) for name, tensor in _tensors_of(module)}
+        given = tree_map(lambda item: keep(_fake(fakes, item)) if _is_real(item) else item, (args, dict(kwargs)))
+        live = _LiveBytes()
+        device = next((tensor.device.type for tensor in held.values()), "cpu")
+        precision = torch.autocast(device, torch.bfloat16) if autocast else contextlib.nullcontext()
+        known = [*held.values(), *(item for item in tree_leaves(given) if isinstance(item, torch.Tensor))]
+        with live, _saved_by_module(measured, {id(_storage(tensor)) for tensor in known}, deadline):
+            with precision, torch.enable_grad():
+                made = torch.func.functional_call(module, held, *given)
+            _backward(made)
+    measured.peak_bytes = live.peak
+    return measured
+
+
+def _tensors_of(module: nn.Module) -> list[tuple[str, torch.Tensor]]:
+    return [*module.named_parameters(), *module.named_buffers()]
+
+
+def _is_real(item: Any) -> bool:
+    return isinstance(item, torch.Tensor) and not isinstance(item, FakeTensor)
+
+
+def _fake(mode: Any, tensor: torch.Tensor) -> torch.Tensor:
+    fake: torch.Tensor = mode.from_tensor(tensor.detach(), static_shapes=True)
+    return fake.requires_grad_(tensor.requires_grad and tensor.is_floating_point())
+
+
+def _storage(tensor: torch.Tensor) -> Any:
+    return tensor.untyped_storage()
+
+
+def _backward(made: Any) -> None:
+    """From the sum of what came out: the loss itself is not known here."""
+    outputs = [item for item in tree_leaves(made) if isinstance(item, torch.Tensor) and item.requires_grad]
+    if outputs:
+        torch.autograd.backward([output.float().sum() for output in outputs])
+
+
+class _LiveBytes(TorchDispatchMode):  # type: ignore[no-untyped-call]
+    """Counts the storages that operations make, for as long as they live."""
+
+    def __init__(self) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.now = self.peak = 0
+        self._seen: dict[int, weakref.ref[Any]] = {}
+
+    def __torch_dispatch__(
+        self, function: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        made = function(*args, **(kwargs or {}))
+        given = {id(_storage(item)) for item in tree_leaves((args, kwargs)) if isinstance(item, torch.Tensor)}
+        for item in tree_leaves(made):
+            if isinstance(item, torch.Tensor) and id(_storage(item)) not in given:
+                self._count(_storage(item))
+        return made
+
+    def _count(self, storage: Any) -> None:
+        key = id(storage)
+        if key in self._seen:
+            return
+        size = -(-storage.nbytes() // _ROUNDED) * _ROUNDED
+
+        def gone(_: Any) -> None:
+            self.now -= size
+            self._seen.pop(key, None)
+
+        self._seen[key] = weakref.ref(storage, gone)
+        self.now += size
+        self.peak = max(self.peak, self.now)
+
+
+@contextlib.contextmanager
+def _saved_by_module(measured: StepMemory, held: set[int], deadline: float) -> Iterator[None]:
+    """What autograd keeps for backward, each storage once, told to the modules under way."""
+    stack: list[int] = []
+    known: dict[int, Any] = dict.fromkeys(held)
+
+    def pack(tensor: torch.Tensor) -> torch.Tensor:
+        storage = _storage(tensor)
+        key = id(storage)
+        if key not in known:
+            known[key] = weakref.ref(storage, lambda _: known.pop(key, None))
+            size = storage.nbytes()
+            measured.saved_bytes += size
+            for owner in set(stack):
+                measured.by_module[owner] = measured.by_module.get(owner, 0) + size
+        return tensor
+
+    def enter(module: nn.Module, given: Any) -> None:
+        if time.monotonic() > deadline:  # here and not between two operations: C++ would abort
+            raise TooLongError
+        stack.append(id(module))
+        measured.inputs[id(module)] = sum(part.nbytes for part in given if isinstance(part, torch.Tensor))
+
+    def leave(module: nn.Module, given: Any, made: Any) -> None:
+        if stack and stack[-1] == id(module):
+            stack.pop()
+
+    hooks = register_module_forward_pre_hook(enter), register_module_forward_hook(leave)
+    try:
+        with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
+            yield
+    finally:
+        for hook in hooks:
+            hook.remove()
+
+
+# Every storage that a training step makes, in the order in which they come and go.
+_SILENT = ("prim", "profiler")  # namespaces of functions that make no tensor
+_CAST = torch.ops.aten._to_copy.default
+_NUMBER = torch.ops.aten._local_scalar_dense.default
+_COUNTER_BYTES = 8  # an optimizer's count of steps stays on the CPU
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """Where something was made; in the backward pass, where its forward was."""
+
+    phase: str = ""  # forward | backward | optimizer step
+    module: str = ""  # encoder.layers.0; empty outside of any
+    file: str = ""
+    line: int = 0
+
+
+@dataclass(eq=False, slots=True)
+class Held:
+    """One storage. What it is for may show later than it was made: when autograd keeps it, or a parameter."""
+
+    size: int
+    category: str
+    site: Site
+    kept_by: str = ""  # the module for whose backward it is kept
+
+
+@dataclass(eq=False)
+class StorageTape(TorchDispatchMode):  # type: ignore[no-untyped-call]
+    """Under it, operations are written down; `exchange` may put another tensor in an argument's place."""
+
+    paths: Mapping[int, str]  # id of a module -> its path
+    exchange: Callable[[torch.Tensor], torch.Tensor] = lambda tensor: tensor
+    workspaces: Workspaces = field(default_factory=Workspaces)
+    events: list[tuple[Held, bool]] = field(default_factory=list)  # True: made, False: gone
+    phase: str = "forward"
+
+    def __post_init__(self) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self._known: dict[int, tuple[weakref.ref[Any], Held]] = {}
+        self._modules: list[str] = []
+        self._forward_sites: dict[int, Site] = {}  # by the number of the autograd node
+
+    def __torch_dispatch__(
+        self, function: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        if function.namespace in _SILENT:
+            return function(*args, **(kwargs or {}))
+        args, kwargs = tree_map_only(torch.Tensor, self.exchange, (args, kwargs or {}))
+        if function is _NUMBER:
+            return self._number(function, args)
+        made = with_reserve(function, function(*args, **kwargs))
+        self._see(function, args, made)
+        return made
+
+    def hold(self, tensor: torch.Tensor, category: str) -> None:
+        """Something that is there before the step begins, or whose purpose is known now."""
+        for storage in storages_of(tensor):
+            known = self._known.get(id(storage))
+            if known is None:
+                self._add(storage, category, Site())
+            else:
+                known[1].category = category
+
+    def keep(self, tensor: torch.Tensor) -> torch.Tensor:
+        """Autograd saves this one for the backward pass."""
+        for storage in storages_of(tensor):
+            known = self._known.get(id(storage))
+            if known is not None and known[1].category == TEMPORARIES:
+                known[1].category = ACTIVATIONS
+                known[1].kept_by = self._module()
+        return tensor
+
+    @contextlib.contextmanager
+    def running(self, phase: str) -> Iterator[None]:
+        self.phase, before = phase, self.phase
+        try:
+            yield
+        finally:
+            self.phase = before
+
+    @contextlib.contextmanager
+    def listening(self) -> Iterator[None]:
+        """To modules, and to what autograd saves."""
+        hooks = (
+            register_module_forward_pre_hook(lambda module, _: self._modules.append(self.paths.get(id(module), ""))),
+            register_module_forward_hook(lambda *_: self._leave(), always_call=True),
+        )
+        try:
+            with torch.autograd.graph.saved_tensors_hooks(self.keep, lambda tensor: tensor):
+                yield
+        finally:
+            for hook in hooks:
+                hook.remove()
+
+    def _leave(self) -> None:
+        if self._modules:
+            self._modules.pop()
+
+    def _module(self) -> str:
+        """The innermost that has a path: a loss function has none."""
+        return next((path for path in reversed(self._modules) if path), "")
+
+    def _number(self, function: Any, args: tuple[Any, ...]) -> Any:
+        """What a loop or an optimizer does with a number is of no weight here; what a forward does may be."""
+        try:
+            return function(*args)
+        except DataDependentOutputException:
+            if self._modules:
+                raise
+            return args[0].dtype.is_floating_point or args[0].dtype is not torch.bool
+
+    def _see(self, function: Any, args: tuple[Any, ...], made: Any) -> None:
+        site = None
+        for storage in _all_storages(made):
+            if id(storage) not in self._known and all(storage is not given for given in _all_storages(args)):
+                site = site or self._site()
+                self._add(storage, self._category(function, args), site)
+        for size, stays in self.workspaces.of(function, args, made):
+            held = Held(size, WORKSPACE, site or self._site())
+            self.events += [(held, True), (held, False)][: (1 if stays else 2) if size else 0]
+
+    def _category(self, function: Any, args: tuple[Any, ...]) -> str:
+        if function is _CAST and args:
+            source = self._known.get(id(args[0].untyped_storage()))
+            if source is not None and source[1].category == PARAMETERS:
+                return COPIES
+        return TEMPORARIES
+
+    def _add(self, storage: Any, category: str, site: Site) -> None:
+        size = storage.nbytes()
+        if not size or (self.phase == "optimizer step" and size <= _COUNTER_BYTES):
+            return
+        key, held = id(storage), Held(size, category, site)
+
+        def gone(_: Any) -> None:
+            self._known.pop(key, None)
+            self.events.append((held, False))
+
+        self._known[key] = (weakref.ref(storage, gone), held)
+        self.events.append((held, True))
+
+    def _site(self) -> Site:
+        node = torch._C._current_autograd_node() if self.phase == "backward" else None
+        if node is not None and not self._modules:
+            forward = self._forward_sites.get(node._sequence_nr(), Site())
+            return Site(self.phase, forward.module, forward.file, forward.line)
+        frame: Any = sys._getframe(3)
+        while frame is not None and not is_user_file(frame.f_code.co_filename):
+            frame = frame.f_back
+        place = (frame.f_code.co_filename, frame.f_lineno) if frame is not None else ("", 0)
+        site = Site(self.phase, self._module(), *place)
+        if self.phase == "forward":
+            self._forward_sites[torch._C._autograd._get_sequence_nr() - 1] = site
+        return site
+
+
+def _all_storages(value: Any) -> list[Any]:
+    tensors = [each for each in tree_leaves(value) if isinstance(each, torch.Tensor)]
+    return [storage for tensor in tensors for storage in storages_of(tensor)]

@@ -1,1 +1,0 @@
-"""Tracebacks from elsewhere: their text, found in whatever surrounds it, made into a CrashFact; no torch."""

@@ -1,0 +1,322 @@
+"""The attention of a model, heard in one run of it that leaves no trace."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import math
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch
+from torch import nn
+from torch.nn import functional
+from torch.overrides import TorchFunctionMode
+from torch.utils.weak import WeakIdKeyDictionary
+
+from torch_debugger.model.layers import clean_path, one_layer
+from torch_debugger.model.nested_tensors import copied, first_tensor, tensors_in
+from torch_debugger.pictures.attention_weights import (
+    AttentionMaps,
+    Layers,
+    Patterns,
+    Weights,
+    as_array,
+    four_dimensional,
+    is_meant,
+    none_of_these,
+)
+from torch_debugger.pictures.model_runs import Inputs, call, for_a_picture, one_image_explained, refuse_another_device
+from torch_debugger.source.frames import frames, locals_of
+from torch_debugger.system.errors import UsageError
+
+_MOST_BYTES = 4 << 30
+_RETURNED = ("attentions", "encoder_attentions", "decoder_attentions", "cross_attentions")
+
+
+def recorded_maps(model: nn.Module, inputs: Inputs, layers: Layers = None) -> AttentionMaps:
+    """Of the layers that are meant, in the order in which they attend."""
+    if inputs is None:
+        raise UsageError("a model needs an input to attend to: `pictures.attention(model, inputs)`.")
+    with for_a_picture(model) as inner, one_image_explained(inputs):
+        refuse_another_device(inner, tensors_in(dict(inputs) if hasattr(inputs, "keys") else inputs))
+        keeping = _Keeping(_patterns(inner, layers), _batch_size(inputs))
+        with AttentionRecorder(inner, keeping.hear):
+            call(inner, inputs)
+        if not keeping.names:
+            _hear_what_is_returned(inner, inputs, keeping)
+        return keeping.maps(type(inner).__name__)
+
+
+class _Keeping:
+    """Keeps what was asked for of what is heard, as arrays in main memory."""
+
+    def __init__(self, patterns: Patterns, batch: int | None) -> None:
+        self.names: list[str] = []
+        self._patterns = patterns
+        self._batch = batch
+        self._kept: dict[str, Weights] = {}
+        self._bytes = 0
+
+    def hear(self, name: str, made: Callable[[], torch.Tensor]) -> None:
+        self.names.append(name)
+        if is_meant(name, len(self.names) - 1, self._patterns):
+            weights = made()
+            self._bytes += weights.numel() * 4
+            if self._bytes > _MOST_BYTES:
+                raise UsageError(
+                    f"the attention weights up to `{name}` take more than {_MOST_BYTES >> 30} GiB: "
+                    "choose some with `layers=`, or give fewer examples or a shorter input."
+                )
+            self._kept[name] = four_dimensional(as_array(weights), self._batch)
+
+    def maps(self, model: str) -> AttentionMaps:
+        if not self.names:
+            raise UsageError(
+                f"no attention was seen while {model} ran. Seen are nn.MultiheadAttention, "
+                "F.scaled_dot_product_attention, and a softmax over the last dimension that is multiplied with "
+                "values by matmul, bmm or einsum; not flex_attention, and not nested tensors. Where yours is "
+                "made otherwise, give its weights: "
+                "`pictures.attention(weights, input_tokens, output_tokens)`."
+            )
+        if not self._kept:
+            raise UsageError(none_of_these(self.names))
+        kept = _rows_joined(self._kept)
+        return AttentionMaps(tuple(kept), tuple(kept.values()))
+
+
+def _patterns(model: nn.Module, layers: Layers) -> Patterns:
+    if layers is None:
+        return None
+    several = [layers] if isinstance(layers, (str, int, nn.Module)) else list(layers)
+    return [one_layer(model, each)[0] if isinstance(each, nn.Module) else each for each in several]
+
+
+def _rows_joined(kept: dict[str, Weights]) -> dict[str, Weights]:
+    """A decoder that attends once for each word it says gives one row a call: together they are its map."""
+    rows: dict[str, list[Weights]] = {}
+    for name, weights in kept.items():
+        rows.setdefault(name.partition("#")[0], []).append(weights)
+    joined: dict[str, Weights] = {}
+    for name, weights in kept.items():
+        path = name.partition("#")[0]
+        is_one_map = len(rows[path]) > 1 and {each.shape for each in rows[path]} == {weights.shape}
+        if not is_one_map or weights.shape[2] > 1:
+            joined[name] = weights
+        elif path not in joined:
+            joined[path] = np.concatenate(rows[path], axis=2)
+    return joined
+
+
+def _batch_size(inputs: Inputs) -> int | None:
+    tensor = _first_input(inputs)
+    return None if tensor is None or tensor.dim() < 2 else len(tensor)
+
+
+def _first_input(inputs: Inputs) -> torch.Tensor | None:
+    return first_tensor(dict(inputs) if hasattr(inputs, "keys") else inputs)
+
+
+def _hear_what_is_returned(model: nn.Module, inputs: Inputs, keeping: _Keeping) -> None:
+    """A Hugging Face model that attends in a way of its own may still return weights if it is asked to."""
+    if "output_attentions" not in inspect.signature(model.forward).parameters:
+        return
+    given: Any = copied(dict(inputs) if hasattr(inputs, "keys") else inputs)
+    asked = {"output_attentions": True}
+    if isinstance(given, dict):
+        output = model(**(given | asked))
+    else:
+        output = model(*(given if isinstance(given, (tuple, list)) else (given,)), **asked)
+    for field in _RETURNED:
+        for place, weights in enumerate(getattr(output, field, None) or ()):
+            if isinstance(weights, torch.Tensor) and weights.dim() == 4:
+                keeping.hear(f"{field}.{place}", functools.partial(torch.detach, weights))
+
+
+# Attention heard while a model runs: every function call that weighs values, and the module that made it.
+WeightsListener = Callable[[str, Callable[[], torch.Tensor]], None]  # the weights are made only for those who ask
+
+
+class AttentionRecorder(TorchFunctionMode):
+    """Tells `heard` of each attention, in order, with the path of its module (`attn`, then `attn#2`).
+
+    Under such a mode torch leaves the fast path of its transformer layers, which no function call shows.
+    """
+
+    def __init__(self, model: nn.Module, heard: WeightsListener) -> None:
+        super().__init__()
+        self._paths = {id(module): clean_path(path) for path, module in model.named_modules()}
+        self._name = type(model).__name__
+        self._heard = heard
+        self._calls: Counter[str] = Counter()
+        self._trail = SoftmaxTrail()
+
+    def __torch_function__(
+        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        keywords = kwargs or {}
+        result = func(*args, **keywords)
+        if func is functional.scaled_dot_product_attention:
+            self._tell_dot_product(result, args, keywords)
+        elif func is functional.multi_head_attention_forward:
+            self._tell_multi_head(result[0], args, keywords)
+        else:
+            self._tell_hand_made(getattr(func, "__name__", ""), result, args, keywords)
+        return result
+
+    def _tell_dot_product(self, mixed: torch.Tensor, args: tuple[Any, ...], keywords: dict[str, Any]) -> None:
+        if mixed.is_nested:
+            return
+
+        def weights() -> torch.Tensor:
+            made = dot_product_weights(*args, **keywords)
+            return zero_where_nothing_is_seen(made, mixed.isfinite().all(-1))
+
+        self._tell(weights)
+
+    def _tell_multi_head(self, mixed: torch.Tensor, args: tuple[Any, ...], keywords: dict[str, Any]) -> None:
+        def weights() -> torch.Tensor:
+            answered = mixed.isfinite().all(-1)  # [out, N], without a batch [out]
+            answered = answered.T.unsqueeze(1) if answered.dim() == 2 else answered
+            made = zero_where_nothing_is_seen(multi_head_weights(*args, **keywords), answered)
+            return made if made.dim() == 4 else made.unsqueeze(0)
+
+        self._tell(weights)
+
+    def _tell_hand_made(self, name: str, result: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -> None:
+        weights = self._trail.mixed_with_values(name, args)
+        if weights is not None:
+            self._tell(lambda: weights)
+        self._trail.follow(name, args, keywords, result)
+
+    def _tell(self, weights: Callable[[], torch.Tensor]) -> None:
+        path = self._path()
+        self._calls[path] += 1
+        call = path if self._calls[path] == 1 else f"{path}#{self._calls[path]}"
+        self._heard(call, weights)
+
+    def _path(self) -> str:
+        """Of the innermost module of the model that is running; no hook is needed to know."""
+        for frame in frames():
+            first = frame.f_code.co_varnames[:1] if frame.f_code.co_argcount else ()
+            module = locals_of(frame).get(first[0]) if first else None
+            if isinstance(module, nn.Module) and id(module) in self._paths:
+                return self._paths[id(module)] or self._name
+        return self._name
+
+
+# The weights of fused attention, which no function returns, made once more from what it was called with.
+_MULTI_HEAD = inspect.signature(functional.multi_head_attention_forward)
+
+
+def dot_product_weights(
+    query: torch.Tensor,
+    key: torch.Tensor,
+    value: torch.Tensor,
+    attn_mask: torch.Tensor | None = None,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    *,
+    scale: float | None = None,
+    enable_gqa: bool = False,
+) -> torch.Tensor:
+    """[..., out, in] in float32 at least, for the arguments of F.scaled_dot_product_attention."""
+    query, key = _at_least_float32(query), _at_least_float32(key)
+    if enable_gqa:
+        key = key.repeat_interleave(query.shape[-3] // key.shape[-3], dim=-3)
+    scores = query @ key.transpose(-2, -1) * (1 / math.sqrt(query.shape[-1]) if scale is None else scale)
+    if is_causal:
+        scores = scores.masked_fill(~torch.ones_like(scores, dtype=torch.bool).tril(), -math.inf)
+    if attn_mask is not None:
+        scores = _masked(scores, attn_mask)
+    return scores.softmax(-1)
+
+
+def multi_head_weights(*arguments: Any, **keywords: Any) -> torch.Tensor:
+    """[N, heads, out, in] or [heads, out, in] for the arguments of F.multi_head_attention_forward."""
+    call = _MULTI_HEAD.bind(*arguments, **keywords)
+    call.arguments |= {"need_weights": True, "average_attn_weights": False, "training": False}
+    weights = functional.multi_head_attention_forward(*call.args, **call.kwargs)[1]
+    assert weights is not None  # they were asked for
+    return weights
+
+
+def zero_where_nothing_is_seen(weights: torch.Tensor, answered: torch.Tensor) -> torch.Tensor:
+    """A query whose keys are all masked has no weights, and fused attention answers it with zeros, not NaN.
+
+    `answered` is true for queries whose result is finite, [..., out].
+    """
+    return torch.where(weights.isnan() & answered.unsqueeze(-1), torch.zeros_like(weights), weights)
+
+
+def _masked(scores: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+    if hasattr(mask, "_materialize"):  # torch.nn.attention.bias.CausalBias, which no other function takes
+        mask = mask._materialize(scores.device)
+    if mask.dtype == torch.bool:
+        return scores.masked_fill(~mask, -math.inf)
+    return scores + mask
+
+
+def _at_least_float32(tensor: torch.Tensor) -> torch.Tensor:
+    return tensor if tensor.dtype == torch.float64 else tensor.float()
+
+
+# Attention written by hand: what a softmax over the last dimension gave and a product then mixes values with.
+#
+# Followed from the softmax to the product, through dropout, casts and views, so that it does not matter how the
+# scores were made: `q @ k.T`, an einsum, or the small network of additive attention.
+_PRODUCTS = frozenset({"matmul", "__matmul__", "__rmatmul__", "bmm", "einsum", "baddbmm"})
+_TURNED = frozenset({"transpose", "permute", "swapaxes", "movedim", "mT", "transpose_"})
+
+
+class SoftmaxTrail:
+    def __init__(self) -> None:
+        self._weights: WeakIdKeyDictionary = WeakIdKeyDictionary()
+
+    def follow(self, name: str, arguments: tuple[Any, ...], keywords: dict[str, Any], result: Any) -> None:
+        """To be called after each function."""
+        if not isinstance(result, torch.Tensor) or not result.is_floating_point():
+            return
+        if name == "softmax":
+            if _dimension(arguments, keywords) in (-1, result.dim() - 1):
+                self._weights[result] = result
+            return
+        source = self._first(arguments)
+        if source is None or result is source or name in _PRODUCTS:
+            return
+        weights = self._weights[source]
+        if result.shape == source.shape or name in _TURNED:
+            self._weights[result] = weights
+        elif result.numel() == weights.numel() and result.shape[-1] == weights.shape[-1]:
+            self._weights[result] = weights.reshape(result.shape)
+
+    def mixed_with_values(self, name: str, arguments: tuple[Any, ...]) -> torch.Tensor | None:
+        """The weights [..., out, in] that this product multiplies values with, if it does.
+
+        Values are made for each example: a table that is looked up softly is a parameter of two dimensions.
+        """
+        if name not in _PRODUCTS:
+            return None
+        factors = [each for each in _flat(arguments) if isinstance(each, torch.Tensor)]
+        mixing = [each for each in factors if each in self._weights]
+        if len(mixing) != 1 or len(factors) < 2 or any(each.dim() < 3 for each in factors):
+            return None
+        weights: torch.Tensor = self._weights[mixing[0]]
+        return weights if weights.dim() >= 3 else None
+
+    def _first(self, arguments: tuple[Any, ...]) -> torch.Tensor | None:
+        for each in arguments[:1]:
+            if isinstance(each, torch.Tensor) and each in self._weights:
+                return each
+        return None
+
+
+def _dimension(arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+    return arguments[1] if len(arguments) > 1 else keywords.get("dim", keywords.get("axis"))
+
+
+def _flat(arguments: tuple[Any, ...]) -> list[Any]:
+    """einsum takes its factors also as a list."""
+    return [each for value in arguments for each in (value if isinstance(value, (tuple, list)) else [value])]

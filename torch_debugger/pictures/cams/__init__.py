@@ -1,1 +1,0 @@
-"""Where in an image a model sees a class: Grad-CAM, its family, and guided backpropagation."""

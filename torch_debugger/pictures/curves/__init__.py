@@ -1,1 +1,0 @@
-"""The loss over a training."""

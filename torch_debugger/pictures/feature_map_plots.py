@@ -1,0 +1,256 @@
+"""What layers hold and give, as images: filters of weights, maps of outputs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+from torch import nn
+
+from torch_debugger.pictures.figures import (
+    INK,
+    MAGNITUDE,
+    SIGNED,
+    Floats,
+    as_array,
+    colour_bar,
+    largest,
+    named,
+    number,
+    paint_map,
+    plain_axes,
+    put_below,
+    titled_figure,
+)
+from torch_debugger.pictures.image_grids import Mosaic, Tile, mosaic_figure
+from torch_debugger.pictures.model_runs import (
+    Inputs,
+    SeveralLayers,
+    as_batch,
+    chosen_samples,
+    image_size,
+    record_layers,
+)
+from torch_debugger.pictures.picture import Picture
+from torch_debugger.pictures.token_grids import laid_in, patch_grid
+from torch_debugger.system.errors import UsageError
+
+# What layers give for an input, as images.
+_MOST_BLOCKS = 40
+
+
+def feature_maps(
+    model: nn.Module,
+    x: Inputs,
+    layers: SeveralLayers,
+    *,
+    sample: int | Sequence[int] = 0,
+    most: int = 32,
+) -> Picture:
+    """What one layer, or several, give for an input: one map a channel, the strongest first.
+
+        feature_maps(model, images, "layer1").save("maps.png")
+        feature_maps(model, images, ["conv1", "layer2.*"], sample=[0, 3], most=16)
+
+    The model runs once in evaluation mode and is left as it was. Each map has its own range, which stands
+    above it; one that is zero everywhere is called dead. Tokens of a model that reads images are shown at
+    the places of their patches, sequences as time by unit. `arrays` has all channels of each layer, by path.
+    """
+    if most < 1:
+        raise UsageError(f"most= is the number of maps to show of each layer, at least 1, not {most}.")
+    image = image_size(as_batch(model, x))
+
+    def keep(module: nn.Module, output: torch.Tensor) -> Layout | None:
+        layout = laid_out(module, output, image)
+        return None if layout is None else Layout(layout.kind, layout.values.clone(), layout.remark)
+
+    heard = record_layers(model, x, layers, keep, last_only=True)
+    places = {path: layout for path, layout in heard.items() if layout is not None}
+    if not places:
+        raise UsageError(f"{named(next(iter(heard)))} gives one number for each sample: there is no map to draw.")
+    drawn = [_maps(path, layout, sample, most) for path, layout in places.items()]
+    if sum(len(maps.samples) for maps in drawn) > _MOST_BLOCKS:
+        raise UsageError(
+            f"{len(drawn)} layers are too many for one picture: name those to see, at most {_MOST_BLOCKS} "
+            "layers and samples together."
+        )
+    title = f"Feature maps of {', '.join(named(maps.path) for maps in drawn[:3])}"
+    title += f" and {len(drawn) - 3} more" if len(drawn) > 3 else ""
+    return Picture(title, {maps.path: maps.values for maps in drawn}, lambda: draw_maps(title, drawn))
+
+
+def _maps(path: str, layout: Layout, sample: int | Sequence[int], most: int) -> LayerMaps:
+    chosen = chosen_samples(sample, len(layout.values))
+    values = as_array(layout.values[chosen])
+    strength = np.abs(np.where(np.isfinite(values), values, 0)).reshape(*values.shape[:2], -1).mean(axis=2)
+    order = np.argsort(-strength, axis=1, kind="stable")[:, :most]
+    if values.shape[1] <= most:
+        order = np.sort(order, axis=1)
+    return LayerMaps(path, layout.kind, values, tuple(chosen), order, layout.remark)
+
+
+# How feature maps are drawn: tiles, or a heat map of units by time.
+@dataclass(frozen=True)
+class LayerMaps:
+    path: str
+    kind: str  # see map_layouts
+    values: Floats  # [sample, channel, ...], all channels
+    samples: tuple[int, ...]
+    shown: NDArray[np.int64]  # [sample, place]: channels in the order in which they are drawn
+    remark: str
+
+    @property
+    def signed(self) -> bool:
+        return bool((self.values < 0).any())
+
+    @property
+    def dead(self) -> NDArray[np.bool_]:
+        """[sample, channel]"""
+        dead: NDArray[np.bool_] = (self.values == 0).reshape(*self.values.shape[:2], -1).all(axis=2)
+        return dead
+
+    def heading(self, place: int) -> str:
+        channels, shown = self.values.shape[1], self.shown.shape[1]
+        size = " x ".join(str(length) for length in self.values.shape[2:])
+        what = f"{channels} maps of {size}" if self.kind == IMAGES else f"{channels} units"
+        some = f", the {shown} strongest" if shown < channels else ""
+        dead = int(self.dead[place].sum())
+        lost = f"; {dead} dead: zero everywhere" if dead else ""
+        remark = f" ({self.remark})" if self.remark else ""
+        return f"{named(self.path)}, sample {self.samples[place]}: {what}{remark}{some}{lost}"
+
+
+def draw_maps(title: str, layers: Sequence[LayerMaps]) -> Figure:
+    if any(layer.kind == IMAGES for layer in layers):
+        blocks = [_block(layer, place) for layer, place in _each(layers)]
+        return mosaic_figure(title, blocks, _words(layers))
+    return _heat_maps(title, layers)
+
+
+def _block(layer: LayerMaps, place: int) -> Mosaic:
+    if layer.kind == IMAGES:
+        return Mosaic(_tiles(layer, place), layer.heading(place))
+    table = layer.values[place][layer.shown[place]].reshape(layer.shown.shape[1], -1)
+    across = "units from left to right" if layer.kind == ROW else "units down, time across"
+    image = paint_map(table.T if layer.kind == ROW else table, layer.signed)
+    return Mosaic([Tile(image, across)], layer.heading(place), columns=1, tile_in=4.3)
+
+
+def _each(layers: Sequence[LayerMaps]) -> Iterator[tuple[LayerMaps, int]]:
+    return ((layer, place) for layer in layers for place in range(len(layer.samples)))
+
+
+def _tiles(layer: LayerMaps, place: int) -> list[Tile]:
+    return [_tile(layer, place, channel) for channel in layer.shown[place]]
+
+
+def _tile(layer: LayerMaps, place: int, channel: int) -> Tile:
+    values = layer.values[place, channel]
+    finite = values[np.isfinite(values)]
+    if finite.size < values.size:
+        return Tile(paint_map(values, layer.signed), str(channel), "NaN or Inf")
+    if layer.dead[place, channel]:
+        return Tile(np.full((*values.shape, 3), 0.85), str(channel), "dead")
+    return Tile(paint_map(values, layer.signed), f"{channel}  {number(finite.min())}…{number(finite.max())}")
+
+
+def _words(layers: Sequence[LayerMaps]) -> list[str]:
+    own = "each map over its own range, which stands above it"
+    signed = [layer.signed for layer in layers]
+    said = []
+    if not all(signed):
+        said.append(f"Dark is zero, bright the map's greatest value; {own}.")
+    if any(signed):
+        said.append(f"Red is above zero, blue below, white zero; {own}.")
+    return said
+
+
+def _heat_maps(title: str, layers: Sequence[LayerMaps]) -> Figure:
+    """One under the other; rows without time have their samples there instead."""
+    panels = [panel for layer in layers for panel in _panels(layer)]
+    heights = [min(3.2, max(0.9, 0.12 * table.shape[0])) for table, *_ in panels]
+    figure = titled_figure(7.5, sum(heights) + 0.75 * len(panels) + 0.7, title)
+    places = figure.subplots(len(panels), 1, squeeze=False, gridspec_kw={"height_ratios": heights})[:, 0]
+    for axes, (table, heading, across, down, ticks) in zip(places, panels, strict=True):
+        plain_axes(axes)
+        signed = bool((table < 0).any())
+        reach = largest(table)
+        axes.imshow(paint_map(table, signed), aspect="auto", interpolation="nearest")
+        axes.set_title(heading, fontsize=8, color=INK, loc="left").set_parse_math(False)
+        axes.set_xlabel(across, fontsize=8, color=INK)
+        axes.set_ylabel(down, fontsize=8, color=INK)
+        every = -(-len(ticks) // 12)
+        axes.set_yticks(range(0, len(ticks), every), [str(tick) for tick in ticks[::every]])
+        low, colours = (-reach, SIGNED) if signed else (0.0, MAGNITUDE)
+        colour_bar(figure, axes, colours, low, reach, "value")
+    put_below(figure, ["NaN and Inf are magenta."] if any(not np.isfinite(panel[0]).all() for panel in panels) else [])
+    return figure
+
+
+def _panels(layer: LayerMaps) -> list[tuple[Floats, str, str, str, Sequence[Any]]]:
+    """The table, its heading, the names of its axes, and what its rows are called."""
+    if layer.kind == ROW:
+        heading = f"{named(layer.path)}: {layer.values.shape[1]} units"
+        return [(layer.values, heading, "unit", "sample", layer.samples)]
+    return [
+        (layer.values[place][layer.shown[place]], layer.heading(place), "time", "unit", layer.shown[place])
+        for place in range(len(layer.samples))
+    ]
+
+
+# A layer's output as maps: which of its dimensions are channels, which are places.
+IMAGES, TIMELINE, ROW = "maps", "timeline", "row"
+
+
+@dataclass(frozen=True)
+class Layout:
+    kind: str  # maps: [sample, channel, height, width]; timeline: [sample, unit, time]; row: [sample, unit]
+    values: torch.Tensor
+    remark: str = ""
+
+
+def laid_out(module: nn.Module, output: torch.Tensor, image: tuple[int, int] | None) -> Layout | None:
+    """None where there are no places and no units: one number a sample."""
+    if output.dim() == 5:
+        middle = output.shape[2] // 2
+        return Layout(IMAGES, output[:, :, middle], f"slice {middle} of {output.shape[2]} in depth")
+    if output.dim() == 4:
+        return _places(output, image)
+    if output.dim() == 3:
+        return _tokens(output, image) or _timeline(module, output)
+    return Layout(ROW, output) if output.dim() == 2 and output.shape[1] > 1 else None
+
+
+def _places(output: torch.Tensor, image: tuple[int, int] | None) -> Layout:
+    """Channels come second, unless only the two dimensions before the last have the image's form."""
+    last = (
+        image is not None
+        and _same_form(output.shape[1:3], image)
+        and not _same_form(output.shape[2:4], image)
+        and output.shape[1] <= image[0]
+    )
+    return Layout(IMAGES, output.permute(0, 3, 1, 2), "channels last") if last else Layout(IMAGES, output)
+
+
+def _same_form(places: torch.Size, image: tuple[int, int]) -> bool:
+    return places[0] * image[1] == places[1] * image[0]
+
+
+def _tokens(output: torch.Tensor, image: tuple[int, int] | None) -> Layout | None:
+    """[sample, token, unit] of a model that is given images."""
+    grid = patch_grid(output.shape[1], image) if image is not None else None
+    if grid is None:
+        return None
+    first = f", without the first {grid.extra} token{'s'[: grid.extra != 1]}" if grid.extra else ""
+    return Layout(IMAGES, laid_in(grid, output), f"tokens as places{first}")
+
+
+def _timeline(module: nn.Module, output: torch.Tensor) -> Layout:
+    """Layers of one dimension have their channels before the time, all others behind."""
+    channels_second = type(module).__name__.endswith("1d")
+    return Layout(TIMELINE, output if channels_second else output.transpose(1, 2))

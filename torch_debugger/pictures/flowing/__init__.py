@@ -1,1 +1,0 @@
-"""How large the gradients of each layer are."""

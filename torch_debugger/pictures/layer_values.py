@@ -1,0 +1,408 @@
+"""Looking inside by hand: one call, one look, nothing left behind."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import html
+import math
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy
+import torch
+from torch import nn
+from torch.utils.hooks import RemovableHandle
+
+from torch_debugger.model.hooks import in_backward, listening, not_called, uncompiled
+from torch_debugger.model.layers import ChosenLayers, Layers, chosen_layers, clean_path, inner_model
+from torch_debugger.model.nested_tensors import copied, named_leaves, tensors_in
+from torch_debugger.model.reruns import as_if_never
+from torch_debugger.source.frames import shown_where_bare
+from torch_debugger.stats.values import Counted, TensorStats, count, read_counted, take_stats
+from torch_debugger.system.errors import UsageError
+
+
+# What every layer gives for one input.
+def activations(
+    model: nn.Module,
+    *inputs: Any,
+    layers: Layers = "*",
+    keep: str = "stats",
+    grad: bool = False,
+    **keywords: Any,
+) -> Readings:
+    """Runs the model once and returns what each layer gave, at the moment it gave it.
+
+        seen = activations(model, images, layers="encoder.*")
+        print(seen)                        # one line a layer
+        seen["encoder.0"].std              # a number
+        activations(model, images, layers=[nn.Conv2d, nn.ReLU], keep="tensors")["conv1"]
+
+    `layers` are patterns of paths, classes, or several of both; of several classes those that the model
+    has no layer of are left out, and the table says so. The model runs in its present mode
+    (train or eval) on copies of the inputs, without gradients unless `grad=True`, and is left as it
+    was: buffers, random numbers, hooks. All other keywords go to the model.
+    """
+    inner = inner_model(model)
+    chosen = chosen_layers(inner, layers)
+    keep_one = keeper(keep)
+    seen: dict[str, Any] = {}
+
+    def look(call: str, module: nn.Module, given: Any, output: Any) -> None:
+        seen.update({call + way: keep_one(tensor) for way, tensor in named_leaves(output)})
+
+    with as_if_never(inner), torch.set_grad_enabled(grad), listening(chosen, look) as ran:
+        inner(*copied(inputs), **copied(keywords))
+    return shown_where_bare(Readings(finished(seen), not_called(chosen, ran), "not called", absent=chosen.absent))
+
+
+# The gradients of one backward: of every layer's output, and of every parameter.
+Loss = Callable[[Any], torch.Tensor]
+
+
+class Gradients:
+    """`outputs` by layer, `parameters` by name, and the `loss` they belong to."""
+
+    def __init__(self, loss: float, outputs: Readings, parameters: Readings) -> None:
+        self.loss = loss
+        self.outputs = outputs
+        self.parameters = parameters
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "loss": self.loss, "outputs": self.outputs.to_dict(), "parameters": self.parameters.to_dict()
+        }  # fmt: skip
+
+    def __str__(self) -> str:
+        return (
+            f"loss {self.loss:.6g}\n\ngradients of outputs\n{self.outputs}\n\n"
+            f"gradients of parameters\n{self.parameters}"
+        )
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{html.escape(str(self))}</pre>"
+
+
+def gradients(
+    model: nn.Module,
+    *inputs: Any,
+    loss: Loss | None = None,
+    layers: Layers = "*",
+    keep: str = "stats",
+    **keywords: Any,
+) -> Gradients:
+    """Runs one forward and one backward; no `.grad` is touched, and nothing is left behind.
+
+        found = gradients(model, images, loss=lambda output: F.cross_entropy(output, labels))
+        found.outputs["encoder.0"].std     # the gradient of what `encoder.0` gave
+        found.parameters["fc.weight"].max
+
+    `loss` makes a number of the model's output; it can be left out where the output is one, or has
+    one called `loss`. `layers` and `keep` are as in `activations`.
+    """
+    inner = inner_model(model)
+    chosen = chosen_layers(inner, layers)
+    follower = _Follower(keeper(keep))
+    with torch.inference_mode(False), as_if_never(inner), torch.enable_grad():
+        with listening(chosen, follower.follow) as ran:
+            value = _loss_of(inner(*copied(inputs), **copied(keywords)), loss)
+        follower.forward_ended()
+        trained = {name: each for name, each in inner.named_parameters() if each.requires_grad}
+        found = torch.autograd.grad(value, list(trained.values()), allow_unused=True) if trained else ()
+        of_parameters = dict(zip(map(clean_path, trained), found, strict=True))
+    outputs = follower.readings(not_called(chosen, ran), chosen.absent)
+    number = math.nan if value.is_meta else value.item()
+    return shown_where_bare(Gradients(number, outputs, _of_layers(of_parameters, inner, chosen, keep)))
+
+
+class _Follower:
+    """Notes the gradient of what each layer gave, by a hook on the node that made it."""
+
+    def __init__(self, keep_one: Callable[[torch.Tensor], Any]) -> None:
+        self._keep = keep_one
+        self._seen: dict[str, Any] = {}  # None: no gradient came back yet
+        self._views: dict[str, tuple[torch.Tensor, Any]] = {}
+
+    def follow(self, call: str, module: nn.Module, given: Any, output: Any) -> None:
+        for way, tensor in named_leaves(output):
+            self._seen[call + way] = None
+            if tensor.grad_fn is not None:
+                self._listen(call + way, tensor.grad_fn, tensor.output_nr)
+                if tensor._is_view():
+                    self._views[call + way] = tensor, tensor.grad_fn
+
+    def _listen(self, where: str, node: Any, index: int) -> None:
+        def note(gradients: tuple[torch.Tensor | None, ...]) -> None:
+            gradient = gradients[index]
+            if gradient is not None:
+                self._seen[where] = self._keep(gradient.detach())
+
+        node.register_prehook(note)
+
+    def forward_ended(self) -> None:
+        """Writing into a view gives it another history; the node that made it is no part of the graph then."""
+        for where, (tensor, node) in self._views.items():
+            if tensor.grad_fn is not node:
+                self._seen[f"{where} (a view, written over in place)"] = self._seen.pop(where)
+        self._views = {}
+
+    def readings(self, silent: list[str], absent: tuple[str, ...]) -> Readings:
+        found = {where: value for where, value in self._seen.items() if value is not None}
+        missing = [where for where in self._seen if where not in found]
+        return Readings(finished(found), [*missing, *silent], "no gradient came back", absent=absent)
+
+
+def _loss_of(output: Any, loss: Loss | None) -> torch.Tensor:
+    value = loss(output) if loss is not None else _own_loss(output)
+    if not isinstance(value, torch.Tensor) or value.numel() != 1:
+        got = list(value.shape) if isinstance(value, torch.Tensor) else type(value).__name__
+        raise UsageError(
+            f"gradients() needs one number to differentiate, but got {got}. "
+            "Give it a loss: gradients(model, x, loss=lambda output: F.cross_entropy(output, y))."
+        )
+    if not value.requires_grad:
+        raise UsageError("the loss depends on nothing that requires a gradient: there are none to look at.")
+    return value
+
+
+def _own_loss(output: Any) -> Any:
+    held = output.get("loss") if isinstance(output, dict) else getattr(output, "loss", None)
+    return next(tensors_in(held), None) if held is not None else output
+
+
+def _of_layers(found: dict[str, Any], model: nn.Module, chosen: dict[str, nn.Module], keep: str) -> Readings:
+    """Of the parameters that the chosen layers own themselves."""
+    owned = {id(each) for module in chosen.values() for each in module.parameters(recurse=False)}
+    names = [clean_path(name) for name, each in model.named_parameters() if id(each) in owned]
+    keep_one = keeper(keep)
+    seen = {name: keep_one(found[name]) for name in names if found.get(name) is not None}
+    missing = [name for name in names if name in found and name not in seen]
+    return Readings(finished(seen), missing, "the loss does not depend on")
+
+
+# A function of the user's, called with what flows through chosen layers, forward or backward.
+PLACES = ("output", "input", "grad")
+
+
+class Tap:
+    """Hooks that are on; `remove()`, or the end of a `with` block, takes them off."""
+
+    def __init__(self, chosen: ChosenLayers, look: Callable[..., Any], on: str) -> None:
+        self.paths = tuple(chosen)
+        self.absent = chosen.absent  # classes asked for, of which the model has no layer
+        self._look = look
+        self._nodes: list[RemovableHandle] = []  # hooks on autograd nodes
+        self._most_nodes = 1024
+        self._held = contextlib.ExitStack()
+        with contextlib.ExitStack() as stack:
+            stack.enter_context(uncompiled())
+            stack.callback(self._let_nodes_go)
+            for path, module in chosen.items():
+                stack.callback(self._put_on(path, module, on).remove)
+            self._held = stack.pop_all()
+
+    def remove(self) -> None:
+        self._held.close()
+
+    def __enter__(self) -> Tap:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.remove()
+
+    def __repr__(self) -> str:
+        absent = f", none of class {' or '.join(self.absent)}" if self.absent else ""
+        return f"<Tap on {len(self.paths)} layers{absent}>"
+
+    def _put_on(self, path: str, module: nn.Module, on: str) -> RemovableHandle:
+        def before(module: nn.Module, arguments: Any, keywords: Any) -> None:
+            if not in_backward():
+                self._look(path, module, _given(arguments, keywords))
+
+        def after(module: nn.Module, arguments: Any, keywords: Any, output: Any) -> None:
+            if not in_backward():  # a checkpointed block that runs again was seen the first time
+                self._look(path, module, _given(arguments, keywords), output)
+
+        def follow(module: nn.Module, arguments: Any, output: Any) -> None:
+            for way, tensor in named_leaves(output):
+                if tensor.requires_grad:
+                    self._listen(path + way, module, tensor)
+
+        if on == "input":
+            return module.register_forward_pre_hook(before, with_kwargs=True)
+        if on == "output":
+            return module.register_forward_hook(after, with_kwargs=True)
+        return module.register_forward_hook(follow)
+
+    def _listen(self, where: str, module: nn.Module, tensor: torch.Tensor) -> None:
+        node, index = tensor.grad_fn, tensor.output_nr
+
+        def on_node(gradients: tuple[torch.Tensor | None, ...]) -> None:
+            if gradients[index] is not None:
+                self._look(where, module, gradients[index])
+
+        def on_leaf(gradient: torch.Tensor) -> None:
+            self._look(where, module, gradient)
+
+        leaf: Any = tensor
+        self._nodes.append(leaf.register_hook(on_leaf) if node is None else node.register_prehook(on_node))
+        if len(self._nodes) > self._most_nodes:
+            self._forget_dead_nodes()
+
+    def _forget_dead_nodes(self) -> None:
+        """Of graphs that are gone."""
+        self._nodes = [handle for handle in self._nodes if handle.hooks_dict_ref() is not None]
+        self._most_nodes = 2 * len(self._nodes) + 1024
+
+    def _let_nodes_go(self) -> None:
+        for handle in self._nodes:
+            handle.remove()
+        self._nodes = []
+
+
+def tap(model: nn.Module, layers: Layers, look: Callable[..., Any], *, on: str = "output") -> Tap:
+    """Calls `look` with what flows through the layers, until the tap is removed.
+
+        with tap(model, "encoder.*", lambda path, module, input, output: print(path, describe(output))):
+            model(images)
+
+        handle = tap(model, "encoder.*", lambda path, module, grad: norms.append(grad.norm()), on="grad")
+        ...
+        handle.remove()
+
+    With `on="input"` it is called as look(path, module, input), before the layer runs. `input` is the
+    tuple of what the layer was given; if that was by keywords too, their dictionary comes last. With
+    `on="grad"` it is called as look(path, module, grad) with the gradient of each output. What it
+    returns is ignored; what it raises is yours. Compiled models run uncompiled while they are tapped.
+    """
+    if on not in PLACES:
+        raise UsageError(f"on={on!r} is unknown: it is {', '.join(map(repr, PLACES))}.")
+    if not callable(look):
+        raise UsageError(f"tap() takes a function to call, but got {type(look).__name__}.")
+    return Tap(chosen_layers(inner_model(model), layers), look, on)
+
+
+def _given(arguments: tuple[Any, ...], keywords: dict[str, Any]) -> tuple[Any, ...]:
+    return (*arguments, keywords) if keywords else arguments
+
+
+# `describe(tensor)`: one line that says what a tensor is and what it holds.
+_KINDS = (torch.Tensor, numpy.ndarray, numpy.generic)
+
+
+def describe(value: Any) -> TensorStats | Readings:
+    """What a tensor is and what it holds, in one line; of a batch, one line for each tensor in it.
+
+        >>> describe(torch.linspace(-1, 1, 5))
+        float32 [5] cpu  min -1  max 1  mean 0  std 0.7071  zeros 20 %  |█ █  █ █ █|
+
+    NaN and Inf are counted and left out of the other numbers. The result has them as attributes:
+    `describe(x).std`. Takes tensors of every kind, numpy arrays, and dictionaries, lists, tuples and
+    dataclasses of them.
+    """
+    if isinstance(value, _KINDS):
+        return shown_where_bare(_of_one(value))
+    found = {_plain(way): _of_one(leaf) for way, leaf in named_leaves(value, _KINDS)}
+    if not found:
+        name = type(value).__name__
+        got = f"a {name} that holds none" if isinstance(value, (dict, list, tuple)) else name
+        raise UsageError(f"describe() takes a tensor, an array, or several in a dict or list, not {got}.")
+    return shown_where_bare(Readings(found, root=""))
+
+
+def _plain(way: str) -> str:
+    """ "['image']" is `image` to its owner."""
+    inner = way[2:-2]
+    return inner if way == f"['{inner}']" and "'" not in inner else way
+
+
+def _of_one(value: Any) -> TensorStats:
+    if isinstance(value, torch.Tensor):
+        return take_stats(value)
+    value = numpy.asarray(value)
+    head = TensorStats(value.shape, str(value.dtype), "numpy")
+    if value.dtype.kind not in "biufc":
+        return dataclasses.replace(head, remarks=("no numbers",))
+    counted = take_stats(torch.tensor(_for_torch(value)))
+    return dataclasses.replace(counted, dtype=str(value.dtype), device="numpy")
+
+
+def _for_torch(array: Any) -> Any:
+    """In the byte order and the precision that torch has."""
+    if array.dtype.kind == "f" and array.dtype.itemsize > 8:
+        return array.astype(numpy.float64)
+    return numpy.ascontiguousarray(array, dtype=array.dtype.newbyteorder("=")).reshape(array.shape)
+
+
+# What was seen at many places of a model: a dictionary that prints as a table.
+KEPT = ("stats", "tensors")
+_NAMED = 8  # of the places where nothing was seen
+
+
+class Readings(dict[str, Any]):
+    """Where -> TensorStats, or the tensor itself with keep="tensors"; in the order of the forward.
+
+    The second call of a module has `#2` behind its path; tensors inside an output have their way:
+    `lstm[0]`, `lstm[1][0]`, `head['logits']`. The model itself has the path "".
+    """
+
+    def __init__(
+        self,
+        found: dict[str, Any],
+        missing: Iterable[str] = (),
+        why: str = "",
+        root: str = "(model)",
+        absent: Iterable[str] = (),
+    ) -> None:
+        super().__init__(found)
+        self.absent = tuple(absent)  # classes asked for, of which the model has no layer
+        self.missing = tuple(missing)  # asked for, but there was nothing to see
+        self._why = why
+        self._root = root  # shown for the path ""
+
+    def to_dict(self) -> dict[str, dict[str, Any]]:
+        """Numbers only: {where: {"mean": ..., ...}}."""
+        return {where: dict(vars(stats)) for where, stats in self._stats().items()}
+
+    def _stats(self) -> dict[str, TensorStats]:
+        return {where: value if isinstance(value, TensorStats) else take_stats(value) for where, value in self.items()}
+
+    def __str__(self) -> str:
+        lines = {self._shown(where): str(stats) for where, stats in self._stats().items()}
+        width = max(map(len, lines), default=0)
+        table = [f"{where:{width}}  {line}" for where, line in lines.items()]
+        return "\n".join([*table, *self._missing_line(), *self._absent_line()]) or "no tensors"
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{html.escape(str(self))}</pre>"
+
+    def _missing_line(self) -> list[str]:
+        if not self.missing:
+            return []
+        named = ", ".join(f"`{self._shown(path)}`" for path in self.missing[:_NAMED])
+        more = len(self.missing) - _NAMED
+        return [f"{self._why}: {named}{f' and {more} more' if more > 0 else ''}"]
+
+    def _absent_line(self) -> list[str]:
+        return [f"no layer of class {' or '.join(self.absent)} in this model"] if self.absent else []
+
+    def _shown(self, where: str) -> str:
+        return where if where and where[0] not in "[#" else f"{self._root}{where}"
+
+
+def keeper(keep: str) -> Callable[[torch.Tensor], Any]:
+    """What is made of a tensor the moment it is seen; a later op may write over it."""
+    if keep not in KEPT:
+        raise UsageError(f"keep={keep!r} is unknown: it is {' or '.join(map(repr, KEPT))}.")
+    return count if keep == "stats" else lambda tensor: tensor.clone()
+
+
+def finished(seen: dict[str, Any]) -> dict[str, Any]:
+    """What was counted on a device, read in one transfer."""
+    counted = {where: value for where, value in seen.items() if isinstance(value, Counted)}
+    return seen | dict(zip(counted, read_counted(counted.values()), strict=True))

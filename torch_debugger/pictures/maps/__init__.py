@@ -1,1 +1,0 @@
-"""What layers hold and give, as images: filters of weights, maps of outputs."""

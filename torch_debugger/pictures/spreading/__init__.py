@@ -1,1 +1,0 @@
-"""How values are spread: weights and outputs as histograms."""

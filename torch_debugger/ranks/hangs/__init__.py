@@ -1,1 +1,0 @@
-"""What a process is doing when it seems to do nothing."""

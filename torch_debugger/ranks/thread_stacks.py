@@ -1,0 +1,179 @@
+"""Stacks of this process's threads, read without running anything in them."""
+
+from __future__ import annotations
+
+import ast
+import faulthandler
+import gc
+import os
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+from os import getpid
+from types import FrameType
+
+from torch_debugger.records import Place, StackLine
+from torch_debugger.source.files import is_user_file, nodes_of, package_folder, place_at, tree_of
+from torch_debugger.source.frames import place_of
+from torch_debugger.system.files import FILE, Row, ask, first_thread, is_file_of_stacks, out_of_the_way
+
+_DEEPEST = 100
+Path = tuple[tuple[int, int], ...]  # code and instruction of each frame of the user's
+
+
+def current_frame(thread: int) -> FrameType | None:
+    """Without a collection of garbage meanwhile: what it frees of the user's would be freed by this thread."""
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        return sys._current_frames().get(thread)
+    finally:
+        if collects:
+            gc.enable()
+
+
+def outwards(frame: FrameType | None) -> Iterator[FrameType]:
+    """Innermost first, without frames of ours."""
+    while frame is not None:
+        if not frame.f_code.co_filename.startswith(package_folder()):
+            yield frame
+        frame = frame.f_back
+
+
+def users_path(frame: FrameType | None) -> Path:
+    """Where the user's functions are; what a library does below them may change."""
+    return tuple((id(each.f_code), each.f_lasti) for each in outwards(frame) if is_user_file(each.f_code.co_filename))
+
+
+def users_frame(frame: FrameType | None) -> FrameType | None:
+    """The innermost of the user's."""
+    return next((each for each in outwards(frame) if is_user_file(each.f_code.co_filename)), None)
+
+
+def lines_of(frame: FrameType | None) -> tuple[StackLine, ...]:
+    """Outermost first."""
+    found = [_line(each) for each in outwards(frame)]
+    return tuple(reversed(found[:_DEEPEST]))
+
+
+def _line(frame: FrameType) -> StackLine:
+    code = frame.f_code
+    users = is_user_file(code.co_filename)
+    place = place_of(frame) if users else Place(code.co_filename, frame.f_lineno)
+    return StackLine(place, str(getattr(code, "co_qualname", code.co_name)), users)
+
+
+def other_threads(asked: int) -> list[tuple[threading.Thread, FrameType]]:
+    """Those of the user's and of libraries; threads of ours are of no interest."""
+    frames = sys._current_frames()
+    known = [thread for thread in threading.enumerate() if thread.ident not in (None, asked)]
+    found = [(thread, frames.get(thread.ident or 0)) for thread in known if not _is_ours(thread)]
+    return [(thread, frame) for thread, frame in found if frame is not None]
+
+
+def _is_ours(thread: threading.Thread) -> bool:
+    return thread.name.startswith(("torch-debugger", "torch_debugger"))
+
+
+# Stacks of processes that cannot tell them by themselves: of the training while it holds Python's lock, and of its
+# loaders' workers.
+#
+# Handler and file are made once in the training process. Workers that it forks later have both of them from their
+# beginning, and nothing has to be done there.
+_WORKER_LOOP = "_worker_loop"
+
+
+class AskedStacks:
+    def __init__(self) -> None:
+        self.fd = -1  # of the file that a process writes to
+        self._registered = 0
+        self._pid = getpid()
+
+    @property
+    def number(self) -> int:
+        """The signal by which a process is asked; 0 where none can be, or the script has taken it."""
+        number = self._registered
+        return number if number and signal.getsignal(number) is signal.SIG_DFL else 0
+
+    def register(self) -> None:
+        number = _free_signal()
+        if not number or not hasattr(os, "memfd_create"):
+            return
+        self.fd = out_of_the_way(os.memfd_create(FILE))
+        faulthandler.register(number, file=self.fd, all_threads=True)
+        self._registered = number
+
+    def unregister(self) -> None:
+        if self._registered and getpid() == self._pid:
+            if self.number:
+                faulthandler.unregister(self.number)
+            self._registered = 0
+            if is_file_of_stacks(self._pid, self.fd):  # else a file of the script's may have its number
+                os.close(self.fd)
+
+    def of_process(self, pid: int) -> tuple[StackLine, ...]:
+        """The thread of it that does the work; empty where it does not answer."""
+        number = self.number
+        return below_worker_loop(first_thread(ask(pid, number, self.fd))) if number else ()
+
+
+def below_worker_loop(rows: list[Row]) -> tuple[StackLine, ...]:
+    """A forked worker's stack has that of the training around it."""
+    loops = [index for index, row in enumerate(rows) if row[2] == _WORKER_LOOP]
+    inside = rows[loops[-1] + 1 :] if loops else rows
+    return tuple(_stack_line(*row) for row in inside if not row[0].startswith(package_folder()))
+
+
+def _stack_line(file: str, line: int, function: str) -> StackLine:
+    users = is_user_file(file)
+    return StackLine(place_at(file, line) if users else Place(file, line), function, users)
+
+
+def _free_signal() -> int:
+    """One of the last of the real-time signals, which hardly anybody uses."""
+    if not hasattr(signal, "SIGRTMAX") or not hasattr(faulthandler, "register"):
+        return 0
+    if threading.current_thread() is not threading.main_thread():
+        return 0
+    numbers = range(signal.SIGRTMAX - 3, signal.SIGRTMIN, -1)
+    return next((number for number in numbers if signal.getsignal(number) is signal.SIG_DFL), 0)
+
+
+# The loops of the script in which its steps are made.
+class TrainingLoop:
+    def __init__(self) -> None:
+        self._loops: set[tuple[str, int, int]] = set()  # of a file, from a line to a line
+        self._steps = 0
+
+    def note(self, frame: FrameType) -> None:
+        """A step was made below these frames; looked at are the first, second, fourth, eighth, ..."""
+        self._steps += 1
+        if not self._steps & (self._steps - 1):
+            for file, line in _users_lines(frame):
+                self._loops |= {(file, first, last) for first, last in _loops_of(file) if first <= line <= last}
+
+    def holds(self, frame: FrameType | None) -> bool:
+        lines = _users_lines(frame)
+        return any(
+            file == loop and first <= line <= last
+            for loop, first, last in self._loops for file, line in lines
+        )  # fmt: skip
+
+
+def _users_lines(frame: FrameType | None) -> list[tuple[str, int]]:
+    """Up to the module that runs: whatever runs it may loop as well."""
+    found = []
+    for each in outwards(frame):
+        if is_user_file(each.f_code.co_filename):
+            found.append((each.f_code.co_filename, each.f_lineno))
+        if each.f_code.co_name == "<module>":
+            break
+    return found
+
+
+def _loops_of(file: str) -> list[tuple[int, int]]:
+    tree = tree_of(file)
+    nodes = nodes_of(tree) if tree is not None else ()
+    loops = [node for node in nodes if isinstance(node, (ast.For, ast.AsyncFor, ast.While))]
+    return [(node.lineno, node.end_lineno or node.lineno) for node in loops]

@@ -1,0 +1,194 @@
+"""Attention written out by hand, in the source: what it is made of, and whether its weights go elsewhere."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from torch import nn
+
+from torch_debugger.records import Place
+from torch_debugger.source.files import class_source, nodes_of, place_at, tree_of
+from torch_debugger.source.statements import function_around
+
+_PRODUCTS = ("matmul", "bmm")
+
+
+@dataclass(frozen=True)
+class WrittenAttention:
+    """Names in the user's source; empty where it is written in another way."""
+
+    queries: str = ""
+    keys: str = ""
+    values: str = ""
+
+
+def attention_at(softmax: Place) -> WrittenAttention | None:
+    """Of a line that takes the softmax; None where its weights go elsewhere than into one product."""
+    tree = tree_of(softmax.file) if softmax.file else None
+    if tree is None or not softmax.line:
+        return None
+    function = function_around(tree, softmax.line)
+    above = {child: node for node in ast.walk(function) for child in ast.iter_child_nodes(node)}
+    weights = _assigned_at(function, softmax.line)
+    if weights is None:
+        return None
+    uses = [node for node in ast.walk(function) if isinstance(node, ast.Name) and node.id == weights]
+    uses = [use for use in uses if isinstance(use.ctx, ast.Load) and use.lineno > softmax.line]
+    if weights and not all(_is_of_attention(use, above) for use in uses):
+        return None
+    queries, keys = next(_scores(function), ("", ""))
+    return WrittenAttention(queries, keys, next(_values(function, weights), ""))
+
+
+def _assigned_at(function: ast.AST, line: int) -> str | None:
+    """The variable that the line fills; empty where the product stands there too, None where it is another."""
+    statements = [node for node in ast.walk(function) if isinstance(node, (ast.Assign, ast.Return))]
+    around = [node for node in statements if node.lineno <= line <= (node.end_lineno or node.lineno)]
+    if not around:
+        return None
+    statement = max(around, key=lambda node: node.lineno)
+    if isinstance(statement.value, ast.Tuple):
+        return None
+    if statement.value is not None and any(_is_product(node) for node in _outermost(statement.value)):
+        return ""
+    match statement:
+        case ast.Assign(targets=[ast.Name(id=name)]):
+            return name
+    return None
+
+
+def _outermost(value: ast.expr) -> Iterator[ast.expr]:
+    """The expression itself, and what it is called on: (w @ v).transpose(1, 2); not what the softmax is of."""
+    yield value
+    while isinstance(value, (ast.Call, ast.Attribute)):
+        value = value.func if isinstance(value, ast.Call) else value.value
+        if isinstance(value, ast.Attribute) and value.attr == "softmax":
+            return
+        yield value
+
+
+def _is_product(node: ast.AST) -> bool:
+    if isinstance(node, ast.Call):
+        return ast.unparse(node.func).rpartition(".")[2] in _PRODUCTS
+    return isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult)
+
+
+def _is_of_attention(use: ast.AST, above: dict[ast.AST, ast.AST]) -> bool:
+    """In the product with the values, or in a dropout in front of it."""
+    node = above.get(use)
+    while isinstance(node, ast.Attribute) or (isinstance(node, ast.Call) and _changes_no_number(node)):
+        node = above.get(node)
+    if isinstance(node, ast.Call) and "drop" in ast.unparse(node.func).lower():
+        return True
+    return node is not None and _is_product(node)
+
+
+def _changes_no_number(call: ast.Call) -> bool:
+    return isinstance(call.func, ast.Attribute) and call.func.attr in ("to", "type_as", "float", "half", "type")
+
+
+def _scores(function: ast.AST) -> Iterator[tuple[str, str]]:
+    """q @ k.transpose(-2, -1), torch.matmul(q, k.mT)"""
+    for node in ast.walk(function):
+        match node:
+            case ast.BinOp(left=left, op=ast.MatMult(), right=right):
+                pass
+            case ast.Call(func=ast.Attribute(attr="matmul" | "bmm"), args=[left, right]):
+                pass
+            case _:
+                continue
+        turned = right.func if isinstance(right, ast.Call) else right
+        is_turned = isinstance(turned, ast.Attribute) and turned.attr in ("transpose", "permute", "mT", "T")
+        if is_turned and isinstance(turned, ast.Attribute) and _is_name(left) and _is_name(turned.value):
+            yield ast.unparse(left), ast.unparse(turned.value)
+
+
+def _values(function: ast.AST, weights: str) -> Iterator[str]:
+    for node in ast.walk(function):
+        match node:
+            case ast.BinOp(left=left, op=ast.MatMult(), right=right):
+                pass
+            case ast.Call(func=ast.Attribute(attr="matmul" | "bmm"), args=[left, right]):
+                pass
+            case _:
+                continue
+        text = ast.unparse(left)
+        if _is_name(right) and (weights in text if weights else "softmax" in text.lower()):
+            yield ast.unparse(right)
+
+
+def _is_name(node: ast.AST) -> bool:
+    return isinstance(node, ast.Name)
+
+
+# Which line of the user's takes a softmax over a given dimension.
+_NAMES = ("softmax", "Softmax")
+
+
+def softmax_call(modules: Sequence[nn.Module], file: str | None, dim: int, rank: int) -> Place | None:
+    """The one call over this dimension in the models' classes, else in the file that calls backward()."""
+    classes = dict.fromkeys(type(child) for module in modules for child in module.modules())
+    sources = [source for cls in classes if (source := class_source(cls)) is not None]
+    found = {place for name, tree in sources for place in _calls(name, tree, dim, rank)}
+    tree = tree_of(file) if file else None
+    if not found and file and tree is not None:
+        found = set(_calls(file, tree, dim, rank))
+    return found.pop() if len(found) == 1 else None
+
+
+def _calls(file: str, tree: ast.AST, dim: int, rank: int) -> Iterator[Place]:
+    for node in nodes_of(tree):
+        called = ast.unparse(node.func).rpartition(".")[2] if isinstance(node, ast.Call) else ""
+        if isinstance(node, ast.Call) and called in _NAMES and _dim_of(node, rank) == dim:
+            yield place_at(file, node.lineno)
+
+
+def _dim_of(call: ast.Call, rank: int) -> int | None:
+    """As it is written: a keyword, or a number among the arguments. Without one torch has its own choice."""
+    given = [word.value for word in call.keywords if word.arg in ("dim", "axis")] + call.args
+    for node in given:
+        try:
+            value = ast.literal_eval(node)
+        except (ValueError, TypeError):
+            continue
+        if type(value) is int:
+            return value % rank
+    return None if any(word.arg in ("dim", "axis") for word in call.keywords) else (0 if rank in (1, 3) else 1)
+
+
+# The line that multiplies with a mask: scores * mask, scores.mul(mask), scores *= mask.
+_MASK = re.compile(r"mask|adj|valid|pad|allowed|legal|keep", re.IGNORECASE)
+
+
+def mask_product(modules: Sequence[nn.Module], file: str | None, softmax: Place | None) -> Place | None:
+    """The nearest one above the softmax, or in its line; without a softmax, the only one there is."""
+    classes = dict.fromkeys(type(child) for module in modules for child in module.modules())
+    sources = [source for cls in classes if (source := class_source(cls)) is not None]
+    tree = tree_of(file) if file else None
+    found = {place for name, part in sources for place in _products(name, part)}
+    if not found and tree is not None and file is not None:
+        found = set(_products(file, tree))
+    if softmax is None:
+        return found.pop() if len(found) == 1 else None
+    above = [place for place in found if place.file == softmax.file and _line(place) <= _line(softmax)]
+    return max(above, key=_line) if above else None
+
+
+def _products(file: str, tree: ast.AST) -> Iterator[Place]:
+    for node in nodes_of(tree):
+        factors: list[ast.expr] = []
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
+            factors = [node.left, node.right]
+        elif isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Mult):
+            factors = [node.value]
+        elif isinstance(node, ast.Call) and getattr(node.func, "attr", "") in ("mul", "mul_", "multiply"):
+            factors = list(node.args)
+        if isinstance(node, (ast.expr, ast.stmt)) and any(_MASK.search(ast.unparse(each)) for each in factors):
+            yield place_at(file, node.lineno)
+
+
+def _line(place: Place) -> int:
+    return place.line or 0

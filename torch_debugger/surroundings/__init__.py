@@ -1,1 +1,0 @@
-"""The program and the machine around a run, without secrets."""

@@ -1,0 +1,497 @@
+"""`gradcheck`: are the gradients of a function, an autograd Function or a module right?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+from torch_debugger.model.reruns import keep_randomness, randomness_kept
+from torch_debugger.source.frames import shown_where_bare
+from torch_debugger.system.errors import DebuggerError
+from torch_debugger.trials.gradcheck_comparison import Comparison, Kink, Tolerance, compare
+from torch_debugger.trials.gradcheck_differences import (
+    BackwardError,
+    FunctionSubject,
+    Point,
+    Slot,
+    Subject,
+    Tensors,
+    UnevenOutputsError,
+    to_row,
+)
+from torch_debugger.trials.gradcheck_inputs import Target, input_names, name_of, narrow_dtypes, prepare
+from torch_debugger.trials.gradcheck_result import GradcheckResult, Problem, backward_raised, forward_raised, not_twice
+
+
+class WrongGradientError(DebuggerError):
+    """Raised by gradcheck(..., raise_exception=True); its text is the result's."""
+
+    def __init__(self, result: GradcheckResult) -> None:
+        super().__init__(str(result))
+        self.result = result
+
+
+def gradcheck(
+    fn_or_module: Target,
+    inputs: Any,
+    eps: float | None = None,
+    atol: float | None = None,
+    rtol: float = 1e-3,
+    raise_exception: bool = False,
+) -> GradcheckResult:
+    """Compares the gradients that autograd gives with differences of the function itself.
+
+    Takes a function, an autograd `Function.apply` or a module, whose parameters are checked too. All runs
+    are made on copies in float64; the caller's tensors, module and random numbers are left as they are.
+    Checked are the inputs that require a gradient or, if none does, all floating-point ones; None and
+    anything else is passed on as it is. `eps` is the step of the differences (None: chosen by size and
+    precision); an element is wrong when it is off by more than `atol` (None: what rounding explains) plus
+    `rtol` of its size.
+
+    The result is true where all is right; its text says what is wrong, where, and what to do:
+
+    >>> x = torch.randn(4, 5, requires_grad=True)
+    >>> result = torch_debugger.gradcheck(MyFunction.apply, x)
+    >>> assert result, result
+    """
+    tolerance = Tolerance(eps, atol, rtol)
+    with randomness_kept(), torch.inference_mode(False), torch.enable_grad():
+        result = _checked(fn_or_module, inputs, tolerance)
+    if raise_exception and not result:
+        raise WrongGradientError(result)
+    return result if raise_exception else shown_where_bare(result)
+
+
+def _checked(target: Target, inputs: Any, tolerance: Tolerance) -> GradcheckResult:
+    found = ready(target, inputs)
+    if isinstance(found, GradcheckResult):
+        return found
+    subject, notes = found
+    count = len(inputs) if isinstance(inputs, (tuple, list)) else 1
+    return Examination(subject, input_names(target, count), notes, False).carry_out(tolerance)
+
+
+def ready(target: Target, inputs: Any) -> tuple[FunctionSubject, list[str]] | GradcheckResult:
+    """A subject that runs, and what to say of it; or the result, where it does not run at all."""
+    subject = prepare(target, inputs, widen=True)
+    narrow = narrow_dtypes(target, inputs)
+    error = _failure(subject)
+    if error is None:
+        note = f"{', '.join(narrow)} was checked in float64, on copies."
+        return subject, [note] if narrow else []
+    as_given = prepare(target, inputs, widen=False) if narrow else None
+    if as_given is not None and _failure(as_given) is None:
+        kinds = ", ".join(narrow)
+        note = f"It does not run in float64, so it was checked in {kinds}, where differences are coarse."
+        return as_given, [note]
+    nones = [name for name, value in _named(target, inputs) if value is None]
+    return GradcheckResult(name_of(target), False, problems=(forward_raised(error, nones),))
+
+
+def _failure(subject: FunctionSubject) -> Exception | None:
+    try:
+        subject.run(None)
+    except Exception as error:  # the user's forward may raise anything, and it is told
+        return error
+    return None
+
+
+def _named(target: Target, inputs: Any) -> list[tuple[str, Any]]:
+    values = list(inputs) if isinstance(inputs, (tuple, list)) else [inputs]
+    return list(zip(input_names(target, len(values)), values, strict=True))
+
+
+# `gradgradcheck`: can the gradients be differentiated again, and rightly?
+_SEED = 40_009
+
+
+def gradgradcheck(
+    fn_or_module: Target,
+    inputs: Any,
+    eps: float | None = None,
+    atol: float | None = None,
+    rtol: float = 1e-3,
+    raise_exception: bool = False,
+) -> GradcheckResult:
+    """The same comparison as `gradcheck`, of the gradients' own gradients.
+
+    Needed where a gradient is part of a loss (gradient penalties, meta-learning). The function's first
+    gradients, for random incoming ones, are the outputs here; inputs, parameters and the incoming gradients
+    (`grad_output`) are what they are differentiated by. Whether the first gradients are right is
+    `gradcheck`'s question.
+
+    >>> assert torch_debugger.gradgradcheck(torch.tanh, torch.randn(4, requires_grad=True))
+    """
+    with randomness_kept(), torch.inference_mode(False), torch.enable_grad():
+        result = _second_order_checked(fn_or_module, inputs, Tolerance(eps, atol, rtol))
+    if raise_exception and not result:
+        raise WrongGradientError(result)
+    return result if raise_exception else shown_where_bare(result)
+
+
+def _second_order_checked(target: Target, inputs: Any, tolerance: Tolerance) -> GradcheckResult:
+    found = ready(target, inputs)
+    if isinstance(found, GradcheckResult):
+        return found
+    first, notes = found
+    count = len(inputs) if isinstance(inputs, (tuple, list)) else 1
+    names = input_names(target, count)
+    if Point(first).detached:
+        return GradcheckResult(name_of(target), True, problems=(_no_graph(),), notes=tuple(notes))
+    try:
+        subject = FirstGradients(first)
+        cut_off = Point(subject).detached or subject.is_cut_off()
+    except Exception as error:  # the user's backward may raise anything, and it is told
+        problem = backward_raised(error.__cause__ or error, names)
+        return GradcheckResult(name_of(target), True, problems=(problem,), notes=tuple(notes))
+    if cut_off:
+        return GradcheckResult(name_of(target), True, problems=(not_twice(),), notes=tuple(notes))
+    return Examination(subject, names, notes, second_order=True).carry_out(tolerance)
+
+
+class FirstGradients:
+    """A subject whose outputs are another's gradients."""
+
+    def __init__(self, first: Subject) -> None:
+        self._first = first
+        self._count = len(first.leaves)
+        point = Point(first)
+        self._chosen = point.chosen
+        generator = torch.Generator().manual_seed(_SEED)
+        incoming = [_normal_like(output, generator) for output in point.outputs]
+        single = len(incoming) == 1
+        words = ["grad_output" if single else f"grad_output {number}" for number in range(len(incoming))]
+        self.name = first.name
+        self.leaf_names = [*first.leaf_names, *words]
+        self.leaves: Tensors = [*first.leaves, *incoming]
+        self.unmarked: list[str] = []
+        reached = point.pulled(torch.ones_like(point.at_point))
+        self._reached = [number for number, gradient in enumerate(reached) if gradient is not None]
+        self.output_names = [f"gradient of {first.leaf_names[number]}" for number in self._reached]
+
+    def leave_out(self, name: str) -> None:
+        raise NotImplementedError("first gradients have no unmarked leaves")
+
+    def is_cut_off(self) -> bool:
+        """A gradient is linear in the incoming one; if that has no influence, the graph ends in backward."""
+        point = Point(self)
+        arrived = point.pulled(torch.ones_like(point.at_point))
+        return all(gradient is None for gradient in arrived[self._count :])
+
+    def run(self, shifts: Sequence[torch.Tensor] | None) -> tuple[Tensors, Tensors]:
+        count = self._count
+        given, found = self._first.run(None if shifts is None else shifts[:count])
+        own = self.leaves[count:]
+        incoming = [leaf.clone() for leaf in own] if shifts is None else [
+            leaf + shift for leaf, shift in zip(own, shifts[count:], strict=True)
+        ]  # fmt: skip
+        outputs = [found[number] for number in self._chosen]
+        gradients = torch.autograd.grad(outputs, self._first.leaves, incoming, create_graph=True, allow_unused=True)
+        return [*given, *incoming], [gradients[number] for number in self._reached]
+
+
+def _no_graph() -> Problem:
+    return Problem(
+        "no-graph",
+        "no output requires a gradient, so there is no first gradient to differentiate.",
+        "Look for `.detach()`, `.data`, `.item()` or `torch.no_grad()` on the way from the inputs to the output.",
+    )
+
+
+def _normal_like(output: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
+    drawn = torch.randn(output.shape, generator=generator, dtype=output.dtype)
+    return drawn.to(output.device).requires_grad_()
+
+
+# A subject examined from first to last: its conduct, its gradients, and beside kinks once more.
+_NUDGE = 1e-3
+_NUDGES = 4
+
+
+class Examination:
+    """Collects what there is to say about one subject."""
+
+    def __init__(self, subject: Subject, all_names: list[str], notes: list[str], second_order: bool) -> None:
+        self._subject = subject
+        self._all_names = all_names  # of every input, also of those not checked
+        self._notes = list(notes)
+        self._problems: list[Problem] = []
+        self._second_order = second_order
+        self._comparison = Comparison()
+
+    def carry_out(self, tolerance: Tolerance) -> GradcheckResult:
+        try:
+            if self._behaves():
+                self._look_beside_kinks(tolerance)
+        except BackwardError as error:
+            cause = error.__cause__
+            assert cause is not None
+            self._problems.append(backward_raised(cause, self._all_names))
+        except UnevenOutputsError:
+            self._problems.append(_uneven())
+        return self._result()
+
+    def _result(self) -> GradcheckResult:
+        found = self._comparison
+        if found.within_tolerance and not found.mismatches:
+            self._notes.append(
+                f"The gradients are off by {found.within_tolerance:.1g} (relative), which is more than "
+                "rounding "
+                "explains and within the tolerance."
+            )
+        return GradcheckResult(
+            self._subject.name,
+            self._second_order,
+            tuple(found.mismatches),
+            (*self._problems, *found.problems),
+            tuple(self._notes),
+            tuple(self._subject.leaf_names),
+            found.close_to,
+        )
+
+    def _behaves(self) -> bool:
+        """Whether it makes sense to compare gradients; what is wrong with it otherwise is noted."""
+        point = Point(self._subject)
+        if not point.y or not len(point.at_point):
+            self._problems.append(_nothing_returned())
+            return False
+        if not bool(torch.isfinite(point.at_point).all()):
+            self._problems.append(_not_finite(point))
+            return False
+        if not runs_alike(point):
+            return self._hold_randomness()
+        hidden, known = changed_in_place(point)
+        if hidden:
+            self._problems.append(in_place(hidden))
+            return False
+        self._note(point, known)
+        return self._backward_behaves(point)
+
+    def _hold_randomness(self) -> bool:
+        self._subject = SameRandomness(self._subject)
+        drawn = runs_alike(Point(self._subject))
+        self._problems.append(non_deterministic(drawn))
+        return drawn
+
+    def _note(self, point: Point, known: list[str]) -> None:
+        if known:
+            self._notes.append(f"The forward changes {_listed(known)} in place; copies were given to it.")
+        if point.left_out:
+            numbers = ", ".join(f"output {number}" for number in point.left_out)
+            self._notes.append(f"{numbers} requires no gradient and was left out.")
+
+    def _backward_behaves(self, point: Point) -> bool:
+        if not pulls_alike(point):
+            self._problems.append(backward_non_deterministic())
+            return False
+        if point.wrote_into_incoming:
+            self._problems.append(incoming_written())
+        if len(point.y) > 1 and not handles_missing_gradients(point):
+            self._problems.append(_needs_all_gradients())
+            return False
+        self._leave_out_unreached(point)
+        return True
+
+    def _leave_out_unreached(self, point: Point) -> None:
+        """An input that nobody marked and that gets no gradient (a mask, a target) is taken as meant so."""
+        gradients = point.pulled(torch.ones_like(point.at_point))
+        unreached = [slot.name for slot, gradient in zip(point.x, gradients, strict=True) if gradient is None]
+        names = [name for name in unreached if name in self._subject.unmarked]
+        if not names or len(unreached) == len(gradients):
+            return
+        self._notes.append(
+            f"No gradient arrives at {_listed(names)}, so it was not checked. Pass it with "
+            "requires_grad=True if "
+            "it should have one."
+        )
+        for name in names:
+            self._subject.leave_out(name)
+
+    def _look_beside_kinks(self, tolerance: Tolerance) -> None:
+        signs = (None, None, 1.0, -1.0)
+        for attempt in range(_NUDGES + 1):
+            self._comparison = compare(Point(self._subject), tolerance, at_first=attempt == 0)
+            kinks = self._comparison.kinks
+            if not kinks:
+                return
+            if attempt < _NUDGES:
+                self._nudge([kink.leaf for kink in kinks], signs[attempt], attempt)
+                self._say_kink(kinks)
+        self._problems.append(_stays_on_kink(self._comparison.kinks[0]))
+
+    @torch.no_grad()
+    def _nudge(self, slots: list[Slot], sign: float | None, seed: int) -> None:
+        generator = torch.Generator().manual_seed(seed)
+        for slot in slots:
+            leaf = self._subject.leaves[self._subject.leaf_names.index(slot.name)]
+            size = torch.rand(leaf.shape, generator=generator, dtype=torch.float64) + 0.5
+            if sign is None:
+                size *= torch.randint(0, 2, leaf.shape, generator=generator) * 2 - 1
+            scale = float(leaf.abs().mean()) or 1.0
+            leaf += (size * (sign or 1.0) * _NUDGE * scale).to(leaf.device, leaf.dtype)
+
+    def _say_kink(self, kinks: list[Kink]) -> None:
+        for kink in kinks:
+            slot = kink.leaf
+            note = (
+                f"{kink.spelled} lies on a point without a derivative (as ReLU or a root at 0, or a tie of a "
+                "max). "
+                f"`{slot.name}` was moved by about {_NUDGE:g} of its size, and checked there."
+            )
+            if not any(f"`{slot.name}` was moved" in before for before in self._notes):
+                self._notes.append(note)
+
+
+def _listed(names: list[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names)
+
+
+def _uneven() -> Problem:
+    return Problem(
+        "uneven-outputs",
+        "the outputs change their number or shape when the inputs change a little: there is no derivative.",
+        "Check the part before the shapes depend on values (a mask, `nonzero`, a threshold).",
+    )
+
+
+def _nothing_returned() -> Problem:
+    return Problem(
+        "no-output",
+        "it returned no floating-point tensor, so there is nothing to differentiate.",
+        "Return the tensor that the gradient is taken of.",
+    )
+
+
+def _not_finite(point: Point) -> Problem:
+    place = int((~torch.isfinite(point.at_point)).nonzero()[0])
+    slot = next(slot for slot in point.y if slot.start <= place < slot.stop)
+    return Problem(
+        "not-finite",
+        f"`{slot.spelled(place)}` is {float(point.at_point[place])} at these inputs.",
+        "Choose inputs inside the domain of the function, away from its edges.",
+    )
+
+
+def _needs_all_gradients() -> Problem:
+    return Problem(
+        "missing-gradients",
+        "backward gives another result when only one of the outputs takes part in the loss: it does not expect "
+        "that the gradient of the others is missing.",
+        "In `backward`, treat an incoming gradient of None as zeros, or leave out `ctx.set_materialize_grads(False)`.",
+    )
+
+
+def _stays_on_kink(kink: Kink) -> Problem:
+    return Problem(
+        "kink",
+        f"{kink.spelled} lies on a point without a derivative, and so do the points around it that were tried.",
+        "Choose other inputs: away from kinks, jumps, ties and the edges of the domain.",
+    )
+
+
+# How a function behaves before its gradient is looked at: does it raise, draw, or change what it is given?
+_SAME = 64  # roundings: parallel sums may come in another order
+
+
+class SameRandomness:
+    """A subject that draws the same random numbers in every run."""
+
+    def __init__(self, subject: Subject) -> None:
+        self._subject = subject
+        self._restore = keep_randomness()
+        self.name, self.leaf_names, self.leaves = subject.name, subject.leaf_names, subject.leaves
+        self.output_names = subject.output_names
+        self.unmarked, self.leave_out = subject.unmarked, subject.leave_out
+
+    def run(self, shifts: Sequence[torch.Tensor] | None) -> tuple[Tensors, Tensors]:
+        self._restore()
+        return self._subject.run(shifts)
+
+
+def runs_alike(point: Point) -> bool:
+    """Whether a second run at the same point gives the same outputs."""
+    again = Point(point.subject)
+    return again.at_point.shape == point.at_point.shape and _same(again.at_point, point.at_point, point.precision)
+
+
+def pulls_alike(point: Point) -> bool:
+    """Whether backward, asked twice, answers the same."""
+    weights = torch.ones_like(point.at_point)
+    return _same(point.pull(weights), point.pull(weights), point.precision)
+
+
+def _same(one: torch.Tensor, other: torch.Tensor, precision: float) -> bool:
+    if torch.equal(one, other):
+        return True
+    difference, size = (one - other).nan_to_num().abs().max(), one.nan_to_num().abs().max()
+    same_holes = torch.equal(one.isnan(), other.isnan())
+    return same_holes and bool(difference <= _SAME * precision * size)
+
+
+def non_deterministic(by_random_numbers: bool) -> Problem:
+    if by_random_numbers:
+        return Problem(
+            "non-deterministic",
+            "non-deterministic: two calls with the same inputs gave different outputs, because random "
+            "numbers are "
+            "drawn. What follows was found with the same random numbers in every call.",
+            "Call `.eval()` on a module with dropout; in a function, draw the random numbers outside and pass them in.",
+        )
+    return Problem(
+        "stateful",
+        "non-deterministic: two calls with the same inputs gave different outputs, and random numbers are "
+        "not the "
+        "reason. Differences of such a function mean nothing.",
+        "Look for state that one call leaves for the next: counters, caches, running averages.",
+    )
+
+
+def backward_non_deterministic() -> Problem:
+    return Problem(
+        "non-deterministic-backward",
+        "non-deterministic: backward, called twice on the same graph, gave different gradients.",
+        "Look for what `backward` writes into: saved tensors, attributes of `ctx`, or random numbers it draws.",
+    )
+
+
+def changed_in_place(point: Point) -> tuple[list[str], list[str]]:
+    """Inputs that the forward wrote into: behind autograd's back, and with its knowledge."""
+    hidden, known = [], []
+    for name, leaf, given in zip(point.subject.leaf_names, point.subject.leaves, point.given, strict=True):
+        if given.grad_fn is not None and given.grad_fn.name() != "CloneBackward0":
+            known.append(name)
+        elif not torch.equal(given.detach(), leaf.detach()):
+            hidden.append(name)
+    return hidden, known
+
+
+def in_place(names: Sequence[str]) -> Problem:
+    words = ", ".join(f"`{name}`" for name in names)
+    return Problem(
+        "in-place",
+        f"in-place: the forward changes its input {words}, and autograd does not know of it.",
+        "Compute a new tensor (`x * 2`, not `x.mul_(2)`), or call `ctx.mark_dirty(x)` in `forward` and return x.",
+    )
+
+
+def incoming_written() -> Problem:
+    return Problem(
+        "incoming-gradient-written",
+        "in-place: backward writes into the gradient that it gets, which others in the graph may share.",
+        "Compute a new tensor (`grad_output * x`, not `grad_output.mul_(x)`), or begin with "
+        "`grad_output = grad_output.clone()`.",
+    )
+
+
+def handles_missing_gradients(point: Point) -> bool:
+    """With several outputs, backward must cope with a gradient for only one of them."""
+    weights = torch.ones_like(point.at_point)
+    for number, slot in enumerate(point.y):
+        alone = point.pulled(weights, only=[number])
+        part = torch.zeros_like(weights)
+        part[slot.start : slot.stop] = 1.0
+        if not _same(to_row(alone, point.x), point.pull(part), point.precision):
+            return False
+    return True

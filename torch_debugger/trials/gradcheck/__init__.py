@@ -1,1 +1,0 @@
-"""Gradients that autograd computes, compared with differences of the function itself."""

@@ -1,0 +1,160 @@
+"""What a view needs to know of a run before it asks for anything."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import Any
+
+from torch_debugger.log.decoder_values import GRAPHS, MESHES
+from torch_debugger.log.run import Run
+from torch_debugger.records import BatchFact, BatchSample, InputLook, ModelFact, ModelFlow, TensorRows
+from torch_debugger.report import sentences
+from torch_debugger.report.result import ending_signal
+from torch_debugger.system.redaction import redact_value
+from torch_debugger.viewer.embeddings import has_any
+from torch_debugger.viewer.labels import entry_of, read_labels
+from torch_debugger.viewer.questions import Asked
+from torch_debugger.viewer.timing import STEP_TAG
+
+_STARTING_S = 60.0
+_TIMED = {"ProfileFact", "TracedMemory"}  # of a trace of torch.profiler, which has no steps
+
+
+def answer_about(asked: Asked) -> dict[str, Any]:
+    names = {"runs": len(asked.shelf.names()), "given_name": _given_name(asked)}
+    told = {**asked.of_run(about), **names}
+    told["has"]["profile"] = bool(asked.shelf.traces.files)
+    return told
+
+
+def _given_name(asked: Asked) -> str | None:
+    """What somebody has called it on the page."""
+    shown = asked.shelf.all_shown().get(asked.text("run"))
+    if shown is None:  # a report is of one run, by itself
+        return None
+    entry = entry_of(shown)
+    return read_labels(entry.folder).get(entry.key, {}).get("name")
+
+
+def about(run: Run) -> dict[str, Any]:
+    facts, tags = run.facts, run.tags
+    caught = ending_signal(run.exit_code)
+    return {
+        "run": run.name,
+        "status": "starting" if _is_starting(run) else run.status,
+        "ended_by": f"signal {caught.value} ({caught.name})" if caught is not None else None,
+        "watched": run.is_watched,
+        "steps": run.steps,
+        "script": facts.run.script if facts.run else None,
+        "started": facts.run.started if facts.run else None,
+        "duration_s": run.duration_s,
+        "loss_tag": run.loss_tag,
+        "tags": {kind: len(found) for kind, found in tags.items()},
+        "has": what_there_is(run),
+        "ranks": len(run.ranks),
+        "damage": run.damage,
+        "not_shown": not_shown(run),
+    }
+
+
+def _is_starting(run: Run) -> bool:
+    """Its log is there and holds nothing yet: torch is being imported, say."""
+    is_empty = not run.is_watched and not run.tags and not run.record_kinds & _TIMED
+    return is_empty and time.time() - run.changed < _STARTING_S
+
+
+def what_there_is(run: Run) -> dict[str, bool]:
+    """By view: whether there is anything to show."""
+    return {
+        "layers": next(iter(run.records(TensorRows)), None) is not None,
+        "model": bool(run.tags.get("graphs")) or next(iter(run.records(ModelFact)), None) is not None,
+        "flow": next(iter(run.records(ModelFlow)), None) is not None,
+        "data": next(iter(run.records(BatchSample, BatchFact, InputLook)), None) is not None,
+        "pictures": any(run.tags.get(kind) for kind in ("pictures", "texts", "sounds", "histograms")),
+        "meshes": bool(run.tags.get("mesh")),
+        "projector": has_any(run),
+        "ranks": len(run.ranks) > 1,
+        "time": STEP_TAG in run.tags.get("scalars", []) or bool(run.record_kinds & _TIMED),
+    }
+
+
+# How a run was started, on what, and with which hyperparameters.
+def answer_facts(asked: Asked) -> dict[str, Any]:
+    return asked.of_run(facts)
+
+
+def facts(run: Run) -> dict[str, Any]:
+    return {"rows": how_it_was_run(run), "hparams": hparam_rows(run)}
+
+
+# How a run was started, from which code, on what machine, with which hyperparameters: rows of words.
+_MOST_HPARAMS = 100
+_HARDWARE = ("cpu", "gpu", "gpus", "memory")
+_PACKAGES = ("torch", "torchvision", "transformers", "lightning", "numpy")
+
+
+def how_it_was_run(run: Run) -> list[tuple[str, str]]:
+    return [*_of_the_code(run), *_of_the_machine(run)]
+
+
+def hparam_rows(run: Run) -> list[tuple[str, str]]:
+    known = [(name, redact_value(name, value)) for name, value in run.hparams.items()]
+    shown = [(name, _hparam(value)) for name, value in known[:_MOST_HPARAMS]]
+    if len(known) > _MOST_HPARAMS:
+        shown.append(("and", f"{len(known) - _MOST_HPARAMS:,} more"))
+    return shown
+
+
+def _of_the_code(run: Run) -> Iterator[tuple[str, str]]:
+    around = run.facts.surroundings
+    if around is None:
+        return
+    yield "command", " ".join(around.command)
+    if around.git_commit:
+        changed = {True: ", with changes", False: "", None: ""}[around.git_dirty]
+        yield "git", f"{around.git_commit[:12]} on {around.git_branch or 'no branch'}{changed}"
+    if run.facts.seeds:
+        yield "seeds", ", ".join(f"{name} {seed}" for name, seed in run.facts.seeds.items())
+
+
+def _of_the_machine(run: Run) -> Iterator[tuple[str, str]]:
+    facts = run.facts
+    if facts.run is not None:
+        yield "device", facts.run.device
+        yield "python", facts.run.python
+    if facts.surroundings is not None:
+        packages, hardware = facts.surroundings.packages, facts.surroundings.hardware
+        yield from ((name, packages[name]) for name in _PACKAGES if name in packages)
+        yield from ((name, hardware[name]) for name in _HARDWARE if name in hardware)
+    if len(run.ranks) > 1:
+        yield "ranks", f"{len(run.ranks):,}"
+
+
+def _hparam(value: object) -> str:
+    return sentences.number(value) if isinstance(value, float) else str(value)
+
+
+# What a log holds that no view of the page shows, with its count: nothing vanishes without a word.
+_SHOWN = {"scalars", "histograms", "pictures", "texts", "sounds", "hparams", "pr_curves", "custom_scalars"}
+_SHOWN |= {GRAPHS, MESHES}
+# By kind, as `Run.tags` has them: what a reader calls it. Another kind goes by the name of its plugin.
+_NAMES = {"tensors": "value of no known kind"}
+_MOST_TAGS = 5  # that are named
+
+
+def not_shown(run: Run) -> list[dict[str, Any]]:
+    """A line for each kind: its name, how many tags it has, and the first of them."""
+    kinds = {kind: tags for kind, tags in run.tags.items() if kind not in _SHOWN and tags}
+    return [
+        {
+            "kind": _NAMES.get(kind, f"tag of the plugin {_readable(kind)}"),
+            "count": len(tags),
+            "tags": [_readable(tag) for tag in tags[:_MOST_TAGS]],
+        }
+        for kind, tags in kinds.items()
+    ]
+
+
+def _readable(tag: str) -> str:
+    return tag.encode("utf-8", "surrogateescape").decode("utf-8", "replace")

@@ -1,1 +1,0 @@
-"""The numbers of layers over the steps of a run, made ready for the page."""

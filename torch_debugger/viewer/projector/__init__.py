@@ -1,1 +1,0 @@
-"""What the page's projector shows of an embedding."""
