@@ -81,8 +81,8 @@ def test_eight_bit_floats_are_drawn() -> None:
 
 
 def test_a_loop_of_very_many_steps_ends_in_a_note(monkeypatch: pytest.MonkeyPatch) -> None:
-    for room in ("graph_recorder", "model_graph"):
-        monkeypatch.setattr(f"torch_debugger.source.{room}.MOST_NODES", 50)
+    for module in ("graph_recorder", "graph"):
+        monkeypatch.setattr(f"torch_debugger.model.{module}.MOST_NODES", 50)
 
     class Long(nn.Module):
         def forward(self, x):

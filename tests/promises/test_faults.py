@@ -37,7 +37,7 @@ from torch_debugger.source import files as sources
 # What holds the faults of all others cannot itself be made to fail. These hold nothing but a call of the guard.
 CONTAINS = {Guard, Watch, Listeners, Patches, Gate, Sinks}
 SHELLS = {
-    "Forward._before", "Forward._after", "Roots._around", "Roots._call", "Roots.of", "Evaluation._around",
+    "Forward._before", "Forward._after", "RootModules._around", "RootModules._call", "RootModules.of", "Evaluation._around",
     "Evaluation._call", "Optimizers._before_step", "Optimizers._after_step", "Scaler._skipped",
     "Cycles._after_step", "RankDigests._before_step", "Tracing._before", "Tracing._after",
 }  # fmt: skip
@@ -48,7 +48,7 @@ TAKES_OFF = {
     "Forward._hooks_off",
     "Optimizers.remove",
     "RankDigests.remove",
-    "Roots.open_gates",
+    "RootModules.open_gates",
     "Tracing.stop",
     "Unreached.remove",
     "UserScalars.remove",
@@ -56,7 +56,7 @@ TAKES_OFF = {
 
 
 def _methods() -> Iterator[tuple[type, str]]:
-    for found in pkgutil.iter_modules(torch_debugger.probes.__path__, "torch_debugger.probes."):
+    for found in pkgutil.walk_packages(torch_debugger.probes.__path__, "torch_debugger.probes."):
         module = importlib.import_module(found.name)
         for kind in vars(module).values():
             if inspect.isclass(kind) and kind.__module__ == found.name and kind not in CONTAINS:

@@ -18,7 +18,7 @@ for _ in range(10):
     optimizer.zero_grad()
     loss.backward()
     optimizer.step()
-rooms = ("trials.hunt", "trials.gradcheck", "break", "inspections")
+rooms = ("trials.nan_", "trials.anomaly_", "trials.operation_", "trials.gradcheck", "probes.breakpoint", "pictures")
 print("probes" in str(sys.modules.keys()), sys.gettrace(), [name for name in sys.modules if name.startswith(
     tuple(f"torch_debugger.{room}" for room in rooms))])
 """
