@@ -1,10 +1,11 @@
 # make demo     runs the demo                make test      lint, types, tests, a sample of the zoo: what CI runs
 # make zoo      every script of the zoo      make test-all  both
 # make lint     ruff and mypy                make format    lets ruff rewrite
-# make docs     writes docs/checks.md        make bench     measures the cost of watching
+# make docs     writes docs/checks           make bench     measures the cost of watching
 # make gallery  draws docs/gallery           make page      builds the web page from web/
 # make browser  installs Chromium for the tests of the page, where it may
 # make unit-tests, zoo-sample, page-tests  the parts of make test besides lint
+# make new-check NAME=... FAMILY=...  writes the skeleton of a check: its file, its home in the zoo, its test
 # make hostile  compares hostile programs, a thousand of them, with plain Python: python -m tests.hostile --help
 # make test-times  what every test file and every zoo script cost in the last run
 #
@@ -20,7 +21,8 @@ PACKAGE := .venv/installed-package
 TESTING := .venv/installed-testing
 NPM := $(BIN)/python tools/build_backend/page_npm.py
 
-.PHONY: demo test unit-tests zoo-sample page-tests test-all test-times zoo lint page browser format docs gallery bench clean hostile
+.PHONY: demo test unit-tests zoo-sample page-tests test-all test-times zoo lint page browser format docs gallery bench
+.PHONY: clean hostile new-check
 
 demo: $(PACKAGE)
 	@$(BIN)/python tools/page_for_demo.py
@@ -73,6 +75,9 @@ browser:
 format: $(TESTING)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+new-check: $(PACKAGE)
+	$(BIN)/python tools/new_check.py $(NAME) $(FAMILY)
 
 docs: $(PACKAGE)
 	$(BIN)/python tools/make_docs.py

@@ -77,8 +77,8 @@ def surface() -> dict[str, Any]:
     from torch_debugger.checks.catalog import catalog
 
     answers: dict[str, Any] = {}
-    pages = [REPOSITORY / "docs" / "checks.md", *sorted((REPOSITORY / "docs" / "checks").glob("*.md"))]
-    answers["docs/checks"] = "\n".join(page.read_text() for page in pages if page.exists())
+    pages = sorted((REPOSITORY / "docs" / "checks").glob("*.md"))
+    answers["docs/checks"] = "\n".join(page.read_text() for page in pages)
     answers["catalog"] = [[check.id, check.name, check.title, check.status] for check in catalog()]
     answers["help"] = command("--help")
     for verb in re.findall(r"^ {4}([a-z][a-z-]+) ", answers["help"], re.MULTILINE):
