@@ -37,8 +37,8 @@ from torch_debugger.source import files as sources
 # What holds the faults of all others cannot itself be made to fail. These hold nothing but a call of the guard.
 CONTAINS = {Guard, Watch, Listeners, Patches, Gate, Sinks}
 SHELLS = {
-    "Forward._before", "Forward._after", "RootModules._around", "RootModules._call", "RootModules.of", "Evaluation._around",
-    "Evaluation._call", "Optimizers._before_step", "Optimizers._after_step", "Scaler._skipped",
+    "Forward._before", "Forward._after", "RootModules._around", "RootModules._call", "RootModules.of",
+    "Evaluation._around", "Evaluation._call", "Optimizers._before_step", "Optimizers._after_step", "Scaler._skipped",
     "Cycles._after_step", "RankDigests._before_step", "Tracing._before", "Tracing._after",
 }  # fmt: skip
 # These take things off. They are made to fail when they have, or everything would be left behind.

@@ -122,7 +122,6 @@ def test_scripts_are_chosen_by_path_or_by_check() -> None:
     [
         ("checks/setup/zero_grad.py", {"missing-zero-grad"}, True),
         ("probes/gradients_scaling_clipping.py", {"clip-after-step", "clip-always-active"}, True),  # a maker of what they read
-        ("records/layers.py", {"attention-by-hand", "mask-multiplied-into-scores"}, True),
         ("checks/base.py", {"missing-zero-grad", "dead-relu"}, False),
         ("probes/watch.py", {"missing-zero-grad", "dead-relu"}, False),  # connects everything
     ],
