@@ -13,8 +13,8 @@ import pytest
 
 from tests.viewer.logged import sample, write
 from torch_debugger.records import BatchFact, BatchLook, InputLook, LoaderFact, Place, Record, TargetLook, TensorLook
-from torch_debugger.viewer import data
-from torch_debugger.viewer import data as samples
+from torch_debugger.viewer.data import answer_data as data
+from torch_debugger.viewer.data import answer_samples as samples
 from torch_debugger.viewer.data import sample_to_json
 from torch_debugger.viewer.questions import Asked
 from torch_debugger.viewer.shown_runs import ShownRuns as RunShelf
@@ -22,7 +22,7 @@ from torch_debugger.viewer.shown_runs import ShownRuns as RunShelf
 
 def told(folder: Path, question: Any, *records: Record, **given: str) -> Any:
     write(folder / "run", *records)
-    answer = question.answer(Asked(RunShelf({"": str(folder)}), {"run": "run", **given}))
+    answer = question(Asked(RunShelf({"": str(folder)}), {"run": "run", **given}))
     return json.loads(json.dumps(answer, allow_nan=False))
 
 

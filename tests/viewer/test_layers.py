@@ -17,10 +17,10 @@ from tests.probes.watching import watched
 from torch_debugger.log.writer import LogWriter
 from torch_debugger.records import Finding, Place, Record, RunFact, Table, TensorRows
 from torch_debugger.system.errors import UsageError
-from torch_debugger.viewer import layers
-from torch_debugger.viewer import one_layer as layer
-from torch_debugger.viewer import one_layer as spreads
+from torch_debugger.viewer.layers import answer_layers as layers
 from torch_debugger.viewer.layers import marks
+from torch_debugger.viewer.one_layer import answer_layer as layer
+from torch_debugger.viewer.one_layer import answer_spreads as spreads
 from torch_debugger.viewer.questions import Asked
 from torch_debugger.viewer.shown_runs import ShownRuns as RunShelf
 
@@ -36,7 +36,7 @@ def asking(folder: Path, records: Iterable[Record]) -> Ask:
     shelf = RunShelf({"": str(folder)})
 
     def ask(question: Any, **given: str) -> dict[str, Any]:
-        found: dict[str, Any] = question.answer(Asked(shelf, {"run": "run", **given}))
+        found: dict[str, Any] = question(Asked(shelf, {"run": "run", **given}))
         json.dumps(found, allow_nan=False)
         return found
 
