@@ -12,7 +12,6 @@ import logging
 import mmap
 import os
 import platform
-import resource
 import signal
 import struct
 import sys
@@ -203,6 +202,8 @@ def seal() -> None:
 
 def _allow_no_more_than(seconds: int, more_bytes: int) -> None:
     """Also where time limits by signals are blocked, and where the lines ahead ask for much memory."""
+    import resource  # not on Windows, where this file must still load
+
     with open("/proc/self/statm") as sizes:
         used = int(sizes.read().split()[0]) * resource.getpagesize()
     for limit, most in ((resource.RLIMIT_CPU, seconds), (resource.RLIMIT_AS, used + more_bytes)):
