@@ -406,7 +406,7 @@ PIECES = [
 ]  # fmt: skip
 HOSTILE = """
 import json, resource, sys, time
-from torch_debugger.redaction import redact_arguments, redact_message, redact_text
+from torch_debugger.system.redaction import redact_arguments, redact_message, redact_text
 for piece in json.loads(sys.argv[1]):
     print(repr(piece), flush=True)
     resource.setrlimit(resource.RLIMIT_CPU, (int(time.process_time()) + 5, resource.RLIM_INFINITY))

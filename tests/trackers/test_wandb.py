@@ -123,7 +123,7 @@ def run_program(source: str, exit_code: int = 0) -> str:
 
 TRAINING = """
 import sys, torch, torch_debugger
-from torch_debugger.integrations.trackers import shipping
+from torch_debugger.integrations import delivery as shipping
 shipping.WAIT_S = 300
 net = torch.nn.Linear(4, 1)
 optimizer = torch.optim.SGD(net.parameters(), lr=0.01)

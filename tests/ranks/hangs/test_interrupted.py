@@ -35,7 +35,7 @@ class NeverDelivers(torch.utils.data.Dataset):
             threading.Event().wait()
         return torch.zeros(4)
 def say_when_it_is_seen():
-    from torch_debugger.hang_watch import current_hang_watch
+    from torch_debugger.runner.hang_watch import current_hang_watch
     vigil = current_hang_watch()._vigil
     while vigil._seen is None:
         time.sleep(0.1)
