@@ -67,9 +67,10 @@ def log(request: pytest.FixtureRequest, tmp_path: Path, columns_of_two: None) ->
 def test_columns_are_used_at_all(log: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Else everything below compares the slow way with itself."""
     pieces: list[templates.Piece] = []
+    read_rows = templates.read_rows
 
     def remembered(rows: templates.Rows) -> Iterator[object]:
-        for answer in templates.read_rows(rows):
+        for answer in read_rows(rows):
             if isinstance(answer, templates.Piece):
                 pieces.append(answer)
             yield answer

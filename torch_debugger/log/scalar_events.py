@@ -109,7 +109,8 @@ def _template(tags: tuple[str, ...], step_width: int) -> _Template:
         event += value
         offsets.append(len(event) - 4)
     names = ["time", "step", *map(str, range(len(tags)))]
-    formats = ["<f8", f"({step_width},)u1", *["<f4"] * len(tags)]
+    # As text, "(3,)u1", numpy parses it by ast.literal_eval, which two threads at once cannot do in Python 3.11.
+    formats = ["<f8", (np.uint8, (step_width,)), *["<f4"] * len(tags)]
     places = np.dtype({"names": names, "formats": formats, "offsets": offsets, "itemsize": len(event)})
     return _Template(np.frombuffer(event, np.uint8), places)
 
