@@ -17,9 +17,10 @@ from torch_debugger.crashes.expressions import operands_of, resolve, running_exp
 from torch_debugger.crashes.frames import LiveCrash, Seen, describe, is_tensor, statement_at
 from torch_debugger.records import LocalTensor, Place
 from torch_debugger.records.crash import DeviceEvidence, MetTensor, ModelDevices
-from torch_debugger.source.assignments import assignment_of, function_at, is_known_before, parameters
+from torch_debugger.source.assignments import assignment_of, is_known_before
 from torch_debugger.source.objects import is_a, is_one_of
 from torch_debugger.source.statements import attribute_place
+from torch_debugger.source.syntax import function_at, parameters
 
 _ABOUT_DEVICES = re.compile(r"device|Tensor\) should be the same|to numpy")
 _NAMED = re.compile(r"\b(cpu|meta|(?:cuda|mps|xpu|hpu|xla|lazy)(?::\d+)?)\b")

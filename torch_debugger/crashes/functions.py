@@ -20,10 +20,10 @@ from torch_debugger.crashes.expressions import (
 )
 from torch_debugger.crashes.frames import LiveCrash, Seen, attribute, statement_at
 from torch_debugger.records import Place
-from torch_debugger.source.attributes import call_name
 from torch_debugger.source.files import covers, is_user_file, place_at, tree_of
 from torch_debugger.source.objects import is_a, is_one_of
 from torch_debugger.source.statements import function_around
+from torch_debugger.source.syntax import called_name
 
 LOOPS = (ast.For, ast.While, ast.AsyncFor)
 _NESTED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
@@ -275,7 +275,7 @@ def calls_in_files(files: Iterable[str], *names: str) -> Iterator[tuple[Place, a
     for file in files:
         tree = tree_of(file)
         for node in ast.walk(tree) if tree is not None else ():
-            if isinstance(node, ast.Call) and call_name(node) in names:
+            if isinstance(node, ast.Call) and called_name(node) in names:
                 yield place_at(file, node.lineno), node
 
 

@@ -25,10 +25,10 @@ from torch_debugger.model.forks import ForkedTask, can_be_refused
 from torch_debugger.model.hooks import without_global_hooks
 from torch_debugger.records import Place
 from torch_debugger.records.crash_modules import LayerSetting, SwappedArguments
-from torch_debugger.source.attributes import call_name
 from torch_debugger.source.constructors import constructor_places
-from torch_debugger.source.files import called_name, class_source, is_user_file, nodes_of, place_at, tree_of
+from torch_debugger.source.files import class_source, is_user_file, nodes_of, place_at, tree_of
 from torch_debugger.source.statements import function_around
+from torch_debugger.source.syntax import called_name
 from torch_debugger.stats.dispatch_modes import no_grad
 from torch_debugger.system.clocks import time
 
@@ -271,7 +271,7 @@ def _of_layer(scene: LiveCrash) -> Iterator[Exchange]:
     calls = [
         node
         for node in nodes_of(tree_of(fact.place.file) or ast.Module([], []))
-        if isinstance(node, ast.Call) and call_name(node) == "Linear" and node.lineno == fact.place.line
+        if isinstance(node, ast.Call) and called_name(node) == "Linear" and node.lineno == fact.place.line
     ]
     given = calls[0].args if len(calls) == 1 else []
     if len(given) < 2 or any(isinstance(each, ast.Starred) for each in given):
@@ -299,7 +299,7 @@ def _told(exchange: Exchange) -> SwappedArguments:
     first, second = exchange.first, exchange.second
     place = place_at(exchange.file, first.lineno, exchange.path or None)
     texts = ast.unparse(first), ast.unparse(second)
-    return SwappedArguments(call_name(exchange.call), *texts, place, _rewritten(exchange), exchange.names > 0)
+    return SwappedArguments(called_name(exchange.call), *texts, place, _rewritten(exchange), exchange.names > 0)
 
 
 def _rewritten(exchange: Exchange) -> str:
@@ -436,7 +436,7 @@ def only_call(scene: LiveCrash, kind: type) -> tuple[str, ast.Call] | None:
         (file, node)
         for file in sorted(files)
         for node in nodes_of(tree_of(file) or ast.Module([], []))
-        if isinstance(node, ast.Call) and call_name(node) == kind.__name__
+        if isinstance(node, ast.Call) and called_name(node) == kind.__name__
     ]
     return found[0] if len(found) == 1 else None
 

@@ -25,7 +25,6 @@ from torch_debugger.probes.schedule import DEEP
 from torch_debugger.probes.step_times import BACKWARD
 from torch_debugger.probes.watch import Watch
 from torch_debugger.records import GraphNode, LossGraph, LossSite, Place, SkippedLosses
-from torch_debugger.source.assignments import function_at
 from torch_debugger.source.constructors import find_call
 from torch_debugger.source.files import is_user_file, place_at
 from torch_debugger.source.frames import frames, locals_of, place_of, user_frame
@@ -39,6 +38,7 @@ from torch_debugger.source.losses import (
 )
 from torch_debugger.source.objects import is_a
 from torch_debugger.source.statements import assignment_before, innermost_loop, last_call_before, only_call
+from torch_debugger.source.syntax import function_at
 from torch_debugger.stats.dispatch_modes import item_of, leave_classes_of
 from torch_debugger.stats.transfer import Numbers
 from torch_debugger.system.tracebacks import hidden_in_tracebacks

@@ -9,9 +9,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from torch_debugger.records import Place
-from torch_debugger.source.files import covers, nodes_of, place_at, tree_of, user_files
-
-_Function = (ast.FunctionDef, ast.AsyncFunctionDef)
+from torch_debugger.source.files import place_at, tree_of, user_files
+from torch_debugger.source.syntax import (
+    FunctionNode,
+    flat_targets,
+    functions_around,
+    nodes_in,
+    own_statements,
+    parameters,
+)
 
 
 @dataclass(frozen=True)
@@ -23,51 +29,39 @@ class Assignment:
 def assignment_of(file: str, line: int, name: str) -> Assignment | None:
     """The last statement above a line that assigns a name; else the last below it, where a loop comes round."""
     tree = tree_of(file)
-    for scope in _scopes(tree, line) if tree else ():
-        found = [node for node in _own(scope) if name in _assigned(node)]
+    for scope in (*functions_around(tree, line), tree) if tree else ():
+        found = [node for node in own_statements(scope) if name in _assigned(node)]
         if found:
             above = [node for node in found if node.lineno < line]
-            return _assignment(file, max(above or found, key=lambda node: node.lineno), scope)
-        if isinstance(scope, _Function) and name in parameters(scope):
+            last = max(above or found, key=lambda node: node.lineno)
+            return Assignment(statement_place(file, last), getattr(scope, "name", ""))
+        if isinstance(scope, FunctionNode) and name in parameters(scope):
             return None
     return None
 
 
 def filling_of_argument(place: Place) -> Place | None:
     """The statement that fills the variable which a call at this place is given first: params = [...]."""
-    tree = tree_of(place.file) if place.file else None
-    if tree is None or place.file is None or place.line is None:
-        return None
-    calls = (node for node in nodes_of(tree) if isinstance(node, ast.Call) and node.lineno == place.line)
-    given = [call.args[0] for call in calls if call.args]
-    if not given or not isinstance(given[0], ast.Name):
-        return None
-    found = assignment_of(place.file, place.line, given[0].id)
-    return found.place if found is not None else None
+    for call in nodes_in(place.file, ast.Call):
+        if call.lineno == place.line and call.args:
+            argument = call.args[0]
+            if not isinstance(argument, ast.Name) or place.file is None:
+                return None
+            found = assignment_of(place.file, call.lineno, argument.id)
+            return found.place if found is not None else None
+    return None
 
 
 def is_known_before(file: str, line: int, name: str) -> bool:
     """Whether a name has a value when a line runs: a parameter, or something assigned above."""
     tree = tree_of(file)
-    for depth, scope in enumerate(_scopes(tree, line) if tree else ()):
-        lines = [node.lineno for node in _own(scope) if name in _assigned(node)]
-        if isinstance(scope, _Function) and name in parameters(scope):
+    for depth, scope in enumerate((*functions_around(tree, line), tree) if tree else ()):
+        if isinstance(scope, FunctionNode) and name in parameters(scope):
             return True
+        lines = [node.lineno for node in own_statements(scope) if name in _assigned(node)]
         if lines:
             return min(lines) < line or depth > 0
     return False
-
-
-def parameters(function: ast.FunctionDef | ast.AsyncFunctionDef) -> list[str]:
-    given = function.args
-    return [argument.arg for argument in (*given.posonlyargs, *given.args, *given.kwonlyargs)]
-
-
-def function_at(file: str, line: int) -> ast.FunctionDef | ast.AsyncFunctionDef | None:
-    """The innermost function around a line."""
-    tree = tree_of(file)
-    scope = next(_scopes(tree, line)) if tree else None
-    return scope if isinstance(scope, _Function) else None
 
 
 def statement_place(file: str, node: ast.stmt) -> Place:
@@ -76,49 +70,12 @@ def statement_place(file: str, node: ast.stmt) -> Place:
     return Place(file, node.lineno, None, "\n".join(text.strip() for text in lines))
 
 
-def _assignment(file: str, node: ast.stmt, scope: ast.AST) -> Assignment:
-    return Assignment(statement_place(file, node), getattr(scope, "name", ""))
-
-
-def _scopes(tree: ast.Module, line: int) -> Iterator[ast.AST]:
-    """The functions around a line, the innermost first, then the file."""
-    around = [node for node in nodes_of(tree) if isinstance(node, _Function) and covers(node, line)]
-    yield from sorted(around, key=lambda node: -node.lineno)
-    yield tree
-
-
-def _own(scope: ast.AST) -> Iterator[ast.stmt]:
-    """The statements of a scope, without those of functions and classes inside it."""
-    for node in ast.iter_child_nodes(scope):
-        if isinstance(node, (*_Function, ast.ClassDef)):
-            continue
-        if isinstance(node, ast.stmt):
-            yield node
-        yield from _own(node)
-
-
 def _assigned(node: ast.stmt) -> set[str]:
-    targets: list[ast.expr] = []
-    if isinstance(node, ast.Assign):
-        targets = node.targets
-    elif isinstance(node, (ast.AnnAssign, ast.For, ast.AsyncFor)):
-        targets = [node.target]
-    elif isinstance(node, ast.With):
-        targets = [item.optional_vars for item in node.items if item.optional_vars is not None]
-    return {ast.unparse(part) for target in targets for part in parts(target)}
-
-
-def parts(target: ast.expr) -> Iterator[ast.expr]:
-    """a and b of a, b = ..."""
-    if isinstance(target, (ast.Tuple, ast.List)):
-        for element in target.elts:
-            yield from parts(element)
-    else:
-        yield target
+    targets = [] if isinstance(node, ast.AugAssign) else flat_targets(node)
+    return {ast.unparse(target) for target in targets}
 
 
 # The statement that adds to a variable: to a list, to an entry, to a sum.
-_NOTHING = Place(), ""
 _FILLERS = ("append", "extend", "appendleft", "add")
 
 
@@ -129,14 +86,14 @@ def addition_to(file: str, name: str) -> tuple[Place, str]:
     A name that the file gives to an object elsewhere (`tracker.losses` for self.losses) counts where nothing
     goes by the full name.
     """
-    return _addition(file, name) or next(filter(None, (_addition(each, name) for each in user_files())), _NOTHING)
+    return _addition(file, name) or next(filter(None, (_addition(each, name) for each in user_files())), (Place(), ""))
 
 
 @functools.lru_cache(maxsize=256)
 def _addition(file: str, name: str) -> tuple[Place, str] | None:
     last = name.rpartition(".")[2]
     for names in ((name,), (f"self.{last}", f"cls.{last}") if "." in name else ()):
-        for node in _statements(file):
+        for node in nodes_in(file, ast.stmt):
             added = _added(node)
             if added is not None and added[0] in names:
                 return statement_place(file, node), ast.unparse(added[1])
@@ -145,11 +102,11 @@ def _addition(file: str, name: str) -> tuple[Place, str] | None:
 
 def _addition_to_entry(file: str, name: str) -> tuple[Place, str] | None:
     """`meters.total['loss']` where the source says self.total[key]: what is added under other keys may be no
-    tensor, so that it is not told."""
+    tensor, so that it is left out."""
     whole = name[: name.rindex("[")]
     last = whole.rpartition(".")[2]
     owners = {whole, f"self.{last}", f"cls.{last}"}
-    for node in _statements(file):
+    for node in nodes_in(file, ast.stmt):
         added = _added(node)
         if added is not None and added[0].split("[")[0] in owners and not _is_a_start(added[1]):
             return statement_place(file, node), ""
@@ -164,20 +121,10 @@ def _is_a_start(value: ast.expr) -> bool:
 @functools.lru_cache(maxsize=256)
 def carried_over(file: str, name: str) -> Place | None:
     """The first statement that makes a variable of its own last value: `h = cell(x, h)`."""
-    for node in _statements(file):
-        if isinstance(node, ast.Assign) and name in _targets(node) and _mentions(node.value, name):
+    for node in nodes_in(file, ast.stmt):
+        if isinstance(node, ast.Assign) and name in _assigned(node) and _mentions(node.value, name):
             return statement_place(file, node)
     return None
-
-
-def _statements(file: str) -> list[ast.stmt]:
-    tree = tree_of(file)
-    return [node for node in nodes_of(tree) if isinstance(node, ast.stmt)] if tree is not None else []
-
-
-def _targets(node: ast.Assign) -> set[str]:
-    parts = [part for target in node.targets for part in getattr(target, "elts", [target])]
-    return {ast.unparse(part) for part in parts}
 
 
 def _mentions(value: ast.expr, name: str) -> bool:
@@ -216,11 +163,9 @@ def _added(node: ast.stmt) -> tuple[str, ast.expr] | None:
 # [row] * n in the user's source: one object under n names, which all change together.
 def repeated_row(file: str | None) -> Place:
     """The one such line of a file where the row is made by a call; none where there are several."""
-    tree = tree_of(file) if file else None
-    products = [node for node in (nodes_of(tree) if tree else ()) if isinstance(node, ast.BinOp)]
-    lines = {node.lineno for node in products if isinstance(node.op, ast.Mult) and _is_row(node.left)}
+    lines = set()
+    for node in nodes_in(file, ast.BinOp):
+        match node:
+            case ast.BinOp(left=ast.List(elts=[ast.Call()]), op=ast.Mult()):
+                lines.add(node.lineno)
     return place_at(file, lines.pop()) if file and len(lines) == 1 else Place()
-
-
-def _is_row(node: ast.expr) -> bool:
-    return isinstance(node, ast.List) and len(node.elts) == 1 and isinstance(node.elts[0], ast.Call)

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-
-from torch import nn
+from typing import TYPE_CHECKING
 
 from torch_debugger.records import Place
-from torch_debugger.source.files import class_source, nodes_of, place_at, tree_of
+from torch_debugger.source.files import covers, model_sources, nodes_of, place_at, tree_of
 from torch_debugger.source.statements import function_around
+from torch_debugger.source.syntax import called_method, called_name, calls_in
 
-_PRODUCTS = ("matmul", "bmm")
+if TYPE_CHECKING:
+    from torch import nn
+
+_PRODUCTS, _TURNS = ("matmul", "bmm"), ("transpose", "permute", "mT", "T")
 
 
 @dataclass(frozen=True)
@@ -27,7 +30,7 @@ class WrittenAttention:
 
 def attention_at(softmax: Place) -> WrittenAttention | None:
     """Of a line that takes the softmax; None where its weights go elsewhere than into one product."""
-    tree = tree_of(softmax.file) if softmax.file else None
+    tree = tree_of(softmax.file)
     if tree is None or not softmax.line:
         return None
     function = function_around(tree, softmax.line)
@@ -39,14 +42,34 @@ def attention_at(softmax: Place) -> WrittenAttention | None:
     uses = [use for use in uses if isinstance(use.ctx, ast.Load) and use.lineno > softmax.line]
     if weights and not all(_is_of_attention(use, above) for use in uses):
         return None
-    queries, keys = next(_scores(function), ("", ""))
-    return WrittenAttention(queries, keys, next(_values(function, weights), ""))
+    queries, keys, values = "", "", ""
+    for left, right in _products(function):
+        turned = right.func if isinstance(right, ast.Call) else right  # q @ k.transpose(-2, -1), matmul(q, k.mT)
+        match left, turned:
+            case ast.Name(id=first), ast.Attribute(
+                value=ast.Name(id=second), attr="transpose" | "permute" | "mT" | "T"
+            ):
+                queries, keys = (queries, keys) if queries else (first, second)
+        text = ast.unparse(left)
+        if not values and isinstance(right, ast.Name) and (weights in text if weights else "softmax" in text.lower()):
+            values = right.id
+    return WrittenAttention(queries, keys, values)
+
+
+def _products(function: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
+    for node in ast.walk(function):
+        match node:
+            case (
+                ast.BinOp(left=left, op=ast.MatMult(), right=right)
+                | ast.Call(func=ast.Attribute(attr="matmul" | "bmm"), args=[left, right])
+            ):
+                yield left, right
 
 
 def _assigned_at(function: ast.AST, line: int) -> str | None:
     """The variable that the line fills; empty where the product stands there too, None where it is another."""
     statements = [node for node in ast.walk(function) if isinstance(node, (ast.Assign, ast.Return))]
-    around = [node for node in statements if node.lineno <= line <= (node.end_lineno or node.lineno)]
+    around = [node for node in statements if covers(node, line)]
     if not around:
         return None
     statement = max(around, key=lambda node: node.lineno)
@@ -72,78 +95,40 @@ def _outermost(value: ast.expr) -> Iterator[ast.expr]:
 
 def _is_product(node: ast.AST) -> bool:
     if isinstance(node, ast.Call):
-        return ast.unparse(node.func).rpartition(".")[2] in _PRODUCTS
+        return called_name(node) in _PRODUCTS
     return isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult)
 
 
 def _is_of_attention(use: ast.AST, above: dict[ast.AST, ast.AST]) -> bool:
     """In the product with the values, or in a dropout in front of it."""
     node = above.get(use)
-    while isinstance(node, ast.Attribute) or (isinstance(node, ast.Call) and _changes_no_number(node)):
+    while node and (
+        isinstance(node, ast.Attribute) or called_method(node) in ("to", "type_as", "float", "half", "type")
+    ):
         node = above.get(node)
     if isinstance(node, ast.Call) and "drop" in ast.unparse(node.func).lower():
         return True
     return node is not None and _is_product(node)
 
 
-def _changes_no_number(call: ast.Call) -> bool:
-    return isinstance(call.func, ast.Attribute) and call.func.attr in ("to", "type_as", "float", "half", "type")
-
-
-def _scores(function: ast.AST) -> Iterator[tuple[str, str]]:
-    """q @ k.transpose(-2, -1), torch.matmul(q, k.mT)"""
-    for node in ast.walk(function):
-        match node:
-            case ast.BinOp(left=left, op=ast.MatMult(), right=right):
-                pass
-            case ast.Call(func=ast.Attribute(attr="matmul" | "bmm"), args=[left, right]):
-                pass
-            case _:
-                continue
-        turned = right.func if isinstance(right, ast.Call) else right
-        is_turned = isinstance(turned, ast.Attribute) and turned.attr in ("transpose", "permute", "mT", "T")
-        if is_turned and isinstance(turned, ast.Attribute) and _is_name(left) and _is_name(turned.value):
-            yield ast.unparse(left), ast.unparse(turned.value)
-
-
-def _values(function: ast.AST, weights: str) -> Iterator[str]:
-    for node in ast.walk(function):
-        match node:
-            case ast.BinOp(left=left, op=ast.MatMult(), right=right):
-                pass
-            case ast.Call(func=ast.Attribute(attr="matmul" | "bmm"), args=[left, right]):
-                pass
-            case _:
-                continue
-        text = ast.unparse(left)
-        if _is_name(right) and (weights in text if weights else "softmax" in text.lower()):
-            yield ast.unparse(right)
-
-
-def _is_name(node: ast.AST) -> bool:
-    return isinstance(node, ast.Name)
-
-
 # Which line of the user's takes a softmax over a given dimension.
-_NAMES = ("softmax", "Softmax")
-
-
 def softmax_call(modules: Sequence[nn.Module], file: str | None, dim: int, rank: int) -> Place | None:
     """The one call over this dimension in the models' classes, else in the file that calls backward()."""
-    classes = dict.fromkeys(type(child) for module in modules for child in module.modules())
-    sources = [source for cls in classes if (source := class_source(cls)) is not None]
-    found = {place for name, tree in sources for place in _calls(name, tree, dim, rank)}
-    tree = tree_of(file) if file else None
-    if not found and file and tree is not None:
-        found = set(_calls(file, tree, dim, rank))
+
+    def calls(path: str, part: ast.AST) -> set[Place]:
+        found = calls_in(part, "softmax", "Softmax")
+        return {place_at(path, call.lineno) for call in found if _dim_of(call, rank) == dim}
+
+    found = _in_classes_or_file(modules, file, calls)
     return found.pop() if len(found) == 1 else None
 
 
-def _calls(file: str, tree: ast.AST, dim: int, rank: int) -> Iterator[Place]:
-    for node in nodes_of(tree):
-        called = ast.unparse(node.func).rpartition(".")[2] if isinstance(node, ast.Call) else ""
-        if isinstance(node, ast.Call) and called in _NAMES and _dim_of(node, rank) == dim:
-            yield place_at(file, node.lineno)
+def _in_classes_or_file(
+    modules: Sequence[nn.Module], file: str | None, search: Callable[[str, ast.AST], set[Place]]
+) -> set[Place]:
+    found = {place for path, part in model_sources(modules) for place in search(path, part)}
+    tree = tree_of(file)
+    return found or (search(file, tree) if file and tree is not None else set())
 
 
 def _dim_of(call: ast.Call, rank: int) -> int | None:
@@ -165,29 +150,26 @@ _MASK = re.compile(r"mask|adj|valid|pad|allowed|legal|keep", re.IGNORECASE)
 
 def mask_product(modules: Sequence[nn.Module], file: str | None, softmax: Place | None) -> Place | None:
     """The nearest one above the softmax, or in its line; without a softmax, the only one there is."""
-    classes = dict.fromkeys(type(child) for module in modules for child in module.modules())
-    sources = [source for cls in classes if (source := class_source(cls)) is not None]
-    tree = tree_of(file) if file else None
-    found = {place for name, part in sources for place in _products(name, part)}
-    if not found and tree is not None and file is not None:
-        found = set(_products(file, tree))
+    found = _in_classes_or_file(modules, file, _mask_products)
     if softmax is None:
         return found.pop() if len(found) == 1 else None
     above = [place for place in found if place.file == softmax.file and _line(place) <= _line(softmax)]
     return max(above, key=_line) if above else None
 
 
-def _products(file: str, tree: ast.AST) -> Iterator[Place]:
+def _mask_products(file: str, tree: ast.AST) -> set[Place]:
+    lines = set()
     for node in nodes_of(tree):
         factors: list[ast.expr] = []
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
             factors = [node.left, node.right]
         elif isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Mult):
             factors = [node.value]
-        elif isinstance(node, ast.Call) and getattr(node.func, "attr", "") in ("mul", "mul_", "multiply"):
+        elif isinstance(node, ast.Call) and called_method(node) in ("mul", "mul_", "multiply"):
             factors = list(node.args)
         if isinstance(node, (ast.expr, ast.stmt)) and any(_MASK.search(ast.unparse(each)) for each in factors):
-            yield place_at(file, node.lineno)
+            lines.add(node.lineno)
+    return {place_at(file, line) for line in lines}
 
 
 def _line(place: Place) -> int:

@@ -5,11 +5,14 @@ from __future__ import annotations
 import ast
 import dataclasses
 import functools
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TypeGuard
 
 from torch_debugger.records import Place
-from torch_debugger.source.files import class_source, place_at, tree_of
+from torch_debugger.source.files import class_source, class_sources, place_at, tree_of
+from torch_debugger.source.syntax import FunctionNode, called_name, dotted, methods_of, pairs, targets_of
 
 
 @functools.lru_cache(maxsize=1024)
@@ -19,7 +22,7 @@ def registrations(file: str, statement: ast.ClassDef) -> dict[str, list[Built]]:
     for method in statement.body:
         own = method.args.args[0].arg if isinstance(method, ast.FunctionDef) and method.args.args else None
         for node in ast.walk(method) if own else ():
-            for key, value in _given(node, f"{own}"):
+            for key, value in _registered(node, f"{own}"):
                 name = str(key.value) if isinstance(key, ast.Constant) else ""
                 target = f"{own}.{name}" if name else None
                 found.setdefault(name, []).append(Built(file, value, method, statement, target, key))
@@ -33,7 +36,7 @@ def assignments(tree: ast.Module) -> tuple[tuple[ast.Assign, ast.AST], ...]:
     waiting: list[tuple[ast.AST, ast.AST]] = [(tree, tree)]
     while waiting:
         node, scope = waiting.pop()
-        inside = node if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) else scope
+        inside = node if isinstance(node, FunctionNode) else scope
         for part in ("handlers", "cases", "finalbody", "orelse", "body"):
             waiting += [(child, inside) for child in reversed(getattr(node, part, None) or ())]
         if isinstance(node, ast.Assign):
@@ -54,10 +57,10 @@ def replacements(file: str, tree: ast.Module) -> dict[tuple[str, str], list[Buil
     return found
 
 
-def _given(node: ast.AST, own: str) -> Iterator[tuple[ast.expr, ast.expr]]:
+def _registered(node: ast.AST, own: str) -> Iterator[tuple[ast.expr, ast.expr]]:
     """(name, value) of `self.name = value`, setattr(self, name, value), self.add_module(name, value)."""
     if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
-        for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
+        for target in targets_of(node):
             for left, value in pairs(target, node.value):
                 if isinstance(left, ast.Attribute) and dotted(left.value) == own:
                     yield ast.Constant(left.attr), value
@@ -65,13 +68,6 @@ def _given(node: ast.AST, own: str) -> Iterator[tuple[ast.expr, ast.expr]]:
         registers = dotted(node.func) in (f"{own}.add_module", f"{own}.register_module")
         if registers or (dotted(node.func) == "setattr" and dotted(node.args[0]) == own):
             yield node.args[-2], node.args[-1]
-
-
-def pairs(target: ast.expr, value: ast.expr) -> list[tuple[ast.expr, ast.expr]]:
-    """self.a, self.b = nn.Linear(...), nn.Linear(...) taken apart."""
-    if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple):
-        return list(zip(target.elts, value.elts, strict=False))
-    return [(target, value)]
 
 
 # Which expressions fill a container of modules: the elements of an nn.Sequential, in order.
@@ -90,21 +86,6 @@ class Built:
     target: str | None = None  # the name it is given: layers, self.layers
     key: ast.expr | None = None  # its name inside the container: "conv1", f"block{i}"
     repeated: bool = False  # in a loop or a comprehension: one expression, many modules
-
-
-def call_name(node: ast.AST) -> str:
-    """The last part of a call's function: nn.Linear(...) -> Linear; empty for other expressions."""
-    if not isinstance(node, ast.Call):
-        return ""
-    return node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
-
-
-def dotted(node: ast.AST) -> str:
-    """`self.layers` as text; empty for anything but names and attributes of names."""
-    if isinstance(node, ast.Attribute):
-        owner = dotted(node.value)
-        return f"{owner}.{node.attr}" if owner else ""
-    return node.id if isinstance(node, ast.Name) else ""
 
 
 def elements(built: Built, depth: int = _DEPTH) -> list[Built]:
@@ -153,7 +134,7 @@ def _items(node: ast.expr, built: Built, depth: int) -> list[Built]:
     if isinstance(node, ast.Name) and depth and (values := assigned(built.scope, node.id)):
         filled = [item for value in values for item in _items(value, built, depth - 1)]
         return filled + _appended(built, node.id, depth - 1)
-    if call_name(node) in ("OrderedDict", "dict", "list", "tuple") and isinstance(node, ast.Call):
+    if called_name(node) in ("OrderedDict", "dict", "list", "tuple") and isinstance(node, ast.Call):
         keyed = [make(word.value, key=ast.Constant(word.arg)) for word in node.keywords if word.arg]
         return [item for part in node.args for item in _items(part, built, depth)] + keyed
     return [make(node)]
@@ -200,14 +181,13 @@ def assigned(scope: ast.AST, name: str) -> list[ast.expr]:
     values = []
     for node in ast.walk(scope):
         if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
-            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-            values += [node.value] * any(dotted(target) == name for target in targets)
+            values += [node.value] * any(dotted(target) == name for target in targets_of(node))
     return values
 
 
 def _function(built: Built) -> ast.FunctionDef | None:
     """The user's function behind `self._make_layer(...)` or `build(...)`, if its file holds it."""
-    name = call_name(built.node)
+    name = called_name(built.node)
     for place in (built.owner, tree_of(built.file)):
         for node in ast.iter_child_nodes(place) if place else ():
             if isinstance(node, ast.FunctionDef) and node.name == name:
@@ -229,32 +209,33 @@ def running_update(cls: type, attribute: str) -> Place:
     if source is None:
         return Place()
     updates: list[ast.stmt] = []
-    for method in _methods(source[1]):
-        for statement in _statements(method):
-            if _updates(statement, attribute):
-                updates.append(statement)
-            elif _fills(statement, attribute):
-                return Place()  # reset from outside: the state of one sequence, or of one pass
+    for statement in _statements(source[1]):
+        if _updates(statement, attribute):
+            updates.append(statement)
+        elif _fills(statement, attribute):
+            return Place()  # reset from outside: the state of one sequence, or of one pass
     if not updates or any(_calls_a_layer(update) for update in updates):
         return Place()
-    reads = [node for node in _reads(source[1], attribute) if not any(_holds(update, node) for update in updates)]
-    return place_at(source[0], min(update.lineno for update in updates)) if reads else Place()
+    written = {id(node) for update in updates for node in ast.walk(update)}
+    forward = methods_of(source[1]).get("forward")
+    reads = [node for node in (ast.walk(forward) if forward is not None else ()) if _is_own(node, attribute)]
+    is_read = any(isinstance(node.ctx, ast.Load) and id(node) not in written for node in reads)
+    return place_at(source[0], min(update.lineno for update in updates)) if is_read else Place()
 
 
 def is_filled_later(cls: type, attribute: str) -> bool:
     """Whether a method other than __init__ fills it: then it holds a result of the last pass."""
-    sources = [source for each in cls.__mro__ if (source := class_source(each)) is not None]
-    methods = [method for _, statement in sources for method in _methods(statement)]
-    return any(_fills(statement, attribute) for method in methods for statement in _statements(method))
+    sources = class_sources(cls.__mro__)
+    return any(_fills(statement, attribute) for _, source in sources for statement in _statements(source))
 
 
-def _methods(statement: ast.ClassDef) -> list[ast.FunctionDef]:
-    found = [node for node in statement.body if isinstance(node, ast.FunctionDef)]
-    return [method for method in found if method.name != "__init__"]
-
-
-def _statements(method: ast.FunctionDef) -> Iterator[ast.stmt]:
-    return (node for node in ast.walk(method) if isinstance(node, ast.Assign | ast.AugAssign | ast.Expr))
+def _statements(cls: ast.ClassDef) -> Iterator[ast.stmt]:
+    """Of all methods but __init__."""
+    for method in cls.body:
+        if isinstance(method, ast.FunctionDef) and method.name != "__init__":
+            for node in ast.walk(method):
+                if isinstance(node, ast.Assign | ast.AugAssign | ast.Expr):
+                    yield node
 
 
 def _updates(statement: ast.stmt, attribute: str) -> bool:
@@ -271,8 +252,7 @@ def _updates(statement: ast.stmt, attribute: str) -> bool:
 
 
 def _fills(statement: ast.stmt, attribute: str) -> bool:
-    targets = statement.targets if isinstance(statement, ast.Assign) else ()
-    return any(_is_own(target, attribute) for target in targets)
+    return isinstance(statement, ast.Assign) and any(_is_own(target, attribute) for target in statement.targets)
 
 
 def _base(target: ast.expr) -> ast.expr:
@@ -284,28 +264,11 @@ def _base(target: ast.expr) -> ast.expr:
     return target
 
 
-def _is_own(node: ast.AST, attribute: str) -> bool:
-    match node:
-        case ast.Attribute(value=ast.Name(id="self"), attr=name):
-            return name == attribute
-    return False
+def _is_own(node: ast.AST, attribute: str) -> TypeGuard[ast.Attribute]:
+    return isinstance(node, ast.Attribute) and dotted(node) == f"self.{attribute}"
 
 
 def _calls_a_layer(statement: ast.stmt) -> bool:
     """self.cell(x, self.state): the hidden state of a recurrent layer, which belongs to its sequence."""
-    calls = [node for node in ast.walk(statement) if isinstance(node, ast.Call)]
-    return any(isinstance(call.func, ast.Attribute) and _is_self(call.func.value) for call in calls)
-
-
-def _is_self(node: ast.expr) -> bool:
-    return isinstance(node, ast.Name) and node.id == "self"
-
-
-def _reads(statement: ast.ClassDef, attribute: str) -> list[ast.AST]:
-    forward = [method for method in _methods(statement) if method.name == "forward"]
-    nodes = [node for method in forward for node in ast.walk(method)]
-    return [node for node in nodes if _is_own(node, attribute) and isinstance(getattr(node, "ctx", None), ast.Load)]
-
-
-def _holds(statement: ast.stmt, node: ast.AST) -> bool:
-    return any(part is node for part in ast.walk(statement))
+    calls = (dotted(node.func) for node in ast.walk(statement) if isinstance(node, ast.Call))
+    return any(re.fullmatch(r"self\.\w+", name) for name in calls)

@@ -6,13 +6,25 @@ import ast
 import functools
 import sys
 from collections.abc import Callable, Iterable, Iterator
-
-from torch import nn
+from typing import TYPE_CHECKING
 
 from torch_debugger.records import Place
-from torch_debugger.source.files import class_source, covers, is_user_file, nodes_of, place_at, tree_of
+from torch_debugger.source.files import (
+    class_source,
+    class_sources,
+    covers,
+    is_user_file,
+    model_sources,
+    nodes_of,
+    place_at,
+    tree_of,
+)
 from torch_debugger.source.objects import own_attributes
 from torch_debugger.source.statements import function_around
+from torch_debugger.source.syntax import FunctionNode, calls_in, last_name, methods_of, nodes_in
+
+if TYPE_CHECKING:
+    from torch import nn
 
 
 @functools.lru_cache(maxsize=256)
@@ -21,58 +33,39 @@ def calls_of(file: str | None, method: str) -> tuple[tuple[str, Place], ...]:
 
     In the order of their lines, and looked up once: a script does not change while it runs.
     """
-    tree = tree_of(file) if file else None
+    tree = tree_of(file)
     if tree is None or file is None:
         return ()
-    calls = [node for node in nodes_of(tree) if isinstance(node, ast.Call)]
-    found = [(_owner(call.func), call.lineno) for call in calls if _name(call.func) == method]
-    return tuple((owner, place_at(file, line)) for owner, line in sorted(found, key=lambda each: each[1]))
-
-
-def _name(function: ast.expr) -> str:
-    if isinstance(function, ast.Attribute):
-        return function.attr
-    return function.id if isinstance(function, ast.Name) else ""
-
-
-def _owner(function: ast.expr) -> str:
-    value = function.value if isinstance(function, ast.Attribute) else None
-    if isinstance(value, ast.Attribute):
-        return value.attr
-    return value.id if isinstance(value, ast.Name) else ""
+    calls = calls_in(tree, method)
+    return tuple((last_name(getattr(call.func, "value", None)), place_at(file, call.lineno)) for call in calls)
 
 
 def written_as(place: Place, name: str) -> str:
     """How a line can reach what is known by its last name: `self.optimizer`, where its function says so, or
     fills it elsewhere in the class."""
-    tree = tree_of(place.file) if place.file else None
+    tree = tree_of(place.file)
     if tree is None or place.line is None:
         return name
     scope = function_around(tree, place.line)
-    inside = [node for node in ast.walk(scope) if isinstance(node, ast.Attribute) and node.attr == name]
-    if any(isinstance(node, ast.Name) and node.id == name for node in ast.walk(scope)):
+    inside = [node for node in ast.walk(scope) if last_name(node) == name]
+    if any(isinstance(node, ast.Name) for node in inside):
         return name
     found = {ast.unparse(node) for node in inside}
-    if not found and _own_name(scope) == "self":
-        kinds = (node for node in nodes_of(tree) if isinstance(node, ast.ClassDef) and covers(node, place.line))
-        parts = (part for kind in kinds for part in ast.walk(kind) if isinstance(part, ast.Attribute))
-        found = {text for part in parts if part.attr == name and (text := ast.unparse(part)) == f"self.{name}"}
+    arguments = scope.args.args if isinstance(scope, FunctionNode) else []
+    if not found and arguments and arguments[0].arg == "self":
+        classes = (node for node in nodes_of(tree) if isinstance(node, ast.ClassDef) and covers(node, place.line))
+        parts = (part for cls in classes for part in ast.walk(cls) if last_name(part) == name)
+        found = {text for part in parts if (text := ast.unparse(part)) == f"self.{name}"}
     return found.pop() if len(found) == 1 else name
-
-
-def _own_name(function: ast.AST) -> str:
-    arguments = function.args.args if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef) else []
-    return arguments[0].arg if arguments else ""
 
 
 # A method that is named but not called: the line `optimizer.step`, without its parentheses.
 def uncalled(file: str | None, method: str, owner: str = "") -> Place:
     """The one statement of a file that is nothing but `something.<method>`, of this owner if one is named."""
-    tree = tree_of(file) if file else None
     lines = [
         node.lineno
-        for node in (nodes_of(tree) if tree is not None else ())
-        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Attribute) and node.value.attr == method
+        for node in nodes_in(file, ast.Expr)
+        if isinstance(node.value, ast.Attribute) and node.value.attr == method
         if ast.unparse(node.value.value).endswith(owner)
     ]
     return place_at(file, lines[0]) if file and len(lines) == 1 else Place()
@@ -84,60 +77,46 @@ Shape = tuple[int, ...]
 
 def first_call(modules: Iterable[nn.Module], names: tuple[str, ...]) -> Place:
     """The first call of one of these functions, by its line; an empty place where there is none."""
-    places = [place_at(file, call.lineno) for _, file, call in _calls(modules, names)]
+    places = [place_at(file, call.lineno) for file, cls in model_sources(modules) for call in calls_in(cls, *names)]
     return min(places, key=lambda place: place.line or 0) if places else Place()
 
 
 def call_with_sizes(modules: Iterable[nn.Module], after: Shape, products: bool) -> Place:
     """The first view() or reshape() that can have made this shape. Without `products` none of its sizes
     may be one: x.view(steps, batch * heads, size) moves nothing, whatever the numbers happen to be."""
-    for module, file, call in _calls(modules, ("view", "reshape")):
-        own = {f"self.{name}": value for name, value in own_attributes(module).items()}
-        plain = products or not any(_is_product(size) for size in written_sizes(call))
-        if plain and can_make(call, after, own.get):
-            return place_at(file, call.lineno)
-    return Place()
-
-
-def _calls(modules: Iterable[nn.Module], names: tuple[str, ...]) -> Iterator[tuple[nn.Module, str, ast.Call]]:
     owners = {type(part): part for module in modules for part in module.modules()}
-    for cls, part in owners.items():
+    for cls, owner in owners.items():
         source = class_source(cls)
-        for node in ast.walk(source[1]) if source is not None else ():
-            if isinstance(node, ast.Call) and _name(node.func) in names and source is not None:
-                yield part, source[0], node
+        own = {f"self.{name}": value for name, value in own_attributes(owner).items()} if source is not None else {}
+        for call in calls_in(source[1], "view", "reshape") if source is not None else ():
+            plain = products or not any(_is_product(size) for size in _written_sizes(call))
+            if source is not None and plain and _can_make(call, after, own.get):
+                return place_at(source[0], call.lineno)
+    return Place()
 
 
 def _is_product(size: ast.expr) -> bool:
     return isinstance(size, ast.BinOp) and isinstance(size.op, ast.Mult)
 
 
-# Calls of view() and reshape() in the user's source, told by the sizes that are written in them.
 def call_in_file(file: str | None, after: Shape, numbers: dict[str, int]) -> Place:
     """The first one that can have made this shape, or that of one sample of it; `numbers` are variables."""
-    tree = tree_of(file) if file else None
-    for node in nodes_of(tree) if tree is not None else ():
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and file is not None:
-            made = node.func.attr in ("view", "reshape")
-            if made and any(can_make(node, shape, lambda name: numbers.get(name)) for shape in (after, after[1:])):
-                return place_at(file, node.lineno)
+    tree = tree_of(file)
+    for call in calls_in(tree, "view", "reshape") if tree is not None else ():
+        is_method = isinstance(call.func, ast.Attribute)
+        if file and is_method and any(_can_make(call, shape, numbers.get) for shape in (after, after[1:])):
+            return place_at(file, call.lineno)
     return Place()
 
 
-def can_make(call: ast.Call, after: Shape, number: Callable[[str], object]) -> bool:
-    """Whether the sizes in x.view(...) fit a shape; what cannot be told fits."""
-    sizes = written_sizes(call)
+def _can_make(call: ast.Call, after: Shape, number: Callable[[str], object]) -> bool:
+    """Whether the sizes in x.view(...) fit a shape; unknown ones do."""
+    sizes = _written_sizes(call)
     pairs = zip(sizes, after, strict=False)
     return len(sizes) == len(after) and all(_number(size, number) in (None, -1, real) for size, real in pairs)
 
 
-def _is_told(call: ast.Call, number: Callable[[str], object], after: Shape) -> bool:
-    """The same, and one of them must be known."""
-    known = [_number(size, number) for size in written_sizes(call)]
-    return can_make(call, after, number) and any(value not in (None, -1) for value in known)
-
-
-def written_sizes(call: ast.Call) -> list[ast.expr]:
+def _written_sizes(call: ast.Call) -> list[ast.expr]:
     """x.view(a, b, c), x.view((a, b, c)), torch.reshape(x, (a, b, c))"""
     last = call.args[-1] if call.args else None
     return list(last.elts) if isinstance(last, (ast.Tuple, ast.List)) else call.args
@@ -155,7 +134,7 @@ def _number(size: ast.expr, number: Callable[[str], object]) -> int | None:
 # The line that takes the last step of what a call gave: out[:, -1] after out, _ = self.rnn(x).
 def last_step_taken(call: Place) -> Place:
     """The first such line from the call on, in its function; the call itself where there is none."""
-    tree = tree_of(call.file) if call.file else None
+    tree = tree_of(call.file)
     if tree is None or call.file is None or call.line is None:
         return call
     parts = ast.walk(function_around(tree, call.line))
@@ -178,8 +157,8 @@ _WALKS = frozenset({"children", "named_children", "modules", "named_modules", "_
 
 def is_never_read(owner: nn.Module, name: str) -> bool:
     """No line of the user's reads the attribute outside of what sets the module up. False where unsure."""
-    sources = [source for cls in type(owner).__mro__ if (source := class_source(cls)) is not None]
-    if not any(_has_forward(statement) for _, statement in sources):
+    sources = class_sources(type(owner).__mro__)
+    if not any("forward" in methods_of(statement) for _, statement in sources):
         return False  # the forward is a library's
     if any(_is_dynamic(node) for _, statement in sources for node in ast.walk(statement)):
         return False
@@ -192,36 +171,30 @@ def is_never_read(owner: nn.Module, name: str) -> bool:
 def called_twice(owner: nn.Module, name: str) -> tuple[str, Place] | None:
     """A sibling of the same class that forward calls twice, with its second call: what should stand there?"""
     source = class_source(type(owner))
-    unused = getattr(owner, name, None)
-    for method in source[1].body if source else ():
-        if isinstance(method, ast.FunctionDef) and method.name == "forward" and source:
-            calls = sorted(_own_calls(method), key=lambda call: (call[1], call[2]))
-            for index, (sibling, line, _) in enumerate(calls):
-                again = any(before == sibling for before, _, _ in calls[:index])
-                if again and type(getattr(owner, sibling, None)) is type(unused):
-                    return sibling, place_at(source[0], line)
+    forward = methods_of(source[1]).get("forward") if source is not None else None
+    if source is None or forward is None:
+        return None
+    unused, own = getattr(owner, name, None), forward.args.args[0].arg
+    before: set[str] = set()
+    # Of calls within each other, what is called first ends first.
+    for call in sorted(calls_in(forward), key=lambda call: (call.lineno, call.end_col_offset or 0)):
+        match call.func:
+            case ast.Attribute(value=ast.Name(id=called_on), attr=sibling) if called_on == own:
+                if sibling in before and type(getattr(owner, sibling, None)) is type(unused):
+                    return sibling, place_at(source[0], call.lineno)
+                before.add(sibling)
     return None
-
-
-def _own_calls(method: ast.FunctionDef) -> Iterator[tuple[str, int, int]]:
-    """(attribute, line, column) of self.attribute(...)"""
-    own = method.args.args[0].arg
-    for node in ast.walk(method):
-        match node:
-            case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr=attribute)) if name == own:
-                yield attribute, node.lineno, node.end_col_offset or 0
-
-
-def _has_forward(statement: ast.ClassDef) -> bool:
-    return any(isinstance(node, ast.FunctionDef) and node.name == "forward" for node in statement.body)
 
 
 def _is_dynamic(node: ast.AST) -> bool:
     if isinstance(node, ast.Attribute):
         return node.attr in _WALKS
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "getattr":
-        return len(node.args) < 2 or not isinstance(node.args[1], ast.Constant)
-    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("vars", "eval")
+    match node:
+        case ast.Call(func=ast.Name(id="getattr"), args=arguments):
+            return len(arguments) < 2 or not isinstance(arguments[1], ast.Constant)
+        case ast.Call(func=ast.Name(id="vars" | "eval")):
+            return True
+    return False
 
 
 def _outside_setup(node: ast.AST) -> Iterator[ast.AST]:

@@ -12,18 +12,10 @@ from types import FrameType
 from torch import nn
 
 from torch_debugger.records import Place
-from torch_debugger.source.attributes import (
-    Built,
-    assigned,
-    assignments,
-    call_name,
-    dotted,
-    elements,
-    registrations,
-    replacements,
-)
-from torch_debugger.source.files import class_source, is_user_file, nodes_of, place_at, tree_of
+from torch_debugger.source.attributes import Built, assigned, assignments, elements, registrations, replacements
+from torch_debugger.source.files import class_source, class_sources, is_user_file, place_at, tree_of
 from torch_debugger.source.objects import is_a
+from torch_debugger.source.syntax import called_name, calls_in, dotted, methods_of
 
 __all__ = ["class_place", "constructor_places", "find_call", "forward_place", "is_user_file", "place_at"]
 
@@ -36,19 +28,17 @@ def class_place(cls: type) -> Place:
 
 def forward_place(root: nn.Module) -> Place:
     """The `def forward` line of the user's class, or of the base class it comes from."""
-    for cls in type(root).__mro__:
-        source = class_source(cls)
-        for node in source[1].body if source else ():
-            if source and isinstance(node, ast.FunctionDef) and node.name == "forward":
-                return place_at(source[0], node.lineno)
+    for file, statement in class_sources(type(root).__mro__):
+        forward = methods_of(statement).get("forward")
+        if forward is not None:
+            return place_at(file, forward.lineno)
     return Place()
 
 
 def find_call(file: str, first_line: int, last_line: int, names: tuple[str, ...]) -> Place | None:
     """The first call between two lines whose function's name ends with one of `names`."""
     tree = tree_of(file)
-    calls = [node for node in nodes_of(tree) if isinstance(node, ast.Call)] if tree else []
-    for call in sorted(calls, key=lambda node: (node.lineno, node.col_offset)):
+    for call in calls_in(tree) if tree is not None else ():
         if first_line <= call.lineno <= last_line and ast.unparse(call.func).endswith(names):
             return place_at(file, call.lineno)
     return None
@@ -107,13 +97,14 @@ def _replaced(owner_path: str, files: Iterable[str]) -> dict[str, list[Built]]:
     """What is assigned to the owner's attributes from outside, by name: model.fc = nn.Linear(512, 2)"""
     trees = [(file, tree) for file in files if (tree := tree_of(file)) is not None]
     entries = [entry for file, tree in trees for entry in replacements(file, tree).items()]
-    return {name: made for (owner, name), made in entries if owner == owner_path.rpartition(".")[2]}
+    last = owner_path.rpartition(".")[2]
+    return {name: made for (owner, name), made in entries if owner == last}
 
 
 def _children_built(
     owner: nn.Module, owner_built: Built | None, replaced: dict[str, list[Built]]
 ) -> Iterator[tuple[str, Built]]:
-    sources = [source for cls in type(owner).__mro__ if (source := class_source(cls)) is not None]
+    sources = class_sources(type(owner).__mro__)
     registered = [registrations(file, statement) for file, statement in sources]
     contained = _contained(owner, owner_built, sources) if isinstance(owner, _CONTAINERS) else []
     places = {name: place for place, name in enumerate(vars(owner).get("_modules", {}).keys())}
@@ -161,7 +152,7 @@ def _element(found: list[Built], places: dict[str, int], name: str, module: nn.M
     if loops and (place < loops[0] or loops == [len(found) - 1]):  # before the loop, or in it and nothing after
         return _best([found[min(place, loops[0])]], module)
     calls = [dataclasses.replace(item, node=_making(item, module)) for item in found]
-    fitting = [item for item in calls if call_name(item.node) == type(module).__name__ and _fits(item, module)]
+    fitting = [item for item in calls if called_name(item.node) == type(module).__name__ and _fits(item, module)]
     if len({item.node.lineno for item in fitting}) == 1:
         return fitting[0]
     return found[0] if len(found) == 1 else None
@@ -172,7 +163,7 @@ def _best(found: Sequence[Built], module: nn.Module) -> Built | None:
     calls = [dataclasses.replace(item, node=_making(item, module)) for item in found]
     if len(calls) < 2:
         return calls[0] if calls else None
-    made = [item for item in calls if call_name(item.node) == type(module).__name__]
+    made = [item for item in calls if called_name(item.node) == type(module).__name__]
     fitting = [item for item in made if _fits(item, module)]
     return (fitting or made or calls)[0]
 
@@ -182,13 +173,13 @@ def _making(built: Built, module: nn.Module) -> ast.expr:
     kind, node = type(module).__name__, built.node
     if isinstance(node, ast.Name) and (values := assigned(built.scope, node.id)):
         node = values[-1]
-    if call_name(node) == kind:
+    if called_name(node) == kind:
         return node
-    return next((part for part in ast.walk(node) if isinstance(part, ast.Call) and call_name(part) == kind), node)
+    return next((part for part in ast.walk(node) if isinstance(part, ast.Call) and called_name(part) == kind), node)
 
 
 def _makes(built: Built, module: nn.Module) -> bool:
-    return call_name(_making(built, module)) == type(module).__name__
+    return called_name(_making(built, module)) == type(module).__name__
 
 
 def _fits(built: Built, module: nn.Module) -> bool:
@@ -203,27 +194,19 @@ def _fits(built: Built, module: nn.Module) -> bool:
 
 
 def _root_built(root: nn.Module, root_name: str, files: Iterable[str]) -> Built | None:
+    """What the root's name is given; else the one call of its class, where the name is an argument's."""
     name = root_name.rpartition(".")[2]
+    calls: list[Built] = []
     for file in files:
         tree = tree_of(file)
-        candidates = list(_named(file, tree, name)) if tree else []
-        if (found := _best(candidates, root)) is not None:
-            return found
-    return _only_construction(root, files)
-
-
-def _named(file: str, tree: ast.Module, name: str) -> Iterator[Built]:
-    for node, scope in assignments(tree):
-        for target in node.targets:
-            if dotted(target) in (name, f"self.{name}"):
-                yield Built(file, node.value, scope, None, dotted(target))
-
-
-def _only_construction(root: nn.Module, files: Iterable[str]) -> Built | None:
-    """The one call of the root's class, where the name it goes by here is an argument's."""
-    found: list[Built] = []
-    for file in files:
-        tree = tree_of(file)
-        made = [Built(file, node.value, scope) for node, scope in assignments(tree)] if tree else []
-        found += [item for item in made if call_name(_making(item, root)) == type(root).__name__]
-    return _best(found, root) if len(found) == 1 else None
+        given = assignments(tree) if tree is not None else ()
+        named = [
+            Built(file, node.value, scope, None, dotted(target))
+            for node, scope in given
+            for target in node.targets
+            if dotted(target) in (name, f"self.{name}")
+        ]
+        if named:
+            return _best(named, root)
+        calls += [made for node, scope in given if _makes(made := Built(file, node.value, scope), root)]
+    return _best(calls, root) if len(calls) == 1 else None

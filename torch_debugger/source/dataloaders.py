@@ -20,16 +20,17 @@ from torch.utils.data.dataloader import _SingleProcessDataLoaderIter
 
 from torch_debugger.records import Place
 from torch_debugger.source.assignments import assignment_of
-from torch_debugger.source.files import is_user_file, nodes_of, tree_of
+from torch_debugger.source.files import covers, is_user_file, parsed
 from torch_debugger.source.frames import locals_elsewhere
 from torch_debugger.source.objects import is_a
+from torch_debugger.source.syntax import nodes_in
 
 
 def is_shuffled(sampler: Any) -> bool | None:
     """None where it is a class of the user's, of which nobody knows."""
     if is_a(sampler, DistributedSampler):
         return bool(sampler.shuffle)
-    return {RandomSampler: True, SequentialSampler: False}.get(_known(sampler))
+    return True if is_a(sampler, RandomSampler) else False if is_a(sampler, SequentialSampler) else None
 
 
 def share_of(sampler: Any) -> tuple[int, int]:
@@ -37,10 +38,6 @@ def share_of(sampler: Any) -> tuple[int, int]:
     if is_a(sampler, DistributedSampler):
         return int(sampler.rank), int(sampler.num_replicas)
     return -1, 0
-
-
-def _known(sampler: Any) -> Any:
-    return next((kind for kind in (RandomSampler, SequentialSampler) if is_a(sampler, kind)), None)
 
 
 # Which random numbers an iteration over a DataLoader draws.
@@ -77,7 +74,7 @@ def statements_behind(made: Place, names: tuple[str, ...]) -> tuple[Place, ...]:
     """
     if made.file is None or made.line is None:
         return ()
-    waiting = [(name, made.line) for name in names or _given(made.file, made.line)]
+    waiting = [(name, made.line) for name in names or _dataset_names(made.file, made.line)]
     found: dict[int, Place] = {}
     while waiting and len(found) < _MOST:
         name, line = waiting.pop(0)
@@ -85,29 +82,22 @@ def statements_behind(made: Place, names: tuple[str, ...]) -> tuple[Place, ...]:
         place = assigned.place if assigned is not None else Place()
         if place.line is not None and place.line < line and place.line not in found:
             found[place.line] = place
-            waiting += [(each, place.line) for each in _read(place.code or "")]
+            waiting += [(each, place.line) for each in _names_assigned_from(place.code or "")]
     return tuple(found.values())
 
 
-def _given(file: str, line: int) -> list[str]:
-    tree = tree_of(file)
-    calls = [
-        node
-        for node in (nodes_of(tree) if tree else ())
-        if isinstance(node, ast.Call) and node.lineno <= line <= (node.end_lineno or line)
-    ]
+def _dataset_names(file: str, line: int) -> list[str]:
+    calls = [call for call in nodes_in(file, ast.Call) if covers(call, line)]
     makers = [call for call in calls if ast.unparse(call.func).endswith("DataLoader") and call.args]
     return _names(makers[0].args[0]) if len(makers) == 1 else []
 
 
-def _read(code: str) -> list[str]:
+def _names_assigned_from(code: str) -> list[str]:
     """The names on the right side of an assignment."""
-    try:
-        statement = ast.parse(code).body[0]
-    except (SyntaxError, IndexError):
-        return []
-    value = statement.value if isinstance(statement, ast.Assign) else None
-    return _names(value) if value is not None and not isinstance(value, ast.Lambda) else []
+    match parsed(code):
+        case ast.Module(body=[ast.Assign(value=value), *_]) if not isinstance(value, ast.Lambda):
+            return _names(value)
+    return []
 
 
 def _names(value: ast.expr) -> list[str]:
@@ -154,12 +144,12 @@ def fetching_now(frame: FrameType | None) -> Fetching | None:
 
 
 def _task(asking: FrameType) -> int:
-    held = locals_elsewhere(asking)
+    variables = locals_elsewhere(asking)
     number: Any = None
     if asking.f_code is _LOOP:
-        number = held.get("idx")
+        number = variables.get("idx")
     elif asking.f_code is _NEXT:
-        number = getattr(held.get("self"), "_num_yielded", None)
+        number = getattr(variables.get("self"), "_num_yielded", None)
     return number if type(number) is int else -1
 
 
@@ -180,8 +170,8 @@ def _asked_for(frames: tuple[FrameType, ...]) -> tuple[int | None, str]:
     for frame in frames:
         code = frame.f_code
         if code.co_name == "__getitem__" and code.co_argcount >= 2 and is_user_file(code.co_filename):
-            held = locals_elsewhere(frame)
-            index, owner = held.get(code.co_varnames[1]), held.get(code.co_varnames[0])
+            variables = locals_elsewhere(frame)
+            index, owner = variables.get(code.co_varnames[1]), variables.get(code.co_varnames[0])
             return (index if type(index) is int else None), type(owner).__name__
     fetcher = locals_elsewhere(frames[0]).get("self")
     return None, type(getattr(fetcher, "dataset", None)).__name__

@@ -15,7 +15,7 @@ import sys
 import tarfile
 import zipfile
 from collections import OrderedDict, defaultdict, deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,6 +28,7 @@ from torch_debugger.records import HeldData, Place
 from torch_debugger.source.files import class_source, place_at
 from torch_debugger.source.objects import is_a, is_one_of, own_attributes
 from torch_debugger.source.statements import attribute_place
+from torch_debugger.source.syntax import last_name, methods_of
 
 _MOST = 16
 _MANY, _WEIGHED = 10_000, 200  # objects in a list: so many are weighed, and so few of them
@@ -125,7 +126,7 @@ def _held(part: object) -> Iterator[Any]:
 
 def asked_by_workers(statement: ast.ClassDef) -> list[ast.FunctionDef]:
     """What runs when a sample is asked for: these methods, and those they call."""
-    methods = {node.name: node for node in statement.body if isinstance(node, ast.FunctionDef)}
+    methods = methods_of(statement)
     found = [methods[name] for name in _ENTRIES if name in methods]
     for method in found:  # grows meanwhile
         called = {own_attribute_of(part) for part in ast.walk(method)}
@@ -135,8 +136,10 @@ def asked_by_workers(statement: ast.ClassDef) -> list[ast.FunctionDef]:
 
 def own_attribute_of(node: ast.AST) -> str:
     """rng for self.rng; else empty."""
-    own = isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "self"
-    return node.attr if own and isinstance(node, ast.Attribute) else ""
+    match node:
+        case ast.Attribute(value=ast.Name(id="self"), attr=name):
+            return name
+    return ""
 
 
 # Lists, dictionaries and caches within reach of a dataset: how long they are, and what an entry takes.
@@ -216,7 +219,7 @@ def size_of(value: object, deep: bool = True) -> int:
 
 
 # Random generators that a dataset, or a transform of its, keeps as an attribute and draws from.
-_GENERATORS_KINDS = (numpy.random.Generator, numpy.random.RandomState, random.Random, torch.Generator)
+_GENERATOR_KINDS = (numpy.random.Generator, numpy.random.RandomState, random.Random, torch.Generator)
 
 
 @dataclass(frozen=True)
@@ -229,35 +232,27 @@ class KeptGenerator:
 
 
 def kept_generators(dataset: object) -> list[KeptGenerator]:
-    found = [_found(owner, name) for owner in dataset_parts(dataset) for name in _generators(owner)]
-    return [each for each in found if each is not None]
+    found = []
+    for owner in dataset_parts(dataset):
+        attributes = vars(owner) if hasattr(owner, "__dict__") else {}
+        names = [name for name, value in attributes.items() if is_a(value, _GENERATOR_KINDS)]
+        found += [generator for name in names if (generator := _kept_generator(owner, name)) is not None]
+    return found
 
 
-def _generators(owner: object) -> list[str]:
-    held = vars(owner) if hasattr(owner, "__dict__") else {}
-    return [name for name, value in held.items() if is_a(value, _GENERATORS_KINDS)]
-
-
-def _found(owner: object, attribute: str) -> KeptGenerator | None:
+def _kept_generator(owner: object, attribute: str) -> KeptGenerator | None:
     source = class_source(type(owner))
     if source is None:
         return None
     file, statement = source
-    if any(name in ("get_worker_info", "worker_info") for name in _names(statement)):
+    if any(last_name(part) in ("get_worker_info", "worker_info") for part in ast.walk(statement)):
         return None  # it asks which worker it is
-    parts = [part for method in asked_by_workers(statement) for part in ast.walk(method)]
-    uses = [part for part in parts if isinstance(part, ast.Attribute) and own_attribute_of(part) == attribute]
+    uses = _uses(asked_by_workers(statement), attribute)
     if not uses or any(isinstance(use.ctx, ast.Store) for use in uses):
         return None
     kind = type(getattr(owner, attribute)).__name__
     made = attribute_place(type(owner), attribute) or Place()
     return KeptGenerator(type(owner).__name__, attribute, kind, made, place_at(file, min(use.lineno for use in uses)))
-
-
-def _names(node: ast.AST) -> set[str]:
-    parts = list(ast.walk(node))
-    attributes = {part.attr for part in parts if isinstance(part, ast.Attribute)}
-    return attributes | {part.id for part in parts if isinstance(part, ast.Name)}
 
 
 # Open files and connections that a dataset, or an object of its, keeps as attributes and reads through.
@@ -288,9 +283,12 @@ def _of(part: object) -> Iterator[OpenHandle]:
     held = dict(vars(part)) if source is not None and hasattr(part, "__dict__") else {}
     if source is None or any(type(value).__module__ == _LOCKS for value in held.values()):
         return
+    # Where samples are made; in an object that a dataset only calls, in any method but __init__.
+    others = [method for name, method in methods_of(source[1]).items() if name != "__init__"]
+    methods = asked_by_workers(source[1]) or others
     for name, value in held.items():
         found = _descriptor(value)
-        uses = _uses(source[1], name) if found is not None else []
+        uses = _uses(methods, name) if found is not None else []
         if found is not None and uses:
             yield OpenHandle(
                 owner=type(part).__name__,
@@ -330,10 +328,6 @@ def position_of(descriptor: int) -> tuple[int, int, int] | None:
         return None
 
 
-def _uses(statement: ast.ClassDef, attribute: str) -> list[ast.Attribute]:
-    """Where samples are made; in an object that a dataset only calls, in any method but the first."""
-    methods = asked_by_workers(statement) or [
-        node for node in statement.body if isinstance(node, ast.FunctionDef) and node.name != "__init__"
-    ]
+def _uses(methods: Iterable[ast.FunctionDef], attribute: str) -> list[ast.Attribute]:
     parts = [part for method in methods for part in ast.walk(method)]
     return [part for part in parts if isinstance(part, ast.Attribute) and own_attribute_of(part) == attribute]

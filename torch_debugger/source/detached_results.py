@@ -5,12 +5,24 @@ from __future__ import annotations
 import ast
 import functools
 import linecache
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from torch_debugger.records import Place
 from torch_debugger.source.files import covers, nodes_of, place_at, tree_of
 from torch_debugger.source.statements import function_around
+from torch_debugger.source.syntax import (
+    called_method,
+    called_name,
+    calls_in,
+    dotted,
+    last_name,
+    methods_of,
+    names_read,
+    names_stored,
+    nodes_in,
+    targets_of,
+)
 
 Simple = ast.Assign | ast.AnnAssign | ast.AugAssign | ast.Return | ast.Expr
 _COLLECTING = frozenset({"append", "extend", "insert"})
@@ -41,9 +53,9 @@ def cut_of_arguments(file: str, function: ast.FunctionDef) -> Place | None:
     held = {argument.arg for argument in [*function.args.args[1:], *function.args.kwonlyargs]}
     statements = _statements(function, 0)
     for number, statement in enumerate(statements):
-        if not held & _read(statement):
+        if held.isdisjoint(names_read(statement)):
             continue
-        cuts = [part for part in cutting(statement) if held & _read(part)]
+        cuts = [part for part in cutting(statement) if held.intersection(names_read(part))]
         if cuts and _goes_on(statement, statements[number + 1 :]):
             return place_at(file, cuts[0].lineno)
         held |= _given(statement)
@@ -56,9 +68,9 @@ def _follow(tree: ast.Module, file: str, line: int) -> tuple[Place | None, bool]
     statements = _statements(function_around(tree, line), line)
     for number, statement in enumerate(statements):
         is_source = covers(statement, line)
-        if not is_source and not held & _read(statement):
+        if not is_source and held.isdisjoint(names_read(statement)):
             continue
-        if _calls_backward(statement):
+        if any(called_method(call) for call in calls_in(statement, "backward")):
             return None, False
         goes_on = _goes_on(statement, statements[number + 1 :])
         found = _cut_of(statement, held, is_source, tree, file) if goes_on else None
@@ -76,11 +88,11 @@ def _statements(function: ast.AST, line: int) -> list[Simple]:
 
 
 def _cut_of(statement: Simple, held: set[str], is_source: bool, tree: ast.Module, file: str) -> Place | None:
-    cuts = [part for part in cutting(statement) if is_source or held & _read(part)]
+    cuts = [part for part in cutting(statement) if is_source or held.intersection(names_read(part))]
     if cuts:
         return place_at(file, cuts[0].lineno)
-    for call in ast.walk(statement):
-        if isinstance(call, ast.Call) and any(_brings(part, held, is_source) for part in call.args):
+    for call in calls_in(statement):
+        if any(_brings(part, held, is_source) for part in call.args):
             function = _local_function(tree, call)
             found = cut_in(file, function) if function is not None else None
             if found is not None:
@@ -90,13 +102,13 @@ def _cut_of(statement: Simple, held: set[str], is_source: bool, tree: ast.Module
 
 def _brings(argument: ast.expr, held: set[str], is_source: bool) -> bool:
     """Whether it may be the result that is followed: by its name, or as the call that makes it."""
-    return bool(held & _read(argument)) or (is_source and isinstance(argument, ast.Call))
+    return bool(held.intersection(names_read(argument))) or (is_source and isinstance(argument, ast.Call))
 
 
 def _local_function(tree: ast.Module, call: ast.Call) -> ast.FunctionDef | None:
     """whiten(code) or self.whiten(code), where this file has one function of that name, or one class of which
     that is an object."""
-    name = call.func.id if isinstance(call.func, ast.Name) else getattr(call.func, "attr", "")
+    name = called_name(call)
     functions = [node for node in nodes_of(tree) if isinstance(node, ast.FunctionDef)]
     found = [node for node in functions if node.name == name] or _called_objects(tree, name)
     return found[0] if len(found) == 1 else None
@@ -110,11 +122,10 @@ def _called_objects(tree: ast.Module, name: str) -> list[ast.FunctionDef]:
         if isinstance(node, ast.Assign)
         and isinstance(node.value, ast.Call)
         and isinstance(node.value.func, ast.Name)
-        and any(getattr(target, "attr", getattr(target, "id", "")) == name for target in node.targets)
+        and name in map(last_name, node.targets)
     }
     classes = [node for node in nodes_of(tree) if isinstance(node, ast.ClassDef) and node.name in made]
-    methods = [part for node in classes for part in node.body if isinstance(part, ast.FunctionDef)]
-    return [method for method in methods if method.name == "__call__"]
+    return [methods["__call__"] for node in classes if "__call__" in (methods := methods_of(node))]
 
 
 def _goes_on(statement: Simple, later: Sequence[Simple]) -> bool:
@@ -122,10 +133,9 @@ def _goes_on(statement: Simple, later: Sequence[Simple]) -> bool:
     collector = _collector(statement)
     if collector:
         readers = [each for each in later if not isinstance(each, ast.Expr) and _collector(each) != collector]
-        return any(collector in _read(each) for each in readers)
+        return any(collector in names_read(each) for each in readers)
     if isinstance(statement, ast.Expr):
-        value = statement.value
-        return isinstance(value, ast.Call) and getattr(value.func, "attr", "") == "detach_"
+        return called_method(statement.value) == "detach_"
     return not isinstance(statement, ast.Assign) or bool(_given(statement))
 
 
@@ -142,23 +152,7 @@ def _collector(statement: Simple) -> str:
 def _given(statement: Simple) -> set[str]:
     if collector := _collector(statement):
         return {collector}
-    targets: Iterable[ast.expr] = ()
-    if isinstance(statement, ast.Assign):
-        targets = statement.targets
-    elif isinstance(statement, ast.AnnAssign | ast.AugAssign):
-        targets = [statement.target]
-    stored = [part for target in targets for part in ast.walk(target) if isinstance(part, ast.Name)]
-    return {part.id for part in stored if isinstance(part.ctx, ast.Store)}
-
-
-def _read(node: ast.AST) -> set[str]:
-    names = [part for part in ast.walk(node) if isinstance(part, ast.Name)]
-    return {part.id for part in names if isinstance(part.ctx, ast.Load)}
-
-
-def _calls_backward(statement: Simple) -> bool:
-    calls = [node for node in ast.walk(statement) if isinstance(node, ast.Call)]
-    return any(getattr(call.func, "attr", "") == "backward" for call in calls)
+    return {name for target in targets_of(statement) for name in names_stored(target)}
 
 
 # Lines after which a gradient cannot find its way back: detach(), .data, numpy(), argmax, no_grad.
@@ -172,7 +166,7 @@ def find_switch(file: str, line: int) -> Place | None:
     tree = tree_of(file)
     if tree is None:
         return None
-    blocks = [node for node in nodes_of(tree) if isinstance(node, ast.With) and covers(node, line)]
+    blocks = [node for node in nodes_in(file, ast.With) if covers(node, line)]
     lines = [block.lineno for block in blocks if any(_switches(item.context_expr) for item in block.items)]
     function = function_around(tree, line)
     lines += [mark.lineno for mark in getattr(function, "decorator_list", ()) if _switches(mark)]
@@ -198,31 +192,20 @@ def find_dropped(file: str, line: int) -> Place | None:
 def _is_forgotten(statement: ast.Assign, function: ast.AST) -> bool:
     names = {part.id for target in statement.targets for part in ast.walk(target) if isinstance(part, ast.Name)}
     kept = any(isinstance(part, ast.Attribute) for target in statement.targets for part in ast.walk(target))
-    read = {node.id for node in ast.walk(function) if isinstance(node, ast.Name) and _is_read(node)}
-    return not kept and not names & read and not any(name.startswith("_") for name in names)
-
-
-def _is_read(node: ast.Name) -> bool:
-    return isinstance(node.ctx, ast.Load)
+    return not kept and names.isdisjoint(names_read(function)) and not any(name.startswith("_") for name in names)
 
 
 def cutting(statement: ast.AST) -> Iterator[ast.expr]:
     """The expressions in a piece of source whose results have no graph."""
     for node in ast.walk(statement):
-        if isinstance(node, ast.expr) and (_is_cutting_call(node) or _is_data(node)):
-            yield node
-
-
-def _is_data(node: ast.expr) -> bool:
-    return isinstance(node, ast.Attribute) and node.attr == "data" and isinstance(node.ctx, ast.Load)
-
-
-def _is_cutting_call(node: ast.expr) -> bool:
-    if not isinstance(node, ast.Call):
-        return False
-    if ast.unparse(node.func) in _WRAPPERS:
-        return not all(isinstance(part, ast.Constant) for part in node.args)
-    return isinstance(node.func, ast.Attribute) and node.func.attr in _METHODS
+        match node:
+            case ast.Attribute(attr="data", ctx=ast.Load()):
+                yield node
+            case ast.Call(func=function, args=arguments) if dotted(function) in _WRAPPERS:
+                if not all(isinstance(part, ast.Constant) for part in arguments):
+                    yield node
+            case ast.Call() if called_method(node) in _METHODS:
+                yield node
 
 
 def _switches(node: ast.expr) -> bool:
@@ -244,7 +227,7 @@ def data_writes(files: tuple[str, ...]) -> tuple[DataWrite, ...]:
 
 def touched_between(write: Place, backward: Place) -> frozenset[str]:
     """Names that are bound, or whose tensors may be written in place, from one line to just before another."""
-    tree = tree_of(write.file) if write.file else None
+    tree = tree_of(write.file)
     first, last = write.line or 0, backward.line or 0
     return frozenset(
         name
@@ -264,7 +247,7 @@ def _touched(node: ast.AST) -> Iterator[str]:
 
 def write_before(backward: Place, writes: tuple[DataWrite, ...]) -> DataWrite | None:
     """The last one above backward() in its own function; else the only one there is."""
-    tree = tree_of(backward.file) if backward.file and backward.line else None
+    tree = tree_of(backward.file) if backward.line else None
     if tree is not None:
         around = function_around(tree, backward.line or 0)
         first = getattr(around, "lineno", 0)

@@ -9,6 +9,17 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 
+from torch_debugger.source.syntax import (
+    FunctionNode,
+    argument_of,
+    called_name,
+    calls_in,
+    dotted,
+    function_in,
+    parameters,
+    targets_of,
+)
+
 _NAMES = frozenset({"cuda", "mps", "xpu", "accelerator", "is_cuda", "current_accelerator"})
 _DEVICE_TEXT = re.compile(r"(cuda|mps|xpu|hpu|npu|gpu)(:\d+)?")
 _MOST_FILES = 30
@@ -87,7 +98,6 @@ _KNOWN_LIBRARIES = (
     "time", "torchvision", "sklearn", "pandas", "PIL", "tqdm", "__future__",
 )  # fmt: skip
 
-Function = ast.FunctionDef | ast.AsyncFunctionDef
 Assignment = ast.Assign | ast.AnnAssign | ast.AugAssign
 
 
@@ -107,11 +117,12 @@ def _is_package(node: ast.AST) -> bool:
 
 def calls_a_mover(node: ast.AST, tree: ast.Module, harmless: Collection[str] = ()) -> bool:
     """Whether a function is called that moves tensors, or might: one that another file defines."""
-    movers = {each.name for each in _functions(tree) if mentions(each, DEVICES | MOVES)}
-    known, foreign = known_names(tree).union(harmless), _moves_imported(tree, known=False)
-    for call in (part for part in ast.walk(node) if isinstance(part, ast.Call)):
+    functions = [each for each in ast.walk(tree) if isinstance(each, FunctionNode)]
+    movers = {each.name for each in functions if mentions(each, DEVICES | MOVES)}
+    known, foreign = known_names(tree).union(harmless), _imported_names(tree, known=False)
+    for call in calls_in(node):
         unknown = isinstance(call.func, ast.Name) and call.func.id not in known
-        if unknown or name_of(call.func) in movers or _root(call.func) in foreign:
+        if unknown or called_name(call) in movers or dotted(call.func).partition(".")[0] in foreign:
             return True
     return False
 
@@ -130,11 +141,11 @@ def sets_default_device(tree: ast.Module) -> bool:
 
 def known_names(tree: ast.Module) -> set[str]:
     """Functions, classes and modules whose part in this is known, or that have none."""
-    defined = {node.name for node in ast.walk(tree) if isinstance(node, Function | ast.ClassDef)}
-    return defined | _moves_imported(tree, known=True) | set(vars(builtins))
+    defined = {node.name for node in ast.walk(tree) if isinstance(node, FunctionNode | ast.ClassDef)}
+    return defined | _imported_names(tree, known=True) | set(vars(builtins))
 
 
-def _moves_imported(tree: ast.Module, known: bool) -> set[str]:
+def _imported_names(tree: ast.Module, known: bool) -> set[str]:
     """The names a file imports: from libraries that are known, or from elsewhere."""
     names = set()
     for node in ast.walk(tree):
@@ -146,35 +157,13 @@ def _moves_imported(tree: ast.Module, known: bool) -> set[str]:
     return names
 
 
-def _root(node: ast.AST) -> str:
-    """The first name of a chain: helpers in helpers.devices.move"""
-    while isinstance(node, ast.Attribute):
-        node = node.value
-    return name_of(node) if isinstance(node, ast.Name) else ""
-
-
-def _functions(tree: ast.Module) -> Iterator[Function]:
-    return (node for node in ast.walk(tree) if isinstance(node, Function))
-
-
-def function_around(tree: ast.Module, line: int) -> Function | None:
-    """The innermost function that holds this line."""
-    holding = [node for node in _functions(tree) if node.lineno <= line <= (node.end_lineno or 0)]
-    return max(holding, key=lambda node: node.lineno, default=None)
-
-
-def parameters(function: Function) -> list[str]:
-    arguments = function.args
-    return [each.arg for each in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)]
-
-
 def assignments(scope: ast.AST) -> Iterator[Assignment]:
     return (node for node in ast.walk(scope) if isinstance(node, Assignment))
 
 
 def targets(assignment: Assignment) -> list[ast.Name | ast.Attribute]:
-    given = assignment.targets if isinstance(assignment, ast.Assign) else [assignment.target]
-    return [node for target in given for node in ast.walk(target) if isinstance(node, ast.Name | ast.Attribute)]
+    parts = [node for target in targets_of(assignment) for node in ast.walk(target)]
+    return [node for node in parts if isinstance(node, ast.Name | ast.Attribute)]
 
 
 def name_of(node: ast.AST) -> str:
@@ -201,10 +190,10 @@ class Following:
         """True only if every value that comes in is known, and none was moved."""
         if mentions(expression, DEVICES | MOVES) or calls_a_mover(expression, tree):
             return False
-        around = function_around(tree, line)
+        around = function_in(tree, line)
         return all(self.name_untouched(name, tree, around) for name in _names(expression))
 
-    def name_untouched(self, name: str, tree: ast.Module, around: Function | None) -> bool:
+    def name_untouched(self, name: str, tree: ast.Module, around: FunctionNode | None) -> bool:
         if (id(around), name) in self._seen or name in known_names(tree):
             return True
         self._seen.add((id(around), name))
@@ -217,7 +206,7 @@ class Following:
             return self._argument_untouched(name, around)
         return self.name_untouched(name, tree, None)
 
-    def _argument_untouched(self, name: str, function: Function) -> bool:
+    def _argument_untouched(self, name: str, function: FunctionNode) -> bool:
         """What the script passes for this parameter of a function, or of a class's `__init__`, in all calls."""
         given = [
             (argument, tree)
@@ -250,7 +239,7 @@ def _values(name: str, scope: ast.AST) -> Iterator[ast.expr]:
 def _outside_functions(node: ast.AST, name: str) -> Iterator[Assignment]:
     """Of a file's own variable: a function's variable of that name is another one, unless it says `global`."""
     for child in ast.iter_child_nodes(node):
-        if isinstance(child, Function):
+        if isinstance(child, FunctionNode):
             spoken = [each for each in ast.walk(child) if isinstance(each, ast.Global)]
             yield from assignments(child) if any(name in each.names for each in spoken) else ()
             continue
@@ -259,19 +248,8 @@ def _outside_functions(node: ast.AST, name: str) -> Iterator[Assignment]:
         yield from _outside_functions(child, name)
 
 
-def calls_of(tree: ast.Module, home: ast.Module, function: Function) -> Iterator[ast.Call]:
+def calls_of(tree: ast.Module, home: ast.Module, function: FunctionNode) -> Iterator[ast.Call]:
     """The calls of a function in this file; of an `__init__` those that make an object of its class."""
     owners = {node.name for node in ast.walk(home) if isinstance(node, ast.ClassDef) and function in node.body}
     names = owners if function.name == "__init__" else {function.name}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Call) and name_of(node.func) in names:
-            yield node
-
-
-def argument_of(call: ast.Call, function: Function, name: str) -> ast.expr | None:
-    by_keyword = [keyword.value for keyword in call.keywords if keyword.arg == name]
-    own = parameters(function)
-    position = own.index(name) - (own[0] in ("self", "cls"))  # these are not passed
-    if by_keyword or not 0 <= position < len(call.args):
-        return by_keyword[0] if by_keyword else None
-    return call.args[position]
+    yield from calls_in(tree, *names) if names else ()

@@ -8,10 +8,15 @@ import itertools
 import linecache
 import os
 import sys
+from collections.abc import Iterable
 from types import FunctionType
+from typing import TYPE_CHECKING
 
 from torch_debugger.records import Place
 from torch_debugger.source.objects import class_dict, is_one_of, module_of_class, name_of_class
+
+if TYPE_CHECKING:
+    from torch import nn
 
 # Source made by a machine and put into linecache: torch.fx graphs, attrs, the import system.
 _GENERATED = ("<frozen ", "<eval_with_key>", "<attrs generated", "<torch_package")
@@ -74,19 +79,16 @@ def covers(node: ast.AST, line: int) -> bool:
     return first <= line <= (getattr(node, "end_lineno", None) or first)
 
 
-def called_name(call: ast.Call) -> str:
-    """What is called, without what it belongs to: randn of torch.randn(3)."""
-    return call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
-
-
 _trees: dict[str, tuple[list[str], ast.Module | None]] = {}  # with the lines they were made of
 
 
-def tree_of(file: str) -> ast.Module | None:
+def tree_of(file: str | None) -> ast.Module | None:
     """The syntax tree of a file, or None where there is no source that parses."""
+    if not file:
+        return None
     lines, known = linecache.getlines(file), _trees.get(file)
     if known is None or known[0] is not lines:  # linecache gives the same list until it reads the file again
-        known = _trees[file] = (lines, _parse("".join(lines)))
+        known = _trees[file] = (lines, parsed("".join(lines)))
     return known[1]
 
 
@@ -100,10 +102,11 @@ def user_trees() -> list[ast.Module]:
     return [tree for file in user_files() if (tree := tree_of(file)) is not None]
 
 
-def _parse(source: str) -> ast.Module | None:
+def parsed(source: str | None) -> ast.Module | None:
+    """None for an empty text, and for one that is no Python."""
     try:
         return ast.parse(source) if source else None
-    except (SyntaxError, ValueError, RecursionError):
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
 
 
@@ -119,6 +122,16 @@ def class_source(cls: type) -> tuple[str, ast.ClassDef] | None:
         if holding or matches:
             return file, (holding or matches)[-1]
     return None
+
+
+def class_sources(classes: Iterable[type]) -> list[tuple[str, ast.ClassDef]]:
+    """Of those that are the user's."""
+    return [source for cls in classes if (source := class_source(cls)) is not None]
+
+
+def model_sources(modules: Iterable[nn.Module]) -> list[tuple[str, ast.ClassDef]]:
+    """Of the user's classes that models are made of, each once, the models' own first."""
+    return class_sources(dict.fromkeys(type(part) for module in modules for part in module.modules()))
 
 
 def _class_hints(cls: type) -> list[tuple[str, int]]:

@@ -6,24 +6,24 @@ import ast
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-
-from torch import nn
+from typing import TYPE_CHECKING
 
 from torch_debugger.records import Place
-from torch_debugger.source.files import class_source, nodes_of, place_at, tree_of
+from torch_debugger.source.files import class_source, nodes_of, parsed, place_at, tree_of
 from torch_debugger.source.statements import last_assignment
+from torch_debugger.source.syntax import called_method, called_name, calls_in, last_name, methods_of, targets_of
+
+if TYPE_CHECKING:
+    from torch import nn
 
 _SAME_LOSS = ("mean", "sum", "squeeze", "float", "double")  # loss.mean().backward()
 
 
 def loss_name(place: Place) -> str:
     """The variable in `loss_d.backward()` or `accelerator.backward(loss_d)`; "loss" where it can't be told."""
-    try:
-        tree = ast.parse(place.code or "")
-    except SyntaxError:
-        return "loss"
-    for call in (node for node in ast.walk(tree) if isinstance(node, ast.Call)):
-        if isinstance(call.func, ast.Attribute) and call.func.attr in ("backward", "manual_backward"):
+    tree = parsed(place.code)
+    for call in calls_in(tree, "backward", "manual_backward") if tree is not None else ():
+        if isinstance(call.func, ast.Attribute):
             return _variable(call.args[0] if call.args else call.func.value)
     return "loss"
 
@@ -32,15 +32,13 @@ def _variable(value: ast.expr) -> str:
     while isinstance(value, (ast.BinOp, ast.Call)):
         if isinstance(value, ast.BinOp):
             value = value.left
-        elif isinstance(value.func, ast.Attribute) and value.func.attr == "scale" and value.args:
+        elif called_method(value) == "scale" and value.args:
             value = value.args[0]
         elif isinstance(value.func, ast.Attribute) and value.func.attr in _SAME_LOSS:
             value = value.func.value
         else:
             return "loss"
-    if isinstance(value, ast.Name):
-        return value.id
-    return value.attr if isinstance(value, ast.Attribute) else "loss"
+    return last_name(value) or "loss"
 
 
 # The line that computes a loss: behind its mean, variables that only carry it, and calls that return it.
@@ -50,7 +48,7 @@ _HOPS = 6
 
 def computed_at(backward: Place, name: str) -> Place | None:
     """From the line that calls backward() on a variable back to the statement whose value it is."""
-    tree = tree_of(backward.file) if backward.file else None
+    tree = tree_of(backward.file)
     if tree is None or backward.file is None or backward.line is None:
         return None
     found: ast.stmt | None = last_assignment(tree, backward.line, name)
@@ -67,7 +65,14 @@ def _behind(tree: ast.Module, statement: ast.stmt) -> ast.stmt | None:
     value = _unreduced(getattr(statement, "value", None))
     if isinstance(value, ast.Name):
         return last_assignment(tree, statement.lineno, value.id)
-    return _returning(tree, value.func) if isinstance(value, ast.Call) else None
+    if not isinstance(value, ast.Call):
+        return None
+    # The only return of the file's only function of this name.
+    functions = [
+        node for node in nodes_of(tree) if isinstance(node, ast.FunctionDef) and node.name == called_name(value)
+    ]
+    returns = [node for function in functions for node in ast.walk(function) if isinstance(node, ast.Return)]
+    return returns[0] if len(functions) == 1 and len(returns) == 1 else None
 
 
 def _unreduced(value: ast.expr | None) -> ast.expr | None:
@@ -79,14 +84,6 @@ def _unreduced(value: ast.expr | None) -> ast.expr | None:
             break
         value = inner
     return value
-
-
-def _returning(tree: ast.Module, called: ast.expr) -> ast.stmt | None:
-    """The only return of the file's only function of this name."""
-    name = called.attr if isinstance(called, ast.Attribute) else getattr(called, "id", "")
-    functions = [node for node in nodes_of(tree) if isinstance(node, ast.FunctionDef) and node.name == name]
-    returns = [node for function in functions for node in ast.walk(function) if isinstance(node, ast.Return)]
-    return returns[0] if len(functions) == 1 and len(returns) == 1 else None
 
 
 # Which functions and classes a node of the autograd graph may come from, by their names in the source.
@@ -109,22 +106,14 @@ NODE_CALLS = {
 
 # The line of a forward method that returns the output of an activation: the last thing the model does.
 _SHAPE_ONLY = (
-    "squeeze",
-    "unsqueeze",
-    "view",
-    "reshape",
-    "flatten",
-    "contiguous",
-    "float",
-    "transpose",
-    "permute",
-)
+    "squeeze", "unsqueeze", "view", "reshape", "flatten", "contiguous", "float", "transpose", "permute",
+)  # fmt: skip
 
 
 def returned_activation(module: nn.Module, kind: type[nn.Module], function: str) -> Place | None:
     """Where `forward` returns relu(x), x.relu() or self.act(x) with self.act of this kind; None if nowhere."""
     source = class_source(type(module))
-    forward = _forward(source[1]) if source is not None else None
+    forward = methods_of(source[1]).get("forward") if source is not None else None
     if source is None or forward is None:
         return None
     for node in ast.walk(forward):
@@ -135,21 +124,13 @@ def returned_activation(module: nn.Module, kind: type[nn.Module], function: str)
     return None
 
 
-def _forward(body: ast.AST) -> ast.FunctionDef | None:
-    functions = [node for node in ast.walk(body) if isinstance(node, ast.FunctionDef)]
-    return next((function for function in functions if function.name == "forward"), None)
-
-
 def _made(value: ast.expr, forward: ast.FunctionDef) -> ast.expr:
     """The expression behind a returned one: changes of shape left out, a variable followed to its last line."""
     while isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr in _SHAPE_ONLY:
         value = value.func.value
     if isinstance(value, ast.Name):
-        assigned = [
-            node
-            for node in ast.walk(forward)
-            if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == value.id
-        ]
+        assigned = [node for node in ast.walk(forward) if isinstance(node, ast.Assign)]
+        assigned = [node for node in assigned if ast.unparse(node.targets[0]) == value.id]
         if assigned:
             return max(assigned, key=lambda node: node.lineno).value
     return value
@@ -158,7 +139,7 @@ def _made(value: ast.expr, forward: ast.FunctionDef) -> ast.expr:
 def _is_activation(node: ast.expr, module: nn.Module, kind: type[nn.Module], function: str) -> bool:
     if not isinstance(node, ast.Call):
         return False
-    called = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+    called = called_name(node)
     return called == function or isinstance(dict(module.named_children()).get(called), kind)
 
 
@@ -169,8 +150,7 @@ def _is_activation(node: ast.expr, module: nn.Module, kind: type[nn.Module], fun
 _LIKELIHOODS = ("log_prob", "log_likelihood")
 _LOG_PROB = re.compile(r"log_?p(rob)?s?|(log_?prob|logp)s?_\w+|\w+_log_?probs?", re.IGNORECASE)
 _REWARD = re.compile(r"(\w+_)?(rewards?|returns?|advantages?|adv|rets)(_\w+)?|G", re.IGNORECASE)
-_LOWERED_GAINS_REDUCTIONS = ("mean", "sum")
-_LOWERED_GAINS_HOPS = 4
+_TERM_HOPS = 4
 
 
 @dataclass(frozen=True)
@@ -182,11 +162,11 @@ class _Term:
 
 def lowered_gain(backward: Place, name: str) -> tuple[str, Place]:
     """("likelihood" or "reward", the line); empty where the loss has nothing of the kind."""
-    tree = tree_of(backward.file) if backward.file else None
+    tree = tree_of(backward.file)
     if tree is None or backward.file is None or backward.line is None or not _is_plain(backward.code, name):
         return "", Place()
-    made = _lowered_gains_made(tree, backward.line, name)
-    terms = list(_terms(tree, _Term(1, made.value, made), _LOWERED_GAINS_HOPS)) if made is not None else []
+    made = _made_as_it_is(tree, backward.line, name)
+    terms = list(_terms(tree, _Term(1, made.value, made), _TERM_HOPS)) if made is not None else []
     for term in terms:
         kind = _kind(tree, term, alone=len(terms) == 1) if term.sign > 0 else ""
         if kind:
@@ -203,17 +183,15 @@ def _terms(tree: ast.Module, term: _Term, hops: int) -> Iterator[_Term]:
             yield from _terms(tree, _Term(second, right, term.statement), hops)
         case ast.UnaryOp(op=ast.USub(), operand=inner):
             yield from _terms(tree, _Term(-term.sign, inner, term.statement), hops)
-        case ast.BinOp(left=ast.Constant(), op=ast.Mult(), right=inner):
-            yield from _terms(tree, _Term(term.sign, inner, term.statement), hops)
-        case ast.BinOp(left=inner, op=ast.Mult(), right=ast.Constant()) | ast.BinOp(left=inner, op=ast.Div()):
-            yield from _terms(tree, _Term(term.sign, inner, term.statement), hops)
-        case ast.Call(func=ast.Attribute(value=ast.Name("torch"), attr=called), args=[inner, *_]) if (
-            called in _LOWERED_GAINS_REDUCTIONS
+        case (
+            ast.BinOp(left=ast.Constant(), op=ast.Mult(), right=inner)
+            | ast.BinOp(left=inner, op=ast.Mult(), right=ast.Constant())
+            | ast.BinOp(left=inner, op=ast.Div())
+            | ast.Call(func=ast.Attribute(value=ast.Name("torch"), attr="mean" | "sum"), args=[inner, *_])
+            | ast.Call(func=ast.Attribute(value=inner, attr="mean" | "sum"))
         ):
             yield from _terms(tree, _Term(term.sign, inner, term.statement), hops)
-        case ast.Call(func=ast.Attribute(value=inner, attr=called)) if called in _LOWERED_GAINS_REDUCTIONS:
-            yield from _terms(tree, _Term(term.sign, inner, term.statement), hops)
-        case ast.Name(id=name) if hops and (made := _lowered_gains_made(tree, term.statement.lineno, name)):
+        case ast.Name(id=name) if hops and (made := _made_as_it_is(tree, term.statement.lineno, name)):
             yield from _terms(tree, _Term(term.sign, made.value, made), hops - 1)
         case _:
             yield term
@@ -221,24 +199,22 @@ def _terms(tree: ast.Module, term: _Term, hops: int) -> Iterator[_Term]:
 
 def _is_plain(code: str | None, name: str) -> bool:
     """loss.backward() or accelerator.backward(loss), of the variable as it is."""
-    return re.search(rf"\b{name}\.backward\(|backward\({name}\s*[,)]", code or "") is not None and "-" not in (
-        code or ""
-    )
+    code = code or ""
+    return "-" not in code and re.search(rf"\b{name}\.backward\(|backward\({name}\s*[,)]", code) is not None
 
 
-def _lowered_gains_made(tree: ast.Module, line: int, name: str) -> ast.Assign | None:
+def _made_as_it_is(tree: ast.Module, line: int, name: str) -> ast.Assign | None:
     """Where a variable is made; None where a later line turns its sign, as in loss = -loss."""
     found = last_assignment(tree, line, name)
     if found is None:
         return None
     later = [node for node in nodes_of(tree) if isinstance(node, ast.Assign | ast.AugAssign)]
-    later = [node for node in later if found.lineno < node.lineno <= line and _gives(node, name)]
+    later = [node for node in later if found.lineno < node.lineno <= line and name in _variables(node)]
     return None if any("-" in ast.unparse(node) for node in later) else found
 
 
-def _gives(node: ast.Assign | ast.AugAssign, name: str) -> bool:
-    targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-    return any(isinstance(target, ast.Name) and target.id == name for target in targets)
+def _variables(node: ast.stmt) -> list[str]:
+    return [target.id for target in targets_of(node) if isinstance(target, ast.Name)]
 
 
 def _kind(tree: ast.Module, term: _Term, alone: bool) -> str:
@@ -272,10 +248,10 @@ def _word(node: ast.expr) -> str:
     while isinstance(node, ast.Call | ast.Subscript):
         if isinstance(node, ast.Subscript):
             node = node.value
-        elif isinstance(node.func, ast.Attribute) and node.func.attr in ("stack", "cat") and node.args:
+        elif called_method(node) in ("stack", "cat") and node.args:
             node = node.args[0]
         elif isinstance(node.func, ast.Attribute) and node.func.attr in ("detach", "float", "squeeze", "to"):
             node = node.func.value
         else:
             node = node.func
-    return node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
+    return last_name(node)

@@ -6,17 +6,17 @@ import ast
 from collections import deque
 from dataclasses import dataclass
 from types import FrameType
-from typing import Any, TypeGuard
+from typing import Any
 
 from torch import nn
 
 from torch_debugger.records import Place
-from torch_debugger.source.assignments import parts
-from torch_debugger.source.attributes import assignments, dotted, pairs
+from torch_debugger.source.attributes import assignments
 from torch_debugger.source.calls import calls_of
-from torch_debugger.source.files import called_name, nodes_of, place_at, tree_of
+from torch_debugger.source.files import covers, nodes_of, place_at, tree_of
 from torch_debugger.source.objects import is_a, is_one_of, own_attributes
 from torch_debugger.source.statements import condition_around, function_around
+from torch_debugger.source.syntax import called_method, called_name, calls_in, dotted, flat_targets, nodes_in, pairs
 from torch_debugger.source.variables import scopes
 
 _GENERIC = ("module", "model", "net", "network")
@@ -106,16 +106,10 @@ def _shapes(module: nn.Module) -> list[tuple[int, ...]]:
 
 def maker_of(name: str, file: str | None) -> Place:
     """The last line of a file that assigns a variable or attribute of this name."""
-    tree = tree_of(file) if file else None
-    if tree is None or file is None:
-        return Place()
-    lines = [
-        node.lineno
-        for node, _ in assignments(tree)
-        for target in node.targets
-        if any(dotted(part).rpartition(".")[2] == name.rpartition(".")[2] for part in parts(target))
-    ]
-    return place_at(file, max(lines)) if lines else Place()
+    tree, last = tree_of(file), name.rpartition(".")[2]
+    made = [node for node, _ in assignments(tree)] if tree is not None else []
+    lines = [node.lineno for node in made if last in {_last(part) for part in flat_targets(node)}]
+    return place_at(file, max(lines)) if file and lines else Place()
 
 
 # Loops that go through the parameters of two models side by side: does one of them get written to?
@@ -132,11 +126,11 @@ class Walk:
 
 def walks_of(file: str | None, owner: str) -> list[Walk]:
     """Those through the parameters of `owner`, a variable or an attribute."""
-    tree = tree_of(file) if file else None
+    tree = tree_of(file)
     if tree is None or file is None:
         return []
     lines = {place.line for name, place in calls_of(file, "parameters") if name == owner}
-    loops = [node for node in nodes_of(tree) if isinstance(node, ast.For) and node.lineno in lines]
+    loops = [node for node in nodes_in(file, ast.For) if node.lineno in lines]
     return [
         Walk(
             place_at(file, loop.lineno),
@@ -151,7 +145,7 @@ def walks_of(file: str | None, owner: str) -> list[Walk]:
 
 def _idle(file: str, loop: ast.For) -> Place | None:
     """`a = 0.9 * a + ...` renames the variable, `a.mul(0.9)` drops its result."""
-    variables = _names(loop.target)
+    variables = {part.id for part in ast.walk(loop.target) if isinstance(part, ast.Name)}
     idle = all(_is_dropped(node) or _is_renaming(node, variables) for node in loop.body)
     return place_at(file, loop.body[0].lineno) if idle else None
 
@@ -159,18 +153,14 @@ def _idle(file: str, loop: ast.For) -> Place | None:
 def _is_dropped(node: ast.stmt) -> bool:
     if not isinstance(node, ast.Expr) or not isinstance(node.value, ast.Call):
         return False
-    calls = [part for part in ast.walk(node) if isinstance(part, ast.Call)]
-    return all(isinstance(call.func, ast.Attribute) and not call.func.attr.endswith("_") for call in calls)
+    methods = [called_method(call) for call in calls_in(node)]
+    return all(method and not method.endswith("_") for method in methods)
 
 
 def _is_renaming(node: ast.stmt, variables: set[str]) -> bool:
     return isinstance(node, ast.Assign) and all(
         isinstance(target, ast.Name) and target.id in variables for target in node.targets
     )
-
-
-def _names(node: ast.AST) -> set[str]:
-    return {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}
 
 
 def _is_conditional(tree: ast.Module, file: str, line: int) -> bool:
@@ -219,14 +209,8 @@ def is_filled_from_elsewhere(frame: FrameType) -> bool:
 
 
 def _loaded_name(tree: ast.Module, line: int) -> str:
-    loads = [node for node in nodes_of(tree) if _loads_at(node, line)]
-    return _last(loads[0].args[0]) if loads else ""
-
-
-def _loads_at(node: ast.AST, line: int) -> TypeGuard[ast.Call]:
-    if not isinstance(node, ast.Call) or not node.args or getattr(node.func, "attr", "") != "load_state_dict":
-        return False
-    return node.lineno <= line <= (node.end_lineno or line)
+    loads = [call for call in calls_in(tree, "load_state_dict") if called_method(call) and call.args]
+    return next((_last(call.args[0]) for call in loads if covers(call, line)), "")
 
 
 def _last(node: ast.AST) -> str:
@@ -258,14 +242,13 @@ def _has_training_between(tree: ast.Module, taken: int, loaded: int) -> bool:
         return True
     loops = [node for node in ast.walk(function) if isinstance(node, (ast.For, ast.While))]
     over = [loop for loop in loops if (loop.end_lineno or 0) < loaded]
-    return any(loop.lineno < taken <= (loop.end_lineno or 0) for loop in over) or any(
-        taken < loop.lineno and _trains(tree, loop) for loop in over
+    return any(
+        _trains(tree, loop) if taken < loop.lineno else loop.lineno < taken and covers(loop, taken) for loop in over
     )
 
 
 def _trains(tree: ast.Module, loop: ast.AST) -> bool:
     """A step in it, or a call of a function that has one."""
-    functions = [node for node in nodes_of(tree) if isinstance(node, ast.FunctionDef)]
-    names = {called_name(call) for call in ast.walk(loop) if isinstance(call, ast.Call)}
-    inside = [call for each in functions if each.name in names for call in ast.walk(each)]
-    return "step" in names | {called_name(call) for call in inside if isinstance(call, ast.Call)}
+    names = {called_name(call) for call in calls_in(loop)}
+    functions = [node for node in nodes_of(tree) if isinstance(node, ast.FunctionDef) and node.name in names]
+    return "step" in names or any(calls_in(function, "step") for function in functions)

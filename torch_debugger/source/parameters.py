@@ -13,8 +13,7 @@ from typing import Any
 from torch import nn
 
 from torch_debugger.records import Place
-from torch_debugger.source.attributes import dotted
-from torch_debugger.source.files import class_source, covers, nodes_of, place_at, tree_of
+from torch_debugger.source.files import class_source, covers, model_sources, nodes_of, place_at, tree_of
 from torch_debugger.source.frames import locals_of, place_of
 from torch_debugger.source.objects import classes_of, is_a, name_of_class
 from torch_debugger.source.statements import (
@@ -24,6 +23,7 @@ from torch_debugger.source.statements import (
     innermost_loop,
     surroundings_of,
 )
+from torch_debugger.source.syntax import called_name, calls_in, dotted, last_name, methods_of, nodes_in
 
 _BUILDERS = frozenset({"__init__", "setup", "build", "reset_parameters", "configure_model"})
 
@@ -69,7 +69,8 @@ def _is_of_another(
     """By the class around `self`, or by the variable that the frame has under this name."""
     if isinstance(part, ast.Name) and part.id == "self":
         around = [each for each in nodes_of(tree) if isinstance(each, ast.ClassDef) and covers(each, node.lineno)]
-        return bool(around) and not any(each.name in _class_names(holder) for each in around)
+        classes = {name_of_class(kind) for kind in classes_of(type(holder))}
+        return bool(around) and not any(each.name in classes for each in around)
     if frame is None or tree_of(frame.f_code.co_filename) is not tree or _varies(part, tree):
         return False
     names = {**frame.f_globals, **locals_of(frame)}
@@ -85,10 +86,6 @@ def _varies(part: ast.expr, tree: ast.Module) -> bool:
     first = dotted(part).partition(".")[0]
     loops = (node.target for node in nodes_of(tree) if isinstance(node, (ast.For, ast.comprehension)))
     return any(isinstance(each, ast.Name) and each.id == first for target in loops for each in ast.walk(target))
-
-
-def _class_names(module: object) -> set[str]:
-    return {name_of_class(kind) for kind in classes_of(type(module))}
 
 
 @functools.lru_cache(maxsize=64)
@@ -115,7 +112,7 @@ def _calls(value: ast.expr) -> bool:
 
 def _makes_parameter(value: ast.expr) -> bool:
     calls = [node for node in nodes_of(value) if isinstance(node, ast.Call)]
-    return any(dotted(call.func).rpartition(".")[2] == "Parameter" for call in calls)
+    return any(called_name(call) == "Parameter" for call in calls)
 
 
 # Calls in a forward method that make parameters: nn.Parameter(...), nn.Linear(...), a module of the user's.
@@ -134,27 +131,16 @@ class Maker:
 
 def forward_makers(module: nn.Module) -> list[Maker]:
     """In the classes of a model, the owner's own first."""
-    classes = dict.fromkeys(type(child) for child in module.modules())
-    return [maker for cls in classes for maker in _of_class(cls)]
-
-
-def _of_class(cls: type) -> Iterator[Maker]:
-    source = class_source(cls)
-    if source is None:
-        return
-    file, statement = source
-    own = _module_classes(tree_of(file))
-    for method in statement.body:
-        if isinstance(method, ast.FunctionDef) and method.name == "forward":
-            for call in (node for node in ast.walk(method) if isinstance(node, ast.Call)):
-                name = ast.unparse(call.func).rpartition(".")[2]
-                if _WITH_PARAMETERS.fullmatch(name) or name in own:
-                    yield Maker(cls.__name__, ast.unparse(call.func), place_at(file, call.lineno))
-
-
-def _module_classes(tree: ast.Module | None) -> set[str]:
-    classes = [node for node in nodes_of(tree) if isinstance(node, ast.ClassDef)] if tree is not None else []
-    return {node.name for node in classes if any("Module" in ast.unparse(base) for base in node.bases)}
+    found = []
+    for file, statement in model_sources([module]):
+        forward = methods_of(statement).get("forward")
+        classes = nodes_in(file, ast.ClassDef)
+        own = {node.name for node in classes if any("Module" in ast.unparse(base) for base in node.bases)}
+        for call in calls_in(forward) if forward is not None else ():
+            name = called_name(call)
+            if _WITH_PARAMETERS.fullmatch(name) or name in own:
+                found.append(Maker(statement.name, ast.unparse(call.func), place_at(file, call.lineno)))
+    return found
 
 
 # The line that fills a weight by hand: nn.init.constant_(layer.weight, 0.1), nn.init.normal_(layer.weight).
@@ -176,32 +162,20 @@ def random_fill(file: str | None) -> Place | None:
 
 def drawn_leaf(file: str | None) -> Place | None:
     """The first torch.randn(..., requires_grad=True) or the like: a weight that belongs to no module."""
-    tree = tree_of(file) if file else None
-    nodes = nodes_of(tree) if tree else ()
-    statements = [node for node in nodes if isinstance(node, (ast.Assign, ast.Expr))]
-    lines = sorted(node.lineno for node in statements if _draws_leaf(node))
-    return place_at(file, lines[0]) if file and lines else None
-
-
-def _draws_leaf(statement: ast.stmt) -> bool:
-    calls = [node for node in ast.walk(statement) if isinstance(node, ast.Call)]
-    drawn = any(ast.unparse(call.func).rpartition(".")[2] in ("randn", "rand", "normal") for call in calls)
-    return drawn and "requires_grad" in ast.unparse(statement)
+    lines = [
+        node.lineno
+        for node in nodes_in(file, (ast.Assign, ast.Expr))
+        if calls_in(node, "randn", "rand", "normal") and "requires_grad" in ast.unparse(node)
+    ]
+    return place_at(file, min(lines)) if file and lines else None
 
 
 def _first_fill(file: str | None, names: tuple[str, ...]) -> Place | None:
-    tree = tree_of(file) if file else None
-    calls = [node for node in nodes_of(tree) if _fills_weights(node, names)] if tree is not None else []
-    lines = sorted(call.lineno for call in calls if isinstance(call, ast.Call))
-    return place_at(file, lines[0]) if file and lines else None
-
-
-def _fills_weights(node: ast.AST, names: tuple[str, ...]) -> bool:
-    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute | ast.Name):
-        return False
-    called = node.func.attr if isinstance(node.func, ast.Attribute) else node.func.id
-    text = ast.unparse(node)
-    return called in names and "bias" not in text and "grad" not in text
+    tree = tree_of(file)
+    for call in calls_in(tree, *names) if tree is not None else ():
+        if file and not re.search("bias|grad", ast.unparse(call)):
+            return place_at(file, call.lineno)
+    return None
 
 
 # Lines of a class that make two weights one, or copy one into the other.
@@ -218,17 +192,14 @@ def ties(cls: type) -> list[Tie]:
     source = class_source(cls)
     if source is None:
         return []
-    methods = {node.name: node for node in source[1].body if isinstance(node, ast.FunctionDef)}
-    statements = list(_statements(methods, "__init__"))
-    return [Tie(*tie, place_at(source[0], statement.lineno)) for statement in statements for tie in _tie(statement)]
-
-
-def _statements(methods: dict[str, ast.FunctionDef], name: str) -> Iterator[ast.stmt]:
-    for statement in methods[name].body if name in methods else ():
-        yield statement
+    methods = methods_of(source[1])
+    statements: list[ast.stmt] = []
+    for statement in methods["__init__"].body if "__init__" in methods else ():
+        statements.append(statement)
         match statement:
             case ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name(id="self"), attr=called))):
-                yield from methods[called].body if called in methods else ()
+                statements += methods[called].body if called in methods else ()
+    return [Tie(*tie, place_at(source[0], statement.lineno)) for statement in statements for tie in _tie(statement)]
 
 
 def _tie(statement: ast.stmt) -> Iterator[tuple[str, str, bool]]:
@@ -289,11 +260,8 @@ class NameTest:
 def name_tests(file: str) -> list[NameTest]:
     """Those that run always: at the top of a file, or in a function that is called outside of any condition."""
     tree = tree_of(file)
-    found: list[NameTest] = []
-    for loop in nodes_of(tree) if tree is not None else ():
-        if tree is not None and isinstance(loop, ast.For) and condition_around(file, loop.lineno) is None:
-            found += _tests_of(tree, file, loop)
-    return found
+    loops = [loop for loop in nodes_in(file, ast.For) if condition_around(file, loop.lineno) is None]
+    return [test for loop in loops for test in _tests_of(tree, file, loop)] if tree is not None else []
 
 
 def _tests_of(tree: ast.Module, file: str, loop: ast.For) -> Iterator[NameTest]:
@@ -305,22 +273,21 @@ def _tests_of(tree: ast.Module, file: str, loop: ast.For) -> Iterator[NameTest]:
             branches = [node for node in loop.body if isinstance(node, ast.If) and _is_pure(node.test, name)]
             for branch in branches:
                 values = [_switched(statement, parameter) for statement in branch.body]
-                for value in [value for value in values if value is not None][:1]:
-                    yield from _asked(tree, file, owner, branch, name, value)
-
-
-def _asked(tree: ast.Module, file: str, owner: ast.expr, branch: ast.If, name: str, value: bool) -> Iterator[NameTest]:
-    code = compile(ast.Expression(branch.test), file, "eval")
-    for place, of, words in _uses(tree, file, owner, branch, _free_names(branch.test) - {name}):
-        yield NameTest(place, ast.unparse(branch.test), value, _last(of), name, code, tuple(words.items()))
+                value = next((value for value in values if value is not None), None)
+                if value is None:
+                    continue
+                text, code = ast.unparse(branch.test), compile(ast.Expression(branch.test), file, "eval")
+                for place, of, words in _uses(tree, file, owner, branch, _free_names(branch.test) - {name}):
+                    yield NameTest(place, text, value, last_name(of), name, code, tuple(words.items()))
 
 
 def _switched(statement: ast.stmt, parameter: str) -> bool | None:
     """p.requires_grad = False, p.requires_grad_(False)"""
     match statement:
-        case ast.Assign(targets=[ast.Attribute(value=ast.Name(id=owner), attr="requires_grad")], value=given):
-            known = owner == parameter and isinstance(given, ast.Constant)
-            return bool(given.value) if known and isinstance(given, ast.Constant) else None
+        case ast.Assign(
+            targets=[ast.Attribute(value=ast.Name(id=owner), attr="requires_grad")], value=ast.Constant(value=value)
+        ) if owner == parameter:
+            return bool(value)
         case ast.Expr(
             value=ast.Call(func=ast.Attribute(value=ast.Name(id=owner), attr="requires_grad_"), args=args)
         ) if owner == parameter and all(isinstance(each, ast.Constant) for each in args):
@@ -329,9 +296,8 @@ def _switched(statement: ast.stmt, parameter: str) -> bool | None:
 
 
 def _is_pure(test: ast.expr, name: str) -> bool:
-    return all(_is_plain(node) for node in ast.walk(test)) and name in {
-        node.id for node in ast.walk(test) if isinstance(node, ast.Name)
-    }
+    nodes = list(ast.walk(test))
+    return all(_is_plain(node) for node in nodes) and name in map(last_name, nodes)
 
 
 def _is_plain(node: ast.AST) -> bool:
@@ -357,20 +323,15 @@ def _uses(
         if not free:
             yield place_at(file, branch.lineno), owner, {}
         return
-    for call in nodes_of(tree):
-        if isinstance(call, ast.Call) and _last(call.func) == function.name:
-            given = _given(function, call)
-            words = {name: _constant(given[name]) for name in free if name in given}
-            known = words.keys() == free and None not in words.values()
-            if known and condition_around(file, call.lineno) is None:
-                place = place_at(file, call.lineno if free else branch.lineno)
-                yield place, given.get(ast.unparse(owner), owner), words
-
-
-def _given(function: ast.FunctionDef, call: ast.Call) -> dict[str, ast.expr]:
-    names = [argument.arg for argument in function.args.args]
-    names = names[1:] if names[:1] == ["self"] else names
-    return {**dict(zip(names, call.args, strict=False)), **{k.arg: k.value for k in call.keywords if k.arg}}
+    names = [argument.arg for argument in function.args.args if argument.arg != "self"]
+    for call in calls_in(tree, function.name):
+        by_keyword = {keyword.arg: keyword.value for keyword in call.keywords if keyword.arg}
+        arguments = {**dict(zip(names, call.args, strict=False)), **by_keyword}
+        words = {name: _constant(arguments[name]) for name in free if name in arguments}
+        known = words.keys() == free and None not in words.values()
+        if known and condition_around(file, call.lineno) is None:
+            place = place_at(file, call.lineno if free else branch.lineno)
+            yield place, arguments.get(ast.unparse(owner), owner), words
 
 
 def _constant(node: ast.expr) -> Any:
@@ -380,21 +341,13 @@ def _constant(node: ast.expr) -> Any:
         return None
 
 
-def _last(node: ast.expr) -> str:
-    """model of model and of self.model"""
-    return node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
-
-
 def bare_comparisons(file: str) -> list[tuple[Place, bool]]:
     """Statements that are nothing but `p.requires_grad == False`, with the value."""
-    tree = tree_of(file)
     found: list[tuple[Place, bool]] = []
-    for node in nodes_of(tree) if tree is not None else ():
-        match node:
-            case ast.Expr(
-                value=ast.Compare(
-                    left=ast.Attribute(attr="requires_grad"), ops=[ast.Eq()], comparators=[ast.Constant(value)]
-                )
+    for node in nodes_in(file, ast.Expr):
+        match node.value:
+            case ast.Compare(
+                left=ast.Attribute(attr="requires_grad"), ops=[ast.Eq()], comparators=[ast.Constant(value)]
             ) if isinstance(value, bool):
                 found.append((place_at(file, node.lineno), value))
     return found

@@ -7,22 +7,24 @@ import linecache
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-
-from torch import nn
+from typing import TYPE_CHECKING
 
 from torch_debugger.records import SAMPLING_ORDERS, Place, WrittenSampling
-from torch_debugger.source.files import called_name, class_source, covers, nodes_of, place_at, tree_of
+from torch_debugger.source.files import covers, model_sources, nodes_of, place_at, tree_of
 from torch_debugger.source.statements import function_around, last_assignment
+from torch_debugger.source.syntax import FunctionNode, argument_of, called_name, calls_in, parameters
+
+if TYPE_CHECKING:
+    from torch import nn
 
 _SQUARES = (".pow(2", "** 2", "square(", "torch.pow(")
 _HOPS = 4
-_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 def written_sampling(models: Sequence[nn.Module], file: str | None, order: str) -> WrittenSampling:
     """The only one in the models' classes, else in their files and the loss's; of several, the one to which
     more than a number is added."""
-    classes = _classes_of(models)
+    classes = model_sources(models)
     trees = _trees(models, file)
     sites = [site for path, tree in trees for site in SITES[order](path, tree)]
     sums = {id(side) for _, tree in trees for node in nodes_of(tree) for side in added_to(node)}
@@ -58,13 +60,8 @@ def _is_one(node: ast.expr) -> bool:
 
 
 def _trees(models: Sequence[nn.Module], file: str | None) -> list[tuple[str, ast.Module]]:
-    files = dict.fromkeys([*(path for path, _ in _classes_of(models)), *([file] if file else [])])
+    files = dict.fromkeys([*(path for path, _ in model_sources(models)), *([file] if file else [])])
     return [(path, tree) for path in files if (tree := tree_of(path)) is not None]
-
-
-def _classes_of(models: Sequence[nn.Module]) -> set[tuple[str, ast.ClassDef]]:
-    sources = [class_source(kind) for model in models for kind in {type(part) for part in model.modules()}]
-    return set(filter(None, sources))
 
 
 def _written(site: Site) -> WrittenSampling:
@@ -81,18 +78,10 @@ def _written(site: Site) -> WrittenSampling:
 
 def _segment(file: str, node: ast.expr) -> tuple[str, ...]:
     """What stands before and behind an expression in its line; empty where it has several lines."""
-    line = place_at(file, node.lineno).code or ""
-    text = ast.unparse(node)
-    indent = _indent(file, node)
-    if node.end_lineno != node.lineno or indent is None:
-        return ()
-    start, end = node.col_offset - indent, (node.end_col_offset or 0) - indent
-    return (line[:start], line[end:]) if line.isascii() and text else ()
-
-
-def _indent(file: str, node: ast.expr) -> int | None:
     line = linecache.getline(file, node.lineno)
-    return len(line) - len(line.lstrip()) if line else None
+    if node.end_lineno != node.lineno or not line or not line.isascii():
+        return ()
+    return line[: node.col_offset].lstrip(), line[node.end_col_offset :].rstrip()
 
 
 def _source_of(node: ast.expr, tree: ast.Module) -> ast.expr:
@@ -110,19 +99,18 @@ def _behind(node: ast.Name, tree: ast.Module) -> ast.expr | None:
     if made is not None:
         return made.value if _is_arithmetic(made.value) and _uses(tree, node) == 1 else None
     scope = function_around(tree, node.lineno)
-    if not isinstance(scope, _FUNCTIONS) or "log" in node.id.lower():
+    if not isinstance(scope, FunctionNode) or "log" in node.id.lower():
         return None
-    names = [each.arg for each in (*scope.args.posonlyargs, *scope.args.args)]
-    if node.id not in names:
+    if node.id not in parameters(scope):
         return None
-    given = [_given(call, names, node.id) for call in _calls(tree, scope.name)]
-    return given[0] if len(given) == 1 else None
+    calls = calls_in(tree, scope.name)
+    return argument_of(calls[0], scope, node.id) if len(calls) == 1 else None
 
 
 def _uses(tree: ast.Module, name: ast.Name) -> int:
     """In its function: what else reads a variable may need it as it is. Noise is drawn of its shape alone."""
     scope = function_around(tree, name.lineno)
-    likes = [node for node in ast.walk(scope) if isinstance(node, ast.Call) and called_name(node).endswith("_like")]
+    likes = [call for call in calls_in(scope) if called_name(call).endswith("_like")]
     of_shape = {id(part) for call in likes for part in call.args}
     names = (each for each in ast.walk(scope) if isinstance(each, ast.Name) and each.id == name.id)
     return sum(isinstance(each.ctx, ast.Load) and id(each) not in of_shape for each in names)
@@ -136,17 +124,6 @@ def _is_arithmetic(node: ast.expr) -> bool:
         case ast.Call(func=ast.Attribute(attr=name) | ast.Name(id=name)):
             return name in ("exp", "sqrt", "mul", "div", "softplus", "sigmoid", "pow", "square", "abs", "exp_")
     return False
-
-
-def _calls(tree: ast.Module, name: str) -> list[ast.Call]:
-    return [node for node in nodes_of(tree) if isinstance(node, ast.Call) and called_name(node) == name]
-
-
-def _given(call: ast.Call, names: list[str], name: str) -> ast.expr | None:
-    by_keyword = [word.value for word in call.keywords if word.arg == name]
-    place = names.index(name) - (1 if names[0] == "self" and isinstance(call.func, ast.Attribute) else 0)
-    by_place = call.args[place : place + 1] if place >= 0 else []
-    return next(iter([*by_keyword, *by_place]), None)
 
 
 # Where a source file draws noise and multiplies or adds it: the places that a sampling may be written at.

@@ -11,7 +11,8 @@ import functools
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from torch_debugger.source.files import nodes_of, tree_of
+from torch_debugger.source.files import covers, nodes_of, tree_of
+from torch_debugger.source.syntax import called_method, dotted, names_read, names_stored
 
 Loop = ast.For | ast.ListComp | ast.GeneratorExp
 _LOOPS = (ast.For, ast.ListComp, ast.GeneratorExp)
@@ -39,11 +40,8 @@ class RowLoop:
 def row_loop_at(file: str, line: int) -> RowLoop | None:
     """The innermost loop around a line, if it is one."""
     tree = tree_of(file)
-    around = [
-        node
-        for node in (nodes_of(tree) if tree is not None else ())
-        if isinstance(node, _LOOPS) and node.lineno <= line <= (node.end_lineno or node.lineno)
-    ]
+    nodes = nodes_of(tree) if tree is not None else ()
+    around = [node for node in nodes if isinstance(node, _LOOPS) and covers(node, line)]
     innermost = max(around, key=lambda node: (node.lineno, node.col_offset), default=None)
     return read_loop(innermost) if innermost is not None else None
 
@@ -84,20 +82,13 @@ def _head(loop: Loop) -> tuple[str, list[str]] | None:
         case ast.Name(id=name), ast.Call(func=ast.Name(id="range")):
             return name, []
         case ast.Tuple(elts=[ast.Name(id=name), ast.Name()]), ast.Call(func=ast.Name(id="enumerate"), args=[items]):
-            return (name, [ast.unparse(items)]) if _is_dotted(items) else None
+            return (name, [dotted(items)]) if dotted(items) else None
         case ast.Tuple(elts=targets), ast.Call(func=ast.Name(id="zip"), args=items):
-            plain = all(isinstance(each, ast.Name) for each in targets) and all(map(_is_dotted, items))
-            return ("", [ast.unparse(each) for each in items]) if plain and items else None
-        case ast.Name(), _ if _is_dotted(through):
-            return "", [ast.unparse(through)]
+            plain = all(isinstance(each, ast.Name) for each in targets) and all(map(dotted, items))
+            return ("", list(map(dotted, items))) if plain and items else None
+        case ast.Name(), _ if dotted(through):
+            return "", [dotted(through)]
     return None
-
-
-def _is_dotted(node: ast.AST) -> bool:
-    """x, self.memory"""
-    while isinstance(node, ast.Attribute):
-        node = node.value
-    return isinstance(node, ast.Name)
 
 
 def _indexed(inside: list[ast.AST], index: str) -> list[tuple[str, int]] | None:
@@ -111,10 +102,10 @@ def _indexed(inside: list[ast.AST], index: str) -> list[tuple[str, int]] | None:
         for dim, part in enumerate(parts):
             uses = uses_of(part, index)
             used -= uses
-            if uses and not _is_dotted(node.value):
+            if uses and not dotted(node.value):
                 return None
             if uses and isinstance(node.ctx, ast.Load):
-                found.append((ast.unparse(node.value), dim))
+                found.append((dotted(node.value), dim))
     return found if not used else None
 
 
@@ -134,9 +125,7 @@ def _is_indexed_by(node: ast.AST, index: str) -> bool:
 def _of_a_pass(loop: Loop, body: list[ast.AST]) -> set[str]:
     """Variables that each pass fills itself, or collects into: their methods are no calls of others."""
     target = loop.target if isinstance(loop, ast.For) else loop.generators[0].target
-    stored = [target, *body]
-    names = {node.id for part in stored for node in ast.walk(part)
-             if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}  # fmt: skip
+    names = {name for part in (target, *body) for name in names_stored(part)}
     return names | {name for part in body if isinstance(part, ast.stmt) for name in collected_by(part)}
 
 
@@ -145,10 +134,10 @@ def _called(inside: list[ast.AST]) -> list[str] | None:
     for node in inside:
         if not isinstance(node, ast.Call):
             continue
-        if isinstance(node.func, ast.Attribute) and node.func.attr in _LEAVES:
+        if called_method(node) in _LEAVES:
             return None
-        if _is_dotted(node.func):
-            found.append(ast.unparse(node.func))
+        if dotted(node.func):
+            found.append(dotted(node.func))
         elif not isinstance(node.func, ast.Attribute):
             return None
     return found
@@ -164,13 +153,16 @@ def is_apart(body: list[ast.stmt], index: str) -> bool:
         if collected is None:
             return False
         kept |= collected
-    written = {name for each in body for name in _stored(each)} - kept
+    written = {name for each in body for name in names_stored(each)} - kept
     for statement in body:
-        reads = _names(statement, ast.Load) if not added_to(statement) else _names_added(statement)
+        reads = names_read(statement) if not added_to(statement) else _names_added(statement)
         if any(name in written and name not in made for name in reads):
             return False
-        made |= _stored(statement)
-    everything = [name for each in body for name in _names(each, ast.Load, ast.Store)]
+        made |= names_stored(statement)
+    nodes = [node for each in body for node in ast.walk(each)]
+    everything = [
+        node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load | ast.Store)
+    ]
     # What is kept from all passes is written by its one statement and looked at by none.
     return all(everything.count(name) <= _own_uses(body, name) for name in kept)
 
@@ -206,7 +198,7 @@ def added_to(statement: ast.stmt) -> str:
 
 def _names_added(statement: ast.stmt) -> list[str]:
     name = added_to(statement)
-    names = _names(statement, ast.Load)
+    names = names_read(statement)
     if isinstance(statement, ast.Assign):
         names.remove(name)
     return names
@@ -224,14 +216,6 @@ def collected_by(statement: ast.stmt) -> Iterator[str]:
             yield name
         case ast.Assign(targets=[ast.Subscript(value=ast.Name(id=name))]):
             yield name
-
-
-def _stored(statement: ast.stmt) -> set[str]:
-    return set(_names(statement, ast.Store))
-
-
-def _names(statement: ast.stmt, *contexts: type[ast.expr_context]) -> list[str]:
-    return [node.id for node in ast.walk(statement) if isinstance(node, ast.Name) and isinstance(node.ctx, contexts)]
 
 
 def uses_of(part: ast.expr, index: str) -> int:

@@ -7,15 +7,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from torch_debugger.records import Place
-from torch_debugger.source.assignments import parameters
 from torch_debugger.source.calls import calls_of
-from torch_debugger.source.files import called_name, nodes_of, place_at, tree_of
+from torch_debugger.source.files import nodes_of, place_at, tree_of
 from torch_debugger.source.statements import function_around, is_in_loop
+from torch_debugger.source.syntax import FunctionNode, called_name, calls_in, parameters, targets_of
 
 
 def seeding_in_loop(loop: Place) -> Place:
     """The last call of manual_seed, or of a function that calls it, inside any loop or beside this one."""
-    tree = tree_of(loop.file) if loop.file else None
+    tree = tree_of(loop.file)
     if tree is None or loop.line is None:
         return Place()
     seeds = [place for _, place in calls_of(loop.file, "manual_seed")]
@@ -23,19 +23,18 @@ def seeding_in_loop(loop: Place) -> Place:
     names = {function.name for function in around if isinstance(function, ast.FunctionDef)}
     outside = [place for name in names for _, place in calls_of(loop.file, name)]
     home = function_around(tree, loop.line)
-    found = [place for place in (*seeds, *outside) if _repeats(tree, home, place.line or 0)]
+    found = [
+        place
+        for place in (*seeds, *outside)
+        if is_in_loop(tree, place.line or 0) or (home is not tree and function_around(tree, place.line or 0) is home)
+    ]
     return max(found, key=lambda place: place.line or 0, default=Place())
-
-
-def _repeats(tree: ast.Module, home: ast.AST, line: int) -> bool:
-    return is_in_loop(tree, line) or (home is not tree and function_around(tree, line) is home)
 
 
 # Functions that draw the samples of a batch or the order of an epoch, from one seed at every call.
 _SEEDS = ("manual_seed", "seed", "RandomState", "default_rng", "Random")
 _BATCH_DRAWS = ("randint", "choice", "choices", "integers", "sample", "random_integers")
 _ORDER_DRAWS = ("randperm", "permutation", "permuted", "shuffle")
-_Loop = (ast.For, ast.While)
 
 
 @dataclass(frozen=True)
@@ -49,23 +48,22 @@ class FixedOrder:
 def fixed_orders(file: str) -> list[FixedOrder]:
     """In one file: the function, its seed and the loop around backward() that calls it."""
     tree = tree_of(file)
-    functions = [node for node in nodes_of(tree) if isinstance(node, ast.FunctionDef)] if tree else []
-    found = []
-    for function in functions:
-        seed = _constant_seed(function, tree)
-        for call, each in _training_calls(tree, function.name) if seed is not None else ():
-            if seed is not None and not _gives_seed(call, function, seed) and _draws(function, seed, each):
-                told = (place_at(file, seed.lineno), place_at(file, call.lineno), each)
-                found.append(FixedOrder(function.name, *told))
+    found: list[FixedOrder] = []
+    for function in nodes_of(tree) if tree is not None else ():
+        if tree is None or not isinstance(function, ast.FunctionDef):
+            continue
+        calls = [call for call in calls_in(function, *_SEEDS) if len(call.args) == 1]
+        seed = next((call for call in calls if _is_constant(call.args[0], function, tree)), None)
+        if seed is None:
+            continue
+        for call, each in _training_calls(tree, function.name):
+            if not _gives_seed(call, function, seed) and _draws(function, seed, each):
+                places = place_at(file, seed.lineno), place_at(file, call.lineno)
+                found.append(FixedOrder(function.name, *places, each))
     return found
 
 
-def _constant_seed(function: ast.FunctionDef, tree: ast.Module | None) -> ast.Call | None:
-    calls = [node for node in ast.walk(function) if isinstance(node, ast.Call) and _name(node.func) in _SEEDS]
-    return next((call for call in calls if len(call.args) == 1 and _is_constant(call.args[0], function, tree)), None)
-
-
-def _is_constant(value: ast.expr, function: ast.FunctionDef, tree: ast.Module | None) -> bool:
+def _is_constant(value: ast.expr, function: ast.FunctionDef, tree: ast.Module) -> bool:
     """A number, a default of the function's own, or a name that the file gives a number once."""
     if isinstance(value, ast.Constant):
         return isinstance(value.value, int)
@@ -73,16 +71,8 @@ def _is_constant(value: ast.expr, function: ast.FunctionDef, tree: ast.Module | 
         return False
     if value.id in parameters(function):
         return isinstance(_default(function, value.id), ast.Constant)
-    nodes = list(nodes_of(tree)) if tree else []
-    targets = [node for node in nodes if isinstance(node, (ast.Assign, ast.AugAssign, ast.For))]
-    fills = [node for node in targets if value.id in {_text(target) for target in _targets(node)}]
+    fills = [node for node in nodes_of(tree) if value.id in {_text(target) for target in targets_of(node)}]
     return len(fills) == 1 and isinstance(fills[0], ast.Assign) and isinstance(fills[0].value, ast.Constant)
-
-
-def _targets(node: ast.stmt) -> list[ast.expr]:
-    if isinstance(node, ast.Assign):
-        return node.targets
-    return [node.target] if isinstance(node, (ast.AugAssign, ast.For)) else []
 
 
 def _default(function: ast.FunctionDef, name: str) -> ast.expr | None:
@@ -105,13 +95,12 @@ def _gives_seed(call: ast.Call, function: ast.FunctionDef, seed: ast.Call) -> bo
 def _draws(function: ast.FunctionDef, seed: ast.Call, each: str) -> bool:
     """Something is drawn from the seed's line on: of one batch, or of the whole order."""
     wanted = (*_BATCH_DRAWS, *_ORDER_DRAWS) if each == "step" else _ORDER_DRAWS
-    calls = [node for node in ast.walk(function) if isinstance(node, ast.Call) and _name(node.func) in wanted]
-    return any(call.lineno >= seed.lineno for call in calls)
+    return any(call.lineno >= seed.lineno for call in calls_in(function, *wanted))
 
 
-def _training_calls(tree: ast.Module | None, name: str) -> Iterator[tuple[ast.Call, str]]:
+def _training_calls(tree: ast.Module, name: str) -> Iterator[tuple[ast.Call, str]]:
     """Calls inside the innermost loop around backward(), or as what it goes through inside another loop."""
-    loops = [node for node in (nodes_of(tree) if tree else ()) if isinstance(node, _Loop)]
+    loops = [node for node in nodes_of(tree) if isinstance(node, ast.For | ast.While)]
     training = [loop for loop in loops if _calls(loop.body, "backward")]
     inner = [loop for loop in training if not any(other is not loop and _holds(loop, other) for other in training)]
     for loop in inner:
@@ -125,12 +114,7 @@ def _holds(outer: ast.stmt, inner: ast.stmt) -> bool:
 
 
 def _calls(parts: list[ast.stmt] | list[ast.expr], name: str) -> list[ast.Call]:
-    nodes = [node for part in parts for node in ast.walk(part)]
-    return [node for node in nodes if isinstance(node, ast.Call) and _name(node.func) == name]
-
-
-def _name(function: ast.expr) -> str:
-    return function.attr if isinstance(function, ast.Attribute) else _text(function)
+    return [call for part in parts for call in calls_in(part, name)]
 
 
 def _text(node: ast.expr) -> str:
@@ -145,7 +129,7 @@ _ORDERS = ("randperm", "permutation")
 _SEEDING = ("seed", "manual_seed", "set_state", "setstate", "set_rng_state", "RandomState", "default_rng")
 _COPIES = ("copy", "clone", "deepcopy", "list")
 _PAIRING = ("zip", "TensorDataset", "train_test_split")
-_Scope = ast.Module | ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef
+_Scope = ast.Module | FunctionNode | ast.Lambda | ast.ClassDef
 
 
 @dataclass(frozen=True)
@@ -194,8 +178,8 @@ def _apart(orders: list[_Order], parts: list[ast.AST], name: str, other: str) ->
     if not own or {order.key for order in own} & {order.key for order in theirs}:
         return None
     line = own[0].line
-    written = [node for node in parts if isinstance(node, ast.Assign) and {name, other} & _shuffles_targets(node)]
-    made_later = any(node.lineno > line and other in _shuffles_targets(node) for node in written) and not theirs
+    written = [node for node in parts if isinstance(node, ast.Assign) and {name, other} & _names_filled(node)]
+    made_later = any(node.lineno > line and other in _names_filled(node) for node in written) and not theirs
     if made_later or any(_is_copy(node, {name, other}) for node in written):
         return None
     return name, other, bool(theirs), line
@@ -206,19 +190,19 @@ def _read_apart(file: str, parts: list[ast.AST]) -> Iterator[Shuffled]:
     reads = [node for node in parts if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load)]
     assigned = [node for node in parts if isinstance(node, ast.Assign) and len(node.targets) == 1]
     for rows in assigned:
-        if not isinstance(rows.value, ast.Subscript) or not _is_order(_shuffles_name(rows.value.value), assigned):
+        if not isinstance(rows.value, ast.Subscript) or not _is_order(_array_name(rows.value.value), assigned):
             continue
-        index, piece = _shuffles_name(rows.targets[0]), ast.unparse(rows.value.slice)
-        shuffled = {_shuffles_name(read.value): read for read in reads if _shuffles_name(read.slice) == index}
-        plain = {_shuffles_name(read.value): read for read in reads if ast.unparse(read.slice) == piece}
-        others = [name for name in plain if name not in shuffled and name != _shuffles_name(rows.value.value)]
+        index, piece = _array_name(rows.targets[0]), ast.unparse(rows.value.slice)
+        shuffled = {_array_name(read.value): read for read in reads if _array_name(read.slice) == index}
+        plain = {_array_name(read.value): read for read in reads if ast.unparse(read.slice) == piece}
+        others = [name for name in plain if name not in shuffled and name != _array_name(rows.value.value)]
         if len(shuffled) == len(others) == 1 and all((*shuffled, *others)):
             place = place_at(file, plain[others[0]].lineno)
             yield Shuffled(next(iter(shuffled)), others[0], False, place, index)
 
 
 def _is_order(name: str, assigned: list[ast.Assign]) -> bool:
-    drawn = [node.value for node in assigned if name and name in _shuffles_targets(node)]
+    drawn = [node.value for node in assigned if name and name in _names_filled(node)]
     return len(drawn) == 1 and isinstance(drawn[0], ast.Call) and called_name(drawn[0]) in _ORDERS
 
 
@@ -235,27 +219,27 @@ def _own(scope: _Scope) -> Iterator[ast.AST]:
 def _orders(node: ast.AST, parts: list[ast.AST]) -> Iterator[_Order]:
     """The arrays that a statement puts into another order."""
     if isinstance(node, ast.Call) and called_name(node) == "shuffle" and len(node.args) == 1:
-        name = _shuffles_name(node.args[0])
+        name = _array_name(node.args[0])
         if name:
             yield _Order(name, node.lineno, f"shuffle at {node.lineno} {name}")
     if isinstance(node, ast.Assign) and len(node.targets) == 1:
         for target, value in _assigned(node.targets[0], node.value):
-            key = _order_of(value, _shuffles_name(target), parts)
+            key = _order_of(value, _array_name(target), parts)
             if key:
-                yield _Order(_shuffles_name(target), node.lineno, key)
+                yield _Order(_array_name(target), node.lineno, key)
 
 
 def _order_of(value: ast.expr, name: str, parts: list[ast.AST]) -> str:
     """`x[order]` for the name x -> order; where it is drawn in the line itself, a key of its own."""
     if isinstance(value, ast.Call) and called_name(value) == "permutation" and len(value.args) == 1:
-        return f"drawn at {value.lineno} {value.col_offset}" if name and _shuffles_name(value.args[0]) == name else ""
-    if not name or not isinstance(value, ast.Subscript) or _shuffles_name(value.value) != name:
+        return f"drawn at {value.lineno} {value.col_offset}" if name and _array_name(value.args[0]) == name else ""
+    if not name or not isinstance(value, ast.Subscript) or _array_name(value.value) != name:
         return ""
     index = value.slice.elts[0] if isinstance(value.slice, ast.Tuple) else value.slice
     if isinstance(index, ast.Call) and called_name(index) in _ORDERS:
         return f"drawn at {index.lineno} {index.col_offset}"
     assigned = [node for node in parts if isinstance(node, ast.Assign)]
-    return _shuffles_name(index) if _is_order(_shuffles_name(index), assigned) else ""
+    return _array_name(index) if _is_order(_array_name(index), assigned) else ""
 
 
 def _pairs(parts: list[ast.AST]) -> Iterator[tuple[str, str]]:
@@ -263,7 +247,7 @@ def _pairs(parts: list[ast.AST]) -> Iterator[tuple[str, str]]:
     groups: dict[str, set[str]] = {}
     for node in parts:
         if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load) and _varies(node.slice):
-            groups.setdefault(ast.unparse(node.slice), set()).add(_shuffles_name(node.value))
+            groups.setdefault(ast.unparse(node.slice), set()).add(_array_name(node.value))
         elif isinstance(node, ast.Call) and called_name(node) in _PAIRING:
             groups[f"call {node.lineno} {node.col_offset}"] = {_only_name(part) for part in node.args}
     for names in groups.values():
@@ -291,13 +275,13 @@ def _assigned(target: ast.expr, value: ast.expr) -> list[tuple[ast.expr, ast.exp
     return [(target, value)]
 
 
-def _shuffles_targets(node: ast.Assign) -> set[str]:
+def _names_filled(node: ast.Assign) -> set[str]:
     parts = [part for target in node.targets for part in ast.walk(target)]
-    return {_shuffles_name(part) for part in parts if isinstance(part, ast.expr)} - {""}
+    return {_array_name(part) for part in parts if isinstance(part, ast.expr)} - {""}
 
 
 def _names_in(node: ast.AST) -> set[str]:
-    return {_shuffles_name(part) for part in ast.walk(node) if isinstance(part, ast.expr)} - {""}
+    return {_array_name(part) for part in ast.walk(node) if isinstance(part, ast.expr)} - {""}
 
 
 def _only_name(node: ast.expr) -> str:
@@ -311,5 +295,5 @@ def _varies(index: ast.expr) -> bool:
     return any(isinstance(part, ast.Name) for part in ast.walk(index))
 
 
-def _shuffles_name(node: ast.expr) -> str:
+def _array_name(node: ast.expr) -> str:
     return ast.unparse(node) if isinstance(node, (ast.Name, ast.Attribute)) else ""

@@ -4,28 +4,23 @@ from __future__ import annotations
 
 import ast
 import functools
-from collections.abc import Iterator
 from dataclasses import dataclass
-
-from torch import nn
+from typing import TYPE_CHECKING
 
 from torch_debugger.records import Place
-from torch_debugger.source.files import called_name, class_source, nodes_of, place_at, tree_of
+from torch_debugger.source.files import class_source, covers, model_sources, nodes_of, place_at, tree_of
+from torch_debugger.source.syntax import FunctionNode, called_name, calls_in, function_in, names_read, nodes_in
+
+if TYPE_CHECKING:
+    from torch import nn
 
 _UNWRITTEN = ("empty", "empty_like", "empty_strided", "new_empty")
 
 
 def statement_at(place: Place) -> str:
     """The text of the innermost statement that covers a line, on one line; empty if unknown."""
-    tree = tree_of(place.file) if place.file else None
-    if tree is None or place.line is None:
-        return place.code or ""
-    covering = [
-        node
-        for node in nodes_of(tree)
-        if isinstance(node, (ast.Assign, ast.AnnAssign, ast.Expr, ast.Return))
-        and node.lineno <= place.line <= (node.end_lineno or node.lineno)
-    ]
+    statements = nodes_in(place.file, (ast.Assign, ast.AnnAssign, ast.Expr, ast.Return)) if place.line else []
+    covering = [node for node in statements if covers(node, place.line or 0)]
     if not covering:
         return place.code or ""
     return ast.unparse(max(covering, key=lambda node: node.lineno))
@@ -37,58 +32,44 @@ def attribute_place(owner: type, attribute: str) -> Place | None:
         source = class_source(cls)
         if source is None:
             continue
-        lines = [node.lineno for node in _fillings(source[1], attribute)]
+        lines = [node.lineno for node in ast.walk(source[1]) if isinstance(node, ast.stmt) and _fills(node, attribute)]
         if lines:
             return place_at(source[0], min(lines))
     return None
 
 
-def _fillings(scope: ast.AST, attribute: str) -> Iterator[ast.stmt]:
-    for node in ast.walk(scope):
-        targets: list[ast.expr] = []
-        if isinstance(node, ast.Assign):
-            targets = node.targets
-        elif isinstance(node, ast.AnnAssign) and node.value is not None:
-            targets = [node.target]
-        if isinstance(node, ast.stmt) and any(_is_attribute(target, attribute) for target in targets):
-            yield node
-
-
-def _is_attribute(node: ast.AST, attribute: str) -> bool:
-    return isinstance(node, ast.Attribute) and node.attr == attribute
+def _fills(node: ast.stmt, attribute: str) -> bool:
+    targets: list[ast.expr] = []
+    if isinstance(node, ast.Assign):
+        targets = node.targets
+    elif isinstance(node, ast.AnnAssign) and node.value is not None:
+        targets = [node.target]
+    return any(isinstance(target, ast.Attribute) and target.attr == attribute for target in targets)
 
 
 def setting_of(file: str, key: str) -> Place | None:
     """The last line of a file that fills something[key], as in group["lr"] = rate."""
-    tree = tree_of(file)
-    lines = [
-        node.lineno
-        for node in (nodes_of(tree) if tree is not None else ())
-        if isinstance(node, ast.Assign) and any(_is_item(target, key) for target in node.targets)
-    ]
+    lines = []
+    for node in nodes_in(file, ast.Assign):
+        for target in node.targets:
+            match target:
+                case ast.Subscript(slice=ast.Constant(value=value)) if value == key:
+                    lines.append(node.lineno)
     return place_at(file, max(lines)) if lines else None
-
-
-def _is_item(node: ast.AST, key: str) -> bool:
-    return isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant) and node.slice.value == key
 
 
 def last_call_before(place: Place, names: tuple[str, ...]) -> Place | None:
     """The last call of one of these functions at or above a line: torch.log, x.log, F.log"""
-    tree = tree_of(place.file) if place.file else None
+    tree = tree_of(place.file)
     if tree is None or place.file is None or place.line is None:
         return None
-    lines = [
-        node.lineno
-        for node in nodes_of(tree)
-        if isinstance(node, ast.Call) and called_name(node) in names and node.lineno <= place.line
-    ]
+    lines = [call.lineno for call in calls_in(tree, *names) if call.lineno <= place.line]
     return place_at(place.file, max(lines)) if lines else None
 
 
 def assignment_before(place: Place, name: str) -> Place | None:
     """The last line up to a line, in its function, that makes a variable of something else than itself."""
-    tree = tree_of(place.file) if place.file else None
+    tree = tree_of(place.file)
     if tree is None or place.file is None or place.line is None:
         return None
     found = last_assignment(tree, place.line, name)
@@ -102,14 +83,14 @@ def last_assignment(tree: ast.AST, line: int, name: str) -> ast.Assign | None:
         if isinstance(node, ast.Assign)
         and node.lineno <= line
         and any(isinstance(target, ast.Name) and target.id == name for target in node.targets)
-        and not any(isinstance(part, ast.Name) and part.id == name for part in ast.walk(node.value))
+        and name not in names_read(node.value)
     ]
     return max(found, key=lambda node: node.lineno, default=None)
 
 
 def has_unwritten_values(place: Place) -> bool:
     """Whether a line uses what `torch.empty` has made and nothing has written to."""
-    tree = tree_of(place.file) if place.file else None
+    tree = tree_of(place.file)
     if tree is None or place.line is None:
         return False
     here = [node for node in nodes_of(tree) if getattr(node, "lineno", None) == place.line]
@@ -142,31 +123,17 @@ def _writes(node: ast.AST, name: str) -> bool:
 
 def function_around(tree: ast.AST, line: int) -> ast.AST:
     """The innermost function that covers a line, else the whole file."""
-    functions = [
-        node
-        for node in nodes_of(tree)
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
-        and node.lineno <= line <= (node.end_lineno or node.lineno)
-    ]
-    return max(functions, key=lambda function: function.lineno) if functions else tree
+    return function_in(tree, line) or tree
 
 
 def only_call(module: nn.Module, names: tuple[str, ...]) -> Place | None:
     """The one call of these functions in the model's own class, else in all its classes; None if several."""
-    classes = dict.fromkeys(type(child) for child in module.modules())
-    for group in ([type(module)], list(classes)):
-        calls = [call for cls in group for call in _calls_in(cls, names)]
+    own = class_source(type(module))
+    for group in ([own] if own is not None else [], model_sources([module])):
+        calls = [place_at(file, call.lineno) for file, statement in group for call in calls_in(statement, *names)]
         if calls:
             return calls[0] if len(calls) == 1 else None
     return None
-
-
-def _calls_in(cls: type, names: tuple[str, ...]) -> list[Place]:
-    source = class_source(cls)
-    if source is None:
-        return []
-    calls = [node for node in ast.walk(source[1]) if isinstance(node, ast.Call) and called_name(node) in names]
-    return [place_at(source[0], call.lineno) for call in calls]
 
 
 # What stands around a line of a script, inside its function: loops, and the condition it runs under.
@@ -249,22 +216,21 @@ def _always_holds(test: ast.expr) -> bool:
 
 
 # Whether a line of a script runs once, again and again or under a condition, as far as its source tells.
-_LOOPS = (ast.For, ast.While)
 _ONCE = ("__init__", "main", "setup", "build")
 
 
 def is_in_loop(tree: ast.Module, line: int) -> bool:
-    loops = [node for node in nodes_of(tree) if isinstance(node, _LOOPS)]
-    return any(node.lineno < line <= (node.end_lineno or 0) for node in loops)
+    loops = [node for node in nodes_of(tree) if isinstance(node, ast.For | ast.While)]
+    return any(covers(node, line) and node.lineno < line for node in loops)
 
 
 def can_repeat(place: Place) -> bool:
     """In a loop, or in a function that somebody may call in one; a constructor runs once."""
-    tree = tree_of(place.file) if place.file else None
+    tree = tree_of(place.file)
     if tree is None or place.line is None:
         return False
     function = function_around(tree, place.line)
-    called = isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)) and function.name not in _ONCE
+    called = isinstance(function, FunctionNode) and function.name not in _ONCE
     return called or is_in_loop(tree, place.line)
 
 
@@ -272,13 +238,9 @@ def condition_around(file: str, line: int) -> Place | None:
     """The innermost if around a line, inside its function; the one around a whole script is none."""
     tree = tree_of(file)
     around = ast.walk(function_around(tree, line)) if tree is not None else ()
-    found = [
-        node.lineno
-        for node in around
-        if isinstance(node, ast.If) and node.lineno < line <= (node.end_lineno or 0)
-        if "__name__" not in ast.unparse(node.test)
-    ]
-    return place_at(file, max(found)) if found else None
+    conditions = [node for node in around if isinstance(node, ast.If) and node.lineno < line and covers(node, line)]
+    lines = [node.lineno for node in conditions if "__name__" not in ast.unparse(node.test)]
+    return place_at(file, max(lines)) if lines else None
 
 
 # The condition on the rank that a line runs under: what not every rank calls.
@@ -287,21 +249,13 @@ _WORDS = ("rank", "is_main", "is_master", "main_process", "is_chief", "process_i
 
 def condition_on_rank(place: Place) -> Place:
     """The innermost `if` around the line that asks which rank this is; an empty place where there is none."""
-    tree = tree_of(place.file) if place.file and place.line else None
+    tree = tree_of(place.file)
     if tree is None or not place.file or not place.line:
         return Place()
-    around = [
-        node
+    lines = [
+        node.lineno
         for node in nodes_of(tree)
-        if isinstance(node, ast.If | ast.While | ast.IfExp) and _holds(node, place.line) and _asks(node.test)
+        if isinstance(node, ast.If | ast.While | ast.IfExp) and covers(node, place.line)
+        if any(word in ast.unparse(node.test).lower() for word in _WORDS)
     ]
-    return place_at(place.file, max(node.lineno for node in around)) if around else Place()
-
-
-def _holds(node: ast.If | ast.While | ast.IfExp, line: int) -> bool:
-    return node.lineno <= line <= (node.end_lineno or 0)
-
-
-def _asks(test: ast.expr) -> bool:
-    words = ast.unparse(test).lower()
-    return any(word in words for word in _WORDS)
+    return place_at(place.file, max(lines)) if lines else Place()

@@ -18,12 +18,14 @@ from typing import Any
 import torch
 from torch import nn
 
-from torch_debugger.source.files import class_source, is_user_file, nodes_of, tree_of
+from torch_debugger.source.files import class_source, is_user_file
 from torch_debugger.source.frames import locals_of
 from torch_debugger.source.objects import class_dict, is_a, is_one_of, name_of_class, own_attributes
+from torch_debugger.source.syntax import nodes_in
 
 WRAPPED = ("_orig_mod", "module")  # where torch.compile, DataParallel and DDP keep the model
-_FRAMES, _NAMES, _ITEMS = 60, 4000, 64
+_FRAMES, _NAMES = 60, 4000
+_ITEMS = 64  # entries of a container, attributes of an object that are looked into
 
 Names = list[tuple[str, Any]]
 
@@ -203,10 +205,9 @@ def moment_without_graphs(frame: FrameType) -> Moment:
 # Everything that the user's variables reach: attributes, entries, closures, class attributes, under its name.
 #
 # Only dictionaries and cells are read: no code of the user's runs.
-_USER_VARIABLES_ITEMS = 64  # entries of a dictionary, attributes of an object that are looked into
 _OBJECTS = 16  # entries of a list, where they are objects: callbacks, meters
-_USER_VARIABLES_MOST = 4000  # values in all
-_USER_VARIABLES_DEEPEST = 3
+_MOST_VALUES = 4000  # values in all
+_DEEPEST_VALUE = 3
 _FILLED = (list, tuple, deque)
 DICTIONARIES = (dict, defaultdict, OrderedDict)  # a kind of the user's own may run code of theirs
 _OPENED = frozenset({FunctionType, MethodType, GeneratorType, *DICTIONARIES, *_FILLED})
@@ -232,8 +233,7 @@ def waiting_generators() -> list[weakref.ref[Any]]:
 
 
 def yields(file: str) -> bool:
-    tree = tree_of(file)
-    return tree is not None and any(isinstance(node, ast.Yield) for node in nodes_of(tree))
+    return bool(nodes_in(file, ast.Yield))
 
 
 class _Reach:
@@ -241,21 +241,17 @@ class _Reach:
 
     def __init__(self) -> None:
         self.found: list[tuple[str, Any]] = []  # and kept alive until it is done: told by identity
-        self._told: set[int] = set()
+        self._known_ids: set[int] = set()
         self._opened: dict[int, int] = {}  # how deep it was when it was looked into
         self._own_kinds: dict[int, bool] = {}  # whether a class is the user's
 
     def add(self, name: str, value: Any, depth: int = 0) -> None:
-        if len(self.found) >= _USER_VARIABLES_MOST:
+        if len(self.found) >= _MOST_VALUES:
             return
-        if id(value) not in self._told:
-            self._told.add(id(value))
+        if id(value) not in self._known_ids:
+            self._known_ids.add(id(value))
             self.found.append((name, value))
-        if (
-            is_one_of(value, _PLAIN)
-            or depth >= _USER_VARIABLES_DEEPEST
-            or self._opened.get(id(value), _USER_VARIABLES_DEEPEST) <= depth
-        ):
+        if is_one_of(value, _PLAIN) or depth >= _DEEPEST_VALUE or self._opened.get(id(value), _DEEPEST_VALUE) <= depth:
             return
         if depth == 0 or self._is_opened(value):
             self._opened[id(value)] = depth
@@ -280,7 +276,7 @@ def _parts(name: str, value: Any) -> list[tuple[str, Any]]:
     if is_a(value, torch.Tensor):
         return []
     if is_one_of(value, DICTIONARIES):
-        items = list(itertools.islice(value.items(), _USER_VARIABLES_ITEMS))
+        items = list(itertools.islice(value.items(), _ITEMS))
         # By a text or a number: the text of any other key is made by code that is not ours, and may take long.
         return [(f"{name}[{key!r}]", item) for key, item in items if is_one_of(key, (str, int))]
     if is_one_of(value, _FILLED):
@@ -292,9 +288,12 @@ def _parts(name: str, value: Any) -> list[tuple[str, Any]]:
         return _of_function(value)
     if type(value) is GeneratorType:
         return _of_generator(value)
-    held = _of_class(value) if is_a(value, type) else _of_module(value) or own_attributes(value)
+    if is_a(value, type):
+        held = dict(class_dict(value)) if class_source(value) is not None else {}
+    else:
+        held = _of_module(value) or own_attributes(value)
     plain = [(key, item) for key, item in list(held.items()) if not key.startswith("_")]
-    return [(f"{name}.{key}", item) for key, item in plain[:_USER_VARIABLES_ITEMS]]
+    return [(f"{name}.{key}", item) for key, item in plain[:_ITEMS]]
 
 
 def _is_object(item: Any) -> bool:
@@ -307,9 +306,7 @@ def _of_function(function: FunctionType) -> list[tuple[str, Any]]:
         return []
     cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
     closed = [(name, cell.cell_contents) for name, cell in cells if cell != _EMPTY]
-    put_on = [
-        (f"{function.__name__}.{key}", item) for key, item in list(vars(function).items())[:_USER_VARIABLES_ITEMS]
-    ]
+    put_on = [(f"{function.__name__}.{key}", item) for key, item in list(vars(function).items())[:_ITEMS]]
     arguments = function.__code__.co_varnames[: function.__code__.co_argcount]
     defaults = function.__defaults__ or ()
     named = list(zip(arguments[len(arguments) - len(defaults) :], defaults, strict=True))
@@ -321,11 +318,7 @@ def _of_generator(generator: GeneratorType[Any, Any, Any]) -> list[tuple[str, An
     frame = generator.gi_frame
     if frame is None or generator.gi_running or not is_user_file(frame.f_code.co_filename):
         return []
-    return list(locals_of(frame).items())[:_USER_VARIABLES_ITEMS]
-
-
-def _of_class(kind: type) -> dict[str, Any]:
-    return dict(class_dict(kind)) if class_source(kind) is not None else {}
+    return list(locals_of(frame).items())[:_ITEMS]
 
 
 def _of_module(value: Any) -> dict[str, Any]:

@@ -21,7 +21,6 @@ from torch_debugger.source.device_placement import (
     Following,
     assignments,
     calls_a_mover,
-    function_around,
     mentions,
     name_of,
     sets_default_device,
@@ -29,6 +28,7 @@ from torch_debugger.source.device_placement import (
 )
 from torch_debugger.source.files import class_source, tree_of, user_trees
 from torch_debugger.source.objects import is_a, is_one_of
+from torch_debugger.source.syntax import function_in
 from torch_debugger.source.variables import Moment
 
 FrameLine = tuple[str, int]  # file, line
@@ -148,7 +148,7 @@ def _other_assignments(tree: ast.Module, line: int, statements: list[ast.stmt]) 
     """Other assignments to the names these statements assign, in the function around this line."""
     made = [each for each in statements if isinstance(each, Assignment)]
     names = {name_of(target) for each in made for target in targets(each) if isinstance(target.ctx, ast.Store)}
-    for node in assignments(function_around(tree, line) or tree):
+    for node in assignments(function_in(tree, line) or tree):
         if node not in made and names & {name_of(target) for target in targets(node)}:
             yield node
 

@@ -14,9 +14,10 @@ from torch import nn
 
 from torch_debugger.model.nested_tensors import tensors_in
 from torch_debugger.records import LocalTensor, Place, Rehearsal
-from torch_debugger.source.device_placement import Function, assignments, function_around, name_of, parameters, targets
+from torch_debugger.source.device_placement import assignments, targets
 from torch_debugger.source.files import is_user_file, nodes_of, place_at, tree_of
 from torch_debugger.source.objects import is_a
+from torch_debugger.source.syntax import FunctionNode, function_in, parameters
 from torch_debugger.trials.cpu_tensors import FrameLine, is_proven, plain_layers
 from torch_debugger.trials.pretended_gpu import DeviceMismatchError, ScriptPretence
 from torch_debugger.trials.pretended_gpu import FrameLine as pretended_gpu_FrameLine
@@ -259,7 +260,7 @@ def _assigned(
     tree = tree_of(frame.f_code.co_filename)
     if tree is None or not name:
         return [], Place()
-    scope = function_around(tree, frame.f_lineno) or tree
+    scope = function_in(tree, frame.f_lineno) or tree
     before = [
         each
         for each in assignments(scope)
@@ -291,7 +292,7 @@ def device_at(line: FrameLine, asked: str, tensors: Sequence[str] = ()) -> str:
     tree = tree_of(line[0])
     if tree is None:
         return ""
-    function = function_around(tree, line[1])
+    function = function_in(tree, line[1])
     known = _known_at(line[1], tree, function)
     ways = [asked, *(each for each in known if each == "device" or each.endswith(".device"))]
     ways += [f"{name}.device" for name in tensors if name in known and function is not None]
@@ -303,12 +304,12 @@ def _is_meant(text: str, known: set[str]) -> bool:
     return bool(text) and (not root.isidentifier() or root in known) and (root != "self" or text in known)
 
 
-def _known_at(line: int, tree: ast.Module, function: Function | None) -> set[str]:
+def _known_at(line: int, tree: ast.Module, function: FunctionNode | None) -> set[str]:
     """Variables of the file, and what the function has made by then: parameters, variables, its attributes."""
     outside = [
-        name_of(target)
+        target.id
         for node in tree.body
-        for each in (assignments(node) if not isinstance(node, Function | ast.ClassDef) else ())
+        for each in (assignments(node) if not isinstance(node, FunctionNode | ast.ClassDef) else ())
         for target in targets(each)
         if isinstance(target, ast.Name) and (function is not None or each.lineno < line)
     ]

@@ -14,23 +14,20 @@ from torch.utils.data import DataLoader
 from torch.utils.data._utils.collate import default_collate
 
 from torch_debugger.records import Place, Rehearsal
-from torch_debugger.source.assignments import assignment_of, parts
+from torch_debugger.source.assignments import assignment_of
 from torch_debugger.source.device_placement import (
     DEVICES,
     Following,
-    Function,
-    argument_of,
     calls_of,
-    function_around,
     is_choice,
     mentions,
     name_of,
-    parameters,
     sets_default_device,
     targets,
 )
 from torch_debugger.source.files import class_source, nodes_of, place_at, tree_of, user_files, user_trees
 from torch_debugger.source.objects import is_a
+from torch_debugger.source.syntax import FunctionNode, argument_of, elements_of, function_in, parameters
 from torch_debugger.source.variables import Moment
 
 # Whoever speaks of these may have the model moved by somebody else.
@@ -111,7 +108,7 @@ def _moves_no_module(call: ast.Call, tree: ast.Module, moment: Moment) -> bool:
     loops = [node for node in nodes_of(tree) if isinstance(node, ast.For | ast.comprehension)]
     made = [node for node in nodes_of(tree) if isinstance(node, ast.Assign) and _takes_or_draws(node.value)]
     names = [loop.target for loop in loops] + [target for node in made for target in node.targets]
-    return any(moved.id == name_of(part) for target in names for part in parts(target))
+    return any(moved.id == name_of(part) for target in names for part in elements_of(target))
 
 
 def _takes_or_draws(value: ast.expr) -> bool:
@@ -183,11 +180,11 @@ def _values_of(name: str) -> Iterator[ast.expr]:
                 yield node.value
             elif isinstance(node, ast.Call) and name_of(node.func) == "add_argument":
                 yield from _default(node, name)
-            elif isinstance(node, Function) and name in parameters(node):
+            elif isinstance(node, FunctionNode) and name in parameters(node):
                 yield from _passed(node, name, tree)
 
 
-def _passed(function: Function, name: str, home: ast.Module) -> Iterator[ast.expr]:
+def _passed(function: FunctionNode, name: str, home: ast.Module) -> Iterator[ast.expr]:
     for tree in user_trees():
         for call in calls_of(tree, home, function):
             if (given := argument_of(call, function, name)) is not None:
@@ -212,7 +209,7 @@ def tensors_on_the_cpu(moments: Sequence[Moment]) -> dict[int, FrameLine]:
         if tree is None:
             continue
         for name, value in moment.variables.items():
-            own = function_around(tree, moment.line) if name in moment.own else None
+            own = function_in(tree, moment.line) if name in moment.own else None
             line = _made_at(name, own or tree) if isinstance(value, torch.Tensor) else None
             if line is not None and Following([tree, *user_trees()]).name_untouched(name, tree, own):
                 found.setdefault(id(value), (moment.file, line))
@@ -254,7 +251,7 @@ def may_be_moved(names: Sequence[str], file: str, line: int) -> bool:
     """Whether a move of these variables stands under a condition, which may hold on another machine, in this
     function or in one that is called here with them."""
     tree = tree_of(file)
-    scope = (function_around(tree, line) or tree) if tree is not None else None
+    scope = (function_in(tree, line) or tree) if tree is not None else None
     conditions = [node for node in ast.walk(scope) if isinstance(node, ast.If | ast.IfExp)] if scope else []
     calls = [part for each in conditions for part in ast.walk(each) if isinstance(part, ast.Call)]
     moves = [call.func.value for call in calls if isinstance(call.func, ast.Attribute) and call.func.attr in MOVERS]
@@ -307,7 +304,7 @@ def may_move_under_a_condition(call: ast.Call) -> bool:
     return any(
         any(isinstance(part, ast.If | ast.IfExp) for part in ast.walk(each)) and mentions(each, MOVERS)
         for each in _reached(_defined({name_of(call.func)}))
-        if isinstance(each, Function)
+        if isinstance(each, FunctionNode)
     )
 
 
@@ -341,5 +338,5 @@ def _defined(names: set[str]) -> list[ast.AST]:
         node
         for tree in user_trees()
         for node in nodes_of(tree)
-        if isinstance(node, Function | ast.ClassDef) and node.name in names and not node.name.startswith("__")
+        if isinstance(node, FunctionNode | ast.ClassDef) and node.name in names and not node.name.startswith("__")
     ]

@@ -23,12 +23,13 @@ from torch_debugger.probes.optimizers_known import TrackedOptimizer
 from torch_debugger.probes.probe import Probe
 from torch_debugger.probes.watch import Watch
 from torch_debugger.records import CopyLook, Place
-from torch_debugger.source.attributes import assignments, dotted
+from torch_debugger.source.attributes import assignments
 from torch_debugger.source.calls import calls_of
 from torch_debugger.source.files import place_at, tree_of
 from torch_debugger.source.frames import place_of, user_frame
 from torch_debugger.source.model_copies import Walk, copied_siblings, copies_of, maker_of, walks_of
 from torch_debugger.source.statements import can_repeat
+from torch_debugger.source.syntax import dotted
 from torch_debugger.stats.dispatch_modes import no_grad
 from torch_debugger.stats.transfer import Numbers
 
