@@ -11,6 +11,7 @@ import re
 import stat
 
 from torch_debugger.records import CrashFact, CrashFrame, Place
+from torch_debugger.source.files import covers, parsed
 from torch_debugger.source.traceback_formats import (
     INNER,
     TextFrame,
@@ -181,12 +182,12 @@ _LARGEST_FILE_BYTES = 4_000_000
 def statement_around(file: str, line: int, code: str) -> tuple[int, str]:
     """The whole statement and its first line; what the traceback tells where the file says otherwise."""
     source = _source(file)
-    lines, told = source.split("\n"), code.split("\n")[0].split()
-    if not told or not 1 <= line <= len(lines) or lines[line - 1].split() != told:
+    lines, words = source.split("\n"), code.split("\n")[0].split()
+    if not words or not 1 <= line <= len(lines) or lines[line - 1].split() != words:
         return line, code
-    for node in ast.walk(_tree(source)):
-        spans = isinstance(node, ast.stmt) and node.lineno <= line <= (node.end_lineno or 0)
-        if spans and isinstance(node, ast.stmt) and not hasattr(node, "body"):
+    tree = _tree(source)
+    for node in ast.walk(tree) if tree is not None else ():
+        if isinstance(node, ast.stmt) and covers(node, line) and not hasattr(node, "body"):
             whole = lines[node.lineno - 1 : node.end_lineno]
             return node.lineno, "\n".join(text.strip() for text in whole)
     return line, code
@@ -204,9 +205,4 @@ def _source(file: str) -> str:
         return ""
 
 
-@functools.lru_cache(maxsize=32)
-def _tree(source: str) -> ast.Module:
-    try:
-        return ast.parse(source)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return ast.Module([], [])
+_tree = functools.lru_cache(maxsize=32)(parsed)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 # Names that are exceptions wherever they stand; any other capitalised word may be one.
@@ -99,10 +99,8 @@ _CARETS = re.compile(r"\s*[~^][~^\s]*$")
 _LATER = 4  # lines after a header in which its first frame must come
 _MOST_TRACEBACKS, _MOST_LINES, _MESSAGE_LINES = 200, 5_000, 200
 INNER = "Original Traceback (most recent call last):"  # a worker's, inside the message of another
-_JOINTS = {
-    "The above exception was the direct cause of the following exception:": "cause",
-    "During handling of the above exception, another exception occurred:": "context",
-}
+# How the text between two chained tracebacks begins; boxes break it off.
+_JOINTS = {"The above exception was the direct cause": "cause", "During handling of the above": "context"}
 # What cannot be part of a message any more: a prompt, a fence, the next record of a log.
 _OVER = re.compile(
     r"```|~~~|>>>(?: |$)|\$ |\[?\d{4}-\d\d-\d\d|[EWIF]\d{4} \d\d:|-{20}|={20}|srun:|slurmstepd:"
@@ -202,182 +200,162 @@ class _Reader:
 
     def _take_message(self, content: str) -> bool:
         self._inner = self._inner or content.startswith(INNER)
-        if content.strip() in _JOINTS:
-            self._found.leads_to_next = _JOINTS[content.strip()]
+        if _leads_on(self._found, content.strip()):
             return False
         frame = _FRAME.match(content) if content.startswith("  File ") and not self._inner else None
         if frame is not None and frame["function"]:
             self._found.kind = self._found.message = ""  # that was no end: a line that looked like one
             return self._take_frame(content)
-        told = self._found.message.split("\n")
-        after_gap = len(told) > 1 and not told[-1].strip()
-        stands_apart = after_gap and bool(content.strip()) and not content[0].isspace()
-        if _OVER.match(content) or stands_apart or len(told) > _MESSAGE_LINES:
+        message = self._found.message.split("\n")
+        stands_apart = len(message) > 1 and not message[-1].strip() and _is_outdented(content)
+        if _OVER.match(content) or stands_apart or len(message) > _MESSAGE_LINES:
             return False
         self._found.message += f"\n{content}"
         return True
 
 
+def _leads_on(found: TextTraceback, content: str) -> bool:
+    """Whether this line says that another traceback follows, which is noted."""
+    for words, joint in _JOINTS.items():
+        if content.startswith(words):
+            found.leads_to_next = joint
+            return True
+    return False
+
+
+def _is_outdented(content: str) -> bool:
+    return bool(content.strip()) and not content[0].isspace()
+
+
 # Tracebacks as IPython, Jupyter and Colab print them: with the code around each line, and an arrow.
-_NOTEBOOK_TEXT_HEADER = re.compile(
-    r"(?P<before>[^\w]*)(?P<kind>[A-Za-z_][\w.]*) {2,}Traceback \(most recent call last\):?$"
-)
-_PLACES = [
+_NOTEBOOK_HEADER = re.compile(r"(?P<before>[^\w]*)(?P<kind>[A-Za-z_][\w.]*) {2,}Traceback \(most recent call last\):?$")
+_NOTEBOOK_PLACES = [
     re.compile(r"(?:Cell|Input) In ?\[(?P<cell>\d+)\](?:, line (?P<line>\d+))?(?:, in (?P<function>[^(]+))?"),
     re.compile(r"File (?P<file>\S.*?):(?P<line>\d+)(?:, in (?P<function>[\w.<>]+))?"),
     re.compile(r"(?P<file><ipython-input-[^>]+>|(?:[~./]|[A-Za-z]:)\S*?\.py) in (?P<function>[\w.]+|<[^>]+>)(?:\(|$)"),
 ]
-_ARROW = re.compile(r"-+> ?(?P<line>\d+) ?(?P<code>.*)$")
-_NOTEBOOK_TEXT_JOINTS = {
-    "The above exception was the direct cause": "cause",
-    "During handling of the above exception": "context",
-}
-_NOTEBOOK_TEXT_MOST_TRACEBACKS, _NOTEBOOK_TEXT_MOST_LINES = 200, 5_000
+_NOTEBOOK_ARROW = re.compile(r"-+> ?(?P<line>\d+) ?(?P<code>.*)$")
 
 
 def notebook_tracebacks(lines: list[str]) -> Iterator[TextTraceback]:
-    headers = [(index, match) for index, line in enumerate(lines) if (match := _NOTEBOOK_TEXT_HEADER.match(line))]
-    for index, header in headers[-_NOTEBOOK_TEXT_MOST_TRACEBACKS:]:
-        found = _read(header, lines[index + 1 : index + 1 + _NOTEBOOK_TEXT_MOST_LINES])
-        if found.frames and found.kind:
-            yield found
+    for header, following in _blocks(lines, _NOTEBOOK_HEADER.match):
+        found, prefix = TextTraceback(header["before"]), Prefix(header["before"])
+        for line in following:
+            content = prefix.strip(line)
+            if content is None or _NOTEBOOK_HEADER.match(content) or _is_over(found, content):
+                break
+            found.lines.append(content)
+            if found.kind:
+                found.message += f"\n{content}"
+            elif not _take_arrow(found, _NOTEBOOK_ARROW.match(content)) and not _take_notebook_place(found, content):
+                last = ending(content)
+                if last is not None and last[0].rpartition(".")[2] == header["kind"].rpartition(".")[2]:
+                    found.kind, found.message = last[:2]
+        yield from _finished(found)
 
 
-def _read(header: re.Match[str], lines: list[str]) -> TextTraceback:
-    found, prefix = TextTraceback(header["before"]), Prefix(header["before"])
-    for line in lines:
-        content = prefix.strip(line)
-        if content is None or _NOTEBOOK_TEXT_HEADER.match(content) or (found.kind and _is_over(found, content)):
-            break
-        found.lines.append(content)
-        if found.kind:
-            found.message += f"\n{content}"
-        elif not _take_frame(found, content):
-            told = ending(content)
-            if told is not None and told[0].rpartition(".")[2] == header["kind"].rpartition(".")[2]:
-                found.kind, found.message = told[:2]
-    found.message = found.message.strip("\n")
-    return found
-
-
-def _take_frame(found: TextTraceback, content: str) -> bool:
-    arrow = _ARROW.match(content)
-    if arrow is not None and found.frames:
-        found.frames[-1].line, found.frames[-1].code = int(arrow["line"][:9]), arrow["code"].strip()
-        return True
-    place = next((match for pattern in _PLACES if (match := pattern.match(content))), None)
+def _take_notebook_place(found: TextTraceback, content: str) -> bool:
+    place = next((match for pattern in _NOTEBOOK_PLACES if (match := pattern.match(content))), None)
     if place is None:
         return False
-    told = place.groupdict()
-    file = told.get("file") or f"Cell In[{told['cell']}]"
-    function = (told.get("function") or "<module>").rpartition(".")[2]
+    parts = place.groupdict()
+    file = parts.get("file") or f"Cell In[{parts['cell']}]"
+    function = (parts.get("function") or "<module>").rpartition(".")[2]
     function = "<module>" if function.startswith("<cell line") else function
-    found.frames.append(TextFrame(file, int((told.get("line") or "0")[:9]), function))
+    found.frames.append(TextFrame(file, int((parts.get("line") or "0")[:9]), function))
     return True
 
 
+def _blocks(
+    lines: list[str], is_header: Callable[[str], re.Match[str] | None]
+) -> Iterator[tuple[re.Match[str], list[str]]]:
+    """The headers in a text, each with the lines that follow it."""
+    headers = [(index, match) for index, line in enumerate(lines) if (match := is_header(line))]
+    for index, match in headers[-_MOST_TRACEBACKS:]:
+        yield match, lines[index + 1 : index + 1 + _MOST_LINES]
+
+
 def _is_over(found: TextTraceback, content: str) -> bool:
-    for words, joint in _NOTEBOOK_TEXT_JOINTS.items():
-        if content.startswith(words):
-            found.leads_to_next = joint
-            return True
+    """Behind the message of an exception."""
+    if not found.kind:
+        return False
     after_gap = found.message.endswith("\n")
-    stands_apart = after_gap and bool(content.strip()) and not content[0].isspace()
-    return content.startswith("```") or stands_apart
+    return _leads_on(found, content) or content.startswith("```") or (after_gap and _is_outdented(content))
+
+
+def _take_arrow(found: TextTraceback, arrow: re.Match[str] | None) -> bool:
+    if arrow is None or not found.frames:
+        return False
+    found.frames[-1].line, found.frames[-1].code = int(arrow["line"][:9]), arrow["code"].strip()
+    return True
+
+
+def _finished(found: TextTraceback) -> Iterator[TextTraceback]:
+    """Nothing where it is no traceback after all."""
+    if found.frames and found.kind:
+        found.message = found.message.strip("\n")
+        yield found
 
 
 # Failures as pytest prints them: `net.py:14: in forward`, and the exception behind an E.
-_PLACE = re.compile(r"(?P<file>\S.*?\.py):(?P<line>\d+):(?: in (?P<function>\S+)| (?P<kind>[A-Z]\w*))?$")
-_BORDER = re.compile(r"_{3,} .+ _{3,}$|={3,}")  # the title of a failure, or the end of all
+_PYTEST_PLACE = re.compile(r"(?P<file>\S.*?\.py):(?P<line>\d+):(?: in (?P<function>\S+)| (?P<kind>[A-Z]\w*))?$")
+_PYTEST_BORDER = re.compile(r"_{3,} .+ _{3,}$|={3,}")  # the title of a failure, or the end of all
 
 
 def pytest_failures(lines: list[str]) -> Iterator[TextTraceback]:
-    borders = [index for index, line in enumerate(lines) if _BORDER.match(line)]
+    """The line with an arrow stands above the place it belongs to, other code below."""
+    borders = [index for index, line in enumerate(lines) if _PYTEST_BORDER.match(line)]
     for start, end in zip([-1, *borders], [*borders, len(lines)], strict=True):
-        found = _pytest_text_read(lines[start + 1 : end])
+        found, code = TextTraceback(lines=lines[start + 1 : end]), ""
+        for line, below in itertools.pairwise([*found.lines, ""]):
+            place = _PYTEST_PLACE.match(line)
+            if line.startswith(">  "):
+                code = line[1:].strip()
+            elif line.startswith("E  "):
+                message = line[1:].strip()
+                if found.kind:
+                    found.message += f"\n{message}"
+                else:
+                    found.kind, found.message = (ending(message) or ("AssertionError", message))[:2]
+            elif place is not None and (code or not place["kind"]):
+                code = code or (below.strip() if below.startswith("    ") else "")
+                found.frames.append(TextFrame(place["file"], int(place["line"][:9]), place["function"] or "", code))
+                code = ""
         if found.frames and found.kind:
             yield found
-
-
-def _pytest_text_read(lines: list[str]) -> TextTraceback:
-    """The line with an arrow stands above the place it belongs to, other code below."""
-    found, code = TextTraceback(lines=lines), ""
-    for index, line in enumerate(lines):
-        place = _PLACE.match(line)
-        if line.startswith(">  "):
-            code = line[1:].strip()
-        elif line.startswith("E  "):
-            _take_error(found, line[1:].strip())
-        elif place is not None and (code or not place["kind"]):
-            below = lines[index + 1] if index + 1 < len(lines) else ""
-            told = code or (below.strip() if below.startswith("    ") else "")
-            found.frames.append(TextFrame(place["file"], int(place["line"][:9]), place["function"] or "", told))
-            code = ""
-    return found
-
-
-def _take_error(found: TextTraceback, told: str) -> None:
-    if found.kind:
-        found.message += f"\n{told}"
-    else:
-        found.kind, found.message = (ending(told) or ("AssertionError", told))[:2]
 
 
 # Tracebacks as rich prints them: in a box, with an arrow before the line.
-_BOXED_TEXT_HEADER = re.compile(r"\W*Traceback \(most recent call last\)\W*[\u2500-]{3}")
-_BOXED_TEXT_PLACE = re.compile(r"(?:in )?(?P<file>\S.*?\.py|<[^>]+>):(?P<line>\d+)(?: in (?P<function>\S+))?$")
-_BOXED_TEXT_ARROW = re.compile(r"[\u2771>] *(?P<line>\d+)[ \u2502]*(?P<code>.*)$")
-_BOXED_TEXT_BORDER, _CORNER = "\u2502|", ("\u2570", "+-", "\u2514")
+_BOX_HEADER = re.compile(r"\W*Traceback \(most recent call last\)\W*[\u2500-]{3}")
+_BOX_PLACE = re.compile(r"(?:in )?(?P<file>\S.*?\.py|<[^>]+>):(?P<line>\d+)(?: in (?P<function>\S+))?$")
+_BOX_ARROW = re.compile(r"[\u2771>] *(?P<line>\d+)[ \u2502]*(?P<code>.*)$")
+_BOX_BORDER, _BOX_CORNER = "\u2502|", ("\u2570", "+-", "\u2514")
 _PATHS = ("/", "~", "C:\\", "D:\\")
-_BOXED_TEXT_JOINTS = {"The above exception was the direct cause": "cause", "During handling of the above": "context"}
-_BOXED_TEXT_MOST_TRACEBACKS, _BOXED_TEXT_MOST_LINES = 200, 5_000
 
 
 def boxed_tracebacks(lines: list[str]) -> Iterator[TextTraceback]:
-    starts = [index for index, line in enumerate(lines) if _BOXED_TEXT_HEADER.search(line)]
-    for index in starts[-_BOXED_TEXT_MOST_TRACEBACKS:]:
-        found = _boxed_text_read(lines[index + 1 : index + 1 + _BOXED_TEXT_MOST_LINES])
-        if found.frames and found.kind:
-            yield found
+    for _, following in _blocks(lines, _BOX_HEADER.search):
+        found, closed = TextTraceback(), False
+        for line, below in itertools.pairwise([*following, ""]):
+            content = line.strip()
+            closed = closed or content.startswith(_BOX_CORNER)
+            if _BOX_HEADER.search(line) or _is_over(found, line):
+                break
+            found.lines.append(line)
+            if found.kind:
+                found.message += f"\n{line}"
+            elif closed:
+                found.kind, found.message = (ending(content) or ("", ""))[:2]
+            else:
+                _take_boxed(found, *(part.strip().strip(_BOX_BORDER).strip() for part in (line, below)))
+        yield from _finished(found)
 
 
-def _boxed_text_read(lines: list[str]) -> TextTraceback:
-    found, closed = TextTraceback(), False
-    for line, following in itertools.pairwise([*lines, ""]):
-        content = line.strip()
-        closed = closed or content.startswith(_CORNER)
-        if _BOXED_TEXT_HEADER.search(line) or (found.kind and _boxed_text_is_over(found, line)):
-            break
-        found.lines.append(line)
-        if found.kind:
-            found.message += f"\n{line}"
-        elif closed:
-            found.kind, found.message = (ending(content) or ("", ""))[:2]
-        else:
-            _boxed_text_take_frame(found, _inside(line), _inside(following))
-    found.message = found.message.strip("\n")
-    return found
-
-
-def _inside(line: str) -> str:
-    return line.strip().strip(_BOXED_TEXT_BORDER).strip()
-
-
-def _boxed_text_take_frame(found: TextTraceback, content: str, following: str) -> None:
+def _take_boxed(found: TextTraceback, content: str, below: str) -> None:
     """A place may be broken over two lines of the box; the arrow has its line number whole."""
-    arrow = _BOXED_TEXT_ARROW.match(content)
-    whole = f"{content}{following}" if content.startswith(_PATHS) else ""
-    place = _BOXED_TEXT_PLACE.match(content) or _BOXED_TEXT_PLACE.match(whole)
-    if arrow is not None and found.frames:
-        found.frames[-1].line, found.frames[-1].code = int(arrow["line"][:9]), arrow["code"].strip()
-    elif place is not None:
+    if _take_arrow(found, _BOX_ARROW.match(content)):
+        return
+    whole = f"{content}{below}" if content.startswith(_PATHS) else ""
+    place = _BOX_PLACE.match(content) or _BOX_PLACE.match(whole)
+    if place is not None:
         found.frames.append(TextFrame(place["file"], int(place["line"][:9]), place["function"] or ""))
-
-
-def _boxed_text_is_over(found: TextTraceback, line: str) -> bool:
-    for words, joint in _BOXED_TEXT_JOINTS.items():
-        if line.startswith(words):
-            found.leads_to_next = joint
-            return True
-    after_gap = found.message.endswith("\n")
-    return after_gap and bool(line.strip()) and not line[0].isspace()
