@@ -22,13 +22,14 @@ from torch_debugger.crashes.autograd_graph import (
 )
 from torch_debugger.crashes.autograd_inplace import examine_overwritten, loss_made, owners_of, writes_in
 from torch_debugger.crashes.frames import LiveCrash, describe, is_tensor
-from torch_debugger.crashes.functions import Scope, calls_in, names_read, statement_place
+from torch_debugger.crashes.functions import Scope, statement_place
 from torch_debugger.records import LocalTensor, Place
 from torch_debugger.records.crash_autograd import AutogradEvidence, Differentiated, RefusedTensor
 from torch_debugger.source.constructors import constructor_places
 from torch_debugger.source.files import covers
 from torch_debugger.source.objects import is_a, is_one_of
 from torch_debugger.source.statements import attribute_place
+from torch_debugger.source.syntax import calls_in, names_read
 
 _KINDS = (RuntimeError, TypeError, ValueError, AttributeError, NotImplementedError)
 _OVERWRITTEN = "modified by an inplace operation"
@@ -252,9 +253,8 @@ class _Search:
         self.start: ast.AST | None = self.made if self.made is not None else written
 
     def _call(self) -> ast.Call | None:
-        around = [node for node in calls_in(self.scope.function) if node.lineno <= self.scope.line]
-        named = [node for node in around if ast.unparse(node.func).rpartition(".")[2] in ("grad", "backward")]
-        return named[-1] if named else None
+        calls = calls_in(self.scope.function, "grad", "backward")
+        return next((call for call in reversed(calls) if call.lineno <= self.scope.line), None)
 
     def cause(self, odd: torch.Tensor) -> Differentiated | None:
         reads = self._readers(self.start, _DEPTH)

@@ -22,11 +22,12 @@ from torch_debugger.crashes.autograd_graph import (
     scopes,
 )
 from torch_debugger.crashes.frames import LiveCrash, is_tensor
-from torch_debugger.crashes.functions import Scope, assigned, calls_in, names_read, statement_place
+from torch_debugger.crashes.functions import Scope, assigned, statement_place
 from torch_debugger.records import Place
 from torch_debugger.records.crash_autograd import CarriedState, FreedGraph
 from torch_debugger.source.files import class_source, covers
 from torch_debugger.source.objects import is_a, is_one_of
+from torch_debugger.source.syntax import calls_in, names_read
 
 
 def examine_freed(scene: LiveCrash) -> FreedGraph | None:

@@ -28,11 +28,12 @@ from torch_debugger.crashes.autograd_graph import (
     switched_off,
 )
 from torch_debugger.crashes.frames import LiveCrash, attribute, is_tensor
-from torch_debugger.crashes.functions import LOOPS, Scope, assigned, calls_in, names_read, statement_place
+from torch_debugger.crashes.functions import LOOPS, Scope, assigned, definition_of, statement_place
 from torch_debugger.records import Place
 from torch_debugger.records.crash_autograd import GraphCut, Rebinding
-from torch_debugger.source.files import covers, is_user_file, tree_of
+from torch_debugger.source.files import covers, tree_of
 from torch_debugger.source.objects import is_a, is_one_of, name_of_class
+from torch_debugger.source.syntax import calls_in, names_read
 
 _DEPTH = 6
 
@@ -150,9 +151,8 @@ def _is_data(value: Any) -> bool:
 
 def function_cut(function: Any, trainable: bool) -> GraphCut | None:
     """A cut in a function's own source: its decorator, or what it returns."""
-    code = inspect.unwrap(function).__code__
-    user = is_user_file(code.co_filename)
-    node = _definition(code.co_filename, code.co_name, code.co_firstlineno) if user else None
+    unwrapped = inspect.unwrap(function)
+    code, node = unwrapped.__code__, definition_of(unwrapped)
     if node is None or not trainable:
         return None
     switch = switch_around(code.co_filename, node.lineno)
@@ -163,19 +163,6 @@ def function_cut(function: Any, trainable: bool) -> GraphCut | None:
             place = statement_place(code.co_filename, value.lineno)
             return GraphCut(cut.reason, place, ast.unparse(cut.node), ast.unparse(core_of(cut.inner)))
     return None
-
-
-def _definition(file: str, name: str, line: int) -> ast.FunctionDef | None:
-    """The function of this name whose first line, decorators included, this is."""
-    tree = tree_of(file)
-    for node in ast.walk(tree) if tree is not None else ():
-        if isinstance(node, ast.FunctionDef) and node.name == name and _first_line(node) == line:
-            return node
-    return None
-
-
-def _first_line(node: ast.FunctionDef) -> int:
-    return min([node.lineno, *(item.lineno for item in node.decorator_list)])
 
 
 def _returned(function: ast.FunctionDef) -> Iterator[ast.expr]:

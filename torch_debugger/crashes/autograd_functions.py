@@ -14,13 +14,14 @@ from torch.autograd.gradcheck import GradcheckError, gradcheck
 from torch_debugger.crashes.autograd_graph import backward_roots, graph_of, scopes
 from torch_debugger.crashes.expressions import UNKNOWN, value_of
 from torch_debugger.crashes.frames import LiveCrash, Seen, is_tensor, walk_traceback
-from torch_debugger.crashes.functions import calls_in, statement_place
+from torch_debugger.crashes.functions import statement_place
 from torch_debugger.model.autograd_graph import walk_nodes
 from torch_debugger.records import Place
 from torch_debugger.records.crash_autograd import CustomFunction
-from torch_debugger.source.files import class_source, tree_of
+from torch_debugger.source.files import class_source, covers, tree_of
 from torch_debugger.source.objects import is_a, is_one_of
 from torch_debugger.source.statements import function_around
+from torch_debugger.source.syntax import calls_in
 
 _NAMED = re.compile(r"[Ff]unction (\w+)Backward returned")
 
@@ -167,7 +168,7 @@ def _asserted(seen: Seen) -> Gradcheck | None:
     if tree is None:
         return None
     nodes = [node for node in ast.walk(function_around(tree, seen.line)) if isinstance(node, (ast.Assert, ast.Assign))]
-    asserted = next((node for node in nodes if _is_at(node, seen.line) and isinstance(node, ast.Assert)), None)
+    asserted = next((node for node in nodes if covers(node, seen.line) and isinstance(node, ast.Assert)), None)
     if asserted is None:
         return None
     names = {node.id for node in ast.walk(asserted.test) if isinstance(node, ast.Name)}
@@ -178,10 +179,6 @@ def _asserted(seen: Seen) -> Gradcheck | None:
             if isinstance(call, ast.Call) and value_of(seen, call.func) is gradcheck:
                 return _of_call(seen, call)
     return None
-
-
-def _is_at(node: ast.stmt, line: int) -> bool:
-    return node.lineno <= line <= (node.end_lineno or node.lineno)
 
 
 def _binds(node: ast.Assign, names: set[str]) -> bool:

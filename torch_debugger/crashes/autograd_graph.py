@@ -16,7 +16,7 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from torch_debugger.crashes.frames import LiveCrash, Seen, is_tensor
-from torch_debugger.crashes.functions import Scope, calls_in, statement_place
+from torch_debugger.crashes.functions import Scope, statement_place
 from torch_debugger.crashes.replay import TIME_LIMIT_S, TooLong, copied, is_small
 from torch_debugger.model.hooks import without_global_hooks
 from torch_debugger.model.reruns import leaving_no_trace
@@ -25,6 +25,7 @@ from torch_debugger.source.files import covers, is_user_file, tree_of
 from torch_debugger.source.frames import frames
 from torch_debugger.source.objects import is_a, own_attributes
 from torch_debugger.source.statements import function_around
+from torch_debugger.source.syntax import calls_in
 from torch_debugger.system.clocks import time
 
 _NODES, _NAMES = 20_000, 2000

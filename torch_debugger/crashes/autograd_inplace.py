@@ -29,12 +29,13 @@ from torch_debugger.crashes.autograd_graph import (
     scopes,
 )
 from torch_debugger.crashes.frames import LiveCrash, is_tensor
-from torch_debugger.crashes.functions import Scope, calls_in, statement_place
+from torch_debugger.crashes.functions import Scope, statement_place
 from torch_debugger.records import Place
 from torch_debugger.records.crash_autograd import InPlaceWrite, Overwritten
 from torch_debugger.source.constructors import constructor_places
 from torch_debugger.source.files import covers, is_user_file, nodes_of, tree_of
 from torch_debugger.source.objects import is_a
+from torch_debugger.source.syntax import called_name, calls_in
 
 _VICTIM = re.compile(
     r"\[torch\.(?:\w+\.)?\w+ \[([\d, ]*)\]\](?:, which is output \d+ of ([\w:]+),)? is at version (\d+); "
@@ -384,7 +385,7 @@ def _writes(node: ast.stmt) -> Iterator[tuple[ast.expr, str]]:
 
 
 def _written_by(call: ast.Call) -> Iterator[tuple[ast.expr, str]]:
-    name = getattr(call.func, "attr", getattr(call.func, "id", ""))
+    name = called_name(call)
     in_place = [word for word in call.keywords if word.arg == "inplace" and _is_true(word.value)]
     if in_place and call.args:
         yield call.args[0], _camel(name)

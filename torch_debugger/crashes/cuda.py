@@ -24,7 +24,8 @@ from torch_debugger.crashes.memory import models_of
 from torch_debugger.records import LayerFact, LocalTensor, Place
 from torch_debugger.records.crash import CudaEvidence, DeviceLookup
 from torch_debugger.source.constructors import constructor_places
-from torch_debugger.source.files import is_user_file, tree_of
+from torch_debugger.source.files import covers, is_user_file
+from torch_debugger.source.syntax import nodes_in
 
 _KINDS = (
     ("fork", re.compile(r"Cannot re-initialize CUDA in forked subprocess|CUDA error: initialization error")),
@@ -128,9 +129,8 @@ def index_tensors(scene: LiveCrash) -> list[Source]:
 def loop_names(scene: LiveCrash) -> dict[str, str]:
     """What the user's loop calls the parts of a batch: batch[1] -> y, for `for x, y in loader`."""
     for seen in reversed(scene.frames):
-        tree = tree_of(seen.file) if seen.user else None
-        loops = [node for node in ast.walk(tree) if isinstance(node, ast.For)] if tree is not None else []
-        around = [loop for loop in loops if loop.lineno <= seen.line <= (loop.end_lineno or 0)]
+        loops = nodes_in(seen.file, ast.For) if seen.user else []
+        around = [loop for loop in loops if covers(loop, seen.line)]
         for loop in reversed(around):
             target = _batch_target(loop)
             if isinstance(target, ast.Tuple):

@@ -27,6 +27,7 @@ from torch_debugger.records import Place
 from torch_debugger.source.files import covers, place_at, tree_of
 from torch_debugger.source.objects import is_a, is_one_of, own_attributes
 from torch_debugger.source.statements import function_around
+from torch_debugger.source.syntax import called_name, nodes_in
 from torch_debugger.stats.dispatch_modes import no_grad
 
 UNKNOWN = object()  # what an expression stands for when that cannot be told without running it
@@ -112,12 +113,7 @@ def entries_of(value: Any) -> tuple[str, ...]:
 
 def statement_node(seen: Seen) -> ast.stmt | None:
     """The innermost statement that covers the line."""
-    tree = tree_of(seen.file)
-    covering = [
-        node
-        for node in (ast.walk(tree) if tree else ())
-        if isinstance(node, ast.stmt) and node.lineno <= seen.line <= (node.end_lineno or node.lineno)
-    ]
+    covering = [node for node in nodes_in(seen.file, ast.stmt) if covers(node, seen.line)]
     return max(covering, key=lambda node: (node.lineno, node.col_offset), default=None)
 
 
@@ -243,7 +239,7 @@ def _operands(node: ast.AST, seen: Seen, outermost: bool = False) -> Iterator[Na
 
 
 def _of_call(node: ast.Call, seen: Seen, outermost: bool) -> Iterator[Named]:
-    name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+    name = called_name(node)
     function = resolve(node.func, seen)
     # What a model or a function of the user's makes of its arguments is not known from the text.
     opaque = issubclass(type(function), nn.Module) or isinstance(node.func, ast.Name)

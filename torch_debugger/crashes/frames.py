@@ -27,6 +27,7 @@ from torch_debugger.source.objects import (
     module_of_class,
     own_attributes,
 )
+from torch_debugger.source.syntax import called_name, calls_in
 from torch_debugger.system.redaction import redact_value
 
 if TYPE_CHECKING:
@@ -354,8 +355,8 @@ def _maker(tree: ast.Module, line: int) -> tuple[str, ast.FunctionDef | None]:
 
 def _call_lines(tree: ast.Module, file: str, line: int, kind: str) -> str:
     """A line, and as many after it as the calls of `kind` (or else all calls) that start on it take."""
-    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and node.lineno == line]
-    named = [node for node in calls if kind and ast.unparse(node.func).rpartition(".")[2] == kind]
+    calls = [call for call in calls_in(tree) if call.lineno == line]
+    named = [call for call in calls if kind and called_name(call) == kind]
     last = max((node.end_lineno or line for node in named or calls), default=line)
     return _lines(file, line, last) if last > line else place_at(file, line).code or ""
 

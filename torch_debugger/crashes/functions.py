@@ -23,7 +23,7 @@ from torch_debugger.records import Place
 from torch_debugger.source.files import covers, is_user_file, place_at, tree_of
 from torch_debugger.source.objects import is_a, is_one_of
 from torch_debugger.source.statements import function_around
-from torch_debugger.source.syntax import called_name
+from torch_debugger.source.syntax import calls_in, flat_targets, nodes_in, own_nodes, own_statements
 
 LOOPS = (ast.For, ast.While, ast.AsyncFor)
 _NESTED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
@@ -41,11 +41,11 @@ class Scope:
     @staticmethod
     def of_tree(tree: ast.Module) -> list[ast.stmt]:
         """The statements of a file outside of its functions, those included that begin a function or class."""
-        return sorted([*_own_statements(tree), *(n for n in tree.body if is_a(n, _NESTED))], key=lambda n: n.lineno)
+        return sorted([*own_statements(tree), *(n for n in tree.body if is_a(n, _NESTED))], key=lambda n: n.lineno)
 
     def statements(self) -> list[ast.stmt]:
         """All of them in the order of their lines; those of functions defined inside are not its own."""
-        return sorted(_own_statements(self.function), key=lambda node: node.lineno)
+        return sorted(own_statements(self.function), key=lambda node: node.lineno)
 
     def loops(self) -> Sequence[ast.stmt]:
         """The loops around the frame's line, the innermost first."""
@@ -103,43 +103,13 @@ def statement_place(file: str, line: int, module: str | None = None) -> Place:
     return Place(file, start, module, code or None)
 
 
-def _own_statements(node: ast.AST) -> Iterator[ast.stmt]:
-    for child in ast.iter_child_nodes(node):
-        if is_a(child, _NESTED):
-            continue
-        if isinstance(child, ast.stmt):
-            yield child
-        yield from _own_statements(child)
-
-
 def assigned(node: ast.stmt) -> list[str]:
     """The plain names and dotted attributes a statement binds."""
-    if isinstance(node, ast.Assign):
-        targets = node.targets
-    elif isinstance(node, ast.AugAssign | ast.For) or (isinstance(node, ast.AnnAssign) and node.value is not None):
-        targets = [node.target]
-    else:
+    if not isinstance(node, ast.Assign | ast.AugAssign | ast.AnnAssign | ast.For):
         return []
-    parts = [part for target in targets for part in _flat(target)]
-    return [ast.unparse(part) for part in parts if isinstance(part, ast.Name | ast.Attribute)]
-
-
-def _flat(target: ast.expr) -> list[ast.expr]:
-    if isinstance(target, ast.Tuple | ast.List):
-        return [part for item in target.elts for part in _flat(item)]
-    return [target.value] if isinstance(target, ast.Starred) else [target]
-
-
-def names_read(node: ast.AST) -> list[str]:
-    """The names an expression or statement reads, in order."""
-    found = [part for part in ast.walk(node) if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load)]
-    return [part.id for part in sorted(found, key=lambda part: (part.lineno, part.col_offset))]
-
-
-def calls_in(node: ast.AST) -> list[ast.Call]:
-    """In the order in which they stand."""
-    found = [part for part in ast.walk(node) if isinstance(part, ast.Call)]
-    return sorted(found, key=lambda part: (part.lineno, part.col_offset))
+    if isinstance(node, ast.AnnAssign) and node.value is None:
+        return []
+    return [ast.unparse(part) for part in flat_targets(node) if isinstance(part, ast.Name | ast.Attribute)]
 
 
 # The call that made a value, and what its function returns as its source has it.
@@ -223,18 +193,17 @@ def _returns(function: Any) -> tuple[str, Place]:
 def definition_of(function: Any) -> ast.FunctionDef | None:
     """The source of a function of the user's."""
     code: Any = getattr(function, "__code__", None)
-    tree = tree_of(code.co_filename) if code is not None and is_user_file(code.co_filename) else None
-    functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)] if tree else []
-    found = [node for node in functions if node.name == code.co_name and _starts(node) == code.co_firstlineno]
-    return found[0] if found else None
-
-
-def _starts(node: ast.FunctionDef) -> int:
-    return min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
+    if code is None or not is_user_file(code.co_filename):
+        return None
+    for node in nodes_in(code.co_filename, ast.FunctionDef):
+        first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
+        if node.name == code.co_name and first == code.co_firstlineno:
+            return node
+    return None
 
 
 def _returned(file: str, function: ast.FunctionDef) -> tuple[str, Place]:
-    nodes = list(_own_nodes(function))
+    nodes = list(own_nodes(function))
     returns = returned_by(function)
     if not returns and not any(isinstance(node, ast.Yield | ast.YieldFrom | ast.Raise) for node in nodes):
         return "nothing", place_at(file, function.body[-1].end_lineno or function.body[-1].lineno)
@@ -245,19 +214,12 @@ def _returned(file: str, function: ast.FunctionDef) -> tuple[str, Place]:
 
 def returned_by(function: ast.FunctionDef) -> list[ast.expr]:
     """The expressions a function returns, but for None."""
-    found = [node.value for node in _own_nodes(function) if isinstance(node, ast.Return)]
+    found = [node.value for node in own_nodes(function) if isinstance(node, ast.Return)]
     return [value for value in found if value is not None and not _is_none(value)]
 
 
 def _is_none(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and node.value is None
-
-
-def _own_nodes(scope: ast.AST) -> Iterator[ast.AST]:
-    for child in ast.iter_child_nodes(scope):
-        yield child
-        if not isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef):
-            yield from _own_nodes(child)
 
 
 # Where the user's files call a function: the files that a traceback goes through, and the script itself.
@@ -274,9 +236,8 @@ def calls_in_files(files: Iterable[str], *names: str) -> Iterator[tuple[Place, a
     """The calls of functions whose last name is one of these: dist.init_process_group(...)"""
     for file in files:
         tree = tree_of(file)
-        for node in ast.walk(tree) if tree is not None else ():
-            if isinstance(node, ast.Call) and called_name(node) in names:
-                yield place_at(file, node.lineno), node
+        for call in calls_in(tree, *names) if tree is not None else ():
+            yield place_at(file, call.lineno), call
 
 
 def aliases_of(frames: Iterable[Seen], value: object) -> set[str]:

@@ -19,7 +19,8 @@ from torch_debugger.crashes.layers import describe_layer
 from torch_debugger.records import LayerFact, Place
 from torch_debugger.records.crash import IndexEvidence
 from torch_debugger.source.constructors import constructor_places
-from torch_debugger.source.files import tree_of
+from torch_debugger.source.files import covers
+from torch_debugger.source.syntax import called_name, nodes_in
 from torch_debugger.source.variables import name_root
 from torch_debugger.stats.dispatch_modes import no_grad
 
@@ -185,13 +186,8 @@ def _is_value(node: ast.expr, seen: Seen, tensor: torch.Tensor) -> bool:
 
 def raising_expressions(seen: Seen) -> list[ast.expr]:
     """The expressions that may have raised: the one that did, or all of the line where Python cannot tell."""
-    tree = tree_of(seen.file)
     failing = failing_expression(seen.frame.f_code, seen.instruction)
-    on_line = [
-        node
-        for node in (ast.walk(tree) if tree is not None else ())
-        if isinstance(node, ast.expr) and node.lineno <= seen.line <= (node.end_lineno or 0)
-    ]
+    on_line = [node for node in nodes_in(seen.file, ast.expr) if covers(node, seen.line)]
     return [node for node in on_line if not failing or ast.unparse(node) == failing]
 
 
@@ -237,7 +233,7 @@ def _called(seen: Seen, node: ast.Call) -> Iterator[Lookup]:
     if not isinstance(node.func, ast.Attribute | ast.Name):
         return
     owner = node.func.value if isinstance(node.func, ast.Attribute) else None
-    name = node.func.attr if isinstance(node.func, ast.Attribute) else node.func.id
+    name = called_name(node)
     operands = list(node.args)
     if owner is not None and ast.unparse(owner) not in _LIBRARIES:
         operands.insert(0, owner)

@@ -18,8 +18,9 @@ from torch_debugger.crashes.frames import LiveCrash, Seen, kind_name
 from torch_debugger.records import Place
 from torch_debugger.records.crash_loading import LoaderState, OddPart
 from torch_debugger.source.constructors import class_place
-from torch_debugger.source.files import class_source, place_at, tree_of
+from torch_debugger.source.files import class_source, class_sources, place_at, tree_of
 from torch_debugger.source.objects import is_a, own_attributes
+from torch_debugger.source.syntax import calls_in, last_name, methods_of, nodes_in
 
 
 @dataclass(frozen=True)
@@ -99,23 +100,13 @@ def loader_place(scene: LiveCrash, loader: Any = None) -> Place:
     names = {name for name, value in named_loaders(scene) if value is loader}
     for seen in reversed(scene.frames):
         tree = tree_of(seen.file) if seen.user else None
-        calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and _makes_loader(node)] if tree else []
-        named = [call for target, call in _assigned(tree) if target in names and call in calls] if tree else []
+        calls: list[ast.expr] = [*calls_in(tree, "DataLoader")] if tree is not None else []
+        assigned = [node for node in nodes_in(seen.file, ast.Assign) if node.value in calls and len(node.targets) == 1]
+        named = [node.value for node in assigned if last_name(node.targets[0]) in names]
         chosen = named if len(named) == 1 else calls
         if len(chosen) == 1:
             return place_at(seen.file, chosen[0].lineno)
     return Place()
-
-
-def _makes_loader(node: ast.Call) -> bool:
-    return ast.unparse(node.func).rpartition(".")[2] == "DataLoader"
-
-
-def _assigned(tree: ast.Module) -> Iterator[tuple[str, ast.expr]]:
-    for node in ast.walk(tree):
-        target = node.targets[0] if isinstance(node, ast.Assign) and len(node.targets) == 1 else None
-        if isinstance(node, ast.Assign) and isinstance(target, ast.Name | ast.Attribute):
-            yield ast.unparse(target).rpartition(".")[2], node.value
 
 
 def method_place(cls: type, name: str) -> Place:
@@ -157,11 +148,10 @@ def attribute_place(cls: type, attribute: str) -> Place:
 
 
 def _method(cls: type, name: str) -> tuple[str, ast.FunctionDef] | None:
-    for kind in cls.__mro__:
-        source = class_source(kind)
-        for node in source[1].body if source else ():
-            if source and isinstance(node, ast.FunctionDef) and node.name == name:
-                return source[0], node
+    for file, statement in class_sources(cls.__mro__):
+        method = methods_of(statement).get(name)
+        if method is not None:
+            return file, method
     return None
 
 

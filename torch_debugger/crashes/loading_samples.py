@@ -26,8 +26,9 @@ from torch_debugger.crashes.loading_dataloader import Form, Loading, attribute_p
 from torch_debugger.model.forks import ForkedTask
 from torch_debugger.records import Place
 from torch_debugger.records.crash_loading import LoaderCall, LoaderUse, MissingFile, Raised, Subscripted
-from torch_debugger.source.files import is_user_file, place_at, tree_of
+from torch_debugger.source.files import covers, is_user_file, place_at
 from torch_debugger.source.objects import is_a, is_one_of
+from torch_debugger.source.syntax import nodes_in
 from torch_debugger.system.clocks import time
 
 _TEXT, _KEYS, _ENTRIES = 80, 5, 2000
@@ -332,12 +333,8 @@ def _loops(seen: Seen, failing: str) -> Iterator[tuple[LoaderUse, Any]]:
 
 def for_statements(seen: Seen) -> list[ast.For]:
     """Those around the line, the innermost first."""
-    tree = tree_of(seen.file)
-    loops = [node for node in ast.walk(tree) if isinstance(node, ast.For)] if tree else []
-    return sorted(
-        (loop for loop in loops if loop.lineno <= seen.line <= (loop.end_lineno or 0)),
-        key=lambda loop: -loop.lineno,
-    )
+    around = [loop for loop in nodes_in(seen.file, ast.For) if covers(loop, seen.line)]
+    return sorted(around, key=lambda loop: -loop.lineno)
 
 
 def _used_variable(loop: ast.For, seen: Seen, failing: str) -> str:

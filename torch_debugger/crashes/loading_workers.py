@@ -40,7 +40,7 @@ from torch_debugger.records import Place
 from torch_debugger.records.crash_loading import SlowBatch, Unpicklable, WorkerDeath
 from torch_debugger.records.data import SampleSeen
 from torch_debugger.source.constructors import class_place
-from torch_debugger.source.files import place_at, tree_of
+from torch_debugger.source.files import covers, place_at, tree_of
 from torch_debugger.source.objects import is_a
 from torch_debugger.stats.resources import host_memory
 from torch_debugger.system.clocks import time
@@ -365,7 +365,7 @@ def unguarded_line(scene: LiveCrash) -> Place:
         if frame.f_code.co_name == "<module>" and frame.f_globals.get("__name__") in _MAIN:
             file = frame.f_code.co_filename
             tree = tree_of(file)
-            holding = [node for node in tree.body if _holds(node, line)] if tree else []
+            holding = [node for node in tree.body if covers(node, line)] if tree else []
             guarded = not holding or isinstance(holding[0], ast.If | ast.Try | ast.Match)
             return Place() if guarded else place_at(file, line)
     return Place()
@@ -378,7 +378,3 @@ def _frames(scene: LiveCrash) -> Iterator[tuple[FrameType, int]]:
     while frame is not None:
         yield frame, frame.f_lineno
         frame = frame.f_back
-
-
-def _holds(node: ast.stmt, line: int) -> bool:
-    return node.lineno <= line <= (node.end_lineno or node.lineno)

@@ -17,9 +17,10 @@ from torch_debugger.crashes.expressions import UNKNOWN, attribute_of, calls_on_l
 from torch_debugger.crashes.frames import LiveCrash, Seen, is_tensor, kind_name
 from torch_debugger.records import Place
 from torch_debugger.records.crash_modules import InitFact, MethodFact, RegistrationRefusal
-from torch_debugger.source.files import class_source, is_user_file, place_at, tree_of
+from torch_debugger.source.files import class_source, covers, is_user_file, place_at, tree_of
 from torch_debugger.source.objects import class_dict, is_a, is_one_of
 from torch_debugger.source.statements import attribute_place
+from torch_debugger.source.syntax import called_name
 
 _MISSPELT = re.compile(r"_*(init|int|inti|ini|iinit|inint|initt)_*", re.IGNORECASE)
 
@@ -107,7 +108,7 @@ def _fault_in(
 def _line_in(scene: LiveCrash, source: ClassSource, method: ast.FunctionDef) -> int | None:
     """The line the method was at when the crash came, if it was running."""
     for seen in scene.frames:
-        inside = method.lineno <= seen.line <= (method.end_lineno or 0)
+        inside = covers(method, seen.line)
         if seen.file == source.file and seen.function == "__init__" and inside:
             return seen.line
     return None
@@ -275,7 +276,7 @@ def _too_many(user: Seen) -> RegistrationRefusal | None:
     """nn.ModuleList(a, b): it takes one list."""
     for call in calls_on_line(user):
         if value_of(user, call.func) in (nn.ModuleList, nn.ParameterList) and len(call.args) > 1:
-            function = ast.unparse(call.func).rpartition(".")[2]
+            function = called_name(call)
             return RegistrationRefusal("", "module", "", "", "several", function, len(call.args))
     return None
 

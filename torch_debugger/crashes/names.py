@@ -30,6 +30,7 @@ from torch_debugger.crashes.names_of_torch import (
 from torch_debugger.records.crash import NameEvidence
 from torch_debugger.source.files import covers, is_user_file, place_at, tree_of
 from torch_debugger.source.objects import is_a
+from torch_debugger.source.syntax import targets_of
 
 # A bare name that has no value: what is like it in scope, and the lines that would give it one.
 _COUNTERS = frozenset({
@@ -98,15 +99,7 @@ def _names_bound(node: ast.stmt) -> list[str]:
         return [(alias.asname or alias.name).partition(".")[0] for alias in node.names]
     if isinstance(node, ast.Try):
         return [handler.name for handler in node.handlers if handler.name]
-    targets: list[ast.AST] = []
-    if isinstance(node, ast.Assign):
-        targets = list(node.targets)
-    elif isinstance(node, ast.AugAssign | ast.AnnAssign | ast.For):
-        targets = [node.target]
-    elif isinstance(node, ast.With):
-        targets = [item.optional_vars for item in node.items if item.optional_vars is not None]
-    elif isinstance(node, ast.Delete):
-        targets = list(node.targets)
+    targets = node.targets if isinstance(node, ast.Delete) else targets_of(node)
     stored = (part for target in targets for part in ast.walk(target) if isinstance(part, ast.Name))
     return [part.id for part in stored if isinstance(part.ctx, ast.Store | ast.Del)]
 
@@ -122,18 +115,14 @@ def _binding(seen: Seen, asked: str, bound: list[ast.stmt], *, local: bool) -> s
     if not above:
         return "below"
     scope = Scope(seen)
-    around = [node for node in ast.walk(scope.function) if isinstance(node, _BRANCHES) and not _holds(node, seen.line)]
+    around = [node for node in ast.walk(scope.function) if isinstance(node, _BRANCHES) and not covers(node, seen.line)]
     for node in above:
-        outside = [each for each in around if _holds(each, node.lineno)]
+        outside = [each for each in around if covers(each, node.lineno)]
         if any(isinstance(each, LOOPS) for each in outside) or isinstance(node, LOOPS):
             return "loop"
         if outside:
             return "branch"
     return "below"
-
-
-def _holds(node: ast.stmt, line: int) -> bool:
-    return covers(node, line)
 
 
 def _is_installed(name: str) -> bool:

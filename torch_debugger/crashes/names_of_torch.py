@@ -17,7 +17,7 @@ from torch import nn
 from torch_debugger.crashes.frames import LiveCrash, Seen, failing_expression, is_tensor, statement_at
 from torch_debugger.records import Place
 from torch_debugger.records.crash import NameEvidence
-from torch_debugger.source.files import class_source, is_user_file, place_at
+from torch_debugger.source.files import class_source, covers, is_user_file, place_at
 from torch_debugger.source.objects import is_a, is_one_of, module_of_class, own_attributes
 
 _WRAPPERS = ("module", "_orig_mod")
@@ -142,7 +142,7 @@ def _assignments(method: ast.FunctionDef, asked: str) -> Iterator[tuple[int, str
 
 
 def _form(method: ast.FunctionDef, line: int, form: str, seen: Seen, file: str) -> str:
-    inside = seen.file == file and method.lineno <= seen.line <= (method.end_lineno or 0)
+    inside = seen.file == file and covers(method, seen.line)
     if form == "local":
         return "local"
     if method.name == "__init__":

@@ -21,6 +21,7 @@ from torch_debugger.records import Place
 from torch_debugger.records.crash_modules import ScalerRefusal, SchedulerRefusal
 from torch_debugger.source.files import covers, tree_of
 from torch_debugger.source.objects import is_a, is_one_of
+from torch_debugger.source.syntax import calls_in
 from torch_debugger.source.variables import name_of
 
 _SCHEDULER = (lr_scheduler.LRScheduler, lr_scheduler.ReduceLROnPlateau)
@@ -158,12 +159,8 @@ def _name_of(user: Seen, kind: type) -> str:
 def _built_at(user: Seen, scheduler: Any) -> Place:
     """The only line of the file that builds a scheduler of this class."""
     tree = tree_of(user.file)
-    lines = [
-        node.lineno
-        for node in (ast.walk(tree) if tree else ())
-        if isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2] == type(scheduler).__name__
-    ]
-    return statement_place(user.file, lines[0]) if len(lines) == 1 else Place()
+    calls = calls_in(tree, type(scheduler).__name__) if tree is not None else []
+    return statement_place(user.file, calls[0].lineno) if len(calls) == 1 else Place()
 
 
 def _unbound_call(user: Seen) -> SchedulerRefusal | None:

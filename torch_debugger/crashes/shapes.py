@@ -16,8 +16,8 @@ from torch_debugger.crashes.indices import raising_expressions
 from torch_debugger.records import Place
 from torch_debugger.records.crash import PackingEvidence, ViewEvidence
 from torch_debugger.source.assignments import assignment_of, statement_place
-from torch_debugger.source.files import tree_of
 from torch_debugger.source.objects import is_a, is_one_of
+from torch_debugger.source.syntax import calls_in, nodes_in
 
 _REORDERING = frozenset({
     "permute", "transpose", "t", "swapaxes", "swapdims", "movedim", "moveaxis", "expand", "expand_as", "unfold",
@@ -183,14 +183,9 @@ def _is_whole(packed: PackedSequence) -> bool:
 
 def _written_call(user: Seen) -> Written | None:
     """The last call of pack_padded_sequence at or above the line, in the function that the frame runs."""
-    tree, first = tree_of(user.file), user.frame.f_code.co_firstlineno
-    found = [
-        (statement, node)
-        for statement in (ast.walk(tree) if tree is not None else ())
-        if isinstance(statement, ast.stmt) and not hasattr(statement, "body")
-        for node in ast.walk(statement)
-        if isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2] == _NAME
-    ]
+    first = user.frame.f_code.co_firstlineno
+    simple = [node for node in nodes_in(user.file, ast.stmt) if not hasattr(node, "body")]
+    found = [(statement, call) for statement in simple for call in calls_in(statement, _NAME)]
     above = [pair for pair in found if first <= pair[1].lineno <= user.line]
     return max(above, key=lambda pair: pair[1].lineno) if above else None
 

@@ -28,7 +28,7 @@ from torch_debugger.records.crash_modules import LayerSetting, SwappedArguments
 from torch_debugger.source.constructors import constructor_places
 from torch_debugger.source.files import class_source, is_user_file, nodes_of, place_at, tree_of
 from torch_debugger.source.statements import function_around
-from torch_debugger.source.syntax import called_name
+from torch_debugger.source.syntax import called_name, nodes_in
 from torch_debugger.stats.dispatch_modes import no_grad
 from torch_debugger.system.clocks import time
 
@@ -270,8 +270,8 @@ def _of_layer(scene: LiveCrash) -> Iterator[Exchange]:
         return
     calls = [
         node
-        for node in nodes_of(tree_of(fact.place.file) or ast.Module([], []))
-        if isinstance(node, ast.Call) and called_name(node) == "Linear" and node.lineno == fact.place.line
+        for node in nodes_in(fact.place.file, ast.Call)
+        if called_name(node) == "Linear" and node.lineno == fact.place.line
     ]
     given = calls[0].args if len(calls) == 1 else []
     if len(given) < 2 or any(isinstance(each, ast.Starred) for each in given):
@@ -392,11 +392,7 @@ def _layer_settings_told(setting: _Setting, places: dict[str, Place]) -> LayerSe
 def _layer_settings_rewritten(setting: _Setting, place: Place) -> str:
     """The line with this setting; empty where the call has several lines, or gives it by its place."""
     kind = type(setting.module).__name__
-    calls = [
-        node
-        for node in nodes_of(tree_of(place.file or "") or ast.Module([], []))
-        if isinstance(node, ast.Call) and node.lineno == place.line and called_name(node) == kind
-    ]
+    calls = [node for node in nodes_in(place.file, ast.Call) if node.lineno == place.line and called_name(node) == kind]
     line = linecache.getline(place.file or "", place.line or 0)
     if len(calls) != 1 or calls[0].end_lineno != place.line or not line.isascii() or len(calls[0].args) > 3:
         return ""
@@ -435,8 +431,8 @@ def only_call(scene: LiveCrash, kind: type) -> tuple[str, ast.Call] | None:
     found = [
         (file, node)
         for file in sorted(files)
-        for node in nodes_of(tree_of(file) or ast.Module([], []))
-        if isinstance(node, ast.Call) and called_name(node) == kind.__name__
+        for node in nodes_in(file, ast.Call)
+        if called_name(node) == kind.__name__
     ]
     return found[0] if len(found) == 1 else None
 

@@ -33,6 +33,7 @@ from torch_debugger.records.crash import AssertionEvidence
 from torch_debugger.records.crash_modules import ClassUseFact, ValueFact
 from torch_debugger.source.files import place_at
 from torch_debugger.source.objects import is_a, is_one_of
+from torch_debugger.source.syntax import called_name
 from torch_debugger.stats.summary import measure_operand
 
 _COMPARED: dict[type[ast.cmpop], tuple[str, Callable[[Any, Any], Any]]] = {
@@ -338,7 +339,7 @@ def _into_function(scene: LiveCrash) -> Iterator[Odd]:
         return
     code, held = inside.frame.f_code, inside.frame.f_locals
     calls = [node for node in expressions_in(user) if isinstance(node, ast.Call)]
-    called = [call for call in calls if getattr(call.func, "attr", getattr(call.func, "id", "")) == inside.function]
+    called = [call for call in calls if called_name(call) == inside.function]
     for place, name in enumerate(code.co_varnames[: code.co_argcount][:2]):
         node = called[0].args[place] if len(called) == 1 and place < len(called[0].args) else None
         if name not in _OPTIONAL:

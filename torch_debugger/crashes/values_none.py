@@ -12,12 +12,13 @@ from torch import nn
 
 from torch_debugger.crashes.expressions import UNKNOWN, condition_at, value_of
 from torch_debugger.crashes.frames import LiveCrash, Seen, failing_expression, is_tensor, statement_at
-from torch_debugger.crashes.functions import Scope, calls_in, maker_of
+from torch_debugger.crashes.functions import Scope, maker_of
 from torch_debugger.records import Place
 from torch_debugger.records.crash import AbsentValue
 from torch_debugger.source.files import class_source, place_at
 from torch_debugger.source.objects import is_a, is_one_of, own_attributes
 from torch_debugger.source.parameters import freezes
+from torch_debugger.source.syntax import calls_in
 
 _LOOKED_AT = (ast.Name, ast.Attribute, ast.Subscript)
 _HOOKS = ("torch/utils/hooks.py", "torch/nn/modules/module.py", "torch/autograd/graph.py")

@@ -14,8 +14,9 @@ from os import getpid
 from types import FrameType
 
 from torch_debugger.records import Place, StackLine
-from torch_debugger.source.files import is_user_file, nodes_of, package_folder, place_at, tree_of
+from torch_debugger.source.files import is_user_file, package_folder, place_at
 from torch_debugger.source.frames import place_of
+from torch_debugger.source.syntax import nodes_in
 from torch_debugger.system.files import FILE, Row, ask, first_thread, is_file_of_stacks, out_of_the_way
 
 _DEEPEST = 100
@@ -173,7 +174,5 @@ def _users_lines(frame: FrameType | None) -> list[tuple[str, int]]:
 
 
 def _loops_of(file: str) -> list[tuple[int, int]]:
-    tree = tree_of(file)
-    nodes = nodes_of(tree) if tree is not None else ()
-    loops = [node for node in nodes if isinstance(node, (ast.For, ast.AsyncFor, ast.While))]
+    loops = nodes_in(file, (ast.For, ast.AsyncFor, ast.While))
     return [(node.lineno, node.end_lineno or node.lineno) for node in loops]

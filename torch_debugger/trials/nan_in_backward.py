@@ -16,6 +16,7 @@ from torch_debugger.model.autograd_graph import op_name, walk_nodes
 from torch_debugger.records import Origin, Place
 from torch_debugger.source.files import is_user_file, nodes_of, place_at, tree_of
 from torch_debugger.source.frames import frames
+from torch_debugger.source.syntax import called_name
 from torch_debugger.trials.nan_operations import FINITE, INF, NAN, Call, Trail, state_of, word_for
 
 _BACKWARD = re.compile(r"Backward\d*$")
@@ -196,5 +197,4 @@ def _lines_with(file: str, op: str) -> Iterator[Place]:
 def _may_make(part: ast.Call | ast.BinOp, op: str) -> bool:
     if isinstance(part, ast.BinOp):
         return isinstance(part.op, _OPERATORS.get(op, ()))
-    called = part.func.attr if isinstance(part.func, ast.Attribute) else getattr(part.func, "id", "")
-    return called.rstrip("_") in _SPELLED.get(op, (op,))
+    return called_name(part).rstrip("_") in _SPELLED.get(op, (op,))

@@ -30,6 +30,7 @@ from torch_debugger.source.attributes import assignments, registrations
 from torch_debugger.source.files import class_source, is_user_file, nodes_of, place_at, tree_of, user_files
 from torch_debugger.source.model_copies import copied_siblings
 from torch_debugger.source.parameters import NameTest, bare_comparisons, freezes, may_unfreeze, name_tests
+from torch_debugger.source.syntax import called_method
 from torch_debugger.stats.dispatch_modes import no_grad
 from torch_debugger.stats.summary import measurable, sampled
 
@@ -192,7 +193,7 @@ def _line(is_it: Any) -> Place:
 
 
 def _loads(node: ast.AST) -> bool:
-    return isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _LOADERS
+    return called_method(node) in _LOADERS
 
 
 # `module.requires_grad = False` and `p.require_grad = True`: attributes that switch nothing.
