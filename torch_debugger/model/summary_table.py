@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from html import escape
 from itertools import groupby
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from rich.console import Console, ConsoleOptions
 from rich.text import Text
@@ -138,14 +138,17 @@ class Summary:
         layout = self._laid_out(width)
         rule = "-" if ASCII in self._look.settings else "─"
         yield Text(rule * layout.width)
-        for number, line in enumerate(layout.lines):
-            style = "bold" if number == 0 else "dim" if line.row is None or line.row.reused else ""
-            yield Text("  ".join([line.name, *line.cells]), style)
+        for number, row in enumerate(layout.lines):
+            style = "bold" if number == 0 else "dim" if row.row is None or row.row.reused else ""
+            yield Text("  ".join([row.name, *row.cells]), style)
             if number == 0:
                 yield Text(rule * layout.width)
         yield Text(rule * layout.width)
-        for said in [*self._below(), *_said_of(layout)]:
-            yield Text(said)
+        for line in self._below():
+            yield Text(line)
+        if layout.left_out:
+            names = ", ".join(column.name for column in layout.left_out)
+            yield Text(f"Too narrow for: {names}. {layout.wanted} characters are enough.")
 
     def _laid_out(self, width: int | None) -> Layout:
         return laid_out(self._entries(), self._look.columns, self._look.col_width, width)
@@ -169,13 +172,6 @@ class Summary:
         return [*total_lines(self), *self.notes]
 
 
-def _said_of(layout: Layout) -> list[str]:
-    if not layout.left_out:
-        return []
-    names = ", ".join(column.name for column in layout.left_out)
-    return [f"Too narrow for: {names}. {layout.wanted} characters are enough."]
-
-
 # The columns of a summary: their names in torchinfo's words and in ours, and what they say of a row.
 Cell = tuple[str, ...]  # what to say, then ever shorter forms of it
 NOTHING: Cell = ("--",)
@@ -196,14 +192,6 @@ class Column(NamedTuple):
         return tuple(f"{row.alike} {times} {form}" for form in text)
 
 
-def _input(row: Row, total: Own) -> Cell:
-    return sizes_text(row.inputs)
-
-
-def _output(row: Row, total: Own) -> Cell:
-    return ("(not called)",) if row.idle else sizes_text(row.outputs)
-
-
 def _params(row: Row, total: Own) -> Cell:
     """Frozen ones in brackets."""
     if row.own.params:
@@ -214,60 +202,37 @@ def _params(row: Row, total: Own) -> Cell:
     return ("(tied)",) if row.tied else NOTHING
 
 
-def _percent(row: Row, total: Own) -> Cell:
-    return (f"{row.own.params / total.params:.2%}",) if row.own.params else NOTHING
-
-
-def _kernel(row: Row, total: Own) -> Cell:
-    return (str(list(row.kernel)),) if row.kernel else NOTHING
-
-
-def _trainable(row: Row, total: Own) -> Cell:
-    return (row.trainable,)
-
-
-def _macs(row: Row, total: Own) -> Cell:
-    return _counted(row.own.macs)
-
-
-def _flops(row: Row, total: Own) -> Cell:
-    return _counted(2 * row.own.macs)
+def _output(row: Row, total: Own) -> Cell:
+    return ("(not called)",) if row.idle else sizes_text(row.outputs)
 
 
 def _counted(operations: int) -> Cell:
     return (f"{operations:,}", short_count(operations)) if operations else NOTHING
 
 
-def _activations(row: Row, total: Own) -> Cell:
-    return (bytes_text(row.own.output_bytes),) if row.own.output_bytes else NOTHING
-
-
-def _dtype(row: Row, total: Own) -> Cell:
-    return (row.dtype,)
-
-
-def _device(row: Row, total: Own) -> Cell:
-    return (row.device,)
-
-
-def _time(row: Row, total: Own) -> Cell:
-    return (f"{row.own.seconds * 1e3:,.3f} ms",) if row.called else NOTHING
-
-
 _ALL = (
-    Column("kernel_size", "Kernel", _kernel, needs_run=False, is_number=False),
-    Column("input_size", "Input", _input, is_number=False),
+    Column(
+        "kernel_size", "Kernel", lambda row, total: (str(list(row.kernel)),) if row.kernel else NOTHING,
+        needs_run=False, is_number=False,
+    ),
+    Column("input_size", "Input", lambda row, total: sizes_text(row.inputs), is_number=False),
     Column("output_size", "Output", _output, is_number=False),
     Column("num_params", "Params", _params, needs_run=False),
-    Column("params_percent", "Params %", _percent, needs_run=False),
-    Column("trainable", "Trainable", _trainable, needs_run=False, is_number=False),
-    Column("mult_adds", "MACs", _macs),
-    Column("flops", "FLOPs", _flops),
-    Column("activations", "Activations", _activations),
-    Column("dtype", "Dtype", _dtype, needs_run=False, is_number=False),
-    Column("device", "Device", _device, needs_run=False, is_number=False),
-    Column("time", "Time", _time),
-)
+    Column(
+        "params_percent", "Params %",
+        lambda row, total: (f"{row.own.params / total.params:.2%}",) if row.own.params else NOTHING, needs_run=False,
+    ),
+    Column("trainable", "Trainable", lambda row, total: (row.trainable,), needs_run=False, is_number=False),
+    Column("mult_adds", "MACs", lambda row, total: _counted(row.own.macs)),
+    Column("flops", "FLOPs", lambda row, total: _counted(2 * row.own.macs)),
+    Column(
+        "activations", "Activations",
+        lambda row, total: (bytes_text(row.own.output_bytes),) if row.own.output_bytes else NOTHING,
+    ),
+    Column("dtype", "Dtype", lambda row, total: (row.dtype,), needs_run=False, is_number=False),
+    Column("device", "Device", lambda row, total: (row.device,), needs_run=False, is_number=False),
+    Column("time", "Time", lambda row, total: (f"{row.own.seconds * 1e3:,.3f} ms",) if row.called else NOTHING),
+)  # fmt: skip
 COLUMNS = {column.name: column for column in _ALL}
 _ALSO = {"kernel": "kernel_size", "input": "input_size", "output": "output_size", "params": "num_params",
          "percent": "params_percent", "macs": "mult_adds", "memory": "activations"}  # fmt: skip
@@ -451,29 +416,17 @@ def _guides(rows: Sequence[Row], tree: dict[str, str]) -> list[tuple[str, str]]:
 _STEPS = (("T", 1e12), ("G", 1e9), ("M", 1e6), ("k", 1e3))
 
 
-class Totalled(Protocol):
-    inputs: tuple[Seen, ...]
-    ran: str
-
-    @property
-    def total(self) -> Own: ...
-
-
-def total_lines(summary: Totalled) -> list[str]:
+def total_lines(summary: Summary) -> list[str]:
     total = summary.total
     lines = [
         f"Total params: {total.params:,} ({bytes_text(total.param_bytes)})",
         f"Trainable params: {total.trainable_params:,}",
         f"Non-trainable params: {total.params - total.trainable_params:,}",
     ]
-    if summary.ran:
-        lines += _run_lines(total, summary)
-    return lines
-
-
-def _run_lines(total: Own, summary: Totalled) -> list[str]:
+    if not summary.ran:
+        return lines
     dtypes = ", ".join(dict.fromkeys(one.dtype for one in summary.inputs))
-    lines = [f"Input: {sizes_text(summary.inputs)[0]} {dtypes}".rstrip()]
+    lines.append(f"Input: {sizes_text(summary.inputs)[0]} {dtypes}".rstrip())
     if total.macs:
         lines.append(f"Total mult-adds: {short_count(total.macs)} ({short_count(2 * total.macs)} FLOPs)")
     lines.append(f"Outputs of all layers: {bytes_text(total.output_bytes)}")
