@@ -35,6 +35,20 @@ class MemoryPeak:
 
 
 def find_peak(events: Sequence[tuple[Held, bool]]) -> MemoryPeak:
+    _, reserved, at, _ = _played(events)
+    # Once more as far as the peak: what was in use then, for what it turned out to be for.
+    peak, _, _, blocks = _played(events[: at + 1])
+    categories, modules = Counter[str](), Counter[str]()
+    for held, block in blocks.items():
+        categories[held.category] += block.size
+        if held.category == ACTIVATIONS:
+            modules[held.kept_by] += block.size
+    site = events[at][0].site if events else Site()
+    return MemoryPeak(peak, reserved, dict(categories), dict(modules.most_common()), site)
+
+
+def _played(events: Sequence[tuple[Held, bool]]) -> tuple[int, int, int, dict[Held, Block]]:
+    """Bytes at the peak and bytes reserved, the event that reached the peak, and what is in use at the end."""
     allocator, blocks = CachingAllocator(), dict[Held, Block]()
     peak, at = 0, -1
     for number, (held, made) in enumerate(events):
@@ -44,24 +58,7 @@ def find_peak(events: Sequence[tuple[Held, bool]]) -> MemoryPeak:
             allocator.release(blocks.pop(held))
         if allocator.allocated > peak:
             peak, at = allocator.allocated, number
-    return _described(events, at, allocator.reserved)
-
-
-def _described(events: Sequence[tuple[Held, bool]], at: int, reserved: int) -> MemoryPeak:
-    """Played once more as far as the peak: what was in use then, for what it turned out to be for."""
-    allocator, blocks = CachingAllocator(), dict[Held, Block]()
-    for held, made in events[: at + 1]:
-        if made:
-            blocks[held] = allocator.allocate(held.size)
-        else:
-            allocator.release(blocks.pop(held))
-    categories, modules = Counter[str](), Counter[str]()
-    for held, block in blocks.items():
-        categories[held.category] += block.size
-        if held.category == ACTIVATIONS:
-            modules[held.kept_by] += block.size
-    site = events[at][0].site if events else Site()
-    return MemoryPeak(allocator.allocated, reserved, dict(categories), dict(modules.most_common()), site)
+    return peak, allocator.reserved, at, blocks
 
 
 # How much memory a training step of a model takes, measured on tensors that have shapes and no memory.
