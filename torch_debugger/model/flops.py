@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import sys
 import traceback
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
@@ -22,12 +23,13 @@ from torch_debugger.model.flop_counts import (
 from torch_debugger.model.hooks import unfused_encoders, without_global_hooks
 from torch_debugger.model.inputs import Call, calls_to_try
 from torch_debugger.model.layers import inner_model
-from torch_debugger.model.nested_tensors import exchanged, tensors_in
+from torch_debugger.model.nested_tensors import exchanged, opened, tensors_in
 from torch_debugger.model.op_costs import Cost
 from torch_debugger.model.op_counter import BACKWARD, FORWARD, RECOMPUTED, ModuleScopes, OpCounter
-from torch_debugger.model.reruns import as_if_never
+from torch_debugger.model.reruns import MODULE_ATTRIBUTES, as_if_never
 from torch_debugger.model.shape_tensors import NoValuesError, form_of, shape_twin, twinned, with_values, without_values
 from torch_debugger.model.summary_runs import is_lazy, sized_copy
+from torch_debugger.model.tensor_memory import nodes_from
 from torch_debugger.source.files import is_user_file
 from torch_debugger.source.objects import is_a, is_one_of, own_attributes
 from torch_debugger.system.errors import UsageError
@@ -165,7 +167,7 @@ def _run(model: nn.Module, call: Call, way: _Way, backward: bool) -> CountedRun:
 
 def _backward(made: Any, on_shapes: bool) -> None:
     """From every output that has a gradient: the loss itself is not known here."""
-    outputs = [tensor for tensor in tensors_in(_opened(made)) if tensor.requires_grad]
+    outputs = [tensor for tensor in tensors_in(opened(made)) if tensor.requires_grad]
     if not outputs:
         raise UsageError(
             "backward=True needs an output that a gradient can flow from, but none of the model's outputs "
@@ -182,32 +184,17 @@ def _like(output: torch.Tensor) -> torch.Tensor:
     return torch.empty(form.shape, dtype=form.dtype, device="meta")
 
 
-def _opened(value: Any) -> Any:
-    return value if next(tensors_in(value), None) is not None else own_attributes(value)
-
-
 @contextlib.contextmanager
 def _gradients_kept(outputs: Iterable[torch.Tensor]) -> Iterator[None]:
     """Of tensors that no module owns: a parameter that forward finds among its globals."""
-    kept = [(leaf, leaf.grad) for leaf in _leaves(outputs)]
+    nodes = nodes_from([output.grad_fn for output in outputs], set(), limit=sys.maxsize)
+    leaves = [node.variable for node in nodes if getattr(node, "variable", None) is not None]
+    kept = [(leaf, leaf.grad) for leaf in leaves]
     try:
         yield
     finally:
         for leaf, grad in kept:
             leaf.grad = grad
-
-
-def _leaves(outputs: Iterable[torch.Tensor]) -> Iterator[torch.Tensor]:
-    waiting = [output.grad_fn for output in outputs if output.grad_fn is not None]
-    seen = set(waiting)
-    while waiting:
-        node = waiting.pop()
-        if (leaf := getattr(node, "variable", None)) is not None:
-            yield leaf
-        for following, _ in node.next_functions:
-            if following is not None and following not in seen:
-                seen.add(following)
-                waiting.append(following)
 
 
 def _own_values(tensor: torch.Tensor) -> torch.Tensor:
@@ -265,7 +252,6 @@ def _is_new(made: Any, given: Any) -> bool:
 
 
 # Plain objects that a forward writes into: a cache of keys and values, a recorder. Put back after a run.
-_TORCHS_OWN = frozenset(vars(nn.Module()))
 _DEEPEST, _MOST = 4, 5000
 _PLAIN = (str, bytes, int, float, complex, bool, type(None), torch.dtype, torch.device, torch.Tensor, nn.Module)
 
@@ -287,7 +273,7 @@ def objects_kept(roots: Iterable[Any]) -> Iterator[None]:
 def attributes_of_modules(model: nn.Module) -> Iterator[Any]:
     """Those that the user's classes add to what every module has."""
     for module in model.modules():
-        yield from (value for name, value in vars(module).items() if name not in _TORCHS_OWN)
+        yield from (value for name, value in vars(module).items() if name not in MODULE_ATTRIBUTES)
 
 
 def _holders(roots: Iterable[Any]) -> Iterator[Any]:

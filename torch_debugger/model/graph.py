@@ -12,20 +12,20 @@ from torch import nn
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from torch_debugger.model.forks import is_sharded
 from torch_debugger.model.graph_recorder import MOST_NODES, Recorder, Scopes, class_of, scoped
 from torch_debugger.model.hooks import uncompiled, without_global_hooks
 from torch_debugger.model.inputs import Call, argument_names, calls_for, own_call
 from torch_debugger.model.layers import inner_model
-from torch_debugger.model.nested_tensors import first_tensor, named_leaves, tensors_in
-from torch_debugger.model.reruns import evaluating, leaving_no_trace, own_autocast_cache
+from torch_debugger.model.nested_tensors import named_leaves, opened, tensors_in
+from torch_debugger.model.reruns import evaluating, first_line, leaving_no_trace, own_autocast_cache
 from torch_debugger.model.tensor_memory import memory_id, memory_of
 from torch_debugger.records.model import INPUT, MODULE, OUTPUT, ModelGraph
-from torch_debugger.source.objects import is_one_of, own_attributes
+from torch_debugger.source.objects import is_one_of
 from torch_debugger.system.errors import DebuggerError
 from torch_debugger.system.signals import is_the_scripts
 
 _LONGEST_REASON = 300
-_SHARDED = {"FullyShardedDataParallel", "FSDPModule"}
 
 
 def model_graph(model: nn.Module, inputs: Any = None) -> ModelGraph:
@@ -76,8 +76,7 @@ def _hindrance(model: nn.Module) -> str | None:
     lazy = [name for name, value in model.named_parameters() if nn.parameter.is_lazy(value)]
     if lazy:
         return f"`{lazy[0]}` has no shape yet: run the model once before drawing it."
-    classes = {cls.__name__ for module in model.modules() for cls in type(module).__mro__}
-    if classes & _SHARDED:
+    if any(is_sharded(module) for module in model.modules()):
         return "the model is spread over several processes, and only this one is asked."
     return None
 
@@ -89,20 +88,15 @@ def _recorded(model: nn.Module, root: str, call: Call, training: bool) -> ModelG
         scopes = Scopes(model, root, recorder)
         scopes.own_tensors()
         call = own_call(model, call)
-        given = {name: _opened(value) for name, value in argument_names(model, call).items()}
+        given = {name: opened(value) for name, value in argument_names(model, call).items()}
         for name, tensor in _leaves(given):
             recorder.source(scoped(INPUT, name), INPUT, tensor)
         with without_global_hooks(), scopes.listening(), operations_told(recorder, scopes.current):
             output = model(*call.arguments, **call.keywords)
-        for name, tensor in _leaves(_opened(output)):
+        for name, tensor in _leaves(opened(output)):
             recorder.operation(OUTPUT, "", [tensor], (), kind=OUTPUT, name=scoped(OUTPUT, name))
         note = "" if recorder.complete else f"the graph ends after {MOST_NODES:,} operations: the model does more."
         return ModelGraph(recorder.nodes, tuple(recorder.edges), tuple(scopes.found), note, scopes.modules())
-
-
-def _opened(value: Any) -> Any:
-    """An object of the user's own class by its attributes: Batch(x, edges)"""
-    return value if first_tensor(value) is not None else own_attributes(value)
 
 
 def _leaves(value: Any) -> Iterator[tuple[str, torch.Tensor]]:
@@ -114,8 +108,7 @@ def _leaves(value: Any) -> Iterator[tuple[str, torch.Tensor]]:
 def _why(what: str, error: Exception) -> str:
     if isinstance(error, DebuggerError):
         return str(error)
-    lines = str(error).strip().splitlines() or ["(no message)"]
-    return f"{what}: {type(error).__name__}: {lines[0][:_LONGEST_REASON]}"
+    return f"{what}: {type(error).__name__}: {first_line(error)[:_LONGEST_REASON]}"
 
 
 # Every operation of a running model, told to a recorder in the user's own words: relu, cat, getitem.

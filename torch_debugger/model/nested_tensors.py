@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import torch
 
-from torch_debugger.source.objects import fields_of, is_a, is_dataclass, is_one_of
+from torch_debugger.source.objects import fields_of, is_a, is_dataclass, is_one_of, own_attributes
 
 _DEEPEST = 4
 
@@ -25,6 +25,11 @@ def tensors_in(value: Any, depth: int = 0) -> Iterator[torch.Tensor]:
 
 def first_tensor(value: Any) -> torch.Tensor | None:
     return next(tensors_in(value), None)
+
+
+def opened(value: Any) -> Any:
+    """An object of the user's own class by its attributes: Batch(x, edges)"""
+    return value if first_tensor(value) is not None else own_attributes(value)
 
 
 def named_leaves(

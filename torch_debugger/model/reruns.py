@@ -23,7 +23,11 @@ from torch_debugger.model.hooks import uncompiled
 from torch_debugger.source.objects import is_a, is_one_of, own_attributes
 from torch_debugger.system.errors import UsageError
 
-_TORCHS_OWN = frozenset(vars(nn.Module()))
+MODULE_ATTRIBUTES = frozenset(vars(nn.Module()))  # that every module has: parameters, buffers, children, hooks
+
+
+def first_line(error: BaseException) -> str:
+    return next(iter(str(error).strip().splitlines()), "(no message)")
 
 
 @contextlib.contextmanager
@@ -59,7 +63,7 @@ def leaving_no_trace(root: nn.Module) -> Iterator[None]:
 def _containers(module: nn.Module) -> list[tuple[Any, Any]]:
     """Each with what it holds: parameters, buffers, children, hooks. Hugging Face models hook themselves when
     they are first called, and note in an attribute that they did."""
-    own = [value for name, value in vars(module).items() if name in _TORCHS_OWN]
+    own = [value for name, value in vars(module).items() if name in MODULE_ATTRIBUTES]
     return [(value, value.copy()) for value in own if is_a(value, dict) or is_a(value, set)]
 
 
@@ -72,7 +76,7 @@ def _scripted_buffers(root: nn.Module) -> Iterator[torch.Tensor]:
 
 def _copies(attributes: dict[str, Any]) -> dict[str, Any]:
     """What a forward may write into: its own tensors, lists of what it has seen."""
-    return {name: _copy(value) for name, value in attributes.items() if name not in _TORCHS_OWN}
+    return {name: _copy(value) for name, value in attributes.items() if name not in MODULE_ATTRIBUTES}
 
 
 def _copy(value: Any) -> Any:
@@ -197,7 +201,7 @@ def _parts(value: Any) -> Iterator[Any]:
     elif is_a(value, dict):
         yield from value.values()
     elif not is_a(value, _NO_HOLDERS):
-        yield from (part for name, part in own_attributes(value).items() if name not in _TORCHS_OWN)
+        yield from (part for name, part in own_attributes(value).items() if name not in MODULE_ATTRIBUTES)
 
 
 def _keep(generator: Any) -> Callable[[], object]:

@@ -14,6 +14,7 @@ from torch._ops import HigherOrderOperator
 
 from torch_debugger.model.nested_tensors import exchanged, first_tensor, tensors_in
 from torch_debugger.model.op_costs import FREE, Cost, cost_of, operation_name
+from torch_debugger.model.reruns import MODULE_ATTRIBUTES
 from torch_debugger.source.objects import is_one_of
 
 
@@ -283,7 +284,6 @@ def _packed(func: Any, given: torch.Tensor, lengths: torch.Tensor, batch_first: 
 
 # Stand-ins for a model's parameters and buffers, for one run: gradients and writes end with them.
 Twin = Callable[[torch.Tensor], torch.Tensor]
-_KEPT = frozenset(vars(nn.Module()))
 
 
 def without_values(tensor: torch.Tensor) -> torch.Tensor:
@@ -323,5 +323,5 @@ def twinned(model: nn.Module, twin: Twin) -> Iterator[None]:
 def _exchange_in_attributes(module: nn.Module, twins: dict[int, torch.Tensor]) -> None:
     """A recurrent layer keeps its weights in a list as well."""
     for name, value in list(vars(module).items()):
-        if name not in _KEPT and is_one_of(value, (list, tuple, dict)) and first_tensor(value) is not None:
+        if name not in MODULE_ATTRIBUTES and is_one_of(value, (list, tuple, dict)) and first_tensor(value) is not None:
             vars(module)[name] = exchanged(value, lambda tensor: twins.get(id(tensor), tensor))

@@ -20,7 +20,7 @@ from torch_debugger.model.inputs import Attempt, Blank, Call
 from torch_debugger.model.nested_tensors import dtype_name, exchanged, named_leaves, sizes_text
 from torch_debugger.model.op_counter import ModuleScopes, ShapeMeter
 from torch_debugger.model.parameter_counts import Parts
-from torch_debugger.model.reruns import in_mode, leaving_no_trace, own_autocast_cache, randomness_kept
+from torch_debugger.model.reruns import first_line, in_mode, leaving_no_trace, own_autocast_cache, randomness_kept
 from torch_debugger.model.shape_tensors import NoValuesError, twinned, without_values
 from torch_debugger.model.summary_rows import SECONDS, CallTree, Node, Stopwatch, class_name, nodes
 from torch_debugger.system.errors import UsageError
@@ -316,5 +316,5 @@ def _where(failure: Failure) -> str:
 
 
 def _why(failure: Failure) -> str:
-    lines = str(failure.error).strip().splitlines() or ["(no message)"]
-    return f"{type(failure.error).__name__}: {lines[0].partition('. ')[0].rstrip('.')[:_LONGEST]}"
+    reason = first_line(failure.error).partition(". ")[0].rstrip(".")
+    return f"{type(failure.error).__name__}: {reason[:_LONGEST]}"
