@@ -21,6 +21,7 @@ from torch import nn
 
 import torch_debugger
 from torch_debugger.crashes import capture as crashes
+from torch_debugger.crashes import frames as crash_frames
 from torch_debugger.crashes import layers as crash_layer
 from torch_debugger.crashes import replay as shape_flow
 from torch_debugger.crashes.capture import capture_crash
@@ -457,8 +458,8 @@ def test_a_broken_str_is_said() -> None:
 PARTS = [
     (crashes, name) for name in ("_first_leaf", "walk_traceback", "module_paths", "_frame", "_user_place", "find_layer")
 ]
-PARTS += [(crashes, name) for name in ("_traceback_text", "replay_shapes", "failing_expression", "views_before")]
-PARTS += [(crash_layer, "constructor_places"), (crash_layer, "constructions_of")]
+PARTS += [(crashes, name) for name in ("_traceback_text", "replay_shapes", "views_before")]
+PARTS += [(crash_frames, "failing_expression"), (crash_layer, "constructor_places"), (crash_layer, "constructions_of")]
 
 
 @pytest.mark.parametrize(("room", "part"), PARTS, ids=lambda value: getattr(value, "__name__", value))

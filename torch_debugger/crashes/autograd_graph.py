@@ -1,13 +1,12 @@
-"""What the scene of an autograd crash holds: the graph's roots, its nodes, models, optimizers, scopes."""
+"""What the crash of an autograd crash holds: the graph's roots, its nodes, models, optimizers, scopes."""
 
 from __future__ import annotations
 
 import ast
 import contextlib
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from types import FrameType
 from typing import Any
 
 import torch
@@ -15,8 +14,8 @@ from torch import nn
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from torch_debugger.crashes.frames import LiveCrash, Seen, is_tensor
-from torch_debugger.crashes.functions import Scope, statement_place
+from torch_debugger.crashes.frames import LiveCrash, Seen, is_tensor, statement_place
+from torch_debugger.crashes.functions import Scope, calls_in
 from torch_debugger.crashes.replay import TIME_LIMIT_S, TooLong, copied, is_small
 from torch_debugger.model.hooks import without_global_hooks
 from torch_debugger.model.reruns import leaving_no_trace
@@ -29,32 +28,27 @@ from torch_debugger.source.syntax import calls_in
 from torch_debugger.system.clocks import time
 
 _NODES, _NAMES = 20_000, 2000
-_ENTRIES = {"backward": "tensors", "grad": "outputs"}
 Node = Any  # torch.autograd.graph.Node; custom functions have classes of their own
 
 
-def backward_roots(scene: LiveCrash) -> list[torch.Tensor]:
+def backward_roots(crash: LiveCrash) -> list[torch.Tensor]:
     """The tensors that backward() or autograd.grad() was called on."""
-    for seen in reversed(scene.frames):
-        if seen.file.endswith("autograd/__init__.py") and seen.function in _ENTRIES:
-            held = seen.frame.f_locals.get(_ENTRIES[seen.function])
-            parts = held if isinstance(held, tuple | list) else (held,)
-            return [part for part in parts if is_tensor(part)]
+    return asked_of_autograd(crash, {"backward": "tensors", "grad": "outputs"})
+
+
+def asked_of_autograd(crash: LiveCrash, arguments: Mapping[str, str]) -> list[torch.Tensor]:
+    """The tensors of one argument of backward() or autograd.grad(), by the function's name."""
+    for seen in reversed(crash.frames):
+        if seen.file.endswith("autograd/__init__.py") and seen.function in arguments:
+            given = seen.locals.get(arguments[seen.function])
+            return [part for part in (given if isinstance(given, tuple | list) else (given,)) if is_tensor(part)]
     return []
 
 
-def name_of(scene: LiveCrash, value: Any) -> str:
+def name_of(crash: LiveCrash, value: Any) -> str:
     """The variable of a user's frame that holds this very object; empty where none does."""
-    for seen in reversed([seen for seen in scene.frames if seen.user]):
-        for name, held in list(seen.frame.f_locals.items()):
-            if held is value:
-                return name
-    return ""
-
-
-def scopes(scene: LiveCrash) -> list[Scope]:
-    """The user's functions under way, the innermost first."""
-    return [Scope(seen) for seen in reversed(scene.frames) if seen.user]
+    items = (pair for seen in crash.user_frames for pair in list(seen.locals.items()))
+    return next((name for name, item in items if item is value), "")
 
 
 def graph_of(tensor: Any) -> dict[Node, None]:
@@ -64,12 +58,14 @@ def graph_of(tensor: Any) -> dict[Node, None]:
     for node in waiting:
         if node not in found and len(found) < _NODES:
             found[node] = None
-            waiting += [after for after, _ in node.next_functions if _is_inner(after)]
+            after = (other for other, _ in node.next_functions)
+            waiting += [other for other in after if other is not None and "AccumulateGrad" not in other.name()]
     return found
 
 
-def _is_inner(node: Node) -> bool:
-    return node is not None and "AccumulateGrad" not in node.name()
+def graph_of_loss(crash: LiveCrash) -> dict[Node, None]:
+    """The nodes behind all that backward was called on."""
+    return {node: None for root in backward_roots(crash) for node in graph_of(root)}
 
 
 def leaves_of(tensor: Any) -> list[torch.Tensor]:
@@ -78,51 +74,42 @@ def leaves_of(tensor: Any) -> list[torch.Tensor]:
     return [node.variable for node in dict.fromkeys(after) if "AccumulateGrad" in node.name()]
 
 
-def op_name(node: Node) -> str:
+def op_name(name: str) -> str:
     """Sigmoid for SigmoidBackward0: torch's messages have used either."""
-    return plain_op(node.name())
-
-
-def plain_op(name: str) -> str:
     return name.rpartition("::")[2].partition("Backward")[0]
 
 
-def models_of(scene: LiveCrash) -> dict[str, nn.Module]:
+def models_of(crash: LiveCrash) -> dict[str, nn.Module]:
     """The watched root modules; where nobody watched, those the user's frames can name."""
-    return dict(scene.running.models) or _held(scene, lambda value: issubclass(type(value), nn.Module))
+    return dict(crash.running.models) or _in_frames(crash, nn.Module)
 
 
-def optimizers_of(scene: LiveCrash) -> dict[str, torch.optim.Optimizer]:
-    found = dict(scene.running.optimizers)
-    return found or _held(scene, lambda value: issubclass(type(value), torch.optim.Optimizer))
+def optimizers_of(crash: LiveCrash) -> dict[str, torch.optim.Optimizer]:
+    return dict(crash.running.optimizers) or _in_frames(crash, torch.optim.Optimizer)
 
 
-def _held(scene: LiveCrash, wanted: Callable[[Any], bool]) -> dict[str, Any]:
+def _in_frames(crash: LiveCrash, kind: type) -> dict[str, Any]:
     """By name, from the locals, the attributes of `self`, and the globals of the user's frames."""
     found: dict[str, Any] = {}
-    for seen in reversed([seen for seen in scene.frames if seen.user]):
-        places = [seen.frame.f_locals, _attributes(seen.frame.f_locals.get("self")), seen.frame.f_globals]
-        for names in places:
+    for seen in crash.user_frames:
+        own = own_attributes(seen.locals.get("self"))
+        children = own.get("_modules")
+        attributes = {**own, **children} if isinstance(children, dict) else dict(own)
+        for names in (seen.locals, attributes, seen.frame.f_globals):
             for name, value in itertools.islice(list(names.items()), _NAMES):
-                if wanted(value) and not any(value is other for other in found.values()):
+                if is_a(value, kind) and not any(value is other for other in found.values()):
                     found.setdefault(name, value)
     return found
 
 
-def _attributes(value: Any) -> dict[str, Any]:
-    held = own_attributes(value)
-    children = held.get("_modules")
-    return {**held, **children} if isinstance(children, dict) else dict(held)
-
-
-def named_modules(scene: LiveCrash) -> Iterator[tuple[str, nn.Module]]:
+def named_modules(crash: LiveCrash) -> Iterator[tuple[str, nn.Module]]:
     """Every module of the models, under its path: net.fc1"""
-    for name, model in models_of(scene).items():
+    for name, model in models_of(crash).items():
         yield from model.named_modules(prefix=name)
 
 
-def named_parameters(scene: LiveCrash) -> Iterator[tuple[str, torch.Tensor]]:
-    for name, model in models_of(scene).items():
+def named_parameters(crash: LiveCrash) -> Iterator[tuple[str, torch.Tensor]]:
+    for name, model in models_of(crash).items():
         yield from model.named_parameters(prefix=name)
 
 
@@ -175,12 +162,19 @@ class _Notes(TorchDispatchMode):  # type: ignore[no-untyped-call]
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         if time.monotonic() > self.deadline:
             raise TooLong
-        for tensor in _written(func, args, kwargs or {}):
-            for conflict in self.saved.get(_memory(tensor), ()):
-                conflict.writes.append(Write(func._schema.name.rpartition("::")[2], moment()))
-            if _memory(tensor) in self.parameters:
-                raise TooLong
+        for index, argument in enumerate(func._schema.arguments if func._schema.is_mutable else ()):
+            if argument.alias_info is not None and argument.alias_info.is_write:
+                value: Any = args[index] if index < len(args) else (kwargs or {}).get(argument.name)
+                for tensor in value if type(value) is list else [value]:
+                    if is_tensor(tensor):
+                        self._write(tensor, func._schema.name.rpartition("::")[2])
         return func(*args, **(kwargs or {}))
+
+    def _write(self, tensor: torch.Tensor, operation: str) -> None:
+        for conflict in self.saved.get(_memory(tensor), ()):
+            conflict.writes.append(Write(operation, moment()))
+        if _memory(tensor) in self.parameters:
+            raise TooLong
 
 
 def replay_writes(model: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Conflict]:
@@ -189,7 +183,8 @@ def replay_writes(model: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any
         return []
     parameters = {_memory(parameter) for parameter in model.parameters()}
     notes = _Notes(parameters - {0})
-    with contextlib.suppress(Exception, TooLong), unseen(model), _saving(notes), notes:
+    hooks: Any = torch.autograd.graph.saved_tensors_hooks(notes.save, lambda tensor: tensor)
+    with contextlib.suppress(Exception, TooLong), unseen(model), hooks, notes:
         model(*copied(args), **copied(kwargs))
     return [conflict for conflicts in notes.saved.values() for conflict in conflicts if conflict.writes]
 
@@ -199,20 +194,6 @@ def unseen(model: nn.Module) -> Iterator[None]:
     functions = torch._C._EnableTorchFunction()  # probes run with them off
     with functions, leaving_no_trace(model), without_global_hooks(), torch.enable_grad():
         yield
-
-
-def _saving(notes: _Notes) -> Any:
-    return torch.autograd.graph.saved_tensors_hooks(notes.save, lambda tensor: tensor)
-
-
-def _written(func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Iterator[torch.Tensor]:
-    if not func._schema.is_mutable:
-        return
-    for index, argument in enumerate(func._schema.arguments):
-        if argument.alias_info is not None and argument.alias_info.is_write:
-            value = args[index] if index < len(args) else kwargs.get(argument.name)
-            parts: list[Any] = value if type(value) is list else [value]
-            yield from (part for part in parts if is_tensor(part))
 
 
 def _memory(tensor: torch.Tensor) -> int:
@@ -225,15 +206,11 @@ def _memory(tensor: torch.Tensor) -> int:
 def moment() -> Moment:
     layer: nn.Module | None = None
     for frame in frames(2):
-        module = _method_of(frame)
+        module = Seen(frame, frame.f_lineno).module()
         if is_user_file(frame.f_code.co_filename):
             return Moment(frame.f_code.co_filename, frame.f_lineno, module, layer)
         layer = layer or module
     return Moment("", 0, None, layer)
-
-
-def _method_of(frame: FrameType) -> nn.Module | None:
-    return Seen(frame, frame.f_lineno).module()
 
 
 # A forward run once more to see which of its operations gave a result without a graph.
@@ -256,7 +233,9 @@ class _Cuts(TorchFunctionMode):
             raise TooLong
         made = func(*args, **(kwargs or {}))
         given = list(_tensors((args, kwargs or {})))
-        name = _name(func)
+        name = getattr(func, "__name__", "")
+        if name == "__get__" and getattr(getattr(func, "__self__", None), "__name__", "") == "data":
+            name = "data"
         if given and name not in _LOOKS:
             self._follow(name, given, made)
         return made
@@ -267,7 +246,13 @@ class _Cuts(TorchFunctionMode):
             return
         cut = next((self.cuts[id(item)] for item in given if id(item) in self.cuts), None)
         if any(item.requires_grad for item in given):
-            cut = (_reason(name, results), moment())
+            reason = _REASONS.get(name, "")
+            if not reason and not torch.is_grad_enabled():
+                reason = "no_grad"
+            elif not reason:
+                integers = results and not any(each.is_floating_point() for each in results)
+                reason = "integer" if integers else "tensor"
+            cut = (reason, moment())
         if cut is None:
             return
         if not results:
@@ -289,7 +274,13 @@ def replay_cut(model: nn.Module, args: tuple[Any, ...], paths: Mapping[int, str]
     if not results or any(result.requires_grad for result in results):
         return None
     found = next((cuts.cuts[id(result)] for result in results if id(result) in cuts.cuts), cuts.numbers)
-    return _told(*found, paths) if found is not None else None
+    if found is None:
+        return None
+    reason, at = found
+    switch = switch_around(at.file, at.line) if reason == "no_grad" else None
+    path = paths.get(id(at.module), "")
+    place = statement_place(at.file, at.line, path or None)
+    return switch or GraphCut(reason, place, module=path or "the model", proven=True)
 
 
 def switch_around(file: str, line: int) -> GraphCut | None:
@@ -309,38 +300,11 @@ def switch_around(file: str, line: int) -> GraphCut | None:
     return None
 
 
-def _told(reason: str, at: Moment, paths: Mapping[int, str]) -> GraphCut:
-    switch = switch_around(at.file, at.line) if reason == "no_grad" else None
-    if switch is not None:
-        return switch
-    path = paths.get(id(at.module), "")
-    place = statement_place(at.file, at.line, path or None)
-    return GraphCut(reason, place, module=path or "the model", proven=True)
-
-
-def _reason(name: str, results: list[torch.Tensor]) -> str:
-    if name in _REASONS:
-        return _REASONS[name]
-    if not torch.is_grad_enabled():
-        return "no_grad"
-    return "integer" if results and not any(one.is_floating_point() for one in results) else "tensor"
-
-
-def _name(func: Any) -> str:
-    """detach; `data` for the getter of a property"""
-    name = getattr(func, "__name__", "")
-    owner = getattr(getattr(func, "__self__", None), "__name__", "")
-    return "data" if name == "__get__" and owner == "data" else name
-
-
-def _tensors(value: Any) -> Iterable[torch.Tensor]:
+def _tensors(value: Any) -> Iterator[torch.Tensor]:
     if is_tensor(value):
         yield value
-    elif is_a(value, (tuple, list)):
-        for item in value:
-            yield from _tensors(item)
-    elif is_a(value, dict):
-        for item in value.values():
+    elif is_a(value, (tuple, list, dict)):
+        for item in value.values() if is_a(value, dict) else value:
             yield from _tensors(item)
 
 
@@ -374,7 +338,8 @@ def cut_of(node: ast.AST) -> SourceCut | None:
     if not isinstance(node, ast.Call):
         return None
     function = ast.unparse(node.func)
-    if function.endswith("autograd.grad") and node.args and not _keeps_graph(node):
+    keeps_graph = any(word.arg in ("create_graph", None) for word in node.keywords)
+    if function.endswith("autograd.grad") and node.args and not keeps_graph:
         return SourceCut(node, "grad", node.args[0])
     if function in _FUNCTIONS and node.args:
         return SourceCut(node, _FUNCTIONS[function], node.args[0])
@@ -385,10 +350,6 @@ def cut_of(node: ast.AST) -> SourceCut | None:
         return None
     inner = node.args[0] if ast.unparse(node.func.value) == "torch" and node.args else node.func.value
     return SourceCut(node, reason, inner)
-
-
-def _keeps_graph(call: ast.Call) -> bool:
-    return any(word.arg in ("create_graph", None) for word in call.keywords)
 
 
 def cuts_in(node: ast.AST) -> list[SourceCut]:
@@ -418,10 +379,12 @@ def switched_off(node: ast.AST) -> bool:
 
 
 # The calls of backward() and grad() in a function of the user's, and the losses they are called on.
+_BACKWARD_OF_A_LOSS = ("accelerator", "self.accelerator", "fabric", "self", "torch.autograd", "autograd")
+
+
 def backward_call(scope: Scope) -> ast.Call | None:
     """The call of backward() or grad() on the frame's line."""
-    lines = [node for node in scope.statements() if covers(node, scope.line) and not hasattr(node, "body")]
-    calls = [call for node in lines for call in calls_in(node) if _is_backward(call)]
+    calls = [call for node in scope.on_line() for call in calls_in(node) if _is_backward(call)]
     return calls[-1] if calls else None
 
 
@@ -433,23 +396,13 @@ def loss_of(call: ast.Call) -> ast.expr:
     """`loss` of loss.backward(), torch.autograd.grad(loss, w), accelerator.backward(loss)"""
     assert isinstance(call.func, ast.Attribute)
     owner = call.func.value
-    given = call.args[0] if call.args and (call.func.attr != "backward" or _is_wrapped(owner)) else owner
+    takes_loss = call.func.attr != "backward" or ast.unparse(owner) in _BACKWARD_OF_A_LOSS
+    given = call.args[0] if call.args and takes_loss else owner
     while isinstance(given, ast.Call) and given.args and isinstance(given.func, ast.Attribute):
         if given.func.attr != "scale":  # scaler.scale(loss).backward()
             break
         given = given.args[0]
     return given
-
-
-def _is_wrapped(owner: ast.expr) -> bool:
-    return ast.unparse(owner) in (
-        "accelerator",
-        "self.accelerator",
-        "fabric",
-        "self",
-        "torch.autograd",
-        "autograd",
-    )
 
 
 def earlier_calls(scope: Scope, call: ast.Call) -> list[ast.Call]:

@@ -18,7 +18,6 @@ from torch_debugger.crashes.frames import (
     Running,
     Seen,
     carried_by,
-    failing_expression,
     is_ours,
     kind_name,
     statement_at,
@@ -97,7 +96,7 @@ def capture_crash(error: BaseException, step: int, running: Running = _ALONE, de
     eager: EagerAnswer | None = _or(None, lambda: _eager(cause, frames, paths, step, running))
     called = tuple(_frame_or_bare(seen, paths) for seen in frames)
     uncompiled = _uncompiled(eager, called)
-    scene = LiveCrash(cause, frames, paths, running, eager)
+    crash = LiveCrash(cause, frames, paths, running, eager)
     return CrashFact(
         kind=type(cause).__name__,
         message=_NO_TEXT if text == FAILED else text,
@@ -115,7 +114,7 @@ def capture_crash(error: BaseException, step: int, running: Running = _ALONE, de
         attributes=_or({}, lambda: carried_by(cause)),
         causes=(uncompiled,) if uncompiled else _or((), lambda: _causes(cause, step, running, depth)),
         raised_from=cause.__cause__ is not None or uncompiled is not None,
-        evidence=_evidence(scene) if text != FAILED and _tells_its_class(cause) else CrashEvidence(),
+        evidence=_evidence(crash) if text != FAILED and _tells_its_class(cause) else CrashEvidence(),
     )
 
 
@@ -124,11 +123,11 @@ def _tells_its_class(error: BaseException) -> bool:
     return _or(False, lambda: isinstance(error, Warning) or True)
 
 
-def _evidence(scene: LiveCrash) -> CrashEvidence:
+def _evidence(crash: LiveCrash) -> CrashEvidence:
     # Eighty files, which a training that does not crash need not hold in memory.
     from torch_debugger.crashes.evidence import examine_all
 
-    return examine_all(scene)
+    return examine_all(crash)
 
 
 def _flow(error: BaseException, frames: Sequence[Seen], paths: Mapping[int, str], running: Running) -> list[FlowStep]:
@@ -201,7 +200,7 @@ def _frame(seen: Seen, paths: Mapping[int, str]) -> CrashFrame:
         kind=type(module).__name__ if module is not None else None,
         tensors=tensors_in(seen),
         code_line=code_line,
-        failing=_or("", lambda: failing_expression(seen.frame.f_code, seen.instruction)),
+        failing=_or("", lambda: seen.failing),
         values=_or((), lambda: values_in(seen)),
     )
 

@@ -37,26 +37,26 @@ from torch_debugger.records.crash_modules import (
     StorageLocation,
 )
 from torch_debugger.source.constructors import constructor_places
-from torch_debugger.source.files import is_user_file, place_at
+from torch_debugger.source.files import is_user_file
 from torch_debugger.source.objects import is_a, is_one_of, own_attributes
 from torch_debugger.source.variables import name_of, name_root
 
 _SERIALIZATION = "torch/serialization.py"
 
 
-def examine_checkpoints(scene: LiveCrash) -> CheckpointEvidence | None:
+def examine_checkpoints(crash: LiveCrash) -> CheckpointEvidence | None:
     """The last of torch's doors that the traceback went through: load_state_dict, load or save."""
-    names = {(seen.function, _home(seen.file)) for seen in scene.frames}
+    names = {(seen.function, _home(seen.file)) for seen in crash.frames}
     if ("load_state_dict", "torch/nn/modules/module.py") in names:
-        return CheckpointEvidence(model=examine_model_load(scene))
+        return CheckpointEvidence(model=examine_model_load(crash))
     if ("load_state_dict", "torch/optim/optimizer.py") in names:
-        return CheckpointEvidence(optimizer=examine_optimizer_load(scene))
+        return CheckpointEvidence(optimizer=examine_optimizer_load(crash))
     if ("load", _SERIALIZATION) in names:
-        (refused, complete), location = examine_refusals(scene), examine_location(scene)
-        file = None if refused or location else examine_file(scene, "load")
+        (refused, complete), location = examine_refusals(crash), examine_location(crash)
+        file = None if refused or location else examine_file(crash, "load")
         return CheckpointEvidence(refused=refused, refused_all=complete, location=location, file=file)
     if ("save", _SERIALIZATION) in names:
-        return CheckpointEvidence(file=examine_file(scene, "save"))
+        return CheckpointEvidence(file=examine_file(crash, "save"))
     return None
 
 
@@ -70,13 +70,13 @@ _ENTRIES, _KEYS, _LAYERS = 3000, 40, 8
 _WRAPPERS = ("module", "_orig_mod")  # where DataParallel and DDP, and torch.compile, keep the model
 
 
-def examine_model_load(scene: LiveCrash) -> ModelLoad | None:
-    seen = scene.frame_of("load_state_dict", "module.py")
-    held = seen.frame.f_locals if seen is not None else {}
+def examine_model_load(crash: LiveCrash) -> ModelLoad | None:
+    seen = crash.frame_of("load_state_dict", "module.py")
+    held = seen.locals if seen is not None else {}
     module, given = held.get("self"), held.get("state_dict")
-    if seen is None or scene.innermost is not seen or not is_a(module, nn.Module):
+    if seen is None or crash.innermost is not seen or not is_a(module, nn.Module):
         return None  # an error of somebody's hook or own _load_from_state_dict
-    caller = _caller(scene)
+    caller = _caller(crash)
     name = name_root(module, caller)
     load = ModelLoad(name, type(module).__name__, kind_name(type(given)), bool(held.get("strict", True)))
     if not is_a(given, Mapping):
@@ -90,12 +90,12 @@ def examine_model_load(scene: LiveCrash) -> ModelLoad | None:
         others=tuple(str(key) for key, value in given.items() if not is_tensor(value))[:_KEYS],
         inside=tuple(_inside(given)),
         of_optimizer=_of_optimizer(given),
-        layers=_differing_layers(scene, module, name, wanted, given),
+        layers=_differing_layers(crash, module, name, wanted, given),
     )
 
 
-def _caller(scene: LiveCrash) -> FrameType | None:
-    return scene.user_frame.frame if scene.user_frame is not None else None
+def _caller(crash: LiveCrash) -> FrameType | None:
+    return crash.user_frame.frame if crash.user_frame is not None else None
 
 
 def _wanted(module: nn.Module) -> Iterator[tuple[str, tuple[int, ...]]]:
@@ -132,28 +132,28 @@ def _of_optimizer(given: Mapping[Any, Any]) -> bool:
 
 
 def _differing_layers(
-    scene: LiveCrash, module: nn.Module, name: str, wanted: Mapping[str, tuple[int, ...]], given: Mapping[Any, Any]
+    crash: LiveCrash, module: nn.Module, name: str, wanted: Mapping[str, tuple[int, ...]], given: Mapping[Any, Any]
 ) -> tuple[LayerFact, ...]:
     """The layers whose tensors have another shape in the file, with the lines that build them."""
     odd = [key for key, shape in wanted.items() if is_tensor(given.get(key)) and tuple(given[key].shape) != shape]
     paths = list(dict.fromkeys(key.rpartition(".")[0] for key in odd))[:_LAYERS]
-    seen = scene.user_frame
+    seen = crash.user_frame
     if not paths or seen is None:
         return ()
-    files = list(dict.fromkeys(item.file for item in reversed(scene.frames) if item.user))
-    places, call = constructor_places(module, name, files), place_at(seen.file, seen.line)
+    files = crash.user_files
+    places, call = constructor_places(module, name, files), seen.place
     return tuple(
         describe_layer(module.get_submodule(path), f"{name}.{path}".rstrip("."), places, call) for path in paths
     )
 
 
-def examine_optimizer_load(scene: LiveCrash) -> OptimizerLoad | None:
-    seen = scene.frame_of("load_state_dict", "optimizer.py")
-    held = seen.frame.f_locals if seen is not None else {}
+def examine_optimizer_load(crash: LiveCrash) -> OptimizerLoad | None:
+    seen = crash.frame_of("load_state_dict", "optimizer.py")
+    held = seen.locals if seen is not None else {}
     optimizer, given = held.get("self"), held.get("state_dict")
-    if seen is None or scene.innermost is not seen or not is_a(optimizer, torch.optim.Optimizer):
+    if seen is None or crash.innermost is not seen or not is_a(optimizer, torch.optim.Optimizer):
         return None
-    name = name_of(optimizer, _caller(scene)) or "optimizer"
+    name = name_of(optimizer, _caller(crash)) or "optimizer"
     groups = tuple(len(group["params"]) for group in optimizer.param_groups)
     if not is_a(given, Mapping):
         return OptimizerLoad(name, type(optimizer).__name__, kind_name(type(given)), groups=groups)
@@ -178,16 +178,16 @@ _PICKLE_BYTES, _GLOBALS = 20_000_000, 24
 _UNPICKLER = "_weights_only_unpickler.py"
 
 
-def examine_refusals(scene: LiveCrash) -> tuple[tuple[RefusedGlobal, ...], bool]:
+def examine_refusals(crash: LiveCrash) -> tuple[tuple[RefusedGlobal, ...], bool]:
     """The class that was refused, then the others in the file that would be; and whether these are all."""
-    seen = scene.frame_of("load", "serialization.py")
-    first = _refused_first(scene.error)
+    seen = crash.frame_of("load", "serialization.py")
+    first = _refused_first(crash.error)
     if seen is None or not first:
         return (), False
-    others = _refused_in(_path(seen.frame.f_locals.get("f")))
+    others = _refused_in(_path(seen.locals.get("f")))
     names = list(dict.fromkeys([first, *others]))[:_GLOBALS]
-    user = scene.user_frame
-    reach = {**user.frame.f_globals, **user.frame.f_locals} if user is not None else {}
+    user = crash.user_frame
+    reach = user.names if user is not None else {}
     return tuple(_describe(name, reach) for name in names), bool(others)
 
 
@@ -201,7 +201,7 @@ def _refused_first(error: BaseException) -> str:
     """From the unpickler's own frame: torch.load raises its advice while that error is handled."""
     inner = error.__context__ or error
     for seen in reversed(walk_traceback(inner.__traceback__)):
-        held = seen.frame.f_locals
+        held = seen.locals
         if seen.file.endswith(_UNPICKLER) and type(held.get("full_path")) is str:
             text = str(inner)
             return f"{held['module']}.{held['name']}" if "GLOBAL" in text else _built_class(text)
@@ -285,13 +285,13 @@ def _paths(value: Any, name: str, modules: Iterable[tuple[str, ModuleType]]) -> 
             yield ".".join([held, *parts[1:]])
 
 
-def examine_location(scene: LiveCrash) -> StorageLocation | None:
+def examine_location(crash: LiveCrash) -> StorageLocation | None:
     """The device that a stored tensor was to be put on, from the frame that tried."""
-    seen, load = scene.frame_of("default_restore_location"), scene.frame_of("load", "serialization.py")
-    innermost = scene.innermost
+    seen, load = crash.frame_of("default_restore_location"), crash.frame_of("load", "serialization.py")
+    innermost = crash.innermost
     if seen is None or load is None or innermost is None or innermost.user:
         return None
-    location, asked = str(seen.frame.f_locals.get("location")), load.frame.f_locals.get("map_location")
+    location, asked = str(seen.locals.get("location")), load.locals.get("map_location")
     given = str(asked) if is_a(asked, (str, torch.device)) else ""
     return StorageLocation(
         location=location,
@@ -318,19 +318,19 @@ _FILES, _NEAR, _DEPTH = 2000, 3, 6
 _TEXTS = ("html", "lfs-pointer", "json", "text")
 
 
-def examine_file(scene: LiveCrash, function: str) -> FileFact | None:
+def examine_file(crash: LiveCrash, function: str) -> FileFact | None:
     """Of torch.load or torch.save, where torch itself and not an object of the user's raised."""
-    seen = scene.frame_of(function, "serialization.py")
-    if seen is None or scene.innermost is None or scene.innermost.user:
+    seen = crash.frame_of(function, "serialization.py")
+    if seen is None or crash.innermost is None or crash.innermost.user:
         return None
-    given = seen.frame.f_locals.get("f")
+    given = seen.locals.get("f")
     path = path_given(given)
     if path is None:
         return _in_memory(given) if is_a(given, io.BytesIO) else None
     if function == "load":
         return _to_read(path)
-    fact = _to_write(path, seen.frame.f_locals.get("obj"))
-    return dataclasses.replace(fact, os_name=_name_of_os(scene))
+    fact = _to_write(path, seen.locals.get("obj"))
+    return dataclasses.replace(fact, os_name=_name_of_os(crash))
 
 
 def _in_memory(given: io.BytesIO) -> FileFact:
@@ -339,9 +339,9 @@ def _in_memory(given: io.BytesIO) -> FileFact:
     return FileFact("", size_bytes=size, form=form_of(head, tail, size), buffer=True)
 
 
-def _name_of_os(scene: LiveCrash) -> str:
-    user = scene.user_frame
-    held = {**user.frame.f_globals, **user.frame.f_locals} if user is not None else {}
+def _name_of_os(crash: LiveCrash) -> str:
+    user = crash.user_frame
+    held = user.names if user is not None else {}
     return next((name for name, value in held.items() if value is os), "")
 
 

@@ -38,15 +38,15 @@ _KINDS = (
 _DEAD = ("assert", "address", "launch")
 
 
-def examine_cuda(scene: LiveCrash) -> CudaEvidence | None:
+def examine_cuda(crash: LiveCrash) -> CudaEvidence | None:
     """Errors that the device itself reports, and CUDA in a forked worker."""
-    text = str(scene.error)
+    text = str(crash.error)
     kinds = [(kind, match[0]) for kind, form in _KINDS if (match := form.search(text))]
-    if not kinds or not isinstance(scene.error, RuntimeError):
+    if not kinds or not isinstance(crash.error, RuntimeError):
         return None
     kind, told = kinds[0]
     if kind == "fork":
-        return CudaEvidence(kind, told, worker=worker_line(scene, text))
+        return CudaEvidence(kind, told, worker=worker_line(crash, text))
     free, total = _memory() if kind in ("library", "image") else (0, 0)
     name, capability = _device() if kind == "image" else ("", "")
     return CudaEvidence(
@@ -54,8 +54,8 @@ def examine_cuda(scene: LiveCrash) -> CudaEvidence | None:
         told=told,
         blocking=os.environ.get("CUDA_LAUNCH_BLOCKING", "0") not in ("", "0"),
         alive=total > 0,
-        lookups=lookups_out_of_range(scene) if kind in (*_DEAD, "library") else (),
-        seen=tuple(_described(scene)),
+        lookups=lookups_out_of_range(crash) if kind in (*_DEAD, "library") else (),
+        seen=tuple(_described(crash)),
         free_bytes=free,
         total_bytes=total,
         name=name,
@@ -81,8 +81,8 @@ def _device() -> tuple[str, str]:
         return "", ""
 
 
-def _described(scene: LiveCrash) -> list[LocalTensor]:
-    facts = [describe(source.name, source.tensor) for source in index_tensors(scene)]
+def _described(crash: LiveCrash) -> list[LocalTensor]:
+    facts = [describe(source.name, source.tensor) for source in index_tensors(crash)]
     return [fact for fact in facts if fact is not None][:6]
 
 
@@ -110,27 +110,28 @@ class Scores:
     ignored: int
 
 
-def index_tensors(scene: LiveCrash) -> list[Source]:
+def index_tensors(crash: LiveCrash) -> list[Source]:
     """Of the last batches, then of the user's variables."""
-    names = loop_names(scene)
+    names = loop_names(crash)
     found = [
         Source(names.get(name, name), tensor, age)
-        for age, batch in enumerate(scene.running.batches)
+        for age, batch in enumerate(crash.running.batches)
         for name, tensor in batch.items()
     ]
-    for seen in reversed(scene.frames):
-        for name, value in list(seen.frame.f_locals.items())[:_NAMES] if seen.user else ():
+    for seen in reversed(crash.frames):
+        for name, value in list(seen.locals.items())[:_NAMES] if seen.user else ():
             if is_tensor(value) and value.device.type == "cpu" and value.dtype in _INTEGERS:
                 found.append(Source(name, value, -1))
     unique = {id(source.tensor): source for source in reversed(found)}
     return [source for source in found if unique[id(source.tensor)] is source and _is_small(source.tensor)]
 
 
-def loop_names(scene: LiveCrash) -> dict[str, str]:
+def loop_names(crash: LiveCrash) -> dict[str, str]:
     """What the user's loop calls the parts of a batch: batch[1] -> y, for `for x, y in loader`."""
-    for seen in reversed(scene.frames):
-        loops = nodes_in(seen.file, ast.For) if seen.user else []
-        around = [loop for loop in loops if covers(loop, seen.line)]
+    for seen in reversed(crash.frames):
+        tree = tree_of(seen.file) if seen.user else None
+        loops = [node for node in ast.walk(tree) if isinstance(node, ast.For)] if tree is not None else []
+        around = [loop for loop in loops if loop.lineno <= seen.line <= (loop.end_lineno or 0)]
         for loop in reversed(around):
             target = _batch_target(loop)
             if isinstance(target, ast.Tuple):
@@ -148,10 +149,10 @@ def _is_small(tensor: torch.Tensor) -> bool:
     return 0 < tensor.numel() <= _LARGEST and tensor.layout is torch.strided
 
 
-def lookups_out_of_range(scene: LiveCrash) -> tuple[DeviceLookup, ...]:
+def lookups_out_of_range(crash: LiveCrash) -> tuple[DeviceLookup, ...]:
     """All that are: an embedding's first, then labels; the newest batch first."""
-    sources = index_tensors(scene)
-    found = [*_in_tables(scene, sources), *_in_scores(scene, sources)]
+    sources = index_tensors(crash)
+    found = [*_in_tables(crash, sources), *_in_scores(crash, sources)]
     return tuple(sorted(found, key=lambda lookup: (max(lookup.age, 0), _excess(lookup))))
 
 
@@ -160,22 +161,22 @@ def _excess(lookup: DeviceLookup) -> int:
     return max(0, lookup.found.highest - lookup.found.size)
 
 
-def _in_tables(scene: LiveCrash, sources: list[Source]) -> Iterator[DeviceLookup]:
-    given = _given_shapes(scene)
-    for name, model in models_of(scene).items():
+def _in_tables(crash: LiveCrash, sources: list[Source]) -> Iterator[DeviceLookup]:
+    given = _given_shapes(crash)
+    for name, model in models_of(crash).items():
         for path, layer in model.named_modules(prefix=name):
             if not isinstance(layer, nn.Embedding | nn.EmbeddingBag):
                 continue
             for source in sources:
                 lookup = Lookup("embedding", source.tensor, layer.num_embeddings, index_name=source.name)
-                evidence = examine_lookup(scene, lookup) if _fits(source, given) else None
+                evidence = examine_lookup(crash, lookup) if _fits(source, given) else None
                 if evidence is not None:
-                    yield DeviceLookup(evidence, _layer(scene, name, model, path, layer), source.age)
+                    yield DeviceLookup(evidence, _layer(crash, name, model, path, layer), source.age)
 
 
-def _given_shapes(scene: LiveCrash) -> set[tuple[int, ...]]:
+def _given_shapes(crash: LiveCrash) -> set[tuple[int, ...]]:
     """The shapes of the integer tensors that the models were last called with."""
-    given = [item for call in scene.running.calls.values() for item in tree_leaves(call) if is_tensor(item)]
+    given = [item for call in crash.running.calls.values() for item in tree_leaves(call) if is_tensor(item)]
     return {tuple(item.shape) for item in given if item.dtype in _INTEGERS}
 
 
@@ -183,39 +184,39 @@ def _fits(source: Source, given: set[tuple[int, ...]]) -> bool:
     return not given or tuple(source.tensor.shape) in given
 
 
-def _layer(scene: LiveCrash, name: str, root: nn.Module, path: str, layer: nn.Module) -> LayerFact:
-    files = list(dict.fromkeys(seen.file for seen in reversed(scene.frames) if seen.user))
+def _layer(crash: LiveCrash, name: str, root: nn.Module, path: str, layer: nn.Module) -> LayerFact:
+    files = crash.user_files
     return describe_layer(layer, path, constructor_places(root, name, files), Place(module=path))
 
 
-def _in_scores(scene: LiveCrash, sources: list[Source]) -> Iterator[DeviceLookup]:
-    for scores in _scores(scene):
-        layer = _scoring_layer(scene, scores.classes)
+def _in_scores(crash: LiveCrash, sources: list[Source]) -> Iterator[DeviceLookup]:
+    for scores in _scores(crash):
+        layer = _scoring_layer(crash, scores.classes)
         for source in sources:
             if source.tensor.numel() != scores.labels:
                 continue
             lookup = Lookup("cross_entropy", source.tensor, scores.classes, ignored=scores.ignored)
-            evidence = examine_lookup(scene, replace(lookup, index_name=source.name))
+            evidence = examine_lookup(crash, replace(lookup, index_name=source.name))
             if evidence is not None:
                 yield DeviceLookup(evidence, layer, source.age)
 
 
-def _scoring_layer(scene: LiveCrash, classes: int) -> LayerFact | None:
+def _scoring_layer(crash: LiveCrash, classes: int) -> LayerFact | None:
     """The only linear layer that gives so many scores."""
     found = [
         (name, model, path, layer)
-        for name, model in models_of(scene).items()
+        for name, model in models_of(crash).items()
         for path, layer in model.named_modules(prefix=name)
         if isinstance(layer, nn.Linear) and layer.out_features == classes
     ]
-    return _layer(scene, *found[0]) if len(found) == 1 else None
+    return _layer(crash, *found[0]) if len(found) == 1 else None
 
 
-def _scores(scene: LiveCrash) -> Iterator[Scores]:
+def _scores(crash: LiveCrash) -> Iterator[Scores]:
     """From the graph of a loss in the user's variables, else from the loss function's own frame."""
     told: set[Scores] = set()
-    for seen in reversed(scene.frames):
-        held = list(seen.frame.f_locals.items())[:_NAMES]
+    for seen in reversed(crash.frames):
+        held = list(seen.locals.items())[:_NAMES]
         graphs = [value.grad_fn for _, value in held if is_tensor(value) and value.grad_fn is not None]
         found = [_of_graph(node) for node in graphs] if seen.user else [_of_frame(dict(held))]
         for scores in found:
@@ -260,10 +261,10 @@ def _counted(shape: Any, ignored: int) -> Scores:
 _LINE = re.compile(r'File "([^"]+)", line (\d+)')
 
 
-def worker_line(scene: LiveCrash, text: str) -> Place:
+def worker_line(crash: LiveCrash, text: str) -> Place:
     """The innermost line of the user's in the worker; else in this process, which is then the fork."""
     lines = [(file, int(line)) for file, line in _LINE.findall(text) if is_user_file(file)]
-    seen = scene.user_frame
+    seen = crash.user_frame
     if not lines and seen is not None:
         lines = [(seen.file, seen.line)]
     if not lines:

@@ -26,26 +26,26 @@ _ABOUT_DEVICES = re.compile(r"device|Tensor\) should be the same|to numpy")
 _NAMED = re.compile(r"\b(cpu|meta|(?:cuda|mps|xpu|hpu|xla|lazy)(?::\d+)?)\b")
 
 
-def examine_devices(scene: LiveCrash) -> DeviceEvidence | None:
+def examine_devices(crash: LiveCrash) -> DeviceEvidence | None:
     """Tensors on two devices, or a device that this machine does not have."""
-    text = str(scene.error)
-    asked = examine_asked(scene, text)
+    text = str(crash.error)
+    asked = examine_asked(crash, text)
     if asked is not None:
         return asked
-    about = isinstance(scene.error, RuntimeError | TypeError) and _ABOUT_DEVICES.search(text)
+    about = isinstance(crash.error, RuntimeError | TypeError) and _ABOUT_DEVICES.search(text)
     # Compilers speak of meta tensors of their own: what the call does without them is among the causes.
-    compiled = str(type(scene.error).__module__).startswith("torch._")
+    compiled = str(type(crash.error).__module__).startswith("torch._")
     if not about or compiled or "CUDA error" in text:
         return None
-    found = meetings(scene)
+    found = meetings(crash)
     accelerator = _accelerator(found, text)
     devices = {str(each.tensor.device) for each in found} | set(_NAMED.findall(text))
-    if accelerator is None or (len(devices) < 2 and isinstance(scene.error, RuntimeError)):
+    if accelerator is None or (len(devices) < 2 and isinstance(crash.error, RuntimeError)):
         return None
     return DeviceEvidence(
-        met=tuple(_met(each, scene, accelerator) for each in found),
+        met=tuple(_met(each, crash, accelerator) for each in found),
         accelerator=str(accelerator),
-        model=_model(scene, accelerator),
+        model=_model(crash, accelerator),
     )
 
 
@@ -58,16 +58,16 @@ def _accelerator(found: Sequence[Meeting], text: str) -> torch.device | None:
     return torch.device(told[0]) if told and found else None
 
 
-def _met(each: Meeting, scene: LiveCrash, accelerator: torch.device) -> MetTensor:
-    known = known_as(each.tensor, scene.frames) if each.role in ("nameless", "variable") else None
-    path = scene.paths.get(id(each.owner)) if each.owner is not None else None
+def _met(each: Meeting, crash: LiveCrash, accelerator: torch.device) -> MetTensor:
+    known = known_as(each.tensor, crash.frames) if each.role in ("nameless", "variable") else None
+    path = crash.paths.get(id(each.owner)) if each.owner is not None else None
     if known is None:
-        return _unnamed(each, path, scene, accelerator)
+        return _unnamed(each, path, crash, accelerator)
     made, maker = made_at(known)
     return MetTensor(
         tensor=_described(known.name, each.tensor),
         role=known.role,
-        module=scene.paths.get(id(known.owner)),
+        module=crash.paths.get(id(known.owner)),
         use=statement_place(known.seen),
         made=made,
         maker=maker,
@@ -76,12 +76,12 @@ def _met(each: Meeting, scene: LiveCrash, accelerator: torch.device) -> MetTenso
     )
 
 
-def _unnamed(each: Meeting, path: str | None, scene: LiveCrash, accelerator: torch.device) -> MetTensor:
+def _unnamed(each: Meeting, path: str | None, crash: LiveCrash, accelerator: torch.device) -> MetTensor:
     """A temporary, or something that a module or an optimizer holds."""
-    tensor, seen = _described(each.name, each.tensor), scene.user_frame
+    tensor, seen = _described(each.name, each.tensor), crash.user_frame
     use = statement_place(seen) if seen is not None else Place()
     beside = device_text(seen, seen.line, accelerator) if seen is not None else ""
-    made = layer_setting(scene, path) if each.role == "weights" and path else Place()
+    made = layer_setting(crash, path) if each.role == "weights" and path else Place()
     return MetTensor(tensor, each.role, path, use, made, beside_use=beside, beside_made=beside)
 
 
@@ -96,12 +96,12 @@ def _beside_made(known: Known, made: Place, accelerator: torch.device) -> str:
     return device_text(known.seen, made.line, accelerator, made.code or "")
 
 
-def _model(scene: LiveCrash, accelerator: torch.device) -> ModelDevices | None:
-    for seen, inner in zip(scene.frames, scene.frames[1:], strict=False):
+def _model(crash: LiveCrash, accelerator: torch.device) -> ModelDevices | None:
+    for seen, inner in zip(crash.frames, crash.frames[1:], strict=False):
         module = inner.module()
         if module is None or not seen.user or inner.user:
             continue
-        name = scene.paths.get(id(module), "")
+        name = crash.paths.get(id(module), "")
         devices = tuple(sorted({str(parameter.device) for parameter in module.parameters()}))
         made = assignment_of(seen.file, seen.line, name)
         line = made.place.line if made is not None else None
@@ -125,14 +125,14 @@ class Meeting:
     owner: nn.Module | None = None
 
 
-def meetings(scene: LiveCrash) -> list[Meeting]:
-    layer = next((module for seen in reversed(scene.frames) if (module := seen.module()) is not None), None)
+def meetings(crash: LiveCrash) -> list[Meeting]:
+    layer = next((module for seen in reversed(crash.frames) if (module := seen.module()) is not None), None)
     if layer is not None and type(layer).__module__.startswith("torch.nn"):
-        found = [*_of_layer(layer), *_given_to(layer, scene)]
-    elif (optimizer := _optimizer(scene)) is not None:
+        found = [*_of_layer(layer), *_given_to(layer, crash)]
+    elif (optimizer := _optimizer(crash)) is not None:
         found = list(_of_optimizer(optimizer))
     else:
-        found = list(_of_line(scene))
+        found = list(_of_line(crash))
     return _unique(found)
 
 
@@ -148,14 +148,14 @@ def _of_layer(layer: nn.Module) -> Iterator[Meeting]:
                 yield Meeting(name, tensor, role, layer)
 
 
-def _given_to(layer: nn.Module, scene: LiveCrash) -> Iterator[Meeting]:
+def _given_to(layer: nn.Module, crash: LiveCrash) -> Iterator[Meeting]:
     """What the layer was called with, under the names of its forward."""
     names: list[str] = []
     given: dict[str, Any] = {}
-    for seen in scene.frames:
+    for seen in crash.frames:
         if seen.module() is not layer:
             continue
-        held, code = seen.frame.f_locals, seen.frame.f_code
+        held, code = seen.locals, seen.frame.f_code
         if seen.function in _CALLERS and not given and type(held.get("args")) is tuple:
             given = {str(place): value for place, value in enumerate(held["args"])} | dict(held["kwargs"])
         elif seen.function == "forward":
@@ -173,10 +173,10 @@ def _parts(name: str, value: Any) -> Iterator[tuple[str, torch.Tensor]]:
         yield from ((f"{name}[{place}]", part) for place, part in enumerate(value[:8]) if is_tensor(part))
 
 
-def _optimizer(scene: LiveCrash) -> torch.optim.Optimizer | None:
-    for seen in reversed(scene.frames):
+def _optimizer(crash: LiveCrash) -> torch.optim.Optimizer | None:
+    for seen in reversed(crash.frames):
         first = seen.frame.f_code.co_varnames[:1]
-        held = seen.frame.f_locals.get(first[0]) if first else None
+        held = seen.locals.get(first[0]) if first else None
         if is_a(held, torch.optim.Optimizer):
             return held
     return None
@@ -192,24 +192,24 @@ def _of_optimizer(optimizer: torch.optim.Optimizer) -> Iterator[Meeting]:
                 return
 
 
-def _of_line(scene: LiveCrash) -> Iterator[Meeting]:
-    seen = scene.user_frame
+def _of_line(crash: LiveCrash) -> Iterator[Meeting]:
+    seen = crash.user_frame
     if seen is None:
         return
     named = operands_of(seen, running_expression(seen))
     yield from (Meeting(name, tensor, "variable") for name, tensor in named)
-    yield from _handed_to_torch(scene, seen)
+    yield from _handed_to_torch(crash, seen)
 
 
-def _handed_to_torch(scene: LiveCrash, seen: Seen) -> Iterator[Meeting]:
+def _handed_to_torch(crash: LiveCrash, seen: Seen) -> Iterator[Meeting]:
     """The arguments of the torch function the line called, where that is one of Python's."""
-    index = list(scene.frames).index(seen) + 1
-    inner = scene.frames[index] if index < len(scene.frames) else None
+    index = list(crash.frames).index(seen) + 1
+    inner = crash.frames[index] if index < len(crash.frames) else None
     if inner is None or not inner.file.endswith(_FUNCTIONS):
         return
     code = inner.frame.f_code
     for name in code.co_varnames[: code.co_argcount]:
-        value: Any = inner.frame.f_locals.get(name)
+        value: Any = inner.locals.get(name)
         if is_tensor(value):
             yield Meeting(name, value)
 
@@ -227,24 +227,24 @@ _ABSENT = (
 )  # fmt: skip
 
 
-def examine_asked(scene: LiveCrash, text: str) -> DeviceEvidence | None:
+def examine_asked(crash: LiveCrash, text: str) -> DeviceEvidence | None:
     kind = next((_kind(found, word) for form, word in _ABSENT if (found := form.search(text))), None)
-    if kind is None and _misses_cuda(scene, text):
+    if kind is None and _misses_cuda(crash, text):
         kind = "cuda"
-    elif kind is None or not isinstance(scene.error, AssertionError | RuntimeError):
+    elif kind is None or not isinstance(crash.error, AssertionError | RuntimeError):
         return None
-    asked, place = next(_named(scene, kind), (kind, Place()))
+    asked, place = next(_named(crash, kind), (kind, Place()))
     return DeviceEvidence(asked=asked, asked_at=place, usable=usable_accelerators())
 
 
-def _misses_cuda(scene: LiveCrash, text: str) -> bool:
+def _misses_cuda(crash: LiveCrash, text: str) -> bool:
     """A function of torch.cuda's that needs a GPU and fails without one in its own way."""
-    seen = scene.innermost
+    seen = crash.innermost
     if seen is None or torch.cuda.is_available() or "/torch/" not in seen.file.replace("\\", "/"):
         return False
-    through = any("/torch/cuda/" in each.file.replace("\\", "/") for each in scene.frames)
-    lacks = isinstance(scene.error, AttributeError) and "'torch._C' has no attribute '_cuda" in text
-    empty = isinstance(scene.error, KeyError) and seen.file.endswith("memory.py")
+    through = any("/torch/cuda/" in each.file.replace("\\", "/") for each in crash.frames)
+    lacks = isinstance(crash.error, AttributeError) and "'torch._C' has no attribute '_cuda" in text
+    empty = isinstance(crash.error, KeyError) and seen.file.endswith("memory.py")
     return through and (lacks or empty or "dummy base class" in text)
 
 
@@ -260,9 +260,9 @@ def usable_accelerators() -> tuple[str, ...]:
     return (*(f"cuda:{index}" for index in range(cuda)), *mps)
 
 
-def _named(scene: LiveCrash, kind: str) -> Iterator[tuple[str, Place]]:
+def _named(crash: LiveCrash, kind: str) -> Iterator[tuple[str, Place]]:
     """Where the user's lines name such a device, from the inside out: a text, `.cuda()`, or a variable."""
-    users = [seen for seen in reversed(scene.frames) if seen.user]
+    users = crash.user_frames
     for seen in users:
         place = statement_place(seen)
         if (written := _written(place.code or "", kind)) is not None:
@@ -318,7 +318,7 @@ def known_as(tensor: torch.Tensor, frames: Sequence[Seen]) -> Known | None:
     """The outermost frame of the user's whose running statement mentions the tensor, and its name there."""
     users = [seen for seen in frames if seen.user]
     for seen in users:
-        code = statement_at(seen.file, seen.line)[1]
+        code = seen.code
         for known in _names(tensor, seen):
             if _mentions(code, known.name):
                 return known
@@ -331,8 +331,8 @@ def _mentions(code: str, name: str) -> bool:
 
 
 def _names(tensor: torch.Tensor, seen: Seen) -> Iterator[Known]:
-    held = list(itertools.islice(seen.frame.f_locals.items(), _NAMES))
-    if seen.frame.f_globals is not seen.frame.f_locals:
+    held = list(itertools.islice(seen.locals.items(), _NAMES))
+    if seen.frame.f_globals is not seen.locals:
         held += list(itertools.islice(seen.frame.f_globals.items(), _NAMES))
     for name, value in held:
         if value is tensor:
@@ -389,18 +389,14 @@ def _set_at(known: Known) -> tuple[Place, str]:
     return Place(line.file, first, None, code), function.name if function else ""
 
 
-def layer_setting(scene: LiveCrash, path: str) -> Place:
+def layer_setting(crash: LiveCrash, path: str) -> Place:
     """The statement that puts a layer into a plain list of its owner, or into a model from outside it."""
     owner_path, _, attribute = path.partition("[")[0].rpartition(".")
-    for seen in scene.frames:
+    for seen in crash.frames:
         owner = seen.module()
-        if "[" in path and owner is not None and scene.paths.get(id(owner)) == owner_path:
+        if "[" in path and owner is not None and crash.paths.get(id(owner)) == owner_path:
             line = attribute_place(type(owner), attribute)
-            return (
-                Place(line.file, line.line, None, statement_at(line.file, line.line)[1])
-                if line and line.file and line.line
-                else Place()
-            )
+            return Place(line.file, line.line, None, line.code) if line and line.file and line.line else Place()
         for target in (f"{owner_path}.{attribute}", f"{owner_path}[{attribute}]"):
             found = assignment_of(seen.file, seen.line, target) if seen.user and "[" not in path else None
             if found is not None:
@@ -414,7 +410,7 @@ def device_text(seen: Seen, line: int, accelerator: torch.device, code: str = ""
     A tensor that the line itself mentions comes first, then a variable that holds the device, then an
     argument of the function, then the model's parameters.
     """
-    held = {**seen.frame.f_globals, **seen.frame.f_locals}
+    held = seen.names
     ready = [
         (name, value)
         for name, value in itertools.islice(reversed(held.items()), _NAMES)

@@ -47,7 +47,7 @@ _PARTS: dict[str, Callable[[LiveCrash], Any]] = {
     "forward": examine_forward,
     "arguments": examine_arguments,
     "registration": examine_registration,
-    "class_use": lambda scene: examine_class_use(scene) or examine_built_value(scene),
+    "class_use": lambda crash: examine_class_use(crash) or examine_built_value(crash),
     "optimizer": examine_optimizer,
     "scheduler": examine_scheduler,
     "scaler": examine_scaler,
@@ -55,12 +55,12 @@ _PARTS: dict[str, Callable[[LiveCrash], Any]] = {
 }
 
 
-def examine_building(scene: LiveCrash) -> BuildingEvidence | None:
+def examine_building(crash: LiveCrash) -> BuildingEvidence | None:
     """The first part that has something to say; None for crashes of other kinds."""
-    if not is_a(scene.error, _KINDS) or scene.user_frame is None:
+    if not is_a(crash.error, _KINDS) or crash.user_frame is None:
         return None
     for part, examine in _PARTS.items():
-        if (fact := examine(scene)) is not None:
+        if (fact := examine(crash)) is not None:
             return BuildingEvidence(**{part: fact})
     return None
 
@@ -88,12 +88,12 @@ _EXAMINERS: dict[str, Callable[[LiveCrash], Any]] = {
 }
 
 
-def examine_all(scene: LiveCrash) -> CrashEvidence:
+def examine_all(crash: LiveCrash) -> CrashEvidence:
     parts: dict[str, Any] = {}
     faults: list[str] = []
     for part, examine in _EXAMINERS.items():
         try:
-            parts[part] = examine(scene)
+            parts[part] = examine(crash)
         except Exception as fault:  # ours, or of an object of the user's that we asked: the report tells it
             faults.append(f"{part}: {type(fault).__name__}: {fault}")
     return CrashEvidence(**parts, faults=tuple(faults))

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import ast
 import builtins
+import contextlib
 import operator
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from types import FrameType, ModuleType
+from types import FrameType, MappingProxyType, ModuleType
 from typing import Any, TypeGuard
 
 import torch
@@ -18,10 +19,8 @@ from torch_debugger.crashes.frames import (
     Seen,
     attribute,
     describe,
-    failing_expression,
     is_tensor,
     kind_name,
-    statement_at,
 )
 from torch_debugger.records import Place
 from torch_debugger.source.files import covers, place_at, tree_of
@@ -40,7 +39,7 @@ def value_of(seen: Seen, node: ast.AST) -> Any:
     if isinstance(node, ast.Constant):
         return node.value
     if isinstance(node, ast.Name):
-        for names in (seen.frame.f_locals, seen.frame.f_globals, vars(builtins)):
+        for names in (seen.locals, seen.frame.f_globals, vars(builtins)):
             if node.id in names:
                 return names[node.id]
     if isinstance(node, ast.Attribute) and (owner := value_of(seen, node.value)) is not UNKNOWN:
@@ -60,19 +59,12 @@ def named_in(names: Mapping[str, Any], node: ast.expr) -> Any:
 
 def attribute_of(owner: Any, name: str) -> Any:
     """An attribute kept in a dictionary of the object or of its class; no descriptor is asked."""
-    if is_a(owner, type):
-        return _of_class(owner, name)
     if type(owner) is ModuleType:
         return vars(owner).get(name, UNKNOWN)
-    held = own_attributes(owner)
-    for place in (held, held.get("_parameters"), held.get("_buffers"), held.get("_modules")):
-        if is_a(place, dict) and name in place:
-            return place[name]
-    return _of_class(type(owner), name)
-
-
-def _of_class(owner: type, name: str) -> Any:
-    return next((vars(base)[name] for base in owner.__mro__ if name in vars(base)), UNKNOWN)
+    kind = owner if is_a(owner, type) else type(owner)
+    own = own_attributes(owner) if kind is not owner else {}
+    spaces = (own, own.get("_parameters"), own.get("_buffers"), own.get("_modules"), *map(vars, kind.__mro__))
+    return next((space[name] for space in spaces if is_a(space, (dict, MappingProxyType)) and name in space), UNKNOWN)
 
 
 def _entry(owner: Any, key: Any) -> Any:
@@ -113,7 +105,8 @@ def entries_of(value: Any) -> tuple[str, ...]:
 
 def statement_node(seen: Seen) -> ast.stmt | None:
     """The innermost statement that covers the line."""
-    covering = [node for node in nodes_in(seen.file, ast.stmt) if covers(node, seen.line)]
+    nodes = ast.walk(tree_of(seen.file) or ast.Module([], []))
+    covering = [node for node in nodes if isinstance(node, ast.stmt) and covers(node, seen.line)]
     return max(covering, key=lambda node: (node.lineno, node.col_offset), default=None)
 
 
@@ -121,8 +114,7 @@ def expressions_in(seen: Seen) -> list[ast.expr]:
     """The expression that raised; where Python does not tell, all of the statement, inner ones first."""
     statement = statement_node(seen)
     nodes = list(_own_expressions(statement)) if statement is not None else []
-    told = failing_expression(seen.frame.f_code, seen.instruction)
-    return [node for node in nodes if told and ast.unparse(node) == told] or nodes
+    return [node for node in nodes if seen.failing and ast.unparse(node) == seen.failing] or nodes
 
 
 def _own_expressions(node: ast.AST) -> Iterator[ast.expr]:
@@ -141,7 +133,7 @@ def calls_on_line(seen: Seen) -> list[ast.Call]:
 class Binding:
     """The statement that gave a name its value."""
 
-    node: ast.stmt
+    node: ast.Assign | ast.For
     value: ast.expr
     place: Place
     loops: bool = False  # a for loop's target: the value is what is looped over
@@ -149,22 +141,15 @@ class Binding:
 
 def binding_of(seen: Seen, name: str) -> Binding | None:
     """The last assignment to a name above the line, in the same function or file."""
-    here = statement_node(seen)
-    tree = tree_of(seen.file)
+    here, tree = statement_node(seen), tree_of(seen.file)
     if here is None or tree is None:
         return None
-    scope = function_around(tree, seen.line) if seen.function != "<module>" else tree
-    return _last_binding(seen.file, scope, name, here.lineno)
-
-
-def _last_binding(file: str, scope: ast.AST, name: str, before: int) -> Binding | None:
     found: Binding | None = None
-    for node in _own_statements(scope):
-        is_loop = isinstance(node, ast.For)
-        value = node.value if isinstance(node, ast.Assign) else node.iter if isinstance(node, ast.For) else None
-        targets = node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.For) else []
-        if value is not None and node.lineno < before and any(_is_name(target, name) for target in targets):
-            found = Binding(node, value, place_at(file, node.lineno), is_loop)
+    for node in _own_statements(function_around(tree, seen.line) if seen.function != "<module>" else tree):
+        if isinstance(node, ast.Assign | ast.For) and node.lineno < here.lineno:
+            targets, value = (node.targets, node.value) if isinstance(node, ast.Assign) else ([node.target], node.iter)
+            if any(isinstance(target, ast.Name) and target.id == name for target in targets):
+                found = Binding(node, value, place_at(seen.file, node.lineno), isinstance(node, ast.For))
     return found
 
 
@@ -177,12 +162,7 @@ def _own_statements(scope: ast.AST) -> Iterator[ast.stmt]:
             yield from _own_statements(child)
 
 
-def _is_name(node: ast.AST, name: str) -> bool:
-    return isinstance(node, ast.Name) and node.id == name
-
-
 # The tensors that meet in an expression of the user's, as objects, read from its frame without running it.
-
 # What these give is on another device, or is no tensor at all.
 _NOT_THE_TENSOR = frozenset({
     "to", "cuda", "cpu", "mps", "xpu", "type_as", "to_device", "size", "dim", "numel", "shape", "device",
@@ -191,23 +171,9 @@ _NOT_THE_TENSOR = frozenset({
     "ones_like", "rand_like", "randn_like", "full_like", "empty_like",
 })  # fmt: skip
 _VIEWS = ("T", "mT", "H", "data", "real", "imag")
-_OPERANDS_ENTRIES = 64
+_MOST_OPERANDS = 64
 
 Named = tuple[str, Any]  # the user's text for it, the tensor
-
-
-def running_expression(seen: Seen) -> str:
-    """The expression of the frame's line that raised; where Python does not tell, the statement's whole one."""
-    told = failing_expression(seen.frame.f_code, seen.instruction)
-    return told or _right_side(statement_at(seen.file, seen.line)[1])
-
-
-def _right_side(code: str) -> str:
-    """The expression of a statement, where Python does not tell which one raised."""
-    operation = re.fullmatch(r"(?s)([\w.\[\]]+)\s*([-+*/@])=\s*(.+)", code)
-    if operation is not None:
-        return f"{operation[1]} {operation[2]} ({operation[3]})"
-    return re.sub(r"(?s)^(return\s+|[\w.\[\], ]+=(?!=)\s*)", "", code)
 
 
 def operands_of(seen: Seen, expression: str) -> list[Named]:
@@ -220,14 +186,20 @@ def operands_of(seen: Seen, expression: str) -> list[Named]:
 
 
 def _operands(node: ast.AST, seen: Seen, outermost: bool = False) -> Iterator[Named]:
-    held = resolve(node, seen)
-    if is_tensor(held):
-        yield ast.unparse(node), held
-    elif is_one_of(held, (list, tuple)):
-        parts = enumerate(held[:_OPERANDS_ENTRIES])
+    value = resolve(node, seen)
+    if is_tensor(value):
+        yield ast.unparse(node), value
+    elif is_one_of(value, (list, tuple)):
+        parts = enumerate(value[:_MOST_OPERANDS])
         yield from ((f"{ast.unparse(node)}[{index}]", part) for index, part in parts if is_tensor(part))
     elif isinstance(node, ast.Call):
-        yield from _of_call(node, seen, outermost)
+        name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+        # What a model or a function of the user's makes of its arguments is not known from the text.
+        opaque = is_a(resolve(node.func, seen), nn.Module) or isinstance(node.func, ast.Name)
+        if outermost or not (opaque or name in _NOT_THE_TENSOR):
+            owner = [node.func.value] if isinstance(node.func, ast.Attribute) else []
+            for part in (*owner, *node.args, *node.keywords):
+                yield from _operands(part, seen)
     elif isinstance(node, ast.Attribute):
         yield from _operands(node.value, seen) if node.attr in _VIEWS else ()
     elif isinstance(node, ast.Subscript):
@@ -238,35 +210,25 @@ def _operands(node: ast.AST, seen: Seen, outermost: bool = False) -> Iterator[Na
             yield from _operands(part, seen)
 
 
-def _of_call(node: ast.Call, seen: Seen, outermost: bool) -> Iterator[Named]:
-    name = called_name(node)
-    function = resolve(node.func, seen)
-    # What a model or a function of the user's makes of its arguments is not known from the text.
-    opaque = issubclass(type(function), nn.Module) or isinstance(node.func, ast.Name)
-    if not outermost and (opaque or name in _NOT_THE_TENSOR):
-        return
-    if isinstance(node.func, ast.Attribute):
-        yield from _operands(node.func.value, seen)
-    for part in (*node.args, *node.keywords):
-        yield from _operands(part, seen)
+def running_expression(seen: Seen) -> str:
+    """The expression of the frame's line that raised; where Python does not tell, the statement's whole one."""
+    if seen.failing:
+        return seen.failing
+    operation = re.fullmatch(r"(?s)([\w.\[\]]+)\s*([-+*/@])=\s*(.+)", seen.code)
+    if operation is not None:
+        return f"{operation[1]} {operation[2]} ({operation[3]})"
+    return re.sub(r"(?s)^(return\s+|[\w.\[\], ]+=(?!=)\s*)", "", seen.code)
 
 
 def resolve(node: ast.AST, seen: Seen) -> Any:
-    """The object an expression names, read from dictionaries only: no property, no __getattr__ is run."""
+    """The object a name, an attribute or an entry stands for, read from dictionaries only; None if unknown."""
     if isinstance(node, ast.Name):
-        return seen.frame.f_locals.get(node.id, seen.frame.f_globals.get(node.id))
+        return seen.named(node.id)
     if isinstance(node, ast.Attribute):
         return attribute(resolve(node.value, seen), node.attr)
     if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant):
-        return _operands_entry(resolve(node.value, seen), node.slice.value)
-    return None
-
-
-def _operands_entry(value: Any, key: Any) -> Any:
-    if type(value) is dict:
-        return value.get(key)
-    if is_one_of(value, (list, tuple)) and type(key) is int and -len(value) <= key < len(value):
-        return value[key]
+        found = _entry(resolve(node.value, seen), node.slice.value)
+        return None if found is UNKNOWN else found
     return None
 
 
@@ -283,26 +245,21 @@ class Condition:
 
 def condition_at(seen: Seen) -> Condition | None:
     """None where the frame's line is neither an assert nor a raise below an if."""
-    tree = tree_of(seen.file)
-    if tree is None:
-        return None
-    around = [node for node in ast.walk(tree) if isinstance(node, ast.stmt) and covers(node, seen.line)]
-    line = max(around, key=lambda node: (node.lineno, node.col_offset), default=None)
+    around = [node for node in ast.walk(tree_of(seen.file) or ast.Module([], [])) if covers(node, seen.line)]
+    line = statement_node(seen)
     if isinstance(line, ast.Assert):
-        return Condition(line.test, True, _values(line.test, seen))
-    test = next((node.test for node in around if isinstance(node, ast.If) and line in node.body), None)
-    return Condition(test, False, _values(test, seen)) if isinstance(line, ast.Raise) and test else None
-
-
-def _values(test: ast.expr, seen: Seen) -> tuple[tuple[str, Any], ...]:
+        test: ast.expr | None = line.test
+    else:
+        tests = (node.test for node in around if isinstance(node, ast.If) and line in node.body)
+        test = next(tests, None) if isinstance(line, ast.Raise) else None
+    if test is None:
+        return None
     found: dict[str, Any] = {}
     for node in ast.walk(test):
         if isinstance(node, _LOOKED_AT):
-            try:
+            with contextlib.suppress(UnknownValueError):
                 found.setdefault(ast.unparse(node), computed_value(node, seen.frame))
-            except UnknownValueError:
-                continue
-    return tuple(found.items())
+    return Condition(test, isinstance(line, ast.Assert), tuple(found.items()))
 
 
 # What an expression of the user's line stood for, worked out again from the live frame.
@@ -315,9 +272,7 @@ _METHODS = frozenset({
     "max", "min", "all", "any", "isnan", "isinf", "isfinite", "ndimension",
 })  # fmt: skip
 _FACTS = ("shape", "T", "data", "mT", "dtype", "device", "ndim", "requires_grad", "is_leaf")
-_CRASH_OPERANDS_FUNCTIONS = frozenset(
-    {"arange", "isnan", "isinf", "isfinite", "any", "all", "max", "min", "allclose", "equal"}
-)
+_TORCH_FUNCTIONS = frozenset({"arange", "isnan", "isinf", "isfinite", "any", "all", "max", "min", "allclose", "equal"})
 _OPERATORS: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.FloorDiv: operator.floordiv,
     ast.Mod: operator.mod,
@@ -339,6 +294,13 @@ def computed_value(node: ast.expr, frame: FrameType) -> Any:
         raise UnknownValueError from error
 
 
+def computed_or_none(node: ast.expr, seen: Seen) -> Any:
+    try:
+        return computed_value(node, seen.frame)
+    except UnknownValueError:
+        return None
+
+
 def is_plain_tensor(value: Any) -> TypeGuard[torch.Tensor]:
     """A tensor in memory, of no class of the user's, and small enough to be read through."""
     plain = is_one_of(value, (torch.Tensor, torch.nn.Parameter)) and value.layout is torch.strided
@@ -349,27 +311,35 @@ def _value(node: ast.expr, frame: FrameType) -> Any:
     if isinstance(node, ast.Constant):
         return node.value
     if isinstance(node, ast.Name):
-        return _known(frame.f_locals.get(node.id, frame.f_globals.get(node.id, UnknownValueError)))
+        return _looked_up({**frame.f_globals, **frame.f_locals}, node.id)
     if isinstance(node, ast.Tuple | ast.List):
         return [_value(item, frame) for item in node.elts]
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
         return -_operand(node.operand, frame)
     if isinstance(node, ast.BinOp) and type(node.op) in _OPERATORS:
-        return _combined(_OPERATORS[type(node.op)], _operand(node.left, frame), _operand(node.right, frame))
+        left, right = _operand(node.left, frame), _operand(node.right, frame)
+        if len({value.shape for value in (left, right) if is_plain_tensor(value) and value.dim()}) > 1:
+            raise UnknownValueError  # broadcasting may need any amount of memory
+        return _OPERATORS[type(node.op)](left, right)
     if isinstance(node, ast.Attribute):
         return _attribute(node, frame)
     if isinstance(node, ast.Subscript):
-        return _crash_operands_entry(node, frame)
+        owner, key = _value(node.value, frame), _value(node.slice, frame)
+        if is_plain_tensor(owner):
+            return owner[tuple(key) if isinstance(node.slice, ast.Tuple) else key]
+        if is_one_of(owner, (list, tuple, dict, torch.Size)) and is_one_of(key, (int, str, slice)):
+            return owner[key]
+        raise UnknownValueError
     if isinstance(node, ast.Slice):
         parts = (node.lower, node.upper, node.step)
         return slice(*(None if part is None else _operand(part, frame) for part in parts))
     return _called(node, frame)
 
 
-def _known(value: Any) -> Any:
-    if value is UnknownValueError:
+def _looked_up(names: Mapping[str, Any], name: str) -> Any:
+    if name not in names:
         raise UnknownValueError
-    return value
+    return names[name]
 
 
 def _operand(node: ast.expr, frame: FrameType) -> Any:
@@ -379,56 +349,34 @@ def _operand(node: ast.expr, frame: FrameType) -> Any:
     raise UnknownValueError
 
 
-def _combined(combine: Callable[[Any, Any], Any], left: Any, right: Any) -> Any:
-    tensors = [value for value in (left, right) if is_plain_tensor(value)]
-    if len({value.shape for value in tensors if value.dim()}) > 1:
-        raise UnknownValueError  # broadcasting may need any amount of memory
-    return combine(left, right)
-
-
 def _attribute(node: ast.Attribute, frame: FrameType) -> Any:
     owner = _value(node.value, frame)
     if is_plain_tensor(owner) and node.attr in _FACTS:
         return getattr(owner, node.attr)
     if type(owner) is ModuleType:
-        return _known(vars(owner).get(node.attr, UnknownValueError))
+        return _looked_up(vars(owner), node.attr)
     if type(owner) is torch.device and node.attr in ("type", "index"):
         return getattr(owner, node.attr)
     return attribute(owner, node.attr)
-
-
-def _crash_operands_entry(node: ast.Subscript, frame: FrameType) -> Any:
-    owner = _value(node.value, frame)
-    key = _value(node.slice, frame)
-    if is_plain_tensor(owner):
-        return owner[tuple(key) if isinstance(node.slice, ast.Tuple) else key]
-    if is_one_of(owner, (list, tuple, dict, torch.Size)) and is_one_of(key, (int, str, slice)):
-        return owner[key]
-    raise UnknownValueError
 
 
 def _called(node: ast.expr, frame: FrameType) -> Any:
     if not isinstance(node, ast.Call):
         raise UnknownValueError
     if isinstance(node.func, ast.Name) and node.func.id == "len" and len(node.args) == 1:
-        return _length(_value(node.args[0], frame))
+        value = _value(node.args[0], frame)
+        if is_one_of(value, (list, tuple, dict, str, torch.Size)) or is_plain_tensor(value):
+            return len(value)
+        raise UnknownValueError
     args = [_operand(item, frame) for item in node.args]
     named = {word.arg or "": _operand(word.value, frame) for word in node.keywords}
     module, _, function = ast.unparse(node.func).rpartition(".")
-    if module == "torch" and function in _CRASH_OPERANDS_FUNCTIONS and frame.f_globals.get("torch") is torch:
+    if module == "torch" and function in _TORCH_FUNCTIONS and frame.f_globals.get("torch") is torch:
         return getattr(torch, function)(*args, **named)
     owner = _value(node.func.value, frame) if isinstance(node.func, ast.Attribute) else None
-    if isinstance(node.func, ast.Attribute) and is_plain_tensor(owner) and _only_looks(node.func.attr, args):
-        return getattr(owner, node.func.attr)(*args, **named)
-    raise UnknownValueError
-
-
-def _only_looks(method: str, args: list[Any]) -> bool:
-    """`to` only with a dtype: another device may be dead."""
-    return method in _METHODS or (method == "to" and len(args) == 1 and type(args[0]) is torch.dtype)
-
-
-def _length(value: Any) -> int:
-    if is_one_of(value, (list, tuple, dict, str, torch.Size)) or is_plain_tensor(value):
-        return len(value)
+    if isinstance(node.func, ast.Attribute) and is_plain_tensor(owner):
+        # `to` only with a dtype: another device may be dead
+        to_dtype = function == "to" and len(args) == 1 and type(args[0]) is torch.dtype
+        if function in _METHODS or to_dtype:
+            return getattr(owner, function)(*args, **named)
     raise UnknownValueError

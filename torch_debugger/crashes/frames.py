@@ -62,6 +62,38 @@ class Seen:
     def user(self) -> bool:
         return is_user_file(self.file)
 
+    @property
+    def locals(self) -> dict[str, Any]:
+        return self.frame.f_locals
+
+    @property
+    def names(self) -> dict[str, Any]:
+        """Its globals and locals."""
+        return {**self.frame.f_globals, **self.frame.f_locals}
+
+    def named(self, name: str) -> Any:
+        """A local variable, else a global one; None where there is neither."""
+        return self.frame.f_locals.get(name, self.frame.f_globals.get(name))
+
+    @property
+    def place(self) -> Place:
+        return place_at(self.file, self.line)
+
+    @property
+    def statement(self) -> Place:
+        """The line, with the code of the whole statement it belongs to."""
+        return statement_place(self.file, self.line)
+
+    @property
+    def code(self) -> str:
+        """The whole statement."""
+        return statement_at(self.file, self.line)[1]
+
+    @property
+    def failing(self) -> str:
+        """The very expression that raised, as ast.unparse writes it; empty where Python cannot tell."""
+        return failing_expression(self.frame.f_code, self.instruction)
+
     def module(self) -> nn.Module | None:
         """The module whose method this is: the first argument, under whatever name it goes."""
         code = self.frame.f_code
@@ -193,7 +225,7 @@ def _range(tensor: torch.Tensor) -> tuple[int | None, int | None]:
         return int(low), int(high)
 
 
-# The scene of a crash while it is still there: the exception, its live frames, what was being watched.
+# The crash of a crash while it is still there: the exception, its live frames, what was being watched.
 @dataclass(frozen=True)
 class Running:
     """What the probes know of the run; empty where nobody watched, as in `explain(exception)`."""
@@ -225,7 +257,17 @@ class LiveCrash:
     @property
     def user_frame(self) -> Seen | None:
         """The innermost frame of the user's own code."""
-        return next((seen for seen in reversed(self.frames) if seen.user), None)
+        return next(iter(self.user_frames), None)
+
+    def called_by_user(self, *file_ends: str) -> Seen | None:
+        """The frame of the function in such a file that the user's line calls."""
+        found: Seen | None = None
+        for seen in reversed(self.frames):
+            if seen.user:
+                return found
+            if seen.file.replace("\\", "/").endswith(file_ends):
+                found = seen
+        return None
 
     def frame_of(self, function: str, file_end: str = "") -> Seen | None:
         """The innermost frame of this function in a file that ends so."""
@@ -234,9 +276,15 @@ class LiveCrash:
                 return seen
         return None
 
-    def held(self, seen: Seen, name: str) -> Any:
-        """A local variable, else a global one; None where there is neither."""
-        return seen.frame.f_locals.get(name, seen.frame.f_globals.get(name))
+    @property
+    def user_frames(self) -> list[Seen]:
+        """The innermost first."""
+        return [seen for seen in reversed(self.frames) if seen.user]
+
+    @property
+    def user_files(self) -> list[str]:
+        """Those the traceback goes through, the innermost first."""
+        return list(dict.fromkeys(seen.file for seen in self.user_frames))
 
 
 # Locals of a user's frame that are no tensors: what they are, and of plain ones how much.
@@ -313,6 +361,12 @@ def statement_at(file: str, line: int) -> tuple[int, str]:
         if spans and isinstance(node, ast.stmt) and not hasattr(node, "body"):
             return node.lineno, _lines(file, node.lineno, node.end_lineno)[:_CODE_LENGTH]
     return line, linecache.getline(file, line).strip()[:_CODE_LENGTH]
+
+
+def statement_place(file: str, line: int, module: str | None = None) -> Place:
+    """A line, with the code of the whole statement it belongs to."""
+    start, code = statement_at(file, line)
+    return Place(file, start, module, code or None)
 
 
 def failing_expression(code: CodeType, instruction: int) -> str:

@@ -12,16 +12,17 @@ from torch import nn
 
 from torch_debugger.crashes.expressions import (
     UNKNOWN,
-    UnknownValueError,
     binding_of,
     calls_on_line,
-    computed_value,
+    computed_or_none,
+    resolve,
     value_of,
 )
-from torch_debugger.crashes.frames import LiveCrash, Seen, attribute, statement_at
+from torch_debugger.crashes.frames import LiveCrash, Seen, statement_place
 from torch_debugger.records import Place
-from torch_debugger.source.files import covers, is_user_file, place_at, tree_of
-from torch_debugger.source.objects import is_a, is_one_of
+from torch_debugger.source.attributes import call_name
+from torch_debugger.source.files import covers, is_user_file, nodes_of, place_at, tree_of
+from torch_debugger.source.objects import is_a
 from torch_debugger.source.statements import function_around
 from torch_debugger.source.syntax import calls_in, flat_targets, nodes_in, own_nodes, own_statements
 
@@ -61,46 +62,32 @@ class Scope:
         above = [node for node in found if node.lineno < line]
         return above[-1] if above else found[-1] if found else None
 
-    def held(self, node: ast.expr) -> Any:
+    def resolve(self, node: ast.expr) -> Any:
         """The very object a name, an attribute or an entry stands for now; None where that is not known."""
-        if isinstance(node, ast.Name):
-            return self.named(node.id)
-        if isinstance(node, ast.Attribute):
-            owner = self.held(node.value)
-            return attribute(owner, node.attr) if owner is not None else None
-        if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant):
-            return _entry(self.held(node.value), node.slice.value)
-        return None
+        return resolve(node, self.seen)
+
+    def on_line(self) -> list[ast.stmt]:
+        """The plain statements on the frame's line."""
+        return [node for node in self.statements() if covers(node, self.line) and not hasattr(node, "body")]
 
     def value(self, node: ast.expr) -> Any:
-        """As `held`, and what plain methods make of it, without a graph: batch[0].float()"""
-        try:
-            return computed_value(node, self.seen.frame)
-        except UnknownValueError:
-            return None
+        """As `resolve`, and what plain methods make of it, without a graph: batch[0].float()"""
+        return computed_or_none(node, self.seen)
 
     def named(self, name: str) -> Any:
-        return self.seen.frame.f_locals.get(name, self.seen.frame.f_globals.get(name))
+        return self.seen.named(name)
 
-    def place_of(self, node: ast.AST | None) -> Place:
-        return self.place(node) if node is not None else Place()
+    def place(self, node: ast.AST | None) -> Place:
+        return statement_place(self.file, getattr(node, "lineno", self.line)) if node is not None else Place()
 
-    def place(self, node: ast.AST, module: str | None = None) -> Place:
-        return statement_place(self.file, getattr(node, "lineno", self.line), module)
-
-
-def _entry(owner: Any, key: Any) -> Any:
-    if is_one_of(owner, (list, tuple)) and type(key) is int:
-        return owner[key] if -len(owner) <= key < len(owner) else None
-    if issubclass(type(owner), nn.Module):  # a Sequential's children
-        return attribute(owner, str(key))
-    return owner.get(key) if type(owner) is dict and is_one_of(key, (str, int)) else None
+    def assigned_at(self, name: str) -> Place:
+        """The last assignment above the frame's line."""
+        return self.place(self.assignment_before(name, self.line))
 
 
-def statement_place(file: str, line: int, module: str | None = None) -> Place:
-    """A line, with the code of the whole statement it belongs to."""
-    start, code = statement_at(file, line)
-    return Place(file, start, module, code or None)
+def scopes(crash: LiveCrash) -> list[Scope]:
+    """The user's functions under way, the innermost first."""
+    return [Scope(seen) for seen in crash.user_frames]
 
 
 def assigned(node: ast.stmt) -> list[str]:
@@ -133,13 +120,13 @@ class Maker:
     function: Any = None  # what ran: the forward of a module, or the function itself
 
 
-def maker_of(scene: LiveCrash, seen: Seen, node: ast.expr) -> Maker:
+def maker_of(crash: LiveCrash, seen: Seen, node: ast.expr) -> Maker:
     """The call that made what an expression stands for: the expression itself, or what its name was given."""
     place, value = place_at(seen.file, node.lineno), node
     if isinstance(node, ast.Name):
         binding = binding_of(seen, node.id)
         if binding is None:
-            return _handed_in(scene, seen, node.id)
+            return _handed_in(crash, seen, node.id)
         place, value = binding.place, binding.value
         if binding.loops:
             return Maker(place, ast.unparse(value), kind="loop")
@@ -149,77 +136,80 @@ def maker_of(scene: LiveCrash, seen: Seen, node: ast.expr) -> Maker:
     if isinstance(value.func, ast.Call):  # Net()(x): built and called at once
         built = value_of(seen, value.func.func)
         made_by = built.forward if is_a(built, type) and issubclass(built, nn.Module) else made_by
-    return _described(scene, made_by, place, value, seen)
+    return _described(crash, made_by, place, value, seen)
 
 
-def _handed_in(scene: LiveCrash, seen: Seen, name: str) -> Maker:
+def _handed_in(crash: LiveCrash, seen: Seen, name: str) -> Maker:
     """An argument of the function: what the caller's line gave it, through calls of torch's modules."""
     code = seen.frame.f_code
     names = code.co_varnames[: code.co_argcount]
-    index = next((place for place, frame in enumerate(scene.frames) if frame is seen), 0)
-    outer = next((frame for frame in reversed(scene.frames[:index]) if frame.user), None)
+    index = next((place for place, frame in enumerate(crash.frames) if frame is seen), 0)
+    outer = next((frame for frame in reversed(crash.frames[:index]) if frame.user), None)
     if name not in names or outer is None:
         return Maker()
     position = names.index(name) - (1 if names[0] == "self" else 0)
     calls = [call for call in calls_on_line(outer) if len(call.args) > position >= 0]
-    return maker_of(scene, outer, calls[0].args[position]) if len(calls) == 1 else Maker()
+    return maker_of(crash, outer, calls[0].args[position]) if len(calls) == 1 else Maker()
 
 
-def maker_before(scene: LiveCrash, layer: nn.Module) -> Maker:
+def maker_before(crash: LiveCrash, layer: nn.Module) -> Maker:
     """The layer of an nn.Sequential that ran before."""
-    return _described(scene, layer, Place(), None, None)
+    return _described(crash, layer, Place(), None, None)
 
 
-def _described(scene: LiveCrash, made_by: Any, place: Place, call: ast.Call | None, seen: Seen | None) -> Maker:
+def _described(crash: LiveCrash, made_by: Any, place: Place, call: ast.Call | None, seen: Seen | None) -> Maker:
     text = ast.unparse(call) if call is not None else ""
-    if issubclass(type(made_by), nn.Module):
-        path, kind = scene.paths.get(id(made_by), ""), type(made_by).__name__
+    path, function, returns = "", made_by, ("", Place())
+    if is_a(made_by, nn.Module):
+        path, kind = crash.paths.get(id(made_by), ""), type(made_by).__name__
         if is_a(made_by, SEVERAL):
-            return Maker(place, text, path, kind, "several", call=call, seen=seen)
-        forward = getattr(type(made_by), "forward", None)
-        return Maker(place, text, path, kind, *_returns(forward), call, seen, forward)
-    if is_a(made_by, type):
-        return Maker(place, text, "", made_by.__name__, call=call, seen=seen)
-    name = getattr(made_by, "__qualname__", "") if made_by is not UNKNOWN else ""
-    return Maker(place, text, "", name.removesuffix(".forward"), *_returns(made_by), call, seen, made_by)
+            function, returns = None, ("several", Place())
+        else:
+            function = getattr(type(made_by), "forward", None)
+            returns = _returns(function)
+    elif is_a(made_by, type):
+        kind, function = made_by.__name__, None
+    else:
+        kind = (getattr(made_by, "__qualname__", "") if made_by is not UNKNOWN else "").removesuffix(".forward")
+        returns = _returns(made_by)
+    return Maker(place, text, path, kind, *returns, call, seen, function)
 
 
 def _returns(function: Any) -> tuple[str, Place]:
     """Whether a function of the user's returns nothing at all, or always several values, and where."""
-    node = definition_of(function)
-    return _returned(function.__code__.co_filename, node) if node is not None else ("", Place())
+    definition = definition_of(function)
+    if definition is None:
+        return "", Place()
+    file, returned = function.__code__.co_filename, returned_by(definition)
+    others = (ast.Yield, ast.YieldFrom, ast.Raise)
+    if not returned and not any(isinstance(node, others) for node in _own_nodes(definition)):
+        return "nothing", place_at(file, definition.body[-1].end_lineno or definition.body[-1].lineno)
+    if returned and all(isinstance(value, ast.Tuple) for value in returned):
+        return "several", place_at(file, returned[-1].lineno)
+    return "", Place()
 
 
 def definition_of(function: Any) -> ast.FunctionDef | None:
     """The source of a function of the user's."""
     code: Any = getattr(function, "__code__", None)
-    if code is None or not is_user_file(code.co_filename):
-        return None
-    for node in nodes_in(code.co_filename, ast.FunctionDef):
-        first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
-        if node.name == code.co_name and first == code.co_firstlineno:
-            return node
+    tree = tree_of(code.co_filename) if code is not None and is_user_file(code.co_filename) else None
+    for node in nodes_of(tree) if tree is not None else ():
+        if isinstance(node, ast.FunctionDef) and node.name == code.co_name:
+            first = min([node.lineno, *(each.lineno for each in node.decorator_list)])
+            if first == code.co_firstlineno:
+                return node
     return None
-
-
-def _returned(file: str, function: ast.FunctionDef) -> tuple[str, Place]:
-    nodes = list(own_nodes(function))
-    returns = returned_by(function)
-    if not returns and not any(isinstance(node, ast.Yield | ast.YieldFrom | ast.Raise) for node in nodes):
-        return "nothing", place_at(file, function.body[-1].end_lineno or function.body[-1].lineno)
-    if returns and all(isinstance(value, ast.Tuple) for value in returns):
-        return "several", place_at(file, returns[-1].lineno)
-    return "", Place()
 
 
 def returned_by(function: ast.FunctionDef) -> list[ast.expr]:
     """The expressions a function returns, but for None."""
-    found = [node.value for node in own_nodes(function) if isinstance(node, ast.Return)]
-    return [value for value in found if value is not None and not _is_none(value)]
+    found = [node.value for node in _own_nodes(function) if isinstance(node, ast.Return)]
+    return [value for value in found if not is_none(value) and value is not None]
 
 
-def _is_none(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and node.value is None
+def is_none(node: ast.expr | None) -> bool:
+    """Of a `return`: nothing, or the word None."""
+    return node is None or (isinstance(node, ast.Constant) and node.value is None)
 
 
 # Where the user's files call a function: the files that a traceback goes through, and the script itself.
@@ -242,9 +232,6 @@ def calls_in_files(files: Iterable[str], *names: str) -> Iterator[tuple[Place, a
 
 def aliases_of(frames: Iterable[Seen], value: object) -> set[str]:
     """The names under which the user's frames know an object: DDP for DistributedDataParallel."""
-    known: set[str] = set()
-    for seen in frames:
-        if seen.user:
-            known |= {name for name, held in list(seen.frame.f_globals.items()) if held is value}
-            known |= {name for name, held in list(seen.frame.f_locals.items()) if held is value}
-    return known
+    users = [seen for seen in frames if seen.user]
+    spaces = [names for seen in users for names in (seen.frame.f_globals, seen.locals)]
+    return {name for names in spaces for name, item in list(names.items()) if item is value}

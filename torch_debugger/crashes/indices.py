@@ -14,7 +14,7 @@ import torch
 from torch import nn
 
 from torch_debugger.crashes.expressions import UnknownValueError, computed_value, is_plain_tensor
-from torch_debugger.crashes.frames import LiveCrash, Seen, describe, failing_expression, is_tensor
+from torch_debugger.crashes.frames import LiveCrash, Seen, describe, is_tensor
 from torch_debugger.crashes.layers import describe_layer
 from torch_debugger.records import LayerFact, Place
 from torch_debugger.records.crash import IndexEvidence
@@ -29,19 +29,19 @@ _SHOWN = 5
 _DISTINCT = 1_000_000  # values sorted to count the different ones
 
 
-def examine_indices(scene: LiveCrash) -> IndexEvidence | None:
+def examine_indices(crash: LiveCrash) -> IndexEvidence | None:
     """The lookup whose values are out of range, where the exception speaks of one."""
-    message = str(scene.error)
-    if not isinstance(scene.error, IndexError | RuntimeError) or not any(word in message for word in _WORDS):
+    message = str(crash.error)
+    if not isinstance(crash.error, IndexError | RuntimeError) or not any(word in message for word in _WORDS):
         return None
-    for lookup in lookups_of(scene):
-        evidence = examine_lookup(scene, lookup, message)
+    for lookup in lookups_of(crash):
+        evidence = examine_lookup(crash, lookup, message)
         if evidence is not None:
             return evidence
     return None
 
 
-def examine_lookup(scene: LiveCrash, lookup: Lookup, message: str = "") -> IndexEvidence | None:
+def examine_lookup(crash: LiveCrash, lookup: Lookup, message: str = "") -> IndexEvidence | None:
     """The values of one lookup that are out of range, if the message is about them."""
     if lookup.indices.is_floating_point() or not lookup.indices.numel():
         return None
@@ -51,7 +51,7 @@ def examine_lookup(scene: LiveCrash, lookup: Lookup, message: str = "") -> Index
         outside = ((values < lookup.allowed) | (values >= lookup.size)) & counted
         if not outside.any() or not _is_told(message, lookup, values[outside]):
             return None
-        return _evidence(scene, lookup, values, counted, outside)
+        return _evidence(crash, lookup, values, counted, outside)
 
 
 def _is_told(message: str, lookup: Lookup, wrong: torch.Tensor) -> bool:
@@ -63,7 +63,7 @@ def _is_told(message: str, lookup: Lookup, wrong: torch.Tensor) -> bool:
 
 
 def _evidence(
-    scene: LiveCrash, lookup: Lookup, values: torch.Tensor, counted: torch.Tensor, outside: torch.Tensor
+    crash: LiveCrash, lookup: Lookup, values: torch.Tensor, counted: torch.Tensor, outside: torch.Tensor
 ) -> IndexEvidence | None:
     places, seen = outside.nonzero().flatten(), values[counted]
     indices = describe(lookup.index_name, lookup.indices)
@@ -86,16 +86,16 @@ def _evidence(
         dimension=lookup.dimension,
         ignored=lookup.ignored,
         expression=lookup.expression,
-        scores_from=_scores_from(scene, lookup),
+        scores_from=_scores_from(crash, lookup),
     )
 
 
-def _scores_from(scene: LiveCrash, lookup: Lookup) -> LayerFact | None:
+def _scores_from(crash: LiveCrash, lookup: Lookup) -> LayerFact | None:
     """Of labels; and of what picks from a model's outputs, which a graph must tell from plain data."""
     if lookup.table is None or lookup.dimension != 1:
         return None
     is_output = lookup.operation in LABELS or lookup.table.grad_fn is not None
-    return find_score_layer(scene, lookup.table, lookup.size) if is_output else None
+    return find_score_layer(crash, lookup.table, lookup.size) if is_output else None
 
 
 def _position(place: int, shape: torch.Size) -> tuple[int, ...]:
@@ -139,34 +139,34 @@ class Lookup:
     table_name: str = ""
 
 
-def lookups_of(scene: LiveCrash) -> Iterator[Lookup]:
+def lookups_of(crash: LiveCrash) -> Iterator[Lookup]:
     """What the crash may have looked up: in a function of torch's, else in the user's own expression."""
-    innermost = scene.innermost
+    innermost = crash.innermost
     if innermost is None:
         return
     if innermost.user:
         yield from _written(innermost)
     elif innermost.file.endswith(_FUNCTIONAL):
-        yield from _given(scene, innermost)
+        yield from _given(crash, innermost)
 
 
-def _given(scene: LiveCrash, seen: Seen) -> Iterator[Lookup]:
-    held = seen.frame.f_locals
+def _given(crash: LiveCrash, seen: Seen) -> Iterator[Lookup]:
+    held = seen.locals
     given, weight, target = held.get("input"), held.get("weight"), held.get("target")
     if seen.function in _TABLES and torch.is_tensor(weight):
-        outer = scene.frame_of("forward", os.path.join("modules", "sparse.py"))
-        indices = outer.frame.f_locals.get("input") if outer is not None else given
+        outer = crash.frame_of("forward", os.path.join("modules", "sparse.py"))
+        indices = outer.locals.get("input") if outer is not None else given
         if is_plain_tensor(indices):
-            name = _name_of(scene, indices)
+            name = _name_of(crash, indices)
             yield Lookup(seen.function, indices, weight.shape[0], 0, weight, 0, index_name=name)
     if seen.function in LABELS and torch.is_tensor(given) and is_plain_tensor(target):
         classes = given.shape[1 if given.dim() > 1 else 0]
         yield Lookup(seen.function, target, classes, 0, given, 1, held.get("ignore_index"))
 
 
-def _name_of(scene: LiveCrash, indices: torch.Tensor) -> str:
+def _name_of(crash: LiveCrash, indices: torch.Tensor) -> str:
     """The first argument of the user's call, if that is what arrived."""
-    user = scene.user_frame
+    user = crash.user_frame
     if user is None:
         return ""
     for node in raising_expressions(user):
@@ -186,8 +186,13 @@ def _is_value(node: ast.expr, seen: Seen, tensor: torch.Tensor) -> bool:
 
 def raising_expressions(seen: Seen) -> list[ast.expr]:
     """The expressions that may have raised: the one that did, or all of the line where Python cannot tell."""
-    failing = failing_expression(seen.frame.f_code, seen.instruction)
-    on_line = [node for node in nodes_in(seen.file, ast.expr) if covers(node, seen.line)]
+    tree = tree_of(seen.file)
+    failing = seen.failing
+    on_line = [
+        node
+        for node in (ast.walk(tree) if tree is not None else ())
+        if isinstance(node, ast.expr) and node.lineno <= seen.line <= (node.end_lineno or 0)
+    ]
     return [node for node in on_line if not failing or ast.unparse(node) == failing]
 
 
@@ -271,9 +276,9 @@ def _along(
 _NODES, _NAMES = 200, 2000
 
 
-def find_score_layer(scene: LiveCrash, scores: torch.Tensor, size: int) -> LayerFact | None:
+def find_score_layer(crash: LiveCrash, scores: torch.Tensor, size: int) -> LayerFact | None:
     """The only layer in reach that gives `size` scores and, where there is a graph, is the last one in it."""
-    roots = list(_roots(scene))
+    roots = list(_roots(crash))
     made = next(_parameters_behind(scores), None)
     found = [(name, root, path, layer) for name, root in roots for path, layer in _fitting(name, root, size)]
     if made is not None:
@@ -281,17 +286,17 @@ def find_score_layer(scene: LiveCrash, scores: torch.Tensor, size: int) -> Layer
     if not found or any(item[3] is not found[0][3] for item in found):
         return None
     name, root, path, layer = found[0]
-    files = list(dict.fromkeys(seen.file for seen in reversed(scene.frames) if seen.user))
+    files = crash.user_files
     return describe_layer(layer, path, constructor_places(root, name, files), Place(module=path))
 
 
-def _roots(scene: LiveCrash) -> Iterator[tuple[str, nn.Module]]:
+def _roots(crash: LiveCrash) -> Iterator[tuple[str, nn.Module]]:
     """The models in reach: those watched, then those the user's frames hold."""
     known: set[int] = set()
-    for name, root in scene.running.models.items():
+    for name, root in crash.running.models.items():
         known.add(id(root))
         yield name, root
-    for seen in reversed(scene.frames):
+    for seen in reversed(crash.frames):
         for module in _held(seen.frame) if seen.user else ():
             if id(module) not in known:
                 known.add(id(module))

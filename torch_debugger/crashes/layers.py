@@ -169,7 +169,7 @@ def _inputs(frames: Sequence[Seen], layer: nn.Module) -> tuple[LocalTensor, ...]
     for seen in frames:
         if seen.module() is not layer:
             continue
-        code, held = seen.frame.f_code, seen.frame.f_locals
+        code, held = seen.frame.f_code, seen.locals
         if seen.function in _CALLERS and not given and type(held.get("args")) is tuple:
             given = {str(place): value for place, value in enumerate(held["args"])} | dict(held["kwargs"])
         elif seen.function == "forward":

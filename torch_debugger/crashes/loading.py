@@ -36,73 +36,73 @@ from torch_debugger.source.files import is_user_file, line_at, place_at, tree_of
 from torch_debugger.source.objects import is_a, is_one_of
 
 
-def examine_loading(scene: LiveCrash) -> LoadingEvidence | None:
-    return next(_found(scene), None)
+def examine_loading(crash: LiveCrash) -> LoadingEvidence | None:
+    return next(_found(crash), None)
 
 
-def _found(scene: LiveCrash) -> Iterator[LoadingEvidence]:
+def _found(crash: LiveCrash) -> Iterator[LoadingEvidence]:
     """Each looks for its own signs first; a full table of files is behind whatever else went wrong."""
-    if (files := open_files(scene)) is not None:
+    if (files := open_files(crash)) is not None:
         yield LoadingEvidence(files=files)
-    loading = find_loading(scene)
+    loading = find_loading(crash)
     if loading is not None:
-        yield from _while_reading(scene, loading)
-    dying = find_dying_loader(scene)
-    death = worker_death(scene, dying) if dying is not None else None
+        yield from _while_reading(crash, loading)
+    dying = find_dying_loader(crash)
+    death = worker_death(crash, dying) if dying is not None else None
     if dying is not None and death is not None:
-        yield LoadingEvidence(describe_loader(scene, dying), death=death)
-    if (part := unpicklable_part(scene)) is not None:
+        yield LoadingEvidence(describe_loader(crash, dying), death=death)
+    if (part := unpicklable_part(crash)) is not None:
         yield LoadingEvidence(unpicklable=part)
-    yield from _in_the_line(scene)
+    yield from _in_the_line(crash)
     if loading is not None:
-        yield LoadingEvidence(describe_loader(scene, loading))
+        yield LoadingEvidence(describe_loader(crash, loading))
 
 
-def _while_reading(scene: LiveCrash, loading: Loading) -> Iterator[LoadingEvidence]:
-    if (failure := sample_failure(scene, loading)) is not None:
-        yield LoadingEvidence(describe_loader(scene, loading), failure=failure)
-    if (slow := slow_batch(scene, loading)) is not None:
-        yield LoadingEvidence(describe_loader(scene, loading), slow=slow)
+def _while_reading(crash: LiveCrash, loading: Loading) -> Iterator[LoadingEvidence]:
+    if (failure := sample_failure(crash, loading)) is not None:
+        yield LoadingEvidence(describe_loader(crash, loading), failure=failure)
+    if (slow := slow_batch(crash, loading)) is not None:
+        yield LoadingEvidence(describe_loader(crash, loading), slow=slow)
 
 
-def _in_the_line(scene: LiveCrash) -> Iterator[LoadingEvidence]:
-    if (made := loader_call(scene)) is not None:
-        yield LoadingEvidence(describe_loader(scene, made[1]), call=made[0])
-    if (used := loader_use(scene)) is not None:
-        yield LoadingEvidence(describe_loader(scene, used[1]), use=used[0])
+def _in_the_line(crash: LiveCrash) -> Iterator[LoadingEvidence]:
+    if (made := loader_call(crash)) is not None:
+        yield LoadingEvidence(describe_loader(crash, made[1]), call=made[0])
+    if (used := loader_use(crash)) is not None:
+        yield LoadingEvidence(describe_loader(crash, used[1]), use=used[0])
 
 
 # An exception while a batch was made, in this process or in a worker: which sample, which line.
 _KEPT, _SAMPLES = 16, 100_000
 
 
-def sample_failure(scene: LiveCrash, loading: Loading) -> SampleFailure | None:
+def sample_failure(crash: LiveCrash, loading: Loading) -> SampleFailure | None:
     """Either the frames go through torch's fetch.py, or they hand on what a worker caught."""
-    fetching = [place for place, seen in enumerate(scene.frames) if _is_fetch(seen)]
+    fetching = [place for place, seen in enumerate(crash.frames) if _is_fetch(seen)]
     if fetching:
-        return _here(scene, loading, scene.frames[: fetching[-1] + 1], scene.frames[fetching[-1] + 1 :])
-    handed_on = scene.innermost is not None and scene.innermost.function == "reraise"
-    told = read_worker_text(str(scene.error)) if handed_on else None
-    return _in_worker(scene, loading, told) if told is not None else None
+        return _here(crash, loading, crash.frames[: fetching[-1] + 1], crash.frames[fetching[-1] + 1 :])
+    handed_on = crash.innermost is not None and crash.innermost.function == "reraise"
+    told = read_worker_text(str(crash.error)) if handed_on else None
+    return _in_worker(crash, loading, told) if told is not None else None
 
 
 def _is_fetch(seen: Seen) -> bool:
     return seen.file.endswith("fetch.py") and seen.function in ("fetch", "<listcomp>") and not seen.user
 
 
-def _here(scene: LiveCrash, loading: Loading, until: Sequence[Seen], inside: Sequence[Seen]) -> SampleFailure:
+def _here(crash: LiveCrash, loading: Loading, until: Sequence[Seen], inside: Sequence[Seen]) -> SampleFailure:
     fetch = next(seen for seen in reversed(until) if seen.function == "fetch")
     collating = "collate_fn(" in line_at(until[-1].file, until[-1].line)
-    indices = _indices(fetch.frame.f_locals.get("possibly_batched_index"))
-    samples = fetch.frame.f_locals.get("data")
+    indices = _indices(fetch.locals.get("possibly_batched_index"))
+    samples = fetch.locals.get("data")
     asked = until[-1].frame.f_locals.get("idx")
     failing = (asked,) if type(asked) is int and not collating else ()
     whole = samples if is_a(samples, list) and len(samples) == len(indices) and collating else []
     odd = odd_part([(index, form_of(item)) for index, item in zip(indices, whole, strict=False)]) if whole else None
     return SampleFailure(
         stage="collate" if collating else "sample",
-        raised=describe_raised(scene.error, inside),
-        batch=failed_batch(scene, loading.iterator),
+        raised=describe_raised(crash.error, inside),
+        batch=failed_batch(crash, loading.iterator),
         indices=indices[:_KEPT],
         failing=failing,
         odd=odd,
@@ -114,8 +114,8 @@ def _indices(held: Any) -> tuple[int, ...]:
     return tuple(index for index in listed if type(index) is int)
 
 
-def _in_worker(scene: LiveCrash, loading: Loading, told: WorkerText) -> SampleFailure:
-    batch = failed_batch(scene, loading.iterator)
+def _in_worker(crash: LiveCrash, loading: Loading, told: WorkerText) -> SampleFailure:
+    batch = failed_batch(crash, loading.iterator)
     indices = batch_indices(loading.iterator, batch)
     frame = told.user_frame
     raised = Raised(told.kind, told.message, told.place, frame.function if frame else "")
@@ -212,12 +212,12 @@ _COUNTED, _ITEMS, _FEW = 65_536, 20_000, 8
 _FILLING = ("append", "add", "extend", "appendleft", "setdefault", "update")
 
 
-def open_files(scene: LiveCrash) -> OpenFiles | None:
-    if not _is_about_files(scene):
+def open_files(crash: LiveCrash) -> OpenFiles | None:
+    if not _is_about_files(crash):
         return None
     limit = file_limit()
     opened = sum(_is_open(number) for number in range(min(limit, _COUNTED)))
-    name, held, holds, place = max(_holders(scene), key=lambda found: found[1], default=("", 0, "", Place()))
+    name, held, holds, place = max(_holders(crash), key=lambda found: found[1], default=("", 0, "", Place()))
     return OpenFiles(opened, limit, _strategy(), name, held, holds, place)
 
 
@@ -225,12 +225,12 @@ def _strategy() -> str:
     return str(torch.multiprocessing.get_sharing_strategy())  # type: ignore[no-untyped-call]
 
 
-def _is_about_files(scene: LiveCrash) -> bool:
-    error = scene.error
+def _is_about_files(crash: LiveCrash) -> bool:
+    error = crash.error
     if isinstance(error, OSError) and error.errno == errno.EMFILE:
         return True
-    receiving = scene.frame_of("recvfds", "reduction.py") is not None
-    waiting = scene.frame_of("_try_get_data", "dataloader.py") is not None
+    receiving = crash.frame_of("recvfds", "reduction.py") is not None
+    waiting = crash.frame_of("_try_get_data", "dataloader.py") is not None
     return isinstance(error, RuntimeError) and (
         (receiving and "ancdata" in str(error)) or (waiting and str(error).startswith("Too many open files"))
     )
@@ -244,9 +244,9 @@ def _is_open(number: int) -> bool:
     return True
 
 
-def _holders(scene: LiveCrash) -> Iterator[tuple[str, int, str, Place]]:
-    for seen in scene.frames:
-        for name, value in list(seen.frame.f_locals.items()) if seen.user else ():
+def _holders(crash: LiveCrash) -> Iterator[tuple[str, int, str, Place]]:
+    for seen in crash.frames:
+        for name, value in list(seen.locals.items()) if seen.user else ():
             for path, kept in _containers(name, value):
                 shared, files = _count(kept)
                 if max(shared, files) >= _FEW:

@@ -32,36 +32,36 @@ class Loading:
     loader: Any = None
 
 
-def find_loading(scene: LiveCrash) -> Loading | None:
+def find_loading(crash: LiveCrash) -> Loading | None:
     """The iterator whose method is in the traceback."""
-    held = [seen.frame.f_locals.get("self") for seen in reversed(scene.frames) if not seen.user]
+    held = [seen.locals.get("self") for seen in reversed(crash.frames) if not seen.user]
     found = [value for value in held if is_a(value, _BaseDataLoaderIter)]
-    return loading_of(scene, found[0]) if found else None
+    return loading_of(crash, found[0]) if found else None
 
 
-def loading_of(scene: LiveCrash, iterator: Any) -> Loading:
+def loading_of(crash: LiveCrash, iterator: Any) -> Loading:
     dataset = iterator._dataset
-    return Loading(iterator, dataset, _loader_of(scene, dataset))
+    return Loading(iterator, dataset, _loader_of(crash, dataset))
 
 
-def _loader_of(scene: LiveCrash, dataset: Any) -> Any:
-    return next((value for _, value in named_loaders(scene) if value.dataset is dataset), None)
+def _loader_of(crash: LiveCrash, dataset: Any) -> Any:
+    return next((value for _, value in named_loaders(crash) if value.dataset is dataset), None)
 
 
-def named_loaders(scene: LiveCrash) -> Iterator[tuple[str, Any]]:
+def named_loaders(crash: LiveCrash) -> Iterator[tuple[str, Any]]:
     """DataLoaders that the user's frames, and the objects whose methods they are, know by name."""
-    for seen in reversed(scene.frames):
-        own = own_attributes(seen.frame.f_locals.get("self"))
-        for names in (seen.frame.f_locals, own, seen.frame.f_globals) if seen.user else ():
+    for seen in reversed(crash.frames):
+        own = own_attributes(seen.locals.get("self"))
+        for names in (seen.locals, own, seen.frame.f_globals) if seen.user else ():
             yield from ((name, value) for name, value in list(names.items()) if issubclass(type(value), DataLoader))
 
 
-def describe_loader(scene: LiveCrash, loading: Loading) -> LoaderState:
+def describe_loader(crash: LiveCrash, loading: Loading) -> LoaderState:
     iterator, dataset = loading.iterator, loading.dataset
     workers = getattr(iterator, "_num_workers", getattr(loading.loader, "num_workers", 0))
     return LoaderState(
         dataset=type(dataset).__name__,
-        place=loader_place(scene, loading.loader),
+        place=loader_place(crash, loading.loader),
         class_place=class_place(type(dataset)),
         dataset_place=method_place(type(dataset), "__getitem__") or method_place(type(dataset), "__iter__"),
         sample_place=return_place(type(dataset), "__getitem__"),
@@ -95,10 +95,10 @@ def length_of(dataset: Any) -> int | None:
         return None
 
 
-def loader_place(scene: LiveCrash, loader: Any = None) -> Place:
+def loader_place(crash: LiveCrash, loader: Any = None) -> Place:
     """The only `DataLoader(...)` call of the user's files, or the one given to a name of the loader's."""
-    names = {name for name, value in named_loaders(scene) if value is loader}
-    for seen in reversed(scene.frames):
+    names = {name for name, value in named_loaders(crash) if value is loader}
+    for seen in reversed(crash.frames):
         tree = tree_of(seen.file) if seen.user else None
         calls: list[ast.expr] = [*calls_in(tree, "DataLoader")] if tree is not None else []
         assigned = [node for node in nodes_in(seen.file, ast.Assign) if node.value in calls and len(node.targets) == 1]
@@ -156,9 +156,9 @@ def _method(cls: type, name: str) -> tuple[str, ast.FunctionDef] | None:
 
 
 # Which samples a batch was made of, as far as the sampler's order can still be read.
-def failed_batch(scene: LiveCrash, iterator: Any) -> int | None:
+def failed_batch(crash: LiveCrash, iterator: Any) -> int | None:
     """The number of the batch whose error was handed on; it has been counted as received by then."""
-    seen = scene.frame_of("_next_data", "dataloader.py")
+    seen = crash.frame_of("_next_data", "dataloader.py")
     if getattr(iterator, "_num_workers", 0) == 0:
         return getattr(iterator, "_num_yielded", None)
     if seen is not None and not getattr(iterator, "_in_order", True):
@@ -168,7 +168,7 @@ def failed_batch(scene: LiveCrash, iterator: Any) -> int | None:
 
 
 def _number(seen: Seen, name: str) -> int | None:
-    held = seen.frame.f_locals.get(name)
+    held = seen.locals.get(name)
     return held if type(held) is int else None
 
 

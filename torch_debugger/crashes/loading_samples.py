@@ -21,7 +21,7 @@ import torch
 from torch.utils.data import DataLoader, IterableDataset, default_collate
 
 from torch_debugger.crashes.expressions import UnknownValueError, computed_value
-from torch_debugger.crashes.frames import LiveCrash, Seen, failing_expression, kind_name, statement_at, walk_traceback
+from torch_debugger.crashes.frames import LiveCrash, Seen, kind_name, walk_traceback
 from torch_debugger.crashes.loading_dataloader import Form, Loading, attribute_place, form_of
 from torch_debugger.model.forks import ForkedTask
 from torch_debugger.records import Place
@@ -42,12 +42,12 @@ def describe_raised(error: BaseException, frames: Sequence[Seen]) -> Raised:
     if not users:
         return Raised(type(error).__name__, first_line(error))
     seen = users[-1]
-    failing = failing_expression(seen.frame.f_code, seen.instruction)
-    statement = _parse(failing) or _parse(statement_at(seen.file, seen.line)[1])
+    failing = seen.failing
+    statement = _parse(failing) or _parse(seen.code)
     return Raised(
         kind=type(error).__name__,
         message=first_line(error),
-        place=place_at(seen.file, seen.line),
+        place=seen.place,
         function=seen.function,
         failing=failing,
         index=_asked_index(users),
@@ -57,10 +57,10 @@ def describe_raised(error: BaseException, frames: Sequence[Seen]) -> Raised:
     )
 
 
-def examine_entry(scene: LiveCrash) -> Subscripted | None:
+def examine_entry(crash: LiveCrash) -> Subscripted | None:
     """Where the user's own line asked a container for what it does not hold."""
-    is_users = scene.innermost is not None and scene.innermost.user
-    return describe_raised(scene.error, scene.frames).subscripted if is_users else None
+    is_users = crash.innermost is not None and crash.innermost.user
+    return describe_raised(crash.error, crash.frames).subscripted if is_users else None
 
 
 def first_line(error: BaseException) -> str:
@@ -73,7 +73,7 @@ def _asked_index(users: Sequence[Seen]) -> int | None:
     for seen in reversed(users):
         code = seen.frame.f_code
         if code.co_name == "__getitem__" and code.co_argcount == 2:
-            asked = seen.frame.f_locals.get(code.co_varnames[1])
+            asked = seen.locals.get(code.co_varnames[1])
             return asked if type(asked) is int else None
     return None
 
@@ -276,13 +276,13 @@ _FETCHED = 64  # samples for one batch at most: enough to see its form
 _USES = (TypeError, ValueError, AttributeError, KeyError, IndexError)
 
 
-def loader_call(scene: LiveCrash) -> tuple[LoaderCall, Loading] | None:
+def loader_call(crash: LiveCrash) -> tuple[LoaderCall, Loading] | None:
     """The arguments of the DataLoader(...) that is in the traceback."""
-    seen = scene.frame_of("__init__", "dataloader.py")
-    made = seen.frame.f_locals.get("self") if seen is not None else None
+    seen = crash.frame_of("__init__", "dataloader.py")
+    made = seen.locals.get("self") if seen is not None else None
     if seen is None or not is_a(made, DataLoader):
         return None
-    held, parameters = seen.frame.f_locals, inspect.signature(DataLoader.__init__).parameters
+    held, parameters = seen.locals, inspect.signature(DataLoader.__init__).parameters
     given = {
         name: _text(held[name])
         for name, parameter in parameters.items()
@@ -304,12 +304,12 @@ def _text(value: Any) -> str:
     return repr(value)[:80] if is_one_of(value, _LOADING_USE_PLAIN) else type(value).__name__
 
 
-def loader_use(scene: LiveCrash) -> tuple[LoaderUse, Loading] | None:
+def loader_use(crash: LiveCrash) -> tuple[LoaderUse, Loading] | None:
     """When the innermost line is the user's own and reads a loader or what came out of it."""
-    seen = scene.innermost
-    if seen is None or not seen.user or not is_a(scene.error, _USES):
+    seen = crash.innermost
+    if seen is None or not seen.user or not is_a(crash.error, _USES):
         return None
-    failing = failing_expression(seen.frame.f_code, seen.instruction)
+    failing = seen.failing
     found = next(_loops(seen, failing), None) or next(_mentions(seen, failing), None)
     if found is None:
         return None
@@ -326,7 +326,7 @@ def _loops(seen: Seen, failing: str) -> Iterator[tuple[LoaderUse, Any]]:
         if named is not None and (header or variable):
             name, loader = named
             around = ast.unparse(loop.iter.func) if isinstance(loop.iter, ast.Call) else ""
-            kind = kind_name(type(seen.frame.f_locals.get(variable))) if variable else ""
+            kind = kind_name(type(seen.locals.get(variable))) if variable else ""
             target, place = ast.unparse(loop.target), place_at(seen.file, loop.lineno)
             yield LoaderUse(name, around, place, target, variable, kind, *_sample(loader)), loader
 
@@ -349,7 +349,7 @@ def _used_variable(loop: ast.For, seen: Seen, failing: str) -> str:
 def _candidates(seen: Seen, failing: str) -> list[ast.AST]:
     """The expression that raised; before Python 3.11 all of the statement."""
     try:
-        tree = ast.parse(failing or statement_at(seen.file, seen.line)[1])
+        tree = ast.parse(failing or seen.code)
     except SyntaxError:
         return []
     return [tree.body[0].value] if failing and isinstance(tree.body[0], ast.Expr) else list(ast.walk(tree))

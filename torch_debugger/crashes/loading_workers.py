@@ -64,44 +64,44 @@ class _End:
     spawned: bool = False
 
 
-def find_dying_loader(scene: LiveCrash) -> Loading | None:
+def find_dying_loader(crash: LiveCrash) -> Loading | None:
     """A worker's end is heard of in a signal handler, wherever the script is; or while waiting for data."""
-    handler = scene.innermost is not None and scene.innermost.function == "handler"
-    at_signal = handler and scene.frame_of("handler", "signal_handling.py") is not None
-    waiting = scene.frame_of("_try_get_data", "dataloader.py") is not None
-    if not at_signal and not (waiting and not isinstance(scene.error, (TypeError, KeyError, ValueError))):
+    handler = crash.innermost is not None and crash.innermost.function == "handler"
+    at_signal = handler and crash.frame_of("handler", "signal_handling.py") is not None
+    waiting = crash.frame_of("_try_get_data", "dataloader.py") is not None
+    if not at_signal and not (waiting and not isinstance(crash.error, (TypeError, KeyError, ValueError))):
         return None
-    loading = find_loading(scene)
+    loading = find_loading(crash)
     if loading is not None and getattr(loading.iterator, "_workers", None):
         return loading
-    return next(itertools.chain(_alive(scene), _left_loops(scene)), None) if at_signal else None
+    return next(itertools.chain(_alive(crash), _left_loops(crash)), None) if at_signal else None
 
 
-def _alive(scene: LiveCrash) -> Iterator[Loading]:
+def _alive(crash: LiveCrash) -> Iterator[Loading]:
     """Iterators that somebody holds on to, of the worker that is spoken of."""
-    end = _told_end(scene.error)
+    end = _told_end(crash.error)
     pids = end.pids if end is not None else ()
     # type() and not isinstance: some objects in memory warn, or raise, when they are asked for their class.
     alive = [one for one in gc.get_objects() if issubclass(type(one), _MultiProcessingDataLoaderIter)]
     for iterator in alive:
         if any(worker.pid in pids for worker in getattr(iterator, "_workers", ())):
-            yield loading_of(scene, iterator)
+            yield loading_of(crash, iterator)
 
 
-def _left_loops(scene: LiveCrash) -> Iterator[Loading]:
+def _left_loops(crash: LiveCrash) -> Iterator[Loading]:
     """An exception that leaves a loop lets go of its iterator, but not of a loader with a name."""
-    for seen in reversed(scene.frames):
+    for seen in reversed(crash.frames):
         for loop in for_statements(seen) if seen.user else ():
             loaders = [loader for _, loader in loader_in(loop.iter, seen) if loader.num_workers]
             yield from (Loading(None, loader.dataset, loader) for loader in loaders)
 
 
-def worker_death(scene: LiveCrash, loading: Loading) -> WorkerDeath | None:
-    end = _seen_end(loading.iterator) if loading.iterator is not None else _told_end(scene.error)
+def worker_death(crash: LiveCrash, loading: Loading) -> WorkerDeath | None:
+    end = _seen_end(loading.iterator) if loading.iterator is not None else _told_end(crash.error)
     if end is None:
         return None
-    end = _with_asked(end, scene.running.asked)
-    seen = _seen_sample(end, scene.running.asked)
+    end = _with_asked(end, crash.running.asked)
+    seen = _seen_sample(end, crash.running.asked)
     again = _again(loading, end.waiting, end.exit_code)
     culprit, place = _culprit(again)
     named = [batch for batch, indices in end.waiting.items() if culprit in indices]
@@ -119,7 +119,7 @@ def worker_death(scene: LiveCrash, loading: Loading) -> WorkerDeath | None:
         shared_total_bytes=_shared().total if _shared() else -1,
         memory_free_bytes=host_memory()[1],
         batch_bytes=_batch_bytes(loading, again),
-        unguarded=unguarded_line(scene) if end.spawned else Place(),
+        unguarded=unguarded_line(crash) if end.spawned else Place(),
     )
 
 
@@ -208,11 +208,11 @@ def _shared() -> Any:
 
 
 # A batch that did not come in time: whose it was, and where its samples spend their time.
-def slow_batch(scene: LiveCrash, loading: Loading) -> SlowBatch | None:
-    seen = scene.innermost
+def slow_batch(crash: LiveCrash, loading: Loading) -> SlowBatch | None:
+    seen = crash.innermost
     timeout_s = getattr(loading.iterator, "_timeout", 0)
     raised = seen is not None and seen.function == "_get_data" and seen.file.endswith("dataloader.py")
-    if not raised or not timeout_s or "timed out" not in str(scene.error):
+    if not raised or not timeout_s or "timed out" not in str(crash.error):
         return None
     batch = getattr(loading.iterator, "_rcvd_idx", None)
     info = loading.iterator._task_info.get(batch, (None,))
@@ -242,8 +242,8 @@ class _Nowhere(io.RawIOBase):
         return len(data)
 
 
-def unpicklable_part(scene: LiveCrash) -> Unpicklable | None:
-    roots, sender, method = _sent(scene) if is_a(scene.error, _REFUSALS) else ([], "", "")
+def unpicklable_part(crash: LiveCrash) -> Unpicklable | None:
+    roots, sender, method = _sent(crash) if is_a(crash.error, _REFUSALS) else ([], "", "")
     found = _search(roots, time.monotonic() + _BUDGET_S, 0)
     if found is None:
         return None
@@ -255,29 +255,29 @@ def unpicklable_part(scene: LiveCrash) -> Unpicklable | None:
 Part = tuple[str, Any, Place]
 
 
-def _sent(scene: LiveCrash) -> tuple[list[Part], str, str]:
+def _sent(crash: LiveCrash) -> tuple[list[Part], str, str]:
     """What was being pickled, for whom, and how the process is started."""
-    saving = scene.frame_of("save", os.path.join("torch", "serialization.py"))
+    saving = crash.frame_of("save", os.path.join("torch", "serialization.py"))
     if saving is not None:
-        return [("", saving.frame.f_locals.get("obj"), Place())], "torch.save", ""
-    if scene.frame_of("dump", os.path.join("multiprocessing", "reduction.py")) is None:
+        return [("", saving.locals.get("obj"), Place())], "torch.save", ""
+    if crash.frame_of("dump", os.path.join("multiprocessing", "reduction.py")) is None:
         return [], "", ""
-    loader = scene.frame_of("__init__", "dataloader.py")
-    held = loader.frame.f_locals.get("self") if loader is not None else None
+    loader = crash.frame_of("__init__", "dataloader.py")
+    held = loader.locals.get("self") if loader is not None else None
     if held is not None and hasattr(held, "_worker_init_fn"):
         names = ("dataset", "collate_fn", "worker_init_fn")
         parts = [(name, getattr(held, f"_{name}"), Place()) for name in names]
-        return parts, "DataLoader", start_method(_context(scene))
-    start = scene.frame_of("start", os.path.join("multiprocessing", "process.py"))
-    process = start.frame.f_locals.get("self") if start is not None else None
+        return parts, "DataLoader", start_method(_context(crash))
+    start = crash.frame_of("start", os.path.join("multiprocessing", "process.py"))
+    process = start.locals.get("self") if start is not None else None
     parts = [("target", getattr(process, "_target", None), Place())]
     parts += [(f"args[{place}]", item, Place()) for place, item in enumerate(getattr(process, "_args", ()))]
     return parts, "Process", str(getattr(process, "_start_method", "") or "")
 
 
-def _context(scene: LiveCrash) -> Any:
-    making = scene.frame_of("_get_iterator", "dataloader.py")
-    return getattr(making.frame.f_locals.get("self"), "multiprocessing_context", None) if making else None
+def _context(crash: LiveCrash) -> Any:
+    making = crash.frame_of("_get_iterator", "dataloader.py")
+    return getattr(making.locals.get("self"), "multiprocessing_context", None) if making else None
 
 
 def _search(parts: Iterator[Part] | list[Part], deadline: float, depth: int) -> Part | None:
@@ -359,9 +359,9 @@ def _is_lost(cls: type) -> bool:
 _MAIN = ("__main__", "__mp_main__")
 
 
-def unguarded_line(scene: LiveCrash) -> Place:
+def unguarded_line(crash: LiveCrash) -> Place:
     """The script's line of the traceback, where no `if` of the file's top level stands around it."""
-    for frame, line in _frames(scene):
+    for frame, line in _frames(crash):
         if frame.f_code.co_name == "<module>" and frame.f_globals.get("__name__") in _MAIN:
             file = frame.f_code.co_filename
             tree = tree_of(file)
@@ -371,10 +371,10 @@ def unguarded_line(scene: LiveCrash) -> Place:
     return Place()
 
 
-def _frames(scene: LiveCrash) -> Iterator[tuple[FrameType, int]]:
+def _frames(crash: LiveCrash) -> Iterator[tuple[FrameType, int]]:
     """Those of the traceback, and around them: an exception caught on its way has only the inner ones."""
-    yield from ((seen.frame, seen.line) for seen in scene.frames if seen.user)
-    frame = scene.frames[0].frame.f_back if scene.frames else None
+    yield from ((seen.frame, seen.line) for seen in crash.frames if seen.user)
+    frame = crash.frames[0].frame.f_back if crash.frames else None
     while frame is not None:
         yield frame, frame.f_lineno
         frame = frame.f_back

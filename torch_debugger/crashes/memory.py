@@ -31,16 +31,16 @@ _ALLOWED = re.compile(r"([\d.]+) ([KMG]iB) allowed")  # by set_per_process_memor
 _UNITS = {"KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "KB": 2**10, "MB": 2**20, "GB": 2**30}
 
 
-def examine_memory(scene: LiveCrash) -> MemoryEvidence | None:
+def examine_memory(crash: LiveCrash) -> MemoryEvidence | None:
     """An allocation that failed: on a CUDA device, or in the memory of the host."""
-    text = str(scene.error)
-    if isinstance(scene.error, torch.OutOfMemoryError):
-        return _of_device(scene, text)
-    asked = asked_of_host(scene.error, text)
+    text = str(crash.error)
+    if isinstance(crash.error, torch.OutOfMemoryError):
+        return _of_device(crash, text)
+    asked = asked_of_host(crash.error, text)
     if asked is None:
         return None
     total_bytes, free_bytes = host_memory()
-    sizes, call = sizes_asked(scene, text, asked)
+    sizes, call = sizes_asked(crash, text, asked)
     return MemoryEvidence(
         device="cpu",
         asked_bytes=asked,
@@ -51,13 +51,13 @@ def examine_memory(scene: LiveCrash) -> MemoryEvidence | None:
     )
 
 
-def _of_device(scene: LiveCrash, text: str) -> MemoryEvidence | None:
+def _of_device(crash: LiveCrash, text: str) -> MemoryEvidence | None:
     """The context is alive after a refused allocation: the allocator's counts cost no sync and no memory."""
     told = _DEVICE_FORM.search(text)
     if told is None or not torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
         return None
     device = torch.device("cuda", int(told[3]))
-    counted = count_by_kind(scene, device)
+    counted = count_by_kind(crash, device)
     reserved = torch.cuda.memory_reserved(device)
     free, total = _limits(device, text, reserved)
     # Gradients of the step before are mostly still there during forward.
@@ -72,9 +72,9 @@ def _of_device(scene: LiveCrash, text: str) -> MemoryEvidence | None:
         parameter_bytes=counted.parameters,
         gradient_bytes=counted.gradients,
         optimizer_bytes=counted.optimizer,
-        kept=kept_tensors(scene, device),
-        forecast=forecast(scene, models_of(scene), free + reserved, fixed),
-        look=scene.running.memory.get(str(device)),
+        kept=kept_tensors(crash, device),
+        forecast=forecast(crash, models_of(crash), free + reserved, fixed),
+        look=crash.running.memory.get(str(device)),
     )
 
 
@@ -108,24 +108,24 @@ class Counted:
     optimizer_to_come: int  # at the first step
 
 
-def models_of(scene: LiveCrash) -> dict[str, nn.Module]:
+def models_of(crash: LiveCrash) -> dict[str, nn.Module]:
     """The models that were watched; else the outermost modules of the traceback and of the user's variables."""
-    if scene.running.models:
-        return dict(scene.running.models)
+    if crash.running.models:
+        return dict(crash.running.models)
     found: dict[str, nn.Module] = {}
-    for seen in scene.frames:
+    for seen in crash.frames:
         module = seen.module()
-        if module is not None and id(module) in scene.paths:
-            found.setdefault(scene.paths[id(module)].partition(".")[0], module)
+        if module is not None and id(module) in crash.paths:
+            found.setdefault(crash.paths[id(module)].partition(".")[0], module)
             break
-    for name, value in _variables(scene):
+    for name, value in _variables(crash):
         if issubclass(type(value), nn.Module) and name != "self" and value not in found.values():
             found.setdefault(name, value)
     return found
 
 
-def count_by_kind(scene: LiveCrash, device: torch.device) -> Counted:
-    models, optimizers = models_of(scene), _optimizers(scene)
+def count_by_kind(crash: LiveCrash, device: torch.device) -> Counted:
+    models, optimizers = models_of(crash), _optimizers(crash)
     parameters = [parameter for model in models.values() for parameter in model.parameters()]
     buffers = [buffer for model in models.values() for buffer in model.buffers()]
     grads = [parameter.grad for parameter in parameters if parameter.grad is not None]
@@ -162,23 +162,23 @@ def _to_come(optimizer: torch.optim.Optimizer, device: torch.device) -> int:
     return size * _STATE_COPIES.get(type(optimizer).__name__, int(momentum))
 
 
-def _optimizers(scene: LiveCrash) -> list[torch.optim.Optimizer]:
-    known = list(scene.running.optimizers.values())
-    return known or [value for _, value in _variables(scene) if is_a(value, torch.optim.Optimizer)]
+def _optimizers(crash: LiveCrash) -> list[torch.optim.Optimizer]:
+    known = list(crash.running.optimizers.values())
+    return known or [value for _, value in _variables(crash) if is_a(value, torch.optim.Optimizer)]
 
 
-def _variables(scene: LiveCrash) -> Iterator[tuple[str, Any]]:
+def _variables(crash: LiveCrash) -> Iterator[tuple[str, Any]]:
     """The user's variables, and the attributes of their objects; each object once."""
-    for _, name, value in _placed_variables(scene):
+    for _, name, value in _placed_variables(crash):
         yield name, value
 
 
-def _placed_variables(scene: LiveCrash) -> Iterator[tuple[Seen, str, Any]]:
+def _placed_variables(crash: LiveCrash) -> Iterator[tuple[Seen, str, Any]]:
     told: set[int] = set()
-    for seen in reversed(scene.frames):
+    for seen in reversed(crash.frames):
         if not seen.user:
             continue
-        for name, value in itertools.islice(list(seen.frame.f_locals.items()), _NAMES):
+        for name, value in itertools.islice(list(seen.locals.items()), _NAMES):
             if id(value) in told or name.startswith("__"):
                 continue
             told.add(id(value))
@@ -187,12 +187,12 @@ def _placed_variables(scene: LiveCrash) -> Iterator[tuple[Seen, str, Any]]:
                 yield from ((seen, f"self.{key}", item) for key, item in list(vars(value).items())[:_NAMES])
 
 
-def kept_tensors(scene: LiveCrash, device: torch.device) -> tuple[KeptTensors, ...]:
+def kept_tensors(crash: LiveCrash, device: torch.device) -> tuple[KeptTensors, ...]:
     """Variables that hold much of the device, their graphs included; the largest first."""
-    models = models_of(scene)
+    models = models_of(crash)
     known = _storages((tensor for model in models.values() for tensor in model.parameters()), device)
     deadline, found = time.monotonic() + _WALK_S, []
-    for seen, name, value in _placed_variables(scene):
+    for seen, name, value in _placed_variables(crash):
         tensors = [tensor for tensor in _inside(value) if tensor.device == device]
         own = {key: size for key, size in _storages(tensors, device).items() if key not in known}
         graph = _graph(tensors, device, {**known, **own}, deadline) if _may_keep_graphs(tensors, name, seen) else 0
@@ -248,9 +248,9 @@ _MARGIN = 0.93
 Call = tuple[str, nn.Module, tuple[Any, ...], Mapping[str, Any]]
 
 
-def forecast(scene: LiveCrash, models: Mapping[str, nn.Module], room_bytes: int, fixed_bytes: int) -> Forecast | None:
+def forecast(crash: LiveCrash, models: Mapping[str, nn.Module], room_bytes: int, fixed_bytes: int) -> Forecast | None:
     """What a step of the largest model needs, and the largest batch for the room beside what is fixed."""
-    call = _call(scene, models)
+    call = _call(crash, models)
     batch = _batch(call) if call is not None else 0
     if call is None or batch < 1:
         return None
@@ -278,19 +278,19 @@ def forecast(scene: LiveCrash, models: Mapping[str, nn.Module], room_bytes: int,
     )
 
 
-def _call(scene: LiveCrash, models: Mapping[str, nn.Module]) -> Call | None:
+def _call(crash: LiveCrash, models: Mapping[str, nn.Module]) -> Call | None:
     """The outermost module call of the traceback, else what a model was last called with."""
-    for seen in scene.frames:
-        module, held = seen.module(), seen.frame.f_locals
+    for seen in crash.frames:
+        module, held = seen.module(), seen.locals
         if module is not None and seen.function in ("_call_impl", "_wrapped_call_impl"):
             args, kwargs = held.get("args"), held.get("kwargs")
             if type(args) is tuple and type(kwargs) is dict:
-                return scene.paths.get(id(module), "model"), module, args, kwargs
-    known = [(name, model) for name, model in models.items() if name in scene.running.calls]
+                return crash.paths.get(id(module), "model"), module, args, kwargs
+    known = [(name, model) for name, model in models.items() if name in crash.running.calls]
     if not known:
         return None
     name, model = max(known, key=lambda pair: sum(parameter.numel() for parameter in pair[1].parameters()))
-    return name, model, *scene.running.calls[name]
+    return name, model, *crash.running.calls[name]
 
 
 def _batch(call: Call) -> int:
@@ -372,14 +372,14 @@ def asked_of_host(error: BaseException, text: str) -> int | None:
     return None
 
 
-def sizes_asked(scene: LiveCrash, text: str, asked: int) -> tuple[tuple[int, ...], str]:
+def sizes_asked(crash: LiveCrash, text: str, asked: int) -> tuple[tuple[int, ...], str]:
     """The sizes of the tensor that was to be made, from the message or from a layer's constructor."""
     told = _NUMPY_FORM.search(text) or _OVERFLOW_FORM.search(text)
-    seen = scene.user_frame
+    seen = crash.user_frame
     call = running_expression(seen) if seen is not None else ""
     if told is not None:
         return _numbers(told[1]), call
-    for frame in scene.frames:
+    for frame in crash.frames:
         if frame.function == "__init__" and frame.frame.f_code.co_filename.find("torch") >= 0:
             return _of_constructor(frame, asked), call
     return (), call
@@ -387,7 +387,7 @@ def sizes_asked(scene: LiveCrash, text: str, asked: int) -> tuple[tuple[int, ...
 
 def _of_constructor(seen: Seen, asked: int) -> tuple[int, ...]:
     """(out_features, in_features) of a Linear, (rows, width) of an Embedding."""
-    held = seen.frame.f_locals
+    held = seen.locals
     pairs = (("out_features", "in_features"), ("num_embeddings", "embedding_dim"))
     for names in pairs:
         sizes = tuple(held[name] for name in names if type(held.get(name)) is int)

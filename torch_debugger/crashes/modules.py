@@ -17,285 +17,241 @@ from torch_debugger.crashes.expressions import UNKNOWN, attribute_of, calls_on_l
 from torch_debugger.crashes.frames import LiveCrash, Seen, is_tensor, kind_name
 from torch_debugger.records import Place
 from torch_debugger.records.crash_modules import InitFact, MethodFact, RegistrationRefusal
+from torch_debugger.source.attributes import call_name
 from torch_debugger.source.files import class_source, covers, is_user_file, place_at, tree_of
 from torch_debugger.source.objects import class_dict, is_a, is_one_of
 from torch_debugger.source.statements import attribute_place
 from torch_debugger.source.syntax import called_name
 
-_MISSPELT = re.compile(r"_*(init|int|inti|ini|iinit|inint|initt)_*", re.IGNORECASE)
+_MISSPELT = re.compile(r"(?!(?-i:__init__)$)_*(init|int|inti|ini|iinit|inint|initt)_*", re.IGNORECASE)
 
 
-def examine_init(scene: LiveCrash) -> InitFact | None:
-    if not isinstance(scene.error, AttributeError | TypeError | ValueError):
+def examine_init(crash: LiveCrash) -> InitFact | None:
+    if not isinstance(crash.error, AttributeError | TypeError | ValueError):
         return None
-    return _wrong_call(scene) or _uninitialised(scene) or _misspelt(scene)
-
-
-def _uninitialised(scene: LiveCrash) -> InitFact | None:
-    """The object asked for an attribute that its base class would have made."""
-    held, name = _object_asked(scene)
-    if not isinstance(scene.error, AttributeError) or held is None:
-        return None
-    if issubclass(type(held), nn.Module):
-        base: type | None = nn.Module if "_parameters" not in vars(held) else None
-    else:
-        base = _maker_of(type(held), name)
-    return _at_fault(scene, type(held), base, name) if base is not None else None
-
-
-def _object_asked(scene: LiveCrash) -> tuple[Any, str]:
-    """The object of an AttributeError, and the attribute; for one that torch raises, its method's self."""
-    inner = scene.innermost
-    held, name = getattr(scene.error, "obj", None), getattr(scene.error, "name", None) or ""
-    if inner is not None and inner.file.endswith("module.py") and not inner.user:
-        held, name = inner.frame.f_locals.get("self"), inner.frame.f_locals.get("name", name)
-    return held, name if is_a(name, str) else ""
-
-
-def _maker_of(cls: type, name: str) -> type | None:
-    """The library's base class whose __init__ assigns this attribute, while no __init__ of the user's does."""
-    for base in cls.__mro__[1:]:
-        init = vars(base).get("__init__")
-        if not is_a(init, FunctionType) or is_user_file(init.__code__.co_filename):
+    if (found := _wrong_call(crash) or _uninitialised(crash)) is not None:
+        return found
+    for cls, needed in _classes_concerned(crash):  # a method that was to be __init__ and never ran: __int__, _init_
+        source = source_of(cls)
+        if source is None or source.method("__init__") is not None:
             continue
-        if name in init.__code__.co_names:
-            return base
+        for fact in map(source.fact, source.methods()):
+            fills = needed in fact.fills if needed else bool(fact.fills)
+            if fills and _MISSPELT.fullmatch(fact.name):
+                return InitFact(cls.__name__, source.base, "misspelt", fact.place, fact.name, needed)
     return None
 
 
-def _at_fault(scene: LiveCrash, cls: type, base: type, needed: str) -> InitFact | None:
+def _uninitialised(crash: LiveCrash) -> InitFact | None:
+    """The object asked for an attribute that its base class would have made."""
+    held, name = _object_asked(crash)
+    if not isinstance(crash.error, AttributeError) or held is None:
+        return None
+    if issubclass(type(held), nn.Module):
+        base: type | None = nn.Module if "_parameters" not in vars(held) else None
+    else:  # the library's base class whose __init__ assigns this attribute, while no __init__ of the user's does
+        inits = ((cls, vars(cls).get("__init__")) for cls in type(held).__mro__[1:])
+        written = ((cls, init.__code__) for cls, init in inits if is_a(init, FunctionType))
+        makers = (cls for cls, code in written if not is_user_file(code.co_filename) and name in code.co_names)
+        base = next(makers, None)
+    return _at_fault(crash, type(held), base, name) if base is not None else None
+
+
+def _object_asked(crash: LiveCrash) -> tuple[Any, str]:
+    """The object of an AttributeError, and the attribute; for one that torch raises, its method's self."""
+    inner = crash.innermost
+    held, name = getattr(crash.error, "obj", None), getattr(crash.error, "name", None) or ""
+    if inner is not None and inner.file.endswith("module.py") and not inner.user:
+        held, name = inner.locals.get("self"), inner.locals.get("name", name)
+    return held, name if is_a(name, str) else ""
+
+
+def _at_fault(crash: LiveCrash, cls: type, base: type, needed: str) -> InitFact | None:
     """The first of the object's classes whose own __init__ does not hand on to its base, or not yet."""
     for owner in cls.__mro__:
         if owner is base:
             return None
-        init = vars(owner).get("__init__")
-        source = source_of(owner)
-        if is_a(init, FunctionType) and init.__code__.co_filename == "<string>" and source is not None:
+        init, source = vars(owner).get("__init__"), source_of(owner)
+        if source is None:
+            continue
+        if is_a(init, FunctionType) and init.__code__.co_filename == "<string>":
             return InitFact(owner.__name__, source.base, "dataclass", source.place, needed=needed)
-        method = source.method("__init__") if source is not None else None
-        if source is not None and method is not None:
-            fault = _fault_in(scene, source, method, needed, _needs(owner))
-            if fault is not None:
-                return fault
+        method = source.method("__init__")
+        if method is None:
+            continue
+        first, call = place_at(source.file, first_statement(method).lineno), next(base_calls(method), None)
+        if call is None:
+            # A def and its body on one line leave no line to put the call before.
+            where = first if first.line != method.lineno else place_at(source.file, method.lineno)
+            arguments = ", ".join(required_arguments(owner.__mro__[1].__init__)[1:])  # type: ignore[misc]
+            return InitFact(source.node.name, source.base, "missing", where, arguments, needed, first)
+        called = any(isinstance(node, ast.Call) and node.func is call for node in ast.walk(method))
+        at_line = next(
+            (seen.line for seen in crash.frames if seen.file == source.file and seen.function == "__init__"
+             and covers(method, seen.line)), None,
+        )  # fmt: skip
+        if not called or (at_line is not None and at_line < call.lineno):
+            fault = "late" if called else "not called"
+            line = place_at(source.file, call.lineno)
+            return InitFact(source.node.name, source.base, fault, line, ast.unparse(call), needed, first)
     return None
 
 
-def _needs(cls: type) -> str:
-    """The arguments that the base class's own __init__ cannot do without: params"""
-    parameters = list(inspect.signature(cls.__mro__[1].__init__).parameters.values())[1:]  # type: ignore[misc]
+def required_arguments(function: Any) -> list[str]:
+    """The arguments that a call cannot do without, also of a class; none where that is not known."""
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):
+        return []
     kinds = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
-    return ", ".join(item.name for item in parameters if item.default is item.empty and item.kind not in kinds)
+    return [item.name for item in parameters if item.default is item.empty and item.kind not in kinds]
 
 
-def _fault_in(
-    scene: LiveCrash, source: ClassSource, method: ast.FunctionDef, needed: str, arguments: str
-) -> InitFact | None:
-    calls = list(base_calls(method))
-    first = place_at(source.file, first_statement(method).lineno)
-    if not calls:
-        # A def and its body on one line leave no line to put the call before.
-        where = first if first.line != method.lineno else place_at(source.file, method.lineno)
-        return InitFact(source.node.name, source.base, "missing", where, arguments, needed, first)
-    line, text = place_at(source.file, calls[0].lineno), ast.unparse(calls[0])
-    if not is_called(method, calls[0]):
-        return InitFact(source.node.name, source.base, "not called", line, text, needed, first)
-    running = _line_in(scene, source, method)
-    if running is not None and running < calls[0].lineno:
-        return InitFact(source.node.name, source.base, "late", line, text, needed, first)
-    return None
-
-
-def _line_in(scene: LiveCrash, source: ClassSource, method: ast.FunctionDef) -> int | None:
-    """The line the method was at when the crash came, if it was running."""
-    for seen in scene.frames:
-        inside = covers(method, seen.line)
-        if seen.file == source.file and seen.function == "__init__" and inside:
-            return seen.line
-    return None
-
-
-def _wrong_call(scene: LiveCrash) -> InitFact | None:
+def _wrong_call(crash: LiveCrash) -> InitFact | None:
     """The line that was to initialise the base class is what raised: super.__init__(), super(Other, self)."""
-    seen = scene.user_frame
+    seen = crash.user_frame
     if seen is None or seen.function != "__init__":
         return None
     for raised in expressions_in(seen):
-        node = _super_itself(raised, scene.error)
+        node, refused = raised, isinstance(crash.error, TypeError) and isinstance(raised, ast.Attribute)
+        if refused and re.fullmatch(r"super\(\w+, \w+\)", ast.unparse(raised.value)):  # type: ignore[attr-defined]
+            # super(Other, self) itself: from Python 3.12 on the attribute behind it is marked too
+            node = raised.value  # type: ignore[attr-defined]
         written = ast.unparse(node)
-        fault = _fault_of_call(scene, seen, node, written)
+        fault = _fault_of_call(crash, seen, node, written)
         if fault:
-            owner = type(seen.frame.f_locals.get(seen.frame.f_code.co_varnames[0]))
-            source = _class_around(owner, seen)
+            owner = type(seen.locals.get(seen.frame.f_code.co_varnames[0]))
+            inits = ((cls, vars(cls).get("__init__")) for cls in owner.__mro__)
+            running = (cls for cls, init in inits if getattr(init, "__code__", None) is seen.frame.f_code)
+            source = next((source_of(cls) for cls in running), None)
             base = source.base if source is not None else "its base class"
             cls = source.node.name if source is not None else owner.__name__
-            return InitFact(cls, base, fault, place_at(seen.file, seen.line), written)
+            return InitFact(cls, base, fault, seen.place, written)
     return None
 
 
-def _super_itself(node: ast.expr, error: BaseException) -> ast.expr:
-    """super(Other, self) where that is refused: from Python 3.12 on the attribute behind it is marked too."""
-    if not isinstance(error, TypeError) or not isinstance(node, ast.Attribute):
-        return node
-    return node.value if re.fullmatch(r"super\(\w+, \w+\)", ast.unparse(node.value)) else node
-
-
-def _fault_of_call(scene: LiveCrash, seen: Seen, node: ast.expr, written: str) -> str:
-    inner = scene.innermost
+def _fault_of_call(crash: LiveCrash, seen: Seen, node: ast.expr, written: str) -> str:
+    inner = crash.innermost
     if inner is not None and not inner.user:
         takes_none = inner.file.endswith("module.py") and inner.function == "__init__"
         is_super = re.fullmatch(r"super\(.*?\)\.__init__\(.+\)", written) is not None
-        return "arguments" if takes_none and is_super and isinstance(scene.error, TypeError) else ""
+        return "arguments" if takes_none and is_super and isinstance(crash.error, TypeError) else ""
     if re.fullmatch(r"super\.__init__\(.*\)", written):
         return "wrong super"
-    if re.fullmatch(r"super\(\w+, \w+\)", written) and isinstance(scene.error, TypeError):
+    if re.fullmatch(r"super\(\w+, \w+\)", written) and isinstance(crash.error, TypeError):
         return "wrong super"
     if isinstance(node, ast.Attribute) and re.fullmatch(r"super\(.*\)", ast.unparse(node.value)):
-        return "wrong super" if _is_misspelt(node.attr) and isinstance(scene.error, AttributeError) else ""
+        misspelt = _MISSPELT.fullmatch(node.attr) is not None
+        return "wrong super" if misspelt and isinstance(crash.error, AttributeError) else ""
     if isinstance(node, ast.Call) and re.fullmatch(r"[\w.]+\.__init__\(\)", written):
         owner = value_of(seen, node.func.value) if isinstance(node.func, ast.Attribute) else UNKNOWN
-        return "wrong super" if is_a(owner, type) and isinstance(scene.error, TypeError) else ""
+        return "wrong super" if is_a(owner, type) and isinstance(crash.error, TypeError) else ""
     return ""
 
 
-def _is_misspelt(name: str) -> bool:
-    return name != "__init__" and _MISSPELT.fullmatch(name) is not None
-
-
-def _class_around(cls: type, seen: Seen) -> ClassSource | None:
-    """The class of the object's whose __init__ the frame runs."""
-    for owner in cls.__mro__:
-        init = vars(owner).get("__init__")
-        if getattr(init, "__code__", None) is seen.frame.f_code:
-            return source_of(owner)
-    return None
-
-
-def _misspelt(scene: LiveCrash) -> InitFact | None:
-    """A method that was to be __init__ and never ran: __int__, _init_."""
-    for cls, needed in _classes_concerned(scene):
-        source = source_of(cls)
-        if source is None or source.method("__init__") is not None:
-            continue
-        for method in source.methods():
-            fact = source.fact(method)
-            wanted = needed in fact.fills if needed else bool(fact.fills)
-            if _is_misspelt(method.name) and wanted:
-                return InitFact(cls.__name__, source.base, "misspelt", fact.place, method.name, needed)
-    return None
-
-
-def _classes_concerned(scene: LiveCrash) -> list[tuple[type, str]]:
+def _classes_concerned(crash: LiveCrash) -> list[tuple[type, str]]:
     """(class, the attribute it lacks): of the object asked, or of what the line builds or optimizes."""
-    seen, inner = scene.user_frame, scene.innermost
-    if isinstance(scene.error, AttributeError):
-        held, name = _object_asked(scene)
+    seen, inner = crash.user_frame, crash.innermost
+    if isinstance(crash.error, AttributeError):
+        held, name = _object_asked(crash)
         return [(type(held), name)] if name else []
     if seen is None or inner is None:
         return []
     found: list[tuple[type, str]] = []
     for call in calls_on_line(seen):
-        if isinstance(scene.error, TypeError) and inner.function in (seen.function, "__init__"):
+        if isinstance(crash.error, TypeError) and inner.function in (seen.function, "__init__"):
             cls = value_of(seen, call.func)
             found += [(cls, "")] if is_a(cls, type) and (call.args or call.keywords) else []
-        elif isinstance(scene.error, ValueError) and inner.file.endswith("optimizer.py"):
+        elif isinstance(crash.error, ValueError) and inner.file.endswith("optimizer.py"):
             named = [value_of(seen, part) for part in ast.walk(call) if isinstance(part, ast.Name | ast.Attribute)]
             found += [(type(held), "") for held in named if held is not UNKNOWN]
     return found
 
 
 # What a module could not take under a name: something of another kind, or a name that is taken.
-_ROLES = {
-    "add_module": "module", "register_module": "module", "register_parameter": "parameter",
-    "register_buffer": "buffer",
+_ROLES = {  # function -> what it registers, the argument
+    "add_module": ("module", "module"), "register_module": ("module", "module"),
+    "register_parameter": ("parameter", "param"), "register_buffer": ("buffer", "tensor"),
 }  # fmt: skip
 _CONTAINERS = (nn.Sequential, nn.ModuleList, nn.ModuleDict)
 
 
-def examine_registration(scene: LiveCrash) -> RegistrationRefusal | None:
-    inner, user = scene.innermost, scene.user_frame
+def examine_registration(crash: LiveCrash) -> RegistrationRefusal | None:
+    inner, user = crash.innermost, crash.user_frame
     if inner is None or user is None:
         return None
     if inner is user:
-        return _plain_class(scene, user) or _too_many(user)
-    held: dict[str, Any] = inner.frame.f_locals
-    module: Any = held.get("self")
-    if inner.file.endswith("parameter.py") and inner.function == "__new__":
-        return _no_parameter(held.get("data"))
-    if not issubclass(type(module), nn.Module):
+        if (plain := _plain_class(crash, user)) is not None:
+            return plain
+        for call in calls_on_line(user):  # nn.ModuleList(a, b): it takes one list
+            if value_of(user, call.func) in (nn.ModuleList, nn.ParameterList) and len(call.args) > 1:
+                return RegistrationRefusal("", "module", "", "", "several", call_name(call), len(call.args))
         return None
-    if inner.function == "extend" and not isinstance(scene.error, KeyError):
-        return RegistrationRefusal("", "module", "", _what(held.get("modules")), "no list", type(module).__name__)
+    given = inner.locals
+    module: Any = given.get("self")
+    if inner.file.endswith("parameter.py") and inner.function == "__new__":
+        data: Any = given.get("data")
+        if is_tensor(data) and not (data.is_floating_point() or data.is_complex()):
+            dtype = str(data.dtype).removeprefix("torch.")
+            return RegistrationRefusal("", "parameter", "", dtype, "whole numbers", "Parameter")
+        if data is not None and not is_tensor(data):
+            return RegistrationRefusal("", "parameter", "", _what(data), "no tensor", "Parameter")
+        return None
+    if not is_a(module, nn.Module):
+        return None
+    if inner.function == "extend" and not isinstance(crash.error, KeyError):
+        return RegistrationRefusal("", "module", "", _what(given.get("modules")), "no list", type(module).__name__)
     if inner.function in _ROLES:
-        return _refused(scene, inner, module, _ROLES[inner.function])
-    if inner.function == "__setattr__" and isinstance(scene.error, TypeError):
-        return _wrong_kind(scene, module, str(held.get("name")), held.get("value"))
-    return None
+        role, argument = _ROLES[inner.function]
+        function = type(module).__name__ if is_a(module, _CONTAINERS) else inner.function
+        return _refused(crash, module, given.get("name"), given.get(argument), role, function)
+    if inner.function != "__setattr__" or not isinstance(crash.error, TypeError):
+        return None
+    # an assignment to a name that stands for a parameter, child or buffer
+    name, spaces = (
+        str(given.get("name")),
+        (("_parameters", "parameter"), ("_modules", "module"), ("_buffers", "buffer")),
+    )
+    role = next((word for space, word in spaces if name in vars(module).get(space, {})), "")
+    if not role:
+        return None
+    owner, taken = crash.paths.get(id(module), "") or type(module).__name__, _what(attribute_of(module, name))
+    place, value = attribute_place(type(module), name) or Place(), _what(given.get("value"))
+    return RegistrationRefusal(owner, role, name, value, "kind", "__setattr__", None, taken, place)
 
 
-def _refused(scene: LiveCrash, inner: Seen, module: nn.Module, role: str) -> RegistrationRefusal | None:
-    held: dict[str, Any] = inner.frame.f_locals
-    name: Any = held.get("name")
-    value: Any = held.get({"module": "module", "parameter": "param", "buffer": "tensor"}[role])
-    owner = scene.paths.get(id(module), "") or type(module).__name__
-    function = type(module).__name__ if is_a(module, _CONTAINERS) else inner.function
-    size = len(value) if is_one_of(value, (list, tuple)) else None
+def _refused(
+    crash: LiveCrash, module: nn.Module, name: Any, value: Any, role: str, function: str
+) -> RegistrationRefusal:
+    owner = crash.paths.get(id(module), "") or type(module).__name__
     if not is_a(name, str):
         return RegistrationRefusal(owner, role, repr(name), kind_name(type(name)), "not a name", function)
-    if isinstance(scene.error, KeyError):
-        taken = attribute_of(module, name)
-        if "." in name or not name:
-            return RegistrationRefusal(owner, role, name, _what(value), "dot", function)
-        place = attribute_place(type(module), name) or Place()
-        return RegistrationRefusal(owner, role, name, _what(value), "taken", function, None, _what(taken), place)
-    return RegistrationRefusal(owner, role, name, _what(value), "kind", function, size, held=_inside(value))
+    if not isinstance(crash.error, KeyError):
+        items = value if is_one_of(value, (list, tuple)) else None
+        held = "modules" if items and all(is_a(item, nn.Module) for item in items) else ""
+        size = len(items) if items is not None else None
+        return RegistrationRefusal(owner, role, name, _what(value), "kind", function, size, held=held)
+    if "." in name or not name:
+        return RegistrationRefusal(owner, role, name, _what(value), "dot", function)
+    taken, place = _what(attribute_of(module, name)), attribute_place(type(module), name) or Place()
+    return RegistrationRefusal(owner, role, name, _what(value), "taken", function, None, taken, place)
 
 
-def _wrong_kind(scene: LiveCrash, module: nn.Module, name: str, value: Any) -> RegistrationRefusal | None:
-    """An assignment to a name that stands for a parameter, child or buffer."""
-    own = vars(module)
-    roles = {"_parameters": "parameter", "_modules": "module", "_buffers": "buffer"}
-    role = next((word for place, word in roles.items() if name in own.get(place, {})), None)
-    if role is None:
-        return None
-    owner = scene.paths.get(id(module), "") or type(module).__name__
-    held = _what(attribute_of(module, name))
-    place = attribute_place(type(module), name) or Place()
-    return RegistrationRefusal(owner, role, name, _what(value), "kind", "__setattr__", None, held, place)
-
-
-def _no_parameter(data: Any) -> RegistrationRefusal | None:
-    if is_tensor(data) and not (data.is_floating_point() or data.is_complex()):
-        dtype = str(data.dtype).removeprefix("torch.")
-        return RegistrationRefusal("", "parameter", "", dtype, "whole numbers", "Parameter")
-    if data is not None and not is_tensor(data):
-        return RegistrationRefusal("", "parameter", "", _what(data), "no tensor", "Parameter")
-    return None
-
-
-def _too_many(user: Seen) -> RegistrationRefusal | None:
-    """nn.ModuleList(a, b): it takes one list."""
-    for call in calls_on_line(user):
-        if value_of(user, call.func) in (nn.ModuleList, nn.ParameterList) and len(call.args) > 1:
-            function = called_name(call)
-            return RegistrationRefusal("", "module", "", "", "several", function, len(call.args))
-    return None
-
-
-def _plain_class(scene: LiveCrash, user: Seen) -> RegistrationRefusal | None:
+def _plain_class(crash: LiveCrash, user: Seen) -> RegistrationRefusal | None:
     """An object of a class of the user's that has a forward and does not derive from nn.Module."""
     for node in expressions_in(user):
         held: Any = UNKNOWN
-        if isinstance(scene.error, AttributeError) and isinstance(node, ast.Attribute):
-            asked = getattr(scene.error, "name", "")
+        if isinstance(crash.error, AttributeError) and isinstance(node, ast.Attribute):
+            asked = getattr(crash.error, "name", "")
             is_asked = node.attr == asked and hasattr(nn.Module, node.attr)
             held = value_of(user, node.value) if is_asked else UNKNOWN
-        elif isinstance(scene.error, TypeError) and isinstance(node, ast.Call):
+        elif isinstance(crash.error, TypeError) and isinstance(node, ast.Call):
             held = value_of(user, node.func)
         cls = type(held)
         if held is not UNKNOWN and not issubclass(cls, nn.Module) and "forward" in class_dict(cls):
             source = source_of(cls)
             if source is not None and not callable(held):
-                asked = getattr(scene.error, "name", "") or "a call"
+                asked = getattr(crash.error, "name", "") or "a call"
                 init = source.method("__init__")
                 ready = init is None or any(base_calls(init))
                 return RegistrationRefusal(
@@ -315,12 +271,6 @@ def _what(value: Any) -> str:
         home = "torch." if "torch" in str(value.__module__ or type(value)) else ""
         return f"function {home}{value.__name__}"
     return "Tensor" if type(value) is torch.Tensor else kind_name(type(value)).rpartition(".")[2]
-
-
-def _inside(value: Any) -> str:
-    """What a list holds, where it is all of one kind of thing."""
-    items = value if is_one_of(value, (list, tuple)) else []
-    return "modules" if items and all(issubclass(type(item), nn.Module) for item in items) else ""
 
 
 # A class of the user's as its source has it: its methods, and what its __init__ does about its base.
@@ -398,7 +348,3 @@ def base_calls(method: ast.FunctionDef) -> Iterator[ast.Attribute]:
     for node in ast.walk(method):
         if isinstance(node, ast.Attribute) and node.attr == "__init__":
             yield node
-
-
-def is_called(method: ast.FunctionDef, attribute: ast.Attribute) -> bool:
-    return any(isinstance(node, ast.Call) and node.func is attribute for node in ast.walk(method))

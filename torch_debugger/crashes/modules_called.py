@@ -3,29 +3,27 @@
 from __future__ import annotations
 
 import ast
-import dataclasses
+import contextlib
 import difflib
 import inspect
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from torch import nn
-from torch.utils.data import DataLoader
 
 from torch_debugger.crashes.expressions import (
     UNKNOWN,
-    UnknownValueError,
     binding_of,
     calls_on_line,
-    computed_value,
+    computed_or_none,
     value_of,
     words_for,
 )
-from torch_debugger.crashes.frames import LiveCrash, Seen, is_tensor
-from torch_debugger.crashes.functions import statement_place
+from torch_debugger.crashes.frames import LiveCrash, Seen, is_tensor, statement_place
+from torch_debugger.crashes.functions import Scope
 from torch_debugger.crashes.loading_dataloader import length_of, loader_place
 from torch_debugger.crashes.loading_samples import for_statements, loader_in
-from torch_debugger.crashes.modules import ClassSource, source_of
+from torch_debugger.crashes.modules import ClassSource, required_arguments, source_of
 from torch_debugger.records import Place
 from torch_debugger.records.crash_modules import (
     ArgumentsFact,
@@ -36,9 +34,9 @@ from torch_debugger.records.crash_modules import (
     SingleValueFact,
 )
 from torch_debugger.source.constructors import forward_place
-from torch_debugger.source.files import covers, place_at, tree_of
+from torch_debugger.source.files import covers, nodes_of, place_at, tree_of
 from torch_debugger.source.objects import is_a, is_one_of
-from torch_debugger.source.statements import attribute_place, function_around
+from torch_debugger.source.statements import attribute_place
 
 _CALLERS = ("_call_impl", "_wrapped_call_impl", "inner")  # inner: where hooks are on
 _OTHER_NAMES = ("call", "__forward__", "_forward", "Forward", "predict")
@@ -46,16 +44,16 @@ _CLOSE = 0.75  # of difflib: foward, forwards, farward; not backward
 _KEYS = 8
 
 
-def examine_forward(scene: LiveCrash) -> ForwardFact | None:
-    inner = scene.innermost
+def examine_forward(crash: LiveCrash) -> ForwardFact | None:
+    inner = crash.innermost
     if inner is None or inner.function != "_forward_unimplemented" or not inner.file.endswith("module.py"):
         return None
-    module = inner.frame.f_locals.get("self")
+    module = inner.locals.get("self")
     if not issubclass(type(module), nn.Module):
         return None
     cls, source = type(module), source_of(type(module))
     return ForwardFact(
-        path=scene.paths.get(id(module), ""),
+        path=crash.paths.get(id(module), ""),
         cls=cls.__name__,
         place=source.place if source is not None else Place(),
         near=_meant_as_forward(source) if source is not None else None,
@@ -72,47 +70,38 @@ def _meant_as_forward(source: ClassSource) -> MethodFact | None:
     return source.nested("forward") or source.outside("forward")
 
 
-def examine_arguments(scene: LiveCrash) -> ArgumentsFact | None:
+def examine_arguments(crash: LiveCrash) -> ArgumentsFact | None:
     """A call that Python could not bind to forward: it failed before a frame of forward existed."""
-    inner = scene.innermost
-    if not isinstance(scene.error, TypeError) or inner is None or inner.function not in _CALLERS or inner.user:
+    inner = crash.innermost
+    if not isinstance(crash.error, TypeError) or inner is None or inner.function not in _CALLERS or inner.user:
         return None
-    held = inner.frame.f_locals
+    held = inner.locals
     module, args, kwargs = held.get("self"), held.get("args"), held.get("kwargs")
     if not is_a(module, nn.Module) or type(args) is not tuple or type(kwargs) is not dict:
         return None
     function = getattr(type(module), "forward", None)
     signature = inspect.signature(function) if callable(function) else None
-    if signature is None or _binds(signature, module, args, kwargs):
+    if signature is None:
         return None
-    takes, required = _positional(signature)
-    return ArgumentsFact(
-        path=scene.paths.get(id(module), ""),
-        cls=type(module).__name__,
-        place=forward_place(module),
-        takes=takes,
-        required=required,
-        given=tuple(words_for(value) for value in args),
-        keywords=tuple(kwargs),
-        caller=_container(scene, module),
-        without_self=_is_without_self(signature),
-    )
-
-
-def _binds(signature: inspect.Signature, module: nn.Module, args: Any, kwargs: Mapping[str, Any]) -> bool:
-    try:
+    with contextlib.suppress(TypeError):
         signature.bind(module, *args, **kwargs)
-    except TypeError:
-        return False
-    return True
-
-
-def _positional(signature: inspect.Signature) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        return None
     kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
     found = [item for item in signature.parameters.values() if item.kind in kinds]
     found = found if _is_without_self(signature) else found[1:]
-    return tuple(item.name for item in found), tuple(
-        item.name for item in found if item.default is inspect.Parameter.empty
+    # a torch container whose forward called the module hands on one input
+    outside = [seen for seen in crash.frames if seen.locals.get("self") is not module]
+    container = outside[-1].module() if outside and not outside[-1].user else None
+    return ArgumentsFact(
+        path=crash.paths.get(id(module), ""),
+        cls=type(module).__name__,
+        place=forward_place(module),
+        takes=tuple(item.name for item in found),
+        required=tuple(item.name for item in found if item.default is item.empty),
+        given=tuple(words_for(value) for value in args),
+        keywords=tuple(kwargs),
+        caller=crash.paths.get(id(container), "") if is_a(container, nn.Sequential) else "",
+        without_self=_is_without_self(signature),
     )
 
 
@@ -121,67 +110,48 @@ def _is_without_self(signature: inspect.Signature) -> bool:
     return first is None or (first.kind is first.POSITIONAL_OR_KEYWORD and first.name in ("x", "input", "inputs"))
 
 
-def _container(scene: LiveCrash, module: nn.Module) -> str:
-    """The torch container whose forward called the module: it hands on one input."""
-    outside = [seen for seen in scene.frames if seen.frame.f_locals.get("self") is not module]
-    if outside and not outside[-1].user and is_a(outside[-1].module(), nn.Sequential):
-        return scene.paths.get(id(outside[-1].module()), "")
-    return ""
-
-
 # Module classes used where an object of them is meant: nn.ReLU(x), Net(x), model = Net.
-_WITH_WEIGHTS = (
-    "in_features",
-    "in_channels",
-    "num_embeddings",
-    "num_features",
-    "normalized_shape",
-    "input_size",
-)
+_WITH_WEIGHTS = ("in_features", "in_channels", "num_embeddings", "num_features", "normalized_shape", "input_size")
 
 
-def examine_class_use(scene: LiveCrash) -> ClassUseFact | None:
+def examine_class_use(crash: LiveCrash) -> ClassUseFact | None:
     """The call that raised: it builds a module from tensors, or asks a class what only an object can do."""
     found: ClassUseFact | None = None
-    for seen in reversed([seen for seen in scene.frames if seen.user]):
+    for seen in crash.user_frames:
         for call in calls_on_line(seen):
-            made = _built_from_tensors(scene, seen, call)
+            made = _built_from_tensors(crash, seen, call)
             # A class of the user's may well be built from tensors; not so where a layer's size is one of them.
-            if made is not None and (made.torchs or found is not None or seen is scene.innermost):
+            if made is not None and (made.torchs or found is not None or seen is crash.innermost):
                 found = made
-            found = found or _asked_the_class(scene, seen, call)
-        if not _is_init(seen):
+            found = found or _asked_the_class(crash, seen, call)
+        if seen.function != "__init__" or seen.module() is None:
             break  # only constructors of the user's may lie between the call and the error
     return found
 
 
-def _is_init(seen: Seen) -> bool:
-    return seen.function == "__init__" and seen.module() is not None
-
-
-def _built_from_tensors(scene: LiveCrash, seen: Seen, call: ast.Call) -> ClassUseFact | None:
+def _built_from_tensors(crash: LiveCrash, seen: Seen, call: ast.Call) -> ClassUseFact | None:
     cls = value_of(seen, call.func)
-    if not _is_module_class(cls):
+    if not (is_a(cls, type) and issubclass(cls, nn.Module)):
         return None
-    given = _given(scene, seen, call)
+    given = _given(crash, seen, call)
     tensors = [words_for(value) for value in given if is_tensor(value)]
     tensors = tensors or [f"what `{ast.unparse(node)}` returns" for node in call.args if _makes_tensor(seen, node)]
     built_for_it = bool({"weight", "pos_weight"} & {str(word.arg) for word in call.keywords})
     return class_use(seen, call, cls, tensors) if tensors and not built_for_it else None
 
 
-def _given(scene: LiveCrash, seen: Seen, call: ast.Call) -> list[Any]:
+def _given(crash: LiveCrash, seen: Seen, call: ast.Call) -> list[Any]:
     """What the constructor was given: as the line names it, else as its frame holds it."""
     written = [value_of(seen, node) for node in (*call.args, *(word.value for word in call.keywords))]
     if any(value is not UNKNOWN and is_tensor(value) for value in written):
         return written
-    index = next(place for place, frame in enumerate(scene.frames) if frame is seen)
+    index = next(place for place, frame in enumerate(crash.frames) if frame is seen)
     # Once torch.compile was used, dynamo stands around every module's constructor.
-    within = (frame for frame in scene.frames[index + 1 :] if frame.function != "patched_init")
+    within = (frame for frame in crash.frames[index + 1 :] if frame.function != "patched_init")
     inside = next(within, None)
     if inside is None or inside.function != "__init__":
         return written
-    code, held = inside.frame.f_code, inside.frame.f_locals
+    code, held = inside.frame.f_code, inside.locals
     names = code.co_varnames[1 : code.co_argcount]
     return [held.get(name) for name in names] + [item for item in held.get("args", ()) if names == ()]
 
@@ -195,25 +165,25 @@ def _makes_tensor(seen: Seen, node: ast.expr) -> bool:
     )
 
 
-def _asked_the_class(scene: LiveCrash, seen: Seen, call: ast.Call) -> ClassUseFact | None:
+def _asked_the_class(crash: LiveCrash, seen: Seen, call: ast.Call) -> ClassUseFact | None:
     """model.parameters() where model is the class itself: no self reaches the method."""
     if not isinstance(call.func, ast.Attribute):
         return None
     cls = value_of(seen, call.func.value)
-    inner = scene.innermost
-    if not _is_module_class(cls) or inner is None or not callable(getattr(cls, call.func.attr, None)):
+    inner = crash.innermost
+    if not (is_a(cls, type) and issubclass(cls, nn.Module)) or inner is None:
         return None
-    unbound = inner is seen and isinstance(scene.error, TypeError)
-    without_self = not inner.user and not issubclass(type(inner.frame.f_locals.get("self")), nn.Module)
+    if not callable(getattr(cls, call.func.attr, None)):
+        return None
+    unbound = inner is seen and isinstance(crash.error, TypeError)
+    without_self = not inner.user and not issubclass(type(inner.locals.get("self")), nn.Module)
     return class_use(seen, call, cls, [], call.func.value) if unbound or without_self else None
 
 
-def _is_module_class(cls: Any) -> bool:
-    return is_a(cls, type) and issubclass(cls, nn.Module)
-
-
 def class_use(seen: Seen, call: ast.Call, cls: type, tensors: list[str], named: ast.expr | None = None) -> ClassUseFact:
-    needs = _needs(cls)
+    needs = required_arguments(cls)
+    spaces = (seen.locals, seen.frame.f_globals)
+    objects = dict.fromkeys(name for names in spaces for name, value in list(names.items()) if type(value) is cls)
     return ClassUseFact(
         written=ast.unparse(named or call.func),
         cls=cls.__name__,
@@ -223,25 +193,10 @@ def class_use(seen: Seen, call: ast.Call, cls: type, tensors: list[str], named: 
         is_loss=issubclass(cls, nn.modules.loss._Loss),
         weights=any(name in needs for name in _WITH_WEIGHTS),
         torchs=cls.__module__.startswith("torch.nn"),
-        needs=needs,
-        objects=_objects(seen, cls),
+        needs=tuple(needs),
+        objects=tuple(objects),  # names in reach that hold an object of the class
         assigned=_assigned(seen, named or call.func, cls),
     )
-
-
-def _needs(cls: type) -> tuple[str, ...]:
-    try:
-        parameters = list(inspect.signature(cls).parameters.values())
-    except (TypeError, ValueError):
-        return ()
-    kinds = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
-    return tuple(item.name for item in parameters if item.default is item.empty and item.kind not in kinds)
-
-
-def _objects(seen: Seen, cls: type) -> tuple[str, ...]:
-    """Names in reach that hold an object of the class."""
-    scopes = (seen.frame.f_locals, seen.frame.f_globals)
-    return tuple(dict.fromkeys(name for names in scopes for name, value in list(names.items()) if type(value) is cls))
 
 
 def _assigned(seen: Seen, named: ast.expr, cls: type) -> Place:
@@ -262,69 +217,56 @@ _FUNCTIONS = ("batch_norm", "group_norm", "instance_norm")
 _NO_GRADIENTS = ("no_grad", "inference_mode")
 
 
-def examine_single_value(scene: LiveCrash) -> SingleValueFact | None:
-    inner = scene.innermost
+def examine_single_value(crash: LiveCrash) -> SingleValueFact | None:
+    inner = crash.innermost
     if inner is None or inner.user or inner.function not in _REFUSALS:
         return None
-    norm = next((seen for seen in reversed(scene.frames) if seen.function in _FUNCTIONS and not seen.user), None)
-    given: Any = norm.frame.f_locals.get("input") if norm is not None else None
+    norm = next((seen for seen in reversed(crash.frames) if seen.function in _FUNCTIONS and not seen.user), None)
+    given: Any = norm.locals.get("input") if norm is not None else None
     if norm is None or not is_tensor(given):
         return None
-    users = [seen for seen in reversed(scene.frames) if seen.user]
+    users = crash.user_frames
     return SingleValueFact(
         function=norm.function,
         shape=tuple(given.shape),
-        groups=norm.frame.f_locals.get("num_groups", 0),
-        tracks=norm.frame.f_locals.get("running_mean") is not None,
+        groups=norm.locals.get("num_groups", 0),
+        tracks=norm.locals.get("running_mean") is not None,
         without_gradients=any(_without_gradients(seen) for seen in users),
-        trains=any(_calls_backward(seen) for seen in users),
-        source=next((source for seen in users for source in _sources(scene, seen) if source.last == 1), None),
+        trains=any(_trains(seen) for seen in users),
+        source=next((source for seen in users for source in _sources(crash, seen) if source.last == 1), None),
     )
 
 
 def _without_gradients(seen: Seen) -> bool:
     """Whether the line stands in `with no_grad():`, or in a function that is decorated with it."""
-    tree = tree_of(seen.file)
-    for node in ast.walk(tree) if tree is not None else ():
+    written: list[ast.expr] = []
+    for node in nodes_of(tree_of(seen.file) or ast.Module([], [])):
         if isinstance(node, ast.With) and covers(node, seen.line):
-            written = [item.context_expr for item in node.items]
+            written += [item.context_expr for item in node.items]
         elif isinstance(node, ast.FunctionDef) and covers(node, seen.line) and node.name == seen.function:
-            written = node.decorator_list
-        else:
-            continue
-        if any(name in ast.unparse(part) for part in written for name in _NO_GRADIENTS):
-            return True
-    return False
+            written += node.decorator_list
+    return any(name in ast.unparse(part) for part in written for name in _NO_GRADIENTS)
 
 
-def _calls_backward(seen: Seen) -> bool:
-    """In the loop around the line, else in its function."""
-    tree = tree_of(seen.file)
-    if tree is None:
-        return False
-    around: ast.AST = next(iter(for_statements(seen)), None) or function_around(tree, seen.line)
+def _trains(seen: Seen) -> bool:
+    """Whether the loop around the line, else its function, calls backward."""
+    around: ast.AST = next(iter(for_statements(seen)), None) or Scope(seen).function
     called = (node.func for node in ast.walk(around) if isinstance(node, ast.Call))
     return any(isinstance(function, ast.Attribute) and function.attr == "backward" for function in called)
 
 
-def _sources(scene: LiveCrash, seen: Seen) -> Iterator[BatchSource]:
+def _sources(crash: LiveCrash, seen: Seen) -> Iterator[BatchSource]:
     """What the loops around a frame's line go through, where one batch of theirs is in the frame now."""
     for loop in for_statements(seen):
         line = place_at(seen.file, loop.lineno)
         for name, loader in loader_in(loop.iter, seen):
-            if (source := _of_loader(name, loader, line)) is not None and _holds_one(loop.target, seen):
-                made = loader_place(scene, loader)
+            samples, size = length_of(loader.sampler), loader.batch_size
+            if samples and size and not loader.drop_last and _holds_one(loop.target, seen):
+                made = loader_place(crash, loader)
                 whole = statement_place(made.file, made.line) if made.file and made.line else Place()
-                yield dataclasses.replace(source, place=whole)
+                yield BatchSource(name, samples, size, line, place=whole)
         if (ranged := _of_range(loop, seen, line)) is not None:
             yield ranged
-
-
-def _of_loader(name: str, loader: DataLoader[Any], loop: Place) -> BatchSource | None:
-    samples = length_of(loader.sampler)
-    if not samples or not loader.batch_size or loader.drop_last:
-        return None
-    return BatchSource(name, samples, loader.batch_size, loop)
 
 
 def _of_range(loop: ast.For, seen: Seen, place: Place) -> BatchSource | None:
@@ -332,36 +274,25 @@ def _of_range(loop: ast.For, seen: Seen, place: Place) -> BatchSource | None:
     given = loop.iter.args if isinstance(loop.iter, ast.Call) and ast.unparse(loop.iter.func) == "range" else []
     if len(given) != 3 or not isinstance(loop.target, ast.Name):
         return None
-    first, end, step = (_number(node, seen) for node in given)
-    if first != 0 or not end or not step or seen.frame.f_locals.get(loop.target.id) != end - 1:
+    lengths = [  # also len(x) and len(dataset)
+        length_of(computed_or_none(node.args[0], seen))
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == "len" and len(node.args) == 1
+        else computed_or_none(node, seen)
+        for node in given
+    ]
+    first, end, step = (number if type(number) is int else None for number in lengths)
+    if first != 0 or not end or not step or seen.locals.get(loop.target.id) != end - 1:
         return None
     return BatchSource(ast.unparse(loop.iter), end, step, place, is_range=True)
 
 
-def _number(node: ast.expr, seen: Seen) -> int | None:
-    """Also of len(x) and len(dataset)."""
-    if isinstance(node, ast.Call) and ast.unparse(node.func) == "len" and len(node.args) == 1:
-        return length_of(_value(node.args[0], seen))
-    value = _value(node, seen)
-    return value if type(value) is int else None
-
-
-def _value(node: ast.expr, seen: Seen) -> Any:
-    try:
-        return computed_value(node, seen.frame)
-    except UnknownValueError:
-        return None
-
-
 def _holds_one(target: ast.expr, seen: Seen) -> bool:
     """Whether a tensor of the batch in hand has one sample; where none is seen, nothing speaks against it."""
-    names = [node.id for node in ast.walk(target) if isinstance(node, ast.Name)]
-    held = [part for name in names for part in _tensors(seen.frame.f_locals.get(name))]
-    return not held or any(part.shape[:1] == (1,) for part in held)
-
-
-def _tensors(value: Any) -> list[Any]:
-    if is_tensor(value):
-        return [value]
-    parts = value.values() if is_a(value, Mapping) else value if is_one_of(value, (tuple, list)) else ()
-    return [part for part in parts if is_tensor(part)]
+    values: list[Any] = [seen.locals.get(node.id) for node in ast.walk(target) if isinstance(node, ast.Name)]
+    for value in list(values):
+        if is_a(value, Mapping):
+            values += value.values()
+        elif is_one_of(value, (tuple, list)):
+            values += value
+    tensors = [value for value in values if is_tensor(value)]
+    return not tensors or any(part.shape[:1] == (1,) for part in tensors)

@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from torch_debugger.crashes.frames import LiveCrash, Seen, is_tensor, statement_at
+from torch_debugger.crashes.frames import LiveCrash, Seen, is_tensor
 from torch_debugger.crashes.functions import LOOPS, Scope
 from torch_debugger.crashes.names_of_torch import (
     elsewhere,
@@ -41,10 +41,10 @@ _LINES = 4
 _BRANCHES = (ast.If, ast.Try, ast.With, ast.For, ast.While)
 
 
-def examine_variable(scene: LiveCrash) -> NameEvidence | None:
-    seen, asked = scene.innermost, getattr(scene.error, "name", None)
-    if type(asked) is not str and isinstance(scene.error, UnboundLocalError):
-        asked = _quoted(str(scene.error))
+def examine_variable(crash: LiveCrash) -> NameEvidence | None:
+    seen, asked = crash.innermost, getattr(crash.error, "name", None)
+    if type(asked) is not str and isinstance(crash.error, UnboundLocalError):
+        asked = _quoted(str(crash.error))
     if seen is None or not seen.user or type(asked) is not str or not asked:
         return None
     module = seen.module()
@@ -52,7 +52,7 @@ def examine_variable(scene: LiveCrash) -> NameEvidence | None:
     if module is not None and _has(module, asked):
         return NameEvidence(asked, "variable", inner=owner)
     found = NameEvidence(asked, "variable", near=_like(seen, asked))
-    local = isinstance(scene.error, UnboundLocalError)
+    local = isinstance(crash.error, UnboundLocalError)
     bound = _bindings(seen, asked)
     if bound:
         places = tuple(Scope(seen).place(node) for node in bound[:_LINES])
@@ -75,7 +75,7 @@ def _has(module: nn.Module, name: str) -> bool:
 
 def _like(seen: Seen, asked: str) -> tuple[str, ...]:
     """Names that have a value here and are spelled alike; of short names only the same in another case."""
-    pool = [name for name in (*seen.frame.f_locals, *seen.frame.f_globals) if not name.startswith("__")]
+    pool = [name for name in (*seen.locals, *seen.frame.f_globals) if not name.startswith("__")]
     if len(asked) < 3:
         return tuple(name for name in pool if name.lower() == asked.lower() and name != asked)[:1]
     return nearest(asked, [*pool, *(name for name in vars(builtins) if len(asked) > 3)])
@@ -138,7 +138,7 @@ def _counter(seen: Seen, asked: str) -> str:
         if not isinstance(loop, ast.For):
             continue
         named = list(_loop_names(loop))
-        held = {name: seen.frame.f_locals.get(name) for name in named}
+        held = {name: seen.locals.get(name) for name in named}
         if asked in _COUNTERS:
             counters = [name for name, value in held.items() if type(value) is int]
             if len(counters) == 1:
@@ -180,15 +180,15 @@ def _mean_the_same(asked: str, name: str, value: Any) -> bool:
 
 
 # Imports, variables and old syntax that name what is not there.
-def examine_import(scene: LiveCrash) -> NameEvidence | None:
+def examine_import(crash: LiveCrash) -> NameEvidence | None:
     """`from torch.x import y`, `import torch.x`: torch is asked whether it really lacks the name."""
-    error = scene.error
+    error = crash.error
     if isinstance(error, ModuleNotFoundError):
         return _absent_module(error.name or "")
-    seen = scene.innermost
+    seen = crash.innermost
     if seen is None or not seen.user:
         return None
-    for home, asked in _imported(statement_at(seen.file, seen.line)[1]):
+    for home, asked in _imported(seen.code):
         module = sys.modules.get(home)
         if is_torchs(home) and is_a(module, ModuleType) and asked not in dir(module):
             near = nearest(asked, dir(module))
@@ -218,9 +218,9 @@ def _absent_module(name: str) -> NameEvidence | None:
     return None
 
 
-def examine_syntax(scene: LiveCrash) -> NameEvidence | None:
+def examine_syntax(crash: LiveCrash) -> NameEvidence | None:
     """`async` became a word of Python's own in 3.7; torch's argument of that name had gone before."""
-    error = scene.error
+    error = crash.error
     file, line = getattr(error, "filename", None), getattr(error, "lineno", None)
     if type(file) is not str or type(line) is not int or not is_user_file(file):
         return None
@@ -241,11 +241,11 @@ _EXAMINERS = {
 }
 
 
-def examine_names(scene: LiveCrash) -> NameEvidence | None:
+def examine_names(crash: LiveCrash) -> NameEvidence | None:
     """By the class of the exception; only for names of torch, of its objects, and of the user's modules."""
     for kind, examine in _EXAMINERS.items():
-        if is_a(scene.error, kind):
-            found = examine(scene)
+        if is_a(crash.error, kind):
+            found = examine(crash)
             version = torch.__version__.partition("+")[0]
             return dataclasses.replace(found, ours=our_names(), version=version) if found is not None else None
     return None

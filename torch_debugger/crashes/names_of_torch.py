@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from torch_debugger.crashes.frames import LiveCrash, Seen, failing_expression, is_tensor, statement_at
+from torch_debugger.crashes.frames import LiveCrash, Seen, is_tensor
 from torch_debugger.records import Place
 from torch_debugger.records.crash import NameEvidence
 from torch_debugger.source.files import class_source, covers, is_user_file, place_at
@@ -23,14 +23,14 @@ from torch_debugger.source.objects import is_a, is_one_of, module_of_class, own_
 _WRAPPERS = ("module", "_orig_mod")
 
 
-def examine_attribute(scene: LiveCrash) -> NameEvidence | None:
-    asked, owner = getattr(scene.error, "name", None), getattr(scene.error, "obj", None)
-    if type(asked) is not str or owner is None or not asked_by_the_user(scene):
+def examine_attribute(crash: LiveCrash) -> NameEvidence | None:
+    asked, owner = getattr(crash.error, "name", None), getattr(crash.error, "obj", None)
+    if type(asked) is not str or owner is None or not asked_by_the_user(crash):
         return None
     if is_a(owner, ModuleType):
         return _of_module(asked, owner) if is_torchs(owner.__name__) else None
     if issubclass(type(owner), nn.Module):
-        return _of_layer(scene, asked, owner)
+        return _of_layer(crash, asked, owner)
     if is_a(owner, type):
         return _of_class(asked, owner) if is_torchs(module_of_class(owner)) else None
     return _of_snapshot(asked, owner) if is_one_of(owner, (list, dict)) else _of_object(asked, owner)
@@ -46,10 +46,10 @@ def _of_snapshot(asked: str, owner: list[Any] | dict[str, Any]) -> NameEvidence 
     return NameEvidence(asked, "attribute", name, "object", (name,))
 
 
-def asked_by_the_user(scene: LiveCrash) -> bool:
+def asked_by_the_user(crash: LiveCrash) -> bool:
     """Whether the user's own line asked, and not something deeper inside torch."""
-    frames = [seen for seen in scene.frames if seen.function != "__getattr__" or seen.user]
-    return bool(frames) and frames[-1].user and len(scene.frames) - len(frames) <= 1
+    frames = [seen for seen in crash.frames if seen.function != "__getattr__" or seen.user]
+    return bool(frames) and frames[-1].user and len(crash.frames) - len(frames) <= 1
 
 
 def _of_module(asked: str, owner: ModuleType) -> NameEvidence | None:
@@ -83,7 +83,7 @@ def _of_object(asked: str, owner: Any) -> NameEvidence | None:
     return NameEvidence(asked, "attribute", public_name(torchs[0]), form, lineage(kind), near)
 
 
-def _of_layer(scene: LiveCrash, asked: str, owner: nn.Module) -> NameEvidence | None:
+def _of_layer(crash: LiveCrash, asked: str, owner: nn.Module) -> NameEvidence | None:
     held = vars(owner)
     if "_modules" not in held or asked in dir(type(owner)):
         return None  # super().__init__() did not run, or a property of that name raised
@@ -91,11 +91,11 @@ def _of_layer(scene: LiveCrash, asked: str, owner: nn.Module) -> NameEvidence | 
     own = [name for part in (*parts, held) for name in part]
     if asked in own:
         return None
-    place, form = _set_elsewhere(scene, asked, type(owner))
+    place, form = _set_elsewhere(crash, asked, type(owner))
     return NameEvidence(
         asked=asked,
         form="attribute",
-        owner=scene.paths.get(id(owner)) or public_name(type(owner)),
+        owner=crash.paths.get(id(owner)) or public_name(type(owner)),
         kind="layer",
         lineage=lineage(type(owner)),
         near=nearest(asked, own) or nearest(asked, dir(type(owner))),
@@ -115,9 +115,9 @@ def _wrapped_with(owner: nn.Module, asked: str) -> str:
     return ""
 
 
-def _set_elsewhere(scene: LiveCrash, asked: str, kind: type) -> tuple[Place, str]:
+def _set_elsewhere(crash: LiveCrash, asked: str, kind: type) -> tuple[Place, str]:
     """Where the user's class would set it: as a local variable, after the use, or in another method."""
-    seen = next((item for item in reversed(scene.frames) if item.user), None)
+    seen = next((item for item in reversed(crash.frames) if item.user), None)
     for cls in kind.__mro__:
         source = class_source(cls)
         if source is None or seen is None or not is_user_file(source[0]):
@@ -155,11 +155,11 @@ _MISSING = object()
 _UNCALLABLE = re.compile(r"'[\w.]+' object is not (callable|subscriptable)$")
 
 
-def examine_call(scene: LiveCrash) -> NameEvidence | None:
-    seen, text = scene.user_frame, str(scene.error)
+def examine_call(crash: LiveCrash) -> NameEvidence | None:
+    seen, text = crash.user_frame, str(crash.error)
     if seen is None:
         return None
-    if _UNCALLABLE.search(text) and scene.innermost is seen:
+    if _UNCALLABLE.search(text) and crash.innermost is seen:
         return _wrong_use(seen, "callable" in text)
     if "unexpected keyword" in text or "invalid combination" in text or "missing" in text:
         calls = [(node, _callee(node.func, seen, text)) for node in _calls(seen)]
@@ -170,8 +170,8 @@ def examine_call(scene: LiveCrash) -> NameEvidence | None:
 
 def _expressions(seen: Seen) -> Iterator[ast.expr]:
     """The expression that raised; where Python cannot tell, all of the statement."""
-    failing = failing_expression(seen.frame.f_code, seen.instruction)
-    code = failing or statement_at(seen.file, seen.line)[1]
+    failing = seen.failing
+    code = failing or seen.code
     for text in (code, f"{code}\n pass", f"if True: pass\n{code}\n pass"):
         try:
             tree = ast.parse(text)
@@ -188,7 +188,7 @@ def _calls(seen: Seen) -> list[ast.Call]:
 def _resolved(node: ast.expr, seen: Seen) -> Any:
     """What a dotted name stands for in the frame; nothing is called, and no property is asked."""
     if isinstance(node, ast.Name):
-        return seen.frame.f_locals.get(node.id, seen.frame.f_globals.get(node.id, _MISSING))
+        return seen.locals.get(node.id, seen.frame.f_globals.get(node.id, _MISSING))
     if not isinstance(node, ast.Attribute):
         return _MISSING
     owner = _resolved(node.value, seen)
@@ -307,10 +307,10 @@ def _wrong_use(seen: Seen, called: bool) -> NameEvidence | None:
     return None
 
 
-def examine_number(scene: LiveCrash) -> NameEvidence | None:
+def examine_number(crash: LiveCrash) -> NameEvidence | None:
     """loss.data[0], as it was before PyTorch 0.4 had tensors without a dimension."""
-    seen = scene.innermost
-    if seen is None or not seen.user or not str(scene.error).startswith("invalid index of a 0-dim tensor"):
+    seen = crash.innermost
+    if seen is None or not seen.user or not str(crash.error).startswith("invalid index of a 0-dim tensor"):
         return None
     for node in _expressions(seen):
         if isinstance(node, ast.Subscript) and ast.unparse(node.slice) == "0":
@@ -322,12 +322,12 @@ def examine_number(scene: LiveCrash) -> NameEvidence | None:
     return None
 
 
-def examine_removed(scene: LiveCrash) -> NameEvidence | None:
+def examine_removed(crash: LiveCrash) -> NameEvidence | None:
     """A function that torch keeps only to say that it is gone."""
-    innermost = scene.innermost
+    innermost = crash.innermost
     if innermost is None or not innermost.file.replace("\\", "/").endswith("torch/_linalg_utils.py"):
         return None
-    if "removed" not in str(scene.error):
+    if "removed" not in str(crash.error):
         return None
     return NameEvidence(innermost.function.lstrip("_"), "removed", "torch", "module", ("torch",))
 

@@ -12,14 +12,20 @@ import torch
 from torch.optim import lr_scheduler
 from torch.utils.data import DataLoader
 
-from torch_debugger.crashes.expressions import UNKNOWN, UnknownValueError, calls_on_line, computed_value, value_of
-from torch_debugger.crashes.frames import LiveCrash, Seen, is_tensor, kind_name
-from torch_debugger.crashes.functions import Scope, calls_in_files, statement_place, user_files
+from torch_debugger.crashes.expressions import (
+    UNKNOWN,
+    calls_on_line,
+    computed_or_none,
+    value_of,
+)
+from torch_debugger.crashes.frames import LiveCrash, Seen, is_tensor, kind_name, statement_place
+from torch_debugger.crashes.functions import Scope, calls_in_files, user_files
 from torch_debugger.crashes.loading_dataloader import length_of
 from torch_debugger.crashes.loading_samples import for_statements, loader_in
 from torch_debugger.records import Place
 from torch_debugger.records.crash_modules import ScalerRefusal, SchedulerRefusal
-from torch_debugger.source.files import covers, tree_of
+from torch_debugger.source.attributes import call_name
+from torch_debugger.source.files import covers, nodes_of, tree_of
 from torch_debugger.source.objects import is_a, is_one_of
 from torch_debugger.source.syntax import calls_in
 from torch_debugger.source.variables import name_of
@@ -27,41 +33,41 @@ from torch_debugger.source.variables import name_of
 _SCHEDULER = (lr_scheduler.LRScheduler, lr_scheduler.ReduceLROnPlateau)
 
 
-def examine_scheduler(scene: LiveCrash) -> SchedulerRefusal | None:
-    user = scene.user_frame
-    inner = scene.innermost
+def examine_scheduler(crash: LiveCrash) -> SchedulerRefusal | None:
+    user = crash.user_frame
+    inner = crash.innermost
     if user is None or inner is None:
         return None
     if inner is user:
-        return _unbound_call(user) if isinstance(scene.error, TypeError) else None
-    scheduler = _scheduler(scene)
+        return _unbound_call(user) if isinstance(crash.error, TypeError) else None
+    scheduler = _scheduler(crash)
     if scheduler is None:
         return None
-    fact = _refused(scene, user, scheduler)
+    fact = _refused(crash, user, scheduler)
     return dataclasses.replace(fact, optimizer=_name_of(user, torch.optim.Optimizer)) if fact is not None else None
 
 
-def _scheduler(scene: LiveCrash) -> Any:
+def _scheduler(crash: LiveCrash) -> Any:
     """The scheduler whose method the frames behind the user's line run."""
-    for seen in reversed(scene.frames):
+    for seen in reversed(crash.frames):
         if seen.user:
             return None
-        held = seen.frame.f_locals.get("self")
+        held = seen.locals.get("self")
         if is_a(held, _SCHEDULER) and seen.file.endswith("lr_scheduler.py"):
             return held
     return None
 
 
-def _refused(scene: LiveCrash, user: Seen, scheduler: Any) -> SchedulerRefusal | None:
+def _refused(crash: LiveCrash, user: Seen, scheduler: Any) -> SchedulerRefusal | None:
     kind = type(scheduler).__name__
-    building = next((seen for seen in scene.frames if seen.function == "__init__" and not seen.user), None)
+    building = next((seen for seen in crash.frames if seen.function == "__init__" and not seen.user), None)
     if building is None:
-        return _refused_step(scene, user, scheduler, kind)
-    held = building.frame.f_locals
+        return _refused_step(crash, user, scheduler, kind)
+    held = building.locals
     given = held.get("optimizer")
     if not is_a(given, torch.optim.Optimizer):
         return SchedulerRefusal(kind, "no optimizer", kind_name(type(given)).rpartition(".")[2])
-    if isinstance(scene.error, KeyError) and "initial_lr" in str(scene.error) and is_a(held.get("last_epoch"), int):
+    if isinstance(crash.error, KeyError) and "initial_lr" in str(crash.error) and is_a(held.get("last_epoch"), int):
         return SchedulerRefusal(kind, "last epoch", numbers={"last_epoch": held["last_epoch"]})
     return _wrong_argument(user, kind, held, given)
 
@@ -77,14 +83,19 @@ def _wrong_argument(
         return SchedulerRefusal(kind, "mode", repr(held.get("mode")))
     if kind == "SequentialLR":
         return _wrong_sequence(kind, held, optimizer)
-    return _wrong_functions(kind, held.get("lr_lambda"), optimizer) or _wrong_length(user, kind, held)
-
-
-def _wrong_functions(kind: str, given: Any, optimizer: torch.optim.Optimizer) -> SchedulerRefusal | None:
+    functions: Any = held.get("lr_lambda")
     groups = len(optimizer.param_groups)
-    if is_one_of(given, (list, tuple)) and len(given) != groups:
-        return SchedulerRefusal(kind, "lambdas", numbers={"functions": len(given), "groups": groups})
-    return SchedulerRefusal(kind, "factor", repr(given)) if is_a(given, (int, float)) else None
+    if is_one_of(functions, (list, tuple)) and len(functions) != groups:
+        return SchedulerRefusal(kind, "lambdas", numbers={"functions": len(functions), "groups": groups})
+    if is_a(functions, (int, float)):
+        return SchedulerRefusal(kind, "factor", repr(functions))
+    for name in ("steps_per_epoch", "epochs", "total_steps", "T_0"):
+        if is_a(held.get(name), float):
+            return SchedulerRefusal(kind, "whole number", f"{name}={held[name]!r}")
+    lengths = (held.get("epochs"), held.get("steps_per_epoch"))
+    if kind == "OneCycleLR" and held.get("total_steps") is None and None in lengths:
+        return SchedulerRefusal(kind, "no length", _name_of(user, DataLoader), numbers=_lengths(user))
+    return None
 
 
 def _wrong_sequence(kind: str, held: dict[str, Any], optimizer: torch.optim.Optimizer) -> SchedulerRefusal | None:
@@ -100,49 +111,36 @@ def _wrong_sequence(kind: str, held: dict[str, Any], optimizer: torch.optim.Opti
     return None
 
 
-def _wrong_length(user: Seen, kind: str, held: dict[str, Any]) -> SchedulerRefusal | None:
-    """OneCycleLR without a length, or one that is no whole number."""
-    for name in ("steps_per_epoch", "epochs", "total_steps", "T_0"):
-        if is_a(held.get(name), float):
-            return SchedulerRefusal(kind, "whole number", f"{name}={held[name]!r}")
-    lengths = (held.get("epochs"), held.get("steps_per_epoch"))
-    if kind == "OneCycleLR" and held.get("total_steps") is None and None in lengths:
-        return SchedulerRefusal(kind, "no length", _name_of(user, DataLoader), numbers=_lengths(user))
-    return None
-
-
-def _refused_step(scene: LiveCrash, user: Seen, scheduler: Any, kind: str) -> SchedulerRefusal | None:
-    held = vars(scheduler)
-    if kind == "OneCycleLR" and held.get("last_epoch", 0) >= held.get("total_steps", float("inf")):
-        return _too_many_steps(scene, user, scheduler)
-    metrics = next(
-        (seen.frame.f_locals["metrics"] for seen in scene.frames if "metrics" in seen.frame.f_locals), UNKNOWN
-    )
-    if kind == "ReduceLROnPlateau" and metrics is not UNKNOWN and is_one_of(metrics, (list, tuple, dict)):
+def _refused_step(crash: LiveCrash, user: Seen, scheduler: Any, kind: str) -> SchedulerRefusal | None:
+    own = vars(scheduler)
+    nodes = nodes_of(tree_of(user.file) or ast.Module([], []))
+    lines = [node.lineno for node in nodes if isinstance(node, ast.Call) and call_name(node) == kind]
+    built = statement_place(user.file, lines[0]) if len(lines) == 1 else Place()
+    if kind == "OneCycleLR" and own.get("last_epoch", 0) >= own.get("total_steps", float("inf")):
+        counted, loader = counted_loops(crash)
+        users = [seen for seen in crash.user_frames if seen.file == built.file and built.line]
+        # the living frame of the function that builds it
+        building = next((seen for seen in users if _covers(seen, built.line or 0)), None)
+        return SchedulerRefusal(
+            kind, "too many steps", name_in(building, loader) if loader is not None else _name_of(user, DataLoader),
+            numbers={"total_steps": int(scheduler.total_steps), **_lengths(user), **counted},
+            place=built, counted=argument_made(building, built, ("total_steps", "steps_per_epoch")),
+        )  # fmt: skip
+    metrics = next((seen.locals["metrics"] for seen in crash.frames if "metrics" in seen.locals), None)
+    if kind == "ReduceLROnPlateau" and is_one_of(metrics, (list, tuple, dict)):
         return SchedulerRefusal(kind, "metrics", type(metrics).__name__)
-    if held.get("step_size") == 0:
-        return SchedulerRefusal(kind, "step size", place=_built_at(user, scheduler))
-    return None
+    return SchedulerRefusal(kind, "step size", place=built) if own.get("step_size") == 0 else None
 
 
-def _too_many_steps(scene: LiveCrash, user: Seen, scheduler: Any) -> SchedulerRefusal:
-    place = _built_at(user, scheduler)
-    counted, loader = counted_loops(scene)
-    building = frame_around(scene, place)
-    return SchedulerRefusal(
-        type(scheduler).__name__,
-        "too many steps",
-        name_in(building, loader) if loader is not None else _name_of(user, DataLoader),
-        numbers={"total_steps": int(scheduler.total_steps), **_lengths(user), **counted},
-        place=place,
-        counted=argument_made(building, place, ("total_steps", "steps_per_epoch")),
-    )
+def _covers(seen: Seen, line: int) -> bool:
+    function = Scope(seen).function
+    return isinstance(function, ast.Module) or covers(function, line)
 
 
 def _lengths(user: Seen) -> dict[str, int]:
     """Numbers in reach that tell how often a scheduler is stepped: batches of a loader, epochs."""
     found: dict[str, int] = {}
-    for name, value in {**user.frame.f_globals, **user.frame.f_locals}.items():
+    for name, value in user.names.items():
         if is_a(value, DataLoader) and "batches" not in found:
             found["batches"] = len(value)
         elif type(value) is int and "epochs" in name.lower():
@@ -151,70 +149,56 @@ def _lengths(user: Seen) -> dict[str, int]:
 
 
 def _name_of(user: Seen, kind: type) -> str:
-    names = {**user.frame.f_globals, **user.frame.f_locals}
-    found = [name for name, value in names.items() if is_a(value, kind) and not name.startswith("_")]
+    found = [name for name, value in user.names.items() if is_a(value, kind) and not name.startswith("_")]
     return min(found, key=lambda name: "train" not in name, default="")
-
-
-def _built_at(user: Seen, scheduler: Any) -> Place:
-    """The only line of the file that builds a scheduler of this class."""
-    tree = tree_of(user.file)
-    calls = calls_in(tree, type(scheduler).__name__) if tree is not None else []
-    return statement_place(user.file, calls[0].lineno) if len(calls) == 1 else Place()
 
 
 def _unbound_call(user: Seen) -> SchedulerRefusal | None:
     """A call that Python could not bind: an argument of the constructor or of step() is missing."""
     for call in calls_on_line(user):
-        held = value_of(user, call.func)
-        if is_a(held, type) and issubclass(held, _SCHEDULER) and (missing := _missing(held, call)):
-            optimizer = _name_of(user, torch.optim.Optimizer)
-            return SchedulerRefusal(held.__name__, "missing", missing[0], optimizer, _lengths(user))
-        owner = value_of(user, call.func.value) if isinstance(call.func, ast.Attribute) else UNKNOWN
-        if is_a(owner, _SCHEDULER) and getattr(call.func, "attr", "") == "step":
-            return _unbound_step(user, call, owner)
+        cls, given = value_of(user, call.func), len(call.args) + len(call.keywords)
+        if is_a(cls, type) and issubclass(cls, _SCHEDULER):
+            parameters, named = inspect.signature(cls).parameters, {str(word.arg) for word in call.keywords}
+            rest = list(parameters.values())[len(call.args) :] if named <= set(parameters) else []
+            missing = [item.name for item in rest if item.default is item.empty and item.name not in named]
+            if missing:
+                optimizer = _name_of(user, torch.optim.Optimizer)
+                return SchedulerRefusal(cls.__name__, "missing", missing[0], optimizer, _lengths(user))
+        owner = _owner_of(user, call)
+        if not is_a(owner, _SCHEDULER) or call_name(call) != "step":
+            continue
+        kind, takes_metric = type(owner).__name__, is_a(owner, lr_scheduler.ReduceLROnPlateau)
+        if takes_metric and not given:
+            return SchedulerRefusal(kind, "no metric", _metric(user))
+        if not takes_metric and given > 1:
+            return SchedulerRefusal(kind, "step arguments", numbers={"given": given})
+        return None
     return None
 
 
-def _missing(cls: type, call: ast.Call) -> list[str]:
-    """Arguments without a default that the call does not give; none where it gives unknown ones."""
-    parameters = list(inspect.signature(cls).parameters.values())
-    named = {str(word.arg) for word in call.keywords}
-    if named - {item.name for item in parameters}:
-        return []
-    rest = parameters[len(call.args) :]
-    return [item.name for item in rest if item.default is item.empty and item.name not in named]
+def _owner_of(user: Seen, call: ast.Call) -> Any:
+    return value_of(user, call.func.value) if isinstance(call.func, ast.Attribute) else UNKNOWN
 
 
-def _unbound_step(user: Seen, call: ast.Call, owner: Any) -> SchedulerRefusal | None:
-    kind = type(owner).__name__
-    if is_a(owner, lr_scheduler.ReduceLROnPlateau) and not call.args and not call.keywords:
-        return SchedulerRefusal(kind, "no metric", next(_metrics(user), ""))
-    if not is_a(owner, lr_scheduler.ReduceLROnPlateau) and len(call.args) + len(call.keywords) > 1:
-        return SchedulerRefusal(kind, "step arguments", numbers={"given": len(call.args) + len(call.keywords)})
-    return None
-
-
-def _metrics(user: Seen) -> Iterator[str]:
-    """Names that hold one number and are called a loss, those of a validation first."""
-    names = {**user.frame.f_globals, **user.frame.f_locals}
+def _metric(user: Seen) -> str:
+    """A name that holds one number and is called a loss, those of a validation first."""
     losses = [
         name
-        for name, value in names.items()
+        for name, value in user.names.items()
         if "loss" in name.lower() and (type(value) is float or (is_tensor(value) and value.numel() == 1))
     ]
-    yield from sorted(losses, key=lambda name: "val" not in name.lower() and "test" not in name.lower())
+    return min(losses, key=lambda name: "val" not in name.lower() and "test" not in name.lower(), default="")
 
 
 # How often a line is reached: the batches and epochs that the loops around it go through.
 Counted = tuple[dict[str, int], Any]  # batches and epochs, and the loader itself
 
 
-def counted_loops(scene: LiveCrash) -> Counted:
+def counted_loops(crash: LiveCrash) -> Counted:
     """The innermost loop through a loader, and the next `range(...)` around it."""
     numbers: dict[str, int] = {}
     found: Any = None
-    for seen in reversed(scene.frames):
+    for seen in reversed(crash.frames):
         for loop in for_statements(seen) if seen.user else ():
             _, loader = next(loader_in(loop.iter, seen), ("", None))
             if found is None and loader is not None and (batches := length_of(loader)):
@@ -238,53 +222,32 @@ def _value(node: ast.expr, seen: Seen) -> Any:
     """Also of an attribute that a class keeps for its objects: class Settings: epochs = 3"""
     if isinstance(node, ast.Attribute):
         return inspect.getattr_static(_value(node.value, seen), node.attr, None)
-    if isinstance(node, ast.Name):
-        return seen.frame.f_locals.get(node.id, seen.frame.f_globals.get(node.id))
-    try:
-        return computed_value(node, seen.frame)
-    except UnknownValueError:
-        return None
-
-
-def frame_around(scene: LiveCrash, place: Place) -> Seen | None:
-    """The living frame of the function that holds a line."""
-    users = [seen for seen in reversed(scene.frames) if seen.user and seen.file == place.file]
-    return next((seen for seen in users if place.line and _holds(seen, place.line)), None)
-
-
-def _holds(seen: Seen, line: int) -> bool:
-    function = Scope(seen).function
-    return covers(function, line) if not isinstance(function, ast.Module) else True
+    return seen.named(node.id) if isinstance(node, ast.Name) else computed_or_none(node, seen)
 
 
 def name_in(seen: Seen | None, value: Any) -> str:
     """What a frame calls an object."""
-    names = {**seen.frame.f_globals, **seen.frame.f_locals} if seen is not None and value is not None else {}
+    names = seen.names if seen is not None and value is not None else {}
     return next((name for name, held in names.items() if held is value and not name.startswith("_")), "")
 
 
 def argument_made(seen: Seen | None, place: Place, keywords: tuple[str, ...]) -> Place:
     """Where the name was assigned that a call at a place gives for one of these keywords."""
-    scope = Scope(seen) if seen is not None else None
-    statements = [one for one in scope.statements() if covers(one, place.line or 0)] if scope is not None else []
-    words = [
-        word.value for one in statements for word in ast.walk(one)
-        if isinstance(word, ast.keyword) and word.arg in keywords
-    ]  # fmt: skip
-    for node in words:
-        if scope is not None and isinstance(node, ast.Name):
-            made = scope.assignment_before(node.id, place.line or 0)
-            return statement_place(scope.file, made.lineno) if isinstance(made, ast.Assign) else Place()
-    return Place()
+    scope, line = Scope(seen) if seen is not None else None, place.line or 0
+    nodes = [part for one in (scope.statements() if scope else ()) if covers(one, line) for part in ast.walk(one)]
+    words = [node.value for node in nodes if isinstance(node, ast.keyword) and node.arg in keywords]
+    name = next((node.id for node in words if isinstance(node, ast.Name)), None)
+    made = scope.assignment_before(name, line) if scope is not None and name is not None else None
+    return statement_place(seen.file, made.lineno) if seen is not None and isinstance(made, ast.Assign) else Place()
 
 
 # A GradScaler that was called in the wrong order or on the wrong things: read from its own bookkeeping.
-def examine_scaler(scene: LiveCrash) -> ScalerRefusal | None:
-    user, called = scene.user_frame, _called(scene)
-    if user is None or called is None:
+def examine_scaler(crash: LiveCrash) -> ScalerRefusal | None:
+    user, called = crash.user_frame, crash.called_by_user("grad_scaler.py")
+    if user is None or called is None or not is_a(called.locals.get("self"), torch.amp.GradScaler):
         return None
-    scaler, optimizer = called.frame.f_locals["self"], called.frame.f_locals.get("optimizer")
-    fault = _fault(scene.error, called, scaler, optimizer)
+    scaler, optimizer = called.locals["self"], called.locals.get("optimizer")
+    fault = _fault(crash.error, called, scaler, optimizer)
     if fault is None:
         return None
     name = name_of(scaler, user.frame) or "scaler"
@@ -293,20 +256,12 @@ def examine_scaler(scene: LiveCrash) -> ScalerRefusal | None:
         method=called.function,
         scaler=name,
         optimizer=name_of(optimizer, user.frame) or "optimizer" if optimizer is not None else "",
-        updated=any(_owner(call).endswith(name) for _, call in calls_in_files(user_files(scene.frames), "update")),
-        place=_place(scene, user, fault, name),
+        updated=any(
+            isinstance(call.func, ast.Attribute) and ast.unparse(call.func.value).endswith(name)
+            for _, call in calls_in_files(user_files(crash.frames), "update")
+        ),
+        place=_place(crash, user, fault, name),
     )
-
-
-def _called(scene: LiveCrash) -> Seen | None:
-    """The method of the scaler that the user's line calls."""
-    found: Seen | None = None
-    for seen in reversed(scene.frames):
-        if seen.user:
-            return found
-        if seen.file.endswith("grad_scaler.py") and is_a(seen.frame.f_locals.get("self"), torch.amp.GradScaler):
-            found = seen
-    return None
 
 
 def _fault(error: BaseException, called: Seen, scaler: Any, optimizer: Any) -> str | None:
@@ -338,25 +293,17 @@ def _gradients(optimizer: Any) -> Iterator[torch.Tensor]:
     return (p.grad for group in groups for p in group["params"] if p.grad is not None)
 
 
-def _place(scene: LiveCrash, user: Seen, fault: str, scaler: str) -> Place:
+def _place(crash: LiveCrash, user: Seen, fault: str, scaler: str) -> Place:
     """The other line that matters, where there is only one it can be."""
-    files = user_files(scene.frames)
+    files = user_files(crash.frames)
     if fault == "nothing scaled":
         found = [place for place, call in calls_in_files(files, "backward") if not call.args]
     elif fault == "not stepped":
         steps = calls_in_files(files, "step")
-        found = [place for place, call in steps if is_a(_held(user, call), torch.optim.Optimizer)]
+        found = [place for place, call in steps if is_a(_owner_of(user, call), torch.optim.Optimizer)]
     elif fault == "unscaled twice":
         others = calls_in_files(files, "unscale_")
         found = [place for place, _ in others if (place.file, place.line) != (user.file, user.line)]
     else:
         return Place()
     return statement_place(found[0].file or "", found[0].line or 0) if len(found) == 1 else Place()
-
-
-def _held(user: Seen, call: ast.Call) -> Any:
-    return value_of(user, call.func.value) if isinstance(call.func, ast.Attribute) else None
-
-
-def _owner(call: ast.Call) -> str:
-    return ast.unparse(call.func.value) if isinstance(call.func, ast.Attribute) else ""

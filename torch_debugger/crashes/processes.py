@@ -33,14 +33,14 @@ from torch_debugger.source.objects import is_a, is_one_of
 from torch_debugger.source.variables import name_root
 
 
-def examine_processes(scene: LiveCrash) -> ProcessEvidence | None:
-    compiled = examine_compiled(scene)
+def examine_processes(crash: LiveCrash) -> ProcessEvidence | None:
+    compiled = examine_compiled(crash)
     if compiled is not None:
         return ProcessEvidence(compiled=compiled)
-    child = examine_child(scene)
+    child = examine_child(crash)
     if child is not None:
         return ProcessEvidence(child=child)
-    reduction, group = examine_reduction(scene), examine_group(scene)
+    reduction, group = examine_reduction(crash), examine_group(crash)
     return ProcessEvidence(group, reduction) if group is not None or reduction is not None else None
 
 
@@ -51,11 +51,11 @@ _SAMPLER = os.path.join("data", "distributed.py")
 _COMMAND_LENGTH = 60
 
 
-def examine_group(scene: LiveCrash) -> GroupEvidence | None:
-    if not (_is_about_a_group(scene) or _is_a_variable(scene.error)):
+def examine_group(crash: LiveCrash) -> GroupEvidence | None:
+    if not (_is_about_a_group(crash) or _is_a_variable(crash.error)):
         return None
-    call = scene.frame_of("init_process_group", "distributed_c10d.py")
-    port = re.search(r"port: (\d+), .*EADDRINUSE", str(scene.error))
+    call = crash.frame_of("init_process_group", "distributed_c10d.py")
+    port = re.search(r"port: (\d+), .*EADDRINUSE", str(crash.error))
     available = torch.distributed.is_available()
     return GroupEvidence(
         environment={name: os.environ[name] for name in VARIABLES if name in os.environ},
@@ -69,12 +69,12 @@ def examine_group(scene: LiveCrash) -> GroupEvidence | None:
         hides_gpus=os.environ.get("CUDA_VISIBLE_DEVICES"),
         holder=_holder(int(port[1])) if port else "",
         free_port=_free_port() if port else None,
-        calls=tuple(place for place, _ in calls_in_files(user_files(scene.frames), "init_process_group")),
+        calls=tuple(place for place, _ in calls_in_files(user_files(crash.frames), "init_process_group")),
     )
 
 
-def _is_about_a_group(scene: LiveCrash) -> bool:
-    last = scene.innermost
+def _is_about_a_group(crash: LiveCrash) -> bool:
+    last = crash.innermost
     return last is not None and not last.user and (_TORCH in last.file or last.file.endswith(_SAMPLER))
 
 
@@ -84,13 +84,13 @@ def _is_a_variable(error: BaseException) -> bool:
 
 
 def _text(call: Seen | None, name: str) -> str:
-    held = call.frame.f_locals.get(name) if call is not None else None
+    held = call.locals.get(name) if call is not None else None
     return str(held) if is_a(held, str) else ""
 
 
 def _number(call: Seen | None, name: str, variable: str) -> int | None:
     """As the call was given it; else, as it reads it from the environment."""
-    held: Any = call.frame.f_locals.get(name) if call is not None else None
+    held: Any = call.locals.get(name) if call is not None else None
     if type(held) is int and held >= 0:
         return held
     told = os.environ.get(variable, "")
@@ -133,11 +133,11 @@ _SYMPTOMS = (
 _NODES, _NAMES_KEPT = 100_000, 24
 
 
-def examine_reduction(scene: LiveCrash) -> ReductionEvidence | None:
-    message = str(scene.error)
-    if type(scene.error) is not RuntimeError or not any(symptom in message for symptom in _SYMPTOMS):
+def examine_reduction(crash: LiveCrash) -> ReductionEvidence | None:
+    message = str(crash.error)
+    if type(crash.error) is not RuntimeError or not any(symptom in message for symptom in _SYMPTOMS):
         return None
-    found = _wrapper(scene)
+    found = _wrapper(crash)
     if found is None:
         return None
     model, wrapper = found
@@ -145,10 +145,10 @@ def examine_reduction(scene: LiveCrash) -> ReductionEvidence | None:
     missed = re.search(_LEFT_OUT, message)
     missing = [named[int(one)] for one in missed[1].split() if int(one) < len(named)] if missed else []
     twice, differs = re.search(_READY_TWICE, message), re.search(_DIFFERS, message)
-    reached, held = _graphs(scene, [parameter for _, parameter in missing])
-    files = user_files(scene.frames)
+    reached, held = _graphs(crash, [parameter for _, parameter in missing])
+    files = user_files(crash.frames)
     return ReductionEvidence(
-        model=name_root(wrapper if wrapper is not None else model, scene.frames[-1].frame),
+        model=name_root(wrapper if wrapper is not None else model, crash.frames[-1].frame),
         parameters=sum(1 for _ in model.parameters()),
         trainable=len(named),
         left_out=tuple(name for name, _ in missing)[:_NAMES_KEPT],
@@ -158,7 +158,7 @@ def examine_reduction(scene: LiveCrash) -> ReductionEvidence | None:
         held=held,
         find_unused=bool(getattr(wrapper, "find_unused_parameters", False)),
         checkpoints=tuple(place for place, _ in calls_in_files(files, "checkpoint", "checkpoint_sequential")),
-        wrapped_at=_wrapped_at(scene.frames, files),
+        wrapped_at=_wrapped_at(crash.frames, files),
     )
 
 
@@ -166,22 +166,22 @@ def _name(named: Sequence[tuple[str, nn.Parameter]], index: re.Match[str] | None
     return named[int(index[1])][0] if index is not None and int(index[1]) < len(named) else ""
 
 
-def _wrapper(scene: LiveCrash) -> tuple[nn.Module, DistributedDataParallel | None] | None:
+def _wrapper(crash: LiveCrash) -> tuple[nn.Module, DistributedDataParallel | None] | None:
     """The module that is wrapped, and its wrapper once that is made."""
-    for seen in reversed(scene.frames):
-        own: Any = seen.frame.f_locals.get("self")
+    for seen in reversed(crash.frames):
+        own: Any = seen.locals.get("self")
         if is_a(own, DistributedDataParallel):
-            inner = vars(own).get("_modules", {}).get("module") or seen.frame.f_locals.get("module")
+            inner = vars(own).get("_modules", {}).get("module") or seen.locals.get("module")
             if is_a(inner, nn.Module):
                 return inner, own
-    wrappers = {id(value): value for _, value in _held(scene.frames) if is_a(value, DistributedDataParallel)}
+    wrappers = {id(value): value for _, value in _held(crash.frames) if is_a(value, DistributedDataParallel)}
     return (next(iter(wrappers.values())).module, next(iter(wrappers.values()))) if len(wrappers) == 1 else None
 
 
 def _held(frames: Sequence[Seen]) -> Iterator[tuple[str, Any]]:
     for seen in reversed(frames):
         if seen.user:
-            yield from list(seen.frame.f_locals.items())
+            yield from list(seen.locals.items())
             yield from list(seen.frame.f_globals.items())
 
 
@@ -197,11 +197,11 @@ def _reduced(model: nn.Module) -> Iterator[tuple[str, nn.Parameter]]:
                 yield full, parameter
 
 
-def _graphs(scene: LiveCrash, missing: Sequence[nn.Parameter]) -> tuple[str, tuple[str, ...]]:
+def _graphs(crash: LiveCrash, missing: Sequence[nn.Parameter]) -> tuple[str, tuple[str, ...]]:
     """A loss whose graph reaches none of the missing parameters, and tensors whose graph reaches some."""
     wanted = {id(parameter) for parameter in missing}
     loss, holders = "", []
-    for name, value in dict(_held(scene.frames)).items() if missing else ():
+    for name, value in dict(_held(crash.frames)).items() if missing else ():
         for part, tensor in _tensors(name, value):
             leaves = _leaves(tensor)
             if wanted & leaves:
@@ -252,12 +252,12 @@ _SPAWN, _ELASTIC = "torch.multiprocessing.spawn", "torch.distributed.elastic.mul
 _MESSAGE_LENGTH, _FRAMES_KEPT = 4000, 40
 
 
-def examine_child(scene: LiveCrash) -> ChildEvidence | None:
-    home, name = type(scene.error).__module__, type(scene.error).__name__
+def examine_child(crash: LiveCrash) -> ChildEvidence | None:
+    home, name = type(crash.error).__module__, type(crash.error).__name__
     if home == _SPAWN and name in ("ProcessRaisedException", "ProcessExitedException"):
-        return _spawned(scene.error)
+        return _spawned(crash.error)
     if str(home).startswith(_ELASTIC) and name == "ChildFailedError":
-        return _launched(scene.error)
+        return _launched(crash.error)
     return None
 
 
@@ -320,44 +320,44 @@ _LINE = re.compile(r'File "(.+)", line (\d+)')
 _TOLD_LENGTH, _HINTS = 300, 4
 
 
-def examine_compiled(scene: LiveCrash) -> CompileEvidence | None:
-    stage = _stage(scene)
+def examine_compiled(crash: LiveCrash) -> CompileEvidence | None:
+    stage = _stage(crash)
     if stage is None:
         return None
-    error: Any = scene.error
+    error: Any = crash.error
     inner = getattr(error, "inner_exception", None)
-    call = compiled_call(scene.error, scene.frames)
+    call = compiled_call(crash.error, crash.frames)
     return CompileEvidence(
         stage=stage,
         told=_told(error, stage, inner),
-        place=_place(scene, stage),
+        place=_place(crash, stage),
         hints=tuple(re.findall(r"^  Hint: (.+)$", str(error), re.MULTILINE))[:_HINTS],
-        region=_region(scene, call),
+        region=_region(crash, call),
         backend=str(getattr(error, "backend_name", None) or ""),
         inner=type(inner).__name__ if isinstance(inner, BaseException) else "",
-        fullgraph=_fullgraph(scene),
+        fullgraph=_fullgraph(crash),
         choices=_backends() if stage == "name" else (),
         limit=_limit(error),
-        eager="" if scene.eager is None else "runs" if scene.eager.crash is None else "fails",
+        eager="" if crash.eager is None else "runs" if crash.eager.crash is None else "fails",
     )
 
 
-def _stage(scene: LiveCrash) -> str | None:
-    kind = type(scene.error)
-    if str(kind.__module__).startswith("torch.jit.frontend") or _is_scripting(scene):
+def _stage(crash: LiveCrash) -> str | None:
+    kind = type(crash.error)
+    if str(kind.__module__).startswith("torch.jit.frontend") or _is_scripting(crash):
         return "script"
     stage = _STAGES.get(kind.__name__) if str(kind.__module__).startswith(_HOMES) else None
-    if stage is None and scene.eager is not None:
+    if stage is None and crash.eager is not None:
         return "running"
-    exporting = any(_EXPORT in seen.file for seen in scene.frames)
+    exporting = any(_EXPORT in seen.file for seen in crash.frames)
     return "export" if exporting and stage in ("graph break", "export") else stage
 
 
-def _is_scripting(scene: LiveCrash) -> bool:
+def _is_scripting(crash: LiveCrash) -> bool:
     """A refusal of TorchScript's own parser is a plain RuntimeError that points into the source."""
-    last = scene.innermost
+    last = crash.innermost
     refused = last is not None and last.file.endswith(("_recursive.py", "_script.py")) and _SCRIPT in last.file
-    return refused and "<--- HERE" in str(scene.error)
+    return refused and "<--- HERE" in str(crash.error)
 
 
 def _told(error: Any, stage: str, inner: Any) -> str:
@@ -386,31 +386,31 @@ def _reason(error: BaseException) -> str:
     return ""
 
 
-def _place(scene: LiveCrash, stage: str) -> Place:
+def _place(crash: LiveCrash, stage: str) -> Place:
     """The innermost line of the user's that the compiler was at; else, that Python was at."""
-    stack = getattr(scene.error, "real_stack", None) or ()
+    stack = getattr(crash.error, "real_stack", None) or ()
     lines = [(summary.filename, int(summary.lineno or 0)) for summary in stack]
     if stage == "script":
-        lines = [(match[1], int(match[2])) for match in _LINE.finditer(str(scene.error))][:1]
+        lines = [(match[1], int(match[2])) for match in _LINE.finditer(str(crash.error))][:1]
     users = [(file, line) for file, line in lines if is_user_file(file)]
     if users:
         return place_at(*users[-1])
-    seen = scene.user_frame
-    return place_at(seen.file, seen.line) if seen is not None else Place()
+    seen = crash.user_frame
+    return seen.place if seen is not None else Place()
 
 
-def _region(scene: LiveCrash, call: Any) -> str:
+def _region(crash: LiveCrash, call: Any) -> str:
     if call is None:
         return ""
     if call.model is not None:
-        return scene.paths.get(id(call.model), type(call.model).__name__).removesuffix("._orig_mod")
+        return crash.paths.get(id(call.model), type(call.model).__name__).removesuffix("._orig_mod")
     return str(getattr(call.function, "__qualname__", "")).replace("<locals>.", "")
 
 
-def _fullgraph(scene: LiveCrash) -> Place:
+def _fullgraph(crash: LiveCrash) -> Place:
     lines = [
         place_at(place.file, word.value.lineno)
-        for place, node in calls_in_files(user_files(scene.frames), "compile")
+        for place, node in calls_in_files(user_files(crash.frames), "compile")
         for word in node.keywords
         if word.arg == "fullgraph" and isinstance(word.value, ast.Constant) and word.value.value is True
         if place.file is not None

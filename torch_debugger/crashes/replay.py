@@ -75,7 +75,7 @@ def replay_last_call(error: BaseException, frames: Sequence[Seen], running: Runn
 
 def outermost_call(frames: Sequence[Seen]) -> tuple[nn.Module, tuple[Any, ...], dict[str, Any]] | None:
     for seen in frames:
-        module, held = seen.module(), seen.frame.f_locals
+        module, held = seen.module(), seen.locals
         if module is None or is_shared(module):  # the module inside of it comes next
             continue
         if seen.function in ("_call_impl", "_wrapped_call_impl"):
@@ -193,7 +193,7 @@ def compiled_call(error: BaseException, frames: Sequence[Seen]) -> CompiledCall 
     for place, seen in enumerate(frames):
         outside = place + 1 if seen.user else outside
         if seen.function in _WRAPPERS and seen.file.endswith(_EVAL_FRAME):
-            held = seen.frame.f_locals
+            held = seen.locals
             function, args, kwargs = held.get("fn"), held.get("args"), held.get("kwargs")
             if callable(function) and type(args) is tuple and type(kwargs) is dict:
                 return CompiledCall(function, args, kwargs, outside)

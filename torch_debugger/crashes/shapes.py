@@ -27,11 +27,11 @@ _COPIES = ("contiguous", "reshape", "view", "flatten", "reshape_as", "repeat", "
 _HOPS = 4
 
 
-def examine_view(scene: LiveCrash) -> ViewEvidence | None:
-    seen = scene.innermost
-    if seen is None or not seen.user or not isinstance(scene.error, RuntimeError):
+def examine_view(crash: LiveCrash) -> ViewEvidence | None:
+    seen = crash.innermost
+    if seen is None or not seen.user or not isinstance(crash.error, RuntimeError):
         return None
-    if not str(scene.error).startswith("view size is not compatible with input tensor's size and stride"):
+    if not str(crash.error).startswith("view size is not compatible with input tensor's size and stride"):
         return None
     found = [fact for node in raising_expressions(seen) if (fact := _failed_view(seen, node)) is not None]
     return found[0] if len(found) == 1 else None
@@ -143,32 +143,32 @@ _MOVES = ("cpu", "to", "tolist", "long", "int", "detach", "numpy", "squeeze")
 Written = tuple[ast.stmt, ast.Call]
 
 
-def examine_packing(scene: LiveCrash) -> PackingEvidence | None:
-    seen, user = scene.innermost, scene.user_frame
-    if seen is None or user is None or seen.user or not isinstance(scene.error, RuntimeError):
+def examine_packing(crash: LiveCrash) -> PackingEvidence | None:
+    seen, user = crash.innermost, crash.user_frame
+    if seen is None or user is None or seen.user or not isinstance(crash.error, RuntimeError):
         return None
     found = _written_call(user) if seen.file.endswith((_PACKING, _RECURRENT)) else None
     if found is None:
         return None
     if seen.file.endswith(_RECURRENT):
-        return _behind(scene, seen, user, found)
+        return _behind(crash, seen, user, found)
     # pack_sequence calls it too
-    is_its_own = seen.function == _NAME and scene.frames[-2] is user and user.line <= (found[1].end_lineno or 0)
+    is_its_own = seen.function == _NAME and crash.frames[-2] is user and user.line <= (found[1].end_lineno or 0)
     return _while_packing(seen, user, found) if is_its_own else None
 
 
 def _while_packing(seen: Seen, user: Seen, found: Written) -> PackingEvidence | None:
     """Its own input may be sorted already, and so cut to as many as there are lengths."""
-    given, held = _argument(user, found[1], 0, "input"), seen.frame.f_locals
+    given, held = _argument(user, found[1], 0, "input"), seen.locals
     return _fact(user, found, given if torch.is_tensor(given) else held.get("input"), held.get("lengths"))
 
 
-def _behind(scene: LiveCrash, seen: Seen, user: Seen, found: Written) -> PackingEvidence | None:
+def _behind(crash: LiveCrash, seen: Seen, user: Seen, found: Written) -> PackingEvidence | None:
     """A recurrent layer that ran out of elements, where these lengths made its steps."""
-    packed, module = seen.frame.f_locals.get("orig_input"), seen.module()
+    packed, module = seen.locals.get("orig_input"), seen.module()
     if not is_a(packed, PackedSequence) or _is_whole(packed):
         return None
-    path = scene.paths.get(id(module), type(module).__name__)
+    path = crash.paths.get(id(module), type(module).__name__)
     given, lengths = _argument(user, found[1], 0, "input"), _argument(user, found[1], 1, "lengths")
     fact = _fact(user, found, given if torch.is_tensor(given) else _packed_from(packed), lengths, path)
     steps, samples = len(packed.batch_sizes), int(packed.batch_sizes[0])

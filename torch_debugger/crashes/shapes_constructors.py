@@ -52,23 +52,23 @@ class Variant:
 AnyVariant = TypeVar("AnyVariant", bound=Variant)
 
 
-def trial_of(scene: LiveCrash) -> tuple[nn.Module, MakeTest] | None:
+def trial_of(crash: LiveCrash) -> tuple[nn.Module, MakeTest] | None:
     """The model, and what tells whether a variant of it gets further than the script did."""
     if not can_be_refused():
         return None
-    call = outermost_call(scene.frames)
+    call = outermost_call(crash.frames)
     if call is not None:
         root, args, kwargs = call
-        if not is_wise(scene.error, root, args, kwargs):
+        if not is_wise(crash.error, root, args, kwargs):
             return None
         return root, lambda: lambda model: call_on_shapes(model, args, kwargs) is not None
-    models = [name for name in scene.running.calls if next(scene.running.models[name].parameters(), None) is not None]
+    models = [name for name in crash.running.calls if next(crash.running.models[name].parameters(), None) is not None]
     if len(models) != 1:
         return None
-    root, (args, kwargs) = scene.running.models[models[0]], scene.running.calls[models[0]]
-    if not is_wise(scene.error, root, args, kwargs):
+    root, (args, kwargs) = crash.running.models[models[0]], crash.running.calls[models[0]]
+    if not is_wise(crash.error, root, args, kwargs):
         return None
-    met = _shapes_met(scene)
+    met = _shapes_met(crash)
 
     def make_test() -> Passes | None:
         before = _made(root, args, kwargs)
@@ -86,10 +86,10 @@ def trial_of(scene: LiveCrash) -> tuple[nn.Module, MakeTest] | None:
     return root, make_test
 
 
-def _shapes_met(scene: LiveCrash) -> list[tuple[int, ...]]:
+def _shapes_met(crash: LiveCrash) -> list[tuple[int, ...]]:
     """Of the tensors in the innermost frame that has some."""
-    for seen in reversed(scene.frames):
-        met = [tuple(value.shape) for value in seen.frame.f_locals.values() if is_tensor(value)]
+    for seen in reversed(crash.frames):
+        met = [tuple(value.shape) for value in seen.locals.values() if is_tensor(value)]
         if met:
             return met
     return []
@@ -199,32 +199,32 @@ class Exchange(Variant):
     narrows: int = 0  # 1 if what is called latent becomes the smaller of the two, -1 if the larger
 
 
-def examine_swaps(scene: LiveCrash) -> SwappedArguments | None:
+def examine_swaps(crash: LiveCrash) -> SwappedArguments | None:
     """None unless one exchange makes the forward pass, or the loss fit, and no other is as likely."""
-    found = trial_of(scene)
+    found = trial_of(crash)
     if found is None:
         return None
     root, make_test = found
-    exchanges = list(itertools.islice(_exchanges(scene, root), _MOST_TRIED))
+    exchanges = list(itertools.islice(_exchanges(crash, root), _MOST_TRIED))
     passing = variants_that_pass(root, exchanges, make_test) if exchanges else []
     best = max(((each.names, each.narrows) for each in passing), default=(0, 0))
     likely = [each for each in passing if (each.names, each.narrows) == best]
     return _told(likely[0]) if len(likely) == 1 and best >= (0, 0) else None
 
 
-def _exchanges(scene: LiveCrash, root: nn.Module) -> Iterator[Exchange]:
+def _exchanges(crash: LiveCrash, root: nn.Module) -> Iterator[Exchange]:
     modules = [each for each in root.modules() if class_source(type(each)) is not None]
     for module in modules:
         if sum(type(each) is type(module) for each in modules) == 1:
-            yield from _of_call(scene, module)
-    yield from _of_layer(scene)
+            yield from _of_call(crash, module)
+    yield from _of_layer(crash)
 
 
-def _of_call(scene: LiveCrash, module: nn.Module) -> Iterator[Exchange]:
+def _of_call(crash: LiveCrash, module: nn.Module) -> Iterator[Exchange]:
     """Each two sizes in the one call that makes a module of the user's class."""
     kind = type(module)
-    found = only_call(scene, kind)
-    variables = variables_at(scene, *found) if found is not None else None
+    found = only_call(crash, kind)
+    variables = variables_at(crash, *found) if found is not None else None
     given = given_to(found[1], kind) if found is not None else None
     values = values_of(given, variables) if given is not None and variables is not None else None
     if found is None or given is None or values is None:
@@ -234,7 +234,7 @@ def _of_call(scene: LiveCrash, module: nn.Module) -> Iterator[Exchange]:
         if values[one] != values[other]:
             changed = values | {one: values[other], other: values[one]}
             make = functools.partial(kind, **changed)
-            path = scene.paths.get(id(module), "")
+            path = crash.paths.get(id(module), "")
             gained = _names({one: given[other], other: given[one]}) - _names({one: given[one], other: given[other]})
             yield Exchange(
                 module,
@@ -262,10 +262,10 @@ def _names(given: Mapping[str, ast.expr]) -> int:
     return sum(ast.unparse(node).rpartition(".")[2] == name for name, node in given.items())
 
 
-def _of_layer(scene: LiveCrash) -> Iterator[Exchange]:
+def _of_layer(crash: LiveCrash) -> Iterator[Exchange]:
     """The two sizes of the Linear layer that has failed."""
-    fact = find_layer(scene.frames, scene.paths)
-    layer = next((seen.module() for seen in reversed(scene.frames) if seen.module() is not None), None)
+    fact = find_layer(crash.frames, crash.paths)
+    layer = next((seen.module() for seen in reversed(crash.frames) if seen.module() is not None), None)
     if fact is None or type(layer) is not nn.Linear or not fact.place.file:
         return
     calls = [
@@ -326,18 +326,18 @@ class _Setting(Variant):
     value: int
 
 
-def examine_layer_settings(scene: LiveCrash) -> LayerSetting | None:
+def examine_layer_settings(crash: LiveCrash) -> LayerSetting | None:
     """None unless one setting of one layer makes the model's result fit what it is compared with. Inside the
     model nothing is tried: sizes that meet there may differ for some inputs alone."""
-    if outermost_call(scene.frames) is not None:
+    if outermost_call(crash.frames) is not None:
         return None
-    found = trial_of(scene)
+    found = trial_of(crash)
     if found is None:
         return None
     root, make_test = found
-    known = {id(model): name for name, model in scene.running.models.items()} | dict(scene.paths)
+    known = {id(model): name for name, model in crash.running.models.items()} | dict(crash.paths)
     name = known.get(id(root), type(root).__name__)
-    files = list(dict.fromkeys(seen.file for seen in reversed(scene.frames) if seen.user))
+    files = crash.user_files
     places = constructor_places(root, name, files)
     settings = list(itertools.islice(_settings(root, name), _MOST_TRIED))
     passing = variants_that_pass(root, settings, make_test) if settings else []
@@ -423,9 +423,9 @@ def given_to(call: ast.Call, kind: type) -> dict[str, ast.expr] | None:
     return given | {word.arg: word.value for word in call.keywords if word.arg is not None}
 
 
-def only_call(scene: LiveCrash, kind: type) -> tuple[str, ast.Call] | None:
+def only_call(crash: LiveCrash, kind: type) -> tuple[str, ast.Call] | None:
     source = class_source(kind)
-    files = {seen.file for seen in scene.frames if seen.user} | ({source[0]} if source else set())
+    files = {seen.file for seen in crash.frames if seen.user} | ({source[0]} if source else set())
     main = getattr(sys.modules.get("__main__"), "__file__", None)
     files |= {main} if isinstance(main, str) and is_user_file(main) else set()
     found = [
@@ -437,11 +437,11 @@ def only_call(scene: LiveCrash, kind: type) -> tuple[str, ast.Call] | None:
     return found[0] if len(found) == 1 else None
 
 
-def variables_at(scene: LiveCrash, file: str, call: ast.Call, depth: int = 4) -> dict[str, Any] | None:
+def variables_at(crash: LiveCrash, file: str, call: ast.Call, depth: int = 4) -> dict[str, Any] | None:
     """What the names in this call meant: of a frame that still stands, of the file, or of a constructor."""
     tree = tree_of(file)
     scope = function_around(tree, call.lineno) if tree is not None else None
-    frames = [seen.frame for seen in scene.frames if seen.file == file]
+    frames = [seen.frame for seen in crash.frames if seen.file == file]
     known = dict(frames[0].f_globals) if frames else _globals(file)
     if scope is tree:
         return known
@@ -451,8 +451,8 @@ def variables_at(scene: LiveCrash, file: str, call: ast.Call, depth: int = 4) ->
         return known | dict(running[-1].f_locals)
     owner = next((each for each in nodes_of(tree) if isinstance(each, ast.ClassDef) and scope in each.body), None)
     kind = known.get(owner.name) if owner is not None and tree is not None and name == "__init__" else None
-    made = only_call(scene, kind) if isinstance(kind, type) and depth else None
-    outside = variables_at(scene, *made, depth - 1) if made is not None else None
+    made = only_call(crash, kind) if isinstance(kind, type) and depth else None
+    outside = variables_at(crash, *made, depth - 1) if made is not None else None
     given = given_to(made[1], kind) if made is not None and isinstance(kind, type) else None
     values = values_of(given, outside) if given is not None and outside is not None else None
     return known | values if values is not None else None

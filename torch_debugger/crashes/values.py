@@ -45,16 +45,16 @@ _COMPARED: dict[type[ast.cmpop], tuple[str, Callable[[Any, Any], Any]]] = {
 _LONGEST = 60
 
 
-def examine_assertion(scene: LiveCrash) -> AssertionEvidence | None:
+def examine_assertion(crash: LiveCrash) -> AssertionEvidence | None:
     """None where nothing of the condition is known: half of one would be a guess."""
-    seen = scene.innermost
-    if seen is None or not seen.user or not isinstance(scene.error, Exception):
+    seen = crash.innermost
+    if seen is None or not seen.user or not isinstance(crash.error, Exception):
         return None
     condition = condition_at(seen)
-    if condition is None or (condition.asserted and not isinstance(scene.error, AssertionError)):
+    if condition is None or (condition.asserted and not isinstance(crash.error, AssertionError)):
         return None
     parts = _parts(condition.test, condition.asserted)
-    return next(filter(None, (_part(scene, seen, part, condition.asserted) for part in parts)), None)
+    return next(filter(None, (_part(crash, seen, part, condition.asserted) for part in parts)), None)
 
 
 def _parts(test: ast.expr, asserted: bool) -> Iterator[ast.expr]:
@@ -67,13 +67,13 @@ def _parts(test: ast.expr, asserted: bool) -> Iterator[ast.expr]:
         yield test
 
 
-def _part(scene: LiveCrash, seen: Seen, test: ast.expr, asserted: bool) -> AssertionEvidence | None:
+def _part(crash: LiveCrash, seen: Seen, test: ast.expr, asserted: bool) -> AssertionEvidence | None:
     """The part, where it is known to be false (of a raise: true)."""
     if isinstance(test, ast.Compare) and len(test.ops) == 1:
-        return _compared(scene, seen, test, asserted)
+        return _compared(crash, seen, test, asserted)
     if _known(test, seen) is not (not asserted):
         return None
-    return _about(scene, seen, test, AssertionEvidence(ast.unparse(test), asserted))
+    return _about(crash, seen, test, AssertionEvidence(ast.unparse(test), asserted))
 
 
 def _known(test: ast.expr, seen: Seen) -> bool | None:
@@ -89,7 +89,7 @@ def _known(test: ast.expr, seen: Seen) -> bool | None:
     return bool(value) != negated if is_one_of(value, (bool, int, float, list, tuple, dict)) else None
 
 
-def _compared(scene: LiveCrash, seen: Seen, test: ast.Compare, asserted: bool) -> AssertionEvidence | None:
+def _compared(crash: LiveCrash, seen: Seen, test: ast.Compare, asserted: bool) -> AssertionEvidence | None:
     sign, compare = _COMPARED[type(test.ops[0])]
     right_node = test.comparators[0]
     try:
@@ -117,10 +117,10 @@ def _compared(scene: LiveCrash, seen: Seen, test: ast.Compare, asserted: bool) -
         tuple(wanted) if both else (),
         _first_dimension(about, seen) if both else 0,
     )
-    return _about(scene, seen, about, found)
+    return _about(crash, seen, about, found)
 
 
-def _about(scene: LiveCrash, seen: Seen, node: ast.expr, found: AssertionEvidence) -> AssertionEvidence:
+def _about(crash: LiveCrash, seen: Seen, node: ast.expr, found: AssertionEvidence) -> AssertionEvidence:
     """With the tensor that the expression is of, its numbers, and the line that made it."""
     for part in ast.walk(node):
         try:
@@ -131,7 +131,7 @@ def _about(scene: LiveCrash, seen: Seen, node: ast.expr, found: AssertionEvidenc
             continue
         name = part.value if isinstance(part, ast.Attribute) and part.attr in ("shape", "data") else part
         numbers = measure_operand(value, ast.unparse(name)) if is_plain_tensor(value) else None
-        made = maker_of(scene, seen, name).place if isinstance(name, ast.Name) else Place()
+        made = maker_of(crash, seen, name).place if isinstance(name, ast.Name) else Place()
         kept = (found.test, found.asserted, found.left, found.left_value, found.operation, found.right,
                 found.right_value, found.sizes, found.wanted, found.first)  # fmt: skip
         return AssertionEvidence(*kept, ast.unparse(name), tuple(value.shape), numbers, made)
@@ -181,11 +181,11 @@ def _text(value: Any) -> str:
 
 
 # Something that is no tensor and was used like one: what it is, who got it, and which call made it.
-def examine_value(scene: LiveCrash) -> ValueFact | None:
-    odd = odd_value(scene)
+def examine_value(crash: LiveCrash) -> ValueFact | None:
+    odd = odd_value(crash)
     if odd is None or issubclass(type(odd.value), nn.Module) or is_a(odd.value, type):
         return None
-    maker = _maker(scene, odd)
+    maker = _maker(crash, odd)
     if odd.value is UNKNOWN:
         return None
     known = maker.returns or entries_of(odd.value) or _is_data(odd.value)
@@ -207,12 +207,12 @@ def examine_value(scene: LiveCrash) -> ValueFact | None:
     )
 
 
-def examine_built_value(scene: LiveCrash) -> ClassUseFact | None:
+def examine_built_value(crash: LiveCrash) -> ClassUseFact | None:
     """A module that was used like a tensor, because a call that was to run it built it: x = nn.ReLU(x)"""
-    odd = odd_value(scene)
+    odd = odd_value(crash)
     if odd is None or not issubclass(type(odd.value), nn.Module):
         return None
-    maker = _maker(scene, odd)
+    maker = _maker(crash, odd)
     if maker.function is not None:
         return _returned_unrun(odd, maker)
     if maker.call is None or maker.seen is None or type(odd.value).__name__ != maker.kind:
@@ -238,10 +238,10 @@ def _returned_unrun(odd: Odd, maker: Maker) -> ClassUseFact | None:
     return None
 
 
-def _maker(scene: LiveCrash, odd: Odd) -> Maker:
+def _maker(crash: LiveCrash, odd: Odd) -> Maker:
     if odd.before is not None:
-        return maker_before(scene, odd.before)
-    return maker_of(scene, odd.seen, odd.node) if odd.node is not None else Maker()
+        return maker_before(crash, odd.before)
+    return maker_of(crash, odd.seen, odd.node) if odd.node is not None else Maker()
 
 
 def _is_data(value: Any) -> bool:
@@ -265,11 +265,11 @@ class Odd:
     before: nn.Module | None = None  # in an nn.Sequential: the layer before, which made it
 
 
-def odd_value(scene: LiveCrash) -> Odd | None:
-    if not isinstance(scene.error, TypeError | AttributeError):
+def odd_value(crash: LiveCrash) -> Odd | None:
+    if not isinstance(crash.error, TypeError | AttributeError):
         return None
-    for odd in (*_into_layer(scene), *_into_function(scene), *_in_user_line(scene)):
-        if not is_tensor(odd.value) and _is_told(scene.error, odd.value):
+    for odd in (*_into_layer(crash), *_into_function(crash), *_in_user_line(crash)):
+        if not is_tensor(odd.value) and _is_told(crash.error, odd.value):
             return odd
     return None
 
@@ -280,19 +280,19 @@ def _is_told(error: BaseException, value: Any) -> bool:
     return kind == "numpy.ndarray" or type(value).__name__ in str(error)
 
 
-def _into_layer(scene: LiveCrash) -> Iterator[Odd]:
+def _into_layer(crash: LiveCrash) -> Iterator[Odd]:
     """The arguments of the innermost torch layer that was called."""
-    for index in range(len(scene.frames) - 1, 0, -1):
-        seen, module = scene.frames[index], scene.frames[index].module()
+    for index in range(len(crash.frames) - 1, 0, -1):
+        seen, module = crash.frames[index], crash.frames[index].module()
         if seen.user:
             return
-        args = seen.frame.f_locals.get("args")
+        args = seen.locals.get("args")
         if module is None or seen.function not in _CALLERS or type(args) is not tuple:
             continue
         if not type(module).__module__.startswith("torch.nn") or is_a(module, nn.Sequential):
             return
-        caller, module = _caller_of(scene, index, module)
-        receiver = scene.paths.get(id(module), "") or type(module).__name__
+        caller, module = _caller_of(crash, index, module)
+        receiver = crash.paths.get(id(module), "") or type(module).__name__
         names = forward_arguments(module)
         before = _layer_before(caller, module)
         call = _call_of(caller, module) if caller.user else None
@@ -303,14 +303,14 @@ def _into_layer(scene: LiveCrash) -> Iterator[Odd]:
                 yield Odd(value, node, receiver, name, caller, before)
 
 
-def _caller_of(scene: LiveCrash, index: int, module: nn.Module) -> tuple[Seen, nn.Module]:
+def _caller_of(crash: LiveCrash, index: int, module: nn.Module) -> tuple[Seen, nn.Module]:
     """Who called a layer; where it is the first of an nn.Sequential, who called that, and that."""
-    outside = [seen for seen in scene.frames[:index] if seen.module() is not module and seen.function != "inner"]
+    outside = [seen for seen in crash.frames[:index] if seen.module() is not module and seen.function != "inner"]
     caller, container = outside[-1], outside[-1].module()
     layers = list(vars(container)["_modules"].values()) if is_a(container, nn.Sequential) else []
     if container is not None and not caller.user and layers and layers[0] is module:
-        inside = next(place for place, seen in enumerate(scene.frames) if seen.module() is container)
-        return _caller_of(scene, inside, container)
+        inside = next(place for place, seen in enumerate(crash.frames) if seen.module() is container)
+        return _caller_of(crash, inside, container)
     return caller, module
 
 
@@ -330,14 +330,14 @@ def _call_of(seen: Seen, module: nn.Module) -> ast.Call | None:
     return (named or calls)[0] if len(named or calls) == 1 else None
 
 
-def _into_function(scene: LiveCrash) -> Iterator[Odd]:
+def _into_function(crash: LiveCrash) -> Iterator[Odd]:
     """The arguments of the function of torch.nn.functional that the user's line called."""
-    user = scene.user_frame
-    index = next((place for place, seen in enumerate(scene.frames) if seen is user), 0) + 1
-    inside = scene.frames[index] if index < len(scene.frames) else None
+    user = crash.user_frame
+    index = next((place for place, seen in enumerate(crash.frames) if seen is user), 0) + 1
+    inside = crash.frames[index] if index < len(crash.frames) else None
     if user is None or inside is None or not inside.file.endswith("functional.py"):
         return
-    code, held = inside.frame.f_code, inside.frame.f_locals
+    code, held = inside.frame.f_code, inside.locals
     calls = [node for node in expressions_in(user) if isinstance(node, ast.Call)]
     called = [call for call in calls if called_name(call) == inside.function]
     for place, name in enumerate(code.co_varnames[: code.co_argcount][:2]):
@@ -346,25 +346,25 @@ def _into_function(scene: LiveCrash) -> Iterator[Odd]:
             yield Odd(held.get(name), node, inside.function, name, user)
 
 
-def _in_user_line(scene: LiveCrash) -> Iterator[Odd]:
+def _in_user_line(crash: LiveCrash) -> Iterator[Odd]:
     """Operands of the expression of the user's that raised by itself."""
-    seen, inner = scene.user_frame, scene.innermost
-    asked = getattr(scene.error, "name", "")
+    seen, inner = crash.user_frame, crash.innermost
+    asked = getattr(crash.error, "name", "")
     if seen is None or inner is None:
         return
-    if isinstance(scene.error, AttributeError) and (inner is seen or inner.function == "__getattr__"):
+    if isinstance(crash.error, AttributeError) and (inner is seen or inner.function == "__getattr__"):
         for node in expressions_in(seen):
             if isinstance(node, ast.Attribute) and node.attr == asked and hasattr(torch.Tensor, node.attr):
-                yield Odd(_value(seen, node.value, scene.error), node.value, f".{node.attr}", "", seen)
+                yield Odd(_value(seen, node.value, crash.error), node.value, f".{node.attr}", "", seen)
     elif inner is seen:
         for node in expressions_in(seen):
             for value, part, receiver in _operands(seen, node):
-                yield Odd(_stand_in(scene, seen, part) if value is UNKNOWN else value, part, receiver, "", seen)
+                yield Odd(_stand_in(crash, seen, part) if value is UNKNOWN else value, part, receiver, "", seen)
 
 
-def _stand_in(scene: LiveCrash, seen: Seen, node: ast.expr) -> Any:
+def _stand_in(crash: LiveCrash, seen: Seen, node: ast.expr) -> Any:
     """For what a call inside the line returned, which nothing holds any more: as its source says."""
-    returns = maker_of(scene, seen, node).returns if isinstance(node, ast.Call) else ""
+    returns = maker_of(crash, seen, node).returns if isinstance(node, ast.Call) else ""
     return {"several": (), "nothing": None}.get(returns, UNKNOWN)
 
 

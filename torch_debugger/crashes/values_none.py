@@ -11,8 +11,8 @@ import torch
 from torch import nn
 
 from torch_debugger.crashes.expressions import UNKNOWN, condition_at, value_of
-from torch_debugger.crashes.frames import LiveCrash, Seen, failing_expression, is_tensor, statement_at
-from torch_debugger.crashes.functions import Scope, maker_of
+from torch_debugger.crashes.frames import LiveCrash, Seen, is_tensor
+from torch_debugger.crashes.functions import Scope, calls_in, maker_of
 from torch_debugger.records import Place
 from torch_debugger.records.crash import AbsentValue
 from torch_debugger.source.files import class_source, place_at
@@ -30,26 +30,26 @@ _RETURN_NOTHING = frozenset({
 })  # fmt: skip
 
 
-def examine_absent_value(scene: LiveCrash) -> AbsentValue | None:
+def examine_absent_value(crash: LiveCrash) -> AbsentValue | None:
     """The message selects the crash; an expression of the user's line that is None makes the evidence."""
-    if isinstance(scene.error, AssertionError):
-        return examine_asserted_gradients(scene)
-    if not isinstance(scene.error, (AttributeError, TypeError, NotImplementedError, RuntimeError)):
+    if isinstance(crash.error, AssertionError):
+        return examine_asserted_gradients(crash)
+    if not isinstance(crash.error, (AttributeError, TypeError, NotImplementedError, RuntimeError)):
         return None
-    if "NoneType" not in str(scene.error):
+    if "NoneType" not in str(crash.error):
         return None
-    users = [seen for seen in reversed(scene.frames) if seen.user][:4]
+    users = crash.user_frames[:4]
     for depth, seen in enumerate(users):
         for node in _absent_in(seen, innermost=depth == 0):
             if isinstance(node, ast.Name) and _is_parameter(seen, node.id):
-                hook = _of_hook(scene, seen, node)
+                hook = _of_hook(crash, seen, node)
                 if hook is not None:
                     return hook
                 continue  # handed in: the caller's line has it
-            found = _explained(scene, seen, node)
+            found = _explained(crash, seen, node)
             if found is not None:
                 return found
-    return _of_argument(users) if any(kind in str(scene.error) for kind in _TENSORS) else None
+    return _of_argument(users) if any(kind in str(crash.error) for kind in _TENSORS) else None
 
 
 def _of_argument(users: list[Seen]) -> AbsentValue | None:
@@ -57,7 +57,7 @@ def _of_argument(users: list[Seen]) -> AbsentValue | None:
     if not users:
         return None
     seen = users[0]
-    text = failing_expression(seen.frame.f_code, seen.instruction)
+    text = seen.failing
     operation = ast.parse(text, mode="eval").body if text else None
     if not isinstance(operation, ast.BinOp):
         return None
@@ -67,14 +67,14 @@ def _of_argument(users: list[Seen]) -> AbsentValue | None:
     name, code = sides[0].id, seen.frame.f_code
     rest = operation.left if sides[0] is operation.right else operation.right
     caller = next((outer for outer in users[1:] if outer.frame is not seen.frame), None)
-    place = place_at(seen.file, seen.line)
+    place = seen.place
     return AbsentValue(
         name,
         place,
         "argument",
         tensor=ast.unparse(rest),
-        reason="backward" if is_context(seen.frame.f_locals.get(code.co_varnames[0])) else "",
-        cause=place_at(caller.file, caller.line) if caller is not None else Place(),
+        reason="backward" if is_context(seen.locals.get(code.co_varnames[0])) else "",
+        cause=caller.place if caller is not None else Place(),
         cause_text=text,
     )
 
@@ -86,8 +86,8 @@ def is_context(value: object) -> bool:
 
 def _absent_in(seen: Seen, *, innermost: bool) -> Iterator[ast.expr]:
     """The parts of the line that stand for None, those nearest to the failing expression first."""
-    text = failing_expression(seen.frame.f_code, seen.instruction)
-    tree = _parsed(text or statement_at(seen.file, seen.line)[1])
+    text = seen.failing
+    tree = _parsed(text or seen.code)
     for node in ast.walk(tree) if tree is not None else ():
         if isinstance(node, _LOOKED_AT) and isinstance(node.ctx, ast.Load) and is_absent(seen, node):
             yield node
@@ -115,7 +115,7 @@ def owner_without_gradient(seen: Seen, node: ast.expr) -> torch.Tensor | None:
 
 def _gone_through(seen: Seen, node: ast.expr) -> Iterator[Any]:
     """What a variable of a comprehension stood for: from Python 3.12 on it is gone once an exception is out."""
-    statement = _parsed(statement_at(seen.file, seen.line)[1]) if isinstance(node, ast.Name) else None
+    statement = _parsed(seen.code) if isinstance(node, ast.Name) else None
     for part in ast.walk(statement) if statement is not None else ():
         match part:
             case ast.comprehension(
@@ -138,37 +138,37 @@ def _is_parameter(seen: Seen, name: str) -> bool:
     return name in code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
 
 
-def _explained(scene: LiveCrash, seen: Seen, node: ast.expr) -> AbsentValue | None:
-    place = place_at(seen.file, seen.line)
+def _explained(crash: LiveCrash, seen: Seen, node: ast.expr) -> AbsentValue | None:
+    place = seen.place
     text = ast.unparse(node)
     if isinstance(node, ast.Attribute) and node.attr == "grad":
         tensor = owner_without_gradient(seen, node.value)
         found = AbsentValue(text, place, "grad", tensor=ast.unparse(node.value))
-        return of_gradient(scene, seen, found, tensor) if tensor is not None else None
+        return of_gradient(crash, seen, found, tensor) if tensor is not None else None
     if isinstance(node, ast.Subscript):
-        return _of_hook(scene, seen, node.value) if isinstance(node.value, ast.Name) else None
+        return _of_hook(crash, seen, node.value) if isinstance(node.value, ast.Name) else None
     if isinstance(node, ast.Attribute):
         return _of_attribute(seen, node, AbsentValue(text, place, "attribute"))
-    made = maker_of(scene, seen, node)
+    made = maker_of(crash, seen, node)
     called = made.call.func.attr if made.call is not None and isinstance(made.call.func, ast.Attribute) else ""
     if made.call is not None and called in _RETURN_NOTHING:
         return AbsentValue(text, place, "call", cause=made.place, cause_text=called)
     if isinstance(made.call, ast.Call) or made.kind != "expression" or not made.text:
         return None
     bound = ast.parse(made.text, mode="eval").body  # grad = param.grad
-    return _explained(scene, seen, bound) if isinstance(bound, ast.Attribute) and is_absent(seen, bound) else None
+    return _explained(crash, seen, bound) if isinstance(bound, ast.Attribute) and is_absent(seen, bound) else None
 
 
-def _of_hook(scene: LiveCrash, seen: Seen, node: ast.expr) -> AbsentValue | None:
+def _of_hook(crash: LiveCrash, seen: Seen, node: ast.expr) -> AbsentValue | None:
     """grad_input[0] in a backward hook of a module whose input needs no gradient."""
     if not isinstance(node, ast.Name) or not _is_parameter(seen, node.id):
         return None
-    index = next((at for at, frame in enumerate(scene.frames) if frame is seen), 0)
-    caller = scene.frames[index - 1] if index else None
+    index = next((at for at, frame in enumerate(crash.frames) if frame is seen), 0)
+    caller = crash.frames[index - 1] if index else None
     if caller is None or not caller.file.endswith(_HOOKS) or not is_one_of(value_of(seen, node), (tuple,)):
         return None
     text = next((ast.unparse(each) for each in _absent_in(seen, innermost=True)), f"{node.id}[0]")
-    return AbsentValue(text, place_at(seen.file, seen.line), "hook", tensor=node.id)
+    return AbsentValue(text, seen.place, "hook", tensor=node.id)
 
 
 def _of_attribute(seen: Seen, node: ast.Attribute, found: AbsentValue) -> AbsentValue | None:
@@ -199,10 +199,10 @@ def _of_attribute(seen: Seen, node: ast.Attribute, found: AbsentValue) -> Absent
 _TOLD = 6
 
 
-def of_gradient(scene: LiveCrash, seen: Seen, found: AbsentValue, tensor: torch.Tensor) -> AbsentValue:
+def of_gradient(crash: LiveCrash, seen: Seen, found: AbsentValue, tensor: torch.Tensor) -> AbsentValue:
     if tensor.grad_fn is not None:
         return dataclasses.replace(found, reason="not-a-leaf")
-    home = _home_of(scene, tensor)
+    home = _home_of(crash, tensor)
     if home is None:
         scope = Scope(seen)
         cleared, ran = _before(scope)
@@ -218,24 +218,24 @@ def of_gradient(scene: LiveCrash, seen: Seen, found: AbsentValue, tensor: torch.
         count=sum(each.requires_grad for _, each in named),
     )
     if not tensor.requires_grad:
-        return dataclasses.replace(told, reason="frozen", cause=_freezing(scene))
+        return dataclasses.replace(told, reason="frozen", cause=_freezing(crash))
     if len(without) < told.count:
         return dataclasses.replace(told, reason="unused", mentioned=_is_mentioned(model, path))
     cleared, _ = _before(Scope(seen))
-    outer = next((_before(Scope(each)) for each in _outside(scene, seen)), (Place(), False))
+    outer = next((_before(Scope(each)) for each in _outside(crash, seen)), (Place(), False))
     cleared = cleared if cleared.file else outer[0]
     return dataclasses.replace(told, reason="cleared" if cleared.file else "before", cause=cleared)
 
 
-def _outside(scene: LiveCrash, seen: Seen) -> Iterator[Seen]:
-    index = next((at for at, frame in enumerate(scene.frames) if frame is seen), 0)
-    yield from (frame for frame in reversed(scene.frames[:index]) if frame.user)
+def _outside(crash: LiveCrash, seen: Seen) -> Iterator[Seen]:
+    index = next((at for at, frame in enumerate(crash.frames) if frame is seen), 0)
+    yield from (frame for frame in reversed(crash.frames[:index]) if frame.user)
 
 
-def _home_of(scene: LiveCrash, tensor: torch.Tensor) -> tuple[str, nn.Module, str] | None:
+def _home_of(crash: LiveCrash, tensor: torch.Tensor) -> tuple[str, nn.Module, str] | None:
     """The user's name of a model, the model, and the path of the parameter in it; the largest model wins."""
     known: dict[int, tuple[str, nn.Module]] = {}
-    for name, model in _modules(scene):
+    for name, model in _modules(crash):
         known.setdefault(id(model), (name, model))
     homes = [
         (name, model, path)
@@ -246,11 +246,11 @@ def _home_of(scene: LiveCrash, tensor: torch.Tensor) -> tuple[str, nn.Module, st
     return max(homes, key=lambda home: len(list(home[1].parameters())), default=None)
 
 
-def _modules(scene: LiveCrash) -> Iterator[tuple[str, nn.Module]]:
-    yield from scene.running.models.items()
-    for seen in reversed(scene.frames):
+def _modules(crash: LiveCrash) -> Iterator[tuple[str, nn.Module]]:
+    yield from crash.running.models.items()
+    for seen in reversed(crash.frames):
         if seen.user:
-            held: dict[str, Any] = {**seen.frame.f_globals, **seen.frame.f_locals}
+            held: dict[str, Any] = seen.names
             yield from ((name, value) for name, value in held.items() if is_a(value, nn.Module))
 
 
@@ -271,10 +271,10 @@ def _before(scope: Scope) -> tuple[Place, bool]:
     return cleared, ran
 
 
-def _freezing(scene: LiveCrash) -> Place:
+def _freezing(crash: LiveCrash) -> Place:
     """The line that says requires_grad = False, where there is but one."""
     found: list[Place] = []
-    for seen in scene.frames:
+    for seen in crash.frames:
         if seen.user:
             scope = Scope(seen)
             found += [scope.place(node) for node in scope.statements() if _freezes(node)]
@@ -301,8 +301,8 @@ def _is_mentioned(model: nn.Module, path: str) -> bool:
 
 
 # `assert all(p.grad is not None for p in model.parameters())`: the first parameter that has none.
-def examine_asserted_gradients(scene: LiveCrash) -> AbsentValue | None:
-    seen = scene.innermost
+def examine_asserted_gradients(crash: LiveCrash) -> AbsentValue | None:
+    seen = crash.innermost
     condition = condition_at(seen) if seen is not None and seen.user else None
     if seen is None or condition is None or not condition.asserted:
         return None
@@ -314,8 +314,8 @@ def examine_asserted_gradients(scene: LiveCrash) -> AbsentValue | None:
     if parameter is None:
         return None
     name = asked[0]
-    found = AbsentValue(f"{name}.grad", place_at(seen.file, seen.line), "grad", tensor=name)
-    return of_gradient(scene, seen, found, parameter)
+    found = AbsentValue(f"{name}.grad", seen.place, "grad", tensor=name)
+    return of_gradient(crash, seen, found, parameter)
 
 
 def _asked(test: ast.expr) -> tuple[str, ast.expr] | None:

@@ -55,19 +55,19 @@ def look_for_the_origin(hunt: NonFiniteHunt, error: BaseException) -> None:
 
 
 def _moment(seen: Seen) -> Moment:
-    held = dict(seen.frame.f_locals)
+    held = dict(seen.locals)
     return Moment(seen.file, seen.line, seen.function, held, seen.frame.f_globals)
 
 
 def _site(seen: Seen) -> Place:
-    return place_at(seen.file, seen.line)
+    return seen.place
 
 
 def _refused(error: BaseException, own: Sequence[Seen]) -> str:
     """nan, inf or -inf, where the line that raised depends on such a number."""
     seen = own[0]
     if _REFUSALS.search(str(error)):
-        held: list[Any] = list(seen.frame.f_locals.values())
+        held: list[Any] = list(seen.locals.values())
     else:
         condition = condition_at(seen)
         held = [value for _, value in condition.values] if condition is not None else []
@@ -102,7 +102,7 @@ def _as_torch_says(name: str, own: Sequence[Seen]) -> Origin:
 
 def _lines_of(name: str, seen: Seen) -> list[Place]:
     found: list[Place] = []
-    for value in list(seen.frame.f_locals.values()):
+    for value in list(seen.locals.values()):
         if is_tensor(value) and value.grad_fn is not None:
             nodes, _, _ = walk_nodes(value.grad_fn, _NODES)
             found += [place for node in nodes if node.name() == name and (place := _made_at(node)).file]
@@ -124,17 +124,17 @@ _CONSTRAINT = re.compile(r"of distribution (\w+)")
 _LINALG = re.compile(r"(?:torch\.)?(linalg[._]\w+)")
 
 
-def examine_numbers(scene: LiveCrash) -> NumberEvidence | None:
-    taker = _taker(scene)
+def examine_numbers(crash: LiveCrash) -> NumberEvidence | None:
+    taker = _taker(crash)
     if not taker:
         return None
-    tensors, weights = _not_finite(scene), _bad_weights(scene)
+    tensors, weights = _not_finite(crash), _bad_weights(crash)
     named = tuple(tensor for tensor in tensors if tensor.name) or tensors
-    return NumberEvidence(taker, named, weights, bool(scene.running.models)) if named or weights else None
+    return NumberEvidence(taker, named, weights, bool(crash.running.models)) if named or weights else None
 
 
-def _taker(scene: LiveCrash) -> str:
-    error, message = scene.error, str(scene.error)
+def _taker(crash: LiveCrash) -> str:
+    error, message = crash.error, str(crash.error)
     if isinstance(error, ValueError) and "to satisfy the constraint" in message:
         found = _CONSTRAINT.search(message)
         return found.group(1) if found else "a distribution"
@@ -148,19 +148,19 @@ def _taker(scene: LiveCrash) -> str:
     return ""
 
 
-def _not_finite(scene: LiveCrash) -> tuple[Operand, ...]:
+def _not_finite(crash: LiveCrash) -> tuple[Operand, ...]:
     """From the innermost frame out to the user's, the user's names first."""
     found: dict[int, tuple[torch.Tensor, str]] = {}
-    for seen in _from_the_user(scene):
-        for name, value in seen.frame.f_locals.items():
+    for seen in _from_the_user(crash):
+        for name, value in seen.locals.items():
             if is_tensor(value) and id(value) not in found and _is_bad(value):
                 found[id(value)] = (value, name if seen.user else "")
     return tuple(measure_operand(tensor, name) for tensor, name in list(found.values())[:_TOLD])
 
 
-def _from_the_user(scene: LiveCrash) -> list[Seen]:
-    last = next((place for place, seen in reversed(list(enumerate(scene.frames))) if seen.user), None)
-    return [] if last is None else list(scene.frames[last:])
+def _from_the_user(crash: LiveCrash) -> list[Seen]:
+    last = next((place for place, seen in reversed(list(enumerate(crash.frames))) if seen.user), None)
+    return [] if last is None else list(crash.frames[last:])
 
 
 def _is_bad(tensor: torch.Tensor) -> bool:
@@ -168,10 +168,10 @@ def _is_bad(tensor: torch.Tensor) -> bool:
     return plain and 0 < tensor.numel() <= _LARGEST and not bool(isfinite(tensor.detach()).all())
 
 
-def _bad_weights(scene: LiveCrash) -> tuple[str, ...]:
+def _bad_weights(crash: LiveCrash) -> tuple[str, ...]:
     return tuple(
         f"{name}.{path}"
-        for name, model in scene.running.models.items()
+        for name, model in crash.running.models.items()
         for path, parameter in model.named_parameters()
         if not torch.nn.parameter.is_lazy(parameter) and _is_bad(parameter)
     )[:_TOLD]

@@ -8,7 +8,6 @@ import pytest
 import torch
 
 from tests.checks.crashes.scripts import HEAD, claims, crash_of, judge, run_script
-from torch_debugger.crashes import capture as crashes
 from torch_debugger.crashes.capture import capture_crash
 
 OURS = {
@@ -161,7 +160,7 @@ def test_another_fault_is_not_claimed(name: str, tmp_path: Path) -> None:
 def test_another_fault_is_not_claimed_where_python_does_not_tell_the_expression(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(crashes, "failing_expression", lambda *_: "")
+    monkeypatch.setattr("torch_debugger.crashes.frames.failing_expression", lambda *_: "")
     assert not OURS & set(claims(crash_of(tmp_path / "net.py", HEAD + LOOKALIKES[name].lstrip("\n"))))
 
 

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from tests.checks.crashes.scripts import HEAD, claims, crash_of, judge
-from torch_debugger.crashes import capture as crashes
 from torch_debugger.records.codec import from_plain, to_plain
 
 OURS = {
@@ -202,8 +201,7 @@ def test_nothing_is_said(name: str, tmp_path: Path) -> None:
 def test_nothing_is_said_where_python_does_not_tell_the_expression(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(crashes, "failing_expression", lambda *_: "")
-    monkeypatch.setattr("torch_debugger.crashes.expressions.failing_expression", lambda *_: "")
+    monkeypatch.setattr("torch_debugger.crashes.frames.failing_expression", lambda *_: "")
     assert not told(name, tmp_path)
 
 

@@ -9,7 +9,6 @@ import torch
 
 from tests.checks.crashes.scripts import HEAD, claims, crash_of, judge
 from torch_debugger.checks.crashes.shapes_sequences import explain_packing
-from torch_debugger.crashes import indices as lookups
 from torch_debugger.records import CrashEvidence, CrashFact, Place
 from torch_debugger.records.codec import from_plain, to_plain
 from torch_debugger.records.crash import PackingEvidence
@@ -97,7 +96,7 @@ def test_a_view_inside_the_arguments_stays_a_view(tmp_path: Path) -> None:
 
 
 def test_where_python_does_not_tell_the_expression(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lookups, "failing_expression", lambda *_: "")
+    monkeypatch.setattr("torch_debugger.crashes.frames.failing_expression", lambda *_: "")
     source = "x = torch.randn(3, 4)\ny = x.view(12).sum() + x.t().view(12).sum() + x.view(2, 6).sum()\n"
     view = crash_of(tmp_path / "net.py", HEAD + source).evidence.view
     assert view is not None and view.expression == "x.t().view(12)"

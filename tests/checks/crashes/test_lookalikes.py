@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from tests.checks.crashes.scripts import HEAD, claims, crash_of, judge
-from torch_debugger.crashes import capture as crashes
 
 WRONG = {"shape-mismatch", "dtype-mismatch"}
 LOOKALIKES = {
@@ -101,7 +100,7 @@ def test_nothing_is_said(name: str, tmp_path: Path) -> None:
 def test_nothing_is_said_where_python_does_not_tell_the_expression(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(crashes, "failing_expression", lambda *_: "")
+    monkeypatch.setattr("torch_debugger.crashes.frames.failing_expression", lambda *_: "")
     assert not WRONG & set(claims(crash_of(tmp_path / "net.py", HEAD + LOOKALIKES[name].lstrip("\n"))))
 
 
