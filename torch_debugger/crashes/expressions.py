@@ -178,11 +178,8 @@ Named = tuple[str, Any]  # the user's text for it, the tensor
 
 def operands_of(seen: Seen, expression: str) -> list[Named]:
     """The tensors that meet in an expression, under the names it gives them."""
-    try:
-        node = ast.parse(expression, mode="eval").body
-    except (SyntaxError, ValueError):
-        return []
-    return list(_operands(node, seen, outermost=True))
+    body = getattr(parsed(expression), "body", [])
+    return list(_operands(body[0].value, seen, outermost=True)) if body and isinstance(body[0], ast.Expr) else []
 
 
 def _operands(node: ast.AST, seen: Seen, outermost: bool = False) -> Iterator[Named]:
@@ -299,6 +296,16 @@ def computed_or_none(node: ast.expr, seen: Seen) -> Any:
         return computed_value(node, seen.frame)
     except UnknownValueError:
         return None
+
+
+def parsed(text: str) -> ast.AST:
+    """An expression, a statement, or the first line of a compound one; an empty file for anything else."""
+    for form in (text, f"{text}\n pass", f"if True: pass\n{text}\n pass"):
+        try:
+            return ast.parse(form)
+        except (SyntaxError, ValueError):
+            continue
+    return ast.Module([], [])
 
 
 def is_plain_tensor(value: Any) -> TypeGuard[torch.Tensor]:

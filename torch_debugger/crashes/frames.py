@@ -119,16 +119,20 @@ def is_ours(file: str) -> bool:
     return file.startswith(package_folder()) and not is_user_file(file)
 
 
+def every_frame(traceback: TracebackType | None) -> Iterator[Seen]:
+    while traceback is not None:
+        yield Seen(traceback.tb_frame, traceback.tb_lineno, traceback.tb_lasti)
+        traceback = traceback.tb_next
+
+
 def walk_traceback(traceback: TracebackType | None) -> list[Seen]:
     """The frames from the outside in, without those of our package and of what launched the script."""
     found: list[Seen] = []
     launched = False
-    while traceback is not None:
-        seen = Seen(traceback.tb_frame, traceback.tb_lineno, traceback.tb_lasti)
+    for seen in every_frame(traceback):
         launched = launched or is_ours(seen.file)
         if not is_ours(seen.file) and (found or not launched or not is_launcher(seen.file)):
             found.append(seen)
-        traceback = traceback.tb_next
     half = _FRAMES_KEPT // 2
     return found if len(found) <= _FRAMES_KEPT else found[:half] + found[-half:]
 
@@ -383,16 +387,12 @@ def constructions_of(path: str, kind: str, places: Mapping[str, Place]) -> Itera
         if tree is not None and place is not None and place.file and place.line:
             maker, scope = _maker(tree, place.line)
             code = _call_lines(tree, place.file, place.line, kind)
-            text = _source(place.file, scope) if scope is not None else ""
+            lines = linecache.getlines(place.file)[scope.lineno - 1 : scope.end_lineno] if scope is not None else []
+            text = textwrap.dedent("".join(lines))
+            text = text if len(text) <= _SCOPE_LENGTH else ""
             numbers = written_numbers(place.file, code)
             yield Construction(Place(place.file, place.line, path, code), maker, text, numbers)
         path, kind = path.rpartition(".")[0], ""
-
-
-def _source(file: str, function: ast.FunctionDef) -> str:
-    lines = linecache.getlines(file)[function.lineno - 1 : function.end_lineno]
-    text = textwrap.dedent("".join(lines))
-    return text if len(text) <= _SCOPE_LENGTH else ""
 
 
 def _maker(tree: ast.Module, line: int) -> tuple[str, ast.FunctionDef | None]:
@@ -429,28 +429,22 @@ def written_numbers(file: str, code: str) -> tuple[WrittenNumber, ...]:
 
 
 def _number(file: str, tree: ast.Module, name: str) -> WrittenNumber | None:
-    given = _given(tree).get(name, [])
+    given = _assigned_numbers(tree).get(name, [])
     if len(given) != 1:
         return None  # never, or in several places: no one of them can be blamed
     first, value = given[0]
     place, source = place_at(file, value.lineno), ast.unparse(value)
-    text = _written_numbers_text(file, first, value)
-    if text is None or not text.endswith(source) or not isinstance(value.value, int):
+    # from the name to the number, where both stand in one line
+    if getattr(first, "lineno", 0) != value.lineno or place.code is None or not place.code.isascii():
+        return None
+    text = linecache.getline(file, value.lineno)[getattr(first, "col_offset", 0) : value.end_col_offset]
+    if not text.endswith(source) or not isinstance(value.value, int):
         return None
     return WrittenNumber(name, value.value, place, text, _uses(tree).get(name, 0))
 
 
-def _written_numbers_text(file: str, first: ast.AST, value: ast.Constant) -> str | None:
-    """From the name to the number, where both stand in one line."""
-    line, start = getattr(first, "lineno", 0), getattr(first, "col_offset", 0)
-    written = place_at(file, value.lineno).code
-    if line != value.lineno or written is None or not written.isascii():
-        return None
-    return linecache.getline(file, line)[start : value.end_col_offset]
-
-
 @functools.lru_cache(maxsize=16)
-def _given(tree: ast.Module) -> dict[str, list[tuple[ast.AST, ast.Constant]]]:
+def _assigned_numbers(tree: ast.Module) -> dict[str, list[tuple[ast.AST, ast.Constant]]]:
     """name -> where something of that name is given a value, and the value where it is a plain number."""
     found: dict[str, list[tuple[ast.AST, ast.Constant]]] = {}
     for node in nodes_of(tree):

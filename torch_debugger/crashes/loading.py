@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import dataclasses
 import errno
 import io
 import os
 import re
+import sys
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -30,70 +31,75 @@ from torch_debugger.crashes.loading_dataloader import (
 )
 from torch_debugger.crashes.loading_samples import Refetched, describe_raised, fetch_again, loader_call, loader_use
 from torch_debugger.crashes.loading_workers import find_dying_loader, slow_batch, unpicklable_part, worker_death
+from torch_debugger.crashes.processes import read_traceback
 from torch_debugger.records import Place
 from torch_debugger.records.crash_loading import LoadingEvidence, OpenFiles, Raised, SampleFailure
-from torch_debugger.source.files import is_user_file, line_at, place_at, tree_of
+from torch_debugger.source.files import line_at, place_at, tree_of
 from torch_debugger.source.objects import is_a, is_one_of
 
 
 def examine_loading(crash: LiveCrash) -> LoadingEvidence | None:
-    return next(_found(crash), None)
-
-
-def _found(crash: LiveCrash) -> Iterator[LoadingEvidence]:
     """Each looks for its own signs first; a full table of files is behind whatever else went wrong."""
     if (files := open_files(crash)) is not None:
-        yield LoadingEvidence(files=files)
+        return LoadingEvidence(files=files)
     loading = find_loading(crash)
-    if loading is not None:
-        yield from _while_reading(crash, loading)
+    if loading is not None and (failure := sample_failure(crash, loading)) is not None:
+        return LoadingEvidence(describe_loader(crash, loading), failure=failure)
+    if loading is not None and (slow := slow_batch(crash, loading)) is not None:
+        return LoadingEvidence(describe_loader(crash, loading), slow=slow)
     dying = find_dying_loader(crash)
-    death = worker_death(crash, dying) if dying is not None else None
-    if dying is not None and death is not None:
-        yield LoadingEvidence(describe_loader(crash, dying), death=death)
+    if dying is not None and (death := worker_death(crash, dying)) is not None:
+        return LoadingEvidence(describe_loader(crash, dying), death=death)
     if (part := unpicklable_part(crash)) is not None:
-        yield LoadingEvidence(unpicklable=part)
-    yield from _in_the_line(crash)
-    if loading is not None:
-        yield LoadingEvidence(describe_loader(crash, loading))
-
-
-def _while_reading(crash: LiveCrash, loading: Loading) -> Iterator[LoadingEvidence]:
-    if (failure := sample_failure(crash, loading)) is not None:
-        yield LoadingEvidence(describe_loader(crash, loading), failure=failure)
-    if (slow := slow_batch(crash, loading)) is not None:
-        yield LoadingEvidence(describe_loader(crash, loading), slow=slow)
-
-
-def _in_the_line(crash: LiveCrash) -> Iterator[LoadingEvidence]:
+        return LoadingEvidence(unpicklable=part)
     if (made := loader_call(crash)) is not None:
-        yield LoadingEvidence(describe_loader(crash, made[1]), call=made[0])
+        return LoadingEvidence(describe_loader(crash, made[1]), call=made[0])
     if (used := loader_use(crash)) is not None:
-        yield LoadingEvidence(describe_loader(crash, used[1]), use=used[0])
+        return LoadingEvidence(describe_loader(crash, used[1]), use=used[0])
+    return LoadingEvidence(describe_loader(crash, loading)) if loading is not None else None
 
 
 # An exception while a batch was made, in this process or in a worker: which sample, which line.
 _KEPT, _SAMPLES = 16, 100_000
+_HEAD = re.compile(r"Caught (\w+) in DataLoader worker process (\d+)\.\nOriginal ")
 
 
 def sample_failure(crash: LiveCrash, loading: Loading) -> SampleFailure | None:
     """Either the frames go through torch's fetch.py, or they hand on what a worker caught."""
-    fetching = [place for place, seen in enumerate(crash.frames) if _is_fetch(seen)]
+    names = ("fetch", "<listcomp>")
+    fetching = [
+        place for place, seen in enumerate(crash.frames) if seen.file.endswith("fetch.py") and seen.function in names
+        and not seen.user
+    ]  # fmt: skip
     if fetching:
         return _here(crash, loading, crash.frames[: fetching[-1] + 1], crash.frames[fetching[-1] + 1 :])
     handed_on = crash.innermost is not None and crash.innermost.function == "reraise"
-    told = read_worker_text(str(crash.error)) if handed_on else None
-    return _in_worker(crash, loading, told) if told is not None else None
-
-
-def _is_fetch(seen: Seen) -> bool:
-    return seen.file.endswith("fetch.py") and seen.function in ("fetch", "<listcomp>") and not seen.user
+    head = _HEAD.match(str(crash.error)) if handed_on else None
+    _, message, frames = read_traceback(str(crash.error), sys.maxsize) if head is not None else ("", "", ())
+    if head is None or not frames:
+        return None
+    fetches = [frame.code for frame in frames if frame.file.endswith("fetch.py")]
+    stage = "start" if not fetches else "collate" if "collate_fn(" in fetches[-1] else "sample"
+    # the innermost frame of the user's whose line is still what the text says
+    users = [frame for frame in frames if frame.user and frame.code][-1:]
+    user = next((frame for frame in users if line_at(frame.file, frame.line) == frame.code), None)
+    place = place_at(user.file, user.line) if user is not None else Place()
+    batch = failed_batch(crash, loading.iterator)
+    indices = batch_indices(loading.iterator, batch)
+    raised = Raised(head[1], message.partition("\n")[0][:300], place, user.function if user is not None else "")
+    failure = SampleFailure(stage, raised, int(head[2]), batch, indices[:_KEPT])
+    if stage == "start" or is_a(loading.dataset, IterableDataset):
+        return failure
+    every = range(min(length_of(loading.dataset) or 0, _SAMPLES))
+    return _looked_again(failure, fetch_again(loading.dataset, indices or every))
 
 
 def _here(crash: LiveCrash, loading: Loading, until: Sequence[Seen], inside: Sequence[Seen]) -> SampleFailure:
     fetch = next(seen for seen in reversed(until) if seen.function == "fetch")
     collating = "collate_fn(" in line_at(until[-1].file, until[-1].line)
-    indices = _indices(fetch.locals.get("possibly_batched_index"))
+    listed = fetch.locals.get("possibly_batched_index")
+    listed = listed if is_a(listed, (list, tuple)) else [listed]
+    indices = tuple(index for index in listed if type(index) is int)
     samples = fetch.locals.get("data")
     asked = until[-1].frame.f_locals.get("idx")
     failing = (asked,) if type(asked) is int and not collating else ()
@@ -109,32 +115,13 @@ def _here(crash: LiveCrash, loading: Loading, until: Sequence[Seen], inside: Seq
     )  # fmt: skip
 
 
-def _indices(held: Any) -> tuple[int, ...]:
-    listed = held if is_a(held, (list, tuple)) else [held]
-    return tuple(index for index in listed if type(index) is int)
-
-
-def _in_worker(crash: LiveCrash, loading: Loading, told: WorkerText) -> SampleFailure:
-    batch = failed_batch(crash, loading.iterator)
-    indices = batch_indices(loading.iterator, batch)
-    frame = told.user_frame
-    raised = Raised(told.kind, told.message, told.place, frame.function if frame else "")
-    failure = SampleFailure(told.stage, raised, told.worker, batch, indices[:_KEPT])
-    if told.stage == "start" or is_a(loading.dataset, IterableDataset):
-        return failure
-    return _looked_again(failure, fetch_again(loading.dataset, indices or _all(loading.dataset)))
-
-
-def _all(dataset: Any) -> Iterable[int]:
-    return range(min(length_of(dataset) or 0, _SAMPLES))
-
-
 def _looked_again(failure: SampleFailure, again: Refetched) -> SampleFailure:
     """Only what fails as the worker said is the same failure."""
     if failure.stage == "collate":
         odd = odd_part(again.forms) if again.forms else None
         return dataclasses.replace(failure, odd=odd, looked_at=again.looked_at)
-    alike = [(index, raised) for index, raised in again.raised if _same(raised, failure.raised)]
+    met = failure.raised
+    alike = [(index, raised) for index, raised in again.raised if (raised.kind, raised.place) == (met.kind, met.place)]
     said = [(index, raised) for index, raised in alike if raised.message == failure.raised.message]
     if said and failure.indices and alike[0] != said[0]:
         alike = said  # the worker met this one first: since then the others have changed
@@ -148,65 +135,6 @@ def _looked_again(failure: SampleFailure, again: Refetched) -> SampleFailure:
     )
 
 
-def _same(raised: Raised, told: Raised) -> bool:
-    return raised.kind == told.kind and raised.place == told.place
-
-
-# A worker's traceback, which reaches the main process only as text.
-_HEAD = re.compile(r"Caught (\w+) in DataLoader worker process (\d+)\.\nOriginal ")
-_FRAME = re.compile(r'^  File "(.+)", line (\d+), in (.+)\n    (.*)$', re.MULTILINE)
-_START = "Traceback (most recent call last):\n"
-
-
-@dataclass(frozen=True)
-class TextFrame:
-    file: str
-    line: int
-    function: str
-    code: str
-
-
-@dataclass(frozen=True)
-class WorkerText:
-    """What the text tells: the frames of the exception that was raised last, the outermost first."""
-
-    kind: str
-    worker: int
-    frames: tuple[TextFrame, ...]
-    message: str
-
-    @property
-    def stage(self) -> str:
-        fetching = [frame.code for frame in self.frames if frame.file.endswith("fetch.py")]
-        if not fetching:
-            return "start"
-        return "collate" if "collate_fn(" in fetching[-1] else "sample"
-
-    @property
-    def user_frame(self) -> TextFrame | None:
-        """The innermost frame of the user's whose line is still what the text says."""
-        users = [frame for frame in self.frames if is_user_file(frame.file)]
-        return users[-1] if users and line_at(users[-1].file, users[-1].line) == users[-1].code else None
-
-    @property
-    def place(self) -> Place:
-        frame = self.user_frame
-        return place_at(frame.file, frame.line) if frame is not None else Place()
-
-
-def read_worker_text(message: str) -> WorkerText | None:
-    head = _HEAD.match(message)
-    if head is None or _START not in message:
-        return None
-    last = message.rpartition(_START)[2]
-    found = list(_FRAME.finditer(last))
-    frames = tuple(TextFrame(file, int(line), name, code.strip()) for file, line, name, code in
-                   (match.groups() for match in found))  # fmt: skip
-    after = [line for line in last[found[-1].end() if found else 0 :].splitlines() if line[:1].strip()]
-    told = after[0].partition(": ")[2] if after else ""
-    return WorkerText(head[1], int(head[2]), frames, told[:300])
-
-
 # The open files of this process, counted without opening one, and the variable that keeps most of them.
 _COUNTED, _ITEMS, _FEW = 65_536, 20_000, 8
 _FILLING = ("append", "add", "extend", "appendleft", "setdefault", "update")
@@ -216,13 +144,14 @@ def open_files(crash: LiveCrash) -> OpenFiles | None:
     if not _is_about_files(crash):
         return None
     limit = file_limit()
-    opened = sum(_is_open(number) for number in range(min(limit, _COUNTED)))
+    opened = 0
+    for number in range(min(limit, _COUNTED)):
+        with contextlib.suppress(OSError):
+            os.fstat(number)
+            opened += 1
     name, held, holds, place = max(_holders(crash), key=lambda found: found[1], default=("", 0, "", Place()))
-    return OpenFiles(opened, limit, _strategy(), name, held, holds, place)
-
-
-def _strategy() -> str:
-    return str(torch.multiprocessing.get_sharing_strategy())  # type: ignore[no-untyped-call]
+    strategy = str(torch.multiprocessing.get_sharing_strategy())  # type: ignore[no-untyped-call]
+    return OpenFiles(opened, limit, strategy, name, held, holds, place)
 
 
 def _is_about_files(crash: LiveCrash) -> bool:
@@ -234,14 +163,6 @@ def _is_about_files(crash: LiveCrash) -> bool:
     return isinstance(error, RuntimeError) and (
         (receiving and "ancdata" in str(error)) or (waiting and str(error).startswith("Too many open files"))
     )
-
-
-def _is_open(number: int) -> bool:
-    try:
-        os.fstat(number)
-    except OSError:
-        return False
-    return True
 
 
 def _holders(crash: LiveCrash) -> Iterator[tuple[str, int, str, Place]]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ast
+import dataclasses
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import GeneratorType
 from typing import Any
@@ -14,11 +15,13 @@ import torch
 from torch.utils.data import BatchSampler, DataLoader, Dataset, IterableDataset, SequentialSampler
 from torch.utils.data.dataloader import _BaseDataLoaderIter
 
-from torch_debugger.crashes.frames import LiveCrash, Seen, kind_name
+from torch_debugger.crashes.frames import LiveCrash, kind_name
+from torch_debugger.crashes.functions import is_none
 from torch_debugger.records import Place
 from torch_debugger.records.crash_loading import LoaderState, OddPart
+from torch_debugger.source.attributes import call_name
 from torch_debugger.source.constructors import class_place
-from torch_debugger.source.files import class_source, class_sources, place_at, tree_of
+from torch_debugger.source.files import class_source, nodes_of, place_at, tree_of
 from torch_debugger.source.objects import is_a, own_attributes
 from torch_debugger.source.syntax import calls_in, last_name, methods_of, nodes_in
 
@@ -41,11 +44,8 @@ def find_loading(crash: LiveCrash) -> Loading | None:
 
 def loading_of(crash: LiveCrash, iterator: Any) -> Loading:
     dataset = iterator._dataset
-    return Loading(iterator, dataset, _loader_of(crash, dataset))
-
-
-def _loader_of(crash: LiveCrash, dataset: Any) -> Any:
-    return next((value for _, value in named_loaders(crash) if value.dataset is dataset), None)
+    loader = next((value for _, value in named_loaders(crash) if value.dataset is dataset), None)
+    return Loading(iterator, dataset, loader)
 
 
 def named_loaders(crash: LiveCrash) -> Iterator[tuple[str, Any]]:
@@ -65,7 +65,7 @@ def describe_loader(crash: LiveCrash, loading: Loading) -> LoaderState:
         class_place=class_place(type(dataset)),
         dataset_place=method_place(type(dataset), "__getitem__") or method_place(type(dataset), "__iter__"),
         sample_place=return_place(type(dataset), "__getitem__"),
-        none_place=none_place(type(dataset)),
+        none_place=return_place(type(dataset), "__getitem__", nothing=True),
         length=length_of(dataset),
         length_place=return_place(type(dataset), "__len__"),
         workers=workers,
@@ -98,14 +98,15 @@ def length_of(dataset: Any) -> int | None:
 def loader_place(crash: LiveCrash, loader: Any = None) -> Place:
     """The only `DataLoader(...)` call of the user's files, or the one given to a name of the loader's."""
     names = {name for name, value in named_loaders(crash) if value is loader}
-    for seen in reversed(crash.frames):
-        tree = tree_of(seen.file) if seen.user else None
-        calls: list[ast.expr] = [*calls_in(tree, "DataLoader")] if tree is not None else []
-        assigned = [node for node in nodes_in(seen.file, ast.Assign) if node.value in calls and len(node.targets) == 1]
-        named = [node.value for node in assigned if last_name(node.targets[0]) in names]
+    for file in (seen.file for seen in crash.user_frames):
+        nodes = nodes_of(tree_of(file) or ast.Module([], []))
+        calls = [node for node in nodes if isinstance(node, ast.Call) and call_name(node) == "DataLoader"]
+        single = [node for node in nodes if isinstance(node, ast.Assign) and len(node.targets) == 1]
+        written = [(ast.unparse(node.targets[0]).rpartition(".")[2], node.value) for node in single]
+        named = [value for name, value in written if name in names and value in calls]
         chosen = named if len(named) == 1 else calls
         if len(chosen) == 1:
-            return place_at(seen.file, chosen[0].lineno)
+            return place_at(file, chosen[0].lineno)
     return Place()
 
 
@@ -115,36 +116,12 @@ def method_place(cls: type, name: str) -> Place:
     return place_at(found[0], found[1].lineno) if found else Place()
 
 
-def return_place(cls: type, name: str) -> Place:
-    """The line of a method's only `return` of something."""
-    return _only_return(cls, name, nothing=False)
-
-
-def none_place(cls: type) -> Place:
-    """The line of __getitem__ that returns None."""
-    return _only_return(cls, "__getitem__", nothing=True)
-
-
-def _only_return(cls: type, name: str, nothing: bool) -> Place:
+def return_place(cls: type, name: str, nothing: bool = False) -> Place:
+    """The line of a method's only `return` of something, or of nothing."""
     found = _method(cls, name)
     returns = [node for node in ast.walk(found[1]) if isinstance(node, ast.Return)] if found else []
-    chosen = [node for node in returns if _is_none(node.value) is nothing]
+    chosen = [node for node in returns if is_none(node.value) is nothing]
     return place_at(found[0], chosen[0].lineno) if found and len(chosen) == 1 else Place()
-
-
-def _is_none(node: ast.expr | None) -> bool:
-    return node is None or (isinstance(node, ast.Constant) and node.value is None)
-
-
-def attribute_place(cls: type, attribute: str) -> Place:
-    """The first line of the class that gives something to `self.attribute`."""
-    for kind in cls.__mro__:
-        source = class_source(kind)
-        for node in ast.walk(source[1]) if source else ():
-            targets = node.targets if isinstance(node, ast.Assign) else ()
-            if source and any(isinstance(item, ast.Attribute) and item.attr == attribute for item in targets):
-                return place_at(source[0], node.lineno)  # type: ignore[attr-defined]
-    return Place()
 
 
 def _method(cls: type, name: str) -> tuple[str, ast.FunctionDef] | None:
@@ -162,14 +139,10 @@ def failed_batch(crash: LiveCrash, iterator: Any) -> int | None:
     if getattr(iterator, "_num_workers", 0) == 0:
         return getattr(iterator, "_num_yielded", None)
     if seen is not None and not getattr(iterator, "_in_order", True):
-        return _number(seen, "idx")
+        number = seen.locals.get("idx")
+        return number if type(number) is int else None
     received = getattr(iterator, "_rcvd_idx", None)
     return received - 1 if type(received) is int and received else None
-
-
-def _number(seen: Seen, name: str) -> int | None:
-    held = seen.locals.get(name)
-    return held if type(held) is int else None
 
 
 def batch_indices(iterator: Any, batch: int | None) -> tuple[int, ...]:
@@ -221,6 +194,15 @@ class Form:
         return self.own_bytes + sum(part.size_bytes for _, part in self.parts)
 
     @property
+    def kind_in_batch(self) -> str:
+        return "number" if self.kind in _NUMBERS else self.kind
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """How long a container is and, of a dict, its keys."""
+        return (self.detail, *(key for key, _ in self.parts)) if self.kind == "dict" else (self.detail,)
+
+    @property
     def words(self) -> str:
         if self.kind in ("tuple", "list"):
             inside = ", ".join(part.words for _, part in self.parts[:4])
@@ -259,60 +241,34 @@ def _parts(items: Any, depth: int) -> tuple[tuple[str, Form], ...]:
 
 def odd_part(samples: Sequence[tuple[int, Form]], path: str = "") -> OddPart | None:
     """The first part that no batch can be made of, or that differs from what the other samples have."""
-    kinds = Counter(_class(form) for _, form in samples)
-    for kind in kinds:
-        if kind not in _BATCHED:
-            return _odd(samples, path, kind)
-    if len(kinds) > 1:
-        return _odd(samples, path, min(kinds, key=lambda kind: kinds[kind]))
-    return _odd_inside(samples, path, next(iter(kinds), ""))
-
-
-def _odd_inside(samples: Sequence[tuple[int, Form]], path: str, kind: str) -> OddPart | None:
+    kinds = Counter(form.kind_in_batch for _, form in samples)
+    rare = next((kind for kind in kinds if kind not in _BATCHED), "")
+    if not rare and len(kinds) > 1:
+        rare = min(kinds, key=lambda kind: kinds[kind])
+    if rare:
+        return _differing(samples, path, lambda form: form.kind_in_batch == rare)
+    kind = next(iter(kinds), "")
     if kind in ("tensor", "ndarray") and len({form.detail for _, form in samples}) > 1:
-        return _odd_size(samples, path)
+        usual = Counter(form.words for _, form in samples).most_common(1)[0][0]
+        return _differing(samples, path, lambda form: form.words != usual)
     if kind not in _CONTAINERS:
         return None
-    shapes = Counter(_names(form) for _, form in samples)
+    shapes = Counter(form.keys for _, form in samples)
     if len(shapes) > 1:
-        rare = min(shapes, key=lambda names: shapes[names])
-        return _differing(samples, path, rare, max(shapes, key=lambda names: shapes[names]))
+        fewest, most = (pick(shapes, key=lambda keys: shapes[keys]) for pick in (min, max))
+        odd = _differing(samples, path, lambda form: form.keys == fewest)
+        examples = [next(form for _, form in samples if form.keys == keys) for keys in (fewest, most)]
+        words = [form.words if form.kind == "dict" else f"{form.kind} of {form.detail}" for form in examples]
+        return dataclasses.replace(odd, kind=words[0], usual=words[1])
     for place, (key, _) in enumerate(samples[0][1].parts):
         inside = [(index, form.parts[place][1]) for index, form in samples]
-        if (odd := odd_part(inside, path + key)) is not None:
-            return odd
+        if (found := odd_part(inside, path + key)) is not None:
+            return found
     return None
 
 
-def _odd_size(samples: Sequence[tuple[int, Form]], path: str) -> OddPart:
-    usual = Counter(form.words for _, form in samples).most_common(1)[0][0]
-    those = [(index, form) for index, form in samples if form.words != usual]
-    return OddPart(path, those[0][1].words, usual, tuple(index for index, _ in those)[:_PARTS], len(samples))
-
-
-def _class(form: Form) -> str:
-    return "number" if form.kind in _NUMBERS else form.kind
-
-
-def _names(form: Form) -> tuple[str, ...]:
-    return (form.detail, *(key for key, _ in form.parts)) if form.kind == "dict" else (form.detail,)
-
-
-def _odd(samples: Sequence[tuple[int, Form]], path: str, kind: str) -> OddPart:
-    those = [(index, form) for index, form in samples if _class(form) == kind]
-    others = [form.words for _, form in samples if _class(form) != kind]
-    usual = Counter(others).most_common(1)[0][0] if others else ""
-    return OddPart(path, those[0][1].words, usual, tuple(index for index, _ in those)[:_PARTS], len(samples))
-
-
-def _differing(
-    samples: Sequence[tuple[int, Form]], path: str, rare: tuple[str, ...], common: tuple[str, ...]
-) -> OddPart:
-    those = [(index, form) for index, form in samples if _names(form) == rare]
-    usual = next(form for _, form in samples if _names(form) == common)
-    indices = tuple(index for index, _ in those)[:_PARTS]
-    return OddPart(path, _shape(those[0][1]), _shape(usual), indices, len(samples))
-
-
-def _shape(form: Form) -> str:
-    return form.words if form.kind == "dict" else f"{form.kind} of {form.detail}"
+def _differing(samples: Sequence[tuple[int, Form]], path: str, is_odd: Callable[[Form], bool]) -> OddPart:
+    odd = [(index, form) for index, form in samples if is_odd(form)]
+    usual = Counter(form.words for _, form in samples if not is_odd(form)).most_common(1)
+    indices = tuple(index for index, _ in odd)[:_PARTS]
+    return OddPart(path, odd[0][1].words, usual[0][0] if usual else "", indices, len(samples))

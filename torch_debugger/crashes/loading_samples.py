@@ -11,7 +11,7 @@ import os
 import pickle
 import re
 import select
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePath
 from typing import Any, NoReturn
@@ -20,20 +20,19 @@ import numpy
 import torch
 from torch.utils.data import DataLoader, IterableDataset, default_collate
 
-from torch_debugger.crashes.expressions import UnknownValueError, computed_value
+from torch_debugger.crashes.expressions import UNKNOWN, UnknownValueError, computed_value
 from torch_debugger.crashes.frames import LiveCrash, Seen, kind_name, walk_traceback
-from torch_debugger.crashes.loading_dataloader import Form, Loading, attribute_place, form_of
+from torch_debugger.crashes.loading_dataloader import Form, Loading, form_of
 from torch_debugger.model.forks import ForkedTask
 from torch_debugger.records import Place
 from torch_debugger.records.crash_loading import LoaderCall, LoaderUse, MissingFile, Raised, Subscripted
-from torch_debugger.source.files import covers, is_user_file, place_at
+from torch_debugger.source.files import covers, is_user_file, nodes_of, place_at, tree_of
 from torch_debugger.source.objects import is_a, is_one_of
-from torch_debugger.source.syntax import nodes_in
+from torch_debugger.source.statements import attribute_place
 from torch_debugger.system.clocks import time
 
 _TEXT, _KEYS, _ENTRIES = 80, 5, 2000
 _PLAIN = (int, float, bool, str, bytes, type(None))
-_NOTHING = object()
 
 
 def describe_raised(error: BaseException, frames: Sequence[Seen]) -> Raised:
@@ -87,17 +86,18 @@ def _parse(text: str) -> ast.AST | None:
     return None
 
 
-def _resolve(node: ast.AST, seen: Seen) -> Any:
+def _computed(node: ast.AST, seen: Seen) -> Any:
+    """UNKNOWN where it cannot be told."""
     try:
-        return computed_value(node, seen.frame) if isinstance(node, ast.expr) else _NOTHING
+        return computed_value(node, seen.frame) if isinstance(node, ast.expr) else UNKNOWN
     except UnknownValueError:
-        return _NOTHING
+        return UNKNOWN
 
 
 def _reach(tree: ast.AST, seen: Seen) -> Iterator[tuple[str, str]]:
     """The largest parts of the expression that are plain values: path = 'a.png'."""
     for node in ast.iter_child_nodes(tree):
-        value = _resolve(node, seen) if not isinstance(node, ast.Constant) else _NOTHING
+        value = _computed(node, seen) if not isinstance(node, ast.Constant) else UNKNOWN
         if is_one_of(value, _PLAIN):
             yield ast.unparse(node), repr(value)[:_TEXT]
         elif is_a(value, PurePath):
@@ -111,21 +111,21 @@ def _subscripted(error: BaseException, tree: ast.AST, seen: Seen) -> Subscripted
     if not isinstance(error, (KeyError, IndexError)):
         return None
     asked = [node for node in ast.walk(tree) if isinstance(node, ast.Subscript)]
-    pairs = [(node, _resolve(node.value, seen), _resolve(node.slice, seen)) for node in asked]
+    pairs = [(node, _computed(node.value, seen), _computed(node.slice, seen)) for node in asked]
     lacking = [(node, container, key) for node, container, key in pairs if _lacks(container, key)]
     if len(lacking) != 1:
         return None
     node, container, key = lacking[0]
     keys = [repr(name)[:_TEXT] for name in list(container)[:_KEYS]] if type(container) is dict else []
-    owner = _resolve(node.value.value, seen) if isinstance(node.value, ast.Attribute) else _NOTHING
+    owner = _computed(node.value.value, seen) if isinstance(node.value, ast.Attribute) else UNKNOWN
     return Subscripted(
         container=ast.unparse(node.value),
         kind=kind_name(type(container)),
         size=len(container),
         key=repr(key)[:_TEXT],
         keys=", ".join(keys) + (", ..." if keys and len(container) > _KEYS else ""),
-        place=attribute_place(type(owner), node.value.attr)  # type: ignore[attr-defined]
-        if owner is not _NOTHING
+        place=attribute_place(type(owner), node.value.attr) or Place()  # type: ignore[attr-defined]
+        if owner is not UNKNOWN
         else place_at("", 0),
         near=_near(key, container) if type(container) is dict else "",
     )
@@ -144,11 +144,7 @@ def _lacks(container: Any, key: Any) -> bool:
     if type(container) is dict:
         return is_one_of(key, (int, str, tuple)) and key not in container
     sized = is_one_of(container, (list, tuple, str, torch.Tensor, numpy.ndarray)) and type(key) is int
-    return sized and _is_array(container) and not -len(container) <= key < len(container)
-
-
-def _is_array(container: Any) -> bool:
-    return getattr(container, "ndim", 1) > 0
+    return sized and getattr(container, "ndim", 1) > 0 and not -len(container) <= key < len(container)
 
 
 def _missing(error: BaseException) -> MissingFile | None:
@@ -159,13 +155,10 @@ def _missing(error: BaseException) -> MissingFile | None:
     folder, name = os.path.split(text)
     exists = os.path.isdir(folder or ".")
     names = [entry.name for _, entry in zip(range(_ENTRIES), os.scandir(folder or "."), strict=False)] if exists else []
-    numbered = sorted(entry for entry in names if _digits(entry) == _digits(name))  # 007 is not meant by 008
+    digits = re.findall(r"\d", name)
+    numbered = sorted(entry for entry in names if re.findall(r"\d", entry) == digits)  # 007 is not meant by 008
     near = difflib.get_close_matches(name, numbered, n=1, cutoff=0.75)
     return MissingFile(text, exists, len(names), near[0] if near else "", not os.path.isabs(text))
-
-
-def _digits(name: str) -> str:
-    return re.sub(r"\D", "", name)
 
 
 # Samples fetched once more in a fork: which of them raise, end the process or take too long, and where.
@@ -206,33 +199,22 @@ def _fetch_all(dataset: Any, indices: Iterable[int], writing: int, limit_s: floa
     faulthandler.enable(writing)
     faulthandler.dump_traceback_later(limit_s * 0.7, file=writing)
     leave = os._exit
-    vars(os)["_exit"] = _telling_exit(leave, writing)
-    for index in indices:
-        os.write(writing, f"?{index}\n".encode())
-        os.write(writing, _line(_fetch(dataset, index)))
-    vars(os)["_exit"] = leave
-    return "done"
-
-
-def _telling_exit(leave: Callable[[int], NoReturn], writing: int) -> Callable[[int], NoReturn]:
-    """os._exit that first says from where it is called; only the fork ever has it."""
 
     def _exit(status: int) -> NoReturn:
+        """First says from where it is called; only the fork ever has it."""
         faulthandler.dump_traceback(writing)
         leave(status)
 
-    return _exit
-
-
-def _fetch(dataset: Any, index: int) -> Form | Raised:
-    try:
-        return form_of(dataset[index])
-    except BaseException as error:  # SystemExit too: it ends a worker
-        return describe_raised(error, walk_traceback(error.__traceback__))
-
-
-def _line(result: Form | Raised) -> bytes:
-    return b"=" + binascii.hexlify(pickle.dumps(result)) + b"\n"
+    vars(os)["_exit"] = _exit
+    for index in indices:
+        os.write(writing, f"?{index}\n".encode())
+        try:
+            result: Form | Raised = form_of(dataset[index])
+        except BaseException as error:  # SystemExit too: it ends a worker
+            result = describe_raised(error, walk_traceback(error.__traceback__))
+        os.write(writing, b"=" + binascii.hexlify(pickle.dumps(result)) + b"\n")
+    vars(os)["_exit"] = leave
+    return "done"
 
 
 def _read_until(reading: int, deadline: float) -> tuple[bytes, bool]:
@@ -258,19 +240,13 @@ def _told(text: str, ended: bool) -> Refetched:
             kept.append((found.stuck, result))
             found.stuck = None
     found.died = found.stuck is not None and ended
-    found.place = _user_line(text) if found.stuck is not None else Place()
+    lines = [(file, int(line)) for file, line in _STACK.findall(text) if is_user_file(file)]
+    found.place = place_at(*lines[0]) if found.stuck is not None and lines else Place()
     return found
 
 
-def _user_line(stack: str) -> Place:
-    for file, line in _STACK.findall(stack):
-        if is_user_file(file):
-            return place_at(file, int(line))
-    return Place()
-
-
 # How the user's line makes or uses a DataLoader, for errors that arise right there.
-_LOADING_USE_PLAIN = (int, float, bool, str, type(None))
+_SETTINGS = (int, float, bool, str, type(None))
 _TAKEN_APART = ("tuple", "list", "dict", "tensor", "ndarray")
 _FETCHED = 64  # samples for one batch at most: enough to see its form
 _USES = (TypeError, ValueError, AttributeError, KeyError, IndexError)
@@ -283,25 +259,14 @@ def loader_call(crash: LiveCrash) -> tuple[LoaderCall, Loading] | None:
     if seen is None or not is_a(made, DataLoader):
         return None
     held, parameters = seen.locals, inspect.signature(DataLoader.__init__).parameters
-    given = {
-        name: _text(held[name])
-        for name, parameter in parameters.items()
-        if name not in ("self", "dataset") and name in held and not _is_default(name, held[name], parameter.default)
-    }
+    given: dict[str, str] = {}
+    for name, parameter in parameters.items():
+        value = held.get(name, parameter.default)
+        is_default = value is parameter.default or (is_one_of(value, _SETTINGS) and value == parameter.default)
+        if name not in ("self", "dataset") and not is_default and not (name == "shuffle" and not value):
+            given[name] = repr(value)[:80] if is_one_of(value, _SETTINGS) else type(value).__name__
     dataset = held.get("dataset")
     return LoaderCall(given, is_a(dataset, IterableDataset)), Loading(None, dataset, made)
-
-
-def _is_default(name: str, value: Any, default: Any) -> bool:
-    return (
-        value is default
-        or (is_one_of(value, _LOADING_USE_PLAIN) and value == default)
-        or (name == "shuffle" and not value)
-    )
-
-
-def _text(value: Any) -> str:
-    return repr(value)[:80] if is_one_of(value, _LOADING_USE_PLAIN) else type(value).__name__
 
 
 def loader_use(crash: LiveCrash) -> tuple[LoaderUse, Loading] | None:
@@ -322,7 +287,10 @@ def _loops(seen: Seen, failing: str) -> Iterator[tuple[LoaderUse, Any]]:
     for loop in for_statements(seen):
         named = next(loader_in(loop.iter, seen), None)
         header = seen.line in range(loop.lineno, loop.body[0].lineno)
-        variable = "" if header else _used_variable(loop, seen, failing)
+        targets = {node.id for node in ast.walk(loop.target) if isinstance(node, ast.Name)}
+        owners = [node.value for node in _candidates(seen, failing) if isinstance(node, ast.Attribute | ast.Subscript)]
+        used = [owner.id for owner in owners if isinstance(owner, ast.Name) and owner.id in targets]
+        variable = used[0] if used and not header else ""
         if named is not None and (header or variable):
             name, loader = named
             around = ast.unparse(loop.iter.func) if isinstance(loop.iter, ast.Call) else ""
@@ -333,17 +301,9 @@ def _loops(seen: Seen, failing: str) -> Iterator[tuple[LoaderUse, Any]]:
 
 def for_statements(seen: Seen) -> list[ast.For]:
     """Those around the line, the innermost first."""
-    around = [loop for loop in nodes_in(seen.file, ast.For) if covers(loop, seen.line)]
-    return sorted(around, key=lambda loop: -loop.lineno)
-
-
-def _used_variable(loop: ast.For, seen: Seen, failing: str) -> str:
-    names = {node.id for node in ast.walk(loop.target) if isinstance(node, ast.Name)}
-    for used in _candidates(seen, failing):
-        owner = used.value if isinstance(used, ast.Attribute | ast.Subscript) else None
-        if isinstance(owner, ast.Name) and owner.id in names:
-            return owner.id
-    return ""
+    nodes = nodes_of(tree_of(seen.file) or ast.Module([], []))
+    loops = [node for node in nodes if isinstance(node, ast.For) and covers(node, seen.line)]
+    return sorted(loops, key=lambda loop: -loop.lineno)
 
 
 def _candidates(seen: Seen, failing: str) -> list[ast.AST]:
@@ -358,11 +318,8 @@ def _candidates(seen: Seen, failing: str) -> list[ast.AST]:
 def loader_in(node: ast.AST, seen: Seen) -> Iterator[tuple[str, Any]]:
     """A loader, or one inside enumerate(...), tqdm(...), iter(...)."""
     for part in (node, *(node.args if isinstance(node, ast.Call) else ())):
-        try:
-            value = computed_value(part, seen.frame) if isinstance(part, ast.expr) else None
-        except UnknownValueError:
-            continue
-        if issubclass(type(value), DataLoader):
+        value = _computed(part, seen)
+        if is_a(value, DataLoader):
             yield ast.unparse(part), value
 
 
@@ -376,23 +333,17 @@ def _mentions(seen: Seen, failing: str) -> Iterator[tuple[LoaderUse, Any]]:
 
 def _sample(loader: Any) -> tuple[str, int | None, tuple[str, ...], str]:
     """The form of the first sample, or of a batch where a function of the user's makes those."""
-    if is_a(loader.dataset, IterableDataset):
-        return "", None, (), ""
     own = loader.collate_fn is not default_collate
-    again = fetch_again(_Batches(loader) if own else loader.dataset, [0])
-    if not again.forms or (own and again.forms[0][1].kind not in _TAKEN_APART):
-        return "", None, (), ""
-    form = again.forms[0][1]
+    iterable = is_a(loader.dataset, IterableDataset)
+    again = Refetched() if iterable else fetch_again(_Batches(loader) if own else loader.dataset, [0])
+    form = again.forms[0][1] if again.forms else Form("")
     parts = int(form.detail) if form.kind in ("tuple", "list", "dict") else 1
-    keys = tuple(key[1:-1] for key, _ in form.parts) if form.kind == "dict" else ()
-    if own and parts == _FETCHED:  # a list of the samples themselves, cut short by us
+    cut_short = parts == _FETCHED  # a list of the samples themselves, cut short by us
+    if not again.forms or (own and (form.kind not in _TAKEN_APART or cut_short)):
         return "", None, (), ""
-    return form.words, parts, keys, _collate_name(loader.collate_fn) if own else ""
-
-
-def _collate_name(function: Any) -> str:
-    name = str(getattr(function, "__name__", type(function).__name__))
-    return name if name.isidentifier() else "collate_fn"
+    keys = tuple(key[1:-1] for key, _ in form.parts) if form.kind == "dict" else ()
+    name = str(getattr(loader.collate_fn, "__name__", type(loader.collate_fn).__name__))
+    return form.words, parts, keys, "" if not own else name if name.isidentifier() else "collate_fn"
 
 
 class _Batches:

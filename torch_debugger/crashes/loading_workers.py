@@ -16,7 +16,7 @@ import signal
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from types import FrameType, FunctionType, GeneratorType, MethodType
+from types import FunctionType, GeneratorType, MethodType
 from typing import Any
 
 import numpy
@@ -27,7 +27,6 @@ from torch.utils.data.dataloader import _MultiProcessingDataLoaderIter
 from torch_debugger.crashes.frames import LiveCrash, kind_name
 from torch_debugger.crashes.loading_dataloader import (
     Loading,
-    attribute_place,
     batch_indices,
     find_loading,
     length_of,
@@ -35,13 +34,12 @@ from torch_debugger.crashes.loading_dataloader import (
     start_method,
 )
 from torch_debugger.crashes.loading_samples import Refetched, fetch_again, for_statements, loader_in
-from torch_debugger.probes.data.loaders import AskedBatches
 from torch_debugger.records import Place
 from torch_debugger.records.crash_loading import SlowBatch, Unpicklable, WorkerDeath
-from torch_debugger.records.data import SampleSeen
 from torch_debugger.source.constructors import class_place
 from torch_debugger.source.files import covers, place_at, tree_of
 from torch_debugger.source.objects import is_a
+from torch_debugger.source.statements import attribute_place
 from torch_debugger.stats.resources import host_memory
 from torch_debugger.system.clocks import time
 
@@ -79,7 +77,7 @@ def find_dying_loader(crash: LiveCrash) -> Loading | None:
 
 def _alive(crash: LiveCrash) -> Iterator[Loading]:
     """Iterators that somebody holds on to, of the worker that is spoken of."""
-    end = _told_end(crash.error)
+    end = _named_end(crash.error)
     pids = end.pids if end is not None else ()
     # type() and not isinstance: some objects in memory warn, or raise, when they are asked for their class.
     alive = [one for one in gc.get_objects() if issubclass(type(one), _MultiProcessingDataLoaderIter)]
@@ -97,14 +95,29 @@ def _left_loops(crash: LiveCrash) -> Iterator[Loading]:
 
 
 def worker_death(crash: LiveCrash, loading: Loading) -> WorkerDeath | None:
-    end = _seen_end(loading.iterator) if loading.iterator is not None else _told_end(crash.error)
+    end = _seen_end(loading.iterator) if loading.iterator is not None else _named_end(crash.error)
     if end is None:
         return None
-    end = _with_asked(end, crash.running.asked)
-    seen = _seen_sample(end, crash.running.asked)
-    again = _again(loading, end.waiting, end.exit_code)
-    culprit, place = _culprit(again)
+    asked, seen = crash.running.asked, None
+    worker = asked.worker_of(end.pids[0]) if asked is not None else None
+    if asked is not None and worker is not None:
+        # What was noted when batches were asked for: a random order is kept nowhere else.
+        noted = asked.of_worker(worker)
+        wanted = {batch: noted.get(batch, ()) or end.waiting.get(batch, ()) for batch in end.waiting or noted}
+        end = dataclasses.replace(end, worker=worker, waiting=wanted)
+    if asked is not None and end.worker is not None and (last := asked.seen.get(end.worker)) is not None:
+        seen = last[1] if last[0] in end.waiting else None
+    again = Refetched()
+    if not is_a(loading.dataset, IterableDataset):
+        known = [index for indices in end.waiting.values() for index in indices]
+        indices: Sequence[int] = known or range(min(length_of(loading.dataset) or 0, _SAMPLES))
+        again = fetch_again(loading.dataset, indices[:1] if end.exit_code in _NEVER_AGAIN else indices)
+    # the sample at which the fork ended as well
+    exits = [(index, raised.place) for index, raised in again.raised if raised.kind == "SystemExit"]
+    culprit, place = (again.stuck, again.place) if again.died else exits[0] if exits else (None, Place())
     named = [batch for batch, indices in end.waiting.items() if culprit in indices]
+    shared_free, shared_total = _shared()
+    size = getattr(loading.loader, "batch_size", None) or 1
     return WorkerDeath(
         pids=end.pids,
         exit_code=end.exit_code,
@@ -115,12 +128,30 @@ def worker_death(crash: LiveCrash, loading: Loading) -> WorkerDeath | None:
         batch=next(iter(named or end.waiting), None),
         culprit=culprit,
         culprit_place=place,
-        shared_free_bytes=_shared().free if _shared() else -1,
-        shared_total_bytes=_shared().total if _shared() else -1,
+        shared_free_bytes=shared_free,
+        shared_total_bytes=shared_total,
         memory_free_bytes=host_memory()[1],
-        batch_bytes=_batch_bytes(loading, again),
+        batch_bytes=again.forms[0][1].size_bytes * size if again.forms else -1,
         unguarded=unguarded_line(crash) if end.spawned else Place(),
     )
+
+
+def _shared() -> tuple[int, int]:
+    """Free and total bytes of what worker processes hand batches over by."""
+    try:
+        usage = shutil.disk_usage(_SHARED)
+    except OSError:
+        return -1, -1
+    return usage.free, usage.total
+
+
+def _named_end(error: BaseException) -> _End | None:
+    """With the iterator its processes are gone; torch's handler says which one it was, and how it ended."""
+    found = re.search(r"pid (\d+)\).*?(?:exit code (\d+)|by signal: (.+?)\. )", str(error))
+    if found is None:
+        return None
+    numbers = {signal.strsignal(number): number for number in signal.valid_signals()}
+    return _End(pids=(int(found[1]),), exit_code=int(found[2]) if found[2] else -numbers.get(found[3], 0))
 
 
 def _seen_end(iterator: Any) -> _End | None:
@@ -128,39 +159,17 @@ def _seen_end(iterator: Any) -> _End | None:
     if not dead:
         return None
     number, worker = dead[0]
+    # the batches that were asked of the worker and have not come
+    info = iterator._task_info
+    asked = sorted(batch for batch in info if info[batch][0] == number and len(info[batch]) == 1)
     return _End(
         pids=tuple(each.pid for _, each in dead),
         exit_code=worker.exitcode,
         delivered=int(iterator._num_yielded),
-        waiting=_batches_at_work(iterator, number),
+        waiting={batch: batch_indices(iterator, batch) for batch in asked},
         worker=number,
         spawned=getattr(worker._popen, "method", "fork") != "fork",
     )
-
-
-def _told_end(error: BaseException) -> _End | None:
-    """With the iterator its processes are gone; torch's handler says which one it was, and how it ended."""
-    told = re.search(r"pid (\d+)\).*?(?:exit code (\d+)|by signal: (.+?)\. )", str(error))
-    if told is None:
-        return None
-    numbers = {signal.strsignal(number): number for number in signal.valid_signals()}
-    exit_code = int(told[2]) if told[2] else -numbers.get(told[3], 0)
-    return _End(pids=(int(told[1]),), exit_code=exit_code)
-
-
-def _with_asked(end: _End, asked: AskedBatches | None) -> _End:
-    """With what was noted when batches were asked for: a random order is kept nowhere else."""
-    worker = asked.worker_of(end.pids[0]) if asked is not None else None
-    if asked is None or worker is None:
-        return end
-    noted = asked.of_worker(worker)
-    wanted = {batch: noted.get(batch, ()) or end.waiting.get(batch, ()) for batch in end.waiting or noted}
-    return dataclasses.replace(end, worker=worker, waiting=wanted)
-
-
-def _seen_sample(end: _End, asked: AskedBatches | None) -> SampleSeen | None:
-    seen = asked.seen.get(end.worker) if asked is not None and end.worker is not None else None
-    return seen[1] if seen is not None and seen[0] in end.waiting else None
 
 
 def _dead(workers: Iterable[Any]) -> list[tuple[int, Any]]:
@@ -170,41 +179,6 @@ def _dead(workers: Iterable[Any]) -> list[tuple[int, Any]]:
         if found or time.monotonic() > deadline:
             return found
         time.sleep(0.01)
-
-
-def _batches_at_work(iterator: Any, worker: int) -> dict[int, tuple[int, ...]]:
-    """The batches that were asked of the worker and have not come, with their samples where known."""
-    info = iterator._task_info
-    asked = sorted(batch for batch in info if info[batch][0] == worker and len(info[batch]) == 1)
-    return {batch: batch_indices(iterator, batch) for batch in asked}
-
-
-def _again(loading: Loading, waiting: dict[int, tuple[int, ...]], exit_code: int) -> Refetched:
-    if is_a(loading.dataset, IterableDataset):
-        return Refetched()
-    known = [index for indices in waiting.values() for index in indices]
-    indices: Sequence[int] = known or range(min(length_of(loading.dataset) or 0, _SAMPLES))
-    return fetch_again(loading.dataset, indices[:1] if exit_code in _NEVER_AGAIN else indices)
-
-
-def _culprit(again: Refetched) -> tuple[int | None, Place]:
-    """The sample at which the fork ended as well."""
-    if again.died:
-        return again.stuck, again.place
-    exits = [(index, raised.place) for index, raised in again.raised if raised.kind == "SystemExit"]
-    return exits[0] if exits else (None, Place())
-
-
-def _batch_bytes(loading: Loading, again: Refetched) -> int:
-    size = getattr(loading.loader, "batch_size", None) or 1
-    return again.forms[0][1].size_bytes * size if again.forms else -1
-
-
-def _shared() -> Any:
-    try:
-        return shutil.disk_usage(_SHARED)
-    except OSError:
-        return None
 
 
 # A batch that did not come in time: whose it was, and where its samples spend their time.
@@ -235,6 +209,14 @@ class _Trying(pickle.Pickler):
     def persistent_id(self, value: Any) -> str | None:
         data = is_a(value, (torch.Tensor, torch.UntypedStorage, numpy.ndarray))
         return "kept" if data or type(value).__module__.partition(".")[0] == "multiprocessing" else None
+
+    @classmethod
+    def succeeds(cls, value: Any) -> bool:
+        try:
+            cls(_Nowhere(), pickle.HIGHEST_PROTOCOL).dump(value)
+        except Exception:  # whatever the user's own __reduce__ raises is a refusal as well
+            return False
+        return True
 
 
 class _Nowhere(io.RawIOBase):
@@ -267,7 +249,9 @@ def _sent(crash: LiveCrash) -> tuple[list[Part], str, str]:
     if held is not None and hasattr(held, "_worker_init_fn"):
         names = ("dataset", "collate_fn", "worker_init_fn")
         parts = [(name, getattr(held, f"_{name}"), Place()) for name in names]
-        return parts, "DataLoader", start_method(_context(crash))
+        making = crash.frame_of("_get_iterator", "dataloader.py")
+        owner = making.locals.get("self") if making is not None else None
+        return parts, "DataLoader", start_method(getattr(owner, "multiprocessing_context", None))
     start = crash.frame_of("start", os.path.join("multiprocessing", "process.py"))
     process = start.locals.get("self") if start is not None else None
     parts = [("target", getattr(process, "_target", None), Place())]
@@ -275,27 +259,14 @@ def _sent(crash: LiveCrash) -> tuple[list[Part], str, str]:
     return parts, "Process", str(getattr(process, "_start_method", "") or "")
 
 
-def _context(crash: LiveCrash) -> Any:
-    making = crash.frame_of("_get_iterator", "dataloader.py")
-    return getattr(making.locals.get("self"), "multiprocessing_context", None) if making else None
-
-
 def _search(parts: Iterator[Part] | list[Part], deadline: float, depth: int) -> Part | None:
     """The innermost part that cannot be pickled by itself."""
     for path, value, made in parts:
         if time.monotonic() > deadline or depth > _DEPTH:
             return None
-        if not _pickles(value):
+        if not _Trying.succeeds(value):
             return _search(_inside(path, value), deadline, depth + 1) or (path, value, made)
     return None
-
-
-def _pickles(value: Any) -> bool:
-    try:
-        _Trying(_Nowhere(), pickle.HIGHEST_PROTOCOL).dump(value)
-    except Exception:  # whatever the user's own __reduce__ raises is a refusal as well
-        return False
-    return True
 
 
 def _inside(path: str, value: Any) -> Iterator[Part]:
@@ -308,24 +279,14 @@ def _inside(path: str, value: Any) -> Iterator[Part]:
         yield from ((f"{path}.{name}", getattr(value, name), Place()) for name in ("func", "args", "keywords"))
     elif is_a(value, MethodType):
         yield path, value.__self__, Place()
-    elif not is_a(value, (FunctionType, type)) and not _has_own_state(value):
-        yield from _attributes(path, value)
-
-
-def _has_own_state(value: Any) -> bool:
-    """What a class of the user's sends instead of its attributes is not known."""
-    if is_a(value, torch.nn.Module):
-        return False
-    own = getattr(type(value), "__getstate__", None)
-    return own is not None and own is not getattr(object, "__getstate__", None)
-
-
-def _attributes(path: str, value: Any) -> Iterator[Part]:
-    for name, item in list(getattr(value, "__dict__", {}).items()):
-        if name == "_modules":
-            yield from ((f"{path}.{key}", module, attribute_place(type(value), key)) for key, module in item.items())
-        else:
-            yield f"{path}.{name}", item, attribute_place(type(value), name)
+    elif not is_a(value, (FunctionType, type)):
+        # what a class of the user's sends instead of its attributes is not known
+        own_state = getattr(type(value), "__getstate__", None) is not getattr(object, "__getstate__", None)
+        is_known = is_a(value, torch.nn.Module) or not own_state
+        for name, item in list(getattr(value, "__dict__", {}).items()) if is_known else ():
+            parts = item.items() if name == "_modules" else [(name, item)]
+            for key, part in parts:
+                yield f"{path}.{key}", part, attribute_place(type(value), key) or Place()
 
 
 def _kind(value: Any) -> tuple[str, str]:
@@ -361,20 +322,16 @@ _MAIN = ("__main__", "__mp_main__")
 
 def unguarded_line(crash: LiveCrash) -> Place:
     """The script's line of the traceback, where no `if` of the file's top level stands around it."""
-    for frame, line in _frames(crash):
+    frames = [(seen.frame, seen.line) for seen in crash.frames if seen.user]
+    # an exception caught on its way has only the inner ones
+    outer = crash.frames[0].frame.f_back if crash.frames else None
+    while outer is not None:
+        frames.append((outer, outer.f_lineno))
+        outer = outer.f_back
+    for frame, line in frames:
         if frame.f_code.co_name == "<module>" and frame.f_globals.get("__name__") in _MAIN:
             file = frame.f_code.co_filename
-            tree = tree_of(file)
-            holding = [node for node in tree.body if covers(node, line)] if tree else []
+            holding = [node for node in (tree_of(file) or ast.Module([], [])).body if covers(node, line)]
             guarded = not holding or isinstance(holding[0], ast.If | ast.Try | ast.Match)
             return Place() if guarded else place_at(file, line)
     return Place()
-
-
-def _frames(crash: LiveCrash) -> Iterator[tuple[FrameType, int]]:
-    """Those of the traceback, and around them: an exception caught on its way has only the inner ones."""
-    yield from ((seen.frame, seen.line) for seen in crash.frames if seen.user)
-    frame = crash.frames[0].frame.f_back if crash.frames else None
-    while frame is not None:
-        yield frame, frame.f_lineno
-        frame = frame.f_back

@@ -16,7 +16,8 @@ import torch.distributed
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
-from torch_debugger.crashes.frames import LiveCrash, Seen, is_tensor, statement_at
+from torch_debugger.crashes.autograd_graph import leaves_of
+from torch_debugger.crashes.frames import LiveCrash, Seen, every_frame, statement_place
 from torch_debugger.crashes.functions import aliases_of, calls_in_files, user_files
 from torch_debugger.crashes.replay import compiled_call
 from torch_debugger.records import Place
@@ -28,7 +29,7 @@ from torch_debugger.records.crash_loading import (
     ProcessEvidence,
     ReductionEvidence,
 )
-from torch_debugger.source.files import is_user_file, place_at, tree_of
+from torch_debugger.source.files import is_user_file, place_at
 from torch_debugger.source.objects import is_a, is_one_of
 from torch_debugger.source.variables import name_root
 
@@ -52,40 +53,35 @@ _COMMAND_LENGTH = 60
 
 
 def examine_group(crash: LiveCrash) -> GroupEvidence | None:
-    if not (_is_about_a_group(crash) or _is_a_variable(crash.error)):
+    last, key = crash.innermost, crash.error.args[0] if isinstance(crash.error, KeyError) and crash.error.args else None
+    about = last is not None and not last.user and (_TORCH in last.file or last.file.endswith(_SAMPLER))
+    if not about and not (type(key) is str and key in VARIABLES):
         return None
     call = crash.frame_of("init_process_group", "distributed_c10d.py")
     port = re.search(r"port: (\d+), .*EADDRINUSE", str(crash.error))
-    available = torch.distributed.is_available()
+    available, backend = torch.distributed.is_available(), call.locals.get("backend") if call is not None else None
+    asked = {"gloo": "is_gloo_available", "nccl": "is_nccl_available", "mpi": "is_mpi_available",
+             "ucc": "is_ucc_available", "xccl": "is_xccl_available"}  # fmt: skip
+    built = [name for name, ask in asked.items() if available and getattr(torch.distributed, ask, bool)()]
+    free_port = None
+    if port:
+        with socket.socket() as probe:
+            probe.bind(("", 0))
+            free_port = int(probe.getsockname()[1])
     return GroupEvidence(
         environment={name: os.environ[name] for name in VARIABLES if name in os.environ},
-        backend=_text(call, "backend"),
+        backend=str(backend) if is_a(backend, str) else "",
         rank=_number(call, "rank", "RANK"),
         world_size=_number(call, "world_size", "WORLD_SIZE"),
         initialized=available and torch.distributed.is_initialized(),
-        built=_built() if available else (),
+        built=tuple(built),
         gpus=torch.cuda.device_count(),
         current_gpu=torch.cuda.current_device() if torch.cuda.is_initialized() else None,  # type: ignore[no-untyped-call]
         hides_gpus=os.environ.get("CUDA_VISIBLE_DEVICES"),
         holder=_holder(int(port[1])) if port else "",
-        free_port=_free_port() if port else None,
+        free_port=free_port,
         calls=tuple(place for place, _ in calls_in_files(user_files(crash.frames), "init_process_group")),
     )
-
-
-def _is_about_a_group(crash: LiveCrash) -> bool:
-    last = crash.innermost
-    return last is not None and not last.user and (_TORCH in last.file or last.file.endswith(_SAMPLER))
-
-
-def _is_a_variable(error: BaseException) -> bool:
-    key = error.args[0] if isinstance(error, KeyError) and error.args else None
-    return type(key) is str and key in VARIABLES
-
-
-def _text(call: Seen | None, name: str) -> str:
-    held = call.locals.get(name) if call is not None else None
-    return str(held) if is_a(held, str) else ""
 
 
 def _number(call: Seen | None, name: str, variable: str) -> int | None:
@@ -97,12 +93,6 @@ def _number(call: Seen | None, name: str, variable: str) -> int | None:
     return int(told) if told.isdecimal() else None
 
 
-def _built() -> tuple[str, ...]:
-    asked = {"gloo": "is_gloo_available", "nccl": "is_nccl_available", "mpi": "is_mpi_available",
-             "ucc": "is_ucc_available", "xccl": "is_xccl_available"}  # fmt: skip
-    return tuple(name for name, ask in asked.items() if getattr(torch.distributed, ask, bool)())
-
-
 def _holder(port: int) -> str:
     """The process that listens there; empty where this user may not know."""
     for one in psutil.net_connections(kind="tcp"):
@@ -112,12 +102,6 @@ def _holder(port: int) -> str:
             command = " ".join(psutil.Process(one.pid).cmdline())
             return f"`{command[:_COMMAND_LENGTH]}` (process {one.pid})"
     return ""
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("", 0))
-        return int(probe.getsockname()[1])
 
 
 # A DistributedDataParallel module and the parameters that its last backward pass left out.
@@ -144,26 +128,26 @@ def examine_reduction(crash: LiveCrash) -> ReductionEvidence | None:
     named = list(_reduced(model))
     missed = re.search(_LEFT_OUT, message)
     missing = [named[int(one)] for one in missed[1].split() if int(one) < len(named)] if missed else []
-    twice, differs = re.search(_READY_TWICE, message), re.search(_DIFFERS, message)
+    numbers = (re.search(_READY_TWICE, message), re.search(_DIFFERS, message))
+    twice, differs = (named[int(one[1])][0] if one and int(one[1]) < len(named) else "" for one in numbers)
     reached, held = _graphs(crash, [parameter for _, parameter in missing])
     files = user_files(crash.frames)
+    names = aliases_of(crash.frames, DistributedDataParallel) | {"DistributedDataParallel"}
+    wraps = [place for place, _ in calls_in_files(files, *names)]
+    wrap = wraps[0] if len(wraps) == 1 else Place()
     return ReductionEvidence(
         model=name_root(wrapper if wrapper is not None else model, crash.frames[-1].frame),
         parameters=sum(1 for _ in model.parameters()),
         trainable=len(named),
         left_out=tuple(name for name, _ in missing)[:_NAMES_KEPT],
-        differs=_name(named, differs),
-        ready_twice=_name(named, twice),
+        differs=differs,
+        ready_twice=twice,
         loss=reached,
         held=held,
         find_unused=bool(getattr(wrapper, "find_unused_parameters", False)),
         checkpoints=tuple(place for place, _ in calls_in_files(files, "checkpoint", "checkpoint_sequential")),
-        wrapped_at=_wrapped_at(crash.frames, files),
+        wrapped_at=statement_place(wrap.file, wrap.line or 0) if wrap.file else wrap,
     )
-
-
-def _name(named: Sequence[tuple[str, nn.Parameter]], index: re.Match[str] | None) -> str:
-    return named[int(index[1])][0] if index is not None and int(index[1]) < len(named) else ""
 
 
 def _wrapper(crash: LiveCrash) -> tuple[nn.Module, DistributedDataParallel | None] | None:
@@ -202,46 +186,15 @@ def _graphs(crash: LiveCrash, missing: Sequence[nn.Parameter]) -> tuple[str, tup
     wanted = {id(parameter) for parameter in missing}
     loss, holders = "", []
     for name, value in dict(_held(crash.frames)).items() if missing else ():
-        for part, tensor in _tensors(name, value):
-            leaves = _leaves(tensor)
+        items = value[:8] if is_one_of(value, (tuple, list)) else ()
+        parts = [(f"{name}[{index}]", item) for index, item in enumerate(items)]
+        for part, tensor in [(name, value), *parts]:
+            leaves = {id(leaf) for leaf in leaves_of(tensor)}
             if wanted & leaves:
                 holders.append(part)
             elif leaves and tensor.dim() == 0 and (not loss or "loss" in part):
                 loss = part
     return loss, tuple(dict.fromkeys(holders))[:8]
-
-
-def _tensors(name: str, value: Any) -> Iterator[tuple[str, torch.Tensor]]:
-    if is_tensor(value) and value.grad_fn is not None:
-        yield name, value
-    elif is_one_of(value, (tuple, list)):
-        parts = [(f"{name}[{index}]", item) for index, item in enumerate(value[:8])]
-        yield from ((part, item) for part, item in parts if is_tensor(item) and item.grad_fn is not None)
-
-
-def _leaves(tensor: torch.Tensor) -> set[int]:
-    """The ids of the leaves that a backward pass from here would reach."""
-    waiting: list[Any] = [tensor.grad_fn]
-    seen: set[Any] = set()
-    leaves: set[int] = set()
-    while waiting and len(seen) < _NODES:
-        node = waiting.pop()
-        if node is None or node in seen:
-            continue
-        seen.add(node)
-        if hasattr(node, "variable"):
-            leaves.add(id(node.variable))
-        waiting += [further for further, _ in node.next_functions]
-    return leaves
-
-
-def _wrapped_at(frames: Sequence[Seen], files: Sequence[str]) -> Place:
-    names = aliases_of(frames, DistributedDataParallel) | {"DistributedDataParallel"}
-    places = [place for place, _ in calls_in_files(files, *names)]
-    if len(places) != 1 or places[0].file is None or tree_of(places[0].file) is None:
-        return Place()
-    start, code = statement_at(places[0].file, places[0].line or 0)
-    return Place(places[0].file, start, None, code)
 
 
 # A process that this one started and that failed: what it left behind is text, or only a signal.
@@ -255,24 +208,21 @@ _MESSAGE_LENGTH, _FRAMES_KEPT = 4000, 40
 def examine_child(crash: LiveCrash) -> ChildEvidence | None:
     home, name = type(crash.error).__module__, type(crash.error).__name__
     if home == _SPAWN and name in ("ProcessRaisedException", "ProcessExitedException"):
-        return _spawned(crash.error)
+        error: Any = crash.error
+        kind, message, frames = read_traceback(str(error))
+        number = re.search(r"[Pp]rocess (\d+) terminated", str(error))
+        index, code = getattr(error, "error_index", None), getattr(error, "exit_code", None)
+        return ChildEvidence(
+            index=index if type(index) is int else int(number[1]) if number else None,
+            kind=kind,
+            message=message,
+            frames=frames,
+            signal=getattr(error, "signal_name", None) or "",
+            exit_code=code if type(code) is int else None,
+        )
     if str(home).startswith(_ELASTIC) and name == "ChildFailedError":
         return _launched(crash.error)
     return None
-
-
-def _spawned(error: Any) -> ChildEvidence:
-    told = read_traceback(str(error))
-    index = getattr(error, "error_index", None)
-    code = getattr(error, "exit_code", None)
-    return ChildEvidence(
-        index=index if type(index) is int else _index(str(error)),
-        kind=told[0],
-        message=told[1],
-        frames=told[2],
-        signal=getattr(error, "signal_name", None) or "",
-        exit_code=code if type(code) is int else None,
-    )
 
 
 def _launched(error: Any) -> ChildEvidence:
@@ -285,12 +235,7 @@ def _launched(error: Any) -> ChildEvidence:
     return ChildEvidence(index, kind, message or told[:_MESSAGE_LENGTH], frames, signal, code)
 
 
-def _index(message: str) -> int | None:
-    found = re.search(r"[Pp]rocess (\d+) terminated", message)
-    return int(found[1]) if found else None
-
-
-def read_traceback(text: str) -> tuple[str, str, tuple[ChildFrame, ...]]:
+def read_traceback(text: str, most_frames: int = _FRAMES_KEPT) -> tuple[str, str, tuple[ChildFrame, ...]]:
     """The kind, message and frames of the exception that ended it, which is told last."""
     if _START not in text:
         return "", "", ()
@@ -298,13 +243,12 @@ def read_traceback(text: str) -> tuple[str, str, tuple[ChildFrame, ...]]:
     found = list(_FRAME.finditer(last))
     after = re.sub(r"\A(?:    .*\n)*", "", last[found[-1].end() :] if found else last)
     end = _END.match(after.strip())
-    frames = tuple(_frame(match) for match in found[-_FRAMES_KEPT:])
+    parts = (match.groups() for match in found[-most_frames:])
+    frames = tuple(
+        ChildFrame(file, int(line), function, (code or "").strip(), is_user_file(file))
+        for file, line, function, code in parts
+    )
     return (end[1], (end[2] or "")[:_MESSAGE_LENGTH], frames) if end else ("", after[:_MESSAGE_LENGTH], frames)
-
-
-def _frame(match: re.Match[str]) -> ChildFrame:
-    file, line, function, code = match.groups()
-    return ChildFrame(file, int(line), function, (code or "").strip(), is_user_file(file))
 
 
 # What a compiler of torch's was asked to do with the user's code, and where it stopped.
@@ -326,38 +270,47 @@ def examine_compiled(crash: LiveCrash) -> CompileEvidence | None:
         return None
     error: Any = crash.error
     inner = getattr(error, "inner_exception", None)
-    call = compiled_call(crash.error, crash.frames)
+    call, region = compiled_call(crash.error, crash.frames), ""
+    if call is not None and call.model is not None:
+        region = crash.paths.get(id(call.model), type(call.model).__name__).removesuffix("._orig_mod")
+    elif call is not None:
+        region = str(getattr(call.function, "__qualname__", "")).replace("<locals>.", "")
+    fullgraph = [
+        place_at(place.file, word.value.lineno)
+        for place, node in calls_in_files(user_files(crash.frames), "compile")
+        for word in node.keywords
+        if word.arg == "fullgraph" and isinstance(word.value, ast.Constant) and word.value.value is True
+        if place.file is not None
+    ]
+    limit = re.search(r"currently set to (\d+)", f"{error} {error.__cause__}")
     return CompileEvidence(
         stage=stage,
         told=_told(error, stage, inner),
         place=_place(crash, stage),
         hints=tuple(re.findall(r"^  Hint: (.+)$", str(error), re.MULTILINE))[:_HINTS],
-        region=_region(crash, call),
+        region=region,
         backend=str(getattr(error, "backend_name", None) or ""),
         inner=type(inner).__name__ if isinstance(inner, BaseException) else "",
-        fullgraph=_fullgraph(crash),
-        choices=_backends() if stage == "name" else (),
-        limit=_limit(error),
+        fullgraph=fullgraph[0] if len(fullgraph) == 1 else Place(),
+        choices=tuple(torch._dynamo.list_backends(exclude_tags=())) if stage == "name" else (),
+        limit=int(limit[1]) if limit else None,
         eager="" if crash.eager is None else "runs" if crash.eager.crash is None else "fails",
     )
 
 
 def _stage(crash: LiveCrash) -> str | None:
     kind = type(crash.error)
-    if str(kind.__module__).startswith("torch.jit.frontend") or _is_scripting(crash):
+    last = crash.innermost
+    # a refusal of TorchScript's own parser is a plain RuntimeError that points into the source
+    refused = last is not None and last.file.endswith(("_recursive.py", "_script.py")) and _SCRIPT in last.file
+    scripting = refused and "<--- HERE" in str(crash.error)
+    if str(kind.__module__).startswith("torch.jit.frontend") or scripting:
         return "script"
     stage = _STAGES.get(kind.__name__) if str(kind.__module__).startswith(_HOMES) else None
     if stage is None and crash.eager is not None:
         return "running"
     exporting = any(_EXPORT in seen.file for seen in crash.frames)
     return "export" if exporting and stage in ("graph break", "export") else stage
-
-
-def _is_scripting(crash: LiveCrash) -> bool:
-    """A refusal of TorchScript's own parser is a plain RuntimeError that points into the source."""
-    last = crash.innermost
-    refused = last is not None and last.file.endswith(("_recursive.py", "_script.py")) and _SCRIPT in last.file
-    return refused and "<--- HERE" in str(crash.error)
 
 
 def _told(error: Any, stage: str, inner: Any) -> str:
@@ -367,23 +320,15 @@ def _told(error: Any, stage: str, inner: Any) -> str:
         message = f"{type(error).__name__}: {message}"
     if stage == "recompiling":
         explained = None
-        message = _reason(error) or message
+        inside = (seen.locals.get("recompile_reason") for seen in every_frame(error.__traceback__))
+        # which guard failed last: tensor 'a' size mismatch at index 0. expected 8, actual 9
+        reasons = (reason for reason in inside if type(reason) is str)
+        message = next(reasons, "").partition("\n")[0].partition("#")[0].partition(": ")[2].strip() or message
     if stage == "backend" and isinstance(inner, BaseException):
         message = f"{type(inner).__name__}: {inner}"
     lines = [line.strip() for line in message.splitlines() if line.strip()]
     told = explained[1] if explained else lines[0] if lines else ""
     return told.rstrip(":")[:_TOLD_LENGTH]
-
-
-def _reason(error: BaseException) -> str:
-    """Which guard failed last: tensor 'a' size mismatch at index 0. expected 8, actual 9"""
-    traceback = error.__traceback__
-    while traceback is not None:
-        held = traceback.tb_frame.f_locals.get("recompile_reason")
-        if type(held) is str:
-            return held.splitlines()[0].partition("#")[0].partition(": ")[2].strip()
-        traceback = traceback.tb_next
-    return ""
 
 
 def _place(crash: LiveCrash, stage: str) -> Place:
@@ -397,31 +342,3 @@ def _place(crash: LiveCrash, stage: str) -> Place:
         return place_at(*users[-1])
     seen = crash.user_frame
     return seen.place if seen is not None else Place()
-
-
-def _region(crash: LiveCrash, call: Any) -> str:
-    if call is None:
-        return ""
-    if call.model is not None:
-        return crash.paths.get(id(call.model), type(call.model).__name__).removesuffix("._orig_mod")
-    return str(getattr(call.function, "__qualname__", "")).replace("<locals>.", "")
-
-
-def _fullgraph(crash: LiveCrash) -> Place:
-    lines = [
-        place_at(place.file, word.value.lineno)
-        for place, node in calls_in_files(user_files(crash.frames), "compile")
-        for word in node.keywords
-        if word.arg == "fullgraph" and isinstance(word.value, ast.Constant) and word.value.value is True
-        if place.file is not None
-    ]
-    return lines[0] if len(lines) == 1 else Place()
-
-
-def _backends() -> tuple[str, ...]:
-    return tuple(torch._dynamo.list_backends(exclude_tags=()))
-
-
-def _limit(error: BaseException) -> int | None:
-    found = re.search(r"currently set to (\d+)", f"{error} {error.__cause__}")
-    return int(found[1]) if found else None
